@@ -1,1 +1,30 @@
-//! m
+//! The vocabulary of Trawl: records, ids, columns, guards and the traits
+//! between the scanner, the index and the questions.
+//!
+//! Pure: no I/O, no clock, no dependency. Everything here is plain data and
+//! functions over it, so that the permission algebra ([`guard`],
+//! [`placement`]) can be read and tested on its own.
+
+#![forbid(unsafe_code)]
+
+pub mod acl;
+pub mod column;
+pub mod entry;
+pub mod escape;
+pub mod filter;
+pub mod guard;
+pub mod id;
+pub mod issue;
+pub mod path;
+pub mod placement;
+pub mod rows;
+pub mod sink;
+pub mod time;
+
+pub use acl::Acl;
+pub use column::{Column, ColumnSet};
+pub use entry::{DirAccess, DirBatch, Entry, FileType, Meta, Span, Xattr};
+pub use id::{Dev, DirId, Gid, Uid};
+pub use issue::{Errno, Issue, Op};
+pub use sink::Sink;
+pub use time::Timestamp;

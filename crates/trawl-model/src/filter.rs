@@ -1,0 +1,116 @@
+//! Necessary conditions on columns, for reading less.
+//!
+//! A [`Filter`] never decides what matches: it says what a matching row must
+//! fulfil, so that a reader may leave out pages and rows that cannot match.
+//! Rows that pass are still put to the question itself.
+
+use crate::column::Column;
+
+/// A closed interval that a matching row's value must lie in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Clause {
+    /// A number column (not a text or byte column).
+    pub column: Column,
+    /// Smallest possible value.
+    pub low: i128,
+    /// Largest possible value.
+    pub high: i128,
+}
+
+impl Clause {
+    /// True if some value in `min..=max` could fulfil the clause.
+    pub const fn overlaps(&self, min: i128, max: i128) -> bool {
+        self.low <= max && min <= self.high
+    }
+
+    /// True if `value` fulfils the clause.
+    pub const fn admits(&self, value: i128) -> bool {
+        self.low <= value && value <= self.high
+    }
+}
+
+/// A conjunction of clauses; empty means that every row may match.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// All of them must hold. No column occurs twice.
+    pub clauses: Vec<Clause>,
+}
+
+impl Filter {
+    /// Rows must also fulfil `clause`.
+    pub fn add(&mut self, clause: Clause) {
+        match self.clauses.iter_mut().find(|c| c.column == clause.column) {
+            Some(known) => {
+                known.low = known.low.max(clause.low);
+                known.high = known.high.min(clause.high);
+            }
+            None => self.clauses.push(clause),
+        }
+    }
+
+    /// What rows that fulfil both filters must fulfil.
+    #[must_use]
+    pub fn and(mut self, other: &Filter) -> Filter {
+        for clause in &other.clauses {
+            self.add(*clause);
+        }
+        self
+    }
+
+    /// What rows that fulfil either filter must fulfil: per column that both
+    /// name, the smallest interval around both.
+    #[must_use]
+    pub fn or(&self, other: &Filter) -> Filter {
+        let widened = self.clauses.iter().filter_map(|a| {
+            let b = other.clauses.iter().find(|b| b.column == a.column)?;
+            Some(Clause {
+                column: a.column,
+                low: a.low.min(b.low),
+                high: a.high.max(b.high),
+            })
+        });
+        Filter {
+            clauses: widened.collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn any_filter() -> impl Strategy<Value = Filter> {
+        proptest::collection::vec((0usize..2, -5i128..5, 0i128..6), 0..4).prop_map(|list| {
+            let mut filter = Filter::default();
+            for (which, low, width) in list {
+                let column = [Column::Size, Column::Mtime][which];
+                filter.add(Clause {
+                    column,
+                    low,
+                    high: low + width,
+                });
+            }
+            filter
+        })
+    }
+
+    fn admits(filter: &Filter, size: i128, mtime: i128) -> bool {
+        filter.clauses.iter().all(|c| {
+            c.admits(if c.column == Column::Size {
+                size
+            } else {
+                mtime
+            })
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn combining_never_loses_a_row(a in any_filter(), b in any_filter(), size in -9i128..12, mtime in -9i128..12) {
+            let (in_a, in_b) = (admits(&a, size, mtime), admits(&b, size, mtime));
+            prop_assert_eq!(admits(&a.clone().and(&b), size, mtime), in_a && in_b);
+            prop_assert!(admits(&a.or(&b), size, mtime) || !(in_a || in_b));
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Newtypes for the numbers that must not be mixed up.
+
+use std::fmt;
+
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident($inner:ty)) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub struct $name(pub $inner);
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Display::fmt(&self.0, f)
+            }
+        }
+    };
+}
+
+id!(
+    /// A numeric user id (`uid_t`).
+    Uid(u32)
+);
+id!(
+    /// A numeric group id (`gid_t`).
+    Gid(u32)
+);
+id!(
+    /// A directory within one scan: given by the source, unique there, never
+    /// stored.
+    DirId(u64)
+);
+
+impl Uid {
+    /// The superuser, whom permission bits do not hold back
+    /// (`CAP_DAC_READ_SEARCH`, capabilities(7)).
+    pub const ROOT: Uid = Uid(0);
+}
+
+/// A device number as Linux splits it, makedev(3).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Dev {
+    /// The driver or, for a file system without a device, 0.
+    pub major: u32,
+    /// The instance.
+    pub minor: u32,
+}
+
+impl Dev {
+    /// The number `st_dev` and `st_rdev` hold in glibc's encoding
+    /// (12 + 20 bits of each in the classic places).
+    pub const fn as_u64(self) -> u64 {
+        let (major, minor) = (self.major as u64, self.minor as u64);
+        ((major & 0xffff_f000) << 32)
+            | ((major & 0x0000_0fff) << 8)
+            | ((minor & 0xffff_ff00) << 12)
+            | (minor & 0x0000_00ff)
+    }
+
+    /// The inverse of [`Dev::as_u64`].
+    pub const fn from_u64(dev: u64) -> Dev {
+        Dev {
+            major: (((dev >> 32) & 0xffff_f000) | ((dev >> 8) & 0x0000_0fff)) as u32,
+            minor: (((dev >> 12) & 0xffff_ff00) | (dev & 0x0000_00ff)) as u32,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn device_numbers_survive_the_encoding(major: u32, minor: u32) {
+            let dev = Dev { major, minor };
+            prop_assert_eq!(Dev::from_u64(dev.as_u64()), dev);
+        }
+    }
+
+    #[test]
+    fn a_well_known_device_has_its_well_known_number() {
+        // /dev/sda1 is 8:1, which stat(1) prints as 801h.
+        assert_eq!(Dev { major: 8, minor: 1 }.as_u64(), 0x801);
+    }
+}

@@ -1,0 +1,89 @@
+//! What a scan could not read. An issue is data: it is kept in the index,
+//! counted, shown, and never ends a scan.
+
+use std::fmt;
+
+/// The operation that failed, named as its system call or parsing step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+#[repr(u8)]
+pub enum Op {
+    /// Opening a directory to list it, openat(2).
+    OpenDir = 1,
+    /// Listing a directory, getdents64(2).
+    ReadDir = 2,
+    /// Reading attributes, statx(2).
+    Stat = 3,
+    /// Reading a link's target, readlinkat(2).
+    ReadLink = 4,
+    /// Listing extended attributes, listxattr(2).
+    ListXattr = 5,
+    /// Reading an extended attribute, getxattr(2).
+    GetXattr = 6,
+    /// Understanding a line of a recorded source.
+    Parse = 7,
+    /// Reading a project id, ioctl_xfs_fsgetxattr(2).
+    Project = 8,
+}
+
+impl Op {
+    /// Every operation, in code order.
+    pub const ALL: [Op; 8] = [
+        Op::OpenDir,
+        Op::ReadDir,
+        Op::Stat,
+        Op::ReadLink,
+        Op::ListXattr,
+        Op::GetXattr,
+        Op::Parse,
+        Op::Project,
+    ];
+
+    /// The name that messages and machine-readable output use.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Op::OpenDir => "opendir",
+            Op::ReadDir => "readdir",
+            Op::Stat => "stat",
+            Op::ReadLink => "readlink",
+            Op::ListXattr => "listxattr",
+            Op::GetXattr => "getxattr",
+            Op::Parse => "parse",
+            Op::Project => "project",
+        }
+    }
+
+    /// The operation stored as `code`, if there is one.
+    pub fn from_code(code: u8) -> Option<Op> {
+        Op::ALL.into_iter().find(|op| *op as u8 == code)
+    }
+
+    /// True if the failure leaves a part of the tree unread below the path
+    /// (and not just one attribute of one entry).
+    pub const fn hides_entries(self) -> bool {
+        matches!(self, Op::OpenDir | Op::ReadDir | Op::Stat | Op::Parse)
+    }
+}
+
+impl fmt::Display for Op {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// An error number, errno(3); 0 where none applies (a damaged trace line).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Errno(pub i32);
+
+/// One thing that could not be read.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Issue {
+    /// The path in question, absolute.
+    pub path: Vec<u8>,
+    /// What was tried.
+    pub op: Op,
+    /// What the kernel answered.
+    pub errno: Errno,
+    /// More, where the number does not say it all (a trace's line number).
+    pub detail: String,
+}

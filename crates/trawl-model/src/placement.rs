@@ -1,0 +1,1 @@
+//! Where directories are placed (being written).

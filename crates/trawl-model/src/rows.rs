@@ -1,0 +1,266 @@
+//! Decoded rows: what questions are asked of.
+//!
+//! A [`RowBatch`] holds the columns that were asked for (and only those) of
+//! rows that lie in one directory or several; a [`Row`] is one of them with
+//! its directory. Index reader and live walk both produce these, so that a
+//! predicate is written once.
+
+use crate::column::{Column, ColumnSet};
+use crate::entry::FileType;
+use crate::id::{Dev, Gid, Uid};
+use crate::time::Timestamp;
+
+/// Byte strings, end to end: value `i` is `data[offsets[i]..offsets[i + 1]]`.
+#[derive(Clone, Debug)]
+pub struct ByteColumn {
+    /// One more than there are values; starts at 0, never decreases.
+    pub offsets: Vec<u32>,
+    /// All values.
+    pub data: Vec<u8>,
+}
+
+impl Default for ByteColumn {
+    fn default() -> Self {
+        ByteColumn {
+            offsets: vec![0],
+            data: Vec::new(),
+        }
+    }
+}
+
+impl ByteColumn {
+    /// Appends a value.
+    pub fn push(&mut self, value: &[u8]) {
+        self.data.extend_from_slice(value);
+        self.offsets.push(self.data.len() as u32);
+    }
+
+    /// Value `at`; empty if there is none.
+    pub fn get(&self, at: usize) -> &[u8] {
+        match (self.offsets.get(at), self.offsets.get(at + 1)) {
+            (Some(start), Some(end)) => self
+                .data
+                .get(*start as usize..*end as usize)
+                .unwrap_or_default(),
+            _ => &[],
+        }
+    }
+
+    /// The number of values.
+    pub fn len(&self) -> usize {
+        self.offsets.len().saturating_sub(1)
+    }
+
+    /// True if there is no value.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// Columns of some rows. A column that was not asked for is empty and reads
+/// as zero, epoch or nothing.
+#[derive(Clone, Debug, Default)]
+pub struct RowBatch {
+    /// The number of rows.
+    pub len: usize,
+    /// Names, raw bytes.
+    pub name: ByteColumn,
+    /// Inode numbers.
+    pub ino: Vec<u64>,
+    /// Devices, encoded as [`Dev::as_u64`].
+    pub dev: Vec<u64>,
+    /// Modes with type bits.
+    pub mode: Vec<u32>,
+    /// Link counts.
+    pub nlink: Vec<u32>,
+    /// Owners.
+    pub uid: Vec<u32>,
+    /// Groups.
+    pub gid: Vec<u32>,
+    /// Devices that device files are.
+    pub rdev: Vec<u64>,
+    /// Sizes, bytes.
+    pub size: Vec<u64>,
+    /// Allocated 512-byte units.
+    pub blocks: Vec<u64>,
+    /// Preferred I/O sizes, bytes.
+    pub blksize: Vec<u32>,
+    /// Access times: seconds, nanoseconds.
+    pub atime: Vec<i64>,
+    /// See `atime`.
+    pub atime_ns: Vec<u32>,
+    /// Modification times.
+    pub mtime: Vec<i64>,
+    /// See `mtime`.
+    pub mtime_ns: Vec<u32>,
+    /// Change times.
+    pub ctime: Vec<i64>,
+    /// See `ctime`.
+    pub ctime_ns: Vec<u32>,
+    /// Birth times; `i64::MIN` where unknown.
+    pub btime: Vec<i64>,
+    /// See `btime`.
+    pub btime_ns: Vec<u32>,
+    /// Link targets; empty where none.
+    pub link_target: ByteColumn,
+    /// Extended attribute names, NUL-ended; empty where none.
+    pub xattr_names: ByteColumn,
+    /// Access ACL values; empty where none.
+    pub acl: ByteColumn,
+    /// Default ACL values; empty where none.
+    pub acl_default: ByteColumn,
+    /// Project ids; `u32::MAX` where unknown.
+    pub project: Vec<u32>,
+    /// Attribute flags.
+    pub attributes: Vec<u64>,
+}
+
+/// The stored value that stands for "no birth time".
+pub const NO_BTIME: i64 = i64::MIN;
+/// The stored value that stands for "no project id".
+pub const NO_PROJECT: u32 = u32::MAX;
+
+/// One row and the directory it lies in.
+#[derive(Clone, Copy, Debug)]
+pub struct Row<'a> {
+    /// The columns.
+    pub batch: &'a RowBatch,
+    /// Which row of them.
+    pub at: usize,
+    /// The directory's absolute path as stored (see [`crate::path`]).
+    pub dir: &'a [u8],
+}
+
+macro_rules! number_getters {
+    ($($(#[$doc:meta])* $name:ident: $field:ident -> $ty:ty;)*) => {
+        $($(#[$doc])*
+        #[inline]
+        pub fn $name(&self) -> $ty {
+            self.batch.$field.get(self.at).copied().unwrap_or_default()
+        })*
+    };
+}
+
+macro_rules! byte_getters {
+    ($($(#[$doc:meta])* $name:ident;)*) => {
+        $($(#[$doc])*
+        #[inline]
+        pub fn $name(&self) -> &'a [u8] {
+            self.batch.$name.get(self.at)
+        })*
+    };
+}
+
+macro_rules! time_getters {
+    ($($(#[$doc:meta])* $name:ident, $nanos:ident;)*) => {
+        $($(#[$doc])*
+        #[inline]
+        pub fn $name(&self) -> Timestamp {
+            Timestamp {
+                secs: self.batch.$name.get(self.at).copied().unwrap_or_default(),
+                nanos: self.batch.$nanos.get(self.at).copied().unwrap_or_default(),
+            }
+        })*
+    };
+}
+
+impl<'a> Row<'a> {
+    number_getters! {
+        /// Inode number.
+        ino: ino -> u64;
+        /// Type and permission bits.
+        mode: mode -> u32;
+        /// Hard links.
+        nlink: nlink -> u32;
+        /// Apparent size, bytes.
+        size: size -> u64;
+        /// Allocated 512-byte units.
+        blocks: blocks -> u64;
+        /// Preferred I/O size, bytes.
+        blksize: blksize -> u32;
+        /// Attribute flags (statx).
+        attributes: attributes -> u64;
+    }
+
+    byte_getters! {
+        /// The name's bytes; empty only for the row of `/` itself.
+        name;
+        /// A symbolic link's target, else empty.
+        link_target;
+        /// Extended attribute names, each ended by a NUL.
+        xattr_names;
+        /// The access ACL's value, empty if none.
+        acl;
+        /// The default ACL's value, empty if none.
+        acl_default;
+    }
+
+    time_getters! {
+        /// Last access.
+        atime, atime_ns;
+        /// Last change of the content.
+        mtime, mtime_ns;
+        /// Last change of the inode.
+        ctime, ctime_ns;
+    }
+
+    /// Creation, where known.
+    pub fn btime(&self) -> Option<Timestamp> {
+        let secs = *self.batch.btime.get(self.at)?;
+        let nanos = self
+            .batch
+            .btime_ns
+            .get(self.at)
+            .copied()
+            .unwrap_or_default();
+        (secs != NO_BTIME).then_some(Timestamp { secs, nanos })
+    }
+
+    /// Project id, where known.
+    pub fn project(&self) -> Option<u32> {
+        self.batch
+            .project
+            .get(self.at)
+            .copied()
+            .filter(|id| *id != NO_PROJECT)
+    }
+
+    /// Owner.
+    pub fn uid(&self) -> Uid {
+        Uid(self.batch.uid.get(self.at).copied().unwrap_or_default())
+    }
+
+    /// Owning group.
+    pub fn gid(&self) -> Gid {
+        Gid(self.batch.gid.get(self.at).copied().unwrap_or_default())
+    }
+
+    /// The device it lies on.
+    pub fn dev(&self) -> Dev {
+        Dev::from_u64(self.batch.dev.get(self.at).copied().unwrap_or_default())
+    }
+
+    /// The device it is.
+    pub fn rdev(&self) -> Dev {
+        Dev::from_u64(self.batch.rdev.get(self.at).copied().unwrap_or_default())
+    }
+
+    /// The object's type, from the mode column.
+    pub fn file_type(&self) -> FileType {
+        FileType::from_mode(self.mode())
+    }
+
+    /// The absolute path as stored: `dir/name`, empty for `/` itself.
+    pub fn path(&self) -> Vec<u8> {
+        if self.name().is_empty() {
+            return self.dir.to_vec();
+        }
+        crate::path::join(self.dir, self.name())
+    }
+}
+
+/// The columns whose buffers a [`RowBatch`] has (all but `dir`, `type` and
+/// `name_raw`, which the path, the mode and the name stand for).
+pub fn decoded_columns() -> ColumnSet {
+    ColumnSet::all().minus(ColumnSet::of(&[Column::Dir, Column::Type, Column::NameRaw]))
+}

@@ -1,0 +1,50 @@
+//! Where a source's records go. The scanner knows this trait and nothing of
+//! the index behind it.
+
+use crate::entry::{DirAccess, DirBatch, Entry};
+use crate::id::DirId;
+use crate::issue::Issue;
+
+/// The root of a source, told before anything below it.
+#[derive(Clone, Debug, Default)]
+pub struct SourceRoot {
+    /// Absolute path, no trailing slash, empty for `/`.
+    pub path: Vec<u8>,
+    /// Search permission of every directory above the root, outermost
+    /// (`/`) first; empty if the root is `/` or the source is a recording.
+    pub above: Vec<DirAccess>,
+    /// The root's own entry; its spans point into `heap`.
+    pub entry: Entry,
+    /// The bytes of `entry`.
+    pub heap: Vec<u8>,
+}
+
+/// Receives a source in an order in which nothing has to be looked up again:
+///
+/// 1. [`Sink::root`], once;
+/// 2. for each directory, [`Sink::batch`] one or more times (an empty
+///    directory gives one empty batch), its first batch after the first of
+///    its parent's;
+/// 3. [`Sink::subtree_done`] once per directory that had a batch, after
+///    every batch and every `subtree_done` below it.
+///
+/// A directory that cannot be opened has no batch: it has an issue in its
+/// parent's batch, or, if it is found out later, through [`Sink::issue`].
+pub trait Sink {
+    /// What ends the scan when the sink can take no more (a full disk).
+    type Error;
+
+    /// The source's root is known.
+    fn root(&mut self, root: SourceRoot) -> Result<(), Self::Error>;
+
+    /// Some or all entries of a directory.
+    fn batch(&mut self, batch: DirBatch) -> Result<(), Self::Error>;
+
+    /// Nothing below `dir` is still to come.
+    fn subtree_done(&mut self, dir: DirId) -> Result<(), Self::Error>;
+
+    /// Something that could not be read, found after the batch of the
+    /// directory that holds it was delivered. `dir` is that directory: who
+    /// may list it may know of the issue. `None` if it is the root itself.
+    fn issue(&mut self, dir: Option<DirId>, issue: Issue) -> Result<(), Self::Error>;
+}
