@@ -1,0 +1,55 @@
+# The project's entry points: `make help` lists them. Build output and downloads live under
+# CACHE, outside the checkout; what is missing on the machine is installed by scripts/need.sh.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+export HOME ?= $(shell getent passwd "$$(id -u)" | cut -d: -f6)
+CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/trawl
+export CARGO_TARGET_DIR ?= $(CACHE)/target
+export PATH := $(CACHE)/tools/bin:$(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH)
+
+CARGO ?= cargo
+TREE ?= /usr
+PREFIX ?= /usr/local
+DESTDIR ?=
+INSTALL ?= install
+RELEASE := $(CARGO_TARGET_DIR)/release/trawl
+
+.PHONY: help build demo test lint bench generate install clean-cache
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+build: ## build the release binary
+	@scripts/need.sh build
+	$(CARGO) build --release --locked --package trawl-cli
+
+demo: build ## index a real tree (TREE=/usr) and show searches beside find's and du's times
+	@TRAWL='$(RELEASE)' TREE='$(TREE)' INDEX='$(CACHE)/demo-index' scripts/demo.sh
+
+test: ## install what the tests need and run them all
+	@scripts/need.sh build test
+	$(CARGO) test --workspace --locked --no-fail-fast
+
+lint: ## rustfmt, clippy, cargo-deny, dependency allow-list, generated files
+	@.ci/run lint
+
+bench: build ## print the table of times, memory and sizes against the peers
+	@scripts/need.sh bench
+	@TRAWL='$(RELEASE)' CACHE='$(CACHE)' bench/run
+
+generate: ## rewrite man pages, completions and reference tables from the code
+	@scripts/need.sh build
+	$(CARGO) xtask generate
+
+install: build ## install program, man pages and completions under DESTDIR/PREFIX
+	$(INSTALL) -D -m 755 '$(RELEASE)' '$(DESTDIR)$(PREFIX)/bin/trawl'
+	$(INSTALL) -d '$(DESTDIR)$(PREFIX)/share/man/man1'
+	$(INSTALL) -m 644 docs/man/*.1 '$(DESTDIR)$(PREFIX)/share/man/man1/'
+	$(INSTALL) -D -m 644 completions/bash/trawl '$(DESTDIR)$(PREFIX)/share/bash-completion/completions/trawl'
+	$(INSTALL) -D -m 644 completions/zsh/_trawl '$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_trawl'
+	$(INSTALL) -D -m 644 completions/fish/trawl.fish '$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/trawl.fish'
+
+clean-cache: ## remove build output, downloads, tools and the demo's index
+	rm -rf -- '$(CACHE)'

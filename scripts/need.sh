@@ -1,0 +1,97 @@
+#!/usr/bin/env bash
+# Makes sure that this machine has what a step needs: need.sh build|test|bench …
+# Missing Debian packages are named, and installed where apt may be used without a question
+# (as root, or through sudo without a password). Elsewhere it says how to install them by hand,
+# and stops only for what the build cannot do without.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+# group|program to look for|Debian package. Tests skip, and say so, without the group `test`.
+needs='
+build|cc|gcc
+build|/usr/include/stdlib.h|libc6-dev
+test|find|findutils
+test|setfacl|acl
+test|setfattr|attr
+test|mkfs.ext4|e2fsprogs
+test|mkfs.xfs|xfsprogs
+test|setpriv|util-linux
+test|mount|mount
+bench|python3|python3
+bench|fdfind|fd-find
+bench|bfs|bfs
+bench|plocate|plocate
+'
+
+# Programs for the superuser are not on every user's PATH.
+export PATH="$PATH:/usr/sbin:/sbin"
+
+missing_packages() {
+    local group program package wanted
+    while IFS='|' read -r group program package; do
+        for wanted in "$@"; do
+            [ "$group" = "$wanted" ] || continue
+            case $program in
+                /*) [ -e "$program" ] || echo "$package" ;;
+                *) command -v "$program" >/dev/null 2>&1 || echo "$package" ;;
+            esac
+        done
+    done <<<"$needs" | sort -u | tr '\n' ' '
+}
+
+as_root() {
+    if [ "$(id -u)" = 0 ]; then "$@"; else sudo -n "$@"; fi
+}
+
+may_install() {
+    command -v apt-get >/dev/null 2>&1 || return 1
+    [ "$(id -u)" = 0 ] || { command -v sudo >/dev/null 2>&1 && sudo -n true 2>/dev/null; }
+}
+
+install_packages() {
+    echo "installing with apt-get: $*" >&2
+    local apt=(env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=120)
+    local log
+    log=$(mktemp)
+    # Package lists may be absent or old, and one package that is not to be had must not cost the others.
+    as_root "${apt[@]}" update </dev/null >"$log" 2>&1 || true
+    local package
+    for package in "$@"; do
+        as_root "${apt[@]}" install -y --no-install-recommends "$package" </dev/null >>"$log" 2>&1 ||
+            echo "apt-get could not install $package: $(grep -m1 '^E:' "$log" || tail -n 1 "$log")" >&2
+    done
+    rm -f "$log"
+}
+
+check_toolchain() {
+    local wanted have
+    wanted=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+    if ! command -v cargo >/dev/null 2>&1; then
+        echo "cargo is missing: install a Rust toolchain, $wanted or newer, from https://rustup.rs (Debian: apt install rustup && rustup default stable)" >&2
+        exit 2
+    fi
+    have=$(rustc --version | cut -d' ' -f2)
+    if [ "$(printf '%s\n%s\n' "$wanted" "${have%%-*}" | sort -V | head -n 1)" != "$wanted" ]; then
+        echo "rustc $have is too old: $wanted or newer is needed; with rustup: rustup toolchain install stable && rustup default stable" >&2
+        exit 2
+    fi
+}
+
+for group in "$@"; do
+    if [ "$group" = build ]; then check_toolchain; fi
+done
+packages=$(missing_packages "$@")
+# shellcheck disable=SC2086 # a list of words
+if [ -n "$packages" ] && may_install; then
+    install_packages $packages
+    packages=$(missing_packages "$@")
+fi
+if [ -n "$packages" ]; then
+    echo "still missing; install by hand, as root: apt-get install $packages" >&2
+    indispensable=$(missing_packages build)
+    if [ -n "$indispensable" ]; then
+        echo "the build cannot go on without: $indispensable" >&2
+        exit 2
+    fi
+    echo "going on without: what needs them is skipped" >&2
+fi
