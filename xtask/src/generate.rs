@@ -1,0 +1,283 @@
+//! Generated files: one table row each, written or compared byte by byte.
+//!
+//! Invariant: a generator is a pure function of the code (no clock, no
+//! environment), so that a fresh copy equals a committed one exactly.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::columns;
+
+/// The bytes of one file.
+pub(crate) type Bytes = Vec<u8>;
+
+/// What a generator owns in the repository, and the function that makes it.
+pub(crate) enum Generator {
+    /// One file: its path, its bytes.
+    File {
+        /// Path from the repository's root.
+        path: &'static str,
+        /// Makes the bytes.
+        make: fn() -> Result<Bytes, GenerateError>,
+    },
+    /// Every file of a folder that ends in `suffix`: names that are no longer
+    /// made are removed.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "the man pages' row comes with the command line")
+    )]
+    Folder {
+        /// Path from the repository's root.
+        path: &'static str,
+        /// How the names of owned files end.
+        suffix: &'static str,
+        /// Makes bytes by file name.
+        make: fn() -> Result<BTreeMap<String, Bytes>, GenerateError>,
+    },
+}
+
+/// Every generated file of the repository. A new one is one row here.
+pub(crate) static GENERATORS: &[Generator] = &[Generator::File {
+    path: "docs/columns.md",
+    make: columns::reference,
+}];
+
+/// What to do about a copy that is not fresh.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// Write it.
+    Write,
+    /// Report it.
+    Check,
+}
+
+/// How a copy differed from what its generator makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Difference {
+    /// There was no such file.
+    Missing,
+    /// The bytes differed.
+    Stale,
+    /// No generator makes it any more.
+    Abandoned,
+}
+
+/// One file that was, or has to be, rewritten.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Change {
+    /// Path from the repository's root.
+    pub(crate) path: PathBuf,
+    /// What was wrong with it.
+    pub(crate) difference: Difference,
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = match self.difference {
+            Difference::Missing => "missing",
+            Difference::Stale => "stale",
+            Difference::Abandoned => "no longer generated",
+        };
+        write!(f, "{}: {word}", self.path.display())
+    }
+}
+
+/// Why generated files could not be made, read or written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub(crate) enum GenerateError {
+    /// A file or folder could not be read or written.
+    #[error("cannot {op} {}: {source}", path.display())]
+    File {
+        /// What was tried.
+        op: &'static str,
+        /// On which path.
+        path: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
+}
+
+/// The repository's root, found from where this package lies.
+pub(crate) fn repository() -> PathBuf {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    package.parent().unwrap_or(package).to_path_buf()
+}
+
+/// Runs the generators and returns the files that differed; in
+/// [`Mode::Write`] they are fresh afterwards.
+pub(crate) fn run(
+    root: &Path,
+    generators: &[Generator],
+    mode: Mode,
+) -> Result<Vec<Change>, GenerateError> {
+    let mut changes = Vec::new();
+    for generator in generators {
+        match generator {
+            Generator::File { path, make } => {
+                settle(root, Path::new(path), Some(make()?), mode, &mut changes)?;
+            }
+            Generator::Folder { path, suffix, make } => {
+                let mut made = make()?;
+                for name in owned_names(&root.join(path), suffix)? {
+                    let fresh = made.remove(&name);
+                    settle(root, &Path::new(path).join(name), fresh, mode, &mut changes)?;
+                }
+                for (name, fresh) in made {
+                    settle(
+                        root,
+                        &Path::new(path).join(name),
+                        Some(fresh),
+                        mode,
+                        &mut changes,
+                    )?;
+                }
+            }
+        }
+    }
+    Ok(changes)
+}
+
+/// Compares one file with its fresh bytes (`None`: it should not exist) and,
+/// when writing, makes it so.
+fn settle(
+    root: &Path,
+    path: &Path,
+    fresh: Option<Bytes>,
+    mode: Mode,
+    changes: &mut Vec<Change>,
+) -> Result<(), GenerateError> {
+    let full = root.join(path);
+    let present = match fs::read(&full) {
+        Ok(bytes) => Some(bytes),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(source) => {
+            return Err(GenerateError::File {
+                op: "read",
+                path: full,
+                source,
+            });
+        }
+    };
+    if present == fresh {
+        return Ok(());
+    }
+    let difference = match (&present, &fresh) {
+        (None, _) => Difference::Missing,
+        (Some(_), Some(_)) => Difference::Stale,
+        (Some(_), None) => Difference::Abandoned,
+    };
+    changes.push(Change {
+        path: path.to_path_buf(),
+        difference,
+    });
+    match (mode, fresh) {
+        (Mode::Check, _) => Ok(()),
+        (Mode::Write, Some(bytes)) => write(&full, &bytes),
+        (Mode::Write, None) => fs::remove_file(&full).map_err(|source| GenerateError::File {
+            op: "remove",
+            path: full,
+            source,
+        }),
+    }
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<(), GenerateError> {
+    let written = path
+        .parent()
+        .map_or(Ok(()), fs::create_dir_all)
+        .and_then(|()| fs::write(path, bytes));
+    written.map_err(|source| GenerateError::File {
+        op: "write",
+        path: path.to_path_buf(),
+        source,
+    })
+}
+
+/// Names in `folder` with the suffix, sorted; none if there is no folder.
+fn owned_names(folder: &Path, suffix: &str) -> Result<Vec<String>, GenerateError> {
+    let failed = |source| GenerateError::File {
+        op: "list",
+        path: folder.to_path_buf(),
+        source,
+    };
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(source) => return Err(failed(source)),
+    };
+    let mut names = Vec::new();
+    for entry in entries {
+        let name = entry.map_err(failed)?.file_name();
+        if let Some(name) = name.to_str().filter(|name| name.ends_with(suffix)) {
+            names.push(name.to_owned());
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pages() -> Result<BTreeMap<String, Bytes>, GenerateError> {
+        Ok(BTreeMap::from([("a.1".to_owned(), b"page".to_vec())]))
+    }
+
+    const ROWS: &[Generator] = &[
+        Generator::File {
+            path: "docs/one.md",
+            make: || Ok(b"fresh\n".to_vec()),
+        },
+        Generator::Folder {
+            path: "man",
+            suffix: ".1",
+            make: pages,
+        },
+    ];
+
+    fn differences(root: &Path, mode: Mode) -> Vec<(String, Difference)> {
+        let changes = run(root, ROWS, mode).expect("files can be compared");
+        changes
+            .into_iter()
+            .map(|change| (change.path.display().to_string(), change.difference))
+            .collect()
+    }
+
+    #[test]
+    fn check_reports_every_kind_of_difference_and_writes_nothing() {
+        let root = tempfile::tempdir().expect("a temporary directory");
+        fs::create_dir_all(root.path().join("docs")).expect("a folder");
+        fs::create_dir_all(root.path().join("man")).expect("a folder");
+        fs::write(root.path().join("docs/one.md"), "old").expect("a file");
+        fs::write(root.path().join("man/gone.1"), "old").expect("a file");
+        fs::write(root.path().join("man/README"), "not ours").expect("a file");
+        let expected = vec![
+            ("docs/one.md".to_owned(), Difference::Stale),
+            ("man/gone.1".to_owned(), Difference::Abandoned),
+            ("man/a.1".to_owned(), Difference::Missing),
+        ];
+        assert_eq!(differences(root.path(), Mode::Check), expected);
+        assert_eq!(differences(root.path(), Mode::Write), expected);
+        assert_eq!(differences(root.path(), Mode::Check), vec![]);
+        assert_eq!(
+            fs::read(root.path().join("docs/one.md")).expect("written"),
+            b"fresh\n"
+        );
+        assert!(!root.path().join("man/gone.1").exists());
+        assert!(
+            root.path().join("man/README").exists(),
+            "a file without the suffix belongs to someone else"
+        );
+    }
+
+    #[test]
+    fn committed_copies_are_fresh() {
+        let stale = run(&repository(), GENERATORS, Mode::Check).expect("files can be compared");
+        assert!(stale.is_empty(), "run `cargo xtask generate`: {stale:?}");
+    }
+}

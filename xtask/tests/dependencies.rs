@@ -1,0 +1,171 @@
+//! Which crate of the workspace may depend on which, and which may be unsafe.
+//!
+//! The allow-list is the table below; Cargo's own metadata says what is true.
+//! Data flows one way: scan → index → query → output. An arrow that is not in
+//! the table is an argument to have, not a line to add in passing.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+/// What one crate may use of the others.
+struct Rule {
+    name: &'static str,
+    /// Normal and build dependencies.
+    may_use: &'static [&'static str],
+    /// What its tests may use besides those and the test kit.
+    may_use_in_tests: &'static [&'static str],
+}
+
+const TEST_KIT: &str = "trawl-testkit";
+
+#[rustfmt::skip]
+const RULES: &[Rule] = &[
+    Rule { name: "trawl-model", may_use: &[], may_use_in_tests: &[] },
+    Rule { name: "trawl-sys", may_use: &[], may_use_in_tests: &[] },
+    Rule { name: "trawl-text", may_use: &["trawl-model", "trawl-sys"], may_use_in_tests: &[] },
+    Rule { name: "trawl-scan", may_use: &["trawl-model", "trawl-sys"], may_use_in_tests: &[] },
+    Rule { name: "trawl-index", may_use: &["trawl-model", "trawl-sys"], may_use_in_tests: &[] },
+    Rule { name: "trawl-query", may_use: &["trawl-model", "trawl-index"], may_use_in_tests: &[] },
+    Rule { name: "trawl-find", may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-query"], may_use_in_tests: &[] },
+    Rule {
+        name: "trawl-cli",
+        may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-scan", "trawl-index", "trawl-query", "trawl-find"],
+        may_use_in_tests: &[],
+    },
+    Rule { name: TEST_KIT, may_use: &["trawl-sys"], may_use_in_tests: &[] },
+];
+
+/// Chores may look at everything and are used by nothing.
+const FREE: &str = "xtask";
+
+/// System calls are fenced in here; everything else forbids unsafe code.
+const MAY_BE_UNSAFE: &[&str] = &["trawl-sys"];
+
+/// Pure data and functions: no dependency of any kind.
+const WITHOUT_DEPENDENCIES: &[&str] = &["trawl-model"];
+
+fn workspace_packages() -> Vec<Value> {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--locked", "--no-deps", "--format-version", "1"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("cargo runs");
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let mut metadata: Value = serde_json::from_slice(&output.stdout).expect("cargo prints JSON");
+    match metadata["packages"].take() {
+        Value::Array(packages) => packages,
+        other => panic!("cargo metadata has no packages: {other}"),
+    }
+}
+
+fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+    value[key].as_str().unwrap_or_default()
+}
+
+fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
+    value[key].as_array().map_or(&[], Vec::as_slice)
+}
+
+#[test]
+fn crates_depend_only_on_what_the_table_allows() {
+    let packages = workspace_packages();
+    let members: BTreeSet<&str> = packages
+        .iter()
+        .map(|package| text(package, "name"))
+        .collect();
+    let rules: BTreeMap<&str, &Rule> = RULES.iter().map(|rule| (rule.name, rule)).collect();
+    let mut broken = Vec::new();
+    for package in &packages {
+        let name = text(package, "name");
+        if name == FREE {
+            continue;
+        }
+        let Some(rule) = rules.get(name) else {
+            broken.push(format!(
+                "{name} has no row in the table: add one, with what it may use"
+            ));
+            continue;
+        };
+        for dependency in list(package, "dependencies") {
+            let used = text(dependency, "name");
+            let for_tests = text(dependency, "kind") == "dev";
+            if !for_tests && WITHOUT_DEPENDENCIES.contains(&name) {
+                broken.push(format!(
+                    "{name} must not depend on anything, but uses {used}"
+                ));
+            }
+            let allowed = rule.may_use.contains(&used)
+                || (for_tests && (used == TEST_KIT || rule.may_use_in_tests.contains(&used)));
+            if members.contains(used) && !allowed {
+                broken.push(format!(
+                    "{name} must not depend on {used}{}",
+                    if for_tests { " in its tests" } else { "" }
+                ));
+            }
+        }
+    }
+    assert!(broken.is_empty(), "\n{}", broken.join("\n"));
+}
+
+#[test]
+fn the_table_names_only_crates_that_exist() {
+    let packages = workspace_packages();
+    let members: BTreeSet<&str> = packages
+        .iter()
+        .map(|package| text(package, "name"))
+        .collect();
+    for rule in RULES {
+        for name in [rule.name]
+            .iter()
+            .chain(rule.may_use)
+            .chain(rule.may_use_in_tests)
+        {
+            assert!(
+                members.contains(name),
+                "the table names {name}, which is no crate of the workspace"
+            );
+        }
+    }
+}
+
+#[test]
+fn only_the_system_call_crate_may_be_unsafe() {
+    let mut broken = Vec::new();
+    for package in workspace_packages() {
+        if MAY_BE_UNSAFE.contains(&text(&package, "name")) {
+            continue;
+        }
+        for target in list(&package, "targets") {
+            let kinds: Vec<&str> = list(target, "kind")
+                .iter()
+                .filter_map(Value::as_str)
+                .collect();
+            if !kinds
+                .iter()
+                .any(|kind| ["lib", "bin", "proc-macro", "cdylib"].contains(kind))
+            {
+                continue;
+            }
+            let path = Path::new(text(target, "src_path"));
+            let source = std::fs::read_to_string(path).expect("a target's source can be read");
+            if !source
+                .lines()
+                .any(|line| line.trim_end() == "#![forbid(unsafe_code)]")
+            {
+                broken.push(path.display().to_string());
+            }
+        }
+    }
+    assert!(
+        broken.is_empty(),
+        "these crates do not forbid unsafe code:\n{}",
+        broken.join("\n")
+    );
+}

@@ -1,0 +1,135 @@
+//! Documents tell the truth about the tree: a path that `ARCHITECTURE.md`
+//! names exists, and so does every relative link of the documents.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+mod tree;
+
+/// Endings that make a name in backticks a file of the repository.
+const SOURCE_ENDINGS: &[&str] = &[".rs", ".md", ".toml", ".sh", ".py"];
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path)
+        .unwrap_or_else(|error| panic!("cannot read {}: {error}", path.display()))
+}
+
+/// What stands between single backticks, outside of code blocks.
+fn quoted(text: &str) -> Vec<&str> {
+    let mut names = Vec::new();
+    let mut in_block = false;
+    for line in text.lines() {
+        if line.trim_start().starts_with("```") {
+            in_block = !in_block;
+        } else if !in_block {
+            names.extend(line.split('`').skip(1).step_by(2));
+        }
+    }
+    names
+}
+
+/// True if a quoted text can only be meant as a path of this repository: it
+/// starts with one of its top-level folders, or is called like a source file.
+fn is_repository_path(name: &str, top: &BTreeSet<String>) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
+    if name.is_empty() || name.starts_with('/') || !name.chars().all(plain) {
+        return false;
+    }
+    let first = name.split('/').next().unwrap_or_default();
+    (name.contains('/') && top.contains(first))
+        || SOURCE_ENDINGS.iter().any(|ending| name.ends_with(ending))
+}
+
+/// A name is right if it leads somewhere from the root, or is the end of a
+/// file's path (`guard.rs`, `src/guard.rs`).
+fn exists(name: &str, root: &Path, files: &[PathBuf]) -> bool {
+    root.join(name).exists() || files.iter().any(|file| file.ends_with(name))
+}
+
+fn top_folders(root: &Path) -> BTreeSet<String> {
+    let entries = fs::read_dir(root)
+        .expect("the root can be listed")
+        .flatten();
+    let folders = entries.filter(|entry| entry.path().is_dir());
+    folders
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect()
+}
+
+#[test]
+fn paths_in_the_architecture_exist() {
+    let root = tree::root();
+    let files = tree::files(&root);
+    let top = top_folders(&root);
+    let text = read(&root.join("ARCHITECTURE.md"));
+    let named: Vec<&str> = quoted(&text)
+        .into_iter()
+        .filter(|name| is_repository_path(name, &top))
+        .collect();
+    assert!(!named.is_empty(), "ARCHITECTURE.md names no path");
+    let absent: Vec<&str> = named
+        .into_iter()
+        .filter(|name| !exists(name, &root, &files))
+        .collect();
+    assert!(
+        absent.is_empty(),
+        "ARCHITECTURE.md names what is not there: {absent:?}"
+    );
+}
+
+#[test]
+fn relative_links_lead_somewhere() {
+    let root = tree::root();
+    let mut broken = Vec::new();
+    for file in tree::files(&root)
+        .iter()
+        .filter(|file| file.extension().is_some_and(|end| end == "md"))
+    {
+        let folder = file.parent().unwrap_or(&root);
+        for link in read(file)
+            .split("](")
+            .skip(1)
+            .filter_map(|rest| rest.split([')', '#', ' ']).next())
+        {
+            if !link.is_empty() && !link.contains(':') && !folder.join(link).exists() {
+                broken.push(format!("{}: {link}", file.display()));
+            }
+        }
+    }
+    assert!(
+        broken.is_empty(),
+        "links that lead nowhere:\n{}",
+        broken.join("\n")
+    );
+}
+
+#[test]
+fn what_counts_as_a_path() {
+    let top = BTreeSet::from(["crates".to_owned()]);
+    for name in [
+        "crates/trawl-model",
+        "crates/a/src/b.rs",
+        "guard.rs",
+        "docs/format.md",
+        "crates/",
+    ] {
+        assert!(is_repository_path(name, &top), "{name}");
+    }
+    for name in [
+        "/etc/passwd",
+        "r/x",
+        "trawl-model",
+        "a::b",
+        "crates/*/src",
+        "-name x.rs",
+        "",
+        "~/.rs",
+    ] {
+        assert!(!is_repository_path(name, &top), "{name}");
+    }
+    assert_eq!(
+        quoted("a `b` c `d/e`\n```\n`no`\n```\n`f`"),
+        ["b", "d/e", "f"]
+    );
+}
