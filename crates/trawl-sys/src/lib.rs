@@ -1,1 +1,42 @@
-//! Placeholder.
+//! The system calls Trawl needs, behind safe functions: the only crate with `unsafe`.
+//!
+//! Every function is one system call or library call (a page of the Linux manual is linked from
+//! each) with typed arguments and a [`SysError`] that names the call and keeps its errno. No
+//! function allocates to report an error, and none takes a path where a directory descriptor and
+//! a single name will do: callers add the path they know.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`directory`] | open a directory without following links, getdents64 |
+//! | [`stat`] | statx of a name or a descriptor |
+//! | [`link`] | readlinkat |
+//! | [`xattr`] | list and read extended attributes beside a directory descriptor |
+//! | [`project`] | project ids and the flag that inherits them |
+//! | [`filesystem`] | statfs: what kind of file system a descriptor lies on |
+//! | [`file`] | fsync, syncfs, flock, rename, link, unlink, mkdir, fadvise |
+//! | [`device`] | device numbers to major and minor and back |
+//! | [`identity`] | users and groups by id and by name, the caller's own ids |
+//! | [`process`] | limits, resource use, the clock |
+//! | [`signal`] | an interrupt flag, the broken-pipe signal |
+//! | [`pattern`] | fnmatch |
+//!
+//! What it does not do: retry, walk, cache, or decide what an error means.
+
+#![cfg(target_os = "linux")]
+
+pub mod device;
+pub mod directory;
+mod error;
+pub mod file;
+pub mod filesystem;
+pub mod identity;
+pub mod link;
+pub mod pattern;
+pub mod process;
+pub mod project;
+pub mod signal;
+pub mod stat;
+pub mod xattr;
+
+pub use error::{Errno, Op, SysError};
+pub use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};

@@ -1,0 +1,217 @@
+//! Directories: opened by one name beside an open directory, never through a symbolic link, and
+//! read with getdents64 into one reusable buffer.
+
+use std::ffi::CStr;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::fs::{CWD, Mode, OFlags, RawDir};
+
+use crate::error::{Errno, Named, Op, SysError};
+
+/// Whether reading may move a directory's access time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AccessTime {
+    /// Ask the kernel to leave it (`O_NOATIME`), which only an owner or root may; where that is
+    /// refused the directory is opened without.
+    Keep,
+    /// Let it move.
+    Update,
+}
+
+/// What a directory is opened for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// To list it: needs read permission.
+    List(AccessTime),
+    /// Only as a starting point for names below it (`O_PATH`): needs no permission on itself.
+    Pass,
+}
+
+fn flags(purpose: Purpose) -> OFlags {
+    let base = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    match purpose {
+        Purpose::List(AccessTime::Keep) => base | OFlags::RDONLY | OFlags::NOATIME,
+        Purpose::List(AccessTime::Update) => base | OFlags::RDONLY,
+        Purpose::Pass => base | OFlags::PATH,
+    }
+}
+
+/// Opens the directory `name` in `parent`. The last component is never followed if it is a
+/// symbolic link; `name` should be a single component, so that nothing else is either.
+///
+/// Errors: `ENOTDIR` or `ELOOP` where the name isn't a directory (any more), `EACCES`, `ENOENT`,
+/// `EMFILE` and the rest of <https://man7.org/linux/man-pages/man2/open.2.html>.
+pub fn open_at(parent: impl AsFd, name: &CStr, purpose: Purpose) -> Result<OwnedFd, SysError> {
+    let parent = parent.as_fd();
+    match rustix::fs::openat(parent, name, flags(purpose), Mode::empty()) {
+        Err(rustix::io::Errno::PERM) if purpose == Purpose::List(AccessTime::Keep) => {
+            let purpose = Purpose::List(AccessTime::Update);
+            rustix::fs::openat(parent, name, flags(purpose), Mode::empty()).named(Op::Openat)
+        }
+        other => other.named(Op::Openat),
+    }
+}
+
+/// Opens the file-system root `/`.
+pub fn open_root(purpose: Purpose) -> Result<OwnedFd, SysError> {
+    open_at(CWD, c"/", purpose)
+}
+
+/// One entry of a directory as getdents64 returns it; its name lies in the reader's buffer.
+#[derive(Debug)]
+pub struct RawEntry<'a> {
+    raw: rustix::fs::RawDirEntry<'a>,
+}
+
+impl<'a> RawEntry<'a> {
+    fn new(raw: rustix::fs::RawDirEntry<'a>) -> Self {
+        RawEntry { raw }
+    }
+
+    /// Inode number. At a mount point this is the covered directory's, not the mounted root's.
+    #[inline]
+    #[must_use]
+    pub fn ino(&self) -> u64 {
+        self.raw.ino()
+    }
+
+    /// The type as the directory tells it.
+    #[inline]
+    #[must_use]
+    pub fn hint(&self) -> TypeHint {
+        match self.raw.file_type() {
+            rustix::fs::FileType::Directory => TypeHint::Directory,
+            rustix::fs::FileType::Unknown => TypeHint::Unknown,
+            _ => TypeHint::Other,
+        }
+    }
+
+    /// The name with its NUL.
+    #[inline]
+    #[must_use]
+    pub fn name(&self) -> &CStr {
+        self.raw.file_name()
+    }
+
+    /// Whether this is `.` or `..`.
+    #[inline]
+    #[must_use]
+    pub fn is_dot(&self) -> bool {
+        matches!(self.name().to_bytes(), b"." | b"..")
+    }
+}
+
+/// What a directory says of an entry's type, before any stat.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TypeHint {
+    /// A directory.
+    Directory,
+    /// Anything else.
+    Other,
+    /// The file system keeps no types in its directories.
+    Unknown,
+}
+
+/// A buffer for directory entries, used for one directory after another.
+#[derive(Debug)]
+pub struct ReadBuffer {
+    bytes: Vec<MaybeUninit<u8>>,
+}
+
+impl ReadBuffer {
+    /// A buffer of `size_bytes`; 64 KiB holds about 2,000 entries a call. At least 4 KiB, since
+    /// the kernel refuses a buffer smaller than one entry.
+    #[must_use]
+    pub fn new(size_bytes: usize) -> Self {
+        ReadBuffer {
+            bytes: vec![MaybeUninit::uninit(); size_bytes.max(4096)],
+        }
+    }
+
+    /// Starts (or goes on) reading `directory` at its current position.
+    pub fn read<Fd: AsFd>(&mut self, directory: Fd) -> Reader<'_, Fd> {
+        Reader {
+            raw: RawDir::new(directory, &mut self.bytes),
+        }
+    }
+}
+
+/// Reads the entries of one directory.
+pub struct Reader<'a, Fd: AsFd> {
+    raw: RawDir<'a, Fd>,
+}
+
+impl<Fd: AsFd> Reader<'_, Fd> {
+    /// The next entry in the directory's own order, `.` and `..` included (see
+    /// [`RawEntry::is_dot`]); `None` at the end.
+    ///
+    /// After an error what was returned before it is valid and the rest is unknown; `EINTR` may be
+    /// tried again. `ENOENT` means that the directory was removed while it was open.
+    ///
+    /// Source: <https://man7.org/linux/man-pages/man2/getdents64.2.html>
+    #[allow(
+        clippy::should_implement_trait,
+        reason = "an entry borrows from the reader"
+    )]
+    #[inline]
+    pub fn next(&mut self) -> Option<Result<RawEntry<'_>, SysError>> {
+        Some(match self.raw.next()? {
+            Ok(entry) => Ok(RawEntry::new(entry)),
+            Err(errno) => Err(SysError::new(Op::Getdents64, Errno::from(errno))),
+        })
+    }
+
+    /// Whether the next call of [`Reader::next`] will ask the kernel for more.
+    #[must_use]
+    pub fn is_buffer_empty(&self) -> bool {
+        self.raw.is_buffer_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+    use std::ffi::CString;
+    use std::os::unix::ffi::OsStrExt;
+
+    fn open(path: &std::path::Path) -> Result<OwnedFd, SysError> {
+        let name = CString::new(path.as_os_str().as_bytes()).unwrap();
+        open_at(CWD, &name, Purpose::List(AccessTime::Keep))
+    }
+
+    #[test]
+    fn lists_what_read_dir_lists() {
+        let dir = tempfile::tempdir().unwrap();
+        for i in 0..3000 {
+            std::fs::write(dir.path().join(format!("file-{i}")), b"").unwrap();
+        }
+        std::fs::create_dir(dir.path().join("d")).unwrap();
+        let want: BTreeSet<Vec<u8>> = std::fs::read_dir(dir.path())
+            .unwrap()
+            .map(|e| e.unwrap().file_name().as_bytes().to_vec())
+            .collect();
+        let mut buffer = ReadBuffer::new(4096);
+        let mut reader = buffer.read(open(dir.path()).unwrap());
+        let (mut got, mut directories) = (BTreeSet::new(), 0);
+        while let Some(entry) = reader.next() {
+            let entry = entry.unwrap();
+            directories += usize::from(entry.hint() == TypeHint::Directory);
+            if !entry.is_dot() {
+                assert!(got.insert(entry.name().to_bytes().to_vec()));
+            }
+        }
+        assert_eq!(got, want);
+        assert_eq!(directories, 3);
+    }
+
+    #[test]
+    fn links_are_not_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink("/", dir.path().join("link")).unwrap();
+        let error = open(&dir.path().join("link")).unwrap_err();
+        assert_eq!(error.op, Op::Openat);
+        assert!(matches!(error.errno, Errno::NOTDIR | Errno::LOOP));
+    }
+}

@@ -1,0 +1,255 @@
+//! What failed and why: a system call's name and its errno, without an allocation.
+
+use std::fmt;
+
+/// The system or library call that failed, named as in the manual.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+#[repr(u8)]
+#[allow(
+    missing_docs,
+    reason = "each variant is the call of that name; see `Op::name`"
+)]
+pub enum Op {
+    Openat,
+    Getdents64,
+    Statx,
+    Readlinkat,
+    Listxattr,
+    Getxattr,
+    Setxattr,
+    ProjectId,
+    Statfs,
+    Fsync,
+    Fdatasync,
+    Syncfs,
+    Flock,
+    Renameat2,
+    Unlinkat,
+    Mkdirat,
+    Linkat,
+    Fadvise,
+    Fallocate,
+    Getrlimit,
+    Setrlimit,
+    Getgroups,
+    Getpwuid,
+    Getpwnam,
+    Getgrgid,
+    Getgrnam,
+    Sigaction,
+    Getrusage,
+    Unshare,
+    Fchdir,
+    Read,
+    Write,
+}
+
+impl Op {
+    /// Every operation, for tables that map a stored name back to the operation.
+    pub const ALL: [Op; 32] = [
+        Op::Openat,
+        Op::Getdents64,
+        Op::Statx,
+        Op::Readlinkat,
+        Op::Listxattr,
+        Op::Getxattr,
+        Op::Setxattr,
+        Op::ProjectId,
+        Op::Statfs,
+        Op::Fsync,
+        Op::Fdatasync,
+        Op::Syncfs,
+        Op::Flock,
+        Op::Renameat2,
+        Op::Unlinkat,
+        Op::Mkdirat,
+        Op::Linkat,
+        Op::Fadvise,
+        Op::Fallocate,
+        Op::Getrlimit,
+        Op::Setrlimit,
+        Op::Getgroups,
+        Op::Getpwuid,
+        Op::Getpwnam,
+        Op::Getgrgid,
+        Op::Getgrnam,
+        Op::Sigaction,
+        Op::Getrusage,
+        Op::Unshare,
+        Op::Fchdir,
+        Op::Read,
+        Op::Write,
+    ];
+
+    /// The call's name in the manual, for instance `"openat"`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Op::Openat => "openat",
+            Op::Getdents64 => "getdents64",
+            Op::Statx => "statx",
+            Op::Readlinkat => "readlinkat",
+            Op::Listxattr => "listxattr",
+            Op::Getxattr => "getxattr",
+            Op::Setxattr => "setxattr",
+            Op::ProjectId => "project-id",
+            Op::Statfs => "statfs",
+            Op::Fsync => "fsync",
+            Op::Fdatasync => "fdatasync",
+            Op::Syncfs => "syncfs",
+            Op::Flock => "flock",
+            Op::Renameat2 => "renameat2",
+            Op::Unlinkat => "unlinkat",
+            Op::Mkdirat => "mkdirat",
+            Op::Linkat => "linkat",
+            Op::Fadvise => "posix_fadvise",
+            Op::Fallocate => "fallocate",
+            Op::Getrlimit => "getrlimit",
+            Op::Setrlimit => "setrlimit",
+            Op::Getgroups => "getgroups",
+            Op::Getpwuid => "getpwuid_r",
+            Op::Getpwnam => "getpwnam_r",
+            Op::Getgrgid => "getgrgid_r",
+            Op::Getgrnam => "getgrnam_r",
+            Op::Sigaction => "sigaction",
+            Op::Getrusage => "getrusage",
+            Op::Unshare => "unshare",
+            Op::Fchdir => "fchdir",
+            Op::Read => "read",
+            Op::Write => "write",
+        }
+    }
+}
+
+impl fmt::Display for Op {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// An errno value, shown as the C library's message in lower case.
+///
+/// Source: <https://man7.org/linux/man-pages/man3/errno.3.html>
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Errno(pub i32);
+
+#[allow(missing_docs, reason = "each constant is the errno of that name")]
+impl Errno {
+    pub const ACCES: Errno = Errno(libc::EACCES);
+    pub const BADF: Errno = Errno(libc::EBADF);
+    pub const EXIST: Errno = Errno(libc::EEXIST);
+    pub const INTR: Errno = Errno(libc::EINTR);
+    pub const INVAL: Errno = Errno(libc::EINVAL);
+    pub const IO: Errno = Errno(libc::EIO);
+    pub const LOOP: Errno = Errno(libc::ELOOP);
+    pub const MFILE: Errno = Errno(libc::EMFILE);
+    pub const NFILE: Errno = Errno(libc::ENFILE);
+    pub const NODATA: Errno = Errno(libc::ENODATA);
+    pub const NOENT: Errno = Errno(libc::ENOENT);
+    pub const NOSPC: Errno = Errno(libc::ENOSPC);
+    pub const NOSYS: Errno = Errno(libc::ENOSYS);
+    pub const NOTDIR: Errno = Errno(libc::ENOTDIR);
+    pub const NOTSUP: Errno = Errno(libc::ENOTSUP);
+    pub const NOTTY: Errno = Errno(libc::ENOTTY);
+    pub const NXIO: Errno = Errno(libc::ENXIO);
+    pub const PERM: Errno = Errno(libc::EPERM);
+    pub const RANGE: Errno = Errno(libc::ERANGE);
+    pub const STALE: Errno = Errno(libc::ESTALE);
+    pub const TOOBIG: Errno = Errno(libc::E2BIG);
+    pub const WOULDBLOCK: Errno = Errno(libc::EWOULDBLOCK);
+
+    /// The calling thread's last error.
+    pub(crate) fn last() -> Errno {
+        Errno(std::io::Error::last_os_error().raw_os_error().unwrap_or(0))
+    }
+}
+
+impl From<rustix::io::Errno> for Errno {
+    fn from(errno: rustix::io::Errno) -> Self {
+        Errno(errno.raw_os_error())
+    }
+}
+
+impl fmt::Display for Errno {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = std::io::Error::from_raw_os_error(self.0).to_string();
+        let message = text.split(" (os error").next().unwrap_or(&text);
+        let mut letters = message.chars();
+        match letters.next() {
+            Some(first) => write!(f, "{}{}", first.to_lowercase(), letters.as_str()),
+            None => write!(f, "error {}", self.0),
+        }
+    }
+}
+
+/// A failed call: which one, and why. Two words, `Copy`; the caller adds the path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
+#[error("{op}: {errno}")]
+pub struct SysError {
+    /// The call.
+    pub op: Op,
+    /// Its errno.
+    pub errno: Errno,
+}
+
+impl SysError {
+    /// Pairs a call with its errno.
+    #[must_use]
+    pub fn new(op: Op, errno: impl Into<Errno>) -> Self {
+        SysError {
+            op,
+            errno: errno.into(),
+        }
+    }
+
+    /// The error that the last C library call of this thread left in `errno`.
+    pub(crate) fn last(op: Op) -> Self {
+        SysError {
+            op,
+            errno: Errno::last(),
+        }
+    }
+
+    /// Whether the file went away under the caller: no such file, or a stale handle.
+    #[must_use]
+    pub fn is_vanished(&self) -> bool {
+        matches!(self.errno, Errno::NOENT | Errno::STALE)
+    }
+}
+
+impl From<SysError> for std::io::Error {
+    fn from(error: SysError) -> Self {
+        std::io::Error::from_raw_os_error(error.errno.0)
+    }
+}
+
+/// Names the call in a rustix result.
+pub(crate) trait Named<T> {
+    fn named(self, op: Op) -> Result<T, SysError>;
+}
+
+impl<T> Named<T> for Result<T, rustix::io::Errno> {
+    fn named(self, op: Op) -> Result<T, SysError> {
+        self.map_err(|errno| SysError::new(op, errno))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn names_are_distinct_and_complete() {
+        let names: HashSet<_> = Op::ALL.iter().map(|op| op.name()).collect();
+        assert_eq!(names.len(), Op::ALL.len());
+        assert_eq!(Op::Write as usize + 1, Op::ALL.len());
+    }
+
+    #[test]
+    fn messages_are_lower_case_without_numbers() {
+        let error = SysError::new(Op::Openat, Errno::ACCES);
+        assert_eq!(error.to_string(), "openat: permission denied");
+    }
+}

@@ -1,0 +1,185 @@
+//! What a writer of files needs: durable writes, an exclusive lock, atomic renames, read hints.
+
+use std::ffi::CStr;
+use std::num::NonZeroU64;
+use std::os::fd::AsFd;
+
+use rustix::fs::{Advice as RawAdvice, AtFlags, FlockOperation, Mode, RenameFlags};
+
+use crate::error::{Errno, Named, Op, SysError};
+
+/// Writes a file's data and metadata to the device, or a directory's entries.
+///
+/// Source: <https://man7.org/linux/man-pages/man2/fsync.2.html>
+pub fn sync(fd: impl AsFd) -> Result<(), SysError> {
+    rustix::fs::fsync(fd).named(Op::Fsync)
+}
+
+/// Writes a file's data, and of its metadata what reading it back needs, to the device.
+///
+/// Source: <https://man7.org/linux/man-pages/man2/fdatasync.2.html>
+pub fn sync_data(fd: impl AsFd) -> Result<(), SysError> {
+    rustix::fs::fdatasync(fd).named(Op::Fdatasync)
+}
+
+/// Writes everything of the file system that `fd` lies on; reports write errors since Linux 5.8.
+///
+/// Source: <https://man7.org/linux/man-pages/man2/syncfs.2.html>
+pub fn sync_filesystem(fd: impl AsFd) -> Result<(), SysError> {
+    rustix::fs::syncfs(fd).named(Op::Syncfs)
+}
+
+/// What came of trying to take a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lock {
+    /// It is ours until the open file is closed.
+    Taken,
+    /// Someone else has it.
+    Busy,
+}
+
+/// Tries to take the exclusive lock on an open file, without waiting.
+///
+/// Source: <https://man7.org/linux/man-pages/man2/flock.2.html>
+pub fn try_lock_exclusive(fd: impl AsFd) -> Result<Lock, SysError> {
+    try_lock(fd, FlockOperation::NonBlockingLockExclusive)
+}
+
+/// Tries to take a shared lock on an open file, without waiting.
+///
+/// Source: <https://man7.org/linux/man-pages/man2/flock.2.html>
+pub fn try_lock_shared(fd: impl AsFd) -> Result<Lock, SysError> {
+    try_lock(fd, FlockOperation::NonBlockingLockShared)
+}
+
+fn try_lock(fd: impl AsFd, operation: FlockOperation) -> Result<Lock, SysError> {
+    match rustix::fs::flock(fd, operation) {
+        Ok(()) => Ok(Lock::Taken),
+        Err(errno) if Errno::from(errno) == Errno::WOULDBLOCK => Ok(Lock::Busy),
+        Err(errno) => Err(SysError::new(Op::Flock, errno)),
+    }
+}
+
+/// What a rename does where the new name exists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Existing {
+    /// Replace it, atomically.
+    Replace,
+    /// Fail with `EEXIST`.
+    Keep,
+    /// Swap the two, atomically.
+    Exchange,
+}
+
+/// Renames `old` in one directory to `new` in another of the same file system.
+///
+/// Source: <https://man7.org/linux/man-pages/man2/renameat2.2.html>
+pub fn rename(
+    old_directory: impl AsFd,
+    old: &CStr,
+    new_directory: impl AsFd,
+    new: &CStr,
+    existing: Existing,
+) -> Result<(), SysError> {
+    let flags = match existing {
+        Existing::Replace => RenameFlags::empty(),
+        Existing::Keep => RenameFlags::NOREPLACE,
+        Existing::Exchange => RenameFlags::EXCHANGE,
+    };
+    rustix::fs::renameat_with(old_directory, old, new_directory, new, flags).named(Op::Renameat2)
+}
+
+/// Removes the file (not directory) `name`.
+///
+/// Source: <https://man7.org/linux/man-pages/man2/unlink.2.html>
+pub fn remove_file(directory: impl AsFd, name: &CStr) -> Result<(), SysError> {
+    rustix::fs::unlinkat(directory, name, AtFlags::empty()).named(Op::Unlinkat)
+}
+
+/// Removes the empty directory `name`.
+///
+/// Source: <https://man7.org/linux/man-pages/man2/unlink.2.html>
+pub fn remove_directory(directory: impl AsFd, name: &CStr) -> Result<(), SysError> {
+    rustix::fs::unlinkat(directory, name, AtFlags::REMOVEDIR).named(Op::Unlinkat)
+}
+
+/// Makes the directory `name` with permission bits `mode` (less the umask).
+///
+/// Source: <https://man7.org/linux/man-pages/man2/mkdir.2.html>
+pub fn make_directory(directory: impl AsFd, name: &CStr, mode: u32) -> Result<(), SysError> {
+    rustix::fs::mkdirat(directory, name, Mode::from_raw_mode(mode)).named(Op::Mkdirat)
+}
+
+/// Gives the file `old` the further name `new`; a symbolic link is linked itself.
+///
+/// Source: <https://man7.org/linux/man-pages/man2/link.2.html>
+pub fn hard_link(
+    old_directory: impl AsFd,
+    old: &CStr,
+    new_directory: impl AsFd,
+    new: &CStr,
+) -> Result<(), SysError> {
+    rustix::fs::linkat(old_directory, old, new_directory, new, AtFlags::empty()).named(Op::Linkat)
+}
+
+/// How a range of a file will be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Advice {
+    /// From front to back.
+    Sequential,
+    /// In no order: don't read ahead.
+    Random,
+    /// Soon: start reading it now.
+    WillNeed,
+    /// Not again: its pages may go.
+    DontNeed,
+}
+
+/// Tells the kernel how `length` bytes from `offset` will be read; a length of 0 means to the end.
+///
+/// Source: <https://man7.org/linux/man-pages/man2/posix_fadvise.2.html>
+pub fn advise(fd: impl AsFd, offset: u64, length: u64, advice: Advice) -> Result<(), SysError> {
+    let advice = match advice {
+        Advice::Sequential => RawAdvice::Sequential,
+        Advice::Random => RawAdvice::Random,
+        Advice::WillNeed => RawAdvice::WillNeed,
+        Advice::DontNeed => RawAdvice::DontNeed,
+    };
+    rustix::fs::fadvise(fd, offset, NonZeroU64::new(length), advice).named(Op::Fadvise)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::File;
+
+    #[test]
+    fn locks_exclude_each_other() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let first = File::open(file.path()).unwrap();
+        let second = File::open(file.path()).unwrap();
+        assert_eq!(try_lock_exclusive(&first), Ok(Lock::Taken));
+        assert_eq!(try_lock_exclusive(&second), Ok(Lock::Busy));
+        assert_eq!(try_lock_shared(&second), Ok(Lock::Busy));
+        drop(first);
+        assert_eq!(try_lock_exclusive(&second), Ok(Lock::Taken));
+    }
+
+    #[test]
+    fn names_come_and_go() {
+        let dir = tempfile::tempdir().unwrap();
+        let fd = File::open(dir.path()).unwrap();
+        std::fs::write(dir.path().join("a"), b"a").unwrap();
+        hard_link(&fd, c"a", &fd, c"b").unwrap();
+        let kept = rename(&fd, c"a", &fd, c"b", Existing::Keep);
+        assert_eq!(kept.unwrap_err().errno, Errno::EXIST);
+        make_directory(&fd, c"d", 0o700).unwrap();
+        rename(&fd, c"a", &fd, c"d", Existing::Exchange).unwrap();
+        remove_directory(&fd, c"a").unwrap();
+        remove_file(&fd, c"b").unwrap();
+        remove_file(&fd, c"d").unwrap();
+        sync(&fd).unwrap();
+        sync_filesystem(&fd).unwrap();
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+    }
+}

@@ -1,0 +1,128 @@
+//! The process itself: its limits, what it has used, and the time of day.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use crate::error::{Named, Op, SysError};
+use crate::stat::Time;
+
+/// How many descriptors the process may have open (soft limit); `u64::MAX` for no limit.
+///
+/// Source: <https://man7.org/linux/man-pages/man2/getrlimit.2.html>
+#[must_use]
+pub fn descriptor_limit() -> u64 {
+    getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
+}
+
+/// Lowers or raises the soft limit on open descriptors, within the hard limit.
+///
+/// Source: <https://man7.org/linux/man-pages/man2/setrlimit.2.html>
+pub fn set_descriptor_limit(limit: u64) -> Result<(), SysError> {
+    let maximum = getrlimit(Resource::Nofile).maximum;
+    setrlimit(
+        Resource::Nofile,
+        Rlimit {
+            current: Some(limit),
+            maximum,
+        },
+    )
+    .named(Op::Setrlimit)
+}
+
+/// What the process has used since it began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Usage {
+    /// CPU time in user mode, all threads.
+    pub user: Duration,
+    /// CPU time in the kernel, all threads.
+    pub system: Duration,
+    /// Largest resident set so far, bytes.
+    pub peak_rss_bytes: u64,
+}
+
+impl Usage {
+    /// CPU time in both modes.
+    #[must_use]
+    pub fn cpu(&self) -> Duration {
+        self.user + self.system
+    }
+}
+
+fn duration(time: libc::timeval) -> Duration {
+    let micros = i128::from(time.tv_sec) * 1_000_000 + i128::from(time.tv_usec);
+    Duration::from_micros(u64::try_from(micros).unwrap_or(0))
+}
+
+/// CPU time and peak memory of this process.
+///
+/// Source: <https://man7.org/linux/man-pages/man2/getrusage.2.html>
+pub fn usage() -> Result<Usage, SysError> {
+    let mut raw = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: `raw` is valid for writes of one `rusage`.
+    if unsafe { libc::getrusage(libc::RUSAGE_SELF, raw.as_mut_ptr()) } != 0 {
+        return Err(SysError::last(Op::Getrusage));
+    }
+    // SAFETY: zeroed before, and filled by the call, which succeeded.
+    let raw = unsafe { raw.assume_init() };
+    Ok(Usage {
+        user: duration(raw.ru_utime),
+        system: duration(raw.ru_stime),
+        peak_rss_bytes: u64::try_from(raw.ru_maxrss).unwrap_or(0) * 1024,
+    })
+}
+
+/// The time of day.
+///
+/// Source: <https://man7.org/linux/man-pages/man2/clock_gettime.2.html>
+#[must_use]
+pub fn now() -> Time {
+    match SystemTime::now().duration_since(UNIX_EPOCH) {
+        Ok(since) => Time {
+            secs: i64::try_from(since.as_secs()).unwrap_or(i64::MAX),
+            nanos: since.subsec_nanos(),
+        },
+        // A clock set before 1970: round down, so that the nanoseconds stay positive.
+        Err(before) => {
+            let before = before.duration();
+            let secs = -i64::try_from(before.as_secs()).unwrap_or(i64::MAX);
+            match before.subsec_nanos() {
+                0 => Time { secs, nanos: 0 },
+                nanos => Time {
+                    secs: secs - 1,
+                    nanos: 1_000_000_000 - nanos,
+                },
+            }
+        }
+    }
+}
+
+/// Whether `fd` is a terminal.
+///
+/// Source: <https://man7.org/linux/man-pages/man3/isatty.3.html>
+#[must_use]
+pub fn is_terminal(fd: impl std::os::fd::AsFd) -> bool {
+    std::io::IsTerminal::is_terminal(&fd.as_fd())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn use_is_plausible() {
+        let mut sum = 0u64;
+        for i in 0..30_000_000u64 {
+            sum = std::hint::black_box(sum.wrapping_add(i));
+        }
+        let usage = usage().unwrap();
+        assert!(usage.cpu() > Duration::from_micros(100), "{usage:?} {sum}");
+        assert!(
+            (1 << 20..1 << 40).contains(&usage.peak_rss_bytes),
+            "{usage:?}"
+        );
+        assert!(now().secs > 1_700_000_000);
+        assert!(descriptor_limit() > 8);
+        assert!(!is_terminal(std::fs::File::open("/dev/null").unwrap()));
+    }
+}

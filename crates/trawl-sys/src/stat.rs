@@ -1,0 +1,196 @@
+//! statx: everything the kernel tells of one inode, in one call.
+
+use std::ffi::CStr;
+use std::os::fd::AsFd;
+
+use rustix::fs::{AtFlags, StatxFlags, StatxTimestamp};
+
+use crate::device::DeviceNumber;
+use crate::error::{Named, Op, SysError};
+
+/// A time of the file system: seconds since 1970 (negative before) and nanoseconds within the
+/// second (0–999,999,999).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Time {
+    /// Seconds.
+    pub secs: i64,
+    /// Nanoseconds.
+    pub nanos: u32,
+}
+
+impl From<StatxTimestamp> for Time {
+    #[inline]
+    fn from(t: StatxTimestamp) -> Self {
+        Time {
+            secs: t.tv_sec,
+            nanos: t.tv_nsec,
+        }
+    }
+}
+
+/// What statx tells of one inode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stat {
+    /// Inode number.
+    pub ino: u64,
+    /// The device that the file system lies on.
+    pub dev: DeviceNumber,
+    /// File type and permission bits, as `st_mode`.
+    pub mode: u32,
+    /// Number of hard links.
+    pub nlink: u32,
+    /// Owner.
+    pub uid: u32,
+    /// Owning group.
+    pub gid: u32,
+    /// The device that a device file stands for, 0:0 otherwise.
+    pub rdev: DeviceNumber,
+    /// Size in bytes.
+    pub size: u64,
+    /// Allocated blocks of 512 bytes.
+    pub blocks: u64,
+    /// Preferred I/O size in bytes.
+    pub blksize: u32,
+    /// Last access.
+    pub atime: Time,
+    /// Last change of the content.
+    pub mtime: Time,
+    /// Last change of the inode.
+    pub ctime: Time,
+    /// Creation, where the file system keeps it.
+    pub btime: Option<Time>,
+    /// `STATX_ATTR_*` bits that are set.
+    pub attributes: u64,
+    /// `STATX_ATTR_*` bits that the file system can tell.
+    pub attributes_mask: u64,
+    /// Mount id, 0 where the kernel doesn't tell (before 5.8).
+    pub mnt_id: u64,
+}
+
+impl Stat {
+    /// The type bits (`S_IFMT`) of the mode.
+    #[inline]
+    #[must_use]
+    pub fn type_bits(&self) -> u32 {
+        self.mode & libc::S_IFMT
+    }
+
+    /// Whether this is a directory.
+    #[inline]
+    #[must_use]
+    pub fn is_directory(&self) -> bool {
+        self.type_bits() == libc::S_IFDIR
+    }
+
+    /// Whether this is a symbolic link.
+    #[inline]
+    #[must_use]
+    pub fn is_symlink(&self) -> bool {
+        self.type_bits() == libc::S_IFLNK
+    }
+
+    /// Whether this is a regular file.
+    #[inline]
+    #[must_use]
+    pub fn is_file(&self) -> bool {
+        self.type_bits() == libc::S_IFREG
+    }
+
+    /// Whether a file system is mounted here, where the kernel tells (5.8 and later).
+    #[inline]
+    #[must_use]
+    pub fn is_mount_root(&self) -> Option<bool> {
+        let bit = rustix::fs::StatxAttributes::MOUNT_ROOT.bits();
+        (self.attributes_mask & bit != 0).then_some(self.attributes & bit != 0)
+    }
+}
+
+const WANTED: StatxFlags = StatxFlags::BASIC_STATS
+    .union(StatxFlags::BTIME)
+    .union(StatxFlags::MNT_ID);
+
+#[inline]
+fn convert(raw: &rustix::fs::Statx) -> Stat {
+    let mask = StatxFlags::from_bits_retain(raw.stx_mask);
+    Stat {
+        ino: raw.stx_ino,
+        dev: DeviceNumber {
+            major: raw.stx_dev_major,
+            minor: raw.stx_dev_minor,
+        },
+        mode: u32::from(raw.stx_mode),
+        nlink: raw.stx_nlink,
+        uid: raw.stx_uid,
+        gid: raw.stx_gid,
+        rdev: DeviceNumber {
+            major: raw.stx_rdev_major,
+            minor: raw.stx_rdev_minor,
+        },
+        size: raw.stx_size,
+        blocks: raw.stx_blocks,
+        blksize: raw.stx_blksize,
+        atime: raw.stx_atime.into(),
+        mtime: raw.stx_mtime.into(),
+        ctime: raw.stx_ctime.into(),
+        btime: mask
+            .contains(StatxFlags::BTIME)
+            .then(|| raw.stx_btime.into()),
+        attributes: raw.stx_attributes.bits(),
+        attributes_mask: raw.stx_attributes_mask.bits(),
+        mnt_id: if mask.contains(StatxFlags::MNT_ID) {
+            raw.stx_mnt_id
+        } else {
+            0
+        },
+    }
+}
+
+/// Stats `name` in `directory` itself, never what a symbolic link leads to, and without mounting
+/// an automount point.
+///
+/// Source: <https://man7.org/linux/man-pages/man2/statx.2.html>
+#[inline]
+pub fn stat_at(directory: impl AsFd, name: &CStr) -> Result<Stat, SysError> {
+    let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT;
+    rustix::fs::statx(directory, name, flags, WANTED)
+        .named(Op::Statx)
+        .map(|raw| convert(&raw))
+}
+
+/// Stats an open descriptor (also one opened with [`crate::directory::Purpose::Pass`]).
+///
+/// Source: <https://man7.org/linux/man-pages/man2/statx.2.html>
+#[inline]
+pub fn stat_fd(fd: impl AsFd) -> Result<Stat, SysError> {
+    rustix::fs::statx(fd, c"", AtFlags::EMPTY_PATH, WANTED)
+        .named(Op::Statx)
+        .map(|raw| convert(&raw))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::MetadataExt;
+
+    #[test]
+    fn agrees_with_the_standard_library() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), vec![7; 10_000]).unwrap();
+        let want = std::fs::metadata(file.path()).unwrap();
+        let got = stat_fd(file.as_file()).unwrap();
+        assert_eq!(
+            (got.ino, got.dev.as_u64(), got.mode),
+            (want.ino(), want.dev(), want.mode())
+        );
+        assert_eq!((got.size, got.blocks), (want.size(), want.blocks()));
+        assert_eq!(
+            (got.uid, got.gid, u64::from(got.nlink)),
+            (want.uid(), want.gid(), want.nlink())
+        );
+        assert_eq!(
+            (got.mtime.secs, i64::from(got.mtime.nanos)),
+            (want.mtime(), want.mtime_nsec())
+        );
+        assert!(got.is_file() && !got.is_directory() && !got.is_symlink());
+    }
+}
