@@ -1,1 +1,413 @@
-//! Who may read what (being written).
+//! The permission algebra: who may search or list a directory.
+//!
+//! A permission **bit** of a mode or ACL is a [`Predicate`] over a user's
+//! id and groups, evaluated as the Linux kernel does (`acl_permission_check`
+//! and `posix_acl_permission`; acl(5), "ACCESS CHECK ALGORITHM"):
+//!
+//! 1. the owner is judged by the owner bits alone;
+//! 2. with an ACL **and** a non-empty group class in the mode (which is the
+//!    ACL's mask), a named user by that entry under the mask; then, if any of
+//!    the owning and named groups match, by whether one of those grants the
+//!    bit, under the mask;
+//! 3. without one (or with an empty mask: the kernel then does not consult
+//!    the ACL at all), the owning group by the group bits;
+//! 4. everybody else by the other bits.
+//!
+//! The superuser passes always (`CAP_DAC_READ_SEARCH`).
+//!
+//! A [`Guard`] is the sequence of predicates and name barriers between the
+//! source's root and a directory's content, in tree order.
+
+use crate::entry::DirAccess;
+use crate::id::{Gid, Uid};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// The permission bit in question, as it applies to directories and files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Bit {
+    /// `r`: list a directory; read a file.
+    Read,
+    /// `x`: reach what is in a directory.
+    Search,
+}
+
+impl Bit {
+    const fn mask(self) -> u32 {
+        match self {
+            Bit::Read => 4,
+            Bit::Search => 1,
+        }
+    }
+}
+
+/// A user as the kernel sees one: file-system uid, and all groups.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Credentials {
+    /// The user id.
+    pub uid: Uid,
+    /// The primary and all supplementary groups.
+    pub groups: Vec<Gid>,
+}
+
+/// A set of users, as one permission bit defines it, in canonical form: two
+/// predicates are equal if and only if they admit the same users.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Predicate {
+    /// Users judged by name, sorted.
+    users: Vec<(Uid, bool)>,
+    /// Members of any of these pass, sorted.
+    granting: Vec<Gid>,
+    /// Members of any of these (and of none that grants) fail, sorted.
+    denying: Vec<Gid>,
+    /// Everybody else.
+    other: bool,
+}
+
+impl Predicate {
+    /// The predicate that everyone passes.
+    pub fn everyone() -> Predicate {
+        Predicate {
+            users: Vec::new(),
+            granting: Vec::new(),
+            denying: Vec::new(),
+            other: true,
+        }
+    }
+
+    /// Who has `bit` on an object with these permissions.
+    pub fn of(access: &DirAccess, bit: Bit) -> Predicate {
+        let has = |bits: u32| bits & bit.mask() != 0;
+        let mut users = BTreeMap::from([(access.uid, has(access.mode >> 6))]);
+        let mut groups = BTreeMap::new();
+        match &access.acl {
+            Some(acl) if access.mode & 0o070 != 0 => {
+                let mask = u32::from(acl.mask.unwrap_or(7));
+                for (uid, bits) in &acl.users {
+                    users.entry(*uid).or_insert(has(u32::from(*bits) & mask));
+                }
+                let mut grant = |gid: Gid, bits: u8| {
+                    *groups.entry(gid).or_insert(false) |= has(u32::from(bits) & mask);
+                };
+                grant(access.gid, acl.group);
+                acl.groups.iter().for_each(|(gid, bits)| grant(*gid, *bits));
+            }
+            _ => {
+                groups.insert(access.gid, has(access.mode >> 3));
+            }
+        }
+        let side = |wanted: bool| {
+            groups
+                .iter()
+                .filter(|(_, ok)| **ok == wanted)
+                .map(|(gid, _)| *gid)
+                .collect()
+        };
+        Predicate {
+            users: users.into_iter().collect(),
+            granting: side(true),
+            denying: side(false),
+            other: has(access.mode),
+        }
+        .canonical()
+    }
+
+    /// Drops what decides nothing. What remains has a witness each: a user
+    /// whose answer would change without it.
+    fn canonical(mut self) -> Predicate {
+        self.users.retain(|(uid, _)| *uid != Uid::ROOT);
+        if !self.other {
+            // A member of a denying group fails as everybody else does.
+            self.denying.clear();
+        } else if self.denying.is_empty() {
+            self.granting.clear();
+        }
+        if self.granting.is_empty() && self.denying.is_empty() {
+            let other = self.other;
+            self.users.retain(|(_, ok)| *ok != other);
+        }
+        self
+    }
+
+    /// True if everyone passes.
+    pub fn is_trivial(&self) -> bool {
+        self.other && self.users.is_empty() && self.denying.is_empty()
+    }
+
+    /// True if the user passes.
+    pub fn admits(&self, who: &Credentials) -> bool {
+        who.uid == Uid::ROOT || self.admits_ordinary(who.uid, |gid| who.groups.contains(&gid))
+    }
+
+    fn admits_ordinary(&self, uid: Uid, in_group: impl Fn(Gid) -> bool) -> bool {
+        if let Ok(at) = self.users.binary_search_by_key(&uid, |(uid, _)| *uid) {
+            return self.users[at].1;
+        }
+        if self.granting.iter().any(|gid| in_group(*gid)) {
+            return true;
+        }
+        self.other && !self.denying.iter().any(|gid| in_group(*gid))
+    }
+
+    /// True if everyone who passes `self` passes `other` too.
+    ///
+    /// Exact: if there is a counterexample, there is one whose user is named
+    /// in either predicate or in none, and who is in at most one group that
+    /// `self` grants to and one that `other` denies to.
+    pub fn implies(&self, other: &Predicate) -> bool {
+        let unnamed = Uid(u32::MAX);
+        let named = self.users.iter().chain(&other.users).map(|(uid, _)| *uid);
+        let uids: Vec<Uid> = named.chain([unnamed]).collect();
+        let with_none = |list: &[Gid]| -> Vec<Option<Gid>> {
+            list.iter().map(|g| Some(*g)).chain([None]).collect()
+        };
+        let (grants, denials) = (with_none(&self.granting), with_none(&other.denying));
+        !uids.iter().any(|uid| {
+            grants.iter().any(|grant| {
+                denials.iter().any(|denial| {
+                    let in_group = |gid: Gid| Some(gid) == *grant || Some(gid) == *denial;
+                    self.admits_ordinary(*uid, in_group) && !other.admits_ordinary(*uid, in_group)
+                })
+            })
+        })
+    }
+
+    /// Users judged by name and how, sorted by id; never the superuser.
+    pub fn users(&self) -> &[(Uid, bool)] {
+        &self.users
+    }
+
+    /// Groups whose members pass.
+    pub fn granting(&self) -> &[Gid] {
+        &self.granting
+    }
+
+    /// Groups whose members fail, unless another of theirs grants.
+    pub fn denying(&self) -> &[Gid] {
+        &self.denying
+    }
+
+    /// Whether users that nothing else decides pass.
+    pub fn other(&self) -> bool {
+        self.other
+    }
+}
+
+impl fmt::Display for Predicate {
+    /// `u1000+ g5+ other-`: named users, groups, everybody else; `+` passes.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sign = |ok: bool| if ok { '+' } else { '-' };
+        for (uid, ok) in &self.users {
+            write!(f, "u{uid}{} ", sign(*ok))?;
+        }
+        for gid in &self.granting {
+            write!(f, "g{gid}+ ")?;
+        }
+        for gid in &self.denying {
+            write!(f, "g{gid}- ")?;
+        }
+        write!(f, "other{}", sign(self.other))
+    }
+}
+
+/// One step of a guard.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Element {
+    /// Pass a permission bit.
+    Predicate(Predicate),
+    /// Know a path, or be allowed to list the directory that holds it.
+    Barrier {
+        /// The absolute path of the directory behind the barrier.
+        path: Vec<u8>,
+        /// Who may list the directory that holds it, and so need not know.
+        list: Predicate,
+    },
+}
+
+impl Element {
+    /// A byte string that differs for different elements; what the index
+    /// hashes to name a guard directory.
+    pub fn key_bytes(&self) -> Vec<u8> {
+        match self {
+            Element::Predicate(p) => [b"p ", p.to_string().as_bytes()].concat(),
+            Element::Barrier { path, list } => {
+                [b"b ", list.to_string().as_bytes(), b" ", &path[..]].concat()
+            }
+        }
+    }
+}
+
+/// What stands between a user and a directory's content: all elements must
+/// be passed, in tree order.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Guard(pub Vec<Element>);
+
+impl Guard {
+    /// True if the user passes every predicate and `knows` the path of
+    /// every barrier.
+    pub fn admits(&self, who: &Credentials, knows: impl Fn(&[u8]) -> bool) -> bool {
+        self.0.iter().all(|element| match element {
+            Element::Predicate(p) => p.admits(who),
+            Element::Barrier { path, list } => list.admits(who) || knows(path),
+        })
+    }
+
+    /// True if everyone passes.
+    pub fn is_trivial(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::acl::Acl;
+    use proptest::prelude::*;
+
+    /// The kernel's two functions, line by line, for one wanted bit.
+    fn kernel_allows(access: &DirAccess, who: &Credentials, want: u32) -> bool {
+        let mode = access.mode;
+        if who.uid == Uid::ROOT {
+            return true;
+        }
+        if who.uid == access.uid {
+            return (mode >> 6) & want == want;
+        }
+        if let Some(acl) = access.acl.as_ref().filter(|_| mode & 0o070 != 0) {
+            return acl_allows(acl, access.gid, who, want);
+        }
+        let class = if who.groups.contains(&access.gid) {
+            mode >> 3
+        } else {
+            mode
+        };
+        class & want == want
+    }
+
+    fn acl_allows(acl: &Acl, owning: Gid, who: &Credentials, want: u32) -> bool {
+        let masked = |bits: u8| u32::from(bits & acl.mask.unwrap_or(7)) & want == want;
+        if let Some((_, bits)) = acl.users.iter().find(|(uid, _)| *uid == who.uid) {
+            return masked(*bits);
+        }
+        let mut found = false;
+        for (gid, bits) in [(owning, acl.group)]
+            .into_iter()
+            .chain(acl.groups.iter().copied())
+        {
+            if who.groups.contains(&gid) {
+                found = true;
+                if u32::from(bits) & want == want {
+                    return masked(bits);
+                }
+            }
+        }
+        !found && u32::from(acl.other) & want == want
+    }
+
+    fn any_access() -> impl Strategy<Value = DirAccess> {
+        let named = || proptest::collection::btree_map(0u32..5, 0u8..8, 0..3);
+        let acl = (named(), 0u8..8, named(), 0u8..8);
+        (0u32..0o1000, 0u32..5, 0u32..5, proptest::option::of(acl)).prop_map(
+            |(mut mode, uid, gid, acl)| {
+                let acl = acl.map(|(users, group, groups, mask)| {
+                    // The kernel keeps the mode's classes in step with the ACL.
+                    mode = mode & !0o070 | u32::from(mask) << 3;
+                    Acl {
+                        owner: (mode >> 6) as u8 & 7,
+                        users: users.into_iter().map(|(id, b)| (Uid(id), b)).collect(),
+                        group,
+                        groups: groups.into_iter().map(|(id, b)| (Gid(id), b)).collect(),
+                        mask: Some(mask),
+                        other: mode as u8 & 7,
+                    }
+                });
+                DirAccess {
+                    mode,
+                    uid: Uid(uid),
+                    gid: Gid(gid),
+                    acl,
+                }
+            },
+        )
+    }
+
+    fn everybody() -> Vec<Credentials> {
+        let subsets =
+            (0u32..32).map(|bits| (0..5).filter(|g| bits >> g & 1 == 1).map(Gid).collect());
+        let subsets: Vec<Vec<Gid>> = subsets.collect();
+        let uids = [0, 1, 2, 3, 4, 77];
+        uids.iter()
+            .flat_map(|uid| {
+                subsets.iter().map(|groups| Credentials {
+                    uid: Uid(*uid),
+                    groups: groups.clone(),
+                })
+            })
+            .collect()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(300))]
+
+        #[test]
+        fn predicates_answer_as_the_kernel_does(access in any_access()) {
+            for bit in [Bit::Read, Bit::Search] {
+                let predicate = Predicate::of(&access, bit);
+                for who in everybody() {
+                    prop_assert_eq!(
+                        predicate.admits(&who),
+                        kernel_allows(&access, &who, bit.mask()),
+                        "{:?} {:?} {}", who, bit, predicate
+                    );
+                }
+            }
+        }
+
+        #[test]
+        fn equal_sets_have_equal_predicates_and_implication_is_exact(a in any_access(), b in any_access()) {
+            let (a, b) = (Predicate::of(&a, Bit::Read), Predicate::of(&b, Bit::Search));
+            let everybody = everybody();
+            let same = everybody.iter().all(|who| a.admits(who) == b.admits(who));
+            prop_assert_eq!(same, a == b, "{} / {}", a, b);
+            let implied = everybody.iter().all(|who| !a.admits(who) || b.admits(who));
+            prop_assert_eq!(implied, a.implies(&b), "{} / {}", a, b);
+        }
+    }
+
+    #[test]
+    fn an_empty_mask_sends_named_users_to_other() {
+        let acl = Acl {
+            owner: 7,
+            users: vec![(Uid(5), 7)],
+            mask: Some(0),
+            other: 4,
+            ..Acl::default()
+        };
+        let access = DirAccess {
+            mode: 0o704,
+            uid: Uid(1),
+            gid: Gid(9),
+            acl: Some(acl),
+        };
+        let read = Predicate::of(&access, Bit::Read);
+        assert!(read.admits(&Credentials {
+            uid: Uid(5),
+            groups: vec![]
+        }));
+        assert!(!read.admits(&Credentials {
+            uid: Uid(5),
+            groups: vec![Gid(9)]
+        }));
+    }
+
+    #[test]
+    fn a_private_directory_of_root_admits_root_alone() {
+        let access = DirAccess {
+            mode: 0o700,
+            ..DirAccess::default()
+        };
+        let read = Predicate::of(&access, Bit::Read);
+        assert_eq!(read.to_string(), "other-");
+        assert!(read.admits(&Credentials::default()));
+    }
+}
