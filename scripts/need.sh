@@ -21,6 +21,7 @@ bench|python3|python3
 bench|fdfind|fd-find
 bench|bfs|bfs
 bench|plocate|plocate
+bench|/usr/src/linux-source-6.1.tar.xz|linux-source-6.1
 '
 
 # Programs for the superuser are not on every user's PATH.
