@@ -21,7 +21,7 @@ bench|python3|python3
 bench|fdfind|fd-find
 bench|bfs|bfs
 bench|plocate|plocate
-bench|/usr/src/linux-source-6.1.tar.xz|linux-source-6.1
+bench|/usr/src/linux-source-*.tar.xz|linux-source
 '
 
 # Programs for the superuser are not on every user's PATH.
@@ -33,7 +33,7 @@ missing_packages() {
         for wanted in "$@"; do
             [ "$group" = "$wanted" ] || continue
             case $program in
-                /*) [ -e "$program" ] || echo "$package" ;;
+                /*) compgen -G "$program" >/dev/null || echo "$package" ;;
                 *) command -v "$program" >/dev/null 2>&1 || echo "$package" ;;
             esac
         done
