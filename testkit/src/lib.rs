@@ -1,1 +1,37 @@
-//! Placeholder.
+//! What the tests of all crates share: trees with every oddity, the GNU tools
+//! as oracles, other users, small file systems, crash points.
+//!
+//! - [`scratch`]: a directory that is gone afterwards, however odd its content.
+//! - [`folder`]: makes entries relative to an open directory, beyond `PATH_MAX` too.
+//! - [`odd_tree`]: one tree with everything that ever broke a tree walker.
+//! - [`random_tree`]: small trees from a seed, for differential tests.
+//! - [`oracle`]: runs `find`, `du`, `ls`, `stat` in a fixed environment, as any user.
+//! - [`lines`]: compares outputs and shows where they part.
+//! - [`loop_mount`]: a file system of given kind and size, unmounted afterwards.
+//! - [`crash`]: kills a writer at each of its crash points in turn.
+//! - [`prng`], [`skip`]: seeded randomness; how a test says that it did not run.
+//!
+//! This package is for tests: it panics where a test should fail. It knows
+//! nothing about indexes.
+
+#![forbid(unsafe_code)]
+
+pub mod crash;
+pub mod folder;
+pub mod lines;
+pub mod loop_mount;
+pub mod odd_tree;
+pub mod oracle;
+pub mod prng;
+pub mod random_tree;
+pub mod scratch;
+pub mod skip;
+
+pub use folder::{FileTime, Folder};
+pub use loop_mount::{FileSystem, LoopMount};
+pub use odd_tree::OddTree;
+pub use oracle::{Identity, Ran};
+pub use prng::Prng;
+pub use random_tree::RandomTree;
+pub use scratch::Scratch;
+pub use skip::Skip;
