@@ -6,7 +6,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# group|program to look for|Debian package. Tests skip, and say so, without the group `test`.
+# group|program or file to look for|Debian package. Tests skip, and say so, without the group `test`.
 needs='
 build|cc|gcc
 build|/usr/include/stdlib.h|libc6-dev
@@ -18,6 +18,8 @@ test|mkfs.xfs|xfsprogs
 test|setpriv|util-linux
 test|mount|mount
 bench|python3|python3
+bench|/usr/src/linux-source-*.tar.xz|linux-source
+bench|xz|xz-utils
 bench|fdfind|fd-find
 bench|bfs|bfs
 bench|plocate|plocate
