@@ -1,1 +1,39 @@
-//! Placeholder.
+//! The index on disk: sources, snapshots, shards, segments.
+//!
+//! `docs/format.md` specifies every byte. Invariants:
+//!
+//! - segment files never change once their snapshot is committed; a commit
+//!   is one atomic rename of a source's `current` file;
+//! - bytes read from an index are untrusted: decoding returns an error that
+//!   names the file, and never panics;
+//! - everything below the index directory is reached relative to directory
+//!   descriptors, without following symbolic links, and is created 0700 or
+//!   0600 whatever the umask.
+//!
+//! This crate writes segments and knows their schema; reading rows back is
+//! `trawl-query`'s job. Read first: [`layout`] (what lies where),
+//! [`IndexDir`] → [`Source`] → [`Snapshot`] → [`Shard`] (the read side),
+//! [`schema`] (the tables).
+
+#![forbid(unsafe_code)]
+
+pub mod crash;
+mod error;
+mod id;
+mod index;
+pub mod layout;
+mod manifest;
+pub mod schema;
+mod sealed;
+mod snapshot;
+mod source;
+mod store;
+mod text;
+
+pub use error::{IndexError, Result};
+pub use id::{Hash, SegmentId, SnapshotId, SourceId};
+pub use index::IndexDir;
+pub use manifest::{FileRef, GuardStep, Manifest, SegmentInfo, Totals};
+pub use schema::Table;
+pub use snapshot::{Shard, Snapshot, SnapshotInfo};
+pub use source::{Source, SourceInfo};

@@ -1,0 +1,172 @@
+//! What can go wrong with an index: the operation, the path, the cause and
+//! what to do next.
+
+use std::path::{Path, PathBuf};
+use std::{fmt, io};
+
+/// This crate's results.
+pub type Result<T> = std::result::Result<T, IndexError>;
+
+/// Why an index could not be read or written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum IndexError {
+    /// A system call failed.
+    #[error("cannot {action} {}: {cause}{}", path.display(), advice(cause))]
+    Io {
+        /// What was tried, as an infinitive.
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// What the system answered.
+        cause: Cause,
+    },
+    /// There is no index there.
+    #[error("{} holds no index: make one with trawl -i {} index PATH", path.display(), path.display())]
+    NoIndex {
+        /// Where it was looked for.
+        path: PathBuf,
+    },
+    /// A new index would share its directory with something else.
+    #[error("{} is not empty and holds no index: choose another directory with -i", path.display())]
+    NotEmpty {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// The index was written in a format that this program does not know.
+    #[error("{} has format {found}, this trawl reads up to {known}: use a newer trawl, or index again into another directory", path.display())]
+    Format {
+        /// The file that says so.
+        path: PathBuf,
+        /// The format it names.
+        found: u32,
+        /// The newest format known here.
+        known: u32,
+    },
+    /// A file's bytes are not what was written, or were never an index.
+    #[error("{} is damaged: {problem}; see trawl index --verify", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// No such source in the index.
+    #[error("{} has no source {source_name}: trawl sources lists what it has", path.display())]
+    NoSource {
+        /// The index.
+        path: PathBuf,
+        /// What was asked for.
+        source_name: String,
+    },
+    /// A source has no such snapshot (any more).
+    #[error("{} has no snapshot {snapshot}: it was removed meanwhile or never existed", path.display())]
+    NoSnapshot {
+        /// The source's directory.
+        path: PathBuf,
+        /// The snapshot asked for.
+        snapshot: crate::SnapshotId,
+    },
+    /// Another process writes this source.
+    #[error("{} is being written{}: wait for that to end and try again", path.display(), by_whom(*pid))]
+    Busy {
+        /// The lock file.
+        path: PathBuf,
+        /// The process that holds it, if it left its id.
+        pid: Option<u32>,
+    },
+    /// A writer was given records in an order that cannot be.
+    #[error(
+        "the records of {} arrived out of order ({problem}): this is a mistake in the program",
+        lossy(path)
+    )]
+    Order {
+        /// The directory in question, source path.
+        path: Vec<u8>,
+        /// What is wrong.
+        problem: &'static str,
+    },
+    /// The Parquet library could not encode rows.
+    #[error("cannot encode {}: {problem}", path.display())]
+    Encode {
+        /// The file that was being written.
+        path: PathBuf,
+        /// What the library said.
+        problem: String,
+    },
+}
+
+/// An operating system's answer.
+#[derive(Debug)]
+pub struct Cause(pub io::Error);
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = self.0.to_string();
+        // The library appends the number, which tells users nothing.
+        let text = text.split(" (os error").next().unwrap_or(&text);
+        let mut letters = text.chars();
+        match letters.next() {
+            Some(first) => write!(f, "{}{}", first.to_lowercase(), letters.as_str()),
+            None => f.write_str("unknown error"),
+        }
+    }
+}
+
+/// What to do about an error while an index is being written.
+fn advice(cause: &Cause) -> &'static str {
+    use io::ErrorKind::{PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+    const EIO: i32 = 5;
+    match cause.0.kind() {
+        StorageFull | QuotaExceeded => {
+            "; free space or choose another index with -i (the previous snapshot is untouched)"
+        }
+        PermissionDenied | ReadOnlyFilesystem => {
+            "; choose an index that you may use with -i or TRAWL_INDEX"
+        }
+        _ if cause.0.raw_os_error() == Some(EIO) => {
+            "; check the disk or choose another index with -i (the previous snapshot is untouched)"
+        }
+        _ => "",
+    }
+}
+
+fn by_whom(pid: Option<u32>) -> String {
+    pid.map(|pid| format!(" by process {pid}"))
+        .unwrap_or_else(|| " by another process".to_owned())
+}
+
+fn lossy(path: &[u8]) -> String {
+    trawl_model::escape::escape(trawl_model::path::display(path)).into_owned()
+}
+
+impl IndexError {
+    pub(crate) fn io(
+        action: &'static str,
+        path: impl Into<PathBuf>,
+        error: impl Into<io::Error>,
+    ) -> Self {
+        IndexError::Io {
+            action,
+            path: path.into(),
+            cause: Cause(error.into()),
+        }
+    }
+
+    pub(crate) fn damaged(path: &Path, problem: impl Into<String>) -> Self {
+        IndexError::Damaged {
+            path: path.to_owned(),
+            problem: problem.into(),
+        }
+    }
+
+    /// True if a file or directory was not there.
+    pub fn is_missing(&self) -> bool {
+        matches!(self, IndexError::Io { cause, .. } if cause.0.kind() == io::ErrorKind::NotFound)
+    }
+
+    /// True if access was refused.
+    pub fn is_denied(&self) -> bool {
+        matches!(self, IndexError::Io { cause, .. } if cause.0.kind() == io::ErrorKind::PermissionDenied)
+    }
+}

@@ -1,0 +1,199 @@
+//! What lies where below an index directory. Pure: names only, no I/O.
+//!
+//! ```text
+//! FORMAT
+//! sources/<source>/source.json  lock  current
+//!                  snapshots/<snapshot>.json
+//!                  guards/<element>/…/data/<snapshot>.manifest
+//!                                          <segment>.<table>.parquet
+//! ```
+//! An element is `p` + hash for a predicate, `b/` + hash for a name barrier;
+//! the hash is xxh3-64 of [`GuardStep::key_bytes`], 16 hex digits.
+
+use crate::id::{SegmentId, SnapshotId, parse_hex_64};
+use crate::manifest::GuardStep;
+use crate::schema::Table;
+use std::path::PathBuf;
+use xxhash_rust::xxh3::xxh3_64;
+
+/// The file that names the format, and marks an index.
+pub const FORMAT_FILE: &str = "FORMAT";
+/// First line of [`FORMAT_FILE`].
+pub const MAGIC_LINE: &str = "trawl index";
+/// Directory of the sources.
+pub const SOURCES: &str = "sources";
+/// A source's description.
+pub const SOURCE_FILE: &str = "source.json";
+/// The file that a source's writer locks.
+pub const LOCK_FILE: &str = "lock";
+/// The file that names a source's current snapshot.
+pub const CURRENT_FILE: &str = "current";
+/// Directory of a source's snapshot files.
+pub const SNAPSHOTS: &str = "snapshots";
+/// Root of a source's guard directories.
+pub const GUARDS: &str = "guards";
+/// The directory below a guard directory that holds its shard's files.
+pub const DATA: &str = "data";
+/// The directory that holds the barriers of a guard.
+pub const BARRIERS: &str = "b";
+/// Ending of a snapshot file.
+pub const SNAPSHOT_ENDING: &str = ".json";
+/// Ending of a manifest.
+pub const MANIFEST_ENDING: &str = ".manifest";
+/// Ending of a segment's file, after the table's name.
+pub const SEGMENT_ENDING: &str = ".parquet";
+/// Ending of a file in progress; it belongs to no snapshot.
+pub const TEMPORARY_ENDING: &str = ".tmp";
+
+/// `<snapshot>.json`.
+pub fn snapshot_file(id: SnapshotId) -> String {
+    format!("{id}{SNAPSHOT_ENDING}")
+}
+
+/// `<snapshot>.manifest`.
+pub fn manifest_file(id: SnapshotId) -> String {
+    format!("{id}{MANIFEST_ENDING}")
+}
+
+/// `<segment>.<table>.parquet`.
+pub fn segment_file(id: SegmentId, table: Table) -> String {
+    format!("{id}.{table}{SEGMENT_ENDING}")
+}
+
+/// Directory names from `guards/` to a guard's `data`, `data` included.
+pub fn data_components(guard: &[GuardStep]) -> Vec<String> {
+    let mut components = Vec::with_capacity(guard.len() + 1);
+    for step in guard {
+        let hash = xxh3_64(&step.key_bytes());
+        match step {
+            GuardStep::Predicate { .. } => components.push(format!("p{hash:016x}")),
+            GuardStep::Barrier { .. } => {
+                components.push(BARRIERS.to_owned());
+                components.push(format!("{hash:016x}"));
+            }
+        }
+    }
+    components.push(DATA.to_owned());
+    components
+}
+
+/// What a name in a guard directory means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GuardName {
+    /// The shard's files.
+    Data,
+    /// The directory of barriers.
+    Barriers,
+    /// A predicate's guard directory.
+    Predicate,
+    /// Nothing that the format knows.
+    Foreign,
+}
+
+/// Reads a name found in a guard directory.
+pub fn guard_name(name: &str) -> GuardName {
+    match name {
+        DATA => GuardName::Data,
+        BARRIERS => GuardName::Barriers,
+        _ => match name.strip_prefix('p').and_then(parse_hex_64) {
+            Some(_) => GuardName::Predicate,
+            None => GuardName::Foreign,
+        },
+    }
+}
+
+/// True if `name` can be a guard directory below `b`.
+pub fn is_barrier_name(name: &str) -> bool {
+    parse_hex_64(name).is_some()
+}
+
+/// What a name in a `data` directory means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DataName {
+    /// A manifest.
+    Manifest(SnapshotId),
+    /// One of a segment's files.
+    Segment(SegmentId, Table),
+    /// Being written, or left by a writer that was killed.
+    Temporary,
+    /// Nothing that the format knows.
+    Foreign,
+}
+
+/// Reads a name found in a `data` directory.
+pub fn data_name(name: &str) -> DataName {
+    if name.ends_with(TEMPORARY_ENDING) {
+        return DataName::Temporary;
+    }
+    let manifest = |name: &str| name.strip_suffix(MANIFEST_ENDING)?.parse().ok();
+    let segment = |name: &str| {
+        let (id, table) = name.strip_suffix(SEGMENT_ENDING)?.split_once('.')?;
+        Some((id.parse().ok()?, Table::from_name(table)?))
+    };
+    if let Some(id) = manifest(name) {
+        return DataName::Manifest(id);
+    }
+    segment(name).map_or(DataName::Foreign, |(id, table)| {
+        DataName::Segment(id, table)
+    })
+}
+
+/// The snapshot whose file this is.
+pub fn snapshot_name(name: &str) -> Option<SnapshotId> {
+    name.strip_suffix(SNAPSHOT_ENDING)?.parse().ok()
+}
+
+/// Directory names as a path, for messages.
+pub(crate) fn display_path(components: &[String]) -> PathBuf {
+    components.iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trawl_model::DirAccess;
+    use trawl_model::guard::{Bit, Element, Guard, Predicate};
+
+    #[test]
+    fn names_read_back_as_what_they_are() {
+        let id = SegmentId {
+            snapshot: SnapshotId(0x1234),
+            number: 7,
+        };
+        for table in Table::ALL {
+            let name = segment_file(id, table);
+            assert_eq!(data_name(&name), DataName::Segment(id, table));
+        }
+        let manifest = manifest_file(id.snapshot);
+        assert_eq!(data_name(&manifest), DataName::Manifest(id.snapshot));
+        assert_eq!(data_name("x.tmp"), DataName::Temporary);
+        assert_eq!(data_name("core"), DataName::Foreign);
+        assert_eq!(
+            snapshot_name(&snapshot_file(id.snapshot)),
+            Some(id.snapshot)
+        );
+    }
+
+    #[test]
+    fn guards_become_directories_in_tree_order() {
+        let private = Predicate::of(&DirAccess::default(), Bit::Read);
+        let guard = Guard(vec![
+            Element::Predicate(private.clone()),
+            Element::Barrier {
+                path: b"/home/ann".to_vec(),
+                list: private,
+            },
+        ]);
+        let steps = GuardStep::of_guard(&guard);
+        for (step, element) in steps.iter().zip(&guard.0) {
+            assert_eq!(step.key_bytes(), element.key_bytes());
+        }
+        let names = data_components(&steps);
+        assert_eq!(names.len(), 4);
+        assert_eq!(guard_name(&names[0]), GuardName::Predicate);
+        assert_eq!(guard_name(&names[1]), GuardName::Barriers);
+        assert!(is_barrier_name(&names[2]));
+        assert_eq!(names[3], "data");
+        assert_eq!(data_components(&[]), ["data"]);
+    }
+}

@@ -1,0 +1,267 @@
+//! A shard's manifest: which segments belong to a snapshot, and the hashes
+//! that their files must have.
+
+use crate::error::{IndexError, Result};
+use crate::id::{Hash, SegmentId, SnapshotId};
+use crate::schema::{FORMAT, Table};
+use crate::{sealed, text};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::Path;
+use trawl_model::guard::{Element, Guard};
+
+/// One file of a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileRef {
+    /// Rows in the table.
+    pub rows: u64,
+    /// The file's length.
+    pub size_bytes: u64,
+    /// Hash of the whole file.
+    pub hash: Hash,
+    /// Length of what follows the last column chunk: page indexes, footer,
+    /// its length, the magic bytes.
+    pub tail_bytes: u64,
+    /// Hash of those bytes.
+    pub tail_hash: Hash,
+}
+
+/// One segment: up to five files with the rows of some directories.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SegmentInfo {
+    /// Its id, of which its files' names are made.
+    pub id: SegmentId,
+    /// Rows of the entries table.
+    pub rows: u64,
+    /// Rows of the dirs table.
+    pub dirs: u64,
+    /// The first directory in path order; none if the segment has only
+    /// attribute values or issues.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        with = "optional_text"
+    )]
+    pub first_dir: Option<Vec<u8>>,
+    /// The last directory in path order.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        with = "optional_text"
+    )]
+    pub last_dir: Option<Vec<u8>>,
+    /// Its files, by table.
+    #[serde(with = "files")]
+    pub files: BTreeMap<Table, FileRef>,
+}
+
+/// Sums over a shard, all segments.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Totals {
+    /// Rows of entries tables, the source root's own row included.
+    pub entries: u64,
+    /// Regular files among them.
+    pub files: u64,
+    /// Directories among them.
+    pub dirs: u64,
+    /// Symbolic links among them.
+    pub symlinks: u64,
+    /// Other objects among them.
+    pub others: u64,
+    /// Sum of their apparent sizes, modulo 2^64.
+    pub size_bytes: u64,
+    /// Sum of their allocated 512-byte units, modulo 2^64.
+    pub blocks: u64,
+    /// Rows of links tables.
+    pub links: u64,
+    /// Rows of xattrs tables.
+    pub xattrs: u64,
+    /// Rows of issues tables.
+    pub issues: u64,
+    /// Directories that were listed.
+    pub listed: u64,
+}
+
+/// One element of a guard, as people and programs read it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum GuardStep {
+    /// A permission bit.
+    Predicate {
+        /// `trawl_model::guard::Predicate` as text.
+        who: String,
+    },
+    /// A name barrier.
+    Barrier {
+        /// The path to know.
+        #[serde(with = "text")]
+        path: Vec<u8>,
+        /// Who may list the directory that holds it: a predicate as text.
+        list: String,
+    },
+}
+
+/// What a shard holds in one snapshot.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// The format of the segments.
+    pub format: u32,
+    /// The snapshot.
+    pub snapshot: SnapshotId,
+    /// The source's root path.
+    #[serde(with = "text")]
+    pub root: Vec<u8>,
+    /// The shard's guard in tree order.
+    pub guard: Vec<GuardStep>,
+    /// The shard's segments, oldest first.
+    pub segments: Vec<SegmentInfo>,
+    /// Sums over them.
+    pub totals: Totals,
+}
+
+impl Totals {
+    /// Adds another shard's sums.
+    pub fn add(&mut self, other: &Totals) {
+        self.entries = self.entries.wrapping_add(other.entries);
+        self.files = self.files.wrapping_add(other.files);
+        self.dirs = self.dirs.wrapping_add(other.dirs);
+        self.symlinks = self.symlinks.wrapping_add(other.symlinks);
+        self.others = self.others.wrapping_add(other.others);
+        self.size_bytes = self.size_bytes.wrapping_add(other.size_bytes);
+        self.blocks = self.blocks.wrapping_add(other.blocks);
+        self.links = self.links.wrapping_add(other.links);
+        self.xattrs = self.xattrs.wrapping_add(other.xattrs);
+        self.issues = self.issues.wrapping_add(other.issues);
+        self.listed = self.listed.wrapping_add(other.listed);
+    }
+}
+
+impl GuardStep {
+    /// The steps of a guard.
+    pub fn of_guard(guard: &Guard) -> Vec<GuardStep> {
+        let step = |element: &Element| match element {
+            Element::Predicate(p) => GuardStep::Predicate { who: p.to_string() },
+            Element::Barrier { path, list } => GuardStep::Barrier {
+                path: path.clone(),
+                list: list.to_string(),
+            },
+        };
+        guard.0.iter().map(step).collect()
+    }
+
+    /// What names the step's directory by its hash: `Element::key_bytes` of
+    /// the element that it stands for.
+    pub fn key_bytes(&self) -> Vec<u8> {
+        match self {
+            GuardStep::Predicate { who } => [b"p ", who.as_bytes()].concat(),
+            GuardStep::Barrier { path, list } => [b"b ", list.as_bytes(), b" ", &path[..]].concat(),
+        }
+    }
+}
+
+impl Manifest {
+    /// The manifest's file.
+    pub(crate) fn to_bytes(&self, path: &Path) -> Result<Vec<u8>> {
+        sealed::seal_json(self, path)
+    }
+
+    /// Reads a manifest of `snapshot`. `path` names it in errors.
+    ///
+    /// # Errors
+    /// [`IndexError::Damaged`] and [`IndexError::Format`].
+    pub fn from_bytes(bytes: &[u8], path: &Path, snapshot: SnapshotId) -> Result<Manifest> {
+        let manifest: Manifest = sealed::unseal_json(bytes, path)?;
+        check_format(manifest.format, path)?;
+        if manifest.snapshot != snapshot {
+            let problem = format!("it is of snapshot {}", manifest.snapshot);
+            return Err(IndexError::damaged(path, problem));
+        }
+        for segment in &manifest.segments {
+            segment.check(path)?;
+        }
+        Ok(manifest)
+    }
+}
+
+impl SegmentInfo {
+    /// What a reader may rely on without opening the files.
+    fn check(&self, path: &Path) -> Result<()> {
+        let problem = |what: &str| {
+            Err(IndexError::damaged(
+                path,
+                format!("segment {}: {what}", self.id),
+            ))
+        };
+        let rows = |table| self.files.get(&table).map_or(0, |file| file.rows);
+        if rows(Table::Entries) != self.rows || rows(Table::Dirs) != self.dirs {
+            return problem("its row counts disagree");
+        }
+        if (self.dirs > 0) != (self.first_dir.is_some() && self.last_dir.is_some()) {
+            return problem("its range of directories is missing");
+        }
+        if self.files.values().any(|f| f.tail_bytes > f.size_bytes) {
+            return problem("a file is shorter than its tail");
+        }
+        Ok(())
+    }
+}
+
+/// Refuses formats newer than this program's.
+pub(crate) fn check_format(found: u32, path: &Path) -> Result<()> {
+    if found == 0 || found > FORMAT {
+        return Err(IndexError::Format {
+            path: path.to_owned(),
+            found,
+            known: FORMAT,
+        });
+    }
+    Ok(())
+}
+
+/// Tables by name; a name that is not one is an error.
+mod files {
+    use super::{BTreeMap, FileRef, Table};
+    use serde::{Deserialize, Deserializer, Serializer, de};
+
+    pub(super) fn serialize<S: Serializer>(
+        files: &BTreeMap<Table, FileRef>,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        to.collect_map(files.iter().map(|(table, file)| (table.name(), file)))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<BTreeMap<Table, FileRef>, D::Error> {
+        let by_name = BTreeMap::<String, FileRef>::deserialize(from)?;
+        let known = |(name, file): (String, FileRef)| match Table::from_name(&name) {
+            Some(table) => Ok((table, file)),
+            None => Err(de::Error::custom(format_args!("no table {name:?}"))),
+        };
+        by_name.into_iter().map(known).collect()
+    }
+}
+
+mod optional_text {
+    use crate::text;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    #[derive(Deserialize)]
+    struct Bytes(#[serde(deserialize_with = "text::deserialize")] Vec<u8>);
+
+    pub(super) fn serialize<S: Serializer>(
+        bytes: &Option<Vec<u8>>,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        match bytes {
+            Some(bytes) => text::serialize(bytes, to),
+            None => to.serialize_none(),
+        }
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Option<Vec<u8>>, D::Error> {
+        Ok(Option::<Bytes>::deserialize(from)?.map(|bytes| bytes.0))
+    }
+}

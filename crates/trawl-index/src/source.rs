@@ -1,0 +1,158 @@
+//! A source of an index: one tree with its snapshots.
+
+use crate::error::{IndexError, Result};
+use crate::id::{SnapshotId, SourceId};
+use crate::layout;
+use crate::manifest::check_format;
+use crate::snapshot::{Snapshot, SnapshotInfo, time};
+use crate::store::{Dir, if_there};
+use crate::{sealed, text};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+use trawl_model::Timestamp;
+
+/// How often a reader tries again when gc removes the snapshot that it is
+/// about to open because a newer one is current.
+const RETRIES: usize = 16;
+
+/// A source's description.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceInfo {
+    /// The format of the source's directory.
+    pub format: u32,
+    /// Its id.
+    pub id: SourceId,
+    /// Its root path: absolute, no trailing slash, empty for `/`.
+    #[serde(with = "text")]
+    pub root: Vec<u8>,
+    /// When it was added to the index.
+    #[serde(with = "time")]
+    pub created: Timestamp,
+}
+
+/// A source of an index.
+#[derive(Debug)]
+pub struct Source {
+    dir: Dir,
+    info: SourceInfo,
+}
+
+impl Source {
+    /// Opens the source in `dir`, whose name is `id`.
+    pub(crate) fn open(dir: Dir, id: SourceId) -> Result<Source> {
+        let bytes = dir.read(layout::SOURCE_FILE)?;
+        let path = dir.join(layout::SOURCE_FILE);
+        let info: SourceInfo = sealed::unseal_json(&bytes, &path)?;
+        check_format(info.format, &path)?;
+        if info.id != id || SourceId::of_root(&info.root) != id {
+            return Err(IndexError::damaged(&path, "it describes another source"));
+        }
+        Ok(Source { dir, info })
+    }
+
+    /// Its description.
+    pub fn info(&self) -> &SourceInfo {
+        &self.info
+    }
+
+    /// Its id.
+    pub fn id(&self) -> SourceId {
+        self.info.id
+    }
+
+    /// Its root path: absolute, no trailing slash, empty for `/`.
+    pub fn root(&self) -> &[u8] {
+        &self.info.root
+    }
+
+    /// Where it lies in the index.
+    pub fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    pub(crate) fn dir(&self) -> &Dir {
+        &self.dir
+    }
+
+    /// The id of the current snapshot; `None` before the first commit.
+    pub fn current_id(&self) -> Result<Option<SnapshotId>> {
+        read_current(&self.dir)
+    }
+
+    /// The current snapshot; `None` before the first commit.
+    pub fn current(&self) -> Result<Option<Snapshot>> {
+        let mut tries = 0;
+        loop {
+            let Some(id) = self.current_id()? else {
+                return Ok(None);
+            };
+            match Snapshot::open(&self.dir, &self.info.root, id) {
+                Ok(snapshot) => return Ok(Some(snapshot)),
+                Err(error) => {
+                    let moved = self.current_id()? != Some(id);
+                    if !moved || tries == RETRIES {
+                        return Err(error);
+                    }
+                    tries += 1;
+                }
+            }
+        }
+    }
+
+    /// The committed snapshots, oldest first.
+    ///
+    /// A description that a killed writer left before its commit is newer
+    /// than the current snapshot and is not among them.
+    pub fn snapshots(&self) -> Result<Vec<SnapshotInfo>> {
+        let Some(current) = self.current_id()? else {
+            return Ok(Vec::new());
+        };
+        let mut infos = Vec::new();
+        for id in snapshot_ids(&self.dir)? {
+            if id > current {
+                continue;
+            }
+            match SnapshotInfo::read(&self.dir, id) {
+                Ok(info) => infos.push(info),
+                Err(IndexError::NoSnapshot { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(infos)
+    }
+
+    /// A committed snapshot by its id.
+    ///
+    /// # Errors
+    /// [`IndexError::NoSnapshot`] if there is none.
+    pub fn snapshot(&self, id: SnapshotId) -> Result<Snapshot> {
+        if self.current_id()?.is_none_or(|current| id > current) {
+            return Err(IndexError::NoSnapshot {
+                path: self.dir.path().to_owned(),
+                snapshot: id,
+            });
+        }
+        Snapshot::open(&self.dir, &self.info.root, id)
+    }
+}
+
+/// What `current` says.
+pub(crate) fn read_current(dir: &Dir) -> Result<Option<SnapshotId>> {
+    let Some(bytes) = if_there(dir.read(layout::CURRENT_FILE))? else {
+        return Ok(None);
+    };
+    let path = dir.join(layout::CURRENT_FILE);
+    let body = sealed::unseal(&bytes, &path)?;
+    let id = body.strip_suffix('\n').and_then(|text| text.parse().ok());
+    id.map(Some)
+        .ok_or_else(|| IndexError::damaged(&path, "it does not name a snapshot"))
+}
+
+/// The ids of all snapshot files, ascending, committed or not.
+pub(crate) fn snapshot_ids(dir: &Dir) -> Result<Vec<SnapshotId>> {
+    let names = dir.open_dir(layout::SNAPSHOTS)?.list()?;
+    let ids = names.iter().filter_map(|name| layout::snapshot_name(name));
+    let mut ids: Vec<SnapshotId> = ids.collect();
+    ids.sort_unstable();
+    Ok(ids)
+}
