@@ -99,6 +99,14 @@ pub(crate) enum GenerateError {
         /// The cause.
         source: io::Error,
     },
+    /// The program that knows the content failed.
+    #[error("cannot run `trawl {arguments}`: {errors}")]
+    Program {
+        /// What it was asked for.
+        arguments: String,
+        /// What it wrote to standard error.
+        errors: String,
+    },
 }
 
 /// The repository's root, found from where this package lies.
