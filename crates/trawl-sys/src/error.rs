@@ -216,6 +216,18 @@ impl SysError {
     pub fn is_vanished(&self) -> bool {
         matches!(self.errno, Errno::NOENT | Errno::STALE)
     }
+
+    /// Whether the file system has nothing of the kind that was asked for.
+    #[must_use]
+    pub fn is_unsupported(&self) -> bool {
+        self.errno == Errno::NOTSUP
+    }
+
+    /// Whether no descriptor was left, in the process or in the system.
+    #[must_use]
+    pub fn is_out_of_descriptors(&self) -> bool {
+        matches!(self.errno, Errno::MFILE | Errno::NFILE)
+    }
 }
 
 impl From<SysError> for std::io::Error {

@@ -4,7 +4,7 @@ use std::ffi::CStr;
 use std::num::NonZeroU64;
 use std::os::fd::AsFd;
 
-use rustix::fs::{Advice as RawAdvice, AtFlags, FlockOperation, Mode, RenameFlags};
+use rustix::fs::{Advice as RawAdvice, AtFlags, FlockOperation, Mode, OFlags, RenameFlags};
 
 use crate::error::{Errno, Named, Op, SysError};
 
@@ -69,6 +69,19 @@ pub enum Existing {
     Keep,
     /// Swap the two, atomically.
     Exchange,
+}
+
+/// A new file for reading and writing that has no name and goes away with its last descriptor.
+///
+/// Made with `O_TMPFILE`; `ENOTSUP` or `EISDIR` where the file system cannot do that.
+///
+/// Source: <https://man7.org/linux/man-pages/man2/open.2.html>
+pub fn unnamed_temporary(directory: &std::path::Path) -> Result<std::fs::File, SysError> {
+    let flags = OFlags::RDWR | OFlags::TMPFILE | OFlags::CLOEXEC | OFlags::EXCL;
+    let mode = Mode::RUSR | Mode::WUSR;
+    rustix::fs::openat(rustix::fs::CWD, directory, flags, mode)
+        .named(Op::Openat)
+        .map(std::fs::File::from)
 }
 
 /// Renames `old` in one directory to `new` in another of the same file system.

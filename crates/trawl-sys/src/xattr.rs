@@ -180,7 +180,7 @@ impl Reader {
     }
 
     /// The names of the attributes of `name` in `directory` (the one last entered), each ended by
-    /// a NUL. A file system without attributes has an empty list.
+    /// a NUL. `ENOTSUP` where the file system has none.
     ///
     /// Source: <https://man7.org/linux/man-pages/man2/listxattr.2.html>
     pub fn list(&mut self, directory: impl AsFd, name: &CStr) -> Result<&[u8], SysError> {
@@ -197,14 +197,13 @@ impl Reader {
                 Err(e) if e.errno == Errno::RANGE && self.list.len() < SIZE_MAX_BYTES => {
                     self.list.resize(SIZE_MAX_BYTES, 0);
                 }
-                Err(e) if e.errno == Errno::NOTSUP => return Ok(&[]),
                 Err(e) => return Err(e),
             }
         }
     }
 
     /// The value of `attribute` of `name` in `directory` (the one last entered); `None` where it
-    /// has no such attribute or the file system none at all.
+    /// has no such attribute, `ENOTSUP` where the file system has none.
     ///
     /// Source: <https://man7.org/linux/man-pages/man2/getxattr.2.html>
     pub fn get(
@@ -248,7 +247,7 @@ impl Reader {
     fn finish(&mut self, got: Result<usize, SysError>) -> Result<Option<Option<usize>>, SysError> {
         match got {
             Ok(length) => Ok(Some(Some(length))),
-            Err(e) if matches!(e.errno, Errno::NODATA | Errno::NOTSUP) => Ok(Some(None)),
+            Err(e) if e.errno == Errno::NODATA => Ok(Some(None)),
             Err(e) if e.errno == Errno::RANGE && self.value.len() < SIZE_MAX_BYTES => {
                 self.value.resize(SIZE_MAX_BYTES, 0);
                 Ok(None)

@@ -1,0 +1,61 @@
+//! What a walk costs by itself: reads a tree into a sink that drops everything, and prints CPU
+//! time, wall time, peak memory and counts.
+//!
+//! `cargo run --release -p trawl-scan --example walk_cost -- ROOT [THREADS [no-xattrs]]`
+
+use std::convert::Infallible;
+use std::os::unix::ffi::OsStrExt;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use trawl_model::sink::SourceRoot;
+use trawl_model::{DirBatch, DirId, Issue, Sink};
+use trawl_scan::{ScanProgress, WalkOptions, Xattrs, walk};
+
+struct Nothing;
+
+impl Sink for Nothing {
+    type Error = Infallible;
+    fn root(&mut self, _: SourceRoot) -> Result<(), Infallible> {
+        Ok(())
+    }
+    fn batch(&mut self, _: DirBatch) -> Result<(), Infallible> {
+        Ok(())
+    }
+    fn subtree_done(&mut self, _: DirId) -> Result<(), Infallible> {
+        Ok(())
+    }
+    fn issue(&mut self, _: Option<DirId>, _: Issue) -> Result<(), Infallible> {
+        Ok(())
+    }
+}
+
+fn main() {
+    let mut arguments = std::env::args_os().skip(1);
+    let root = arguments.next().unwrap_or_else(|| ".".into());
+    let threads = arguments
+        .next()
+        .and_then(|a| a.to_str()?.parse().ok())
+        .unwrap_or(0);
+    let cancel = AtomicBool::new(false);
+    let mut options = WalkOptions::new(&cancel);
+    options.threads = threads;
+    if arguments.next().is_some() {
+        options.xattrs = Xattrs::Skip;
+    }
+    let progress = ScanProgress::default();
+    let begin = Instant::now();
+    match walk(root.as_bytes(), &options, &progress, &mut Nothing) {
+        Ok(counts) => println!("{counts:?}"),
+        Err(error) => eprintln!("{error}"),
+    }
+    let wall = begin.elapsed();
+    if let Ok(usage) = trawl_sys::process::usage() {
+        let (user, system) = (usage.user.as_secs_f64(), usage.system.as_secs_f64());
+        let mib = usage.peak_rss_bytes >> 20;
+        println!(
+            "cpu {:.3} s (user {user:.3}, system {system:.3}), wall {wall:.3?}, peak {mib} MiB",
+            user + system
+        );
+    }
+}

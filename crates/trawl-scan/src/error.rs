@@ -1,0 +1,64 @@
+//! What ends a scan early. Everything else that goes wrong is an issue and goes to the sink.
+
+use std::io;
+
+use trawl_model::escape::escape;
+use trawl_sys::SysError;
+
+/// Why a scan did not reach its end. `E` is the sink's own error.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ScanError<E> {
+    /// The root can't be reached or opened.
+    #[error("cannot open the root {}: {source}; check that it exists and that you may list it", shown(.path))]
+    Root {
+        /// The root, or the component of it that failed.
+        path: Vec<u8>,
+        /// What failed.
+        source: SysError,
+    },
+    /// The root is no directory.
+    #[error("the root {} is not a directory; give the directory that holds it", shown(.path))]
+    NotADirectory {
+        /// The root.
+        path: Vec<u8>,
+    },
+    /// The root's path can't be resolved.
+    #[error("cannot resolve the root {}: {source}; check its spelling", shown(.path))]
+    Resolve {
+        /// The root as it was given.
+        path: Vec<u8>,
+        /// What failed.
+        source: io::Error,
+    },
+    /// A recorded source can't be read.
+    #[error("cannot read the trace {}: {source}", shown(.path))]
+    Trace {
+        /// The trace file.
+        path: Vec<u8>,
+        /// What failed.
+        source: io::Error,
+    },
+    /// A recorded source holds no directory at all.
+    #[error("the trace {} holds no directory; is it one of GUFI's text traces?", shown(.path))]
+    EmptyTrace {
+        /// The trace file.
+        path: Vec<u8>,
+    },
+    /// A thread could not be started.
+    #[error("cannot start a thread: {source}; try again with fewer threads")]
+    Thread {
+        /// What failed.
+        source: io::Error,
+    },
+    /// The cancel flag was set.
+    #[error("the scan was cancelled")]
+    Cancelled,
+    /// The sink can take no more.
+    #[error(transparent)]
+    Sink(E),
+}
+
+fn shown(path: &[u8]) -> String {
+    escape(trawl_model::path::display(path)).into_owned()
+}

@@ -1,0 +1,122 @@
+//! Which names and paths a walk leaves out.
+
+use std::ffi::{CStr, CString};
+
+use trawl_sys::pattern::{Flags, matches};
+
+/// A pattern that can't match anything: it is empty or holds a NUL byte.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the exclude pattern is empty or holds a NUL byte; give a name or a path, with * ? [] as wildcards"
+)]
+pub struct BadPattern;
+
+/// Shell patterns. One without a slash is compared with an entry's name, one with a slash with
+/// its whole path (as `find -name` and `find -path` do: `*` matches slashes and leading dots).
+/// What matches is not recorded; a directory that matches is not entered either.
+#[derive(Clone, Debug, Default)]
+pub struct Excludes {
+    names: Vec<Pattern>,
+    paths: Vec<Pattern>,
+}
+
+#[derive(Clone, Debug)]
+enum Pattern {
+    /// No wildcard in it: the bytes themselves.
+    Literal(CString),
+    Glob(CString),
+}
+
+impl Pattern {
+    fn new(pattern: CString) -> Self {
+        if pattern.to_bytes().iter().any(|b| b"*?[\\".contains(b)) {
+            Pattern::Glob(pattern)
+        } else {
+            Pattern::Literal(pattern)
+        }
+    }
+
+    fn matches(&self, text: &CStr) -> bool {
+        match self {
+            Pattern::Literal(literal) => literal.as_c_str() == text,
+            Pattern::Glob(glob) => matches(glob, text, Flags::NONE),
+        }
+    }
+}
+
+impl Excludes {
+    /// Adds a pattern. Slashes at its end are dropped, so that `cache/` means a name.
+    ///
+    /// # Errors
+    /// [`BadPattern`] if it is empty or holds a NUL byte.
+    pub fn add(&mut self, pattern: &[u8]) -> Result<(), BadPattern> {
+        let end = pattern
+            .iter()
+            .rposition(|b| *b != b'/')
+            .map_or(0, |last| last + 1);
+        let pattern = pattern
+            .get(..end)
+            .filter(|p| !p.is_empty())
+            .ok_or(BadPattern)?;
+        let list = if pattern.contains(&b'/') {
+            &mut self.paths
+        } else {
+            &mut self.names
+        };
+        list.push(Pattern::new(CString::new(pattern).map_err(|_| BadPattern)?));
+        Ok(())
+    }
+
+    /// Whether nothing is left out.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty() && self.paths.is_empty()
+    }
+
+    /// Whether the entry `name` of the directory `dir` (absolute, empty for `/`) is left out.
+    /// `scratch` is overwritten.
+    #[must_use]
+    pub fn excludes(&self, dir: &[u8], name: &CStr, scratch: &mut Vec<u8>) -> bool {
+        if self.names.iter().any(|p| p.matches(name)) {
+            return true;
+        }
+        if self.paths.is_empty() {
+            return false;
+        }
+        scratch.clear();
+        scratch.extend_from_slice(dir);
+        scratch.push(b'/');
+        scratch.extend_from_slice(name.to_bytes_with_nul());
+        CStr::from_bytes_with_nul(scratch)
+            .is_ok_and(|path| self.paths.iter().any(|p| p.matches(path)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn excluded(pattern: &[u8], dir: &[u8], name: &CStr) -> bool {
+        let mut excludes = Excludes::default();
+        excludes.add(pattern).unwrap();
+        excludes.excludes(dir, name, &mut Vec::new())
+    }
+
+    #[test]
+    fn names_and_paths() {
+        assert!(excluded(b"*.o", b"/src", c"a.o"));
+        assert!(excluded(b"cache/", b"/home/u", c"cache"));
+        assert!(!excluded(b"cache", b"/home/u", c"cache2"));
+        assert!(excluded(b"/home/*/cache", b"/home/a/b", c"cache"));
+        assert!(excluded(b"/tmp", b"", c"tmp"));
+        assert!(!excluded(b"/tmp", b"/var", c"tmp"));
+        assert!(excluded(b"\xff?", b"/x", c"\xffz"));
+    }
+
+    #[test]
+    fn unusable_patterns_are_refused() {
+        for pattern in [&b""[..], b"/", b"a\0b"] {
+            assert_eq!(Excludes::default().add(pattern), Err(BadPattern));
+        }
+    }
+}

@@ -1,0 +1,502 @@
+//! One directory's entries: names, attributes, link targets, extended attributes.
+//!
+//! A [`Lister`] belongs to one thread and keeps its buffers from directory to directory; what it
+//! allocates for a directory is what it hands over.
+
+use std::ffi::CStr;
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+
+use trawl_model::{
+    Acl, Dev, DirAccess, DirBatch, Entry, Errno, Gid, Issue, Meta, Op, Span, Timestamp, Uid, Xattr,
+    path,
+};
+use trawl_sys::directory::{ReadBuffer, Reader};
+use trawl_sys::link::{TargetBuffer, read_link_at};
+use trawl_sys::project::{self, Project};
+use trawl_sys::stat::{Stat, Time, stat_at};
+use trawl_sys::{SysError, device::DeviceNumber, xattr};
+
+use super::names::{End, Names};
+use super::node::{Identity, Node};
+use super::outlet::Fragment;
+use crate::options::{Mounts, WalkOptions, Xattrs};
+use crate::progress::Progress;
+
+/// From this many entries on, attributes are read in inode order: on a cold disk that saves
+/// seeks, in a small directory it only costs a sort.
+const INODE_ORDER_ENTRIES: usize = 512;
+/// `getdents64` buffer: 2,000 to 4,000 entries a call.
+const READ_BUFFER_BYTES: usize = 128 << 10;
+
+/// What the file system of the current directory can't tell; asked once a device.
+#[derive(Clone, Copy, Debug, Default)]
+struct Lacks {
+    dev: DeviceNumber,
+    xattrs: bool,
+    project: bool,
+}
+
+/// A directory that is open and about to be read.
+pub(crate) struct Target<'a> {
+    pub(crate) node: &'a Arc<Node>,
+    pub(crate) fd: BorrowedFd<'a>,
+    pub(crate) stat: Stat,
+}
+
+/// What a fragment brought beside its batch.
+pub(crate) struct Listed {
+    pub(crate) batch: Box<DirBatch>,
+    /// Names of the directories to read, each ended by a NUL.
+    pub(crate) children: Vec<u8>,
+    pub(crate) child_count: usize,
+    pub(crate) fragment: Fragment,
+}
+
+/// Reads directories for one thread.
+pub(crate) struct Lister<'a> {
+    options: &'a WalkOptions<'a>,
+    buffer: ReadBuffer,
+    scratch: Scratch,
+}
+
+/// The buffers beside the one for directory entries.
+struct Scratch {
+    names: Names,
+    stats: Vec<Option<Result<Stat, SysError>>>,
+    target: TargetBuffer,
+    xattrs: xattr::Reader,
+    list: Vec<u8>,
+    path: Vec<u8>,
+    lacks: Lacks,
+}
+
+/// The state of one directory's reading.
+pub(crate) struct Listing<'a, 'l> {
+    target: Target<'a>,
+    reader: Reader<'l, BorrowedFd<'a>>,
+    scratch: &'l mut Scratch,
+    options: &'l WalkOptions<'l>,
+    path: Vec<u8>,
+    access: DirAccess,
+    own: Meta,
+    project: Option<Project>,
+    issues: Vec<Issue>,
+    number: u32,
+    is_over: bool,
+    counts: Progress,
+}
+
+impl<'o> Lister<'o> {
+    pub(crate) fn new(options: &'o WalkOptions<'o>, xattrs: xattr::Reader) -> Self {
+        Lister {
+            options,
+            buffer: ReadBuffer::new(READ_BUFFER_BYTES),
+            scratch: Scratch {
+                names: Names::default(),
+                stats: Vec::new(),
+                target: TargetBuffer::default(),
+                xattrs,
+                list: Vec::new(),
+                path: Vec::new(),
+                lacks: Lacks::default(),
+            },
+        }
+    }
+
+    /// Starts reading a directory: its own attributes and access.
+    pub(crate) fn start<'a, 'l>(&'l mut self, target: Target<'a>) -> Listing<'a, 'l> {
+        let scratch = &mut self.scratch;
+        if scratch.lacks.dev != target.stat.dev {
+            scratch.lacks = Lacks {
+                dev: target.stat.dev,
+                ..Lacks::default()
+            };
+        }
+        let mut listing = Listing {
+            reader: self.buffer.read(target.fd),
+            path: target.node.path(),
+            access: DirAccess::default(),
+            own: meta(&target.stat),
+            project: None,
+            issues: Vec::new(),
+            number: 0,
+            is_over: false,
+            counts: Progress {
+                directories: 1,
+                ..Progress::default()
+            },
+            target,
+            scratch,
+            options: self.options,
+        };
+        listing.read_own();
+        listing
+    }
+}
+
+impl Listing<'_, '_> {
+    /// What the directory added to the counters since the last call.
+    pub(crate) fn take_counts(&mut self) -> Progress {
+        std::mem::take(&mut self.counts)
+    }
+
+    /// The directory's access and project, from its descriptor.
+    fn read_own(&mut self) {
+        let fd = self.target.fd;
+        if !self.scratch.lacks.project {
+            match project::of_fd(fd) {
+                Ok(Some(project)) => self.project = Some(project),
+                Ok(None) => self.scratch.lacks.project = true,
+                Err(e) => self.own_issue(Op::Project, e),
+            }
+        }
+        self.own.project = self.project.map(|p| p.id);
+        let mut acl = None;
+        if !self.scratch.lacks.xattrs {
+            match self.scratch.xattrs.get_fd(fd, xattr::ACL_ACCESS) {
+                Ok(value) => acl = value.and_then(Acl::parse),
+                Err(e) if e.is_unsupported() => self.scratch.lacks.xattrs = true,
+                Err(e) => self.own_issue(Op::GetXattr, e),
+            }
+        }
+        self.access = access(&self.target.stat, acl);
+    }
+
+    fn own_issue(&mut self, op: Op, error: SysError) {
+        self.issues.push(issue(self.path.clone(), op, error));
+    }
+
+    fn entry_issue(&mut self, name: &CStr, op: Op, error: SysError) {
+        let path = path::join(&self.path, name.to_bytes());
+        self.issues.push(issue(path, op, error));
+    }
+
+    /// Reads the next fragment; `None` after the last.
+    pub(crate) fn next(&mut self) -> Option<Listed> {
+        if self.is_over {
+            return None;
+        }
+        match self.scratch.names.read(&mut self.reader) {
+            End::Full => {}
+            End::Done => self.is_over = true,
+            End::Failed(error) => {
+                self.is_over = true;
+                if error.is_vanished() {
+                    self.counts.vanished += 1;
+                } else {
+                    self.own_issue(Op::ReadDir, error);
+                }
+            }
+        }
+        if self.options.xattrs == Xattrs::Read && !self.scratch.lacks.xattrs {
+            // Fails only where the descriptor isn't a directory; listing would tell again.
+            let _ = self.scratch.xattrs.enter(self.target.fd);
+        }
+        Some(self.gather())
+    }
+
+    /// Makes the batch of the names read.
+    fn gather(&mut self) -> Listed {
+        let mut names = std::mem::take(&mut self.scratch.names);
+        self.stat_ahead(&mut names);
+        let mut found = Found::with_room(names.len(), names.name_bytes());
+        for index in 0..names.len() {
+            let Some(name) = names.get(index) else {
+                continue;
+            };
+            if !self.options.excludes.is_empty() && self.is_excluded(name) {
+                continue;
+            }
+            let ahead = self.scratch.stats.get_mut(index).and_then(Option::take);
+            match ahead.unwrap_or_else(|| stat_at(self.target.fd, name)) {
+                Ok(stat) => self.add(&mut found, name, stat),
+                Err(e) if e.is_vanished() => self.counts.vanished += 1,
+                Err(e) => self.entry_issue(name, Op::Stat, e),
+            }
+        }
+        self.scratch.names = names;
+        self.finish(found)
+    }
+
+    /// Reads the attributes of a large fragment in inode order.
+    fn stat_ahead(&mut self, names: &mut Names) {
+        let stats = &mut self.scratch.stats;
+        stats.clear();
+        if names.len() < INODE_ORDER_ENTRIES || !self.options.excludes.is_empty() {
+            return;
+        }
+        stats.resize_with(names.len(), || None);
+        let order = names.take_inode_order();
+        for index in &order {
+            let index = *index as usize;
+            if let (Some(name), Some(slot)) = (names.get(index), stats.get_mut(index)) {
+                *slot = Some(stat_at(self.target.fd, name));
+            }
+        }
+        names.keep_inode_order(order);
+    }
+
+    fn is_excluded(&mut self, name: &CStr) -> bool {
+        self.options
+            .excludes
+            .excludes(&self.path, name, &mut self.scratch.path)
+    }
+
+    /// Adds one entry.
+    fn add(&mut self, found: &mut Found, name: &CStr, mut stat: Stat) {
+        let mut link_target = Span::EMPTY;
+        if stat.is_symlink() {
+            match self.read_target(&mut found.batch, name, &mut stat) {
+                Some(span) => link_target = span,
+                None => return,
+            }
+        }
+        let mut entry = Entry {
+            meta: meta(&stat),
+            name: found.batch.push_bytes(name.to_bytes()),
+            link_target,
+            ..Entry::default()
+        };
+        entry.meta.project = self.entry_project(name, &stat);
+        if self.options.xattrs == Xattrs::Read && !self.scratch.lacks.xattrs {
+            self.read_xattrs(&mut found.batch, name, &mut entry);
+        }
+        if stat.is_file() {
+            self.counts.bytes += stat.size;
+        } else if stat.is_directory() && self.is_to_be_read(name, &stat) {
+            found.children.extend_from_slice(name.to_bytes_with_nul());
+            found.child_count += 1;
+        }
+        found.batch.entries.push(entry);
+    }
+
+    /// A link's target. `None` if it has vanished; an empty span if it can't be read, or if it
+    /// has become something else, which `stat` then holds.
+    fn read_target(&mut self, batch: &mut DirBatch, name: &CStr, stat: &mut Stat) -> Option<Span> {
+        let error = match read_link_at(self.target.fd, name, &mut self.scratch.target) {
+            Ok(target) => return Some(batch.push_bytes(target)),
+            Err(error) => error,
+        };
+        if error.errno == trawl_sys::Errno::INVAL
+            && let Ok(now) = stat_at(self.target.fd, name)
+            && !now.is_symlink()
+        {
+            *stat = now;
+        } else if error.is_vanished() {
+            self.counts.vanished += 1;
+            return None;
+        } else {
+            self.entry_issue(name, Op::ReadLink, error);
+        }
+        Some(Span::EMPTY)
+    }
+
+    /// See [`trawl_sys::project`] for the rule.
+    fn entry_project(&mut self, name: &CStr, stat: &Stat) -> Option<u32> {
+        let own = self.project?;
+        if !own.may_have_more() {
+            return Some(0);
+        }
+        if !stat.is_file() && !stat.is_directory() {
+            return Some(own.id);
+        }
+        match project::of_file_at(self.target.fd, name) {
+            Ok(project) => project.map(|p| p.id),
+            Err(e) if e.is_vanished() => None,
+            Err(e) => {
+                self.entry_issue(name, Op::Project, e);
+                None
+            }
+        }
+    }
+
+    fn read_xattrs(&mut self, batch: &mut DirBatch, name: &CStr, entry: &mut Entry) {
+        let mut list = std::mem::take(&mut self.scratch.list);
+        list.clear();
+        match self.scratch.xattrs.list(self.target.fd, name) {
+            Ok(names) => list.extend_from_slice(names),
+            Err(e) if e.is_unsupported() => self.scratch.lacks.xattrs = true,
+            Err(e) if e.is_vanished() => {}
+            Err(e) => self.entry_issue(name, Op::ListXattr, e),
+        }
+        if !list.is_empty() {
+            entry.xattr_names = batch.push_bytes(&list);
+            self.read_values(batch, name, entry, &list);
+        }
+        self.scratch.list = list;
+    }
+
+    /// Reads the value of each attribute in `list`; the ACLs go to fields of their own.
+    fn read_values(&mut self, batch: &mut DirBatch, name: &CStr, entry: &mut Entry, list: &[u8]) {
+        let mut at = entry.xattr_names.start;
+        for attribute in list.split_inclusive(|b| *b == 0) {
+            let Ok(attribute) = CStr::from_bytes_with_nul(attribute) else {
+                continue;
+            };
+            let len = attribute.to_bytes().len() as u32;
+            let attribute_name = Span { start: at, len };
+            at += len + 1;
+            let value = match self.scratch.xattrs.get(self.target.fd, name, attribute) {
+                Ok(Some(value)) => batch.push_bytes(value),
+                Ok(None) => continue,
+                Err(e) if e.is_vanished() => continue,
+                Err(e) => {
+                    self.entry_issue(name, Op::GetXattr, e);
+                    continue;
+                }
+            };
+            if attribute == xattr::ACL_ACCESS {
+                entry.acl = value;
+            } else if attribute == xattr::ACL_DEFAULT {
+                entry.acl_default = value;
+            } else {
+                // A batch has at most 65,536 entries.
+                let index = batch.entries.len() as u32;
+                batch.xattrs.push(Xattr {
+                    entry: index,
+                    name: attribute_name,
+                    value,
+                });
+            }
+        }
+    }
+
+    /// Whether the directory `name` will be read: not if it is a mount point that isn't to be
+    /// crossed, nor if it is one of its own ancestors, mounted below itself.
+    fn is_to_be_read(&mut self, name: &CStr, stat: &Stat) -> bool {
+        let here = self.target.node.identity;
+        if self.options.mounts == Mounts::Stay && stat.dev != here.dev {
+            return false;
+        }
+        let there = Identity::from(stat);
+        if there.mnt_id == here.mnt_id || !is_own_ancestor(self.target.node, there) {
+            return true;
+        }
+        self.entry_issue(
+            name,
+            Op::OpenDir,
+            SysError::new(trawl_sys::Op::Openat, trawl_sys::Errno::LOOP),
+        );
+        false
+    }
+
+    /// Fills in what the batch says of the directory itself.
+    fn finish(&mut self, mut found: Found) -> Listed {
+        let batch = &mut found.batch;
+        batch.dir = self.target.node.id;
+        batch.parent = self.target.node.parent.as_ref().map(|parent| parent.id);
+        batch.own = self.own;
+        batch.fragment = self.number;
+        batch.issues = std::mem::take(&mut self.issues);
+        if self.is_over {
+            batch.path = std::mem::take(&mut self.path);
+            batch.access = std::mem::take(&mut self.access);
+        } else {
+            batch.path.clone_from(&self.path);
+            batch.access.clone_from(&self.access);
+        }
+        self.number += 1;
+        self.counts.entries += batch.entries.len() as u64;
+        self.counts.issues += batch.issues.len() as u64;
+        let fragment = if self.is_over {
+            Fragment::Last
+        } else {
+            Fragment::More
+        };
+        Listed {
+            batch: found.batch,
+            children: found.children,
+            child_count: found.child_count,
+            fragment,
+        }
+    }
+}
+
+/// A batch under construction.
+struct Found {
+    batch: Box<DirBatch>,
+    children: Vec<u8>,
+    child_count: usize,
+}
+
+impl Found {
+    fn with_room(entries: usize, name_bytes: usize) -> Self {
+        let batch = DirBatch {
+            entries: Vec::with_capacity(entries),
+            heap: Vec::with_capacity(name_bytes),
+            ..DirBatch::default()
+        };
+        Found {
+            batch: Box::new(batch),
+            children: Vec::new(),
+            child_count: 0,
+        }
+    }
+}
+
+/// Whether `identity` is the directory `node` or one above it.
+fn is_own_ancestor(node: &Arc<Node>, identity: Identity) -> bool {
+    node.ancestry()
+        .any(|above| above.identity.dev == identity.dev && above.identity.ino == identity.ino)
+}
+
+fn issue(path: Vec<u8>, op: Op, error: SysError) -> Issue {
+    Issue {
+        path,
+        op,
+        errno: Errno(error.errno.0),
+        detail: String::new(),
+    }
+}
+
+/// The issue of a directory that can't be opened.
+pub(crate) fn cannot_open(path: Vec<u8>, error: SysError) -> Issue {
+    issue(path, Op::OpenDir, error)
+}
+
+fn timestamp(time: Time) -> Timestamp {
+    Timestamp {
+        secs: time.secs,
+        nanos: time.nanos,
+    }
+}
+
+fn device(number: DeviceNumber) -> Dev {
+    Dev {
+        major: number.major,
+        minor: number.minor,
+    }
+}
+
+/// statx's answer in the model's terms, without the project id.
+pub(crate) fn meta(stat: &Stat) -> Meta {
+    Meta {
+        ino: stat.ino,
+        dev: device(stat.dev),
+        rdev: device(stat.rdev),
+        mode: stat.mode,
+        nlink: stat.nlink,
+        uid: Uid(stat.uid),
+        gid: Gid(stat.gid),
+        size: stat.size,
+        blocks: stat.blocks,
+        blksize: stat.blksize,
+        atime: timestamp(stat.atime),
+        mtime: timestamp(stat.mtime),
+        ctime: timestamp(stat.ctime),
+        btime: stat.btime.map(timestamp),
+        attributes: stat.attributes & stat.attributes_mask,
+        project: None,
+    }
+}
+
+/// Who may search and list a directory.
+pub(crate) fn access(stat: &Stat, acl: Option<Acl>) -> DirAccess {
+    DirAccess {
+        mode: stat.mode,
+        uid: Uid(stat.uid),
+        gid: Gid(stat.gid),
+        acl,
+    }
+}

@@ -1,0 +1,120 @@
+//! A parallel, depth-first walk of a live tree.
+//!
+//! | part | what it knows |
+//! |---|---|
+//! | `root` | how to get to the root, and who may |
+//! | `node` | a directory and its ancestors |
+//! | `names` | the names of one directory, in order |
+//! | `lister` | one directory's batch |
+//! | `pending` | directories still to be read, in memory or in a file |
+//! | `stack` | one thread's place in the tree, and its descriptors |
+//! | `worker` | one thread |
+//! | `pool` | work that changes hands |
+//! | `outlet` | the way to the sink, and when a subtree is done |
+//!
+//! Invariants:
+//! - every directory is opened by one name beside an open directory, without following links; a
+//!   descriptor that was given up and opened again must lead to the same device and inode;
+//! - memory: a stack of one frame a level, names of pending directories up to
+//!   [`WalkOptions::pending_bytes`], and a few batches of at most 65,536 entries;
+//! - descriptors: at most [`WalkOptions::descriptors`].
+
+mod lister;
+mod names;
+mod node;
+mod outlet;
+mod pending;
+mod pool;
+mod root;
+mod stack;
+mod worker;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use trawl_model::Sink;
+use trawl_sys::xattr;
+
+use self::node::Node;
+use self::outlet::{ChannelOutlet, Ledger, Outlet, channel};
+use self::pending::Overflow;
+use self::pool::Pool;
+use self::worker::{Shared, Work, Worker};
+use crate::error::ScanError;
+use crate::options::WalkOptions;
+use crate::progress::{Progress, ScanProgress};
+
+/// Reads the tree at `root` into `sink`, and returns the final counts. The sink is called on the
+/// caller's thread only.
+///
+/// # Errors
+/// Only what ends a scan: a root that can't be opened, the cancel flag, the sink. Everything
+/// below the root that can't be read is an issue in the stream.
+pub fn walk<S: Sink>(
+    root: &[u8],
+    options: &WalkOptions<'_>,
+    progress: &ScanProgress,
+    sink: &mut S,
+) -> Result<Progress, ScanError<S::Error>> {
+    let root = root::open(root, options.xattrs)?;
+    let node = Node::root(trawl_model::DirId(0), root.path, &root.stat);
+    sink.root(root.source).map_err(ScanError::Sink)?;
+    let resources = options.resources();
+    let shared = Shared {
+        options,
+        progress,
+        root: Arc::new(root.fd),
+        pool: Pool::new(resources.threads, Work::Root(node, root.stat)),
+        overflow: Overflow::new(options.temporary.clone(), options.pending_bytes),
+        next_id: AtomicU64::new(1),
+        descriptors_each: resources.descriptors_each,
+    };
+    let mut ledger = Ledger::new(sink);
+    if resources.threads == 1 {
+        let worker = Worker::new(&shared, &mut ledger, xattr::Reader::for_any_thread());
+        worker.run();
+    } else {
+        walk_in_threads(&shared, resources.threads, &mut ledger)?;
+    }
+    if let Some(error) = ledger.into_error() {
+        return Err(ScanError::Sink(error));
+    }
+    if options.cancel.load(Ordering::Relaxed) {
+        return Err(ScanError::Cancelled);
+    }
+    Ok(progress.get())
+}
+
+/// Reads on `threads` threads, and hands over on this one.
+fn walk_in_threads<S: Sink>(
+    shared: &Shared<'_>,
+    threads: usize,
+    ledger: &mut Ledger<'_, S>,
+) -> Result<(), ScanError<S::Error>> {
+    std::thread::scope(|scope| {
+        let (sender, receiver) = channel();
+        for number in 0..threads {
+            let outlet = ChannelOutlet::new(sender.clone());
+            let read = move || {
+                Worker::new(shared, outlet, xattr::Reader::for_worker_thread()).run();
+            };
+            let name = format!("scan-{number}");
+            if let Err(source) = std::thread::Builder::new()
+                .name(name)
+                .spawn_scoped(scope, read)
+            {
+                shared.pool.end();
+                return Err(ScanError::Thread { source });
+            }
+        }
+        drop(sender);
+        for event in receiver.iter().flatten() {
+            if ledger.put(event).is_err() {
+                // The receiver goes with this function; the threads' sends then fail.
+                shared.pool.end();
+                break;
+            }
+        }
+        Ok(())
+    })
+}

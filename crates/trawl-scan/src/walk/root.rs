@@ -1,0 +1,161 @@
+//! The way to the root: opened name by name from `/`, with the access of every directory passed.
+
+use std::ffi::{CStr, CString};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
+
+use trawl_model::sink::SourceRoot;
+use trawl_model::{Acl, DirAccess, DirBatch, Entry};
+use trawl_sys::directory::{Purpose, open_at, open_root};
+use trawl_sys::stat::{Stat, stat_fd};
+use trawl_sys::{AsFd, Errno, SysError, project, xattr};
+
+use super::lister::{access, meta};
+use super::stack::LIST;
+use crate::error::ScanError;
+use crate::options::Xattrs;
+
+/// A root that is open.
+pub(crate) struct OpenRoot {
+    pub(crate) fd: OwnedFd,
+    pub(crate) stat: Stat,
+    /// Absolute, empty for `/`.
+    pub(crate) path: CString,
+    pub(crate) source: SourceRoot,
+}
+
+/// Resolves and opens the root at `path`; symbolic links in the path itself are followed once,
+/// none after that.
+pub(crate) fn open<E>(path: &[u8], xattrs: Xattrs) -> Result<OpenRoot, ScanError<E>> {
+    let given = Path::new(std::ffi::OsStr::from_bytes(path));
+    let resolved = std::fs::canonicalize(given)
+        .map_err(|source| ScanError::Resolve {
+            path: path.to_vec(),
+            source,
+        })?
+        .into_os_string()
+        .into_vec();
+    let path = if resolved == b"/" {
+        Vec::new()
+    } else {
+        resolved
+    };
+    Way::go(&path, xattrs).map_err(|source| match source.errno {
+        Errno::NOTDIR => ScanError::NotADirectory { path: path.clone() },
+        _ => ScanError::Root {
+            path: path.clone(),
+            source,
+        },
+    })
+}
+
+/// Where we are on the way down.
+struct Way {
+    fd: OwnedFd,
+    reader: xattr::Reader,
+    above: Vec<DirAccess>,
+}
+
+impl Way {
+    fn go(path: &[u8], xattrs: Xattrs) -> Result<OpenRoot, SysError> {
+        let mut way = Way {
+            fd: open_root(Purpose::Pass)?,
+            reader: xattr::Reader::for_any_thread(),
+            above: Vec::new(),
+        };
+        let mut names: Vec<CString> = Vec::new();
+        for name in path.split(|b| *b == b'/').filter(|n| !n.is_empty()) {
+            names.push(
+                CString::new(name)
+                    .map_err(|_| SysError::new(trawl_sys::Op::Openat, Errno::INVAL))?,
+            );
+        }
+        let Some(last) = names.pop() else {
+            let fd = open_root(LIST)?;
+            return way.arrive(fd, c"/".into(), CString::default(), xattrs);
+        };
+        let mut name: CString = c"/".into();
+        for next in names {
+            way.pass(&name)?;
+            way.fd = open_at(&way.fd, &next, Purpose::Pass)?;
+            name = next;
+        }
+        way.pass(&name)?;
+        let fd = open_at(&way.fd, &last, LIST)?;
+        let path =
+            CString::new(path).map_err(|_| SysError::new(trawl_sys::Op::Openat, Errno::INVAL))?;
+        way.arrive(fd, last, path, xattrs)
+    }
+
+    /// Notes who may pass the directory `name`, which `self.fd` is.
+    fn pass(&mut self, name: &CStr) -> Result<(), SysError> {
+        let stat = stat_fd(&self.fd)?;
+        // An `O_PATH` descriptor gives no attributes; a path through it does.
+        let acl = match self.reader.get(&self.fd, c".", xattr::ACL_ACCESS) {
+            Ok(value) => value.and_then(Acl::parse),
+            Err(e) if e.is_unsupported() => None,
+            // Search permission on a directory is what `.` needs; whoever lacks it can't pass.
+            Err(e) => return Err(e),
+        };
+        let _ = name;
+        self.above.push(access(&stat, acl));
+        Ok(())
+    }
+
+    fn arrive(
+        self,
+        fd: OwnedFd,
+        name: CString,
+        path: CString,
+        xattrs: Xattrs,
+    ) -> Result<OpenRoot, SysError> {
+        let stat = stat_fd(&fd)?;
+        let mut heap = DirBatch::default();
+        let mut entry = Entry {
+            meta: meta(&stat),
+            ..Entry::default()
+        };
+        if !path.is_empty() {
+            entry.name = heap.push_bytes(name.to_bytes());
+        }
+        entry.meta.project = project::of_fd(&fd).ok().flatten().map(|p| p.id);
+        if xattrs == Xattrs::Read {
+            read_attributes(self.reader, &fd, &mut heap, &mut entry)?;
+        }
+        let source = SourceRoot {
+            path: path.to_bytes().to_vec(),
+            above: self.above,
+            entry,
+            heap: heap.heap,
+        };
+        Ok(OpenRoot {
+            fd,
+            stat,
+            path,
+            source,
+        })
+    }
+}
+
+/// The root's own attribute names and ACLs.
+fn read_attributes(
+    mut reader: xattr::Reader,
+    fd: impl AsFd,
+    heap: &mut DirBatch,
+    entry: &mut Entry,
+) -> Result<(), SysError> {
+    let fd = fd.as_fd();
+    match reader.list(fd, c".") {
+        Ok(list) => entry.xattr_names = heap.push_bytes(list),
+        Err(e) if e.is_unsupported() => return Ok(()),
+        Err(e) => return Err(e),
+    }
+    if let Some(value) = reader.get_fd(fd, xattr::ACL_ACCESS)? {
+        entry.acl = heap.push_bytes(value);
+    }
+    if let Some(value) = reader.get_fd(fd, xattr::ACL_DEFAULT)? {
+        entry.acl_default = heap.push_bytes(value);
+    }
+    Ok(())
+}

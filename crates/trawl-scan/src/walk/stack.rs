@@ -1,0 +1,190 @@
+//! One thread's way through the tree: the directories whose sub-directories it is reading, from
+//! the shallowest to the deepest, and their descriptors.
+//!
+//! Depth-first, so the stack is as long as the tree is deep. Only the deepest directories keep
+//! their descriptors; a shallower one is opened again when the walk comes back to it: through
+//! `..` from below where that leads to the same inode, otherwise name by name from the root.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+
+use trawl_sys::directory::{AccessTime, Purpose, open_at};
+use trawl_sys::stat::stat_fd;
+use trawl_sys::{Errno, Op, SysError};
+
+use super::node::{Identity, Node};
+use super::pending::Pending;
+
+/// A directory and those below it that are still to be read.
+#[derive(Debug)]
+pub(crate) struct Frame {
+    pub(crate) node: Arc<Node>,
+    /// Shared with the frames that other threads took parts of this one into.
+    pub(crate) fd: Option<Arc<OwnedFd>>,
+    pub(crate) pending: Pending,
+}
+
+/// The frames of one thread.
+#[derive(Debug)]
+pub(crate) struct Stack {
+    frames: Vec<Frame>,
+    /// Frames below this index have no descriptor (or stand for the root, which always has).
+    shallowest_open: usize,
+    /// Frames below this index have been spilled.
+    spilled: usize,
+    descriptors: usize,
+    root: Arc<OwnedFd>,
+    /// The directory read last, from which the way up may start.
+    recent: Option<(Arc<Node>, Arc<OwnedFd>)>,
+}
+
+/// Descriptors beside those of the stack: the directory being read, the one read before, the
+/// root, and one on the way to open another.
+const DESCRIPTORS_BESIDE: usize = 4;
+
+impl Stack {
+    /// A stack that keeps at most `descriptors` open, `root` among them.
+    pub(crate) fn new(root: Arc<OwnedFd>, descriptors: usize) -> Stack {
+        Stack {
+            frames: Vec::new(),
+            shallowest_open: 0,
+            spilled: 0,
+            descriptors: descriptors.saturating_sub(DESCRIPTORS_BESIDE).max(1),
+            root,
+            recent: None,
+        }
+    }
+
+    /// The frame at work.
+    pub(crate) fn top(&mut self) -> Option<&mut Frame> {
+        self.frames.last_mut()
+    }
+
+    /// Adds a frame; its node must lie below the top's.
+    pub(crate) fn push(&mut self, frame: Frame) {
+        self.frames.push(frame);
+        if self.frames.len() - self.shallowest_open > self.descriptors {
+            self.close_shallowest();
+        }
+    }
+
+    /// Closes one descriptor; whether there was one to close.
+    pub(crate) fn close_shallowest(&mut self) -> bool {
+        let Some(frame) = self.frames.get_mut(self.shallowest_open) else {
+            return false;
+        };
+        frame.fd = None;
+        self.shallowest_open += 1;
+        true
+    }
+
+    /// Drops the top frame.
+    pub(crate) fn pop(&mut self) {
+        self.frames.pop();
+        self.trim();
+    }
+
+    fn trim(&mut self) {
+        self.shallowest_open = self.shallowest_open.min(self.frames.len());
+        self.spilled = self.spilled.min(self.frames.len());
+    }
+
+    /// Remembers the directory read last.
+    pub(crate) fn set_recent(&mut self, node: Arc<Node>, fd: Arc<OwnedFd>) {
+        self.recent = Some((node, fd));
+    }
+
+    /// Writes pending names to the temporary file, the shallowest first (they are needed last),
+    /// until `enough`.
+    pub(crate) fn spill(&mut self, enough: impl Fn() -> bool) {
+        while !enough()
+            && let Some(frame) = self.frames.get_mut(self.spilled)
+        {
+            frame.pending.spill();
+            self.spilled += 1;
+        }
+    }
+
+    /// Takes work for another thread: the shallowest frame, or half of the only one.
+    pub(crate) fn split(&mut self) -> Option<Frame> {
+        if self.frames.len() > 1 {
+            let frame = self.frames.remove(0);
+            self.shallowest_open = self.shallowest_open.saturating_sub(1);
+            self.spilled = self.spilled.saturating_sub(1);
+            return Some(frame);
+        }
+        let frame = self.frames.first_mut()?;
+        let pending = frame.pending.split()?;
+        Some(Frame {
+            node: Arc::clone(&frame.node),
+            fd: frame.fd.clone(),
+            pending,
+        })
+    }
+
+    /// The top frame's descriptor, opened again if need be.
+    pub(crate) fn top_fd(&mut self) -> Result<Arc<OwnedFd>, SysError> {
+        let gone = SysError::new(Op::Openat, Errno::NOENT);
+        let frame = self.frames.last().ok_or(gone)?;
+        if let Some(fd) = &frame.fd {
+            return Ok(Arc::clone(fd));
+        }
+        let fd = Arc::new(self.reopen(&frame.node)?);
+        if let Some(frame) = self.frames.last_mut() {
+            frame.fd = Some(Arc::clone(&fd));
+        }
+        // All below are without: a frame loses its descriptor only after those below it.
+        self.shallowest_open = self.frames.len().saturating_sub(1);
+        Ok(fd)
+    }
+
+    /// Opens `node` again, and makes sure that it is the same directory.
+    fn reopen(&self, node: &Arc<Node>) -> Result<OwnedFd, SysError> {
+        if let Some((recent, fd)) = &self.recent
+            && let Some(hops) = recent.depth.checked_sub(node.depth)
+            && hops > 0
+            && hops <= node.depth
+            && let Ok(fd) = climb(fd.as_fd(), hops)
+            && is_same(&fd, node.identity)?
+        {
+            return Ok(fd);
+        }
+        let fd = descend(self.root.as_fd(), node)?;
+        if is_same(&fd, node.identity)? {
+            Ok(fd)
+        } else {
+            Err(SysError::new(Op::Openat, Errno::STALE))
+        }
+    }
+}
+
+/// How a directory is opened that is only passed on the way to another: it will be a starting
+/// point for names, not be listed.
+const PASS: Purpose = Purpose::Pass;
+
+/// How a directory is opened to be listed.
+pub(crate) const LIST: Purpose = Purpose::List(AccessTime::Keep);
+
+fn is_same(fd: &OwnedFd, identity: Identity) -> Result<bool, SysError> {
+    let stat = stat_fd(fd)?;
+    Ok(stat.dev == identity.dev && stat.ino == identity.ino)
+}
+
+/// Goes up by `..`.
+fn climb(from: BorrowedFd<'_>, hops: usize) -> Result<OwnedFd, SysError> {
+    let mut fd = open_at(from, c"..", PASS)?;
+    for _ in 1..hops {
+        fd = open_at(&fd, c"..", PASS)?;
+    }
+    Ok(fd)
+}
+
+/// Goes down to `node` from the root, one name at a time.
+fn descend(root: BorrowedFd<'_>, node: &Arc<Node>) -> Result<OwnedFd, SysError> {
+    let chain: Vec<_> = node.ancestry().filter(|n| n.parent.is_some()).collect();
+    let mut fd = open_at(root, c".", PASS)?;
+    for node in chain.iter().rev() {
+        fd = open_at(&fd, node.name(), PASS)?;
+    }
+    Ok(fd)
+}
