@@ -7,7 +7,7 @@ SHELL := /bin/bash
 export HOME ?= $(shell getent passwd "$$(id -u)" | cut -d: -f6)
 CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/trawl
 export CARGO_TARGET_DIR ?= $(CACHE)/target
-export PATH := $(CACHE)/tools/bin:$(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH)
+export PATH := $(CACHE)/tools/bin:$(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(or $(PATH),/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin)
 
 CARGO ?= cargo
 TREE ?= /usr
