@@ -18,6 +18,7 @@ mod excludes;
 mod options;
 mod progress;
 
+pub mod trace;
 pub mod walk;
 
 pub use error::ScanError;
@@ -25,4 +26,5 @@ pub use excludes::{BadPattern, Excludes};
 pub use options::{Mounts, WalkOptions, Xattrs};
 pub use progress::{Progress, ScanProgress};
 
+pub use trace::{TraceOptions, read_trace};
 pub use walk::walk;

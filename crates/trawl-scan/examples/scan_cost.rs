@@ -1,7 +1,7 @@
-//! What a walk costs by itself: reads a tree into a sink that drops everything, and prints CPU
-//! time, wall time, peak memory and counts.
+//! What a scan costs by itself: reads a tree, or a trace if it is given a file, into a sink that
+//! drops everything, and prints CPU time, wall time, peak memory and counts.
 //!
-//! `cargo run --release -p trawl-scan --example walk_cost -- ROOT [THREADS [no-xattrs]]`
+//! `cargo run --release -p trawl-scan --example scan_cost -- ROOT [THREADS [no-xattrs]]`
 
 use std::convert::Infallible;
 use std::os::unix::ffi::OsStrExt;
@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use trawl_model::sink::SourceRoot;
 use trawl_model::{DirBatch, DirId, Issue, Sink};
-use trawl_scan::{ScanProgress, WalkOptions, Xattrs, walk};
+use trawl_scan::{ScanProgress, TraceOptions, WalkOptions, Xattrs, read_trace, walk};
 
 struct Nothing;
 
@@ -45,7 +45,22 @@ fn main() {
     }
     let progress = ScanProgress::default();
     let begin = Instant::now();
-    match walk(root.as_bytes(), &options, &progress, &mut Nothing) {
+    let root = std::path::Path::new(&root);
+    let done = if root.is_file() {
+        let options = TraceOptions {
+            root: None,
+            cancel: &cancel,
+        };
+        read_trace(root, &options, &progress, &mut Nothing)
+    } else {
+        walk(
+            root.as_os_str().as_bytes(),
+            &options,
+            &progress,
+            &mut Nothing,
+        )
+    };
+    match done {
         Ok(counts) => println!("{counts:?}"),
         Err(error) => eprintln!("{error}"),
     }

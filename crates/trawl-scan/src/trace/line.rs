@@ -1,0 +1,393 @@
+//! One line of a trace, split into its fields.
+//!
+//! A line is a sequence of fields that each end with the byte 0x1e, and a newline:
+//!
+//! | field | form |
+//! |---|---|
+//! | path, relative to the trace's root | 4 hex digits of length, then so many bytes |
+//! | type | `d`, `f`, `l`, …; `e` (an external database of the directory) ends the line here |
+//! | inode, mode, nlink, uid, gid, size, blksize, blocks, atime, mtime, ctime | decimal; times in seconds |
+//! | link target | length and bytes |
+//! | extended attributes | length and bytes: 4 hex digits of count, then name, 0x1f, value, 0x1f each |
+//! | crtime, four integers | decimal; the integers are the source system's own |
+//! | two texts | length and bytes, likewise |
+//! | inode of the parent | decimal |
+//!
+//! Fields with a length may hold newlines and 0x1e. Source: `worktofile` and `linetowork` in
+//! GUFI's `src/trace.c`, `xattrs_to_file` in its `src/xattrs.c`.
+
+use trawl_model::{FileType, Gid};
+use trawl_model::{Meta, Timestamp, Uid};
+
+const FIELD_END: u8 = 0x1e;
+/// Ends each name and each value within the field of extended attributes.
+const XATTR_END: u8 = 0x1f;
+/// No well-formed line is longer: five fields of at most 65,535 bytes, and some numbers.
+pub(crate) const LINE_BYTES_MAX: usize = 5 * (65_535 + 5) + 24 * 32;
+
+/// What is wrong with a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BadLine {
+    Length(&'static str),
+    Truncated,
+    Number(&'static str),
+    Type,
+    Path,
+    End,
+}
+
+impl BadLine {
+    pub(crate) fn describe(self) -> String {
+        match self {
+            BadLine::Length(field) => format!("the length of the {field} is wrong"),
+            BadLine::Truncated => "it ends too early".into(),
+            BadLine::Number(field) => format!("the {field} is not a number in its range"),
+            BadLine::Type => "its type does not agree with its mode".into(),
+            BadLine::Path => "its path has an empty, `.` or `..` component, or a NUL byte".into(),
+            BadLine::End => "it has too many fields".into(),
+        }
+    }
+}
+
+/// The fields of one line, as bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Line<'a> {
+    pub(crate) path: &'a [u8],
+    pub(crate) kind: u8,
+    /// The eleven numbers from the inode to ctime, 0x1e between them.
+    numbers: &'a [u8],
+    pub(crate) link: &'a [u8],
+    pub(crate) xattrs: &'a [u8],
+    crtime: &'a [u8],
+    /// Length of the whole line with its newline.
+    pub(crate) len: usize,
+}
+
+/// Reads fields from the front.
+struct Cursor<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Cursor<'a> {
+    fn rest(&self) -> &'a [u8] {
+        self.bytes.get(self.at..).unwrap_or_default()
+    }
+
+    /// A field up to the next 0x1e; a newline before it means that the line is cut off.
+    fn plain(&mut self) -> Result<&'a [u8], BadLine> {
+        let rest = self.rest();
+        let end = memchr::memchr2(FIELD_END, b'\n', rest).ok_or(BadLine::Truncated)?;
+        if rest.get(end) != Some(&FIELD_END) {
+            return Err(BadLine::Truncated);
+        }
+        self.at += end + 1;
+        Ok(rest.get(..end).unwrap_or_default())
+    }
+
+    /// A field with a length before it.
+    fn counted(&mut self, name: &'static str) -> Result<&'a [u8], BadLine> {
+        let (digits, rest) = self
+            .rest()
+            .split_first_chunk::<4>()
+            .ok_or(BadLine::Truncated)?;
+        let length = hex(digits).ok_or(BadLine::Length(name))?;
+        if rest.len() <= length {
+            return Err(BadLine::Truncated);
+        }
+        if rest.get(length) != Some(&FIELD_END) {
+            return Err(BadLine::Length(name));
+        }
+        self.at += 4 + length + 1;
+        Ok(rest.get(..length).unwrap_or_default())
+    }
+
+    /// The span of `count` plain fields.
+    fn plain_run(&mut self, count: usize) -> Result<&'a [u8], BadLine> {
+        let start = self.at;
+        let mut ends = memchr::memchr2_iter(FIELD_END, b'\n', self.rest());
+        let mut last = 0;
+        for _ in 0..count {
+            last = ends.next().ok_or(BadLine::Truncated)?;
+            if self.bytes.get(start + last) != Some(&FIELD_END) {
+                return Err(BadLine::Truncated);
+            }
+        }
+        self.at = start + last + 1;
+        Ok(self.bytes.get(start..self.at).unwrap_or_default())
+    }
+}
+
+fn hex(digits: &[u8; 4]) -> Option<usize> {
+    let mut value = 0;
+    for digit in digits {
+        value = value * 16 + (*digit as char).to_digit(16)? as usize;
+    }
+    Some(value)
+}
+
+/// Splits the line at the start of `bytes`, which holds all of it or all there is.
+pub(crate) fn split(bytes: &[u8]) -> Result<Line<'_>, BadLine> {
+    let mut cursor = Cursor { bytes, at: 0 };
+    let path = cursor.counted("path")?;
+    let kind = match cursor.plain()? {
+        [kind] => *kind,
+        _ => return Err(BadLine::Type),
+    };
+    let mut line = Line {
+        path,
+        kind,
+        numbers: b"",
+        link: b"",
+        xattrs: b"",
+        crtime: b"",
+        len: 0,
+    };
+    if kind != b'e' {
+        line.numbers = cursor.plain_run(11)?;
+        line.link = cursor.counted("link target")?;
+        line.xattrs = cursor.counted("extended attributes")?;
+        line.crtime = cursor.plain()?;
+        cursor.plain_run(4)?;
+        cursor.counted("first text")?;
+        cursor.counted("second text")?;
+        cursor.plain()?;
+    }
+    match cursor.rest().first() {
+        Some(b'\n') => {
+            line.len = cursor.at + 1;
+            Ok(line)
+        }
+        Some(_) => Err(BadLine::End),
+        None => Err(BadLine::Truncated),
+    }
+}
+
+/// Where the line after a bad one at the start of `bytes` begins; `None` if no newline is there.
+pub(crate) fn resynchronise(bytes: &[u8]) -> Option<usize> {
+    memchr::memchr(b'\n', bytes).map(|at| at + 1)
+}
+
+/// Takes decimal numbers from a run of fields.
+struct Numbers<'a>(&'a [u8]);
+
+impl Numbers<'_> {
+    /// The next number; negative ones only where `T` has them.
+    #[inline]
+    fn take<T: TryFrom<i128>>(&mut self, name: &'static str) -> Result<T, BadLine> {
+        let bad = BadLine::Number(name);
+        let negative = self.0.first() == Some(&b'-');
+        let mut rest = if negative {
+            self.0.get(1..).unwrap_or_default()
+        } else {
+            self.0
+        };
+        let (mut value, mut digits) = (0u64, 0);
+        while let Some((&byte, tail)) = rest.split_first() {
+            rest = tail;
+            if byte == FIELD_END {
+                break;
+            }
+            let digit = byte.wrapping_sub(b'0');
+            if digit > 9 {
+                return Err(bad);
+            }
+            let wider = value
+                .checked_mul(10)
+                .and_then(|v| v.checked_add(u64::from(digit)));
+            value = wider.ok_or(bad)?;
+            digits += 1;
+        }
+        self.0 = rest;
+        if digits == 0 {
+            return Err(bad);
+        }
+        let value = i128::from(value);
+        T::try_from(if negative { -value } else { value }).map_err(|_| bad)
+    }
+
+    fn time(&mut self, name: &'static str) -> Result<Timestamp, BadLine> {
+        Ok(Timestamp {
+            secs: self.take(name)?,
+            nanos: 0,
+        })
+    }
+}
+
+impl Line<'_> {
+    /// The attributes. The trace has no device number, no nanoseconds, no attribute flags and no
+    /// device files' own numbers: those are 0. A crtime of 0 means that there was none.
+    pub(crate) fn meta(&self) -> Result<Meta, BadLine> {
+        let mut numbers = Numbers(self.numbers);
+        let mut meta = Meta {
+            ino: numbers.take("inode")?,
+            mode: numbers.take("mode")?,
+            nlink: numbers.take("link count")?,
+            uid: Uid(numbers.take("uid")?),
+            gid: Gid(numbers.take("gid")?),
+            size: numbers.take("size")?,
+            blksize: numbers.take("block size")?,
+            blocks: numbers.take("block count")?,
+            atime: numbers.time("atime")?,
+            mtime: numbers.time("mtime")?,
+            ctime: numbers.time("ctime")?,
+            ..Meta::default()
+        };
+        let created = Numbers(self.crtime).time("crtime")?;
+        meta.btime = (created.secs != 0).then_some(created);
+        let is_directory = meta.file_type() == FileType::Directory;
+        if is_directory == (self.kind == b'd') {
+            Ok(meta)
+        } else {
+            Err(BadLine::Type)
+        }
+    }
+
+    /// The path without a leading slash, if each component is a name.
+    pub(crate) fn clean_path(&self) -> Result<&[u8], BadLine> {
+        let path = self.path.strip_prefix(b"/").unwrap_or(self.path);
+        let is_name = |part: &[u8]| !matches!(part, b"" | b"." | b"..");
+        if path.is_empty() {
+            return Ok(path);
+        }
+        let good = memchr::memchr(0, path).is_none() && path.split(|b| *b == b'/').all(is_name);
+        if good { Ok(path) } else { Err(BadLine::Path) }
+    }
+}
+
+/// The name and value pairs of a field of extended attributes; `None` if they are not what the
+/// count says.
+pub(crate) fn xattrs(field: &[u8]) -> Option<Vec<(&[u8], &[u8])>> {
+    let (digits, mut rest) = field.split_first_chunk::<4>()?;
+    let count = hex(digits)?;
+    let mut pairs = Vec::with_capacity(count.min(rest.len() / 2));
+    for _ in 0..count {
+        let (name, after) = until(rest)?;
+        let (value, after) = until(after)?;
+        if name.is_empty() || name.contains(&0) {
+            return None;
+        }
+        pairs.push((name, value));
+        rest = after;
+    }
+    rest.is_empty().then_some(pairs)
+}
+
+fn until(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let end = memchr::memchr(XATTR_END, bytes)?;
+    Some((bytes.get(..end)?, bytes.get(end + 1..)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    pub(crate) fn text(path: &str, kind: char, mode: u32, link: &str, xattrs: &str) -> Vec<u8> {
+        let line = format!(
+            "{:04x}{path}|{kind}|7|{mode}|1|2|3|4|4096|8|-10|11|12|{:04x}{link}|{:04x}{xattrs}|13|0|0|0|0|0000|0000|99|\n",
+            path.len(),
+            link.len(),
+            xattrs.len()
+        );
+        line.replace('|', "\x1e").into_bytes()
+    }
+
+    #[test]
+    fn all_fields_are_found() {
+        let xattr_field = "0002user.a\x1fx\ny\x1fuser.b\x1f\x1f";
+        let bytes = text("a/b\nc\x1ed", 'l', 0o120_777, "../t\n\x1e", xattr_field);
+        let line = split(&bytes).unwrap();
+        assert_eq!(line.path, b"a/b\nc\x1ed");
+        assert_eq!(
+            (line.kind, line.link, line.len),
+            (b'l', &b"../t\n\x1e"[..], bytes.len())
+        );
+        let meta = line.meta().unwrap();
+        assert_eq!((meta.ino, meta.mode, meta.nlink), (7, 0o120_777, 1));
+        assert_eq!((meta.uid, meta.gid, meta.size), (Uid(2), Gid(3), 4));
+        assert_eq!((meta.blksize, meta.blocks), (4096, 8));
+        assert_eq!(
+            (meta.atime.secs, meta.mtime.secs, meta.ctime.secs),
+            (-10, 11, 12)
+        );
+        assert_eq!(meta.btime.map(|t| t.secs), Some(13));
+        let pairs = xattrs(line.xattrs).unwrap();
+        assert_eq!(pairs, [(&b"user.a"[..], &b"x\ny"[..]), (b"user.b", b"")]);
+    }
+
+    #[test]
+    fn every_truncation_is_an_error() {
+        let bytes = text("dir/name", 'f', 0o100_644, "", "0000");
+        for end in 0..bytes.len() {
+            assert!(split(&bytes[..end]).is_err(), "{end}");
+        }
+    }
+
+    #[test]
+    fn every_changed_byte_is_an_error_or_a_line() {
+        let bytes = text("dir/name", 'l', 0o120_644, "target", "0001user.a\x1fv\x1f");
+        for at in 0..bytes.len() {
+            for to in [0, b'\n', FIELD_END, b'0', b'f', b'-', 0xff] {
+                let mut bytes = bytes.clone();
+                bytes[at] = to;
+                if let Ok(line) = split(&bytes) {
+                    let _ = (line.meta(), line.clean_path(), xattrs(line.xattrs));
+                    assert!(line.len <= bytes.len());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_out_of_range_is_named() {
+        let line = |from: &str, to: &str| {
+            let bytes = text("x", 'f', 0o100_644, "", "0000");
+            String::from_utf8(bytes)
+                .unwrap()
+                .replace(from, to)
+                .into_bytes()
+        };
+        let uid = line("\x1e2\x1e3", "\x1e4294967296\x1e3");
+        assert_eq!(split(&uid).unwrap().meta(), Err(BadLine::Number("uid")));
+        let size = line("\x1e4\x1e4096", "\x1e-4\x1e4096");
+        assert_eq!(split(&size).unwrap().meta(), Err(BadLine::Number("size")));
+        let kind = line("\x1ef\x1e", "\x1ed\x1e");
+        assert_eq!(split(&kind).unwrap().meta(), Err(BadLine::Type));
+        let longer = line("0001x", "0009x");
+        assert_eq!(split(&longer).unwrap_err(), BadLine::Length("path"));
+    }
+
+    #[test]
+    fn paths_have_names_only() {
+        for (path, good) in [
+            ("a/b", true),
+            ("", true),
+            ("/a", true),
+            ("a//b", false),
+            ("a/", false),
+            ("..", false),
+            ("a/./b", false),
+            ("a\0b", false),
+            ("...", true),
+        ] {
+            let bytes = text(path, 'f', 0o100_644, "", "0000");
+            assert_eq!(split(&bytes).unwrap().clean_path().is_ok(), good, "{path}");
+        }
+    }
+
+    #[test]
+    fn xattr_counts_must_hold() {
+        for (field, good) in [
+            ("0000", true),
+            ("", false),
+            ("0001", false),
+            ("0001a\x1fb\x1f", true),
+            ("0001a\x1fb", false),
+            ("0001a\x1fb\x1fc", false),
+            ("ffff", false),
+            ("0001\x1fb\x1f", false),
+        ] {
+            assert_eq!(xattrs(field.as_bytes()).is_some(), good, "{field:?}");
+        }
+    }
+}

@@ -1,0 +1,338 @@
+//! GUFI's text traces: a tree recorded by `gufi_dir2trace` (or written by hand for a test).
+//!
+//! A directory's line opens its *stanza*, which holds its entries that aren't directories;
+//! stanzas come in any order. A first pass makes a table of the directories (see `table`), the
+//! second goes through them in depth-first order and reads each stanza where it lies. Memory is
+//! proportional to the number of directories, not of entries.
+//!
+//! A trace is untrusted: whatever is wrong in it is an issue with its line number and byte
+//! offset, and reading goes on at the next line. What a trace doesn't have: device numbers (0),
+//! nanoseconds (0), attribute flags, project ids, the access of what is above its root, and
+//! usually ACLs.
+
+mod line;
+mod stanza;
+mod table;
+mod window;
+
+use std::fs::File;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use trawl_model::sink::SourceRoot;
+use trawl_model::{DirBatch, DirId, Entry, Sink};
+
+use self::line::LINE_BYTES_MAX;
+use self::stanza::{Collector, Position, access, parse_issue};
+use self::table::{Outcome, Place, Table, TraceDir};
+use self::window::{READ_AHEAD_BYTES, Window};
+use crate::error::ScanError;
+use crate::progress::{Progress, ScanProgress};
+
+/// How a trace is read.
+#[derive(Debug)]
+pub struct TraceOptions<'a> {
+    /// Where the tree was mounted: absolute, no trailing slash, empty for `/`. `None` means a
+    /// slash and the file's stem.
+    pub root: Option<Vec<u8>>,
+    /// Ends the reading soon after it becomes true.
+    pub cancel: &'a AtomicBool,
+}
+
+/// Reads the trace `file` into `sink`, and returns the final counts.
+///
+/// # Errors
+/// Only what ends the reading: a file that can't be read or has no directory, the cancel flag,
+/// the sink. Damage within the file is an issue in the stream.
+pub fn read_trace<S: Sink>(
+    file: &Path,
+    options: &TraceOptions<'_>,
+    progress: &ScanProgress,
+    sink: &mut S,
+) -> Result<Progress, ScanError<S::Error>> {
+    let name = file.as_os_str().as_bytes();
+    let failed = |source: io::Error| ScanError::Trace {
+        path: name.to_vec(),
+        source,
+    };
+    let opened = File::open(file).map_err(failed)?;
+    let size = opened.metadata().map_err(failed)?.len();
+    let mut window = Window::new(&opened, size);
+    let (table, outcome) = Table::read(&mut window, options.cancel).map_err(failed)?;
+    if outcome == Outcome::Cancelled {
+        return Err(ScanError::Cancelled);
+    }
+    if table.len() == 0 {
+        return Err(ScanError::EmptyTrace {
+            path: name.to_vec(),
+        });
+    }
+    let root = options.root.clone().unwrap_or_else(|| default_root(file));
+    let mut replay = Replay {
+        table: &table,
+        window,
+        root,
+        progress,
+        sink,
+        failed: &failed,
+        last_end: 0,
+    };
+    replay.tell_root()?;
+    replay.tell_tree(options.cancel)?;
+    replay.tell_rest()?;
+    Ok(progress.get())
+}
+
+/// A slash and the file's name up to its last dot.
+fn default_root(file: &Path) -> Vec<u8> {
+    let stem = file.file_stem().map_or(&b"trace"[..], OsStrExt::as_bytes);
+    [b"/", stem].concat()
+}
+
+/// The second pass.
+struct Replay<'a, S: Sink, F> {
+    table: &'a Table,
+    window: Window<'a>,
+    root: Vec<u8>,
+    progress: &'a ScanProgress,
+    sink: &'a mut S,
+    failed: F,
+    /// Where the last stanza ended, to see whether the file is in our order.
+    last_end: u64,
+}
+
+impl<S: Sink, F: Fn(io::Error) -> ScanError<S::Error>> Replay<'_, S, F> {
+    /// The absolute path of a directory.
+    fn path(&self, dir: &TraceDir) -> Vec<u8> {
+        let relative = self.table.relative_path(dir);
+        if relative.is_empty() {
+            self.root.clone()
+        } else {
+            trawl_model::path::join(&self.root, &relative)
+        }
+    }
+
+    fn tell_root(&mut self) -> Result<(), ScanError<S::Error>> {
+        let Some(dir) = self.table.dir(0) else {
+            return Ok(());
+        };
+        let mut heap = DirBatch::default();
+        let name = trawl_model::path::split(&self.root).map_or(&[][..], |(_, name)| name);
+        let entry = Entry {
+            meta: dir.meta(),
+            name: heap.push_bytes(name),
+            ..Entry::default()
+        };
+        let root = SourceRoot {
+            path: self.root.clone(),
+            above: Vec::new(),
+            entry,
+            heap: heap.heap,
+        };
+        self.sink.root(root).map_err(ScanError::Sink)
+    }
+
+    /// All directories that can be reached from the root.
+    fn tell_tree(&mut self, cancel: &AtomicBool) -> Result<(), ScanError<S::Error>> {
+        let table = self.table;
+        let end = table.dir(0).map_or(0, |root| root.subtree_end as usize);
+        let mut open: Vec<usize> = Vec::new();
+        let mut index = 0;
+        while let Some(dir) = table.dir(index).filter(|_| index < end) {
+            if cancel.load(Ordering::Relaxed) {
+                return Err(ScanError::Cancelled);
+            }
+            self.close(&mut open, index)?;
+            if dir.place == Place::InTree {
+                let parent = open.last().map(|parent| DirId(*parent as u64));
+                self.tell_directory(index, dir, parent)?;
+                open.push(index);
+                index += 1;
+            } else {
+                // The issue was told with the directory that it lies below.
+                index = dir.subtree_end as usize;
+            }
+        }
+        self.close(&mut open, usize::MAX)
+    }
+
+    /// Ends the subtrees that `index` isn't in.
+    fn close(&mut self, open: &mut Vec<usize>, index: usize) -> Result<(), ScanError<S::Error>> {
+        while let Some(last) = open.last()
+            && self
+                .table
+                .dir(*last)
+                .is_none_or(|dir| dir.subtree_end as usize <= index)
+        {
+            self.sink
+                .subtree_done(DirId(*last as u64))
+                .map_err(ScanError::Sink)?;
+            open.pop();
+        }
+        Ok(())
+    }
+
+    fn tell_directory(
+        &mut self,
+        index: usize,
+        dir: &TraceDir,
+        parent: Option<DirId>,
+    ) -> Result<(), ScanError<S::Error>> {
+        let own = dir.meta();
+        let model = DirBatch {
+            dir: DirId(index as u64),
+            parent,
+            path: self.path(dir),
+            access: access(&own, self.table.xattrs(dir)),
+            own,
+            ..DirBatch::default()
+        };
+        let mut collector = Collector::new(model, &self.table.path(dir));
+        self.tell_children(index, dir, &mut collector)?;
+        self.tell_stanza(dir, &mut collector)?;
+        self.send(&mut collector)
+    }
+
+    /// The rows of the directories within one, and what is wrong with those that have none.
+    fn tell_children(
+        &mut self,
+        index: usize,
+        dir: &TraceDir,
+        collector: &mut Collector,
+    ) -> Result<(), ScanError<S::Error>> {
+        let table = self.table;
+        let own_len = table.path(dir).len();
+        for (_, child) in table.children(index) {
+            let line = child.line;
+            match child.place {
+                Place::InTree => {
+                    let path = table.path(child);
+                    let name = path.get(own_len..).unwrap_or_default();
+                    let name = name.strip_prefix(b"/").unwrap_or(name);
+                    collector.add_directory(name, child.meta(), table.xattrs(child), line);
+                }
+                Place::Orphan => collector.issue(
+                    self.path(child),
+                    format!("line {line}: the line of the directory that holds it is missing"),
+                ),
+                Place::Twice => collector.issue(
+                    self.path(child),
+                    format!("line {line}: this directory came before; the entries after this line are left out"),
+                ),
+            }
+            if collector.is_full() {
+                self.send(collector)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The entries in the directory's own stanza.
+    fn tell_stanza(
+        &mut self,
+        dir: &TraceDir,
+        collector: &mut Collector,
+    ) -> Result<(), ScanError<S::Error>> {
+        let end = dir.entries_end;
+        let mut position = Position {
+            line: dir.entries_line,
+            offset: dir.entries_start,
+        };
+        let is_in_order =
+            (self.last_end..self.last_end + LINE_BYTES_MAX as u64).contains(&dir.entries_start);
+        self.last_end = end;
+        while position.offset < end {
+            let left = usize::try_from(end - position.offset).unwrap_or(usize::MAX);
+            let read_ahead = if is_in_order {
+                READ_AHEAD_BYTES
+            } else {
+                left.min(READ_AHEAD_BYTES)
+            };
+            let bytes = self
+                .window
+                .get(position.offset, left.min(2 * LINE_BYTES_MAX), read_ahead)
+                .map_err(&self.failed)?;
+            let bytes = bytes.get(..left.min(bytes.len())).unwrap_or_default();
+            if bytes.is_empty() {
+                break;
+            }
+            let before = position.offset;
+            collect(bytes, bytes.len() == left, &mut position, collector);
+            if collector.is_full() {
+                self.send(collector)?;
+            } else if position.offset == before {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, collector: &mut Collector) -> Result<(), ScanError<S::Error>> {
+        let batch = collector.take_batch();
+        self.progress.add(collector.take_counts());
+        self.sink.batch(batch).map_err(ScanError::Sink)
+    }
+
+    /// What lies outside the tree: lines before the first directory, directories that the first
+    /// one doesn't hold.
+    fn tell_rest(&mut self) -> Result<(), ScanError<S::Error>> {
+        let mut details = Vec::new();
+        if let Some((line, count)) = self.table.stray {
+            details.push(format!(
+                "{count} lines from line {line} on stand before the first directory"
+            ));
+        }
+        let mut index = self
+            .table
+            .dir(0)
+            .map_or(0, |root| root.subtree_end as usize);
+        while let Some(dir) = self.table.dir(index) {
+            let path = self.table.path(dir);
+            let name = trawl_model::escape::escape(&path).into_owned();
+            details.push(format!(
+                "line {}: the directory {name} is not below the trace's first",
+                dir.line
+            ));
+            index = dir.subtree_end as usize;
+        }
+        self.progress.add(Progress {
+            issues: details.len() as u64,
+            ..Progress::default()
+        });
+        for detail in details {
+            let issue = parse_issue(self.root.clone(), detail);
+            self.sink.issue(None, issue).map_err(ScanError::Sink)?;
+        }
+        Ok(())
+    }
+}
+
+/// Collects the lines in `bytes` until they end, the collector is full, or (unless `is_all`) a
+/// line might be cut off.
+fn collect(bytes: &[u8], is_all: bool, position: &mut Position, collector: &mut Collector) {
+    let stop = if is_all {
+        bytes.len()
+    } else {
+        bytes.len().saturating_sub(LINE_BYTES_MAX)
+    };
+    let mut at = 0;
+    while at < stop && !collector.is_full() {
+        let rest = bytes.get(at..).unwrap_or_default();
+        let length = match line::split(rest) {
+            Ok(line) => {
+                collector.add_line(&line, *position);
+                line.len
+            }
+            Err(bad) => {
+                collector.add_bad_line(bad, *position);
+                line::resynchronise(rest).unwrap_or(rest.len())
+            }
+        };
+        let taken = rest.get(..length).unwrap_or_default();
+        position.line += memchr::memchr_iter(b'\n', taken).count() as u64;
+        position.offset += length as u64;
+        at += length;
+    }
+}

@@ -1,0 +1,323 @@
+//! The second pass over one directory: its entries become batches.
+
+use trawl_model::{Acl, DirAccess, DirBatch, Entry, Errno, FileType, Issue, Meta, Op, Span, Xattr};
+
+use super::line::{self, BadLine, Line};
+use crate::progress::Progress;
+
+/// The most entries of one batch.
+const FRAGMENT_ENTRIES: usize = 65_536;
+
+/// The access ACL's attribute, should a trace have it.
+const ACL_ACCESS: &[u8] = b"system.posix_acl_access";
+const ACL_DEFAULT: &[u8] = b"system.posix_acl_default";
+
+/// Gathers the entries of one directory.
+#[derive(Debug)]
+pub(crate) struct Collector {
+    /// What every fragment says of the directory itself.
+    model: DirBatch,
+    batch: DirBatch,
+    /// The directory's path as its entries spell it, with a slash at its end unless empty.
+    prefix: Vec<u8>,
+    damage: Option<Damage>,
+    sort_keys: Vec<(u64, u32)>,
+    counts: Progress,
+}
+
+/// Lines in a row that can't be used.
+#[derive(Clone, Copy, Debug)]
+struct Damage {
+    line: u64,
+    offset: u64,
+    lines: u64,
+    reason: Reason,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Reason {
+    Bad(BadLine),
+    Outside,
+}
+
+/// Where a line lies in the file.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Position {
+    pub(crate) line: u64,
+    pub(crate) offset: u64,
+}
+
+/// The access that a recorded directory's mode and attributes give.
+pub(crate) fn access(meta: &Meta, xattrs: &[u8]) -> DirAccess {
+    let pairs = line::xattrs(xattrs).unwrap_or_default();
+    let acl = pairs
+        .iter()
+        .find(|(name, _)| *name == ACL_ACCESS)
+        .and_then(|(_, value)| Acl::parse(value));
+    DirAccess {
+        mode: meta.mode,
+        uid: meta.uid,
+        gid: meta.gid,
+        acl,
+    }
+}
+
+/// An issue of a trace.
+pub(crate) fn parse_issue(path: Vec<u8>, detail: String) -> Issue {
+    Issue {
+        path,
+        op: Op::Parse,
+        errno: Errno(0),
+        detail,
+    }
+}
+
+impl Collector {
+    /// For the directory that `model` describes (everything but entries).
+    pub(crate) fn new(model: DirBatch, trace_path: &[u8]) -> Self {
+        let mut prefix = trace_path.to_vec();
+        if !prefix.is_empty() {
+            prefix.push(b'/');
+        }
+        Collector {
+            batch: DirBatch::default(),
+            model,
+            prefix,
+            damage: None,
+            sort_keys: Vec::new(),
+            counts: Progress {
+                directories: 1,
+                ..Progress::default()
+            },
+        }
+    }
+
+    /// What was gathered since the last call.
+    pub(crate) fn take_counts(&mut self) -> Progress {
+        std::mem::take(&mut self.counts)
+    }
+
+    /// Whether the next entry needs another fragment.
+    pub(crate) fn is_full(&self) -> bool {
+        self.batch.entries.len() >= FRAGMENT_ENTRIES
+    }
+
+    /// Adds what is wrong with the directory or one below it.
+    pub(crate) fn issue(&mut self, path: Vec<u8>, detail: String) {
+        self.batch.issues.push(parse_issue(path, detail));
+    }
+
+    /// Adds the row of a directory within this one.
+    pub(crate) fn add_directory(&mut self, name: &[u8], meta: Meta, xattrs: &[u8], line: u64) {
+        let entry = Entry {
+            meta,
+            name: self.batch.push_bytes(name),
+            ..Entry::default()
+        };
+        self.push(entry, xattrs, line);
+    }
+
+    /// Adds the entry of one line of the directory's stanza.
+    pub(crate) fn add_line(&mut self, line: &Line<'_>, position: Position) {
+        if line.kind == b'e' {
+            return;
+        }
+        match self.read_line(line) {
+            Ok((name, meta)) => {
+                self.end_damage();
+                self.add_entry(line, name, meta, position);
+            }
+            Err(reason) => self.note_damage(reason, position),
+        }
+    }
+
+    fn add_entry(&mut self, line: &Line<'_>, name: &[u8], meta: Meta, position: Position) {
+        let mut entry = Entry {
+            meta,
+            name: self.batch.push_bytes(name),
+            ..Entry::default()
+        };
+        if meta.file_type() == FileType::Symlink {
+            entry.link_target = self.batch.push_bytes(line.link);
+        }
+        if meta.file_type() == FileType::Regular {
+            self.counts.bytes = self.counts.bytes.saturating_add(meta.size);
+        }
+        self.push(entry, line.xattrs, position.line);
+    }
+
+    /// The name and attributes of a line that belongs here.
+    fn read_line<'a>(&self, line: &'a Line<'_>) -> Result<(&'a [u8], Meta), Reason> {
+        let path = line.clean_path().map_err(Reason::Bad)?;
+        let name = path
+            .strip_prefix(&*self.prefix)
+            .filter(|n| is_name(n))
+            .ok_or(Reason::Outside)?;
+        let meta = line.meta().map_err(Reason::Bad)?;
+        if meta.file_type() == FileType::Directory {
+            return Err(Reason::Bad(BadLine::Type));
+        }
+        if meta.file_type() == FileType::Symlink && memchr::memchr(0, line.link).is_some() {
+            return Err(Reason::Bad(BadLine::Path));
+        }
+        Ok((name, meta))
+    }
+
+    fn push(&mut self, mut entry: Entry, xattrs: &[u8], line: u64) {
+        // A count of zero: by far the most common.
+        if xattrs != b"0000" {
+            match line::xattrs(xattrs) {
+                Some(pairs) => self.add_xattrs(&mut entry, &pairs),
+                None => {
+                    let path =
+                        trawl_model::path::join(&self.model.path, self.batch.bytes(entry.name));
+                    self.issue(
+                        path,
+                        format!("line {line}: its extended attributes are damaged"),
+                    );
+                }
+            }
+        }
+        self.batch.entries.push(entry);
+    }
+
+    fn add_xattrs(&mut self, entry: &mut Entry, pairs: &[(&[u8], &[u8])]) {
+        let mut names = Vec::new();
+        for (name, _) in pairs {
+            names.extend_from_slice(name);
+            names.push(0);
+        }
+        entry.xattr_names = self.batch.push_bytes(&names);
+        let mut start = entry.xattr_names.start;
+        // A fragment has at most 65,536 entries, a name at most 65,535 bytes.
+        let index = self.batch.entries.len() as u32;
+        for (name, value) in pairs {
+            let name_span = Span {
+                start,
+                len: name.len() as u32,
+            };
+            start += name_span.len + 1;
+            let value = self.batch.push_bytes(value);
+            match *name {
+                ACL_ACCESS => entry.acl = value,
+                ACL_DEFAULT => entry.acl_default = value,
+                _ => self.batch.xattrs.push(Xattr {
+                    entry: index,
+                    name: name_span,
+                    value,
+                }),
+            }
+        }
+    }
+
+    /// Notes a line that can't be split.
+    pub(crate) fn add_bad_line(&mut self, bad: BadLine, position: Position) {
+        self.note_damage(Reason::Bad(bad), position);
+    }
+
+    fn note_damage(&mut self, reason: Reason, position: Position) {
+        let Position { line, offset } = position;
+        self.damage
+            .get_or_insert(Damage {
+                line,
+                offset,
+                lines: 0,
+                reason,
+            })
+            .lines += 1;
+    }
+
+    /// Turns a run of damaged lines into one issue.
+    fn end_damage(&mut self) {
+        let Some(Damage {
+            line,
+            offset,
+            lines,
+            reason,
+        }) = self.damage.take()
+        else {
+            return;
+        };
+        let what = match reason {
+            Reason::Bad(bad) => bad.describe(),
+            Reason::Outside => "it is no entry of the directory whose lines it stands among".into(),
+        };
+        let detail = match lines {
+            1 => format!("line {line} (byte {offset}): {what}"),
+            _ => format!(
+                "{lines} lines from line {line} (byte {offset}) on cannot be used; the first: {what}"
+            ),
+        };
+        self.issue(self.model.path.clone(), detail);
+    }
+
+    /// The batch gathered so far, sorted by name.
+    pub(crate) fn take_batch(&mut self) -> DirBatch {
+        self.end_damage();
+        self.sort();
+        let mut batch = std::mem::take(&mut self.batch);
+        batch.dir = self.model.dir;
+        batch.parent = self.model.parent;
+        batch.path.clone_from(&self.model.path);
+        batch.access.clone_from(&self.model.access);
+        batch.own = self.model.own;
+        batch.fragment = self.model.fragment;
+        self.model.fragment += 1;
+        self.counts.entries += batch.entries.len() as u64;
+        self.counts.issues += batch.issues.len() as u64;
+        batch
+    }
+
+    fn sort(&mut self) {
+        let (entries, heap) = (&self.batch.entries, &self.batch.heap);
+        let name = |entry: &Entry| {
+            let start = entry.name.start as usize;
+            heap.get(start..start + entry.name.len as usize)
+                .unwrap_or_default()
+        };
+        if entries.is_sorted_by(|a, b| name(a) <= name(b)) {
+            return;
+        }
+        let keys = &mut self.sort_keys;
+        keys.clear();
+        keys.extend(
+            entries
+                .iter()
+                .zip(0u32..)
+                .map(|(entry, i)| (prefix(name(entry)), i)),
+        );
+        let full = |i: u32| entries.get(i as usize).map_or(&[][..], name);
+        keys.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| full(a.1).cmp(full(b.1))));
+        let sorted = keys
+            .iter()
+            .filter_map(|(_, i)| entries.get(*i as usize).copied())
+            .collect();
+        if !self.batch.xattrs.is_empty() {
+            let mut places = vec![0u32; entries.len()];
+            for ((_, old), new) in keys.iter().zip(0u32..) {
+                if let Some(place) = places.get_mut(*old as usize) {
+                    *place = new;
+                }
+            }
+            for xattr in &mut self.batch.xattrs {
+                xattr.entry = places
+                    .get(xattr.entry as usize)
+                    .copied()
+                    .unwrap_or(xattr.entry);
+            }
+            self.batch.xattrs.sort_by_key(|xattr| xattr.entry);
+        }
+        self.batch.entries = sorted;
+    }
+}
+
+fn is_name(name: &[u8]) -> bool {
+    !name.is_empty() && memchr::memchr(b'/', name).is_none()
+}
+
+fn prefix(name: &[u8]) -> u64 {
+    let mut first = [0; 8];
+    let len = name.len().min(8);
+    first[..len].copy_from_slice(&name[..len]);
+    u64::from_be_bytes(first)
+}

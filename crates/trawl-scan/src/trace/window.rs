@@ -1,0 +1,76 @@
+//! A file read through one buffer, at any offset.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+
+/// Bytes read at a time when a trace is read from front to back.
+pub(crate) const READ_AHEAD_BYTES: usize = 1 << 20;
+
+/// The part of a file that lies in memory.
+#[derive(Debug)]
+pub(crate) struct Window<'a> {
+    file: &'a File,
+    size: u64,
+    buffer: Vec<u8>,
+    start: u64,
+}
+
+impl<'a> Window<'a> {
+    /// A window on a file of `size` bytes.
+    pub(crate) fn new(file: &'a File, size: u64) -> Self {
+        Window {
+            file,
+            size,
+            buffer: Vec::new(),
+            start: 0,
+        }
+    }
+
+    /// The file's size, bytes.
+    pub(crate) fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// At least `want` bytes from `offset` on, fewer only at the file's end. Reads `read_ahead`
+    /// bytes if it has to read.
+    pub(crate) fn get(&mut self, offset: u64, want: usize, read_ahead: usize) -> io::Result<&[u8]> {
+        let left = usize::try_from(self.size.saturating_sub(offset)).unwrap_or(usize::MAX);
+        let want = want.min(left);
+        let has = offset
+            .checked_sub(self.start)
+            .and_then(|skip| usize::try_from(skip).ok())
+            .filter(|skip| {
+                skip.checked_add(want)
+                    .is_some_and(|end| end <= self.buffer.len())
+            });
+        let skip = match has {
+            Some(skip) => skip,
+            None => {
+                self.fill(offset, want.max(read_ahead).min(left))?;
+                0
+            }
+        };
+        Ok(self.buffer.get(skip..).unwrap_or_default())
+    }
+
+    fn fill(&mut self, offset: u64, length: usize) -> io::Result<()> {
+        self.buffer.resize(length, 0);
+        self.start = offset;
+        let mut got = 0;
+        while let Some(room) = self.buffer.get_mut(got..).filter(|r| !r.is_empty()) {
+            match self.file.read_at(room, offset + got as u64) {
+                // The file has become shorter under us: what is gone is cut off.
+                Ok(0) => break,
+                Ok(more) => got += more,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => {
+                    self.buffer.clear();
+                    return Err(e);
+                }
+            }
+        }
+        self.buffer.truncate(got);
+        Ok(())
+    }
+}
