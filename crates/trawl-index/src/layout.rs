@@ -138,6 +138,15 @@ pub fn data_name(name: &str) -> DataName {
     })
 }
 
+/// The snapshot whose writer made a file in a `data` directory.
+pub fn snapshot_of(name: &str) -> Option<SnapshotId> {
+    match data_name(name) {
+        DataName::Manifest(id) => Some(id),
+        DataName::Segment(id, _) => Some(id.snapshot),
+        DataName::Temporary | DataName::Foreign => None,
+    }
+}
+
 /// The snapshot whose file this is.
 pub fn snapshot_name(name: &str) -> Option<SnapshotId> {
     name.strip_suffix(SNAPSHOT_ENDING)?.parse().ok()

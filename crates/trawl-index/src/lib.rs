@@ -17,18 +17,24 @@
 
 #![forbid(unsafe_code)]
 
+mod clean;
 pub mod crash;
+mod encode;
 mod error;
 mod id;
 mod index;
 pub mod layout;
+mod lock;
 mod manifest;
 pub mod schema;
 mod sealed;
+mod segment;
+mod shard;
 mod snapshot;
 mod source;
 mod store;
 mod text;
+mod writer;
 
 pub use error::{IndexError, Result};
 pub use id::{Hash, SegmentId, SnapshotId, SourceId};
@@ -37,3 +43,4 @@ pub use manifest::{FileRef, GuardStep, Manifest, SegmentInfo, Totals};
 pub use schema::Table;
 pub use snapshot::{Shard, Snapshot, SnapshotInfo};
 pub use source::{Source, SourceInfo};
+pub use writer::{Committed, DEFAULT_MEMORY_BYTES, SnapshotWriter, WriterOptions};

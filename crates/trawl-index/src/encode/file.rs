@@ -1,0 +1,194 @@
+//! One Parquet file of a segment: row groups as they fill, then the footer;
+//! the hashes that the manifest keeps.
+
+use super::chunk::{self, ChunkInput};
+use super::column::{Coding, ColumnData};
+use super::page::Compressor;
+use crate::error::{IndexError, Result};
+use crate::id::Hash;
+use crate::manifest::FileRef;
+use crate::schema::{self, FieldInfo, Table};
+use parquet::arrow::ArrowSchemaConverter;
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::WriterPropertiesPtr;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::types::TypePtr;
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+use xxhash_rust::xxh3::{Xxh3, xxh3_64};
+
+/// Text of a row group, at most (one directory's path may exceed it).
+const GROUP_TEXT_BYTES: usize = 128 << 20;
+
+/// Fills and writes one file.
+pub(crate) struct TableWriter {
+    table: Table,
+    path: PathBuf,
+    file: File,
+    parquet: SerializedFileWriter<Vec<u8>>,
+    /// The row group being filled.
+    columns: Vec<ColumnData>,
+    group_rows: usize,
+    rows: u64,
+    size_bytes: u64,
+    hasher: Xxh3,
+    chunk_hashes: String,
+}
+
+fn parquet_error(path: &Path) -> impl Fn(parquet::errors::ParquetError) -> IndexError {
+    move |error| IndexError::Encode {
+        path: path.to_owned(),
+        problem: error.to_string(),
+    }
+}
+
+/// The Parquet schema and properties of a table, made once.
+fn parts_of(table: Table) -> Result<(TypePtr, WriterPropertiesPtr)> {
+    static PARTS: [OnceLock<(TypePtr, WriterPropertiesPtr)>; 5] = [const { OnceLock::new() }; 5];
+    let slot = &PARTS[table as usize];
+    if slot.get().is_none() {
+        let schema = ArrowSchemaConverter::new()
+            .convert(&table.arrow_schema())
+            .map_err(parquet_error(Path::new(table.name())))?;
+        let parts = (
+            schema.root_schema_ptr(),
+            Arc::new(table.writer_properties()),
+        );
+        let _ = slot.set(parts);
+    }
+    slot.get().cloned().ok_or_else(|| IndexError::Encode {
+        path: table.name().into(),
+        problem: "it has no schema".to_owned(),
+    })
+}
+
+/// Text that the filler codes itself.
+fn coding(table: Table, field: &FieldInfo) -> Coding {
+    match (table, field.name) {
+        (Table::Entries, "dir" | "type") | (Table::Xattrs, "dir") => Coding::Coded,
+        _ => Coding::Plain,
+    }
+}
+
+impl TableWriter {
+    /// Starts a table in `file`, which is empty; `path` is for messages.
+    pub(crate) fn new(table: Table, root: &str, file: File, path: PathBuf) -> Result<TableWriter> {
+        let (schema, properties) = parts_of(table)?;
+        let mut parquet = SerializedFileWriter::new(Vec::new(), schema, properties)
+            .map_err(parquet_error(&path))?;
+        for (key, value) in [
+            (schema::KEY_FORMAT, schema::FORMAT.to_string()),
+            (schema::KEY_TABLE, table.name().to_owned()),
+            (schema::KEY_ROOT, root.to_owned()),
+        ] {
+            parquet.append_key_value_metadata(KeyValue::new(key.to_owned(), value));
+        }
+        let fields = table.fields().iter();
+        Ok(TableWriter {
+            columns: fields
+                .map(|field| ColumnData::new(field, coding(table, field)))
+                .collect(),
+            table,
+            path,
+            file,
+            parquet,
+            group_rows: 0,
+            rows: 0,
+            size_bytes: 0,
+            hasher: Xxh3::new(),
+            chunk_hashes: String::new(),
+        })
+    }
+
+    /// The columns to fill; every one by the number of rows that is then
+    /// told to [`TableWriter::filled`].
+    pub(crate) fn columns(&mut self) -> &mut [ColumnData] {
+        &mut self.columns
+    }
+
+    /// Rows that the row group still takes; never 0.
+    pub(crate) fn room(&self) -> usize {
+        self.table.row_group_rows() - self.group_rows
+    }
+
+    /// Rows in the current row group.
+    pub(crate) fn group_rows(&self) -> usize {
+        self.group_rows
+    }
+
+    /// Rows so far.
+    pub(crate) fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Counts rows that were filled in; writes the row group if it is full.
+    pub(crate) fn filled(&mut self, rows: usize, compressor: &mut Compressor) -> Result<()> {
+        self.group_rows += rows;
+        self.rows += rows as u64;
+        let text_bytes: usize = self.columns.iter().map(ColumnData::text_bytes).sum();
+        if self.room() == 0 || text_bytes >= GROUP_TEXT_BYTES {
+            self.write_group(compressor)?;
+        }
+        Ok(())
+    }
+
+    fn write_group(&mut self, compressor: &mut Compressor) -> Result<()> {
+        let error = parquet_error(&self.path);
+        let descriptors = self.parquet.schema_descr().columns().to_vec();
+        let mut group = self.parquet.next_row_group().map_err(&error)?;
+        let fields = self.table.fields().iter();
+        for ((field, column), data) in fields.zip(descriptors).zip(&self.columns) {
+            let input = ChunkInput {
+                field,
+                column,
+                data,
+                rows: self.group_rows,
+                page_rows: self.table.page_rows(),
+                path: &self.path,
+            };
+            let chunk = chunk::encode(&input, compressor)?;
+            self.chunk_hashes
+                .push_str(&format!("{:016x}", xxh3_64(&chunk.bytes)));
+            let bytes = bytes::Bytes::from(chunk.bytes);
+            group.append_column(&bytes, chunk.close).map_err(&error)?;
+        }
+        group.close().map_err(&error)?;
+        drop(error);
+        self.columns.iter_mut().for_each(ColumnData::clear);
+        self.group_rows = 0;
+        self.write_out().map(drop)
+    }
+
+    /// Moves finished bytes to the file.
+    fn write_out(&mut self) -> Result<Vec<u8>> {
+        let bytes = std::mem::take(self.parquet.inner_mut());
+        self.hasher.update(&bytes);
+        self.size_bytes += bytes.len() as u64;
+        self.file
+            .write_all(&bytes)
+            .map_err(|error| IndexError::io("write", &self.path, error))?;
+        Ok(bytes)
+    }
+
+    /// Writes what remains and the footer.
+    pub(crate) fn finish(mut self, compressor: &mut Compressor) -> Result<FileRef> {
+        if self.group_rows > 0 {
+            self.write_group(compressor)?;
+        }
+        let hashes = std::mem::take(&mut self.chunk_hashes);
+        let pair = KeyValue::new(schema::KEY_CHUNKS.to_owned(), hashes);
+        self.parquet.append_key_value_metadata(pair);
+        let finished = self.parquet.finish().map(drop);
+        finished.map_err(parquet_error(&self.path))?;
+        let tail = self.write_out()?;
+        Ok(FileRef {
+            rows: self.rows,
+            size_bytes: self.size_bytes,
+            hash: Hash(self.hasher.digest128()),
+            tail_bytes: tail.len() as u64,
+            tail_hash: Hash::of(&tail),
+        })
+    }
+}

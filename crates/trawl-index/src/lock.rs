@@ -1,0 +1,82 @@
+//! The writer's lock on a source.
+//!
+//! An exclusive flock(2) on the source's `lock` file, which the kernel
+//! releases when the process ends, however it ends. While a writer is at
+//! work the file holds its process id; a file that is not empty when the
+//! lock is taken tells that the last writer was killed.
+
+use crate::error::{IndexError, Result};
+use crate::layout;
+use crate::store::Dir;
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// The lock on a source, until dropped.
+#[derive(Debug)]
+pub(crate) struct SourceLock {
+    file: File,
+    path: PathBuf,
+    /// The last holder did not end its work.
+    pub(crate) was_interrupted: bool,
+}
+
+impl SourceLock {
+    /// Takes the lock of the source in `dir`, without waiting.
+    ///
+    /// # Errors
+    /// [`IndexError::Busy`] if someone else holds it.
+    pub(crate) fn take(dir: &Dir) -> Result<SourceLock> {
+        let path = dir.join(layout::LOCK_FILE);
+        let mut file = dir.open_lock(layout::LOCK_FILE)?;
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => {}
+            Err(Errno::WOULDBLOCK) => {
+                return Err(IndexError::Busy {
+                    pid: read_pid(&mut file),
+                    path,
+                });
+            }
+            Err(error) => return Err(IndexError::io("lock", path, error)),
+        }
+        let meta = file
+            .metadata()
+            .map_err(|error| IndexError::io("stat", &path, error))?;
+        if meta.nlink() == 0 {
+            // The source was removed between our opening and locking it.
+            return Err(IndexError::Busy { path, pid: None });
+        }
+        Ok(SourceLock {
+            was_interrupted: meta.size() > 0,
+            file,
+            path,
+        })
+    }
+
+    /// Leaves our process id for others to read.
+    pub(crate) fn sign(&mut self) -> Result<()> {
+        self.replace(&format!("{}\n", std::process::id()))
+    }
+
+    /// The work is done or undone.
+    pub(crate) fn clear(&mut self) -> Result<()> {
+        self.replace("")
+    }
+
+    fn replace(&mut self, text: &str) -> Result<()> {
+        let written = self.file.set_len(0).and_then(|()| {
+            self.file.seek(SeekFrom::Start(0))?;
+            self.file.write_all(text.as_bytes())
+        });
+        written.map_err(|error| IndexError::io("write", Path::new(&self.path), error))
+    }
+}
+
+fn read_pid(file: &mut File) -> Option<u32> {
+    let mut text = String::new();
+    file.take(32).read_to_string(&mut text).ok()?;
+    text.trim_end().parse().ok()
+}
