@@ -1,0 +1,23 @@
+//! Reading segments: Parquet files of the few kinds that the index writer
+//! makes.
+//!
+//! Our own reader of that part of Parquet, for three reasons: an index may
+//! hold thousands of small shards, and the general reader sets up and tears
+//! down more for each column of each file than the decoding costs; it
+//! panics, or allocates whatever a length says, on bytes made to harm; and a
+//! lookup should read a page, not a chunk. Tests hold it against the general
+//! reader. Writing stays with the `parquet` crate.
+
+mod bits;
+mod dirs;
+mod file;
+mod footer;
+mod page;
+mod rows;
+#[cfg(test)]
+mod tests;
+mod thrift;
+
+pub(crate) use dirs::{DirChunk, read_dirs, read_root_kind};
+pub use file::{Scratch, SegmentFile};
+pub(crate) use rows::{check_names, read_names, read_rows};

@@ -1,0 +1,90 @@
+//! Rows of the dirs table: where the rows of each directory lie.
+
+use super::file::{Scratch, SegmentFile};
+use super::rows::read_escaped;
+use crate::error::Result;
+use std::ops::Range;
+use trawl_index::schema::DirColumn;
+use trawl_model::rows::ByteColumn;
+
+/// Some consecutive rows of a dirs table.
+#[derive(Debug, Default)]
+pub(crate) struct DirChunk {
+    /// Which rows of the table.
+    pub(crate) rows: Range<u64>,
+    /// Their paths, raw bytes.
+    pub(crate) path: ByteColumn,
+    /// The columns that were asked for, in that order; signed numbers as
+    /// their bits.
+    pub(crate) numbers: Vec<Vec<u64>>,
+}
+
+impl DirChunk {
+    /// A number of row `at` (counted within the chunk): of the column that
+    /// was the `column`th to be asked for.
+    pub(crate) fn number(&self, column: usize, at: usize) -> u64 {
+        self.numbers.get(column).and_then(|values| values.get(at)).copied().unwrap_or_default()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        (self.rows.end - self.rows.start) as usize
+    }
+}
+
+/// Reads paths and `columns` of `rows`.
+pub(crate) fn read_dirs(
+    file: &SegmentFile,
+    rows: Range<u64>,
+    columns: &[DirColumn],
+    scratch: &mut Scratch,
+) -> Result<DirChunk> {
+    let ranges = [rows.clone()];
+    let path = read_escaped(file, DirColumn::Path as usize, DirColumn::PathRaw as usize, &ranges, scratch)?;
+    for at in 0..path.len() {
+        if !is_path(path.get(at)) {
+            return Err(file.damaged("a directory in it has no possible path"));
+        }
+    }
+    let mut numbers = Vec::with_capacity(columns.len());
+    for column in columns {
+        let mut values = Vec::new();
+        file.numbers(*column as usize, 0u64, &ranges, scratch, &mut values)?;
+        numbers.push(values);
+    }
+    Ok(DirChunk { rows, path, numbers })
+}
+
+/// The kind of the first row.
+pub(crate) fn read_root_kind(file: &SegmentFile, scratch: &mut Scratch) -> Result<u32> {
+    let mut kind = Vec::new();
+    let first = 0..file.rows().min(1);
+    file.numbers(DirColumn::Kind as usize, 0u32, &[first], scratch, &mut kind)?;
+    Ok(kind.first().copied().unwrap_or_default())
+}
+
+/// True if `path` is absolute and normal, as [`trawl_model::path`] says.
+fn is_path(path: &[u8]) -> bool {
+    let mut before = b'a';
+    for byte in path {
+        if *byte == 0 || (*byte == b'/' && before == b'/') {
+            return false;
+        }
+        before = *byte;
+    }
+    path.is_empty() || (path.first() == Some(&b'/') && before != b'/')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_normal_absolute_paths_are_paths() {
+        for good in ["", "/a", "/a/b", "/..."] {
+            assert!(is_path(good.as_bytes()), "{good}");
+        }
+        for bad in ["/", "a", "/a/", "//a", "/a//b", "/a\0"] {
+            assert!(!is_path(bad.as_bytes()), "{bad:?}");
+        }
+    }
+}

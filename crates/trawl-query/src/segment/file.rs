@@ -1,0 +1,475 @@
+//! One file of a segment, opened for reading columns of ranges of rows.
+//!
+//! Opening reads and checks the tail (page indexes and footer) against the
+//! manifest's hash; a small file is read whole. A column chunk of which at
+//! least half is wanted is read whole and checked against its hash in the
+//! tail the first time; of others, and of chunks checked before, just the
+//! pages that are wanted are read, and each is checked by its CRC and
+//! against the offset index. So nothing that was not written by the index
+//! writer is decoded, unless someone made the hashes fit; and then every
+//! length is still checked before it is used.
+
+use super::footer::{Chunk, Codec, Footer, Group, PagePlace, Pages, Problem};
+use super::page::{self, Number, Page, PageBuffers, PageHeader, PageKind, Width};
+use crate::error::{QueryError, Result};
+use std::fs::File;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use trawl_index::schema::Table;
+use trawl_index::{FileRef, Hash, SegmentInfo, Shard};
+use trawl_model::column::ColumnType;
+use trawl_model::rows::ByteColumn;
+use xxhash_rust::xxh3::xxh3_64;
+
+/// Files up to this length are read whole when they are opened.
+const SMALL_FILE_BYTES: u64 = 64 * 1024;
+/// No tail that our writer makes is longer.
+const MOST_TAIL_BYTES: u64 = 1 << 30;
+
+/// Buffers that one thread decodes with.
+#[derive(Default)]
+pub struct Scratch {
+    zstd: zstd::bulk::Decompressor<'static>,
+    chunk: Vec<u8>,
+    page: Vec<u8>,
+    buffers: PageBuffers,
+    keep: Vec<Range<usize>>,
+}
+
+impl std::fmt::Debug for Scratch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Scratch").finish_non_exhaustive()
+    }
+}
+
+enum Body {
+    Whole(Vec<u8>),
+    File(File),
+}
+
+/// An open file of a segment.
+pub struct SegmentFile {
+    path: PathBuf,
+    table: Table,
+    rows: u64,
+    body: Body,
+    footer: Footer,
+    pages: Vec<OnceLock<Pages>>,
+    checked: Vec<AtomicBool>,
+    page_checksums: OnceLock<bool>,
+}
+
+impl std::fmt::Debug for SegmentFile {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SegmentFile").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+/// Bytes of a chunk that lie in a buffer: from `start` within the chunk.
+struct Loaded<'a> {
+    start: usize,
+    bytes: &'a [u8],
+    /// True if each page must still be checked by its CRC.
+    check_pages: bool,
+}
+
+/// A column of a file: its number and how it is stored.
+#[derive(Clone, Copy)]
+struct ColumnAt {
+    column: usize,
+    optional: bool,
+}
+
+impl SegmentFile {
+    /// Opens the file of `table`.
+    pub fn open(shard: &Shard, segment: &SegmentInfo, table: Table, expected: &FileRef) -> Result<SegmentFile> {
+        let path = shard.file_path(segment.id, table);
+        let file = shard.open_file(segment, table)?;
+        SegmentFile::from_file(file, path, table, expected)
+    }
+
+    /// As [`SegmentFile::open`]; `path` is for messages.
+    pub fn from_file(file: File, path: PathBuf, table: Table, expected: &FileRef) -> Result<SegmentFile> {
+        let damaged = |problem| QueryError::damaged(&path, problem);
+        let is_small = expected.size_bytes <= SMALL_FILE_BYTES;
+        if expected.tail_bytes > expected.size_bytes || expected.tail_bytes > MOST_TAIL_BYTES {
+            return Err(damaged("its tail is longer than any"));
+        }
+        let tail_start = expected.size_bytes - expected.tail_bytes;
+        let start = if is_small { 0 } else { tail_start };
+        let mut bytes = vec![0; (expected.size_bytes - start) as usize];
+        read_at(&file, &mut bytes, start).map_err(|cause| read_error(&path, cause))?;
+        let tail = bytes.split_off((tail_start - start) as usize);
+        if Hash::of(&tail) != expected.tail_hash {
+            return Err(damaged("its footer does not match its hash"));
+        }
+        let footer = Footer::parse(tail, expected.size_bytes, table, expected.rows).map_err(damaged)?;
+        let chunks = footer.groups.len() * footer.columns();
+        let body = if is_small { Body::Whole(bytes) } else { Body::File(file) };
+        Ok(SegmentFile {
+            path,
+            table,
+            rows: expected.rows,
+            body,
+            footer,
+            pages: (0..chunks).map(|_| OnceLock::new()).collect(),
+            checked: (0..chunks).map(|_| AtomicBool::new(false)).collect(),
+            page_checksums: OnceLock::new(),
+        })
+    }
+
+    /// Leaves out all checks of hashes, as if they had been made to fit.
+    #[cfg(test)]
+    pub(super) fn trust_everything(&mut self) {
+        self.checked.iter_mut().for_each(|checked| *checked.get_mut() = true);
+    }
+
+    /// The number of rows.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// An error about this file.
+    pub(crate) fn damaged(&self, problem: Problem) -> QueryError {
+        QueryError::damaged(&self.path, problem)
+    }
+
+    /// Appends the numbers of `column` in `ranges` (ascending, not
+    /// overlapping) to `out`; `null` stands for those that are not there.
+    pub(crate) fn numbers<T: Number>(
+        &self,
+        column: usize,
+        null: T,
+        ranges: &[Range<u64>],
+        scratch: &mut Scratch,
+        out: &mut Vec<T>,
+    ) -> Result<()> {
+        let (at, kind) = self.column(column)?;
+        let width = match kind {
+            ColumnType::U32 => Width::Bits32,
+            _ => Width::Bits64,
+        };
+        let mut dictionary = Vec::new();
+        self.for_each_page(at, ranges, scratch, &mut |step, keep, buffers| match step {
+            Step::Dictionary(bytes, values) => {
+                dictionary.clear();
+                page::plain_numbers(bytes, width, values, values, &mut dictionary)
+                    .ok_or("a dictionary cannot be decoded")
+            }
+            Step::Data(page) => {
+                let start = out.len();
+                let wanted = keep.last().map_or(0, |range| range.end);
+                page.numbers(width, at.optional.then_some(null), &dictionary, wanted, buffers, out)?;
+                keep_ranges(out, start, keep);
+                Ok(())
+            }
+        })
+    }
+
+    /// Appends the byte strings of `column` in `ranges` to `out`; those that
+    /// are null are empty.
+    pub(crate) fn strings(
+        &self,
+        column: usize,
+        ranges: &[Range<u64>],
+        scratch: &mut Scratch,
+        out: &mut ByteColumn,
+    ) -> Result<()> {
+        let (at, _) = self.column(column)?;
+        let mut dictionary = ByteColumn::default();
+        self.for_each_page(at, ranges, scratch, &mut |step, keep, buffers| match step {
+            Step::Dictionary(bytes, values) => {
+                dictionary = ByteColumn::default();
+                page::plain_strings(bytes, values, &mut dictionary).ok_or("a dictionary cannot be decoded")
+            }
+            Step::Data(page) => page.strings(at.optional, &dictionary, keep, buffers, out),
+        })
+    }
+
+    fn column(&self, column: usize) -> Result<(ColumnAt, ColumnType)> {
+        let field = self.table.fields().get(column);
+        let field = field.ok_or_else(|| self.damaged("it has no such column"))?;
+        let at = ColumnAt {
+            column,
+            optional: field.nullable,
+        };
+        Ok((at, field.kind))
+    }
+
+    /// Calls `visit` for each page that holds rows of `ranges`, with those
+    /// rows counted within the page, and before that for its dictionary.
+    fn for_each_page(
+        &self,
+        at: ColumnAt,
+        ranges: &[Range<u64>],
+        scratch: &mut Scratch,
+        visit: &mut Visit<'_>,
+    ) -> Result<()> {
+        if ranges.last().is_some_and(|last| last.end > self.rows) {
+            return Err(self.damaged("rows beyond its end are referred to"));
+        }
+        let mut next = 0;
+        for (number, group) in self.footer.groups.iter().enumerate() {
+            let end = group.first_row + group.rows as u64;
+            let first = next;
+            next = first + ranges[first..].partition_point(|range| range.start < end);
+            let inside = ranges.get(first..next).unwrap_or_default();
+            if !inside.is_empty() {
+                self.visit_group(at, number, inside, scratch, visit)?;
+            }
+            // A range may go on in the next group.
+            if next > first && ranges[next - 1].end > end {
+                next -= 1;
+            }
+        }
+        Ok(())
+    }
+
+    fn visit_group(
+        &self,
+        at: ColumnAt,
+        group: usize,
+        ranges: &[Range<u64>],
+        scratch: &mut Scratch,
+        visit: &mut Visit<'_>,
+    ) -> Result<()> {
+        let pages = self.pages(group, at.column)?;
+        let Group { first_row, rows, chunks } = &self.footer.groups[group];
+        let codec = chunks[at.column].codec;
+        let local = LocalRanges {
+            ranges,
+            first_row: *first_row,
+            rows: *rows,
+        };
+        let places: Vec<&PagePlace> = pages.data.iter().filter(|place| local.touches(place)).collect();
+        let Scratch { zstd, chunk, page, buffers, keep } = scratch;
+        let loaded = self.load(group, at.column, pages, &places, chunk)?;
+        let damaged = |problem| self.damaged(problem);
+        if pages.dictionary_len > 0 && !places.is_empty() {
+            let bytes = self.dictionary_bytes(&chunks[at.column], &loaded, pages.dictionary_len)?;
+            let header = open_page(&bytes, PageKind::Dictionary, loaded.check_pages, codec, zstd, page);
+            let values = header.map_err(damaged)?.values;
+            visit(Step::Dictionary(page, values), &[], buffers).map_err(damaged)?;
+        }
+        for place in places {
+            local.inside(place, keep);
+            let bytes = loaded.page(place).ok_or_else(|| damaged("a page lies outside its chunk"))?;
+            let header = open_page(bytes, PageKind::Data, loaded.check_pages, codec, zstd, page).map_err(damaged)?;
+            if header.values != place.rows {
+                return Err(damaged("a page has other rows than its index says"));
+            }
+            let page = Page {
+                bytes: page,
+                rows: place.rows,
+                encoding: header.encoding,
+            };
+            visit(Step::Data(page), keep, buffers).map_err(damaged)?;
+        }
+        Ok(())
+    }
+
+    fn pages(&self, group: usize, column: usize) -> Result<&Pages> {
+        let known = self.pages.get(group * self.footer.columns() + column);
+        let known = known.ok_or_else(|| self.damaged("it has no such column"))?;
+        if let Some(pages) = known.get() {
+            return Ok(pages);
+        }
+        let pages = self.footer.pages(group, column).map_err(|problem| self.damaged(problem))?;
+        Ok(known.get_or_init(|| pages))
+    }
+
+    /// Reads what is needed of a chunk for `places`.
+    fn load<'a>(
+        &'a self,
+        group: usize,
+        column: usize,
+        pages: &Pages,
+        places: &[&PagePlace],
+        buffer: &'a mut Vec<u8>,
+    ) -> Result<Loaded<'a>> {
+        let (Some(first), Some(last)) = (places.first(), places.last()) else {
+            return Ok(Loaded {
+                start: 0,
+                bytes: &[],
+                check_pages: false,
+            });
+        };
+        let chunk = &self.footer.groups[group].chunks[column];
+        let checked = &self.checked[group * self.footer.columns() + column];
+        let is_checked = checked.load(Ordering::Relaxed);
+        let many = places.len() * 2 > pages.data.len();
+        let whole = !is_checked && (many || !self.has_page_checksums(chunk, first, buffer)?);
+        let span = if whole { 0..chunk.len } else { first.start..last.start + last.len };
+        let start = span.start;
+        let bytes = self.bytes(chunk.start, span, buffer)?;
+        if whole {
+            if Some(xxh3_64(bytes)) != self.footer.hash(group, column) {
+                return Err(self.damaged("a column of it does not match its hash"));
+            }
+            checked.store(true, Ordering::Relaxed);
+        }
+        Ok(Loaded {
+            start,
+            bytes,
+            check_pages: !whole && !is_checked,
+        })
+    }
+
+    /// Whether pages of this file can be checked alone, judged by one of
+    /// them: the general Parquet writer leaves their checksums out.
+    fn has_page_checksums(&self, chunk: &Chunk, place: &PagePlace, buffer: &mut Vec<u8>) -> Result<bool> {
+        if let Some(known) = self.page_checksums.get() {
+            return Ok(*known);
+        }
+        let bytes = self.bytes(chunk.start, place.start..place.start + place.len, buffer)?;
+        let found = PageHeader::parse(bytes).is_some_and(|header| header.crc.is_some());
+        Ok(*self.page_checksums.get_or_init(|| found))
+    }
+
+    /// The bytes of `span` of the chunk that begins at `chunk_start`.
+    fn bytes<'a>(&'a self, chunk_start: u64, span: Range<usize>, buffer: &'a mut Vec<u8>) -> Result<&'a [u8]> {
+        let start = chunk_start + span.start as u64;
+        match &self.body {
+            Body::Whole(bytes) => {
+                let start = usize::try_from(start).ok();
+                start
+                    .and_then(|start| bytes.get(start..start.checked_add(span.len())?))
+                    .ok_or_else(|| self.damaged("a page lies outside it"))
+            }
+            Body::File(file) => {
+                buffer.resize(span.len(), 0);
+                read_at(file, buffer, start).map_err(|cause| read_error(&self.path, cause))?;
+                Ok(buffer)
+            }
+        }
+    }
+
+    /// The dictionary page of a chunk, `len` bytes at its start.
+    fn dictionary_bytes(&self, chunk: &Chunk, loaded: &Loaded<'_>, len: usize) -> Result<Vec<u8>> {
+        if loaded.start == 0
+            && let Some(bytes) = loaded.bytes.get(..len)
+        {
+            return Ok(bytes.to_vec());
+        }
+        let mut buffer = Vec::new();
+        Ok(self.bytes(chunk.start, 0..len, &mut buffer)?.to_vec())
+    }
+}
+
+impl Loaded<'_> {
+    fn page(&self, place: &PagePlace) -> Option<&[u8]> {
+        let start = place.start.checked_sub(self.start)?;
+        self.bytes.get(start..start + place.len)
+    }
+}
+
+/// Ranges of a file's rows, seen from one of its row groups.
+struct LocalRanges<'a> {
+    ranges: &'a [Range<u64>],
+    first_row: u64,
+    rows: usize,
+}
+
+impl LocalRanges<'_> {
+    fn local(&self, row: u64) -> usize {
+        row.saturating_sub(self.first_row).min(self.rows as u64) as usize
+    }
+
+    /// The ranges from the first on that ends behind the page's start.
+    fn from(&self, place: &PagePlace) -> &[Range<u64>] {
+        let before = |range: &Range<u64>| self.local(range.end) <= place.first_row;
+        self.ranges.get(self.ranges.partition_point(before)..).unwrap_or_default()
+    }
+
+    fn touches(&self, place: &PagePlace) -> bool {
+        let end = place.first_row + place.rows;
+        let first = self.from(place).first();
+        first.is_some_and(|range| self.local(range.start) < end && range.start < range.end)
+    }
+
+    /// Which rows of the page are in the ranges, counted within the page.
+    fn inside(&self, place: &PagePlace, keep: &mut Vec<Range<usize>>) {
+        keep.clear();
+        let page_end = place.first_row + place.rows;
+        for range in self.from(place) {
+            let start = self.local(range.start).max(place.first_row);
+            let end = self.local(range.end).min(page_end);
+            if start >= page_end {
+                break;
+            }
+            if start < end {
+                keep.push(start - place.first_row..end - place.first_row);
+            }
+        }
+    }
+}
+
+/// What a reader of pages is given.
+enum Step<'a> {
+    /// Decompressed bytes and the number of values.
+    Dictionary(&'a [u8], usize),
+    Data(Page<'a>),
+}
+
+type Visit<'a> = dyn FnMut(Step<'_>, &[Range<usize>], &mut PageBuffers) -> std::result::Result<(), Problem> + 'a;
+
+/// Reads a page's header and decompresses its bytes into `out`.
+fn open_page(
+    bytes: &[u8],
+    kind: PageKind,
+    check: bool,
+    codec: Codec,
+    zstd: &mut zstd::bulk::Decompressor<'static>,
+    out: &mut Vec<u8>,
+) -> std::result::Result<PageHeader, Problem> {
+    let header = PageHeader::parse(bytes).ok_or("a page's header cannot be read")?;
+    let data = &bytes[header.header_len..];
+    if header.kind != kind || header.compressed_len != data.len() {
+        return Err("a page's header makes no sense");
+    }
+    if check && header.crc != Some(crc32fast::hash(data)) {
+        return Err("a page does not match its checksum");
+    }
+    out.clear();
+    match codec {
+        Codec::Plain => out.extend_from_slice(data),
+        Codec::Zstd if header.len == 0 => {}
+        Codec::Zstd => {
+            out.reserve(header.len);
+            zstd.decompress_to_buffer(data, out).map_err(|_| "a page cannot be decompressed")?;
+        }
+    }
+    if out.len() != header.len {
+        return Err("a page is not as long as its header says");
+    }
+    Ok(header)
+}
+
+/// Of what was appended to `out` from `start` on, leaves the rows `keep`.
+fn keep_ranges<T: Copy>(out: &mut Vec<T>, start: usize, keep: &[Range<usize>]) {
+    let mut end = start;
+    for range in keep {
+        if range.start + start != end {
+            out.copy_within(start + range.start..start + range.end, end);
+        }
+        end += range.len();
+    }
+    out.truncate(end);
+}
+
+fn read_at(file: &File, bytes: &mut [u8], start: u64) -> std::io::Result<()> {
+    file.read_exact_at(bytes, start)
+}
+
+fn read_error(path: &std::path::Path, cause: std::io::Error) -> QueryError {
+    if cause.kind() == std::io::ErrorKind::UnexpectedEof {
+        return QueryError::damaged(path, "it is shorter than its manifest says");
+    }
+    QueryError::Read {
+        path: path.to_owned(),
+        cause,
+    }
+}

@@ -1,0 +1,328 @@
+//! Segment files written by the general Parquet writer and read by ours.
+
+use super::file::{Scratch, SegmentFile};
+use super::page::Number;
+use crate::error::QueryError;
+use arrow_array::builder::{BinaryBuilder, StringBuilder};
+use arrow_array::{ArrayRef, Int64Array, RecordBatch, UInt32Array, UInt64Array};
+use parquet::arrow::ArrowWriter;
+use parquet::file::metadata::KeyValue;
+use proptest::prelude::*;
+use std::io::Write;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+use trawl_index::schema::{FORMAT, KEY_CHUNKS, KEY_FORMAT, KEY_TABLE, Table};
+use trawl_index::{FileRef, Hash};
+use trawl_model::column::ColumnType;
+use trawl_model::rows::ByteColumn;
+use xxhash_rust::xxh3::xxh3_64;
+
+/// A value of any type.
+#[derive(Clone, Debug, PartialEq)]
+enum Value {
+    Number(u64),
+    Bytes(Vec<u8>),
+    Null,
+}
+
+/// A small generator, so that tables of many pages take no time to make.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % bound.max(1)
+    }
+}
+
+fn random_columns(table: Table, rows: usize, seed: u64) -> Vec<Vec<Value>> {
+    let mut random = Random(seed);
+    let columns = table.fields().iter().map(|field| {
+        let style = random.below(6);
+        let width = random.below(64);
+        let value = |random: &mut Random, row: usize| {
+            let is_null = field.nullable
+                && match style {
+                    0 => true,
+                    1 => false,
+                    2 => row % 5000 < 2500,
+                    _ => random.below(3) == 0,
+                };
+            if is_null {
+                return Value::Null;
+            }
+            let number = match style {
+                0 => 7,
+                1 => row as u64,
+                2 => random.below(3),
+                _ => (random.below(u64::MAX) << 32 ^ random.below(u64::MAX)) >> width,
+            };
+            match field.kind {
+                ColumnType::U32 => Value::Number(number & 0xffff_ffff),
+                ColumnType::U64 | ColumnType::I64 => Value::Number(number),
+                ColumnType::Text => Value::Bytes(format!("/a/{number:x}").into_bytes()),
+                ColumnType::Bytes => Value::Bytes(number.to_le_bytes()[..random.below(9) as usize].to_vec()),
+            }
+        };
+        (0..rows).map(|row| value(&mut random, row)).collect()
+    });
+    columns.collect()
+}
+
+fn to_array(kind: ColumnType, values: &[Value]) -> ArrayRef {
+    let number = |value: &Value| match value {
+        Value::Number(number) => Some(*number),
+        _ => None,
+    };
+    let numbers = values.iter().map(number);
+    match kind {
+        ColumnType::U32 => Arc::new(numbers.map(|n| n.map(|n| n as u32)).collect::<UInt32Array>()),
+        ColumnType::U64 => Arc::new(numbers.collect::<UInt64Array>()),
+        ColumnType::I64 => Arc::new(numbers.map(|n| n.map(|n| n as i64)).collect::<Int64Array>()),
+        ColumnType::Text => {
+            let mut out = StringBuilder::new();
+            for value in values {
+                match value {
+                    Value::Bytes(bytes) => out.append_value(std::str::from_utf8(bytes).unwrap()),
+                    _ => out.append_null(),
+                }
+            }
+            Arc::new(out.finish())
+        }
+        ColumnType::Bytes => {
+            let mut out = BinaryBuilder::new();
+            for value in values {
+                match value {
+                    Value::Bytes(bytes) => out.append_value(bytes),
+                    _ => out.append_null(),
+                }
+            }
+            Arc::new(out.finish())
+        }
+    }
+}
+
+/// The bytes of a segment file and what its manifest would say.
+fn encode(table: Table, columns: &[Vec<Value>], group_rows: usize) -> (Vec<u8>, FileRef) {
+    let arrays = table.fields().iter().zip(columns);
+    let arrays = arrays.map(|(field, values)| to_array(field.kind, values)).collect();
+    let batch = RecordBatch::try_new(table.arrow_schema(), arrays).unwrap();
+    let properties = table.writer_properties().into_builder();
+    let properties = properties.set_max_row_group_row_count(Some(group_rows)).build();
+    // Once for the chunks' hashes, once with them.
+    let write = |pairs: &[(&str, String)]| {
+        let mut writer = ArrowWriter::try_new(Vec::new(), table.arrow_schema(), Some(properties.clone())).unwrap();
+        writer.write(&batch).unwrap();
+        writer.flush().unwrap();
+        let groups = writer.flushed_row_groups();
+        let columns = groups.iter().flat_map(|group| group.columns());
+        let places: Vec<(u64, u64)> = columns.map(|column| column.byte_range()).collect();
+        for (key, value) in pairs {
+            writer.append_key_value_metadata(KeyValue::new((*key).to_owned(), value.clone()));
+        }
+        (writer.into_inner().unwrap(), places)
+    };
+    let (bytes, places) = write(&[]);
+    let hash = |(start, len): &(u64, u64)| xxh3_64(&bytes[*start as usize..(start + len) as usize]);
+    let hashes = places.iter().map(|place| format!("{:016x}", hash(place)));
+    let (bytes, places) = write(&[
+        (KEY_CHUNKS, hashes.collect()),
+        (KEY_FORMAT, FORMAT.to_string()),
+        (KEY_TABLE, table.name().to_owned()),
+    ]);
+    let tail_start = places.iter().map(|(start, len)| start + len).max().unwrap_or(4) as usize;
+    let expected = FileRef {
+        rows: batch.num_rows() as u64,
+        size_bytes: bytes.len() as u64,
+        hash: Hash::of(&bytes),
+        tail_bytes: (bytes.len() - tail_start) as u64,
+        tail_hash: Hash::of(&bytes[tail_start..]),
+    };
+    (bytes, expected)
+}
+
+fn open(table: Table, bytes: &[u8], expected: &FileRef) -> Result<SegmentFile, QueryError> {
+    let mut file = tempfile::tempfile().unwrap();
+    file.write_all(bytes).unwrap();
+    SegmentFile::from_file(file, Path::new("the-file").to_owned(), table, expected)
+}
+
+fn read_column(
+    file: &SegmentFile,
+    table: Table,
+    column: usize,
+    ranges: &[Range<u64>],
+    scratch: &mut Scratch,
+) -> Result<Vec<Value>, QueryError> {
+    fn wrapped<T: Number + Into<i128>>(values: Vec<T>) -> Vec<Value> {
+        values.into_iter().map(|value| Value::Number(value.into() as u64)).collect()
+    }
+    Ok(match table.fields()[column].kind {
+        ColumnType::U32 => {
+            let mut out = Vec::new();
+            file.numbers(column, 77u32, ranges, scratch, &mut out)?;
+            wrapped(out)
+        }
+        ColumnType::U64 => {
+            let mut out = Vec::new();
+            file.numbers(column, 77u64, ranges, scratch, &mut out)?;
+            wrapped(out)
+        }
+        ColumnType::I64 => {
+            let mut out = Vec::new();
+            file.numbers(column, 77i64, ranges, scratch, &mut out)?;
+            wrapped(out)
+        }
+        ColumnType::Text | ColumnType::Bytes => {
+            let mut out = ByteColumn::default();
+            file.strings(column, ranges, scratch, &mut out)?;
+            (0..out.len()).map(|at| Value::Bytes(out.get(at).to_vec())).collect()
+        }
+    })
+}
+
+/// What `read_column` should give.
+fn expected_values(table: Table, column: usize, values: &[Value], ranges: &[Range<u64>]) -> Vec<Value> {
+    let is_number = !matches!(table.fields()[column].kind, ColumnType::Text | ColumnType::Bytes);
+    let wanted = ranges.iter().flat_map(|range| &values[range.start as usize..range.end as usize]);
+    wanted
+        .map(|value| match value {
+            Value::Null if is_number => Value::Number(77),
+            Value::Null => Value::Bytes(Vec::new()),
+            value => value.clone(),
+        })
+        .collect()
+}
+
+fn random_ranges(random: &mut Random, rows: u64) -> Vec<Range<u64>> {
+    let mut ranges = Vec::new();
+    let mut at = random.below(rows);
+    while at < rows && ranges.len() < 50 {
+        let end = (at + 1 + random.below(rows / 4)).min(rows);
+        ranges.push(at..end);
+        at = end + random.below(rows / 4);
+    }
+    ranges
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn our_reader_reads_what_the_general_writer_wrote(
+        table in proptest::sample::select(&Table::ALL[..]),
+        rows in prop_oneof![1usize..50, 1000usize..3000, 9000usize..20000],
+        group_rows in prop_oneof![Just(1usize << 17), 1usize..9000],
+        seed: u64,
+    ) {
+        let group_rows = group_rows.max(rows / 20 + 1);
+        let columns = random_columns(table, rows, seed);
+        let (bytes, expected) = encode(table, &columns, group_rows);
+        let file = open(table, &bytes, &expected).unwrap();
+        let mut scratch = Scratch::default();
+        let mut random = Random(seed ^ 1);
+        for round in 0..3 {
+            for (column, values) in columns.iter().enumerate() {
+                let ranges = match round {
+                    2 => vec![0..rows as u64],
+                    _ => random_ranges(&mut random, rows as u64),
+                };
+                let got = read_column(&file, table, column, &ranges, &mut scratch).unwrap();
+                let wanted = expected_values(table, column, values, &ranges);
+                prop_assert!(got == wanted, "{} {:?} {:?}", table.fields()[column].name, ranges, got.iter().zip(&wanted).position(|(a, b)| a != b));
+            }
+        }
+    }
+}
+
+/// Every answer from a damaged file is an error that names it, or right.
+fn assert_error_or_right(table: Table, columns: &[Vec<Value>], bytes: &[u8], expected: &FileRef, seed: u64) -> usize {
+    let rows = expected.rows;
+    let file = match open(table, bytes, expected) {
+        Ok(file) => file,
+        Err(error) => {
+            assert!(error.to_string().contains("the-file"), "{error}");
+            return 1;
+        }
+    };
+    let mut scratch = Scratch::default();
+    let mut random = Random(seed);
+    let mut errors = 0;
+    for (column, values) in columns.iter().enumerate() {
+        for ranges in [vec![random.below(rows)..rows], random_ranges(&mut random, rows), vec![0..rows]] {
+            match read_column(&file, table, column, &ranges, &mut scratch) {
+                Ok(got) => assert!(got == expected_values(table, column, values, &ranges)),
+                Err(error) => {
+                    assert!(error.to_string().contains("the-file"), "{error}");
+                    errors += 1;
+                }
+            }
+        }
+    }
+    errors
+}
+
+#[test]
+fn flipped_bytes_are_found() {
+    for (table, rows) in [(Table::Entries, 20_000), (Table::Dirs, 700), (Table::Links, 5000), (Table::Issues, 3)] {
+        let columns = random_columns(table, rows, 5);
+        let (bytes, expected) = encode(table, &columns, 16_384);
+        let mut random = Random(9);
+        let mut found = 0;
+        let rounds = 60;
+        for _ in 0..rounds {
+            let mut damaged = bytes.clone();
+            // The first four bytes are the magic, which nobody needs.
+            let at = 4 + random.below(bytes.len() as u64 - 4) as usize;
+            damaged[at] ^= 1 << random.below(8);
+            found += usize::from(assert_error_or_right(table, &columns, &damaged, &expected, at as u64) > 0);
+        }
+        assert_eq!(found, rounds, "{table}");
+    }
+}
+
+#[test]
+fn a_shortened_file_is_found() {
+    let columns = random_columns(Table::Links, 3000, 5);
+    let (bytes, expected) = encode(Table::Links, &columns, 4096);
+    for len in [0, 4, 100, bytes.len() / 2, bytes.len() - 1] {
+        let error = open(Table::Links, &bytes[..len], &expected).unwrap_err();
+        assert!(matches!(error, QueryError::Damaged { .. }), "{error}");
+    }
+}
+
+/// Bytes made to lie: hashes are made to fit, so that only the decoder's own
+/// checks stand between them and us. Any answer will do but a panic.
+#[test]
+fn hostile_files_with_fitting_hashes_never_panic() {
+    for table in Table::ALL {
+        let columns = random_columns(table, 2500, 11);
+        let (bytes, expected) = encode(table, &columns, 2048);
+        let tail_start = (expected.size_bytes - expected.tail_bytes) as usize;
+        let mut random = Random(3);
+        for round in 0..300 {
+            let mut damaged = bytes.clone();
+            let in_tail = round % 3 == 0;
+            for _ in 0..1 + random.below(3) {
+                let (start, len) = if in_tail { (tail_start, bytes.len() - tail_start) } else { (4, tail_start - 4) };
+                damaged[start + random.below(len as u64) as usize] = random.below(256) as u8;
+            }
+            let expected = FileRef {
+                tail_hash: Hash::of(&damaged[tail_start..]),
+                ..expected
+            };
+            let Ok(mut file) = open(table, &damaged, &expected) else { continue };
+            file.trust_everything();
+            let mut scratch = Scratch::default();
+            for column in 0..table.fields().len() {
+                for ranges in [vec![0..expected.rows], vec![5..6, 1030..2000]] {
+                    if let Ok(values) = read_column(&file, table, column, &ranges, &mut scratch) {
+                        let wanted: u64 = ranges.iter().map(|range| range.end - range.start).sum();
+                        assert_eq!(values.len() as u64, wanted);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! The part of Thrift's compact protocol that Parquet metadata uses.
+//!
+//! A cursor over bytes that nobody vouches for: every method returns `None`
+//! where the bytes end or make no sense, and nothing is allocated, so that
+//! declared lengths cost nothing. Source: Apache Thrift,
+//! `thrift-compact-protocol.md`.
+
+/// Nested further than any Parquet structure.
+const DEEPEST: usize = 16;
+
+/// Type of a field or of a list's elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    True,
+    False,
+    Byte,
+    Int,
+    Double,
+    Binary,
+    List,
+    Map,
+    Struct,
+}
+
+impl Kind {
+    fn from_code(code: u8) -> Option<Kind> {
+        Some(match code {
+            1 => Kind::True,
+            2 => Kind::False,
+            3 => Kind::Byte,
+            4..=6 => Kind::Int,
+            7 => Kind::Double,
+            8 => Kind::Binary,
+            9 | 10 => Kind::List,
+            11 => Kind::Map,
+            12 => Kind::Struct,
+            _ => return None,
+        })
+    }
+}
+
+/// A position in compact-protocol bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Compact<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Compact<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+        Compact { bytes, at: 0 }
+    }
+
+    /// How many bytes were read.
+    pub(crate) fn position(&self) -> usize {
+        self.at
+    }
+
+    fn byte(&mut self) -> Option<u8> {
+        let byte = *self.bytes.get(self.at)?;
+        self.at += 1;
+        Some(byte)
+    }
+
+    fn varint(&mut self) -> Option<u64> {
+        let (value, len) = varint(self.bytes.get(self.at..)?)?;
+        self.at += len;
+        Some(value)
+    }
+
+    /// An integer of any width.
+    pub(crate) fn int(&mut self) -> Option<i64> {
+        self.varint().map(zigzag)
+    }
+
+    /// An integer that counts or measures something.
+    pub(crate) fn unsigned(&mut self) -> Option<u64> {
+        u64::try_from(self.int()?).ok()
+    }
+
+    pub(crate) fn binary(&mut self) -> Option<&'a [u8]> {
+        let len = usize::try_from(self.varint()?).ok()?;
+        let value = self.bytes.get(self.at..self.at.checked_add(len)?)?;
+        self.at += len;
+        Some(value)
+    }
+
+    /// The element type and length of a list.
+    pub(crate) fn list(&mut self) -> Option<(Kind, usize)> {
+        let head = self.byte()?;
+        let len = match head >> 4 {
+            15 => usize::try_from(self.varint()?).ok()?,
+            short => usize::from(short),
+        };
+        Some((Kind::from_code(head & 15)?, len))
+    }
+
+    /// Reads a structure: `field` is called for each field with its id and
+    /// type and must consume its value.
+    pub(crate) fn structure(
+        &mut self,
+        mut field: impl FnMut(&mut Self, i16, Kind) -> Option<()>,
+    ) -> Option<()> {
+        let mut last = 0i16;
+        loop {
+            let head = self.byte()?;
+            if head == 0 {
+                return Some(());
+            }
+            last = match head >> 4 {
+                0 => i16::try_from(self.int()?).ok()?,
+                delta => last.checked_add(i16::from(delta))?,
+            };
+            field(self, last, Kind::from_code(head & 15)?)?;
+        }
+    }
+
+    /// Passes over a value.
+    pub(crate) fn skip(&mut self, kind: Kind) -> Option<()> {
+        self.skip_within(kind, DEEPEST)
+    }
+
+    fn skip_within(&mut self, kind: Kind, depth: usize) -> Option<()> {
+        let below = depth.checked_sub(1)?;
+        match kind {
+            Kind::True | Kind::False => Some(()),
+            Kind::Byte => self.byte().map(drop),
+            Kind::Int => self.varint().map(drop),
+            Kind::Double => self.advance(8),
+            Kind::Binary => self.binary().map(drop),
+            Kind::List => {
+                let (kind, len) = self.list()?;
+                (0..len).try_for_each(|_| self.skip_element(kind, below))
+            }
+            Kind::Map => self.skip_map(below),
+            Kind::Struct => self.structure(|this, _, kind| this.skip_within(kind, below)),
+        }
+    }
+
+    fn skip_map(&mut self, depth: usize) -> Option<()> {
+        let len = usize::try_from(self.varint()?).ok()?;
+        if len == 0 {
+            return Some(());
+        }
+        let kinds = self.byte()?;
+        let (key, value) = (Kind::from_code(kinds >> 4)?, Kind::from_code(kinds & 15)?);
+        (0..len).try_for_each(|_| {
+            self.skip_element(key, depth)?;
+            self.skip_element(value, depth)
+        })
+    }
+
+    /// Within lists and maps a truth value takes a byte of its own.
+    fn skip_element(&mut self, kind: Kind, depth: usize) -> Option<()> {
+        match kind {
+            Kind::True | Kind::False => self.byte().map(drop),
+            _ => self.skip_within(kind, depth),
+        }
+    }
+
+    fn advance(&mut self, bytes: usize) -> Option<()> {
+        self.at = self.at.checked_add(bytes).filter(|at| *at <= self.bytes.len())?;
+        Some(())
+    }
+}
+
+/// A LEB128 number and its length in bytes.
+pub(crate) fn varint(bytes: &[u8]) -> Option<(u64, usize)> {
+    let mut value = 0u64;
+    for (at, byte) in bytes.iter().take(10).enumerate() {
+        value |= u64::from(byte & 0x7f) << (7 * at);
+        if byte & 0x80 == 0 {
+            return Some((value, at + 1));
+        }
+    }
+    None
+}
+
+/// Undoes the mapping of small negative numbers to small positive ones.
+pub(crate) fn zigzag(value: u64) -> i64 {
+    (value >> 1) as i64 ^ -((value & 1) as i64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn hostile_bytes_end_in_none(bytes: Vec<u8>) {
+            for kind in [Kind::Struct, Kind::List, Kind::Map, Kind::Binary] {
+                let mut at = Compact::new(&bytes);
+                let _ = at.skip(kind);
+                prop_assert!(at.position() <= bytes.len());
+            }
+        }
+    }
+
+    #[test]
+    fn a_structure_gives_its_fields() {
+        // 1: i32 = 3, 3: binary "ab", 20: list of two booleans, stop.
+        let bytes = [0x15, 6, 0x28, 2, b'a', b'b', 0x09, 40, 0x21, 1, 2, 0];
+        let mut seen = Vec::new();
+        let mut at = Compact::new(&bytes);
+        at.structure(|at, id, kind| {
+            seen.push((id, kind));
+            at.skip(kind)
+        })
+        .unwrap();
+        assert_eq!(seen, [(1, Kind::Int), (3, Kind::Binary), (20, Kind::List)]);
+        assert_eq!(at.position(), bytes.len());
+    }
+}
