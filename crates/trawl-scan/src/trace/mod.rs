@@ -78,6 +78,7 @@ pub fn read_trace<S: Sink>(
         sink,
         failed: &failed,
         last_end: 0,
+        in_order: 0,
     };
     replay.tell_root()?;
     replay.tell_tree(options.cancel)?;
@@ -101,6 +102,8 @@ struct Replay<'a, S: Sink, F> {
     failed: F,
     /// Where the last stanza ended, to see whether the file is in our order.
     last_end: u64,
+    /// How many stanzas in a row came right after the one before.
+    in_order: u32,
 }
 
 impl<S: Sink, F: Fn(io::Error) -> ScanError<S::Error>> Replay<'_, S, F> {
@@ -236,37 +239,46 @@ impl<S: Sink, F: Fn(io::Error) -> ScanError<S::Error>> Replay<'_, S, F> {
         collector: &mut Collector,
     ) -> Result<(), ScanError<S::Error>> {
         let end = dir.entries_end;
-        let mut position = Position {
-            line: dir.entries_line,
-            offset: dir.entries_start,
-        };
-        let is_in_order =
-            (self.last_end..self.last_end + LINE_BYTES_MAX as u64).contains(&dir.entries_start);
-        self.last_end = end;
-        while position.offset < end {
-            let left = usize::try_from(end - position.offset).unwrap_or(usize::MAX);
-            let read_ahead = if is_in_order {
-                READ_AHEAD_BYTES
-            } else {
-                left.min(READ_AHEAD_BYTES)
-            };
+        collector.reserve(end.saturating_sub(dir.entries_start));
+        let (mut line, mut offset) = (dir.entries_line, dir.entries_start);
+        let read_ahead = self.read_ahead(dir);
+        while offset < end {
+            let left = usize::try_from(end - offset).unwrap_or(usize::MAX);
+            let want = left.min(READ_AHEAD_BYTES);
             let bytes = self
                 .window
-                .get(position.offset, left.min(2 * LINE_BYTES_MAX), read_ahead)
+                .get(offset, want, read_ahead)
                 .map_err(&self.failed)?;
             let bytes = bytes.get(..left.min(bytes.len())).unwrap_or_default();
-            if bytes.is_empty() {
-                break;
+            let used = collect(bytes, bytes.len() == left, line, offset, collector);
+            if used < left {
+                line += line::newlines(bytes.get(..used).unwrap_or_default());
             }
-            let before = position.offset;
-            collect(bytes, bytes.len() == left, &mut position, collector);
+            offset += used as u64;
             if collector.is_full() {
                 self.send(collector)?;
-            } else if position.offset == before {
+            } else if used == 0 {
                 break;
             }
         }
         Ok(())
+    }
+
+    /// How much to read beyond a stanza: the more, the longer the file has been in our order.
+    fn read_ahead(&mut self, dir: &TraceDir) -> usize {
+        let gap = dir.entries_start.checked_sub(self.last_end);
+        let is_next = gap.is_some_and(|gap| gap < 1024);
+        self.in_order = if is_next {
+            (self.in_order + 1).min(8)
+        } else {
+            0
+        };
+        self.last_end = dir.entries_end;
+        if self.in_order == 0 {
+            0
+        } else {
+            READ_AHEAD_BYTES >> (8 - self.in_order)
+        }
     }
 
     fn send(&mut self, collector: &mut Collector) -> Result<(), ScanError<S::Error>> {
@@ -309,30 +321,28 @@ impl<S: Sink, F: Fn(io::Error) -> ScanError<S::Error>> Replay<'_, S, F> {
     }
 }
 
-/// Collects the lines in `bytes` until they end, the collector is full, or (unless `is_all`) a
-/// line might be cut off.
-fn collect(bytes: &[u8], is_all: bool, position: &mut Position, collector: &mut Collector) {
-    let stop = if is_all {
-        bytes.len()
-    } else {
-        bytes.len().saturating_sub(LINE_BYTES_MAX)
-    };
+/// Collects the lines in `bytes` (which begin at `line` and `offset`) until they end, the
+/// collector is full, or (unless `is_all`) a line is cut off; how many bytes were used.
+fn collect(bytes: &[u8], is_all: bool, line: u64, offset: u64, collector: &mut Collector) -> usize {
     let mut at = 0;
-    while at < stop && !collector.is_full() {
-        let rest = bytes.get(at..).unwrap_or_default();
-        let length = match line::split(rest) {
+    while at < bytes.len() && !collector.is_full() {
+        let (before, rest) = bytes.split_at_checked(at).unwrap_or_default();
+        let position = Position {
+            line,
+            offset,
+            before,
+        };
+        at += match line::split(rest) {
             Ok(line) => {
-                collector.add_line(&line, *position);
+                collector.add_line(&line, position);
                 line.len
             }
+            Err(_) if !is_all && rest.len() < LINE_BYTES_MAX => break,
             Err(bad) => {
-                collector.add_bad_line(bad, *position);
+                collector.add_bad_line(bad, position);
                 line::resynchronise(rest).unwrap_or(rest.len())
             }
         };
-        let taken = rest.get(..length).unwrap_or_default();
-        position.line += memchr::memchr_iter(b'\n', taken).count() as u64;
-        position.offset += length as u64;
-        at += length;
     }
+    at
 }

@@ -40,11 +40,23 @@ enum Reason {
     Outside,
 }
 
-/// Where a line lies in the file.
+/// Where a line lies in the file: after `before`, which itself starts at `line` and `offset`.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Position {
+pub(crate) struct Position<'a> {
     pub(crate) line: u64,
     pub(crate) offset: u64,
+    pub(crate) before: &'a [u8],
+}
+
+impl Position<'_> {
+    /// The line's number; counted only when somebody asks.
+    fn line(&self) -> u64 {
+        self.line + line::newlines(self.before)
+    }
+
+    fn offset(&self) -> u64 {
+        self.offset + self.before.len() as u64
+    }
 }
 
 /// The access that a recorded directory's mode and attributes give.
@@ -102,6 +114,17 @@ impl Collector {
         self.batch.entries.len() >= FRAGMENT_ENTRIES
     }
 
+    /// Makes room for the entries of a stanza of so many bytes.
+    pub(crate) fn reserve(&mut self, stanza_bytes: u64) {
+        // A line has some 100 bytes of numbers, and a path.
+        let entries =
+            usize::try_from(stanza_bytes).unwrap_or(usize::MAX) / (120 + self.prefix.len());
+        self.batch
+            .entries
+            .reserve((entries + 1).min(FRAGMENT_ENTRIES));
+        self.batch.heap.reserve(16 * entries.min(FRAGMENT_ENTRIES));
+    }
+
     /// Adds what is wrong with the directory or one below it.
     pub(crate) fn issue(&mut self, path: Vec<u8>, detail: String) {
         self.batch.issues.push(parse_issue(path, detail));
@@ -114,11 +137,11 @@ impl Collector {
             name: self.batch.push_bytes(name),
             ..Entry::default()
         };
-        self.push(entry, xattrs, line);
+        self.push(entry, xattrs, || line);
     }
 
     /// Adds the entry of one line of the directory's stanza.
-    pub(crate) fn add_line(&mut self, line: &Line<'_>, position: Position) {
+    pub(crate) fn add_line(&mut self, line: &Line<'_>, position: Position<'_>) {
         if line.kind == b'e' {
             return;
         }
@@ -131,7 +154,7 @@ impl Collector {
         }
     }
 
-    fn add_entry(&mut self, line: &Line<'_>, name: &[u8], meta: Meta, position: Position) {
+    fn add_entry(&mut self, line: &Line<'_>, name: &[u8], meta: Meta, position: Position<'_>) {
         let mut entry = Entry {
             meta,
             name: self.batch.push_bytes(name),
@@ -143,16 +166,16 @@ impl Collector {
         if meta.file_type() == FileType::Regular {
             self.counts.bytes = self.counts.bytes.saturating_add(meta.size);
         }
-        self.push(entry, line.xattrs, position.line);
+        self.push(entry, line.xattrs, || position.line());
     }
 
     /// The name and attributes of a line that belongs here.
     fn read_line<'a>(&self, line: &'a Line<'_>) -> Result<(&'a [u8], Meta), Reason> {
-        let path = line.clean_path().map_err(Reason::Bad)?;
-        let name = path
-            .strip_prefix(&*self.prefix)
-            .filter(|n| is_name(n))
-            .ok_or(Reason::Outside)?;
+        let Some(name) = line.name_within(&self.prefix) else {
+            return Err(line
+                .clean_path()
+                .map_or_else(Reason::Bad, |_| Reason::Outside));
+        };
         let meta = line.meta().map_err(Reason::Bad)?;
         if meta.file_type() == FileType::Directory {
             return Err(Reason::Bad(BadLine::Type));
@@ -163,7 +186,7 @@ impl Collector {
         Ok((name, meta))
     }
 
-    fn push(&mut self, mut entry: Entry, xattrs: &[u8], line: u64) {
+    fn push(&mut self, mut entry: Entry, xattrs: &[u8], line: impl Fn() -> u64) {
         // A count of zero: by far the most common.
         if xattrs != b"0000" {
             match line::xattrs(xattrs) {
@@ -173,7 +196,7 @@ impl Collector {
                         trawl_model::path::join(&self.model.path, self.batch.bytes(entry.name));
                     self.issue(
                         path,
-                        format!("line {line}: its extended attributes are damaged"),
+                        format!("line {}: its extended attributes are damaged", line()),
                     );
                 }
             }
@@ -211,20 +234,18 @@ impl Collector {
     }
 
     /// Notes a line that can't be split.
-    pub(crate) fn add_bad_line(&mut self, bad: BadLine, position: Position) {
+    pub(crate) fn add_bad_line(&mut self, bad: BadLine, position: Position<'_>) {
         self.note_damage(Reason::Bad(bad), position);
     }
 
-    fn note_damage(&mut self, reason: Reason, position: Position) {
-        let Position { line, offset } = position;
-        self.damage
-            .get_or_insert(Damage {
-                line,
-                offset,
-                lines: 0,
-                reason,
-            })
-            .lines += 1;
+    fn note_damage(&mut self, reason: Reason, position: Position<'_>) {
+        let first = || Damage {
+            line: position.line(),
+            offset: position.offset(),
+            lines: 0,
+            reason,
+        };
+        self.damage.get_or_insert_with(first).lines += 1;
     }
 
     /// Turns a run of damaged lines into one issue.
@@ -309,10 +330,6 @@ impl Collector {
         }
         self.batch.entries = sorted;
     }
-}
-
-fn is_name(name: &[u8]) -> bool {
-    !name.is_empty() && memchr::memchr(b'/', name).is_none()
 }
 
 fn prefix(name: &[u8]) -> u64 {

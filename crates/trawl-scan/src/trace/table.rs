@@ -103,43 +103,37 @@ impl Table {
         Ok((table, Outcome::Complete))
     }
 
-    /// Goes through the lines that lie wholly in `bytes`; how many bytes they take.
+    /// Goes through the lines that lie wholly in `bytes`; how many bytes they take. `number` is
+    /// the number of the first line, and then of the one after the last.
     fn note_lines(&mut self, bytes: &[u8], at_end: bool, offset: u64, number: &mut u64) -> usize {
-        let mut at = 0;
-        // Further lines might be cut off by the buffer's end.
-        let stop = if at_end {
-            bytes.len()
-        } else {
-            bytes.len().saturating_sub(LINE_BYTES_MAX)
-        };
-        while at < stop.max(1) {
+        let (mut at, mut counted) = (0, 0);
+        while at < bytes.len() {
             let rest = bytes.get(at..).unwrap_or_default();
             let length = match line::split(rest) {
-                Ok(line) => {
-                    let here = offset + at as u64;
-                    self.note(&line, here, *number, newlines(rest, line.len));
+                Ok(line) if line.kind == b'd' || self.dirs.is_empty() => {
+                    *number += line::newlines(bytes.get(counted..at).unwrap_or_default());
+                    counted = at;
+                    let whole = rest.get(..line.len).unwrap_or_default();
+                    self.note(&line, offset + at as u64, *number, line::newlines(whole));
                     line.len
                 }
+                Ok(line) => line.len,
+                // It may only be cut off by the buffer's end.
+                Err(_) if !at_end && rest.len() < LINE_BYTES_MAX => break,
                 Err(_) => {
                     self.note_stray(*number);
                     line::resynchronise(rest).unwrap_or(rest.len())
                 }
             };
-            *number += newlines(rest, length);
             at += length;
         }
+        *number += line::newlines(bytes.get(counted..at).unwrap_or_default());
         at
     }
 
+    /// Notes a directory's line. A bad one stays part of the stanza before, which will tell of it.
     fn note(&mut self, line: &line::Line<'_>, offset: u64, number: u64, newlines: u64) {
-        if line.kind != b'd' {
-            if line.kind != b'e' {
-                self.note_stray(number);
-            }
-            return;
-        }
-        // A bad directory line stays part of the stanza before, which will tell of it.
-        let (Ok(meta), Ok(path)) = (line.meta(), line.clean_path()) else {
+        let (b'd', Ok(meta), Ok(path)) = (line.kind, line.meta(), line.clean_path()) else {
             return self.note_stray(number);
         };
         if let Some(before) = self.dirs.last_mut() {
@@ -164,6 +158,7 @@ impl Table {
         });
     }
 
+    /// Notes a line that belongs to no directory, as long as there is none.
     fn note_stray(&mut self, number: u64) {
         if self.dirs.is_empty() {
             self.stray.get_or_insert((number, 0)).1 += 1;
@@ -305,11 +300,6 @@ fn below(path: &[u8], dir: &[u8]) -> Option<Below> {
     } else {
         Below::Directly
     })
-}
-
-fn newlines(bytes: &[u8], length: usize) -> u64 {
-    let line = bytes.get(..length).unwrap_or_default();
-    memchr::memchr_iter(b'\n', line).count() as u64
 }
 
 impl Row {

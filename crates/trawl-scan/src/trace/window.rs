@@ -5,14 +5,16 @@ use std::io;
 use std::os::unix::fs::FileExt;
 
 /// Bytes read at a time when a trace is read from front to back.
-pub(crate) const READ_AHEAD_BYTES: usize = 1 << 20;
+pub(crate) const READ_AHEAD_BYTES: usize = 512 << 10;
 
 /// The part of a file that lies in memory.
 #[derive(Debug)]
 pub(crate) struct Window<'a> {
     file: &'a File,
     size: u64,
+    /// Only grows; `len` bytes of it are the file's from `start` on.
     buffer: Vec<u8>,
+    len: usize,
     start: u64,
 }
 
@@ -23,6 +25,7 @@ impl<'a> Window<'a> {
             file,
             size,
             buffer: Vec::new(),
+            len: 0,
             start: 0,
         }
     }
@@ -40,10 +43,7 @@ impl<'a> Window<'a> {
         let has = offset
             .checked_sub(self.start)
             .and_then(|skip| usize::try_from(skip).ok())
-            .filter(|skip| {
-                skip.checked_add(want)
-                    .is_some_and(|end| end <= self.buffer.len())
-            });
+            .filter(|skip| skip.checked_add(want).is_some_and(|end| end <= self.len));
         let skip = match has {
             Some(skip) => skip,
             None => {
@@ -51,26 +51,27 @@ impl<'a> Window<'a> {
                 0
             }
         };
-        Ok(self.buffer.get(skip..).unwrap_or_default())
+        Ok(self.buffer.get(skip..self.len).unwrap_or_default())
     }
 
     fn fill(&mut self, offset: u64, length: usize) -> io::Result<()> {
-        self.buffer.resize(length, 0);
-        self.start = offset;
-        let mut got = 0;
-        while let Some(room) = self.buffer.get_mut(got..).filter(|r| !r.is_empty()) {
-            match self.file.read_at(room, offset + got as u64) {
+        if self.buffer.len() < length {
+            self.buffer.resize(length, 0);
+        }
+        (self.start, self.len) = (offset, 0);
+        while let Some(room) = self
+            .buffer
+            .get_mut(self.len..length)
+            .filter(|r| !r.is_empty())
+        {
+            match self.file.read_at(room, offset + self.len as u64) {
                 // The file has become shorter under us: what is gone is cut off.
                 Ok(0) => break,
-                Ok(more) => got += more,
+                Ok(more) => self.len += more,
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) => {
-                    self.buffer.clear();
-                    return Err(e);
-                }
+                Err(e) => return Err(e),
             }
         }
-        self.buffer.truncate(got);
         Ok(())
     }
 }
