@@ -1,0 +1,254 @@
+//! Shell patterns with the meaning that fnmatch(3) without flags gives them:
+//! `*` any run, `?` one character, `[…]` one of a set, `\` quotes. Slashes
+//! and leading dots are nothing special.
+//!
+//! In a UTF-8 locale a pattern is tried by characters and by bytes, and
+//! either is a match: so `?` matches `é` and a stray byte, as it does in
+//! find(1). A pattern is compiled once; those that are a literal, a prefix,
+//! a suffix or a substring are found by searching for bytes.
+
+mod matcher;
+mod parse;
+mod set;
+
+use memchr::memmem::Finder;
+
+use crate::locale::Locale;
+use matcher::matches;
+use parse::{Token, parse};
+
+/// Whether letters match in either case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Case {
+    /// Only themselves.
+    Sensitive,
+    /// In either case.
+    Folded,
+}
+
+/// A compiled pattern.
+#[derive(Debug)]
+pub struct Glob {
+    program: Program,
+}
+
+#[derive(Debug)]
+enum Program {
+    Nothing,
+    Everything,
+    Literal(Vec<u8>),
+    Prefix(Vec<u8>),
+    Suffix(Vec<u8>),
+    Substring(Box<Finder<'static>>),
+    General(General),
+}
+
+#[derive(Debug)]
+struct General {
+    /// `None` where the pattern can match nothing.
+    by_bytes: Option<Vec<Token>>,
+    by_chars: Option<Vec<Token>>,
+    case: Case,
+    /// Bytes that a match must contain; empty if none are known.
+    required: Option<Box<Finder<'static>>>,
+    /// True if the pattern itself has bytes beyond ASCII.
+    is_wide: bool,
+}
+
+impl Glob {
+    /// Compiles a pattern. Every pattern is valid; some match nothing.
+    pub fn new(pattern: &[u8], case: Case, locale: Locale) -> Glob {
+        let by_bytes = parse(pattern, None);
+        if case == Case::Sensitive
+            && let Some(program) = by_bytes.as_deref().and_then(simple)
+        {
+            return Glob { program };
+        }
+        let text = std::str::from_utf8(pattern).ok();
+        let text = text.filter(|_| locale.is_utf8());
+        let by_chars = text.and_then(|text| parse(pattern, Some(text)));
+        if by_bytes.is_none() && by_chars.is_none() {
+            let program = Program::Nothing;
+            return Glob { program };
+        }
+        let required = match case {
+            Case::Sensitive => by_bytes.as_deref().and_then(longest_literal),
+            Case::Folded => None,
+        };
+        Glob {
+            program: Program::General(General {
+                by_bytes,
+                by_chars,
+                case,
+                required,
+                is_wide: !pattern.is_ascii(),
+            }),
+        }
+    }
+
+    /// Whether the whole of `name` matches.
+    pub fn matches(&self, name: &[u8]) -> bool {
+        match &self.program {
+            Program::Nothing => false,
+            Program::Everything => true,
+            Program::Literal(literal) => name == &literal[..],
+            Program::Prefix(prefix) => name.starts_with(prefix),
+            Program::Suffix(suffix) => name.ends_with(suffix),
+            Program::Substring(finder) => finder.find(name).is_some(),
+            Program::General(general) => general.matches(name),
+        }
+    }
+
+    /// The one name that matches, if the pattern has no choice in it.
+    pub fn literal(&self) -> Option<&[u8]> {
+        match &self.program {
+            Program::Literal(literal) => Some(literal),
+            _ => None,
+        }
+    }
+
+    /// True if no name can match (a trailing backslash, an unknown class).
+    pub fn is_hopeless(&self) -> bool {
+        matches!(self.program, Program::Nothing)
+    }
+}
+
+impl General {
+    fn matches(&self, name: &[u8]) -> bool {
+        if let Some(required) = &self.required
+            && required.find(name).is_none()
+        {
+            return false;
+        }
+        if let Some(tokens) = &self.by_bytes
+            && matches::<matcher::Bytes>(tokens, name, self.case)
+        {
+            return true;
+        }
+        // Where everything is ASCII, characters are bytes.
+        if !self.is_wide && name.is_ascii() {
+            return false;
+        }
+        self.by_chars.as_ref().is_some_and(|tokens| {
+            std::str::from_utf8(name).is_ok() && matches::<matcher::Chars>(tokens, name, self.case)
+        })
+    }
+}
+
+/// Patterns that are a search for bytes: literals with `*` before or behind.
+fn simple(tokens: &[Token]) -> Option<Program> {
+    let is_star = |token: Option<&Token>| matches!(token, Some(Token::Star));
+    let leading = tokens.iter().take_while(|t| **t == Token::Star).count();
+    if leading == tokens.len() && leading > 0 {
+        return Some(Program::Everything);
+    }
+    let inner = &tokens[leading..];
+    let trailing = inner
+        .iter()
+        .rev()
+        .take_while(|t| **t == Token::Star)
+        .count();
+    let inner = &inner[..inner.len() - trailing];
+    let literal: Option<Vec<u8>> = inner.iter().map(Token::as_byte).collect();
+    let literal = literal?;
+    Some(match (is_star(tokens.first()), is_star(tokens.last())) {
+        (false, false) => Program::Literal(literal),
+        (false, true) => Program::Prefix(literal),
+        (true, false) => Program::Suffix(literal),
+        (true, true) => Program::Substring(Box::new(Finder::new(&literal).into_owned())),
+    })
+}
+
+/// A search for the longest run of bytes that every match contains, if it is
+/// long enough to be worth it.
+fn longest_literal(tokens: &[Token]) -> Option<Box<Finder<'static>>> {
+    let runs = tokens.split(|token| token.as_byte().is_none());
+    let run = runs
+        .max_by_key(|run| run.len())
+        .filter(|run| run.len() > 2)?;
+    let bytes: Vec<u8> = run.iter().filter_map(Token::as_byte).collect();
+    Some(Box::new(Finder::new(&bytes).into_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::ffi::CString;
+    use trawl_sys::pattern::Flags;
+
+    fn c_library(pattern: &[u8], name: &[u8], case: Case) -> bool {
+        let flags = match case {
+            Case::Sensitive => Flags::NONE,
+            Case::Folded => Flags::CASEFOLD,
+        };
+        let (pattern, name) = (CString::new(pattern).unwrap(), CString::new(name).unwrap());
+        trawl_sys::pattern::matches(&pattern, &name, flags)
+    }
+
+    fn bytes_of(alphabet: &'static str, most: usize) -> impl Strategy<Value = Vec<u8>> {
+        let parts: Vec<Vec<u8>> = alphabet
+            .split(' ')
+            .map(|part| part.replace('~', "\u{e9}").into_bytes())
+            .chain([vec![0xff], vec![b' ']])
+            .collect();
+        proptest::collection::vec(proptest::sample::select(parts), 0..most)
+            .prop_map(|parts| parts.concat())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(6000))]
+        #[test]
+        fn agrees_with_the_c_library(
+            pattern in bytes_of("a b A B * * ? [ ] - ! ^ \\ . / [a [!b [a-b] [[:alpha:]] [[:upper:]b] [:digit:] [.a.] [=b=] ]", 9),
+            name in bytes_of("a b A B * ? [ ] - ! ^ \\ . / : ab", 7),
+            fold: bool,
+        ) {
+            let case = if fold { Case::Folded } else { Case::Sensitive };
+            let ours = Glob::new(&pattern, case, Locale::Bytes).matches(&name);
+            prop_assert_eq!(
+                ours, c_library(&pattern, &name, case),
+                "pattern {:?} name {:?}", pattern.escape_ascii().to_string(), name.escape_ascii().to_string()
+            );
+        }
+
+        #[test]
+        fn fast_paths_are_no_different(
+            pattern in bytes_of("a ab ~ * *", 6),
+            name in bytes_of("a b ~ ab", 8),
+        ) {
+            let fast = Glob::new(&pattern, Case::Sensitive, Locale::Utf8).matches(&name);
+            prop_assert_eq!(fast, c_library(&pattern, &name, Case::Sensitive));
+        }
+    }
+
+    /// What find(1) does in a UTF-8 locale, one name after the other.
+    #[test]
+    fn characters_and_bytes_both_count() {
+        for (pattern, name, case, expected) in [
+            (&b"?"[..], "é".as_bytes(), Case::Sensitive, true),
+            (b"??", "é".as_bytes(), Case::Sensitive, true),
+            (b"???", "é".as_bytes(), Case::Sensitive, false),
+            (b"???", b"\xc3\xa9\xff", Case::Sensitive, true),
+            (b"??", b"\xc3\xa9\xff", Case::Sensitive, false),
+            (b"bad?", b"bad\xff", Case::Sensitive, true),
+            ("[é]".as_bytes(), "é".as_bytes(), Case::Sensitive, true),
+            ("[é]*".as_bytes(), "É".as_bytes(), Case::Sensitive, true),
+            (b"[!a]", "é".as_bytes(), Case::Sensitive, true),
+            ("É".as_bytes(), "é".as_bytes(), Case::Folded, true),
+            ("Σ".as_bytes(), "ς".as_bytes(), Case::Folded, false),
+            ("ß".as_bytes(), "ẞ".as_bytes(), Case::Folded, true),
+            (b"[[:alpha:]]*", "ß".as_bytes(), Case::Sensitive, true),
+            (b"*", b".hidden", Case::Sensitive, true),
+            (b"a\\", b"a\\", Case::Sensitive, false),
+        ] {
+            let glob = Glob::new(pattern, case, Locale::Utf8);
+            assert_eq!(glob.matches(name), expected, "{pattern:?} {name:?}");
+        }
+        assert_eq!(
+            Glob::new(b"a\\*b", Case::Sensitive, Locale::Utf8).literal(),
+            Some(&b"a*b"[..])
+        );
+        assert!(Glob::new(b"[[:no:]]x", Case::Sensitive, Locale::Utf8).is_hopeless());
+    }
+}

@@ -1,0 +1,101 @@
+//! Sets of characters: what a bracket expression stands for.
+
+use super::Case;
+
+/// A bracket expression.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Set {
+    pub(super) negated: bool,
+    pub(super) members: Vec<Member>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Member {
+    /// Units from the first to the second; nothing if they are reversed.
+    Range(u32, u32),
+    Class(Class),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Class {
+    Alnum,
+    Alpha,
+    Blank,
+    Cntrl,
+    Digit,
+    Graph,
+    Lower,
+    Print,
+    Punct,
+    Space,
+    Upper,
+    Xdigit,
+}
+
+impl Member {
+    pub(super) fn class(name: &str) -> Option<Member> {
+        Some(Member::Class(match name {
+            "alnum" => Class::Alnum,
+            "alpha" => Class::Alpha,
+            "blank" => Class::Blank,
+            "cntrl" => Class::Cntrl,
+            "digit" => Class::Digit,
+            "graph" => Class::Graph,
+            "lower" => Class::Lower,
+            "print" => Class::Print,
+            "punct" => Class::Punct,
+            "space" => Class::Space,
+            "upper" => Class::Upper,
+            "xdigit" => Class::Xdigit,
+            _ => return None,
+        }))
+    }
+}
+
+impl Class {
+    /// As `isalpha(3)` and its like for ASCII, `iswalpha(3)` beyond. `c` is
+    /// `None` for a byte that is no character.
+    pub(super) fn contains(self, c: Option<char>) -> bool {
+        let Some(c) = c else { return false };
+        let printable = !c.is_control() && !matches!(c, '\u{2028}' | '\u{2029}');
+        match self {
+            Class::Alnum => c.is_alphanumeric(),
+            Class::Alpha => c.is_alphabetic() || (c.is_numeric() && !c.is_ascii()),
+            Class::Blank => c == '\t' || (is_space(c) && !c.is_control()),
+            Class::Cntrl => !printable,
+            Class::Digit => c.is_ascii_digit(),
+            Class::Graph => printable && !is_space(c),
+            Class::Lower => c.is_lowercase(),
+            Class::Print => printable,
+            Class::Punct => printable && !is_space(c) && !c.is_alphanumeric(),
+            Class::Space => is_space(c),
+            Class::Upper => c.is_uppercase(),
+            Class::Xdigit => c.is_ascii_hexdigit(),
+        }
+    }
+}
+
+/// White space but for spaces that do not break, as the C library has it.
+fn is_space(c: char) -> bool {
+    (c.is_whitespace() || c == '\u{b}')
+        && !matches!(c, '\u{85}' | '\u{a0}' | '\u{2007}' | '\u{202f}')
+}
+
+impl Set {
+    /// Whether `unit`, which is the character `c` if it is one, is in the set.
+    pub(super) fn contains(&self, unit: u32, c: Option<char>, case: Case, fold: Fold) -> bool {
+        let folded = |unit: u32| match case {
+            Case::Sensitive => unit,
+            Case::Folded => fold(unit),
+        };
+        let wanted = folded(unit);
+        let found = self.members.iter().any(|member| match member {
+            Member::Range(low, high) => (folded(*low)..=folded(*high)).contains(&wanted),
+            Member::Class(class) => class.contains(c),
+        });
+        found != self.negated
+    }
+}
+
+/// How a unit becomes small.
+pub(super) type Fold = fn(u32) -> u32;

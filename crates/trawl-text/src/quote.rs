@@ -1,0 +1,444 @@
+//! Names as terminals, shells and messages need them.
+//!
+//! [`Quoting`] has the styles of ls(1) `--quoting-style`; [`message`] quotes
+//! a path in an error message; [`Terminal`] replaces what a terminal must not
+//! get; [`find_ls`] is find's own escaping.
+
+use std::borrow::Cow;
+
+use crate::locale::Locale;
+
+/// The styles of `ls --quoting-style`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Quoting {
+    /// As it is.
+    Literal,
+    /// Quoted for a shell where needed; control characters stay.
+    Shell,
+    /// Always quoted for a shell; control characters stay.
+    ShellAlways,
+    /// Quoted for a shell where needed, control characters as `$'\n'`.
+    ShellEscape,
+    /// Always quoted so.
+    ShellEscapeAlways,
+    /// A string of C.
+    C,
+    /// As C, without the quotes, spaces escaped (`ls -b`).
+    Escape,
+    /// As C, between ‘ and ’, or ' and ' where text is not UTF-8.
+    Locale,
+}
+
+impl Quoting {
+    /// The style that `ls --quoting-style` calls so.
+    pub fn parse(name: &str) -> Option<Quoting> {
+        Some(match name {
+            "literal" => Quoting::Literal,
+            "shell" => Quoting::Shell,
+            "shell-always" => Quoting::ShellAlways,
+            "shell-escape" => Quoting::ShellEscape,
+            "shell-escape-always" => Quoting::ShellEscapeAlways,
+            "c" => Quoting::C,
+            "escape" => Quoting::Escape,
+            "locale" => Quoting::Locale,
+            _ => return None,
+        })
+    }
+
+    /// `name` in this style.
+    pub fn quote<'a>(self, name: &'a [u8], locale: Locale) -> Cow<'a, [u8]> {
+        let wrapped = |open: &[u8], close: &[u8], mark: Escapes| {
+            let mut out = open.to_vec();
+            escape_into(&mut out, name, mark, locale);
+            out.extend_from_slice(close);
+            Cow::Owned(out)
+        };
+        match self {
+            Quoting::Literal => Cow::Borrowed(name),
+            Quoting::Shell => shell(name, locale, Needed::Sometimes, Controls::Kept),
+            Quoting::ShellAlways => shell(name, locale, Needed::Always, Controls::Kept),
+            Quoting::ShellEscape => shell(name, locale, Needed::Sometimes, Controls::Escaped),
+            Quoting::ShellEscapeAlways => shell(name, locale, Needed::Always, Controls::Escaped),
+            Quoting::C => wrapped(b"\"", b"\"", Escapes::also(b"\"")),
+            Quoting::Escape => wrapped(b"", b"", Escapes::also(b" ")),
+            Quoting::Locale if locale.is_utf8() => {
+                wrapped("‘".as_bytes(), "’".as_bytes(), Escapes::also(b""))
+            }
+            Quoting::Locale => wrapped(b"'", b"'", Escapes::also(b"'")),
+        }
+    }
+}
+
+/// A path for an error message: ‘path’, control characters escaped.
+pub fn message(path: &[u8], locale: Locale) -> String {
+    String::from_utf8_lossy(&Quoting::Locale.quote(path, locale)).into_owned()
+}
+
+/// Printable bytes at the start of `rest`, or how many bytes are not.
+enum Piece {
+    Printable(usize),
+    Other(usize),
+}
+
+fn next_piece(rest: &[u8], locale: Locale) -> Option<Piece> {
+    let first = *rest.first()?;
+    if first.is_ascii() {
+        let printable = (b' '..0x7f).contains(&first);
+        return Some(if printable {
+            Piece::Printable(1)
+        } else {
+            Piece::Other(1)
+        });
+    }
+    if !locale.is_utf8() {
+        return Some(Piece::Other(1));
+    }
+    let window = rest.get(..4).unwrap_or(rest);
+    let chunk = window.utf8_chunks().next()?;
+    Some(match chunk.valid().chars().next() {
+        Some(c) if is_printable(c) => Piece::Printable(c.len_utf8()),
+        Some(c) => Piece::Other(c.len_utf8()),
+        None => Piece::Other(1),
+    })
+}
+
+/// As iswprint(3): no control, no separator of lines, no non-character.
+fn is_printable(c: char) -> bool {
+    let code = u32::from(c);
+    !c.is_control()
+        && !matches!(c, '\u{2028}' | '\u{2029}')
+        && code & 0xfffe != 0xfffe
+        && !(0xfdd0..0xfdf0).contains(&code)
+}
+
+/// What else a string of C escapes.
+#[derive(Clone, Copy)]
+struct Escapes {
+    also: &'static [u8],
+}
+
+impl Escapes {
+    fn also(also: &'static [u8]) -> Escapes {
+        Escapes { also }
+    }
+}
+
+fn escape_into(out: &mut Vec<u8>, name: &[u8], escapes: Escapes, locale: Locale) {
+    let mut rest = name;
+    while let Some(piece) = next_piece(rest, locale) {
+        match piece {
+            Piece::Printable(length) => {
+                let bytes = &rest[..length];
+                if bytes == b"\\" || (length == 1 && escapes.also.contains(&bytes[0])) {
+                    out.push(b'\\');
+                }
+                out.extend_from_slice(bytes);
+                rest = &rest[length..];
+            }
+            Piece::Other(length) => {
+                rest[..length].iter().for_each(|b| escape_byte(out, *b));
+                rest = &rest[length..];
+            }
+        }
+    }
+}
+
+/// `\n`, `\033`.
+fn escape_byte(out: &mut Vec<u8>, byte: u8) {
+    let letter = match byte {
+        0x07 => b'a',
+        0x08 => b'b',
+        0x0c => b'f',
+        b'\n' => b'n',
+        b'\r' => b'r',
+        b'\t' => b't',
+        0x0b => b'v',
+        _ => return push_octal(out, byte),
+    };
+    out.extend([b'\\', letter]);
+}
+
+fn push_octal(out: &mut Vec<u8>, byte: u8) {
+    out.extend([
+        b'\\',
+        b'0' + (byte >> 6),
+        b'0' + (byte >> 3 & 7),
+        b'0' + (byte & 7),
+    ]);
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Needed {
+    Sometimes,
+    Always,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Controls {
+    Kept,
+    Escaped,
+}
+
+/// Quoted for a shell: bare, in double quotes where an apostrophe is the
+/// only trouble, otherwise in single quotes.
+fn shell(name: &[u8], locale: Locale, needed: Needed, controls: Controls) -> Cow<'_, [u8]> {
+    let survey = Survey::of(name, locale);
+    if needed == Needed::Sometimes && !survey.needs_quotes(controls) && !name.is_empty() {
+        return Cow::Borrowed(name);
+    }
+    if survey.apostrophes && survey.fits_double_quotes {
+        return Cow::Owned([b"\"", name, b"\""].concat());
+    }
+    let mut out = vec![b'\''];
+    let mut rest = name;
+    // The GNU library scans names with an apostrophe twice and begins the
+    // second time in the state in which the first one ended.
+    let mut in_escape =
+        survey.apostrophes && survey.ends_unprintable && controls == Controls::Escaped;
+    while let Some(piece) = next_piece(rest, locale) {
+        let (length, escaped) = match piece {
+            Piece::Printable(length) => (length, false),
+            Piece::Other(length) => (length, controls == Controls::Escaped),
+        };
+        let bytes = &rest[..length];
+        if escaped != in_escape && bytes != b"'" {
+            out.extend_from_slice(if escaped { b"'$'" } else { b"''" });
+        }
+        in_escape = escaped;
+        match bytes {
+            b"'" => out.extend_from_slice(b"'\\''"),
+            _ if escaped => bytes.iter().for_each(|b| escape_byte(&mut out, *b)),
+            _ => out.extend_from_slice(bytes),
+        }
+        rest = &rest[length..];
+    }
+    out.push(b'\'');
+    Cow::Owned(out)
+}
+
+/// What a name holds that matters to a shell.
+struct Survey {
+    special: bool,
+    unprintable: bool,
+    ends_unprintable: bool,
+    /// Line ends and the like, which need quotes even where they are kept.
+    controls: bool,
+    apostrophes: bool,
+    fits_double_quotes: bool,
+}
+
+impl Survey {
+    fn of(name: &[u8], locale: Locale) -> Survey {
+        let mut survey = Survey {
+            special: false,
+            unprintable: false,
+            ends_unprintable: false,
+            controls: false,
+            apostrophes: false,
+            fits_double_quotes: true,
+        };
+        let (mut rest, mut first) = (name, true);
+        while let Some(piece) = next_piece(rest, locale) {
+            survey.ends_unprintable = matches!(piece, Piece::Other(_));
+            let length = match piece {
+                Piece::Printable(length) => {
+                    survey.note(rest[0], first, name.len());
+                    length
+                }
+                Piece::Other(length) => {
+                    survey.unprintable = true;
+                    survey.controls |= matches!(rest[0], b'\n' | b'\r' | b'\t' | 0x07..=0x0c);
+                    survey.fits_double_quotes = false;
+                    length
+                }
+            };
+            rest = &rest[length..];
+            first = false;
+        }
+        survey
+    }
+
+    fn note(&mut self, byte: u8, first: bool, length: usize) {
+        match byte {
+            b'{' | b'}' => self.special |= length == 1,
+            b'#' | b'~' => self.special |= first,
+            b' ' => self.special = true,
+            b'\'' => {
+                self.special = true;
+                self.apostrophes = true;
+            }
+            b'!' | b'"' | b'$' | b'&' | b'(' | b')' | b'*' | b';' | b'<' | b'=' | b'>' | b'['
+            | b'^' | b'`' | b'|' | b'\\' | b'?' => {
+                self.special = true;
+                self.fits_double_quotes = false;
+            }
+            _ => {}
+        }
+    }
+
+    fn needs_quotes(&self, controls: Controls) -> bool {
+        match controls {
+            Controls::Escaped => self.special || self.unprintable,
+            Controls::Kept => self.special || self.controls,
+        }
+    }
+}
+
+/// How bytes go to standard output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Terminal {
+    /// Somebody watches: `?` for what is not printable.
+    Watched(Locale),
+    /// A file or a pipe: every byte as it is.
+    Absent,
+}
+
+impl Terminal {
+    /// `text` as it may be shown: `?` for each byte or character that is not
+    /// printable, if somebody watches (find(1), `ls -q`).
+    pub fn show(self, text: &[u8]) -> Cow<'_, [u8]> {
+        let Terminal::Watched(locale) = self else {
+            return Cow::Borrowed(text);
+        };
+        if text.iter().all(|b| (b' '..0x7f).contains(b)) {
+            return Cow::Borrowed(text);
+        }
+        let (mut out, mut rest) = (Vec::with_capacity(text.len()), text);
+        while let Some(piece) = next_piece(rest, locale) {
+            let length = match piece {
+                Piece::Printable(length) => {
+                    out.extend_from_slice(&rest[..length]);
+                    length
+                }
+                Piece::Other(length) => {
+                    out.push(b'?');
+                    length
+                }
+            };
+            rest = &rest[length..];
+        }
+        Cow::Owned(out)
+    }
+}
+
+/// Appends `name` as `find -ls` prints it, on terminals and elsewhere alike:
+/// everything but visible ASCII escaped, spaces and double quotes too.
+pub fn find_ls(out: &mut Vec<u8>, name: &[u8]) {
+    for byte in name {
+        match byte {
+            b'\\' | b' ' | b'"' => out.extend([b'\\', *byte]),
+            b'!'..=b'~' => out.push(*byte),
+            0x08 | 0x0c | b'\n' | b'\r' | b'\t' => escape_byte(out, *byte),
+            _ => push_octal(out, *byte),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::ffi::OsStrExt;
+    use std::process::Command;
+
+    const NAMES: &[&[u8]] = &[
+        b"plain",
+        b"two words",
+        b"it's",
+        b"say \"hi\"",
+        b"both ' and \"",
+        b"new\nline",
+        b"\n",
+        b"ends\n",
+        b"\x1b[31m",
+        b"\xff",
+        b"a\xff\xfeb",
+        "é".as_bytes(),
+        "it's é".as_bytes(),
+        b"{",
+        b"{a}",
+        b"#x",
+        b"x#",
+        b"~",
+        b"a~",
+        b"$HOME",
+        b"back\\slash",
+        b"*",
+        b"q?",
+        b"=",
+        b"a=b",
+        b"tab\there",
+        b"bell\x07'",
+        b"^",
+        b"!",
+        b"a'\nb",
+        b"\x7f",
+        "\u{85}x".as_bytes(),
+        b"%+,-.:]_",
+        "\u{2028}".as_bytes(),
+        b"it's $5",
+        b"\x01one",
+        b"'\n",
+        b"\n'\n",
+        b"a'\n'b\x01",
+    ];
+
+    #[test]
+    fn agrees_with_ls() {
+        let folder = std::env::temp_dir().join(format!("trawl-quote-{}", std::process::id()));
+        for (name, locale) in [("C", Locale::Bytes), ("C.UTF-8", Locale::Utf8)] {
+            for style in [
+                "literal",
+                "shell",
+                "shell-always",
+                "shell-escape",
+                "shell-escape-always",
+                "c",
+                "escape",
+                "locale",
+            ] {
+                for file in NAMES {
+                    let _ = std::fs::remove_dir_all(&folder);
+                    std::fs::create_dir(&folder).unwrap();
+                    let path = folder.join(std::ffi::OsStr::from_bytes(file));
+                    std::fs::write(path, b"").unwrap();
+                    let shown = Command::new("ls")
+                        .arg("--show-control-chars")
+                        .arg(format!("--quoting-style={style}"))
+                        .env("LC_ALL", name)
+                        .current_dir(&folder)
+                        .output()
+                        .expect("ls(1) is part of every system");
+                    let mut ours = Quoting::parse(style)
+                        .unwrap()
+                        .quote(file, locale)
+                        .into_owned();
+                    ours.push(b'\n');
+                    assert_eq!(
+                        ours.escape_ascii().to_string(),
+                        shown.stdout.escape_ascii().to_string(),
+                        "{style} of {} in {name}",
+                        file.escape_ascii()
+                    );
+                }
+            }
+        }
+        let _ = std::fs::remove_dir_all(&folder);
+    }
+
+    #[test]
+    fn terminals_get_no_control_characters() {
+        let utf8 = Terminal::Watched(Locale::Utf8);
+        assert_eq!(&*utf8.show(b"\x1b[0m\xff\n"), b"?[0m??");
+        assert_eq!(&*utf8.show("é".as_bytes()), "é".as_bytes());
+        assert_eq!(
+            &*Terminal::Watched(Locale::Bytes).show("é".as_bytes()),
+            b"??"
+        );
+        assert_eq!(&*Terminal::Absent.show(b"\x1b"), b"\x1b");
+        let mut out = Vec::new();
+        find_ls(&mut out, b"a b\\\"\t\x1b\xc3\xa9\x07");
+        assert_eq!(out, b"a\\ b\\\\\\\"\\t\\033\\303\\251\\007");
+        assert_eq!(message(b"x\n", Locale::Utf8), "‘x\\n’");
+        assert_eq!(message(b"x", Locale::Bytes), "'x'");
+    }
+}

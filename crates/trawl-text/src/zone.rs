@@ -1,0 +1,201 @@
+//! The local time zone and the calendar.
+//!
+//! The zone is read when the first time is broken down, never before. The
+//! calendar is the proleptic Gregorian one for every `i64` second: where the
+//! zone's library ends (year 9999) the same instant some whole 400-year
+//! cycles away stands in, whose calendar and rules are alike.
+
+use std::sync::OnceLock;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+const DAY_SECS: i64 = 86_400;
+/// 400 Gregorian years: 146,097 days, a whole number of weeks.
+const CYCLE_SECS: i64 = 146_097 * DAY_SECS;
+/// Instants up to here, either way, are asked of the zone as they are.
+const ASKED_SECS: i64 = 250_000_000_000;
+
+/// A time zone that is looked up when it is first needed.
+#[derive(Debug, Default)]
+pub struct Zone {
+    zone: OnceLock<TimeZone>,
+}
+
+/// An instant as clocks and calendars of a zone show it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Civil {
+    /// Seconds since 1970-01-01T00:00:00Z.
+    pub unix_secs: i64,
+    /// Astronomical year (0 is 1 BC).
+    pub year: i64,
+    /// 1 to 12.
+    pub month: u8,
+    /// 1 to 31.
+    pub day: u8,
+    /// 0 to 23.
+    pub hour: u8,
+    /// 0 to 59.
+    pub minute: u8,
+    /// 0 to 59.
+    pub second: u8,
+    /// Days since Sunday, 0 to 6.
+    pub weekday: u8,
+    /// Days since 1 January, 0 to 365.
+    pub year_day: u16,
+    /// Seconds east of Greenwich.
+    pub offset_secs: i32,
+}
+
+impl Zone {
+    /// The zone that `TZ` or `/etc/localtime` names; UTC if there is none.
+    pub const fn local() -> Zone {
+        Zone {
+            zone: OnceLock::new(),
+        }
+    }
+
+    /// UTC.
+    pub fn utc() -> Zone {
+        Zone {
+            zone: OnceLock::from(TimeZone::UTC),
+        }
+    }
+
+    fn get(&self) -> &TimeZone {
+        self.zone
+            .get_or_init(|| TimeZone::try_system().unwrap_or(TimeZone::UTC))
+    }
+
+    /// The calendar and the clock at `unix_secs`.
+    pub fn civil(&self, unix_secs: i64) -> Civil {
+        let offset = self.get().to_offset(stand_in(unix_secs)).seconds();
+        civil_at(unix_secs, offset)
+    }
+
+    /// The zone's short name at `unix_secs`, such as `CET` or `-03`.
+    pub fn abbreviation(&self, unix_secs: i64) -> String {
+        let info = self.get().to_offset_info(stand_in(unix_secs));
+        info.abbreviation().to_owned()
+    }
+
+    /// The start of the day that `unix_secs` lies in, as find(1) computes it
+    /// for `-daystart`: the time of day taken off, whatever the clock did
+    /// since midnight.
+    pub fn day_start(&self, unix_secs: i64) -> i64 {
+        let civil = self.civil(unix_secs);
+        let since = i64::from(civil.hour) * 3600 + i64::from(civil.minute) * 60;
+        unix_secs.saturating_sub(since + i64::from(civil.second))
+    }
+}
+
+fn stand_in(unix_secs: i64) -> Timestamp {
+    let secs = if unix_secs.unsigned_abs() <= ASKED_SECS.unsigned_abs() {
+        unix_secs
+    } else if unix_secs > 0 {
+        ASKED_SECS - CYCLE_SECS + (unix_secs - ASKED_SECS).rem_euclid(CYCLE_SECS)
+    } else {
+        -ASKED_SECS + unix_secs.saturating_add(ASKED_SECS).rem_euclid(CYCLE_SECS)
+    };
+    Timestamp::from_second(secs).unwrap_or(Timestamp::UNIX_EPOCH)
+}
+
+/// The calendar at a fixed offset from Greenwich.
+fn civil_at(unix_secs: i64, offset_secs: i32) -> Civil {
+    let local = i128::from(unix_secs) + i128::from(offset_secs);
+    let days = local.div_euclid(i128::from(DAY_SECS)) as i64;
+    let of_day = local.rem_euclid(i128::from(DAY_SECS)) as u32;
+    let (year, month, day) = date_of(days);
+    let first = days_before_year(year);
+    Civil {
+        unix_secs,
+        year,
+        month,
+        day,
+        hour: (of_day / 3600) as u8,
+        minute: (of_day / 60 % 60) as u8,
+        second: (of_day % 60) as u8,
+        // 1970-01-01 was a Thursday.
+        weekday: (days + 4).rem_euclid(7) as u8,
+        year_day: (days - first) as u16,
+        offset_secs,
+    }
+}
+
+/// Days from 1970-01-01 to 1 January of `year`.
+fn days_before_year(year: i64) -> i64 {
+    let y = year - 1;
+    y * 365 + y.div_euclid(4) - y.div_euclid(100) + y.div_euclid(400) - 719_162
+}
+
+/// True for years with a 29 February.
+pub fn is_leap(year: i64) -> bool {
+    year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
+}
+
+/// Year, month (1 to 12) and day of month, `days` after 1970-01-01.
+fn date_of(days: i64) -> (i64, u8, u8) {
+    let cycle = days.div_euclid(146_097);
+    let within = days.rem_euclid(146_097);
+    // A guess that is never late and at most a year early.
+    let mut year = 1970 + cycle * 400 + within / 366;
+    while days_before_year(year + 1) <= days {
+        year += 1;
+    }
+    let mut left = (days - days_before_year(year)) as u16;
+    let february = if is_leap(year) { 29 } else { 28 };
+    let lengths = [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+    let mut month = 1;
+    for length in lengths {
+        if left < length {
+            break;
+        }
+        left -= length;
+        month += 1;
+    }
+    (year, month, left as u8 + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// jiff's own calendar is the oracle where it has one.
+        #[test]
+        fn the_calendar_is_that_of_the_library(secs in -300_000_000_000i64..253_402_200_000) {
+            let ours = Zone::utc().civil(secs);
+            let theirs = Timestamp::from_second(secs).unwrap().to_zoned(TimeZone::UTC);
+            prop_assert_eq!(ours.year, i64::from(theirs.year()));
+            prop_assert_eq!(i64::from(ours.month), i64::from(theirs.month()));
+            prop_assert_eq!(i64::from(ours.day), i64::from(theirs.day()));
+            prop_assert_eq!(i64::from(ours.hour), i64::from(theirs.hour()));
+            prop_assert_eq!(i64::from(ours.second), i64::from(theirs.second()));
+            prop_assert_eq!(i64::from(ours.year_day) + 1, i64::from(theirs.day_of_year()));
+            prop_assert_eq!(
+                i64::from(ours.weekday),
+                i64::from(theirs.weekday().to_sunday_zero_offset())
+            );
+        }
+
+        #[test]
+        fn no_time_is_too_far(secs: i64) {
+            let zone = Zone::utc();
+            let civil = zone.civil(secs);
+            prop_assert!((1..=12).contains(&civil.month) && (1..=31).contains(&civil.day));
+            let _ = (zone.abbreviation(secs), zone.day_start(secs));
+        }
+    }
+
+    #[test]
+    fn far_years_are_right() {
+        // date -u -d @9999999999999
+        let civil = Zone::utc().civil(9_999_999_999_999);
+        assert_eq!((civil.year, civil.month, civil.day), (318_857, 5, 20));
+        for secs in [i64::MIN, i64::MAX] {
+            let _ = Zone::utc().civil(secs);
+        }
+        assert_eq!(Zone::utc().day_start(86_400 * 3 + 5), 86_400 * 3);
+    }
+}
