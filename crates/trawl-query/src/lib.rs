@@ -1,8 +1,35 @@
 //! Answers from an index: entries, directories, sums.
+//!
+//! Invariants:
+//!
+//! - bytes read from an index are untrusted: what makes no sense is an error
+//!   that names the file, never a panic, and no length is believed before it
+//!   is checked;
+//! - memory is bounded by what is in flight (some morsels of rows a thread,
+//!   some rows of each segment's directories), not by the scope;
+//! - answers come in one order whatever the shards and segments: directories
+//!   depth first by name bytes, rows of a directory by name bytes.
+//!
+//! Read first: [`Index::locate`] gives a [`Start`]; [`Index::walk`] goes
+//! over the rows below it. `segment` reads files, `locate` finds few rows,
+//! `merge` orders directories across segments, `plan` cuts them into
+//! morsels, `decode` reads a morsel's rows.
+//!
+//! Knows nothing of the find language, of output, or of who is asking: what
+//! may not be opened is not there.
 #![forbid(unsafe_code)]
 
+mod decode;
 mod error;
+mod index;
+mod locate;
+mod merge;
+mod plan;
 mod segment;
+mod walk;
 
 pub use error::{QueryError, Result};
+pub use index::{Index, Start, View};
+pub use locate::Located;
 pub use segment::{Scratch, SegmentFile};
+pub use walk::{DirInfo, Listing, Order, Request};

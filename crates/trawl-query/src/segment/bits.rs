@@ -92,7 +92,7 @@ pub(crate) fn hybrid(
 #[inline]
 pub(crate) fn delta(bytes: &[u8], most: usize, wanted: usize, mut put: impl FnMut(u64)) -> Option<(usize, usize)> {
     let mut at = 0usize;
-    let mut next = |at: &mut usize| -> Option<u64> {
+    let next = |at: &mut usize| -> Option<u64> {
         let (value, len) = varint(bytes.get(*at..)?)?;
         *at += len;
         Some(value)

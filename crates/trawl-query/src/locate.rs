@@ -1,0 +1,268 @@
+//! Finding one entry by its path, and the directories of a subtree, by
+//! reading few pages.
+
+use crate::error::Result;
+use crate::index::{SegmentAt, Start, View};
+use crate::segment::{Scratch, SegmentFile, check_names, read_dirs, read_names, read_root_kind, read_rows};
+use std::cmp::Ordering;
+use std::ops::Range;
+use std::sync::Arc;
+use trawl_index::schema::{DirColumn, KIND_ROOT, PAGE_ROWS, SMALL_PAGE_ROWS, Table};
+use trawl_index::{GuardStep, Shard};
+use trawl_model::column::ColumnSet;
+use trawl_model::rows::{Row, RowBatch};
+use trawl_model::{FileType, path};
+
+/// What an index has at a path.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Located {
+    /// The entry.
+    Found(Box<Start>),
+    /// Nothing, in a source that has the path's surroundings.
+    Missing {
+        /// The source's root.
+        root: Vec<u8>,
+    },
+    /// Nothing, because something above it is not a directory.
+    NotDirectory {
+        /// What is not a directory.
+        path: Vec<u8>,
+    },
+    /// The path is in no source.
+    NotIndexed {
+        /// The root of the source that is nearest, if there is any.
+        nearest: Option<Vec<u8>>,
+    },
+}
+
+/// Directories of one segment: rows of its dirs table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Span {
+    pub(crate) segment: SegmentAt,
+    pub(crate) dirs: Range<u64>,
+}
+
+/// Which directories a scope is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// The directory alone.
+    Itself,
+    /// And all below it.
+    Subtree,
+}
+
+/// Finds the entry at `wanted`, which is within the view's root.
+pub(crate) fn locate(view: &Arc<View>, wanted: &[u8], scratch: &mut Scratch) -> Result<Located> {
+    let found = match path::split(wanted) {
+        Some((dir, name)) if wanted != view.root() => find_entry(view, dir, name, scratch)?,
+        _ => find_root(view, scratch)?,
+    };
+    if let Some(row) = found {
+        let first = Row {
+            batch: &row,
+            at: 0,
+            dir: b"",
+        };
+        return Ok(Located::Found(Box::new(Start {
+            view: Arc::clone(view),
+            path: wanted.to_vec(),
+            is_dir: first.file_type() == FileType::Directory,
+            row,
+        })));
+    }
+    why_missing(view, wanted, scratch)
+}
+
+fn why_missing(view: &Arc<View>, wanted: &[u8], scratch: &mut Scratch) -> Result<Located> {
+    let mut above = path::split(wanted).map(|(dir, _)| dir);
+    while let Some(dir) = above.filter(|dir| path::is_within(dir, view.root())) {
+        let known = match path::split(dir) {
+            Some((parent, name)) if dir != view.root() => find_entry(view, parent, name, scratch)?,
+            _ => find_root(view, scratch)?,
+        };
+        if let Some(row) = known {
+            let mode = row.mode.first().copied().unwrap_or_default();
+            if FileType::from_mode(mode) == FileType::Directory {
+                break;
+            }
+            return Ok(Located::NotDirectory { path: dir.to_vec() });
+        }
+        above = path::split(dir).map(|(dir, _)| dir);
+    }
+    Ok(Located::Missing {
+        root: view.root().to_vec(),
+    })
+}
+
+/// The source root's own row.
+fn find_root(view: &View, scratch: &mut Scratch) -> Result<Option<RowBatch>> {
+    let above = path::split(view.root()).map_or(&b""[..], |(dir, _)| dir);
+    for (at, _, segment) in view.segments() {
+        if segment.first_dir.as_deref() != Some(above) {
+            continue;
+        }
+        let Some(dirs) = view.file(at, Table::Dirs)? else { continue };
+        if read_root_kind(&dirs, scratch)? != KIND_ROOT {
+            continue;
+        }
+        let rows = entry_rows(&dirs, 0, segment.rows, scratch)?;
+        let Some(entries) = view.file(at, Table::Entries)? else { continue };
+        if rows.end - rows.start != 1 {
+            return Err(dirs.damaged("the root has not one row"));
+        }
+        return Ok(Some(read_rows(&entries, ColumnSet::all(), &[rows], scratch)?));
+    }
+    Ok(None)
+}
+
+/// The row of `name` in the directory `dir`.
+fn find_entry(view: &View, dir: &[u8], name: &[u8], scratch: &mut Scratch) -> Result<Option<RowBatch>> {
+    for Span { segment: at, dirs: rows } in scope(view, dir, Reach::Itself, scratch)? {
+        let Some((_, segment)) = view.segment(at) else { continue };
+        let (Some(dirs), Some(entries)) = (view.file(at, Table::Dirs)?, view.file(at, Table::Entries)?) else {
+            continue;
+        };
+        for row in rows {
+            let rows = entry_rows(&dirs, row, segment.rows, scratch)?;
+            if let Some(found) = find_name(&entries, rows, name, scratch)? {
+                let row = read_rows(&entries, ColumnSet::all(), &[found..found + 1], scratch)?;
+                return Ok(Some(row));
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// The rows of the entries table that belong to a row of the dirs table.
+fn entry_rows(dirs: &SegmentFile, row: u64, entries: u64, scratch: &mut Scratch) -> Result<Range<u64>> {
+    let columns = [DirColumn::FirstRow, DirColumn::Rows];
+    let chunk = read_dirs(dirs, row..row + 1, &columns, scratch)?;
+    let (first, rows) = (chunk.number(0, 0), chunk.number(1, 0));
+    match first.checked_add(rows) {
+        Some(end) if end <= entries => Ok(first..end),
+        _ => Err(dirs.damaged("it refers to rows that are not there")),
+    }
+}
+
+/// The row with this name among `rows`, which are sorted by name.
+fn find_name(entries: &SegmentFile, rows: Range<u64>, name: &[u8], scratch: &mut Scratch) -> Result<Option<u64>> {
+    let Range { mut start, mut end } = rows;
+    while end - start > PAGE_ROWS as u64 {
+        let middle = start + (end - start) / 2;
+        let names = read_names(entries, &[middle..middle + 1], scratch)?;
+        match names.get(0).cmp(name) {
+            Ordering::Greater => end = middle,
+            _ => start = middle,
+        }
+    }
+    let names = read_names(entries, &[start..end], scratch)?;
+    if !check_names(&names) {
+        return Err(entries.damaged("it holds impossible names"));
+    }
+    let found = (0..names.len()).find(|at| names.get(*at) == name);
+    Ok(found.map(|at| start + at as u64))
+}
+
+/// The listings of `dir`, or of its subtree, segment by segment.
+pub(crate) fn scope(view: &View, dir: &[u8], reach: Reach, scratch: &mut Scratch) -> Result<Vec<Span>> {
+    let mut spans = Vec::new();
+    for (at, shard, segment) in view.segments() {
+        let (Some(first), Some(last)) = (&segment.first_dir, &segment.last_dir) else {
+            continue;
+        };
+        let ends_before = path::cmp(last, dir) == Ordering::Less;
+        let starts_after = match reach {
+            Reach::Itself => path::cmp(first, dir) == Ordering::Greater,
+            Reach::Subtree => path::cmp_subtree(first, dir) == Ordering::Greater,
+        };
+        if ends_before || starts_after || behind_barrier(shard, dir, reach) {
+            continue;
+        }
+        let is_whole = reach == Reach::Subtree && path::is_within(first, dir) && path::is_within(last, dir);
+        let Some(file) = maybe_file(view, at, is_whole, dir)? else {
+            spans.push(Span {
+                segment: at,
+                dirs: 0..segment.dirs,
+            });
+            continue;
+        };
+        let mut dirs = match is_whole {
+            true => 0..file.rows(),
+            false => search(&file, dir, reach, scratch)?,
+        };
+        // The row of `/` itself lies in the same place as its listing.
+        if dir.is_empty() && dirs.start == 0 && !dirs.is_empty() && read_root_kind(&file, scratch)? == KIND_ROOT {
+            dirs.start = 1;
+        }
+        if !dirs.is_empty() {
+            spans.push(Span { segment: at, dirs });
+        }
+    }
+    Ok(spans)
+}
+
+/// The dirs file, if its rows have to be looked at to know the span.
+fn maybe_file(view: &View, at: SegmentAt, is_whole: bool, dir: &[u8]) -> Result<Option<Arc<SegmentFile>>> {
+    let starts_at_root = || {
+        let segment = view.segment(at).map(|(_, segment)| segment);
+        segment.is_some_and(|segment| segment.first_dir.as_deref() == Some(b""))
+    };
+    match is_whole && !(dir.is_empty() && starts_at_root()) {
+        true => Ok(None),
+        false => view.file(at, Table::Dirs),
+    }
+}
+
+/// True if a shard's directories all lie below a barrier that `dir` has
+/// nothing to do with.
+fn behind_barrier(shard: &Shard, dir: &[u8], reach: Reach) -> bool {
+    shard.manifest.guard.iter().any(|step| match step {
+        GuardStep::Barrier { path, .. } => {
+            let around = reach == Reach::Subtree && path::is_within(path, dir);
+            !path::is_within(dir, path) && !around
+        }
+        GuardStep::Predicate { .. } => false,
+    })
+}
+
+/// The rows of a dirs table that are `dir`, or within it.
+fn search(file: &SegmentFile, dir: &[u8], reach: Reach, scratch: &mut Scratch) -> Result<Range<u64>> {
+    let rows = 0..file.rows();
+    let start = lower_bound(file, rows, scratch, |path| path::cmp(path, dir) == Ordering::Less)?;
+    let end = lower_bound(file, start..file.rows(), scratch, |path| match reach {
+        Reach::Itself => path == dir,
+        Reach::Subtree => path::is_within(path, dir),
+    })?;
+    Ok(start..end)
+}
+
+/// The first of `rows` whose path is not `before`, or their end.
+fn lower_bound(
+    file: &SegmentFile,
+    rows: Range<u64>,
+    scratch: &mut Scratch,
+    before: impl Fn(&[u8]) -> bool,
+) -> Result<u64> {
+    let Range { mut start, mut end } = rows;
+    while end - start > SMALL_PAGE_ROWS as u64 {
+        // At the start of a page, as our writer cuts them, little is decoded.
+        let middle = (start + (end - start) / 2).next_multiple_of(SMALL_PAGE_ROWS as u64);
+        let middle = if middle < end { middle } else { start + (end - start) / 2 };
+        let chunk = read_dirs(file, middle..middle + 1, &[], scratch)?;
+        match before(chunk.path.get(0)) {
+            true => start = middle + 1,
+            false => end = middle,
+        }
+    }
+    let chunk = read_dirs(file, start..end, &[], scratch)?;
+    let (mut low, mut high) = (0, chunk.len());
+    while low < high {
+        let middle = (low + high) / 2;
+        match before(chunk.path.get(middle)) {
+            true => low = middle + 1,
+            false => high = middle,
+        }
+    }
+    Ok(start + low as u64)
+}

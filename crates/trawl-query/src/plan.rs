@@ -1,0 +1,301 @@
+//! Which rows a walk reads: the directories of its scope, in order, cut into
+//! morsels.
+
+use crate::error::Result;
+use crate::index::{SegmentAt, Start, View};
+use crate::locate::{Reach, scope};
+use crate::merge::{Merge, Run};
+use crate::segment::Scratch;
+use crate::walk::{Order, Request};
+use std::collections::VecDeque;
+use std::ops::Range;
+use trawl_index::schema::{DirColumn, Table};
+use trawl_model::column::Column;
+use trawl_model::filter::Clause;
+use trawl_model::path;
+
+/// Rows of a morsel, about; also the most that a listing has.
+pub(crate) const MORSEL_ROWS: u64 = 64 * 1024;
+/// Directories of a morsel, at most.
+const MORSEL_DIRS: usize = 32 * 1024;
+
+/// Some listings that follow each other, and the rows that they need.
+#[derive(Debug, Default)]
+pub(crate) struct Morsel {
+    pub(crate) items: Vec<Item>,
+    /// Paths of the items, end to end.
+    pub(crate) paths: Vec<u8>,
+    pub(crate) parts: Vec<Part>,
+    rows: u64,
+    /// The part of the item before.
+    recent: usize,
+}
+
+/// One listing.
+#[derive(Clone, Debug)]
+pub(crate) struct Item {
+    pub(crate) path: Range<usize>,
+    pub(crate) depth: usize,
+    /// Rows of the whole directory.
+    pub(crate) dir_rows: u64,
+    /// Index into [`Morsel::parts`].
+    pub(crate) part: usize,
+    /// Its rows.
+    pub(crate) rows: Range<u64>,
+}
+
+/// Rows of one segment.
+#[derive(Debug)]
+pub(crate) struct Part {
+    pub(crate) segment: SegmentAt,
+    /// Ascending, neither overlapping nor touching.
+    pub(crate) ranges: Vec<Range<u64>>,
+}
+
+/// The directories of a walk that are still to come.
+pub(crate) struct Plan<'a> {
+    view: &'a View,
+    merge: Merge<'a>,
+    order: Order,
+    start_depth: usize,
+    /// Least and greatest depth of directories whose rows are wanted.
+    depths: Range<usize>,
+    skip: &'a [Vec<u8>],
+    /// Clauses on columns of which directories keep minima and maxima.
+    clauses: Vec<Clause>,
+    morsel: Morsel,
+    /// Morsels that are complete, in order.
+    done: VecDeque<Morsel>,
+}
+
+/// Places of the columns in what is asked of the merge.
+const FIRST_ROW: usize = 0;
+const ROWS: usize = 1;
+const FIRST_BOUND: usize = 2;
+
+impl<'a> Plan<'a> {
+    pub(crate) fn new(start: &'a Start, request: &'a Request<'_>) -> Result<Plan<'a>> {
+        let view: &View = &start.view;
+        // An entry lies one deeper than its directory.
+        let end = request.max_depth.unwrap_or(usize::MAX);
+        let depths = request.min_depth.saturating_sub(1)..end;
+        let reach = if end <= 1 { Reach::Itself } else { Reach::Subtree };
+        let spans = match start.is_dir && !depths.is_empty() {
+            true => scope(view, &start.path, reach, &mut Scratch::default())?,
+            false => Vec::new(),
+        };
+        let mut columns = vec![DirColumn::FirstRow, DirColumn::Rows];
+        let mut clauses = Vec::new();
+        for clause in &request.filter.clauses {
+            if let Some((min, max)) = bounds_of(clause.column) {
+                columns.extend([min, max]);
+                clauses.push(*clause);
+            }
+        }
+        Ok(Plan {
+            view,
+            merge: Merge::new(view, spans, &columns, request.order)?,
+            order: request.order,
+            start_depth: path::depth(&start.path),
+            depths,
+            skip: &request.skip,
+            clauses,
+            morsel: Morsel::default(),
+            done: VecDeque::new(),
+        })
+    }
+
+    /// The next morsel; `None` at the end.
+    pub(crate) fn next_morsel(&mut self) -> Result<Option<Morsel>> {
+        loop {
+            if let Some(done) = self.done.pop_front() {
+                return Ok(Some(done));
+            }
+            let (view, order) = (self.view, self.order);
+            let selection = Selection {
+                start_depth: self.start_depth,
+                depths: self.depths.clone(),
+                skip: self.skip,
+                clauses: &self.clauses,
+                order,
+            };
+            let Some(run) = self.merge.next_run()? else {
+                let last = std::mem::take(&mut self.morsel);
+                return Ok((!last.items.is_empty()).then(|| last.finished(order)));
+            };
+            let rows = view.segment(run.segment).map_or(0, |(_, segment)| segment.rows);
+            let mut filling = Filling {
+                morsel: &mut self.morsel,
+                done: &mut self.done,
+                segment: run.segment,
+                order,
+            };
+            let fits = selection.for_each(&run, |path, depth, first, count| {
+                let end = first.checked_add(count).filter(|end| *end <= rows);
+                end.is_some_and(|end| filling.push(&Directory { path, depth, rows: first..end }))
+            });
+            if !fits {
+                return Err(view.damaged(run.segment, Table::Dirs, "it refers to rows that are not there"));
+            }
+        }
+    }
+}
+
+/// A directory whose rows are wanted.
+struct Directory<'a> {
+    path: &'a [u8],
+    depth: usize,
+    rows: Range<u64>,
+}
+
+/// The morsel being filled and those that are full.
+struct Filling<'m> {
+    morsel: &'m mut Morsel,
+    done: &'m mut VecDeque<Morsel>,
+    segment: SegmentAt,
+    order: Order,
+}
+
+impl Filling<'_> {
+    /// Adds a directory, in pieces if it is large; false if its rows do not
+    /// lie where the order says.
+    fn push(&mut self, directory: &Directory<'_>) -> bool {
+        let mut left = directory.rows.clone();
+        loop {
+            let room = MORSEL_ROWS.saturating_sub(self.morsel.rows).max(1).min(left.end - left.start);
+            let piece = match self.order {
+                Order::Forward => left.start..left.start + room,
+                Order::Backward => left.end - room..left.end,
+            };
+            match self.order {
+                Order::Forward => left.start = piece.end,
+                Order::Backward => left.end = piece.start,
+            }
+            if !self.morsel.push(self.segment, directory, piece, self.order) {
+                return false;
+            }
+            if self.morsel.rows >= MORSEL_ROWS || self.morsel.items.len() >= MORSEL_DIRS {
+                self.done.push_back(std::mem::take(self.morsel).finished(self.order));
+            }
+            if left.is_empty() {
+                return true;
+            }
+        }
+    }
+}
+
+impl Morsel {
+    /// Adds a listing; false if its rows do not lie where the order says.
+    fn push(&mut self, segment: SegmentAt, directory: &Directory<'_>, rows: Range<u64>, order: Order) -> bool {
+        let part = self.part_of(segment);
+        let ranges = &mut self.parts[part].ranges;
+        match (ranges.last_mut(), order) {
+            _ if rows.is_empty() => {}
+            (Some(last), Order::Forward) if last.end == rows.start => last.end = rows.end,
+            (Some(last), Order::Backward) if last.start == rows.end => last.start = rows.start,
+            (Some(last), Order::Forward) if last.end > rows.start => return false,
+            (Some(last), Order::Backward) if last.start < rows.end => return false,
+            _ => ranges.push(rows.clone()),
+        }
+        let start = self.paths.len();
+        self.paths.extend_from_slice(directory.path);
+        self.rows += rows.end - rows.start;
+        self.items.push(Item {
+            path: start..self.paths.len(),
+            depth: directory.depth,
+            dir_rows: directory.rows.end - directory.rows.start,
+            part,
+            rows,
+        });
+        true
+    }
+
+    fn part_of(&mut self, segment: SegmentAt) -> usize {
+        let is_it = |part: &Part| part.segment == segment;
+        if !self.parts.get(self.recent).is_some_and(is_it) {
+            self.recent = self.parts.iter().position(is_it).unwrap_or(self.parts.len());
+        }
+        if self.recent == self.parts.len() {
+            self.parts.push(Part {
+                segment,
+                ranges: Vec::new(),
+            });
+        }
+        self.recent
+    }
+
+    /// Puts each part's ranges in ascending order.
+    fn finished(mut self, order: Order) -> Morsel {
+        if order == Order::Backward {
+            self.parts.iter_mut().for_each(|part| part.ranges.reverse());
+        }
+        self
+    }
+
+    pub(crate) fn path(&self, item: &Item) -> &[u8] {
+        self.paths.get(item.path.clone()).unwrap_or_default()
+    }
+}
+
+/// Which directories' rows are wanted.
+struct Selection<'a> {
+    start_depth: usize,
+    depths: Range<usize>,
+    skip: &'a [Vec<u8>],
+    clauses: &'a [Clause],
+    order: Order,
+}
+
+impl Selection<'_> {
+    /// Calls `visit` with path, depth, first row and number of rows of each
+    /// wanted directory of a run until it answers false, which is returned.
+    fn for_each(&self, run: &Run<'_>, mut visit: impl FnMut(&[u8], usize, u64, u64) -> bool) -> bool {
+        let mut one = |at: usize| {
+            let path = run.chunk.path.get(at);
+            let depth = path::depth(path).saturating_sub(self.start_depth);
+            if !self.depths.contains(&depth) || self.is_skipped(path) || !self.may_match(run, at) {
+                return true;
+            }
+            let number = |column| run.chunk.number(column, at);
+            visit(path, depth, number(FIRST_ROW), number(ROWS))
+        };
+        match self.order {
+            Order::Forward => run.range.clone().all(&mut one),
+            Order::Backward => run.range.clone().rev().all(&mut one),
+        }
+    }
+
+    fn is_skipped(&self, path: &[u8]) -> bool {
+        if self.skip.is_empty() {
+            return false;
+        }
+        // The last subtree that does not begin after the path.
+        let after = self.skip.partition_point(|skip| path::cmp(skip, path).is_le());
+        let nearest = after.checked_sub(1).and_then(|at| self.skip.get(at));
+        nearest.is_some_and(|skip| path::is_within(path, skip))
+    }
+
+    fn may_match(&self, run: &Run<'_>, at: usize) -> bool {
+        self.clauses.iter().enumerate().all(|(nth, clause)| {
+            let bound = |which: usize| {
+                let bits = run.chunk.number(FIRST_BOUND + 2 * nth + which, at);
+                match clause.column {
+                    Column::Size => i128::from(bits),
+                    _ => i128::from(bits as i64),
+                }
+            };
+            run.chunk.number(ROWS, at) > 0 && clause.overlaps(bound(0), bound(1))
+        })
+    }
+}
+
+/// Columns of the dirs table that bound a column of the entries table.
+fn bounds_of(column: Column) -> Option<(DirColumn, DirColumn)> {
+    match column {
+        Column::Size => Some((DirColumn::SizeMin, DirColumn::SizeMax)),
+        Column::Atime => Some((DirColumn::AtimeMin, DirColumn::AtimeMax)),
+        Column::Mtime => Some((DirColumn::MtimeMin, DirColumn::MtimeMax)),
+        Column::Ctime => Some((DirColumn::CtimeMin, DirColumn::CtimeMax)),
+        _ => None,
+    }
+}

@@ -1,0 +1,333 @@
+//! Going over the entries below a start, in order, on several threads.
+//!
+//! The [`plan`](crate::plan) cuts the directories of the scope, in order,
+//! into morsels of some ten thousand rows. Workers take morsels, decode
+//! their rows and do the caller's work on them; results reach the caller's
+//! thread in order. A scope of one morsel is done on the caller's thread.
+//! What waits is bounded: a worker that is too far ahead of the slowest one
+//! sleeps.
+
+use crate::decode::decode;
+use crate::error::{QueryError, Result};
+use crate::index::{Index, Start, View};
+use crate::plan::{Morsel, Plan};
+use crate::segment::Scratch;
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::ops::{ControlFlow, Range};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use trawl_model::column::ColumnSet;
+use trawl_model::filter::Filter;
+use trawl_model::rows::RowBatch;
+
+/// Morsels that may be decoded ahead of the one that is due, per thread.
+const AHEAD: usize = 4;
+
+/// In which order a walk goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// Directories in depth-first path order, a directory before what is
+    /// below it; rows by name.
+    #[default]
+    Forward,
+    /// Exactly the reverse: contents before their directory's own rows.
+    /// Rows of a listing are the caller's to take from the end.
+    Backward,
+}
+
+/// What a walk reads and in which order.
+#[derive(Clone, Debug, Default)]
+pub struct Request<'a> {
+    /// Columns that the work looks at; others are empty.
+    pub columns: ColumnSet,
+    /// What rows must fulfil; others are left out.
+    pub filter: Filter,
+    /// Entries nearer to the start are left out. The start itself is at
+    /// depth 0 (and is never part of a walk), what it holds at depth 1.
+    pub min_depth: usize,
+    /// Entries further from the start are left out.
+    pub max_depth: Option<usize>,
+    /// Directories that are not gone into (their own rows are given), in
+    /// [`trawl_model::path::cmp`] order, none within another.
+    pub skip: Vec<Vec<u8>>,
+    /// In which order.
+    pub order: Order,
+    /// Threads; as many as there are processors if `None`.
+    pub threads: Option<NonZeroUsize>,
+    /// Ends the walk with [`QueryError::Cancelled`] soon after it is set.
+    pub cancel: Option<&'a AtomicBool>,
+}
+
+/// A directory of a walk.
+#[derive(Clone, Copy, Debug)]
+pub struct DirInfo<'a> {
+    /// Absolute path, as stored.
+    pub path: &'a [u8],
+    /// How far it lies below the start, which is at depth 0. Its entries lie
+    /// one deeper.
+    pub depth: usize,
+    /// Rows that this segment's listing of it has, before any filter.
+    pub rows: u64,
+}
+
+/// Rows of one directory. A directory may come in several listings: one
+/// after the other if it is large, or if several segments have parts of it
+/// (each sorted by name).
+#[derive(Clone, Copy, Debug)]
+pub struct Listing<'a> {
+    /// The directory.
+    pub dir: &'a DirInfo<'a>,
+    /// Decoded columns.
+    pub batch: &'a RowBatch,
+    /// Which rows of them. With a filter, listings without any are left
+    /// out; without one, an empty directory gives an empty listing.
+    pub range: &'a Range<usize>,
+}
+
+impl Index {
+    /// Goes over everything below `start`. `work` is called for each listing,
+    /// on any thread, and adds to a value that is made anew for each some
+    /// ten thousand rows; `emit` gets these values on the caller's thread, in
+    /// order, and may end the walk.
+    ///
+    /// # Errors
+    /// Whatever cannot be read of the index, and [`QueryError::Cancelled`].
+    pub fn walk<O, W, E>(&self, start: &Start, request: &Request<'_>, work: W, mut emit: E) -> Result<()>
+    where
+        O: Default + Send,
+        W: Fn(&Listing<'_>, &mut O) + Sync,
+        E: FnMut(O) -> ControlFlow<()>,
+    {
+        let mut plan = Plan::new(start, request)?;
+        let Some(first) = plan.next_morsel()? else {
+            return Ok(());
+        };
+        let view: &View = &start.view;
+        let run = |morsel: &Morsel, scratch: &mut Scratch| -> Result<O> {
+            check_cancelled(request)?;
+            let mut out = O::default();
+            decode(view, morsel, request, scratch)?.for_each_listing(morsel, request, |listing| {
+                work(listing, &mut out);
+            });
+            Ok(out)
+        };
+        let mut scratch = Scratch::default();
+        let second = plan.next_morsel()?;
+        let threads = threads(request);
+        if second.is_some() && threads > 1 {
+            let feed = Feed::new(plan, [Some(first), second], threads * AHEAD);
+            return feed.run(threads, &run, &mut emit);
+        }
+        let mut next = Some(first);
+        let mut after = second;
+        while let Some(morsel) = next {
+            if emit(run(&morsel, &mut scratch)?).is_break() {
+                break;
+            }
+            next = match after.take() {
+                Some(morsel) => Some(morsel),
+                None => plan.next_morsel()?,
+            };
+        }
+        Ok(())
+    }
+}
+
+fn threads(request: &Request<'_>) -> usize {
+    let available = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    request.threads.map_or_else(available, NonZeroUsize::get)
+}
+
+pub(crate) fn check_cancelled(request: &Request<'_>) -> Result<()> {
+    match request.cancel.is_some_and(|cancel| cancel.load(Ordering::Relaxed)) {
+        true => Err(QueryError::Cancelled),
+        false => Ok(()),
+    }
+}
+
+/// What threads share: the plan that they take morsels from and the results
+/// that wait for their turn.
+struct Feed<'a, O> {
+    state: Mutex<FeedState<'a>>,
+    results: Mutex<Results<O>>,
+    changed: Condvar,
+    ahead: usize,
+}
+
+struct FeedState<'a> {
+    plan: Plan<'a>,
+    ready: [Option<Morsel>; 2],
+    /// Number of the next morsel.
+    next: usize,
+    ended: bool,
+}
+
+struct Results<O> {
+    waiting: BTreeMap<usize, Result<O>>,
+    /// Number of the morsel that is due.
+    due: usize,
+    /// How many morsels there are, once that is known.
+    total: Option<usize>,
+    stopped: bool,
+}
+
+impl<'a, O: Send> Feed<'a, O> {
+    fn new(plan: Plan<'a>, ready: [Option<Morsel>; 2], ahead: usize) -> Feed<'a, O> {
+        Feed {
+            state: Mutex::new(FeedState {
+                plan,
+                ready,
+                next: 0,
+                ended: false,
+            }),
+            results: Mutex::new(Results {
+                waiting: BTreeMap::new(),
+                due: 0,
+                total: None,
+                stopped: false,
+            }),
+            changed: Condvar::new(),
+            ahead,
+        }
+    }
+
+    /// Runs workers until the plan is done, and `emit` here.
+    fn run<R, E>(&self, threads: usize, run: &R, emit: &mut E) -> Result<()>
+    where
+        R: Fn(&Morsel, &mut Scratch) -> Result<O> + Sync,
+        E: FnMut(O) -> ControlFlow<()>,
+    {
+        std::thread::scope(|scope| {
+            let mut started = 0;
+            for _ in 0..threads {
+                let spawned = std::thread::Builder::new().spawn_scoped(scope, || {
+                    let _stop = StopOnPanic(self);
+                    self.work(run);
+                });
+                match spawned {
+                    Ok(_) => started += 1,
+                    // Some are enough.
+                    Err(_) if started > 0 => break,
+                    Err(cause) => return Err(QueryError::Thread { cause }),
+                }
+            }
+            let _stop = StopAtEnd(self);
+            self.collect(emit)
+        })
+    }
+
+    fn work<R>(&self, run: &R)
+    where
+        R: Fn(&Morsel, &mut Scratch) -> Result<O>,
+    {
+        let mut scratch = Scratch::default();
+        while self.may_go_on() {
+            let (number, morsel) = match self.take() {
+                Ok(Some(taken)) => taken,
+                Ok(None) => return,
+                Err((number, error)) => return self.put(number, Err(error)),
+            };
+            if !self.wait_for_turn(number) {
+                return;
+            }
+            self.put(number, run(&morsel, &mut scratch));
+        }
+    }
+
+    /// The next morsel and its number.
+    fn take(&self) -> std::result::Result<Option<(usize, Morsel)>, (usize, QueryError)> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.ended {
+            return Ok(None);
+        }
+        let number = state.next;
+        state.next += 1;
+        let [first, second] = &mut state.ready;
+        let ready = first.take().or_else(|| second.take());
+        let next = match ready {
+            Some(morsel) => Ok(Some(morsel)),
+            None => state.plan.next_morsel(),
+        };
+        state.ended = !matches!(next, Ok(Some(_)));
+        drop(state);
+        match next {
+            Ok(Some(morsel)) => Ok(Some((number, morsel))),
+            Ok(None) => {
+                self.lock_results().total = Some(number);
+                self.changed.notify_all();
+                Ok(None)
+            }
+            Err(error) => Err((number, error)),
+        }
+    }
+
+    /// Waits until `number` is not too far ahead; false if all ends.
+    fn wait_for_turn(&self, number: usize) -> bool {
+        let results = self.lock_results();
+        let too_far = |results: &mut Results<O>| !results.stopped && number >= results.due + self.ahead;
+        let results = self.changed.wait_while(results, too_far).unwrap_or_else(PoisonError::into_inner);
+        !results.stopped
+    }
+
+    fn put(&self, number: usize, result: Result<O>) {
+        self.lock_results().waiting.insert(number, result);
+        self.changed.notify_all();
+    }
+
+    fn may_go_on(&self) -> bool {
+        !self.lock_results().stopped
+    }
+
+    /// Gives the results to `emit` in order.
+    fn collect<E: FnMut(O) -> ControlFlow<()>>(&self, emit: &mut E) -> Result<()> {
+        loop {
+            let is_early = |results: &mut Results<O>| {
+                let is_done = results.stopped || results.total == Some(results.due);
+                !is_done && !results.waiting.contains_key(&results.due)
+            };
+            let results = self.changed.wait_while(self.lock_results(), is_early);
+            let mut results = results.unwrap_or_else(PoisonError::into_inner);
+            let due = results.due;
+            let Some(result) = results.waiting.remove(&due) else {
+                return Ok(());
+            };
+            results.due += 1;
+            drop(results);
+            self.changed.notify_all();
+            if emit(result?).is_break() {
+                return Ok(());
+            }
+        }
+    }
+
+    fn stop(&self) {
+        self.lock_results().stopped = true;
+        self.changed.notify_all();
+    }
+
+    fn lock_results(&self) -> MutexGuard<'_, Results<O>> {
+        self.results.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Lets everyone go when a worker's panic (in the caller's code) unwinds, so
+/// that the scope can end and pass it on.
+struct StopOnPanic<'f, 'a, O: Send>(&'f Feed<'a, O>);
+
+impl<O: Send> Drop for StopOnPanic<'_, '_, O> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.stop();
+        }
+    }
+}
+
+/// Lets workers go when the caller's thread is done for whatever reason.
+struct StopAtEnd<'f, 'a, O: Send>(&'f Feed<'a, O>);
+
+impl<O: Send> Drop for StopAtEnd<'_, '_, O> {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
+}
