@@ -105,6 +105,23 @@ pub fn is_terminal(fd: impl std::os::fd::AsFd) -> bool {
     std::io::IsTerminal::is_terminal(&fd.as_fd())
 }
 
+/// How many columns the terminal `fd` has; `None` if it is no terminal or does not know.
+///
+/// Source: <https://man7.org/linux/man-pages/man2/TIOCGWINSZ.2const.html>
+#[must_use]
+pub fn terminal_columns(fd: impl std::os::fd::AsFd) -> Option<u16> {
+    use std::os::fd::AsRawFd;
+    let mut size = std::mem::MaybeUninit::<libc::winsize>::zeroed();
+    let raw = fd.as_fd().as_raw_fd();
+    // SAFETY: `raw` is open as long as `fd`, `size` is valid for writes of one `winsize`.
+    if unsafe { libc::ioctl(raw, libc::TIOCGWINSZ, size.as_mut_ptr()) } != 0 {
+        return None;
+    }
+    // SAFETY: zeroed before, and filled by the call, which succeeded.
+    let columns = unsafe { size.assume_init() }.ws_col;
+    (columns > 0).then_some(columns)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -123,6 +140,8 @@ mod tests {
         );
         assert!(now().secs > 1_700_000_000);
         assert!(descriptor_limit() > 8);
-        assert!(!is_terminal(std::fs::File::open("/dev/null").unwrap()));
+        let null = std::fs::File::open("/dev/null").unwrap();
+        assert!(!is_terminal(&null));
+        assert_eq!(terminal_columns(&null), None);
     }
 }
