@@ -87,7 +87,7 @@ pub fn read_trace<S: Sink>(
 }
 
 /// A slash and the file's name up to its last dot.
-fn default_root(file: &Path) -> Vec<u8> {
+pub fn default_root(file: &Path) -> Vec<u8> {
     let stem = file.file_stem().map_or(&b"trace"[..], OsStrExt::as_bytes);
     [b"/", stem].concat()
 }
