@@ -1,2 +1,9 @@
-//! Placeholder.
-fn main() {}
+//! The `trawl` program: everything is in the library beside it.
+
+#![forbid(unsafe_code)]
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    trawl_cli::run(std::env::args_os().collect()).into()
+}

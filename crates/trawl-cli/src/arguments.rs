@@ -1,0 +1,258 @@
+//! The command line: options that hold for every command, the commands, and
+//! the split that gives `find` its arguments untouched.
+//!
+//! Each command's own options stand in its module. Help, man pages and
+//! completions are made from these definitions ([`crate::generate`]).
+
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+
+use crate::generate::{ManArgs, Shell};
+use crate::output::ColourWhen;
+
+const EXAMPLES: &str = "\
+Examples:
+  trawl index /home /srv         make or renew the index of two trees
+  trawl find /home -name '*.c'   ask it what find would print
+  trawl du -sh /home/*           sizes of directories
+  trawl ls -l /srv/data          list a directory
+  trawl stats /home --by owner   who uses how much
+  trawl sources                  what is indexed, as of when
+
+Exit codes: 0 complete, 1 answered but a part could not be read, 2 wrong usage
+or nothing could be done, 130 interrupted. `trawl find` exits as GNU find does.";
+
+/// An index of file systems that answers find, ls, stat and du in
+/// milliseconds.
+#[derive(Debug, Parser)]
+#[command(
+    name = "trawl",
+    version,
+    about = "Answers find, ls, stat and du from an index of file systems",
+    after_help = EXAMPLES,
+    subcommand_required = true,
+    disable_help_subcommand = true
+)]
+pub(crate) struct Arguments {
+    /// Where the index lies [default: /var/lib/trawl for root, else
+    /// $XDG_DATA_HOME/trawl or ~/.local/share/trawl; variable TRAWL_INDEX]
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) index: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) manner: Manner,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// How questions are answered; accepted before and behind the command.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub(crate) struct Manner {
+    /// Say on standard error as of when the answer is true and what could
+    /// not be read
+    #[arg(long)]
+    pub(crate) status: bool,
+    /// When to use colours
+    #[arg(long, visible_alias = "colour", value_name = "WHEN", value_enum, num_args = 0..=1,
+          require_equals = true, default_missing_value = "always")]
+    pub(crate) color: Option<ColourWhen>,
+}
+
+impl Manner {
+    /// What was said before the command, unless it was said again behind it.
+    #[must_use]
+    pub(crate) fn then(self, later: Manner) -> Manner {
+        Manner {
+            status: self.status || later.status,
+            color: later.color.or(self.color),
+        }
+    }
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Scan trees and write them into the index
+    Index(Box<crate::index::IndexArgs>),
+    /// List what is indexed, or remove a source
+    Sources(crate::sources::SourcesArgs),
+    /// Check every byte of the index (index --verify)
+    Verify(crate::index::upkeep::VerifyArgs),
+    /// Remove what no snapshot needs (index --gc)
+    Gc(crate::index::upkeep::GcArgs),
+    /// Search with GNU find's language
+    #[command(disable_help_flag = true)]
+    Find(FindArgs),
+    /// List directories as ls does
+    #[command(disable_help_flag = true)]
+    Ls(Box<crate::ls::LsArgs>),
+    /// Show the attributes of files as stat does
+    Stat(crate::stat::StatArgs),
+    /// Sum up space used as du does
+    #[command(disable_help_flag = true)]
+    Du(crate::du::DuArgs),
+    /// Count entries and bytes by type, extension, size, age and owner
+    Stats(crate::stats::StatsArgs),
+    /// Print completions for a shell
+    Completions {
+        /// The shell
+        #[arg(value_enum)]
+        shell: Shell,
+    },
+    /// Write the manual pages
+    Man(ManArgs),
+}
+
+/// Arguments of `find`, which reads them itself.
+#[derive(Debug, Args)]
+pub(crate) struct FindArgs {
+    /// Start points and expression, as find(1) takes them; `trawl find
+    /// --help` lists what it knows
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "ARGUMENT"
+    )]
+    pub(crate) arguments: Vec<OsString>,
+}
+
+/// The definition, with what holds for every command: a repeated option is
+/// no error, the last one counts.
+pub(crate) fn command() -> clap::Command {
+    let command = Arguments::command().args_override_self(true);
+    command.mut_subcommands(|command| command.args_override_self(true))
+}
+
+/// Reads the command line; `words` starts with the program's name.
+///
+/// # Errors
+/// What clap has to say: an error, or the help or version that was asked
+/// for.
+pub(crate) fn parse(words: Vec<OsString>) -> Result<Arguments, clap::Error> {
+    let command = command();
+    let (ours, for_find) = split_find(&command, words);
+    let matches = command.try_get_matches_from(ours)?;
+    let mut arguments = Arguments::from_arg_matches(&matches)?;
+    if let (Command::Find(find), Some(words)) = (&mut arguments.command, for_find) {
+        find.arguments = words;
+    }
+    Ok(arguments)
+}
+
+/// Cuts behind the word `find` where it is the command: what follows belongs
+/// to find's own parser, in which `-i…` and `--` mean other things. A program
+/// that is called `find` is one whole command.
+fn split_find(
+    command: &clap::Command,
+    words: Vec<OsString>,
+) -> (Vec<OsString>, Option<Vec<OsString>>) {
+    let find = OsStr::new("find");
+    let mut rest = words;
+    let program = rest.first().map(PathBuf::from);
+    if program.as_deref().and_then(std::path::Path::file_name) == Some(find) {
+        let arguments = rest.split_off(1);
+        return (vec!["trawl".into(), "find".into()], Some(arguments));
+    }
+    let mut at = 1;
+    while let Some(word) = rest.get(at) {
+        if word == find {
+            let arguments = rest.split_off(at + 1);
+            return (rest, Some(arguments));
+        }
+        match option_width(command, word) {
+            Some(width) => at += width,
+            None => break,
+        }
+    }
+    (rest, None)
+}
+
+/// How many words the option takes that `word` begins; `None` if it is none.
+fn option_width(command: &clap::Command, word: &OsStr) -> Option<usize> {
+    let text = word.as_encoded_bytes();
+    let name = text.strip_prefix(b"-").filter(|name| !name.is_empty())?;
+    let takes_next = command.get_arguments().any(|argument| {
+        let separate = argument.get_action().takes_values() && !argument.is_require_equals_set();
+        let long = argument.get_long().map(str::as_bytes);
+        let short = argument.get_short().map(|short| short as u8);
+        let named = match name.strip_prefix(b"-") {
+            Some(name) => long == Some(name),
+            None => name.len() == 1 && short == name.first().copied(),
+        };
+        separate && named
+    });
+    Some(if takes_next { 2 } else { 1 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(line: &str) -> Result<Arguments, clap::Error> {
+        parse(line.split(' ').map(OsString::from).collect())
+    }
+
+    fn find_words(line: &str) -> Option<Vec<String>> {
+        match parsed(line).ok()?.command {
+            Command::Find(find) => {
+                let words = find.arguments.into_iter();
+                Some(words.map(|word| word.into_string().unwrap()).collect())
+            }
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn the_definition_is_sound() {
+        command().debug_assert();
+    }
+
+    #[test]
+    fn find_gets_its_words_untouched() {
+        let cases = [
+            ("trawl find", ""),
+            ("trawl find -name x --help", "-name x --help"),
+            ("trawl -i idx find -iname x -- -i", "-iname x -- -i"),
+            ("trawl -iidx --status find . --status", ". --status"),
+            (
+                "trawl --index=idx --color=never find ( -print )",
+                "( -print )",
+            ),
+            ("trawl --index idx find find", "find"),
+            ("/usr/bin/find . -name x", ". -name x"),
+        ];
+        for (line, words) in cases {
+            let words: Vec<String> = words.split_terminator(' ').map(String::from).collect();
+            assert_eq!(find_words(line), Some(words), "{line}");
+        }
+        assert_eq!(find_words("trawl ls find"), None);
+        assert_eq!(find_words("trawl -i find ls"), None);
+    }
+
+    #[test]
+    fn options_stand_before_and_behind_the_command() {
+        let arguments = parsed("trawl -i x --status ls --color=always -l -l a").unwrap();
+        assert_eq!(arguments.index, Some(PathBuf::from("x")));
+        assert!(arguments.manner.status);
+        let Command::Ls(ls) = arguments.command else {
+            panic!("not ls")
+        };
+        let manner = arguments.manner.then(ls.manner);
+        assert!(manner.status);
+        assert_eq!(manner.color, Some(ColourWhen::Always));
+    }
+
+    #[test]
+    fn mistakes_are_errors() {
+        for line in [
+            "trawl",
+            "trawl lss",
+            "trawl --nonsense ls",
+            "trawl ls --sort=colour",
+        ] {
+            let error = parsed(line).unwrap_err();
+            assert_eq!(error.exit_code(), 2, "{line}");
+        }
+    }
+}

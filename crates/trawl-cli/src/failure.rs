@@ -1,0 +1,119 @@
+//! Why a command could not do what it was asked for. Everything here ends a
+//! command with exit code 2, but for an interrupt.
+
+use std::io;
+use std::path::PathBuf;
+
+use trawl_text::locale::Locale;
+use trawl_text::quote::message;
+
+use crate::exit::Exit;
+
+/// What went wrong, as it is told to the user.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub(crate) enum Failure {
+    /// Standard output takes no more.
+    #[error("cannot write to standard output: {}", cause(.0))]
+    Write(io::Error),
+    /// No default index, for want of a home directory.
+    #[error(
+        "cannot tell where the index is, because HOME is not set: say it with -i DIR or TRAWL_INDEX"
+    )]
+    NoHome,
+    /// Options that make no sense, or not together.
+    #[error("{0}")]
+    Usage(String),
+    /// The working directory is needed and cannot be told.
+    #[error("cannot tell the working directory: {}; give absolute paths", cause(.0))]
+    NoWorkingDirectory(io::Error),
+    /// A file could not be made, read or written.
+    #[error("cannot {action} {}: {}", path.display(), cause(source))]
+    File {
+        /// What was tried, as an infinitive.
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// What the system answered.
+        source: io::Error,
+    },
+    /// The index could not be read or written.
+    #[error(transparent)]
+    Index(#[from] trawl_index::IndexError),
+    /// The index could not be asked.
+    #[error(transparent)]
+    Query(#[from] trawl_query::QueryError),
+    /// A scan did not reach its end.
+    #[error(transparent)]
+    Scan(trawl_scan::ScanError<trawl_index::IndexError>),
+    /// A signal asked for the end.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl Failure {
+    /// How the process ends after it.
+    pub(crate) fn exit(&self) -> Exit {
+        match self {
+            Failure::Interrupted | Failure::Query(trawl_query::QueryError::Cancelled) => {
+                Exit::Interrupted
+            }
+            _ => Exit::Fatal,
+        }
+    }
+}
+
+/// A path as messages show it: escaped, `/` for the root.
+pub(crate) fn shown(path: &[u8]) -> String {
+    without_controls(&trawl_model::escape::escape(trawl_model::path::display(
+        path,
+    )))
+}
+
+/// A path in quotes, for messages like those of the GNU tools.
+pub(crate) fn quoted(path: &[u8]) -> String {
+    message(path, Locale::from_env())
+}
+
+/// Control characters as `\n` or `\u{1b}`, so that a path cannot move a
+/// terminal's cursor.
+fn without_controls(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c.is_control() {
+            true => out.extend(c.escape_default()),
+            false => out.push(c),
+        }
+    }
+    out
+}
+
+/// The system's words without the number behind them, in lower case.
+fn cause(error: &io::Error) -> String {
+    let text = error.to_string();
+    let text = text.split(" (os error").next().unwrap_or(&text);
+    let mut letters = text.chars();
+    match letters.next() {
+        Some(first) => first.to_lowercase().chain(letters).collect(),
+        None => "unknown error".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_lower_case_and_harmless() {
+        let full = Failure::Write(io::Error::from_raw_os_error(28));
+        assert_eq!(
+            full.to_string(),
+            "cannot write to standard output: no space left on device"
+        );
+        assert_eq!(full.exit(), Exit::Fatal);
+        assert_eq!(Failure::Interrupted.exit(), Exit::Interrupted);
+        assert_eq!(shown(b""), "/");
+        assert_eq!(shown(b"/a\x1b[m\n"), "/a\\u{1b}[m\\n");
+        assert_eq!(shown(b"/\xff"), "/\\xff");
+    }
+}

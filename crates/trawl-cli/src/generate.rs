@@ -1,0 +1,128 @@
+//! Completions and manual pages, made from the command line's definition and
+//! from `find`'s table of predicates. Pure: the same program makes the same
+//! bytes.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::Output;
+
+/// A shell that completions are made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Shell {
+    /// Bourne-again shell.
+    Bash,
+    /// Z shell.
+    Zsh,
+    /// Fish.
+    Fish,
+}
+
+/// Options of `trawl man`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ManArgs {
+    /// Where to write one page a command [default: the main page to standard
+    /// output]
+    #[arg(value_name = "DIR")]
+    directory: Option<PathBuf>,
+}
+
+/// The completion script for a shell.
+pub fn completions(shell: Shell) -> Vec<u8> {
+    let mut command = crate::arguments::command();
+    let mut out = Vec::new();
+    let generator = match shell {
+        Shell::Bash => clap_complete::Shell::Bash,
+        Shell::Zsh => clap_complete::Shell::Zsh,
+        Shell::Fish => clap_complete::Shell::Fish,
+    };
+    clap_complete::generate(generator, &mut command, "trawl", &mut out);
+    out
+}
+
+/// Every manual page by file name: `trawl.1` and one for each command.
+///
+/// # Errors
+/// None in practice: pages are written to memory.
+pub fn man_pages() -> std::io::Result<BTreeMap<String, Vec<u8>>> {
+    let mut command = crate::arguments::command();
+    command.build();
+    let mut pages = BTreeMap::new();
+    pages.insert("trawl.1".to_owned(), page(command.clone())?);
+    for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
+        pages.insert(format!("trawl-{}.1", sub.get_name()), page(sub.clone())?);
+    }
+    Ok(pages)
+}
+
+fn page(command: clap::Command) -> std::io::Result<Vec<u8>> {
+    let mut out = Vec::new();
+    // Without a date pages are the same from one build to the next.
+    let source = concat!("trawl ", env!("CARGO_PKG_VERSION"));
+    let page = clap_mangen::Man::new(command)
+        .source(source)
+        .manual("Trawl");
+    page.render(&mut out)?;
+    Ok(out)
+}
+
+/// Prints the completion script for a shell.
+pub(crate) fn print_completions(shell: Shell) -> Result<Exit, Failure> {
+    let mut output = Output::stdout();
+    output.put(completions(shell))?;
+    output.finish()?;
+    Ok(Exit::Complete)
+}
+
+/// Writes the manual pages.
+pub(crate) fn write_man(args: &ManArgs) -> Result<Exit, Failure> {
+    let pages = man_pages().map_err(Failure::Write)?;
+    let Some(directory) = &args.directory else {
+        let mut output = Output::stdout();
+        output.put(pages.get("trawl.1").map(Vec::as_slice).unwrap_or_default())?;
+        output.finish()?;
+        return Ok(Exit::Complete);
+    };
+    for (name, bytes) in pages {
+        let path = directory.join(name);
+        std::fs::write(&path, bytes).map_err(|source| Failure::File {
+            action: "write",
+            path: path.clone(),
+            source,
+        })?;
+    }
+    Ok(Exit::Complete)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_is_a_page_for_every_command() {
+        let pages = man_pages().unwrap();
+        for name in [
+            "trawl.1",
+            "trawl-index.1",
+            "trawl-find.1",
+            "trawl-ls.1",
+            "trawl-du.1",
+        ] {
+            let text = String::from_utf8_lossy(&pages[name]);
+            assert!(text.contains(".SH OPTIONS"), "{name}: {text}");
+        }
+        assert_eq!(man_pages().unwrap(), pages);
+    }
+
+    #[test]
+    fn every_shell_knows_every_command() {
+        for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
+            let script = String::from_utf8(completions(shell)).unwrap();
+            for command in ["index", "sources", "stats"] {
+                assert!(script.contains(command), "{shell:?} lacks {command}");
+            }
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! `trawl index`: scans trees or reads a trace, one source and one snapshot
+//! each, and looks after the index (`--verify`, `--gc`).
+//!
+//! A scan that is interrupted or fails leaves the previous snapshot as it
+//! was and removes its own files; the next root is tried all the same.
+
+pub(crate) mod progress;
+pub(crate) mod scan;
+pub(crate) mod summary;
+pub(crate) mod upkeep;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::{Output, say};
+use crate::settings;
+
+use self::progress::{ProgressWhen, Style};
+use self::scan::{Job, Scanner};
+
+const EXAMPLES: &str = "\
+Examples:
+  trawl index /home                      scan a tree (again)
+  trawl index --exclude .snapshot /data  leave something out
+  trawl index --from-trace home.trace --root /home
+  trawl index --verify                   check every byte of the index
+
+A scan that is interrupted leaves the previous snapshot untouched and ends
+with exit code 130.";
+
+/// Options of `trawl index`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct IndexArgs {
+    /// Trees to scan, each a source of its own
+    #[arg(value_name = "PATH", required_unless_present_any = ["from_trace", "verify", "gc"])]
+    paths: Vec<OsString>,
+    /// Do not enter other file systems (the default)
+    #[arg(long, overrides_with = "cross_file_systems")]
+    one_file_system: bool,
+    /// Enter other file systems that are mounted below
+    #[arg(long, overrides_with = "one_file_system")]
+    cross_file_systems: bool,
+    /// Leave out what this shell pattern matches: a name, or, with a slash
+    /// in it, a whole path
+    #[arg(long, value_name = "GLOB")]
+    exclude: Vec<OsString>,
+    /// Threads that read [default: one a core, at most 8]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+    /// Do not read extended attributes
+    #[arg(long)]
+    no_xattr: bool,
+    /// Read a trace that GUFI made instead of a tree
+    #[arg(long, value_name = "FILE", conflicts_with = "paths")]
+    from_trace: Option<PathBuf>,
+    /// Where the traced tree was mounted [default: / and the file's stem]
+    #[arg(long, value_name = "PATH", requires = "from_trace")]
+    root: Option<OsString>,
+    #[command(flatten)]
+    retention: upkeep::RetentionArgs,
+    /// Which of the things that could not be read to list
+    #[arg(long, value_name = "WHICH", value_enum, default_value_t)]
+    issues: IssuesShown,
+    /// Show nothing but errors and issues
+    #[arg(short, long)]
+    quiet: bool,
+    /// How to tell how it gets on
+    #[arg(long, value_name = "HOW", value_enum, default_value_t)]
+    progress: ProgressWhen,
+    /// Check every byte of the index, after the scan if there is one
+    #[arg(long)]
+    verify: bool,
+    /// Remove what no snapshot needs, after the scan if there is one
+    #[arg(long)]
+    gc: bool,
+    /// Print the summary as one JSON object a line
+    #[arg(long)]
+    json: bool,
+}
+
+/// Which issues are listed at the end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum IssuesShown {
+    /// The first 20
+    #[default]
+    First,
+    /// All, as they are found
+    All,
+    /// None; they are counted and kept in the index all the same
+    None,
+}
+
+/// Runs the command.
+pub(crate) fn run(index: Option<PathBuf>, args: &IndexArgs) -> Result<Exit, Failure> {
+    let dir = settings::index_dir(index.clone())?;
+    let mut exit = Exit::Complete;
+    if args.from_trace.is_some() || !args.paths.is_empty() {
+        // The default's own parents may be missing on a new account.
+        if index.is_none() {
+            settings::make_parents(&dir)?;
+        }
+        exit = scan_all(&dir, args)?;
+    }
+    if exit != Exit::Interrupted && args.gc {
+        exit = exit.and(upkeep::collect_all(&dir, args.retention, args.json)?);
+    }
+    if exit != Exit::Interrupted && args.verify {
+        exit = exit.and(upkeep::verify(&dir, args.json)?);
+    }
+    Ok(exit)
+}
+
+fn scan_all(dir: &std::path::Path, args: &IndexArgs) -> Result<Exit, Failure> {
+    let index = trawl_index::IndexDir::create(dir)?;
+    let scanner = Scanner::new(&index, args)?;
+    let mut output = Output::stdout();
+    let mut exit = Exit::Complete;
+    for job in jobs(args)? {
+        let ended = scanner.run(&job).and_then(|done| {
+            let exit = Exit::from_issues(done.issues.hiding);
+            if args.json {
+                output.put(done.json().close() + "\n")?;
+            } else if !args.quiet {
+                output.put(done.text(dir))?;
+            }
+            done.say_issues(args.issues);
+            upkeep::retain(&index, &done.root, args.retention)?;
+            Ok(exit)
+        });
+        exit = exit.and(ended.unwrap_or_else(|failure| {
+            let advice = scanner.advice(&job, &failure);
+            say(format_args!("{failure}{advice}"));
+            failure.exit()
+        }));
+        if exit == Exit::Interrupted {
+            break;
+        }
+    }
+    output.finish()?;
+    Ok(exit)
+}
+
+fn jobs(args: &IndexArgs) -> Result<Vec<Job>, Failure> {
+    use std::os::unix::ffi::OsStrExt;
+    let Some(file) = &args.from_trace else {
+        return Ok(args
+            .paths
+            .iter()
+            .map(|path| Job::Walk(path.into()))
+            .collect());
+    };
+    let root = match &args.root {
+        None => None,
+        Some(root) => Some(
+            trawl_model::path::normalize(root.as_bytes()).ok_or_else(|| {
+                Failure::Usage("--root takes an absolute path, such as /home".into())
+            })?,
+        ),
+    };
+    Ok(vec![Job::Trace {
+        file: file.clone(),
+        root,
+    }])
+}
+
+impl IndexArgs {
+    /// The style of progress on this terminal.
+    fn style(&self) -> Style {
+        if self.quiet {
+            Style::Silent
+        } else {
+            self.progress.style()
+        }
+    }
+}

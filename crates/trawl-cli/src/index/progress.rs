@@ -1,0 +1,248 @@
+//! Tells how a scan gets on while it runs: a line that is rewritten on a
+//! terminal, lines every few seconds elsewhere, or JSON events for programs.
+//!
+//! A thread of its own looks at the scan's counters, so that the scan never
+//! waits for a terminal. Everything goes to standard error.
+
+use std::io::{self, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use trawl_scan::{Progress, ScanProgress};
+
+use crate::json::Object;
+
+/// What `--progress` says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum ProgressWhen {
+    /// A line that is rewritten on a terminal, plain lines otherwise
+    #[default]
+    Auto,
+    /// One JSON object a line
+    Json,
+    /// A line every few seconds
+    Plain,
+    /// Nothing
+    None,
+}
+
+/// How progress is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Style {
+    /// One line, rewritten.
+    Line,
+    /// Lines.
+    Plain,
+    /// JSON lines.
+    Json,
+    /// Not at all.
+    Silent,
+}
+
+impl ProgressWhen {
+    /// The style for standard error as it is.
+    pub(crate) fn style(self) -> Style {
+        match self {
+            ProgressWhen::Auto if io::stderr().is_terminal() => Style::Line,
+            ProgressWhen::Auto | ProgressWhen::Plain => Style::Plain,
+            ProgressWhen::Json => Style::Json,
+            ProgressWhen::None => Style::Silent,
+        }
+    }
+}
+
+impl Style {
+    const fn interval(self) -> Duration {
+        match self {
+            Style::Line => Duration::from_millis(100),
+            Style::Plain => Duration::from_secs(5),
+            Style::Json | Style::Silent => Duration::from_secs(1),
+        }
+    }
+}
+
+/// One source's scan, as it is shown.
+#[derive(Debug)]
+pub(crate) struct Scan<'a> {
+    /// The source, as people know it.
+    pub(crate) root: &'a [u8],
+    /// The counters.
+    pub(crate) progress: &'a ScanProgress,
+    /// True once everything is read and the rest is being written.
+    pub(crate) writing: &'a AtomicBool,
+}
+
+/// Runs `work` and shows how it gets on.
+pub(crate) fn watch<T>(style: Style, scan: &Scan<'_>, work: impl FnOnce() -> T) -> T {
+    if style == Style::Silent {
+        return work();
+    }
+    let started = Instant::now();
+    std::thread::scope(|scope| {
+        let (done, ended) = channel::<()>();
+        let show = move || {
+            while ended.recv_timeout(style.interval()) == Err(RecvTimeoutError::Timeout) {
+                write_error(&render(style, scan, started.elapsed()));
+            }
+        };
+        // Without the thread the work is done all the same, unwatched.
+        let shown = std::thread::Builder::new()
+            .name("progress".into())
+            .spawn_scoped(scope, show);
+        let result = work();
+        drop(done);
+        if let Ok(thread) = shown {
+            let _ = thread.join();
+        }
+        if style == Style::Line {
+            write_error("\r\x1b[K");
+        }
+        result
+    })
+}
+
+fn write_error(text: &str) {
+    let mut error = io::stderr().lock();
+    let _ = error.write_all(text.as_bytes());
+    let _ = error.flush();
+}
+
+fn render(style: Style, scan: &Scan<'_>, elapsed: Duration) -> String {
+    let counts = scan.progress.get();
+    let writing = scan.writing.load(Ordering::Relaxed);
+    match style {
+        Style::Json => {
+            let object = event("progress", scan.root);
+            let object = with_counts(object, &counts).flag("writing", writing);
+            object.number("elapsed_ms", millis(elapsed)).close() + "\n"
+        }
+        Style::Line => format!("\r\x1b[K{}", line(scan.root, &counts, writing, elapsed)),
+        Style::Plain | Style::Silent => {
+            format!("trawl: {}\n", line(scan.root, &counts, writing, elapsed))
+        }
+    }
+}
+
+fn line(root: &[u8], counts: &Progress, writing: bool, elapsed: Duration) -> String {
+    let stage = if writing { ", writing" } else { "" };
+    format!(
+        "{}: {} entries, {}/s, {}, {}{stage}",
+        crate::failure::shown(root),
+        grouped(counts.entries),
+        grouped(rate(counts.entries, elapsed)),
+        counted(counts.issues, "issue"),
+        clock(elapsed),
+    )
+}
+
+/// An event about a source.
+pub(crate) fn event(name: &str, root: &[u8]) -> Object {
+    let object = Object::new().text("event", name);
+    object.bytes("root", trawl_model::path::display(root))
+}
+
+/// Adds a scan's counts to an object.
+pub(crate) fn with_counts(object: Object, counts: &Progress) -> Object {
+    object
+        .number("entries", counts.entries)
+        .number("directories", counts.directories)
+        .number("size_bytes", counts.bytes)
+        .number("issues", counts.issues)
+}
+
+/// Entries a second.
+pub(crate) fn rate(entries: u64, elapsed: Duration) -> u64 {
+    let millis = millis(elapsed).max(1);
+    entries.saturating_mul(1000) / millis
+}
+
+/// Whole milliseconds.
+pub(crate) fn millis(elapsed: Duration) -> u64 {
+    u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Digits in groups of three.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::with_capacity(digits.len() * 4 / 3 + 1);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// `1 issue`, `2 issues`.
+pub(crate) fn counted(number: u64, noun: &str) -> String {
+    let plural = match (number, noun.strip_suffix('y')) {
+        (1, _) => noun.to_owned(),
+        (_, Some(stem)) => format!("{stem}ies"),
+        (_, None) => format!("{noun}s"),
+    };
+    format!("{} {plural}", grouped(number))
+}
+
+fn clock(elapsed: Duration) -> String {
+    let secs = elapsed.as_secs();
+    match secs / 3600 {
+        0 => format!("{}:{:02}", secs / 60, secs % 60),
+        hours => format!("{hours}:{:02}:{:02}", secs / 60 % 60, secs % 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_read_well() {
+        assert_eq!(grouped(0), "0");
+        assert_eq!(grouped(999), "999");
+        assert_eq!(grouped(1_234_567), "1,234,567");
+        assert_eq!(counted(1, "issue"), "1 issue");
+        assert_eq!(counted(1000, "directory"), "1,000 directories");
+        assert_eq!(clock(Duration::from_secs(59)), "0:59");
+        assert_eq!(clock(Duration::from_secs(3 * 3600 + 62)), "3:01:02");
+        assert_eq!(rate(500, Duration::from_millis(250)), 2000);
+        assert_eq!(rate(5, Duration::ZERO), 5000);
+    }
+
+    #[test]
+    fn each_style_is_what_it_says() {
+        let (progress, writing) = (ScanProgress::default(), AtomicBool::new(true));
+        let scan = Scan {
+            root: b"",
+            progress: &progress,
+            writing: &writing,
+        };
+        let show = |style| render(style, &scan, Duration::from_secs(61));
+        assert_eq!(
+            show(Style::Line),
+            "\r\x1b[K/: 0 entries, 0/s, 0 issues, 1:01, writing"
+        );
+        assert_eq!(
+            show(Style::Plain),
+            "trawl: /: 0 entries, 0/s, 0 issues, 1:01, writing\n"
+        );
+        let value: serde_json::Value = serde_json::from_str(&show(Style::Json)).unwrap();
+        assert_eq!(value["event"], "progress");
+        assert_eq!(value["root"], "/");
+        assert_eq!(value["elapsed_ms"], 61_000);
+    }
+
+    #[test]
+    fn work_is_done_whatever_is_shown() {
+        let (progress, writing) = (ScanProgress::default(), AtomicBool::new(false));
+        let scan = Scan {
+            root: b"/x",
+            progress: &progress,
+            writing: &writing,
+        };
+        for style in [Style::Silent, Style::Json] {
+            assert_eq!(watch(style, &scan, || 7), 7);
+        }
+    }
+}

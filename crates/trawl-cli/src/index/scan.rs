@@ -1,0 +1,286 @@
+//! One scan: from a path or a trace to a committed snapshot.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use trawl_index::{IndexDir, IndexError, SnapshotWriter, WriterOptions};
+use trawl_model::sink::SourceRoot;
+use trawl_model::{DirBatch, DirId, Issue, Sink, Timestamp};
+use trawl_scan::trace::{TraceOptions, default_root, read_trace};
+use trawl_scan::{Excludes, Mounts, Progress, ScanError, ScanProgress, WalkOptions, Xattrs, walk};
+
+use crate::failure::{Failure, shown};
+use crate::index::progress::{Scan, Style, event, watch};
+use crate::index::summary::{Done, Issues, issue_event, issue_line};
+use crate::index::{IndexArgs, IssuesShown};
+
+/// What to read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Job {
+    /// A live tree.
+    Walk(PathBuf),
+    /// A recorded one.
+    Trace {
+        /// The trace.
+        file: PathBuf,
+        /// Where it was mounted.
+        root: Option<Vec<u8>>,
+    },
+}
+
+/// How to read it: the options, once for all jobs.
+pub(crate) struct Scanner<'a> {
+    index: &'a IndexDir,
+    args: &'a IndexArgs,
+    style: Style,
+    excludes: Excludes,
+    cancel: &'static AtomicBool,
+}
+
+impl<'a> Scanner<'a> {
+    /// Checks the options and starts to watch for signals.
+    pub(crate) fn new(index: &'a IndexDir, args: &'a IndexArgs) -> Result<Self, Failure> {
+        let mut excludes = Excludes::default();
+        for pattern in &args.exclude {
+            excludes.add(pattern.as_bytes()).map_err(|_| {
+                let text = shown(pattern.as_bytes());
+                Failure::Usage(format!("--exclude {text}: no pattern can hold that"))
+            })?;
+        }
+        let cancel = trawl_sys::signal::watch_interrupts()
+            .map_err(|error| Failure::Usage(format!("cannot watch for signals: {error}")))?;
+        Ok(Scanner {
+            index,
+            args,
+            style: args.style(),
+            excludes,
+            cancel,
+        })
+    }
+
+    /// Reads a source and makes what was read its current snapshot.
+    pub(crate) fn run(&self, job: &Job) -> Result<Done, Failure> {
+        let clock = Instant::now();
+        let root = self.root(job)?;
+        let writer = SnapshotWriter::begin(self.index, &root, self.writer_options())?;
+        let mut sink = Collector {
+            writer,
+            issues: Issues::default(),
+            shown: self.args.issues,
+            style: self.style,
+        };
+        let (progress, writing) = (ScanProgress::default(), AtomicBool::new(false));
+        let scan = Scan {
+            root: &root,
+            progress: &progress,
+            writing: &writing,
+        };
+        self.tell("start", &root);
+        let (counts, committed, issues) = watch(self.style, &scan, || {
+            let counts = self.read(job, &root, &progress, &mut sink)?;
+            writing.store(true, Ordering::Relaxed);
+            let Collector { writer, issues, .. } = sink;
+            if self.cancel.load(Ordering::Relaxed) {
+                return Err(Failure::Interrupted);
+            }
+            Ok((counts, writer.commit(now())?, issues))
+        })?;
+        let done = Done {
+            root,
+            counts,
+            committed,
+            issues,
+            elapsed: clock.elapsed(),
+        };
+        if self.style == Style::Json {
+            eprintln!("{}", done.json().close());
+        }
+        Ok(done)
+    }
+
+    /// The source's root path, as the scanner will report it.
+    fn root(&self, job: &Job) -> Result<Vec<u8>, Failure> {
+        match job {
+            Job::Trace { file, root } => Ok(root.clone().unwrap_or_else(|| default_root(file))),
+            Job::Walk(path) => {
+                let resolved = std::fs::canonicalize(path).map_err(|source| {
+                    let path = path.as_os_str().as_bytes().to_vec();
+                    Failure::Scan(ScanError::Resolve { path, source })
+                })?;
+                let bytes = OsString::from(resolved).into_vec();
+                Ok(if bytes == b"/" { Vec::new() } else { bytes })
+            }
+        }
+    }
+
+    fn read(
+        &self,
+        job: &Job,
+        root: &[u8],
+        progress: &ScanProgress,
+        sink: &mut Collector,
+    ) -> Result<Progress, Failure> {
+        let result = match job {
+            Job::Walk(_) => {
+                let path = trawl_model::path::display(root);
+                walk(path, &self.walk_options(), progress, sink)
+            }
+            Job::Trace { file, .. } => {
+                let options = TraceOptions {
+                    root: Some(root.to_vec()),
+                    cancel: self.cancel,
+                };
+                read_trace(file, &options, progress, sink)
+            }
+        };
+        result.map_err(|error| match error {
+            ScanError::Cancelled => Failure::Interrupted,
+            ScanError::Sink(error) => Failure::Index(error),
+            other => Failure::Scan(other),
+        })
+    }
+
+    fn walk_options(&self) -> WalkOptions<'a> {
+        let mut options = WalkOptions::new(self.cancel);
+        options.threads = self.args.threads.map_or(0, usize::from);
+        options.excludes = self.excludes.clone();
+        if self.args.cross_file_systems {
+            options.mounts = Mounts::Cross;
+        }
+        if self.args.no_xattr {
+            options.xattrs = Xattrs::Skip;
+        }
+        options
+    }
+
+    fn writer_options(&self) -> WriterOptions {
+        let mut options = BTreeMap::new();
+        let mut note = |name: &str, value: String| options.insert(name.to_owned(), value);
+        if self.args.cross_file_systems {
+            note("cross-file-systems", "yes".into());
+        }
+        if self.args.no_xattr {
+            note("no-xattr", "yes".into());
+        }
+        if let Some(file) = &self.args.from_trace {
+            note("from-trace", shown(file.as_os_str().as_bytes()));
+        }
+        let patterns: Vec<String> = self
+            .args
+            .exclude
+            .iter()
+            .map(|pattern| shown(pattern.as_bytes()))
+            .collect();
+        if !patterns.is_empty() {
+            note("exclude", patterns.join(" "));
+        }
+        WriterOptions {
+            memory_bytes: trawl_index::DEFAULT_MEMORY_BYTES,
+            started: now(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            options,
+        }
+    }
+
+    fn tell(&self, name: &str, root: &[u8]) {
+        if self.style == Style::Json {
+            eprintln!("{}", event(name, root).close());
+        }
+    }
+
+    /// What a failure means for the index, to be said behind it.
+    pub(crate) fn advice(&self, job: &Job, failure: &Failure) -> String {
+        let Ok(root) = self.root(job) else {
+            return String::new();
+        };
+        if self.style == Style::Json {
+            let name = if matches!(failure, Failure::Interrupted) {
+                "interrupted"
+            } else {
+                "error"
+            };
+            eprintln!(
+                "{}",
+                event(name, &root)
+                    .text("message", &failure.to_string())
+                    .close()
+            );
+        }
+        if !matches!(failure, Failure::Interrupted) {
+            return String::new();
+        }
+        let source = self.index.source(&root).ok().flatten();
+        let before = source.and_then(|source| source.current_id().ok().flatten());
+        match before {
+            Some(id) => format!(
+                ": {} stays as of snapshot {id}, nothing was changed",
+                shown(&root)
+            ),
+            None => format!(
+                ": {} is not indexed, what was written is removed",
+                shown(&root)
+            ),
+        }
+    }
+}
+
+/// The time of day.
+pub(crate) fn now() -> Timestamp {
+    let now = trawl_sys::process::now();
+    Timestamp {
+        secs: now.secs,
+        nanos: now.nanos,
+    }
+}
+
+/// Hands everything on to the writer and looks at the issues in passing.
+struct Collector {
+    writer: SnapshotWriter,
+    issues: Issues,
+    shown: IssuesShown,
+    style: Style,
+}
+
+impl Collector {
+    fn note(&mut self, issue: &Issue) {
+        self.issues.note(issue);
+        if self.style == Style::Json {
+            eprintln!("{}", issue_event(issue).close());
+        } else if self.shown == IssuesShown::All {
+            let clear = if self.style == Style::Line {
+                "\r\x1b[K"
+            } else {
+                ""
+            };
+            eprintln!("{clear}{}", issue_line(issue));
+        }
+    }
+}
+
+impl Sink for Collector {
+    type Error = IndexError;
+
+    fn root(&mut self, root: SourceRoot) -> Result<(), IndexError> {
+        self.writer.root(root)
+    }
+
+    fn batch(&mut self, batch: DirBatch) -> Result<(), IndexError> {
+        for issue in &batch.issues {
+            self.note(issue);
+        }
+        self.writer.batch(batch)
+    }
+
+    fn subtree_done(&mut self, dir: DirId) -> Result<(), IndexError> {
+        self.writer.subtree_done(dir)
+    }
+
+    fn issue(&mut self, dir: Option<DirId>, issue: Issue) -> Result<(), IndexError> {
+        self.note(&issue);
+        self.writer.issue(dir, issue)
+    }
+}

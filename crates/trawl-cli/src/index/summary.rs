@@ -1,0 +1,200 @@
+//! What a scan brought, for people and for programs.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::time::Duration;
+
+use trawl_index::Committed;
+use trawl_model::Issue;
+use trawl_scan::Progress;
+use trawl_text::units::{Scale, format};
+
+use crate::failure::shown;
+use crate::index::IssuesShown;
+use crate::index::progress::{counted, event, grouped, millis, rate, with_counts};
+use crate::json::Object;
+
+/// How many issues are listed unless all are asked for.
+const LISTED_ISSUES: usize = 20;
+
+/// What could not be read.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Issues {
+    /// All of them.
+    pub(crate) count: u64,
+    /// Those that leave a part of the tree unread.
+    pub(crate) hiding: u64,
+    /// The first of them, ready to print.
+    first: Vec<String>,
+}
+
+impl Issues {
+    /// Counts an issue, and keeps it if it is among the first.
+    pub(crate) fn note(&mut self, issue: &Issue) {
+        self.count += 1;
+        self.hiding += u64::from(issue.op.hides_entries());
+        if self.first.len() < LISTED_ISSUES {
+            self.first.push(issue_line(issue));
+        }
+    }
+}
+
+/// A scan that was committed.
+#[derive(Debug)]
+pub(crate) struct Done {
+    /// The source.
+    pub(crate) root: Vec<u8>,
+    /// What was read.
+    pub(crate) counts: Progress,
+    /// What was written.
+    pub(crate) committed: Committed,
+    /// What could not be read.
+    pub(crate) issues: Issues,
+    /// From the first to the last system call.
+    pub(crate) elapsed: Duration,
+}
+
+impl Done {
+    /// Three lines for people.
+    pub(crate) fn text(&self, index: &Path) -> String {
+        let entries = self.counts.entries;
+        let mut out = format!(
+            "{}: {} in {}, {}\n",
+            shown(&self.root),
+            counted(entries, "entry"),
+            counted(self.counts.directories, "directory"),
+            counted(self.issues.count, "issue"),
+        );
+        let _ = writeln!(
+            out,
+            "  {} in {} ({} bytes an entry)",
+            format(u128::from(self.committed.size_bytes), Scale::Binary),
+            index.display(),
+            tenths(self.committed.size_bytes, entries),
+        );
+        let _ = writeln!(
+            out,
+            "  {}.{:02} s ({} entries/s), snapshot {}",
+            self.elapsed.as_secs(),
+            self.elapsed.subsec_millis() / 10,
+            grouped(rate(entries, self.elapsed)),
+            self.committed.id,
+        );
+        out
+    }
+
+    /// One object for programs.
+    pub(crate) fn json(&self) -> Object {
+        with_counts(event("done", &self.root), &self.counts)
+            .number("vanished", self.counts.vanished)
+            .number("unread", self.issues.hiding)
+            .text("snapshot", &self.committed.id.to_string())
+            .number("shards", self.committed.shards)
+            .number("index_bytes", self.committed.size_bytes)
+            .number("elapsed_ms", millis(self.elapsed))
+    }
+
+    /// Lists issues on standard error, as many as were asked for; those that
+    /// were already shown are not shown again.
+    pub(crate) fn say_issues(&self, which: IssuesShown) {
+        if which != IssuesShown::First {
+            return;
+        }
+        for line in &self.issues.first {
+            eprintln!("{line}");
+        }
+        let listed = u64::try_from(self.issues.first.len()).unwrap_or(u64::MAX);
+        if self.issues.count > listed {
+            let rest = counted(self.issues.count - listed, "more issue");
+            eprintln!("trawl: {rest}: --issues all lists all, trawl sources --json counts them");
+        }
+    }
+}
+
+/// `issue_line` in words: `trawl: opendir /root/x: permission denied`.
+pub(crate) fn issue_line(issue: &Issue) -> String {
+    format!("trawl: {}", described(issue))
+}
+
+/// What was tried, on which path, and what came of it.
+pub(crate) fn described(issue: &Issue) -> String {
+    let mut line = format!("{} {}", issue.op, shown(&issue.path));
+    if issue.errno.0 != 0 {
+        let text = std::io::Error::from_raw_os_error(issue.errno.0).to_string();
+        let text = text.split(" (os error").next().unwrap_or(&text);
+        let _ = write!(line, ": {}", text.to_lowercase());
+    }
+    if !issue.detail.is_empty() {
+        let _ = write!(line, ": {}", issue.detail);
+    }
+    line
+}
+
+/// An issue as an object.
+pub(crate) fn issue_event(issue: &Issue) -> Object {
+    Object::new()
+        .text("event", "issue")
+        .bytes("path", trawl_model::path::display(&issue.path))
+        .text("operation", issue.op.as_str())
+        .number("errno", issue.errno.0)
+        .text("detail", &issue.detail)
+}
+
+/// A quotient with one decimal.
+fn tenths(bytes: u64, entries: u64) -> String {
+    let tenths = u128::from(bytes) * 10 / u128::from(entries.max(1));
+    format!("{}.{}", tenths / 10, tenths % 10)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trawl_model::{Errno, Op};
+
+    fn issue(op: Op) -> Issue {
+        Issue {
+            path: b"/a\nb".to_vec(),
+            op,
+            errno: Errno(13),
+            detail: String::new(),
+        }
+    }
+
+    #[test]
+    fn issues_say_what_was_tried_where() {
+        assert_eq!(
+            issue_line(&issue(Op::OpenDir)),
+            "trawl: opendir /a\\nb: permission denied"
+        );
+        let parse = Issue {
+            errno: Errno(0),
+            detail: "line 3".into(),
+            ..issue(Op::Parse)
+        };
+        assert_eq!(described(&parse), "parse /a\\nb: line 3");
+        let line = issue_event(&parse).close();
+        assert!(
+            serde_json::from_str::<serde_json::Value>(&line).is_ok(),
+            "{line}"
+        );
+    }
+
+    #[test]
+    fn only_what_hides_entries_makes_an_answer_incomplete() {
+        let mut issues = Issues::default();
+        for _ in 0..30 {
+            issues.note(&issue(Op::OpenDir));
+            issues.note(&issue(Op::GetXattr));
+        }
+        assert_eq!(
+            (issues.count, issues.hiding, issues.first.len()),
+            (60, 30, LISTED_ISSUES)
+        );
+    }
+
+    #[test]
+    fn quotients_are_cut() {
+        assert_eq!(tenths(99, 10), "9.9");
+        assert_eq!(tenths(5, 0), "5.0");
+    }
+}

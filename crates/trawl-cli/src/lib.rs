@@ -1,0 +1,98 @@
+//! The `trawl` program: reads the command line, runs a command, says how it
+//! ended.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`exit`] | exit codes and how they combine |
+//! | `arguments` | the command line, and what belongs to `find` |
+//! | `settings`, `output`, `failure` | which index, standard output, error messages |
+//! | `scope` | from the paths of a question to places in the index |
+//! | `index`, `sources` | writing the index and looking after it |
+//! | `find`, `ls`, `stat`, `du`, `stats` | the questions |
+//! | `rows`, `json`, `csv`, `block_size`, `width` | how answers are written |
+//! | [`generate`] | completions and man pages |
+//!
+//! Invariants: results go to standard output, everything else to standard
+//! error; every command ends as an [`exit::Exit`]; nothing here knows how the
+//! index is stored.
+
+#![forbid(unsafe_code)]
+
+mod arguments;
+mod block_size;
+mod csv;
+mod du;
+pub mod exit;
+mod failure;
+mod find;
+pub mod generate;
+mod index;
+mod json;
+mod ls;
+mod output;
+mod resolve;
+mod rows;
+mod scope;
+mod settings;
+mod sources;
+mod stat;
+mod stats;
+mod width;
+
+use std::ffi::OsString;
+
+use arguments::{Arguments, Command};
+use exit::Exit;
+use failure::Failure;
+use output::{end_quietly_on_closed_pipe, say};
+
+/// Runs the program with these words, the first being its own name, and
+/// returns how it ended.
+pub fn run(words: Vec<OsString>) -> Exit {
+    let arguments = match arguments::parse(words) {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // Help and version are not errors, and go to standard output.
+            let _ = error.print();
+            return if error.use_stderr() {
+                Exit::Fatal
+            } else {
+                Exit::Complete
+            };
+        }
+    };
+    match dispatch(arguments) {
+        Ok(exit) => exit,
+        Err(failure) => {
+            say(&failure);
+            failure.exit()
+        }
+    }
+}
+
+fn dispatch(arguments: Arguments) -> Result<Exit, Failure> {
+    let Arguments {
+        index,
+        manner,
+        command,
+    } = arguments;
+    if !matches!(command, Command::Index(_)) {
+        end_quietly_on_closed_pipe();
+    }
+    match command {
+        Command::Index(args) => index::run(index, &args),
+        Command::Sources(args) => sources::run(index, &args),
+        Command::Verify(args) => index::upkeep::verify(&settings::index_dir(index)?, args.json),
+        Command::Gc(args) => {
+            let dir = settings::index_dir(index)?;
+            index::upkeep::collect_all(&dir, args.retention, args.json)
+        }
+        Command::Find(args) => find::run(index, &args.arguments, manner),
+        Command::Du(args) => du::run(index, &args, manner),
+        Command::Ls(args) => ls::run(index, &args, manner),
+        Command::Stat(args) => stat::run(index, &args, manner),
+        Command::Stats(args) => stats::run(index, &args, manner),
+        Command::Completions { shell } => generate::print_completions(shell),
+        Command::Man(args) => generate::write_man(&args),
+    }
+}

@@ -1,0 +1,157 @@
+//! The long format: fields lined up over a listing, as GNU ls lines them up.
+//!
+//! Widths are those of the listing at hand; a field that does not exist for
+//! any item takes no room. Widths count terminal columns.
+
+use crate::width::width;
+
+/// A field that is padded to the widest of its column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Field {
+    /// Padded behind: names.
+    Left(Vec<u8>),
+    /// Padded in front: numbers.
+    Right(Vec<u8>),
+}
+
+/// The size field of files, or what device files have in its place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum SizeField {
+    /// A size, already in its unit.
+    Size(String),
+    /// Major and minor number.
+    Device(u32, u32),
+}
+
+/// One line, before it is lined up.
+#[derive(Clone, Debug)]
+pub(crate) struct Line {
+    /// Inode number, if asked for.
+    pub(crate) inode: Option<String>,
+    /// Allocated blocks, if asked for.
+    pub(crate) blocks: Option<String>,
+    /// The mode's ten characters.
+    pub(crate) mode: Vec<u8>,
+    /// The mark behind the mode, a space if there is none.
+    pub(crate) mark: u8,
+    /// Hard links.
+    pub(crate) nlink: String,
+    /// Owner, group: those that were asked for.
+    pub(crate) owners: Vec<Field>,
+    /// Size or device number.
+    pub(crate) size: SizeField,
+    /// The time, or `?`.
+    pub(crate) time: String,
+    /// Everything from the name on.
+    pub(crate) name: Vec<u8>,
+}
+
+#[derive(Debug, Default)]
+struct Widths {
+    inode: usize,
+    blocks: usize,
+    nlink: usize,
+    owners: Vec<usize>,
+    size: usize,
+    major: usize,
+    minor: usize,
+    time: usize,
+    marked: bool,
+}
+
+/// The lines, lined up, each with `ending`.
+pub(crate) fn layout(lines: &[Line], ending: u8) -> Vec<u8> {
+    let widths = measure(lines);
+    let mut out = Vec::with_capacity(lines.len() * 80);
+    for line in lines {
+        push_line(&mut out, line, &widths);
+        out.push(ending);
+    }
+    out
+}
+
+fn measure(lines: &[Line]) -> Widths {
+    let mut widths = Widths::default();
+    for line in lines {
+        let length = |field: &Option<String>| field.as_ref().map_or(0, String::len);
+        widths.inode = widths.inode.max(length(&line.inode));
+        widths.blocks = widths.blocks.max(length(&line.blocks));
+        widths.nlink = widths.nlink.max(line.nlink.len());
+        widths.time = widths.time.max(line.time.chars().count());
+        widths.marked |= line.mark != b' ';
+        widths
+            .owners
+            .resize(widths.owners.len().max(line.owners.len()), 0);
+        for (wide, owner) in widths.owners.iter_mut().zip(&line.owners) {
+            *wide = (*wide).max(owner.width());
+        }
+        match &line.size {
+            SizeField::Size(size) => widths.size = widths.size.max(size.len()),
+            SizeField::Device(major, minor) => {
+                widths.major = widths.major.max(digits(*major));
+                widths.minor = widths.minor.max(digits(*minor));
+                widths.size = widths.size.max(widths.major + 2 + widths.minor);
+            }
+        }
+    }
+    widths
+}
+
+fn push_line(out: &mut Vec<u8>, line: &Line, widths: &Widths) {
+    if let Some(inode) = &line.inode {
+        push_right(out, inode.as_bytes(), widths.inode);
+    }
+    if let Some(blocks) = &line.blocks {
+        push_right(out, blocks.as_bytes(), widths.blocks);
+    }
+    out.extend_from_slice(&line.mode);
+    if widths.marked {
+        out.push(line.mark);
+    }
+    out.push(b' ');
+    push_right(out, line.nlink.as_bytes(), widths.nlink);
+    for (owner, wide) in line.owners.iter().zip(&widths.owners) {
+        match owner {
+            Field::Left(name) => {
+                out.extend_from_slice(name);
+                pad(out, wide.saturating_sub(width(name)) + 1);
+            }
+            Field::Right(number) => push_right(out, number, *wide),
+        }
+    }
+    match &line.size {
+        SizeField::Size(size) => push_right(out, size.as_bytes(), widths.size),
+        SizeField::Device(major, minor) => {
+            let room = widths
+                .size
+                .saturating_sub(2 + widths.minor)
+                .max(widths.major);
+            let text = format!("{major:>room$}, {minor:>wide$} ", wide = widths.minor);
+            out.extend_from_slice(text.as_bytes());
+        }
+    }
+    push_right(out, line.time.as_bytes(), widths.time);
+    out.extend_from_slice(&line.name);
+}
+
+impl Field {
+    fn width(&self) -> usize {
+        match self {
+            Field::Left(bytes) | Field::Right(bytes) => width(bytes),
+        }
+    }
+}
+
+fn push_right(out: &mut Vec<u8>, text: &[u8], wide: usize) {
+    pad(out, wide.saturating_sub(width(text)));
+    out.extend_from_slice(text);
+    out.push(b' ');
+}
+
+fn pad(out: &mut Vec<u8>, count: usize) {
+    out.resize(out.len() + count, b' ');
+}
+
+fn digits(number: u32) -> usize {
+    number.checked_ilog10().map_or(1, |log| log as usize + 1)
+}

@@ -1,0 +1,475 @@
+//! `trawl ls`: directories and files as GNU ls shows them, from the index.
+//!
+//! `plan` reads the options, `item` holds what is listed of an entry, `sort`
+//! orders, `render` makes lines of it with `long`, `columns` and `colour`.
+
+mod colour;
+mod columns;
+pub(crate) mod item;
+mod long;
+mod plan;
+mod render;
+mod sort;
+
+use std::ffi::OsString;
+use std::ops::ControlFlow;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use trawl_model::FileType;
+use trawl_model::rows::Row;
+use trawl_query::{Located, Request, Start};
+use trawl_text::locale::Locale;
+use trawl_text::owners::Owners;
+use trawl_text::quote::Quoting;
+use trawl_text::zone::Zone;
+
+use crate::arguments::Manner;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::index::scan::now;
+use crate::output::{Device, Output, say};
+use crate::resolve::{Resolved, resolve};
+use crate::rows::{self, Form};
+use crate::scope::{Depth, Follow, Session, row_of};
+
+use self::colour::Palette;
+use self::item::Item;
+pub(crate) use self::plan::LsArgs;
+use self::plan::{Hidden, Indicator, Layout, Plan, Surroundings};
+use self::render::Renderer;
+
+/// Runs the command.
+pub(crate) fn run(index: Option<PathBuf>, args: &LsArgs, manner: Manner) -> Result<Exit, Failure> {
+    let manner = manner.then(args.manner);
+    let get = |name: &str| std::env::var_os(name);
+    let plan = args
+        .plan(&Surroundings {
+            device: Device::of_stdout(),
+            colour: manner.color.unwrap_or_default().for_stdout(),
+            terminal_width: crate::output::terminal_width(),
+            get: &get,
+        })
+        .map_err(Failure::Usage)?;
+    let follow = if args.follows_arguments(&plan) {
+        Follow::ToDirectory
+    } else {
+        Follow::Never
+    };
+    let mut lister = Lister {
+        session: Session::open(index, manner)?,
+        renderer: renderer(&plan, &get)?,
+        output: Output::stdout(),
+        written: Written::Nothing,
+    };
+    if plan.form == Form::Csv {
+        lister.output.put(rows::CSV_HEADER)?;
+    }
+    let here = [OsString::from(".")];
+    let paths = if args.paths.is_empty() {
+        &here[..]
+    } else {
+        &args.paths[..]
+    };
+    lister.arguments(paths, follow)?;
+    lister.output.finish()?;
+    lister.session.finish()
+}
+
+fn renderer<'a>(
+    plan: &'a Plan,
+    get: &dyn Fn(&str) -> Option<OsString>,
+) -> Result<Renderer<'a>, Failure> {
+    let quoting = Quoting::parse(&plan.quoting).ok_or_else(|| {
+        let text = format!(
+            "{:?} is no quoting style: trawl ls --help names them",
+            plan.quoting
+        );
+        Failure::Usage(text)
+    })?;
+    let colours = || {
+        let rules = get("LS_COLORS").and_then(|rules| rules.into_string().ok());
+        Palette::new(rules.as_deref())
+    };
+    Ok(Renderer {
+        plan,
+        quoting,
+        locale: Locale::from_env(),
+        owners: Owners::default(),
+        zone: Zone::local(),
+        now: now(),
+        palette: plan.colour.then(colours),
+    })
+}
+
+/// What was printed so far, which decides on empty lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Written {
+    Nothing,
+    Something,
+}
+
+/// Whether a directory's name stands above its listing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Header {
+    Named,
+    Bare,
+}
+
+struct Lister<'a> {
+    session: Session,
+    renderer: Renderer<'a>,
+    output: Output,
+    written: Written,
+}
+
+/// A directory's listing: its name as it is printed, its stored path, and
+/// what it holds.
+struct Directory {
+    name: Vec<u8>,
+    path: Vec<u8>,
+    items: Vec<Item>,
+}
+
+impl Lister<'_> {
+    /// Files first, then directories, each sorted, as ls does.
+    fn arguments(&mut self, paths: &[OsString], follow: Follow) -> Result<(), Failure> {
+        let (mut files, mut directories) = (Vec::new(), Vec::new());
+        for given in paths {
+            let Some(start) = self.session.locate(given, follow)? else {
+                continue;
+            };
+            let mut item = Item::from_row(&row_of(&start), given.as_bytes());
+            if start.is_dir && !self.plan().directory {
+                directories.push((item, start));
+            } else {
+                self.session.note(&start, Depth::Itself)?;
+                self.look_up_target(&mut item, &start.path);
+                files.push(item);
+            }
+        }
+        self.sort(&mut files);
+        if !files.is_empty() {
+            self.print(b"", &files)?;
+            self.written = Written::Something;
+        }
+        let alone = paths.len() <= 1 && directories.len() == 1;
+        let header = if alone && !self.plan().recursive {
+            Header::Bare
+        } else {
+            Header::Named
+        };
+        let (mut items, mut starts): (Vec<Item>, Vec<Start>) = (Vec::new(), Vec::new());
+        for (at, (item, start)) in directories.into_iter().enumerate() {
+            // The place in `starts` survives sorting in the target, which directories have none of.
+            items.push(Item {
+                target: at.to_le_bytes().to_vec(),
+                ..item
+            });
+            starts.push(start);
+        }
+        self.sort(&mut items);
+        for item in items {
+            let at = item.target.try_into().map_or(0, usize::from_le_bytes);
+            if let Some(start) = starts.get(at) {
+                self.directory(&item.name, start, header)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn plan(&self) -> &Plan {
+        self.renderer.plan
+    }
+
+    /// Sorts a listing, directories first if that was asked for.
+    fn sort(&self, items: &mut [Item]) {
+        self.plan().order.sort(items);
+        if self.plan().directories_first {
+            items.sort_by_key(|item| item.file_type() != FileType::Directory);
+        }
+    }
+
+    /// Lists a directory, and those below it with `-R`.
+    fn directory(&mut self, name: &[u8], start: &Start, header: Header) -> Result<(), Failure> {
+        let recursive = self.plan().recursive;
+        self.session.note(
+            start,
+            if recursive {
+                Depth::All
+            } else {
+                Depth::Children
+            },
+        )?;
+        if recursive && !self.is_in_stored_order() {
+            return self.descend(name, start);
+        }
+        let hidden = self.plan().hidden;
+        let max_depth = if recursive { None } else { Some(1) };
+        let request = Request {
+            columns: item::COLUMNS,
+            max_depth,
+            ..Request::default()
+        };
+        let (name, top) = (name.to_vec(), start.path.clone());
+        let mut open: Option<Directory> = None;
+        let mut failed: Option<Failure> = None;
+        // The walk borrows the index, printing borrows the rest.
+        let index = self.session.share_index();
+        index.walk(
+            start,
+            &request,
+            |listing, found: &mut Vec<Directory>| {
+                let path = listing.dir.path;
+                if hidden == Hidden::Skip && is_below_hidden(&top, path) {
+                    return;
+                }
+                let items = listing.range.clone().filter_map(|at| {
+                    let row = Row {
+                        batch: listing.batch,
+                        at,
+                        dir: path,
+                    };
+                    let skipped = hidden == Hidden::Skip && row.name().starts_with(b".");
+                    (!skipped).then(|| Item::from_row(&row, row.name()))
+                });
+                found.push(Directory {
+                    name: printed_name(&name, &top, path),
+                    path: path.to_vec(),
+                    items: items.collect(),
+                });
+            },
+            |found| {
+                for directory in found {
+                    match &mut open {
+                        // A large directory comes in several listings.
+                        Some(known) if known.path == directory.path => {
+                            known.items.extend(directory.items);
+                        }
+                        _ => {
+                            let done = open.replace(directory);
+                            if let Err(failure) = self.print_directory(done, header) {
+                                failed = Some(failure);
+                                return ControlFlow::Break(());
+                            }
+                        }
+                    }
+                }
+                ControlFlow::Continue(())
+            },
+        )?;
+        if let Some(failure) = failed {
+            return Err(failure);
+        }
+        if open.is_none() {
+            let name = crate::failure::quoted(&name);
+            say(format_args!(
+                "cannot open directory {name}: it was not read"
+            ));
+            self.session.worsen(Exit::Issues);
+        }
+        self.print_directory(open, header)
+    }
+
+    /// True if the index has directories in the order in which they are to
+    /// be printed.
+    fn is_in_stored_order(&self) -> bool {
+        self.plan().order.is_stored_order() && !self.plan().directories_first
+    }
+
+    /// `-R` in any order: one directory at a time.
+    fn descend(&mut self, name: &[u8], start: &Start) -> Result<(), Failure> {
+        let mut pending = vec![(name.to_vec(), start.path.clone())];
+        let index = self.session.share_index();
+        while let Some((name, path)) = pending.pop() {
+            let Located::Found(start) = index.locate(&path)? else {
+                continue;
+            };
+            let items = self.children(&start)?;
+            let directory = Directory {
+                name: name.clone(),
+                path: path.clone(),
+                items,
+            };
+            let below = self.print_sorted(directory, Header::Named)?;
+            for child in below.into_iter().rev() {
+                let below = trawl_model::path::join(&path, &child);
+                pending.push((join_printed(&name, &child), below));
+            }
+        }
+        Ok(())
+    }
+
+    fn children(&self, start: &Start) -> Result<Vec<Item>, Failure> {
+        let hidden = self.plan().hidden;
+        let request = Request {
+            columns: item::COLUMNS,
+            max_depth: Some(1),
+            ..Request::default()
+        };
+        let mut items = Vec::new();
+        self.session.index().walk(
+            start,
+            &request,
+            |listing, found: &mut Vec<Item>| {
+                for at in listing.range.clone() {
+                    let row = Row {
+                        batch: listing.batch,
+                        at,
+                        dir: listing.dir.path,
+                    };
+                    if hidden != Hidden::Skip || !row.name().starts_with(b".") {
+                        found.push(Item::from_row(&row, row.name()));
+                    }
+                }
+            },
+            |found| {
+                items.extend(found);
+                ControlFlow::Continue(())
+            },
+        )?;
+        Ok(items)
+    }
+
+    fn print_directory(
+        &mut self,
+        directory: Option<Directory>,
+        header: Header,
+    ) -> Result<(), Failure> {
+        match directory {
+            Some(directory) => self.print_sorted(directory, header).map(drop),
+            None => Ok(()),
+        }
+    }
+
+    /// Prints a listing and returns the names of the directories in it, in
+    /// the order in which they were printed.
+    fn print_sorted(
+        &mut self,
+        mut directory: Directory,
+        header: Header,
+    ) -> Result<Vec<Vec<u8>>, Failure> {
+        if self.plan().hidden == Hidden::All {
+            directory.items.extend(self.dots(&directory.path)?);
+        }
+        self.sort(&mut directory.items);
+        if self.plan().form == Form::Text {
+            self.print_head(&directory, header)?;
+        }
+        if self.plan().layout == Layout::Long && self.plan().indicator != Indicator::None {
+            let mut items = std::mem::take(&mut directory.items);
+            for item in &mut items {
+                let path = trawl_model::path::join(&directory.path, &item.name);
+                self.look_up_target(item, &path);
+            }
+            directory.items = items;
+        }
+        self.print(&directory.name, &directory.items)?;
+        self.written = Written::Something;
+        let folders = directory.items.into_iter().filter(|item| {
+            item.file_type() == FileType::Directory && !matches!(&item.name[..], b"." | b"..")
+        });
+        Ok(folders.map(|item| item.name).collect())
+    }
+
+    fn print_head(&mut self, directory: &Directory, header: Header) -> Result<(), Failure> {
+        if header == Header::Named {
+            if self.written == Written::Something {
+                self.output.put([self.plan().ending])?;
+            }
+            self.output.put(self.renderer.header(&directory.name))?;
+        }
+        if self.plan().layout == Layout::Long || self.plan().blocks {
+            self.output.put(self.renderer.total(&directory.items))?;
+        }
+        Ok(())
+    }
+
+    /// Prints items, which lie in `dir` as it is printed (empty: they are
+    /// arguments).
+    fn print(&mut self, dir: &[u8], items: &[Item]) -> Result<(), Failure> {
+        let owners = &self.renderer.owners;
+        let path = |item: &Item| match dir {
+            b"" => item.name.clone(),
+            dir => join_printed(dir, &item.name),
+        };
+        match self.renderer.plan.form {
+            Form::Text => self.output.put(self.renderer.listing(items)),
+            Form::Json => items.iter().try_for_each(|item| {
+                self.output
+                    .put(rows::json(&path(item), item, owners).close() + "\n")
+            }),
+            Form::Csv => items
+                .iter()
+                .try_for_each(|item| self.output.put(rows::csv(&path(item), item, owners))),
+        }
+    }
+
+    /// `.` and `..`, the latter as far as the index knows it.
+    fn dots(&self, path: &[u8]) -> Result<Vec<Item>, Failure> {
+        let above = trawl_model::path::split(path).map_or(path, |(above, _)| above);
+        let item = |path: &[u8], name: &[u8]| -> Result<Item, Failure> {
+            Ok(match self.session.index().locate(path)? {
+                Located::Found(start) => Item::from_row(&row_of(&start), name),
+                _ => Item::unknown(name),
+            })
+        };
+        Ok(vec![item(path, b".")?, item(above, b"..")?])
+    }
+
+    /// Looks up what a link leads to, where its mark is to be shown.
+    fn look_up_target(&self, item: &mut Item, path: &[u8]) {
+        let shown = self.plan().layout == Layout::Long && self.plan().indicator != Indicator::None;
+        if item.file_type() != FileType::Symlink || !shown {
+            return;
+        }
+        let found = resolve(self.session.index(), b"", path, Follow::Last);
+        if let Ok(Resolved::To(Located::Found(start), _)) = found {
+            item.target_mode = start.row.mode.first().copied();
+        }
+    }
+}
+
+/// The path of a directory below an argument, spelled from the argument.
+fn printed_name(argument: &[u8], top: &[u8], path: &[u8]) -> Vec<u8> {
+    let below = path.strip_prefix(top).unwrap_or(path);
+    match below.strip_prefix(b"/") {
+        Some(below) => join_printed(argument, below),
+        None => argument.to_vec(),
+    }
+}
+
+/// True if a name that begins with a dot lies between `top` and `path`.
+fn is_below_hidden(top: &[u8], path: &[u8]) -> bool {
+    let below = path.strip_prefix(top).unwrap_or_default();
+    below.windows(2).any(|pair| pair == b"/.")
+}
+
+fn join_printed(dir: &[u8], name: &[u8]) -> Vec<u8> {
+    let slash: &[u8] = if dir.ends_with(b"/") { b"" } else { b"/" };
+    [dir, slash, name].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn directories_are_named_as_the_user_began() {
+        for (argument, top, path, name) in [
+            (&b"."[..], &b"/w"[..], &b"/w"[..], &b"."[..]),
+            (b".", b"/w", b"/w/a/b", b"./a/b"),
+            (b"x/", b"/w/x", b"/w/x/y", b"x/y"),
+            (b"/", b"", b"/usr", b"/usr"),
+        ] {
+            assert_eq!(printed_name(argument, top, path), name);
+        }
+    }
+
+    #[test]
+    fn hidden_directories_are_seen_from_the_argument() {
+        assert!(is_below_hidden(b"/w", b"/w/.git/objects"));
+        assert!(!is_below_hidden(b"/w/.git", b"/w/.git/objects"));
+        assert!(!is_below_hidden(b"/w", b"/w/a.b/c"));
+    }
+}

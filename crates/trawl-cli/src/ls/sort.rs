@@ -1,0 +1,244 @@
+//! Orders of a listing.
+//!
+//! Names compare by bytes in the C locale, as GNU ls does. In other locales
+//! ls asks the C library's collation tables; we approximate them: letters
+//! and digits first, without regard to case, then lower before upper case,
+//! then bytes. The two may differ for accents and for other scripts.
+
+use std::cmp::Ordering;
+use std::ffi::OsString;
+
+use trawl_model::Timestamp;
+
+use crate::ls::item::{Item, TimeKind};
+
+/// What a listing is sorted by; ties are broken by name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum SortKey {
+    /// Name.
+    #[default]
+    Name,
+    /// As the index has them, which is by bytes of the name.
+    None,
+    /// Size, largest first.
+    Size,
+    /// Time, newest first.
+    Time,
+    /// What follows the last dot.
+    Extension,
+    /// Length of the printed name, shortest first.
+    Width,
+}
+
+/// How names compare.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Collation {
+    /// By bytes.
+    Bytes,
+    /// Approximately as people of most languages expect.
+    Words,
+}
+
+impl Collation {
+    /// What `LC_ALL`, `LC_COLLATE` or `LANG` ask for.
+    pub(crate) fn from_environment(get: impl Fn(&str) -> Option<OsString>) -> Collation {
+        let mut names = ["LC_ALL", "LC_COLLATE", "LANG"].into_iter();
+        let locale = names.find_map(|name| get(name).filter(|value| !value.is_empty()));
+        match locale
+            .as_deref()
+            .map(|locale| locale.to_string_lossy())
+            .as_deref()
+        {
+            None | Some("C" | "POSIX") => Collation::Bytes,
+            Some(locale) if locale.starts_with("C.") => Collation::Bytes,
+            Some(_) => Collation::Words,
+        }
+    }
+
+    /// Compares two names.
+    pub(crate) fn compare(self, a: &[u8], b: &[u8]) -> Ordering {
+        match self {
+            Collation::Bytes => a.cmp(b),
+            Collation::Words => compare_words(a, b),
+        }
+    }
+}
+
+fn compare_words(a: &[u8], b: &[u8]) -> Ordering {
+    let (a_text, b_text) = (String::from_utf8_lossy(a), String::from_utf8_lossy(b));
+    let letters = |text: &str| {
+        let significant = text.chars().filter(|c| c.is_alphanumeric());
+        significant.flat_map(char::to_lowercase).collect::<String>()
+    };
+    // Lower case comes first, the reverse of the code points.
+    let cases = |text: &str| text.chars().map(char::is_uppercase).collect::<Vec<_>>();
+    letters(&a_text)
+        .cmp(&letters(&b_text))
+        .then_with(|| cases(&a_text).cmp(&cases(&b_text)))
+        .then_with(|| a.cmp(b))
+}
+
+/// Whether the order is turned round.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Direction {
+    /// As the key says.
+    #[default]
+    Forward,
+    /// The other way, ties too.
+    Reverse,
+}
+
+/// A complete order.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Order {
+    /// What decides first.
+    pub(crate) key: SortKey,
+    /// How names compare.
+    pub(crate) collation: Collation,
+    /// Which time [`SortKey::Time`] means.
+    pub(crate) time: TimeKind,
+    /// See [`Direction`].
+    pub(crate) direction: Direction,
+}
+
+impl Order {
+    /// Sorts a listing.
+    pub(crate) fn sort(&self, items: &mut [Item]) {
+        if self.key == SortKey::None {
+            return;
+        }
+        items.sort_by(|a, b| {
+            let order = self.compare(a, b);
+            if self.direction == Direction::Reverse {
+                order.reverse()
+            } else {
+                order
+            }
+        });
+    }
+
+    /// True if the index already has listings in this order.
+    pub(crate) fn is_stored_order(&self) -> bool {
+        match self.key {
+            SortKey::None => true,
+            SortKey::Name => {
+                self.collation == Collation::Bytes && self.direction == Direction::Forward
+            }
+            _ => false,
+        }
+    }
+
+    fn compare(&self, a: &Item, b: &Item) -> Ordering {
+        let by_key = match self.key {
+            SortKey::Name | SortKey::None => Ordering::Equal,
+            SortKey::Size => size(b).cmp(&size(a)),
+            SortKey::Time => self.time(b).cmp(&self.time(a)),
+            SortKey::Extension => self
+                .collation
+                .compare(extension(&a.name), extension(&b.name)),
+            SortKey::Width => a.name.len().cmp(&b.name.len()),
+        };
+        by_key.then_with(|| self.collation.compare(&a.name, &b.name))
+    }
+
+    fn time(&self, item: &Item) -> Timestamp {
+        let time = item.meta.as_ref().and_then(|meta| self.time.of(meta));
+        time.unwrap_or_default()
+    }
+}
+
+fn size(item: &Item) -> u64 {
+    item.meta.map_or(0, |meta| meta.size)
+}
+
+fn extension(name: &[u8]) -> &[u8] {
+    name.iter()
+        .rposition(|b| *b == b'.')
+        .map_or(&[], |dot| &name[dot..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trawl_model::Meta;
+
+    fn sorted(names: &[&str], collation: Collation, direction: Direction) -> Vec<String> {
+        let mut items: Vec<Item> = names
+            .iter()
+            .map(|name| Item::unknown(name.as_bytes()))
+            .collect();
+        let order = Order {
+            key: SortKey::Name,
+            collation,
+            time: TimeKind::Modified,
+            direction,
+        };
+        order.sort(&mut items);
+        items
+            .into_iter()
+            .map(|item| String::from_utf8(item.name).unwrap())
+            .collect()
+    }
+
+    #[test]
+    fn names_sort_by_bytes_or_by_words() {
+        let names = ["b", "B", "a", ".c", "A", "_d"];
+        assert_eq!(
+            sorted(&names, Collation::Bytes, Direction::Forward),
+            [".c", "A", "B", "_d", "a", "b"]
+        );
+        assert_eq!(
+            sorted(&names, Collation::Words, Direction::Forward),
+            ["a", "A", "b", "B", ".c", "_d"]
+        );
+        assert_eq!(
+            sorted(&names, Collation::Bytes, Direction::Reverse),
+            ["b", "a", "_d", "B", "A", ".c"]
+        );
+    }
+
+    #[test]
+    fn ties_are_broken_by_name_and_turned_too() {
+        let item = |name: &str, size| Item {
+            meta: Some(Meta {
+                size,
+                ..Meta::default()
+            }),
+            ..Item::unknown(name.as_bytes())
+        };
+        let mut items = vec![item("b", 1), item("a", 1), item("c", 9)];
+        let mut order = Order {
+            key: SortKey::Size,
+            collation: Collation::Bytes,
+            time: TimeKind::Modified,
+            direction: Direction::Forward,
+        };
+        let names = |items: &[Item]| items.iter().map(|i| i.name[0]).collect::<Vec<_>>();
+        order.sort(&mut items);
+        assert_eq!(names(&items), b"cab");
+        order.direction = Direction::Reverse;
+        order.sort(&mut items);
+        assert_eq!(names(&items), b"bac");
+    }
+
+    #[test]
+    fn the_locale_decides() {
+        let env = |set: &'static [(&str, &str)]| {
+            move |name: &str| {
+                let found = set.iter().find(|(key, _)| *key == name);
+                found.map(|(_, value)| OsString::from(value))
+            }
+        };
+        let read = |set| Collation::from_environment(env(set));
+        assert_eq!(read(&[]), Collation::Bytes);
+        assert_eq!(read(&[("LANG", "de_DE.UTF-8")]), Collation::Words);
+        assert_eq!(
+            read(&[("LANG", "de_DE.UTF-8"), ("LC_ALL", "C.UTF-8")]),
+            Collation::Bytes
+        );
+        assert_eq!(
+            read(&[("LANG", "C"), ("LC_COLLATE", "fr_FR"), ("LC_ALL", "")]),
+            Collation::Words
+        );
+    }
+}

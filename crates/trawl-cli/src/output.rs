@@ -1,0 +1,136 @@
+//! Standard output and what is known about it.
+//!
+//! Results go to standard output through one buffer that is flushed, with
+//! its errors looked at, before the process ends; everything else goes to
+//! standard error. A closed pipe ends questions quietly, by its signal
+//! ([`end_quietly_on_closed_pipe`]).
+
+use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
+
+use crate::failure::Failure;
+
+const BUFFER_BYTES: usize = 64 << 10;
+
+/// Whether standard output is a terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Device {
+    /// Someone looks at it: columns, quotes, colours, escapes.
+    Terminal,
+    /// A file or a pipe: bytes as they are.
+    Other,
+}
+
+impl Device {
+    /// What standard output is.
+    pub(crate) fn of_stdout() -> Device {
+        if io::stdout().is_terminal() {
+            Device::Terminal
+        } else {
+            Device::Other
+        }
+    }
+}
+
+/// When colours are used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum ColourWhen {
+    /// On a terminal, unless NO_COLOR is set.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+impl ColourWhen {
+    /// The decision for this output; `no_color` is the variable's value
+    /// (<https://no-color.org>: any but the empty one counts).
+    pub(crate) fn decide(self, device: Device, no_color: Option<&std::ffi::OsStr>) -> bool {
+        match self {
+            ColourWhen::Always => true,
+            ColourWhen::Never => false,
+            ColourWhen::Auto => {
+                device == Device::Terminal && no_color.is_none_or(std::ffi::OsStr::is_empty)
+            }
+        }
+    }
+
+    /// The decision for standard output in this environment.
+    pub(crate) fn for_stdout(self) -> bool {
+        self.decide(Device::of_stdout(), std::env::var_os("NO_COLOR").as_deref())
+    }
+}
+
+/// Standard output, buffered.
+pub(crate) struct Output {
+    writer: BufWriter<StdoutLock<'static>>,
+}
+
+impl Output {
+    /// Takes standard output.
+    pub(crate) fn stdout() -> Output {
+        Output {
+            writer: BufWriter::with_capacity(BUFFER_BYTES, io::stdout().lock()),
+        }
+    }
+
+    /// Writes bytes.
+    pub(crate) fn put(&mut self, bytes: impl AsRef<[u8]>) -> Result<(), Failure> {
+        self.writer
+            .write_all(bytes.as_ref())
+            .map_err(Failure::Write)
+    }
+
+    /// Writes what is still in the buffer; to be called at the end.
+    pub(crate) fn finish(mut self) -> Result<(), Failure> {
+        self.writer.flush().map_err(Failure::Write)
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.writer.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.writer.flush()
+    }
+}
+
+/// Columns of the terminal that standard output is.
+pub(crate) fn terminal_width() -> Option<usize> {
+    trawl_sys::process::terminal_columns(io::stdout()).map(usize::from)
+}
+
+/// Lets the closed-pipe signal end the process, as it ends other tools. Not
+/// for commands that write an index: these have something to clean up.
+pub(crate) fn end_quietly_on_closed_pipe() {
+    // If the signal cannot be set, a failed write says so later.
+    let _ = trawl_sys::signal::restore_broken_pipe();
+}
+
+/// Tells the user something, on standard error. That it cannot be told is no
+/// reason to stop.
+pub(crate) fn say(message: impl std::fmt::Display) {
+    let _ = writeln!(io::stderr().lock(), "trawl: {message}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ffi::OsStr;
+
+    #[test]
+    fn colours_follow_the_option_then_the_variable_then_the_device() {
+        use ColourWhen::{Always, Auto, Never};
+        let set = Some(OsStr::new("1"));
+        let empty = Some(OsStr::new(""));
+        assert!(Auto.decide(Device::Terminal, None));
+        assert!(Auto.decide(Device::Terminal, empty));
+        assert!(!Auto.decide(Device::Terminal, set));
+        assert!(!Auto.decide(Device::Other, None));
+        assert!(Always.decide(Device::Other, set));
+        assert!(!Never.decide(Device::Terminal, None));
+    }
+}

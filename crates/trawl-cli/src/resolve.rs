@@ -1,0 +1,170 @@
+//! From a path as the user writes it to a path of the index, the way the
+//! kernel would go: relative to the working directory, through symbolic
+//! links, `..` from where a link led.
+//!
+//! Links inside indexed trees are read from the index; those above them from
+//! the live system, since the index does not hold them.
+
+use std::collections::VecDeque;
+use std::ffi::OsStr;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
+use trawl_model::rows::Row;
+use trawl_model::{FileType, path};
+use trawl_query::{Located, QueryError};
+
+/// Whether a link at the end of a path is followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Follow {
+    /// The link itself is meant.
+    Never,
+    /// What it leads to is meant.
+    Last,
+    /// What it leads to is meant if that is a directory (`ls link`).
+    ToDirectory,
+}
+
+/// As many links as the kernel follows in one path, path_resolution(7).
+const LINKS_MAX: usize = 40;
+
+/// What an index says about a path; [`trawl_query::Index`] in the program.
+pub(crate) trait Places {
+    /// See [`trawl_query::Index::locate`].
+    fn locate(&self, path: &[u8]) -> Result<Located, QueryError>;
+}
+
+impl Places for trawl_query::Index {
+    fn locate(&self, path: &[u8]) -> Result<Located, QueryError> {
+        trawl_query::Index::locate(self, path)
+    }
+}
+
+/// Where a path led.
+#[derive(Debug)]
+pub(crate) enum Resolved {
+    /// To what the index says.
+    To(Located, Vec<u8>),
+    /// Nowhere: too many links, as in a circle.
+    Loop,
+}
+
+/// Resolves `given` (not empty) from the working directory `cwd`.
+pub(crate) fn resolve(
+    places: &impl Places,
+    cwd: &[u8],
+    given: &[u8],
+    follow: Follow,
+) -> Result<Resolved, QueryError> {
+    let absolute = match given.first() {
+        Some(b'/') => given.to_vec(),
+        _ => path::join(cwd, given),
+    };
+    // A slash at the end asks for a directory, through a link if need be.
+    let follow = if ends_in_directory(given) {
+        Follow::Last
+    } else {
+        follow
+    };
+    if let Some(direct) = direct(&absolute) {
+        let found = places.locate(&direct)?;
+        let is_final = match &found {
+            Located::Found(start) => follow == Follow::Never || !is_link(start),
+            Located::Missing { .. } => true,
+            _ => false,
+        };
+        if is_final {
+            return Ok(Resolved::To(found, direct));
+        }
+    }
+    let resolved = walk(places, &absolute, follow)?;
+    if follow == Follow::ToDirectory {
+        // A link that leads to no directory stands for itself.
+        if let Some(Resolved::To(Located::Found(start), _)) = &resolved
+            && !start.is_dir
+        {
+            return Ok(walk(places, &absolute, Follow::Never)?.unwrap_or(Resolved::Loop));
+        }
+    }
+    Ok(resolved.unwrap_or(Resolved::Loop))
+}
+
+fn ends_in_directory(given: &[u8]) -> bool {
+    let last = given.rsplit(|b| *b == b'/').next().unwrap_or_default();
+    matches!(last, b"" | b"." | b"..")
+}
+
+/// The path by text alone, if it holds no `..` that a link could turn.
+fn direct(absolute: &[u8]) -> Option<Vec<u8>> {
+    let turns = absolute.split(|b| *b == b'/').any(|part| part == b"..");
+    if turns {
+        None
+    } else {
+        path::normalize(absolute)
+    }
+}
+
+fn is_link(start: &trawl_query::Start) -> bool {
+    let row = Row {
+        batch: &start.row,
+        at: 0,
+        dir: b"",
+    };
+    row.file_type() == FileType::Symlink
+}
+
+/// Goes component by component; `None` after too many links.
+fn walk(
+    places: &impl Places,
+    absolute: &[u8],
+    follow: Follow,
+) -> Result<Option<Resolved>, QueryError> {
+    let mut done: Vec<u8> = Vec::new();
+    let mut rest: VecDeque<Vec<u8>> = parts(absolute).collect();
+    let mut links = 0;
+    while let Some(part) = rest.pop_front() {
+        if part == b".." {
+            done.truncate(path::split(&done).map_or(0, |(above, _)| above.len()));
+            continue;
+        }
+        let next = path::join(&done, &part);
+        if rest.is_empty() && follow == Follow::Never {
+            done = next;
+            continue;
+        }
+        match link_target(places, &next)? {
+            None => done = next,
+            Some(target) => {
+                links += 1;
+                if links > LINKS_MAX {
+                    return Ok(None);
+                }
+                if target.first() == Some(&b'/') {
+                    done.clear();
+                }
+                for part in parts(&target).collect::<Vec<_>>().into_iter().rev() {
+                    rest.push_front(part);
+                }
+            }
+        }
+    }
+    Ok(Some(Resolved::To(places.locate(&done)?, done)))
+}
+
+/// Components that lead somewhere.
+fn parts(path: &[u8]) -> impl Iterator<Item = Vec<u8>> {
+    let parts = path
+        .split(|b| *b == b'/')
+        .filter(|part| !matches!(*part, b"" | b"."));
+    parts.map(<[u8]>::to_vec)
+}
+
+/// The target, if there is a link at `path`.
+fn link_target(places: &impl Places, path: &[u8]) -> Result<Option<Vec<u8>>, QueryError> {
+    Ok(match places.locate(path)? {
+        Located::Found(start) => is_link(&start).then(|| start.row.link_target.get(0).to_vec()),
+        Located::NotIndexed { .. } => std::fs::read_link(OsStr::from_bytes(path))
+            .ok()
+            .map(|target| target.into_os_string().into_vec()),
+        _ => None,
+    })
+}

@@ -1,0 +1,92 @@
+//! What holds for every command: which index, when to use colours.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use crate::failure::Failure;
+
+/// The index directory: `-i`, else `TRAWL_INDEX`, else the default of this
+/// user.
+pub(crate) fn index_dir(given: Option<PathBuf>) -> Result<PathBuf, Failure> {
+    let uid = trawl_sys::identity::effective_uid();
+    choose(given, uid, |name| {
+        std::env::var_os(name).filter(|value| !value.is_empty())
+    })
+}
+
+/// Makes the directories above the default index, which may be missing on a
+/// new account.
+pub(crate) fn make_parents(index: &Path) -> Result<(), Failure> {
+    use std::os::unix::fs::DirBuilderExt;
+    let Some(parent) = index.parent() else {
+        return Ok(());
+    };
+    let mut builder = std::fs::DirBuilder::new();
+    builder
+        .recursive(true)
+        .mode(0o700)
+        .create(parent)
+        .map_err(|source| Failure::File {
+            action: "make",
+            path: parent.to_owned(),
+            source,
+        })
+}
+
+fn choose(
+    given: Option<PathBuf>,
+    uid: u32,
+    get: impl Fn(&str) -> Option<OsString>,
+) -> Result<PathBuf, Failure> {
+    if let Some(path) = given.or_else(|| get("TRAWL_INDEX").map(PathBuf::from)) {
+        return Ok(path);
+    }
+    if uid == 0 {
+        return Ok(PathBuf::from("/var/lib/trawl"));
+    }
+    // The XDG specification: a relative path is to be ignored.
+    if let Some(data) = get("XDG_DATA_HOME")
+        .map(PathBuf::from)
+        .filter(|path| path.is_absolute())
+    {
+        return Ok(data.join("trawl"));
+    }
+    match get("HOME") {
+        Some(home) => Ok(PathBuf::from(home).join(".local/share/trawl")),
+        None => Err(Failure::NoHome),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_index_is_where_the_manual_says() {
+        let env = |set: &'static [(&str, &str)]| {
+            move |name: &str| {
+                let found = set.iter().find(|(key, _)| *key == name);
+                found.map(|(_, value)| OsString::from(value))
+            }
+        };
+        let place = |given: Option<&str>, uid, set| {
+            choose(given.map(PathBuf::from), uid, env(set))
+                .ok()
+                .map(|p| p.display().to_string())
+        };
+        let all = &[
+            ("TRAWL_INDEX", "/i"),
+            ("XDG_DATA_HOME", "/x"),
+            ("HOME", "/h"),
+        ];
+        assert_eq!(place(Some("given"), 0, all).as_deref(), Some("given"));
+        assert_eq!(place(None, 0, all).as_deref(), Some("/i"));
+        assert_eq!(place(None, 0, &all[1..]).as_deref(), Some("/var/lib/trawl"));
+        assert_eq!(place(None, 7, &all[1..]).as_deref(), Some("/x/trawl"));
+        assert_eq!(
+            place(None, 7, &[("XDG_DATA_HOME", "x"), ("HOME", "/h")]).as_deref(),
+            Some("/h/.local/share/trawl")
+        );
+        assert_eq!(place(None, 7, &[]), None);
+    }
+}

@@ -1,0 +1,150 @@
+//! `trawl sources`: what is indexed, as of when, with how many issues; and
+//! forgetting a source.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use trawl_index::{IndexDir, Snapshot, Source};
+use trawl_text::time_style::full_iso;
+use trawl_text::units::{Scale, format};
+use trawl_text::zone::Zone;
+
+use crate::exit::Exit;
+use crate::failure::{Failure, shown};
+use crate::index::progress::{counted, grouped};
+use crate::json::Object;
+use crate::output::{Output, say};
+use crate::settings;
+
+/// Options of `trawl sources`.
+#[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct SourcesArgs {
+    /// One JSON object a line
+    #[arg(long)]
+    json: bool,
+    #[command(subcommand)]
+    action: Option<Action>,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Action {
+    /// Remove sources from the index; the trees themselves stay as they are
+    Remove {
+        /// Roots, as the list shows them
+        #[arg(value_name = "PATH", required = true)]
+        roots: Vec<OsString>,
+    },
+}
+
+/// Runs the command.
+pub(crate) fn run(index: Option<PathBuf>, args: &SourcesArgs) -> Result<Exit, Failure> {
+    let index = IndexDir::open(&settings::index_dir(index)?)?;
+    match &args.action {
+        Some(Action::Remove { roots }) => remove(&index, roots),
+        None => list(&index, args.json),
+    }
+}
+
+fn list(index: &IndexDir, json: bool) -> Result<Exit, Failure> {
+    let mut output = Output::stdout();
+    let mut exit = Exit::Complete;
+    let sources = index.sources()?;
+    if sources.is_empty() && !json {
+        say("the index is empty: add a tree with trawl index PATH");
+    }
+    for source in &sources {
+        // A source that cannot be read does not hide the others.
+        let snapshot = source.current().unwrap_or_else(|error| {
+            say(&error);
+            exit = Exit::Fatal;
+            None
+        });
+        let line = match json {
+            true => object(source, snapshot.as_ref()).close() + "\n",
+            false => text(source, snapshot.as_ref()),
+        };
+        output.put(line)?;
+    }
+    output.finish()?;
+    Ok(exit)
+}
+
+fn object(source: &Source, snapshot: Option<&Snapshot>) -> Object {
+    let object = Object::new()
+        .bytes("root", trawl_model::path::display(source.root()))
+        .text("id", &source.id().to_string())
+        .time("created", Some(source.info().created));
+    let Some(snapshot) = snapshot else {
+        return object.null("snapshot");
+    };
+    let totals = snapshot.totals();
+    let object = object
+        .text("snapshot", &snapshot.info.id.to_string())
+        .time("started", Some(snapshot.info.started))
+        .time("finished", Some(snapshot.info.finished))
+        .number("entries", totals.entries)
+        .number("directories", totals.dirs)
+        .number("size_bytes", totals.size_bytes)
+        .number("issues", totals.issues)
+        .number("shards", snapshot.shards.len())
+        .number("index_bytes", index_bytes(snapshot));
+    let options = snapshot.info.options.iter();
+    object.object(
+        "options",
+        options.fold(Object::new(), |all, (name, value)| all.text(name, value)),
+    )
+}
+
+fn text(source: &Source, snapshot: Option<&Snapshot>) -> String {
+    let root = shown(source.root());
+    let Some(snapshot) = snapshot else {
+        return format!("{root}: no snapshot yet, run trawl index {root}\n");
+    };
+    let totals = snapshot.totals();
+    let mut time = String::new();
+    full_iso(&mut time, snapshot.info.started, &Zone::local());
+    format!(
+        "{root}: {} in {}, {}, {} in the index, as of {time}\n",
+        counted(totals.entries, "entry"),
+        format_args!("{} directories", grouped(totals.dirs)),
+        counted(totals.issues, "issue"),
+        format(u128::from(index_bytes(snapshot)), Scale::Binary),
+    )
+}
+
+fn index_bytes(snapshot: &Snapshot) -> u64 {
+    let files = snapshot.shards.iter().flat_map(|shard| shard.files());
+    files.map(|(_, _, file)| file.size_bytes).sum()
+}
+
+/// Removes sources by their root; a relative path or one through a link is
+/// tried as it is and as the live system resolves it.
+fn remove(index: &IndexDir, roots: &[OsString]) -> Result<Exit, Failure> {
+    let mut exit = Exit::Complete;
+    for given in roots {
+        let as_given = trawl_model::path::normalize(given.as_bytes());
+        let resolved = std::fs::canonicalize(given).ok();
+        let resolved =
+            resolved.and_then(|path| trawl_model::path::normalize(path.as_os_str().as_bytes()));
+        let candidates = [as_given, resolved];
+        let mut known = None;
+        for root in candidates.iter().flatten() {
+            if known.is_none() && index.source(root)?.is_some() {
+                known = Some(root);
+            }
+        }
+        match known {
+            Some(root) => trawl_index::gc::remove_source(index, root)?,
+            None => {
+                say(format_args!(
+                    "{} is no source of this index: trawl sources lists them",
+                    shown(given.as_bytes())
+                ));
+                exit = Exit::Fatal;
+            }
+        }
+    }
+    Ok(exit)
+}

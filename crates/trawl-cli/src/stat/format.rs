@@ -1,0 +1,456 @@
+//! Formats of `stat`: `%` directives with printf's flags, width and
+//! precision, as stat(1) of coreutils 9.1 reads them.
+//!
+//! A format is parsed once, before any file is looked at, so that a mistake
+//! is found before anything is printed.
+
+use trawl_text::owners::Owners;
+
+use crate::ls::item::Item;
+use crate::stat::value::{Value, value};
+
+/// Longest padding that is honoured; the rest of an absurd width is ignored.
+const WIDTH_MAX: usize = 1 << 20;
+
+/// How a directive is laid out: `%-010.3X`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Spec {
+    pub(crate) left: bool,
+    pub(crate) plus: bool,
+    pub(crate) space: bool,
+    pub(crate) alternate: bool,
+    pub(crate) zero: bool,
+    pub(crate) width: usize,
+    /// `Some(None)` for a dot without digits.
+    pub(crate) precision: Option<Option<usize>>,
+}
+
+/// A part of a device number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// All of it.
+    Whole,
+    /// `%Hd`: the major number.
+    Major,
+    /// `%Ld`: the minor number.
+    Minor,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Piece {
+    Text(Vec<u8>),
+    Directive(Spec, Part, u8),
+}
+
+/// A parsed format.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Format {
+    pieces: Vec<Piece>,
+}
+
+/// Whether backslash escapes are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Escapes {
+    /// `--printf`: they are.
+    Read,
+    /// `-c`: a backslash is one.
+    Keep,
+}
+
+/// A format that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum BadFormat {
+    /// `%` with something between it and the next `%` or the end.
+    #[error("{directive}: invalid directive; write %% for a percent sign")]
+    Invalid {
+        /// The directive.
+        directive: String,
+    },
+    /// Something that only the live file system knows.
+    #[error("%{letter}: the index does not hold the {what}; ask stat itself for it")]
+    NotHeld {
+        /// The directive's letter.
+        letter: char,
+        /// What it stands for.
+        what: &'static str,
+    },
+}
+
+/// Everything besides the file that a value may depend on.
+pub(crate) struct Context<'a> {
+    /// Names of users and groups.
+    pub(crate) owners: &'a Owners,
+    /// Renders a time as `%x` shows it.
+    pub(crate) time: &'a dyn Fn(trawl_model::Timestamp) -> String,
+    /// Renders a name as `%N` shows it.
+    pub(crate) quote: &'a dyn Fn(&[u8]) -> Vec<u8>,
+}
+
+impl Format {
+    /// Reads a format.
+    pub(crate) fn parse(text: &[u8], escapes: Escapes) -> Result<Format, BadFormat> {
+        let mut pieces = Vec::new();
+        let mut literal = Vec::new();
+        let mut rest = text;
+        while let Some((&byte, tail)) = rest.split_first() {
+            match byte {
+                b'%' => rest = parse_directive(tail, &mut literal, &mut pieces)?,
+                b'\\' if escapes == Escapes::Read => rest = parse_escape(tail, &mut literal),
+                _ => {
+                    literal.push(byte);
+                    rest = tail;
+                }
+            }
+        }
+        flush(&mut literal, &mut pieces);
+        Ok(Format { pieces })
+    }
+
+    /// Appends what the format says of a file, `item.name` being the name
+    /// that the user gave.
+    pub(crate) fn render(&self, item: &Item, context: &Context<'_>, out: &mut Vec<u8>) {
+        for piece in &self.pieces {
+            match piece {
+                Piece::Text(text) => out.extend_from_slice(text),
+                Piece::Directive(spec, part, letter) => {
+                    push_value(out, *spec, &value(*letter, *part, item, context));
+                    if *letter == b'N' && !item.target.is_empty() {
+                        out.extend_from_slice(b" -> ");
+                        push_value(out, *spec, &Value::Text((context.quote)(&item.target)));
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn flush(literal: &mut Vec<u8>, pieces: &mut Vec<Piece>) {
+    if !literal.is_empty() {
+        pieces.push(Piece::Text(std::mem::take(literal)));
+    }
+}
+
+/// Reads what follows a `%`; returns what follows the directive.
+fn parse_directive<'t>(
+    text: &'t [u8],
+    literal: &mut Vec<u8>,
+    pieces: &mut Vec<Piece>,
+) -> Result<&'t [u8], BadFormat> {
+    let (spec, after) = parse_spec(text);
+    let is_plain = after.len() == text.len();
+    let Some((&letter, tail)) = after.split_first().filter(|(letter, _)| **letter != b'%') else {
+        if !is_plain {
+            let length = (text.len() - after.len() + 1).min(text.len());
+            let shown = String::from_utf8_lossy(&text[..length]);
+            return Err(BadFormat::Invalid {
+                directive: format!("%{shown}"),
+            });
+        }
+        literal.push(b'%');
+        return Ok(after.get(1..).unwrap_or_default());
+    };
+    let (part, letter, tail) = match (letter, tail.split_first()) {
+        (b'H', Some((&device @ (b'd' | b'r'), tail))) => (Part::Major, device, tail),
+        (b'L', Some((&device @ (b'd' | b'r'), tail))) => (Part::Minor, device, tail),
+        _ => (Part::Whole, letter, tail),
+    };
+    let missing = match letter {
+        b'm' => Some("mount point"),
+        b'C' => Some("value of the security context"),
+        _ => None,
+    };
+    if let Some(what) = missing {
+        return Err(BadFormat::NotHeld {
+            letter: char::from(letter),
+            what,
+        });
+    }
+    flush(literal, pieces);
+    pieces.push(Piece::Directive(spec, part, letter));
+    Ok(tail)
+}
+
+fn parse_spec(text: &[u8]) -> (Spec, &[u8]) {
+    let mut spec = Spec::default();
+    let mut rest = text;
+    while let Some((&byte, tail)) = rest.split_first() {
+        match byte {
+            b'-' => spec.left = true,
+            b'+' => spec.plus = true,
+            b' ' => spec.space = true,
+            b'#' => spec.alternate = true,
+            b'0' => spec.zero = true,
+            b'\'' | b'I' => {}
+            _ => break,
+        }
+        rest = tail;
+    }
+    let (width, after) = parse_number(rest);
+    spec.width = width.unwrap_or(0).min(WIDTH_MAX);
+    rest = after;
+    if let Some((b'.', tail)) = rest.split_first() {
+        let (precision, after) = parse_number(tail);
+        spec.precision = Some(precision.map(|p| p.min(WIDTH_MAX)));
+        rest = after;
+    }
+    (spec, rest)
+}
+
+fn parse_number(text: &[u8]) -> (Option<usize>, &[u8]) {
+    let length = text.iter().take_while(|b| b.is_ascii_digit()).count();
+    let (digits, rest) = text.split_at(length);
+    let value = digits.iter().fold(0usize, |value, digit| {
+        value
+            .saturating_mul(10)
+            .saturating_add(usize::from(digit - b'0'))
+    });
+    ((length > 0).then_some(value), rest)
+}
+
+/// Reads what follows a backslash; returns what follows the escape.
+fn parse_escape<'t>(text: &'t [u8], literal: &mut Vec<u8>) -> &'t [u8] {
+    let Some((&letter, tail)) = text.split_first() else {
+        literal.push(b'\\');
+        return text;
+    };
+    let digits = |text: &[u8], radix: u32, most: usize| {
+        let digits = text
+            .iter()
+            .take(most)
+            .map_while(|b| char::from(*b).to_digit(radix));
+        digits.fold((0u32, 0usize), |(value, count), digit| {
+            (value * radix + digit, count + 1)
+        })
+    };
+    match letter {
+        b'0'..=b'7' => {
+            let (value, count) = digits(text, 8, 3);
+            literal.push((value & 0xff) as u8);
+            return &text[count..];
+        }
+        b'x' => {
+            let (value, count) = digits(tail, 16, 2);
+            if count > 0 {
+                literal.push(value as u8);
+                return &tail[count..];
+            }
+            literal.push(b'x');
+        }
+        b'a' => literal.push(7),
+        b'b' => literal.push(8),
+        b'e' => literal.push(27),
+        b'f' => literal.push(12),
+        b'n' => literal.push(b'\n'),
+        b'r' => literal.push(b'\r'),
+        b't' => literal.push(b'\t'),
+        b'v' => literal.push(11),
+        other => literal.push(other),
+    }
+    tail
+}
+
+/// Appends a value as printf(3) lays it out.
+fn push_value(out: &mut Vec<u8>, spec: Spec, value: &Value) {
+    match value {
+        Value::Text(text) => {
+            let most = spec
+                .precision
+                .map_or(text.len(), |precision| precision.unwrap_or(0));
+            let text = text.get(..most).unwrap_or(text);
+            push_padded(
+                out,
+                text,
+                Spec {
+                    zero: false,
+                    ..spec
+                },
+            );
+        }
+        Value::Signed(number) => {
+            let sign = sign(*number < 0, spec);
+            push_number(out, sign, &number.unsigned_abs().to_string(), spec);
+        }
+        Value::Unsigned(number) => push_number(out, "", &number.to_string(), spec),
+        Value::Octal(number) => {
+            let digits = format!("{number:o}");
+            let lead = spec.alternate && !digits.starts_with('0');
+            push_number(
+                out,
+                "",
+                &if lead { format!("0{digits}") } else { digits },
+                spec,
+            );
+        }
+        Value::Hex(number) => {
+            let prefix = if spec.alternate && *number != 0 {
+                "0x"
+            } else {
+                ""
+            };
+            push_number(out, prefix, &format!("{number:x}"), spec);
+        }
+        Value::Epoch(time) => push_epoch(out, *time, spec),
+    }
+}
+
+fn sign(negative: bool, spec: Spec) -> &'static str {
+    match (negative, spec.plus, spec.space) {
+        (true, ..) => "-",
+        (_, true, _) => "+",
+        (_, _, true) => " ",
+        _ => "",
+    }
+}
+
+fn push_number(out: &mut Vec<u8>, prefix: &str, digits: &str, spec: Spec) {
+    let digits_min = match spec.precision {
+        Some(precision) => precision.unwrap_or(0),
+        None if spec.zero && !spec.left => spec.width.saturating_sub(prefix.len()),
+        None => 0,
+    };
+    let zeros = digits_min.saturating_sub(digits.len());
+    let text = format!("{prefix}{}{digits}", "0".repeat(zeros));
+    push_padded(out, text.as_bytes(), spec);
+}
+
+fn push_padded(out: &mut Vec<u8>, text: &[u8], spec: Spec) {
+    let room = spec.width.saturating_sub(text.len());
+    if !spec.left {
+        out.resize(out.len() + room, b' ');
+    }
+    out.extend_from_slice(text);
+    if spec.left {
+        out.resize(out.len() + room, b' ');
+    }
+}
+
+/// Seconds since 1970; the precision says how many decimals, nine where it
+/// is a dot alone. Digits are cut off, towards the past.
+fn push_epoch(out: &mut Vec<u8>, time: trawl_model::Timestamp, spec: Spec) {
+    let decimals = spec.precision.map_or(0, |precision| precision.unwrap_or(9));
+    let shown = decimals.min(9);
+    let step = 10i128.pow(9 - shown as u32);
+    // Rounded towards minus infinity to what is shown.
+    let units = time.as_nanos().div_euclid(step);
+    let per_second = 10u128.pow(shown as u32);
+    let (secs, fraction) = (
+        units.unsigned_abs() / per_second,
+        units.unsigned_abs() % per_second,
+    );
+    let tail = match decimals {
+        0 => String::new(),
+        _ => format!(".{fraction:0shown$}{}", "0".repeat(decimals - shown)),
+    };
+    let sign = sign(units < 0, spec);
+    let room = spec.width.saturating_sub(tail.len());
+    let whole = Spec {
+        width: room,
+        precision: None,
+        left: false,
+        ..spec
+    };
+    if spec.left {
+        let text = format!("{sign}{secs}{tail}");
+        push_padded(out, text.as_bytes(), spec);
+    } else {
+        push_number(out, sign, &secs.to_string(), whole);
+        out.extend_from_slice(tail.as_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trawl_model::Timestamp;
+
+    fn shown(format: &str, value: Value) -> String {
+        let (spec, _) = parse_spec(format.as_bytes());
+        let mut out = Vec::new();
+        push_value(&mut out, spec, &value);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn numbers_are_laid_out_as_printf_does() {
+        for (spec, value, text) in [
+            ("5", Value::Unsigned(42), "   42"),
+            ("-5", Value::Unsigned(42), "42   "),
+            ("05", Value::Signed(-42), "-0042"),
+            ("+", Value::Signed(42), "+42"),
+            (" ", Value::Signed(42), " 42"),
+            ("+", Value::Unsigned(42), "42"),
+            (".4", Value::Unsigned(42), "0042"),
+            ("06.4", Value::Unsigned(42), "  0042"),
+            ("#", Value::Octal(0o644), "0644"),
+            ("04", Value::Octal(0o44), "0044"),
+            ("#", Value::Hex(255), "0xff"),
+            ("#", Value::Hex(0), "0"),
+            ("10.3", Value::Text(b"abcdef".to_vec()), "       abc"),
+            ("010", Value::Text(b"abc".to_vec()), "       abc"),
+        ] {
+            assert_eq!(shown(spec, value.clone()), text, "%{spec} of {value:?}");
+        }
+    }
+
+    #[test]
+    fn seconds_have_as_many_decimals_as_asked_for() {
+        let time = Timestamp {
+            secs: 12,
+            nanos: 345_678_901,
+        };
+        let before = Timestamp {
+            secs: -1,
+            nanos: 750_000_000,
+        };
+        for (spec, time, text) in [
+            ("", time, "12"),
+            (".", time, "12.345678901"),
+            (".3", time, "12.345"),
+            (".12", time, "12.345678901000"),
+            ("10.3", time, "    12.345"),
+            ("010.3", time, "000012.345"),
+            ("-10.3", time, "12.345    "),
+            (".2", before, "-0.25"),
+            (".1", before, "-0.3"),
+            ("", before, "-1"),
+        ] {
+            assert_eq!(shown(spec, Value::Epoch(time)), text, "%{spec}");
+        }
+    }
+
+    #[test]
+    fn mistakes_are_found_before_anything_is_printed() {
+        let parse = |text: &str| Format::parse(text.as_bytes(), Escapes::Keep);
+        assert!(matches!(parse("%5%"), Err(BadFormat::Invalid { .. })));
+        assert!(matches!(parse("%5"), Err(BadFormat::Invalid { .. })));
+        assert!(matches!(
+            parse("a%m"),
+            Err(BadFormat::NotHeld { letter: 'm', .. })
+        ));
+        assert_eq!(parse("%%%").unwrap().pieces, [Piece::Text(b"%%".to_vec())]);
+        let huge = parse("%99999999999999999999s").unwrap();
+        assert!(matches!(
+            huge.pieces[0],
+            Piece::Directive(
+                Spec {
+                    width: WIDTH_MAX,
+                    ..
+                },
+                ..
+            )
+        ));
+    }
+
+    #[test]
+    fn escapes_are_those_of_printf() {
+        let text = |format: &str| {
+            let parsed = Format::parse(format.as_bytes(), Escapes::Read).unwrap();
+            match parsed.pieces.as_slice() {
+                [Piece::Text(text)] => text.clone(),
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(text(r#"\t\n\\\"\x41\1018\e"#), b"\t\n\\\"AA8\x1b");
+        assert_eq!(text(r"\"), b"\\");
+    }
+}

@@ -1,0 +1,166 @@
+//! `trawl stat`: the attributes of files, as stat(1) prints them.
+//!
+//! Links are shown, never followed. What only the live system knows (mount
+//! points, values of security labels) is an error, not a guess.
+
+pub(crate) mod format;
+pub(crate) mod value;
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use trawl_model::{FileType, Timestamp};
+use trawl_text::locale::Locale;
+use trawl_text::owners::Owners;
+use trawl_text::quote::{Quoting, Terminal};
+use trawl_text::time_style::full_iso;
+use trawl_text::zone::Zone;
+
+use crate::arguments::Manner;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::ls::item::Item;
+use crate::output::{Device, Output};
+use crate::rows;
+use crate::scope::{Depth, Follow, Session, row_of};
+use crate::stat::format::{Context, Escapes, Format};
+
+const DIRECTIVES: &str = "\
+Directives: %a %A mode, octal and in letters; %b %B blocks and their size;
+%d %D %Hd %Ld device; %f raw mode; %F type; %g %G group; %h links; %i inode;
+%n %N name; %o I/O size; %r %R %Hr %Lr %t %T device of a device file; %s size;
+%u %U owner; %w %W birth, %x %X access, %y %Y change of content, %z %Z change
+of inode, for people and as seconds since 1970 (%.3Y: with decimals).
+Not held by the index: %m (mount point), %C (security context).";
+
+/// Options of `trawl stat`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = DIRECTIVES)]
+pub(crate) struct StatArgs {
+    /// What to show
+    #[arg(value_name = "PATH", required = true)]
+    paths: Vec<OsString>,
+    /// Print this, and a newline, for each file
+    #[arg(short = 'c', long, value_name = "FORMAT", overrides_with_all = ["printf", "terse"])]
+    format: Option<OsString>,
+    /// Print this for each file, with \n and other escapes read
+    #[arg(long, value_name = "FORMAT", overrides_with_all = ["format", "terse"])]
+    printf: Option<OsString>,
+    /// One line of numbers
+    #[arg(short, long, overrides_with_all = ["format", "printf"])]
+    terse: bool,
+    /// What links lead to: not yet
+    #[arg(short = 'L', long)]
+    dereference: bool,
+    /// One JSON object a line
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    pub(crate) manner: Manner,
+}
+
+const TERSE: &str = "%n %s %b %f %u %g %D %i %h %t %T %X %Y %Z %W %o\n";
+const HEAD: &str = "  File: %N\n  Size: %-10s\tBlocks: %-10b IO Block: %-6o %F\n";
+const PLAIN: &str = "Device: %Hd,%Ld\tInode: %-10i  Links: %h\n";
+const OF_DEVICE: &str = "Device: %Hd,%Ld\tInode: %-10i  Links: %-5h Device type: %Hr,%Lr\n";
+const TAIL: &str = "Access: (%04a/%10.10A)  Uid: (%5u/%8U)   Gid: (%5g/%8G)\n\
+                    Access: %x\nModify: %y\nChange: %z\n Birth: %w\n";
+
+/// Which format a file is shown in.
+struct Formats {
+    usual: Format,
+    device: Format,
+    /// Names in `%N`.
+    quoting: Quoting,
+}
+
+/// Runs the command.
+pub(crate) fn run(
+    index: Option<PathBuf>,
+    args: &StatArgs,
+    manner: Manner,
+) -> Result<Exit, Failure> {
+    if args.dereference {
+        let text = "-L is not there yet: links are shown as links; name their targets";
+        return Err(Failure::Usage(text.into()));
+    }
+    let formats = args.formats()?;
+    let mut session = Session::open(index, manner.then(args.manner))?;
+    let (owners, zone, locale) = (Owners::default(), Zone::local(), Locale::from_env());
+    let time = |time: Timestamp| {
+        let mut out = String::new();
+        full_iso(&mut out, time, &zone);
+        out
+    };
+    let device = match Device::of_stdout() {
+        Device::Terminal => Terminal::Watched(locale),
+        Device::Other => Terminal::Absent,
+    };
+    let quote = |name: &[u8]| formats.quoting.quote(name, locale).into_owned();
+    let context = Context {
+        owners: &owners,
+        time: &time,
+        quote: &quote,
+    };
+    let mut output = Output::stdout();
+    for given in &args.paths {
+        let Some(start) = session.locate(given, Follow::Never)? else {
+            continue;
+        };
+        let item = Item::from_row(&row_of(&start), given.as_bytes());
+        session.note(&start, Depth::Itself)?;
+        if args.json {
+            output.put(rows::json(given.as_bytes(), &item, &owners).close() + "\n")?;
+            continue;
+        }
+        let shown = Item {
+            name: device.show(&item.name).into_owned(),
+            ..item
+        };
+        let is_device = matches!(shown.file_type(), FileType::Block | FileType::Char);
+        let format = if is_device {
+            &formats.device
+        } else {
+            &formats.usual
+        };
+        let mut bytes = Vec::new();
+        format.render(&shown, &context, &mut bytes);
+        output.put(bytes)?;
+    }
+    output.finish()?;
+    session.finish()
+}
+
+impl StatArgs {
+    fn formats(&self) -> Result<Formats, Failure> {
+        let parse = |text: &[u8], escapes| {
+            Format::parse(text, escapes).map_err(|bad| Failure::Usage(bad.to_string()))
+        };
+        // %N quotes always in a format of one's own, where needed in the default one.
+        let named = std::env::var("QUOTING_STYLE").ok();
+        let named = named.and_then(|name| Quoting::parse(&name));
+        let same = |format: Format, quoting| Formats {
+            usual: format.clone(),
+            device: format,
+            quoting,
+        };
+        let own = named.unwrap_or(Quoting::ShellEscapeAlways);
+        if let Some(format) = &self.format {
+            let line = [format.as_bytes(), b"\n"].concat();
+            return Ok(same(parse(&line, Escapes::Keep)?, own));
+        }
+        if let Some(format) = &self.printf {
+            return Ok(same(parse(format.as_bytes(), Escapes::Read)?, own));
+        }
+        if self.terse {
+            return Ok(same(parse(TERSE.as_bytes(), Escapes::Keep)?, own));
+        }
+        let whole = |middle: &str| format!("{HEAD}{middle}{TAIL}");
+        Ok(Formats {
+            usual: parse(whole(PLAIN).as_bytes(), Escapes::Keep)?,
+            device: parse(whole(OF_DEVICE).as_bytes(), Escapes::Keep)?,
+            quoting: named.unwrap_or(Quoting::Literal),
+        })
+    }
+}

@@ -1,0 +1,158 @@
+//! Counts as aligned columns with small bars.
+
+use trawl_text::quote::Terminal;
+use trawl_text::units::{Scale, format};
+
+use crate::index::progress::grouped;
+use crate::stats::tally::Count;
+use crate::width::width;
+
+const BAR_WIDTH: usize = 20;
+
+/// What bars are drawn with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ink {
+    /// Block characters, to an eighth of a column.
+    Blocks,
+    /// Number signs, where text is not UTF-8.
+    Signs,
+}
+
+/// One row of a section.
+#[derive(Clone, Debug)]
+pub(crate) struct Row {
+    /// What is counted, raw.
+    pub(crate) label: Vec<u8>,
+    /// How much of it there is.
+    pub(crate) count: Count,
+}
+
+/// A section's lines: label, entries, content, disk, share and bar.
+pub(crate) fn section(
+    title: &str,
+    rows: &[Row],
+    whole: Count,
+    terminal: Terminal,
+    ink: Ink,
+) -> Vec<u8> {
+    let cells: Vec<[Vec<u8>; 4]> = rows.iter().map(|row| cells(row, terminal)).collect();
+    let heads = [title, "entries", "content", "disk"];
+    let widths: [usize; 4] = std::array::from_fn(|column| {
+        let widest = cells
+            .iter()
+            .map(|row| width(&row[column]))
+            .max()
+            .unwrap_or(0);
+        widest.max(heads[column].len())
+    });
+    let mut out = Vec::new();
+    push_line(
+        &mut out,
+        &heads.map(|head| head.as_bytes().to_vec()),
+        &widths,
+    );
+    out.extend_from_slice(b"   share\n");
+    for (row, cells) in rows.iter().zip(&cells) {
+        push_line(&mut out, cells, &widths);
+        let share = share(row.count.entries, whole.entries);
+        out.extend(
+            format!("  {:>5.1}%  {}", share * 100.0, bar(share, ink))
+                .trim_end()
+                .bytes(),
+        );
+        out.push(b'\n');
+    }
+    out
+}
+
+fn cells(row: &Row, terminal: Terminal) -> [Vec<u8>; 4] {
+    let size = |bytes: u64| format(u128::from(bytes), Scale::Binary).into_bytes();
+    [
+        terminal.show(&row.label).into_owned(),
+        grouped(row.count.entries).into_bytes(),
+        size(row.count.size_bytes),
+        size(row.count.disk_bytes),
+    ]
+}
+
+fn push_line(out: &mut Vec<u8>, cells: &[Vec<u8>; 4], widths: &[usize; 4]) {
+    for (column, (cell, wide)) in cells.iter().zip(widths).enumerate() {
+        let room = wide.saturating_sub(width(cell));
+        if column == 0 {
+            out.extend_from_slice(cell);
+            out.resize(out.len() + room, b' ');
+        } else {
+            out.resize(out.len() + 2 + room, b' ');
+            out.extend_from_slice(cell);
+        }
+    }
+}
+
+/// A part of a whole, 0 to 1.
+fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 {
+        0.0
+    } else {
+        part as f64 / whole as f64
+    }
+}
+
+fn bar(share: f64, ink: Ink) -> String {
+    let eighths = (share.clamp(0.0, 1.0) * (BAR_WIDTH * 8) as f64).round() as usize;
+    match ink {
+        Ink::Signs => "#".repeat(eighths.div_ceil(8)),
+        Ink::Blocks => {
+            let mut out = "█".repeat(eighths / 8);
+            // U+2589 is seven eighths, U+258F one.
+            let rest = u32::try_from(eighths % 8).unwrap_or(0);
+            out.extend((rest > 0).then(|| char::from_u32(0x2590 - rest)).flatten());
+            out
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(label: &str, entries: u64, bytes: u64) -> Row {
+        let count = Count {
+            entries,
+            size_bytes: bytes,
+            disk_bytes: bytes,
+        };
+        Row {
+            label: label.as_bytes().to_vec(),
+            count,
+        }
+    }
+
+    #[test]
+    fn columns_line_up() {
+        let rows = [row("files", 750, 5 << 20), row("d\x1br", 250, 0)];
+        let whole = Count {
+            entries: 1000,
+            ..Count::default()
+        };
+        let locale = trawl_text::locale::Locale::Utf8;
+        let text = section("type", &rows, whole, Terminal::Watched(locale), Ink::Signs);
+        let text = String::from_utf8(text).unwrap();
+        assert_eq!(
+            text,
+            "type   entries  content  disk   share\n\
+             files      750     5.0M  5.0M   75.0%  ###############\n\
+             d?r        250        0     0   25.0%  #####\n"
+        );
+    }
+
+    #[test]
+    fn bars_are_as_long_as_the_share() {
+        assert_eq!(bar(1.0, Ink::Blocks), "█".repeat(BAR_WIDTH));
+        assert_eq!(bar(0.5 / 160.0 + 1.0 / 160.0, Ink::Blocks), "▎");
+        assert_eq!(bar(7.0 / 160.0, Ink::Blocks), "▉");
+        assert_eq!(bar(0.0, Ink::Blocks), "");
+        assert_eq!(bar(share(1, 0), Ink::Signs), "");
+        assert_eq!(bar(0.001, Ink::Signs), "");
+        assert_eq!(bar(0.01, Ink::Signs), "#");
+    }
+}
