@@ -160,6 +160,12 @@ impl View {
         Some((shard, shard.manifest.segments.get(*segment)?))
     }
 
+    /// The shard of a segment, and its place among the shards.
+    pub(crate) fn shard_of(&self, at: SegmentAt) -> Option<(usize, &Shard)> {
+        let (shard, _) = self.segments.get(at)?;
+        Some((*shard, self.shards.get(*shard)?))
+    }
+
     /// Opens a segment's file; `None` if the segment has no such table.
     pub(crate) fn file(&self, at: SegmentAt, table: Table) -> Result<Option<Arc<SegmentFile>>> {
         let Some((shard, segment)) = self.segment(at) else {

@@ -20,16 +20,27 @@
 #![forbid(unsafe_code)]
 
 mod decode;
+mod directories;
 mod error;
 mod index;
+mod issues;
+mod links;
 mod locate;
 mod merge;
 mod plan;
 mod segment;
+mod stats;
+mod totals;
+mod usage;
 mod walk;
 
+pub use directories::{DirRequest, Directory, Own, Sums};
 pub use error::{QueryError, Result};
 pub use index::{Index, Start, View};
+pub use links::{Repeats, SeenLinks};
 pub use locate::Located;
 pub use segment::{Scratch, SegmentFile};
+pub use stats::{AGE_BOUNDS_SECS, AGE_BUCKETS, Count, SIZE_BUCKETS, Stats, StatsRequest, age_bucket, extension, size_bucket};
+pub use totals::Totals;
+pub use usage::{Detail, Usage, UsageOf, UsageRequest};
 pub use walk::{DirInfo, Listing, Order, Request};

@@ -20,4 +20,4 @@ mod thrift;
 
 pub(crate) use dirs::{DirChunk, read_dirs, read_root_kind};
 pub use file::{Scratch, SegmentFile};
-pub(crate) use rows::{check_names, read_names, read_rows};
+pub(crate) use rows::{check_names, read_names, read_rows, read_text};

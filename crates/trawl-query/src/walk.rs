@@ -105,7 +105,7 @@ impl Index {
         };
         let view: &View = &start.view;
         let run = |morsel: &Morsel, scratch: &mut Scratch| -> Result<O> {
-            check_cancelled(request)?;
+            check_cancelled_by(request.cancel)?;
             let mut out = O::default();
             decode(view, morsel, request, scratch)?.for_each_listing(morsel, request, |listing| {
                 work(listing, &mut out);
@@ -139,8 +139,9 @@ fn threads(request: &Request<'_>) -> usize {
     request.threads.map_or_else(available, NonZeroUsize::get)
 }
 
-pub(crate) fn check_cancelled(request: &Request<'_>) -> Result<()> {
-    match request.cancel.is_some_and(|cancel| cancel.load(Ordering::Relaxed)) {
+/// An error if the caller asked for an end.
+pub(crate) fn check_cancelled_by(cancel: Option<&AtomicBool>) -> Result<()> {
+    match cancel.is_some_and(|cancel| cancel.load(Ordering::Relaxed)) {
         true => Err(QueryError::Cancelled),
         false => Ok(()),
     }

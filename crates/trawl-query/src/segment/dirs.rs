@@ -1,7 +1,7 @@
 //! Rows of the dirs table: where the rows of each directory lie.
 
 use super::file::{Scratch, SegmentFile};
-use super::rows::read_escaped;
+use super::rows::read_text;
 use crate::error::Result;
 use std::ops::Range;
 use trawl_index::schema::DirColumn;
@@ -39,7 +39,7 @@ pub(crate) fn read_dirs(
     scratch: &mut Scratch,
 ) -> Result<DirChunk> {
     let ranges = [rows.clone()];
-    let path = read_escaped(file, DirColumn::Path as usize, DirColumn::PathRaw as usize, &ranges, scratch)?;
+    let path = read_text(file, DirColumn::Path as usize, DirColumn::PathRaw as usize, &ranges, scratch)?;
     for at in 0..path.len() {
         if !is_path(path.get(at)) {
             return Err(file.damaged("a directory in it has no possible path"));

@@ -72,11 +72,11 @@ fn read_column(
 
 /// The names in `ranges`, as raw bytes.
 pub(crate) fn read_names(file: &SegmentFile, ranges: &[Range<u64>], scratch: &mut Scratch) -> Result<ByteColumn> {
-    read_escaped(file, Column::Name as usize, Column::NameRaw as usize, ranges, scratch)
+    read_text(file, Column::Name as usize, Column::NameRaw as usize, ranges, scratch)
 }
 
 /// A text column whose raw bytes, where they differ, lie in another.
-pub(super) fn read_escaped(
+pub(crate) fn read_text(
     file: &SegmentFile,
     text: usize,
     raw: usize,

@@ -1,0 +1,271 @@
+//! The directories of a scope with the sums over their rows, without reading
+//! a row.
+
+use crate::error::Result;
+use crate::index::{Index, SegmentAt, Start, View};
+use crate::locate::{Reach, scope};
+use crate::merge::Merge;
+use crate::segment::Scratch;
+use crate::walk::{Order, check_cancelled_by};
+use std::collections::VecDeque;
+use std::ops::{ControlFlow, Range};
+use std::sync::atomic::AtomicBool;
+use trawl_index::schema::DirColumn;
+use trawl_model::{Dev, Gid, Timestamp, Uid, path};
+
+/// Sums over rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sums {
+    /// Regular files.
+    pub files: u64,
+    /// Directories.
+    pub dirs: u64,
+    /// Symbolic links.
+    pub symlinks: u64,
+    /// Anything else.
+    pub others: u64,
+    /// Sum of apparent sizes, bytes.
+    pub size_bytes: u64,
+    /// Sum of allocated 512-byte units.
+    pub blocks: u64,
+}
+
+impl Sums {
+    /// The number of rows.
+    pub fn entries(&self) -> u64 {
+        let parts = [self.files, self.dirs, self.symlinks, self.others];
+        parts.into_iter().fold(0, u64::wrapping_add)
+    }
+
+    pub(crate) fn add(&mut self, other: &Sums) {
+        // Modulo 2^64, as they are stored.
+        self.files = self.files.wrapping_add(other.files);
+        self.dirs = self.dirs.wrapping_add(other.dirs);
+        self.symlinks = self.symlinks.wrapping_add(other.symlinks);
+        self.others = self.others.wrapping_add(other.others);
+        self.size_bytes = self.size_bytes.wrapping_add(other.size_bytes);
+        self.blocks = self.blocks.wrapping_add(other.blocks);
+    }
+
+    pub(crate) fn subtract(&mut self, other: &Sums) {
+        self.files = self.files.wrapping_sub(other.files);
+        self.dirs = self.dirs.wrapping_sub(other.dirs);
+        self.symlinks = self.symlinks.wrapping_sub(other.symlinks);
+        self.others = self.others.wrapping_sub(other.others);
+        self.size_bytes = self.size_bytes.wrapping_sub(other.size_bytes);
+        self.blocks = self.blocks.wrapping_sub(other.blocks);
+    }
+}
+
+/// A directory's own attributes, as it was listed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Own {
+    /// Inode number.
+    pub ino: u64,
+    /// The device it lies on.
+    pub dev: Dev,
+    /// Type and permission bits.
+    pub mode: u32,
+    /// Hard links.
+    pub nlink: u32,
+    /// Owner.
+    pub uid: Uid,
+    /// Owning group.
+    pub gid: Gid,
+    /// Apparent size, bytes.
+    pub size: u64,
+    /// Allocated 512-byte units.
+    pub blocks: u64,
+    /// Last change of its entries.
+    pub mtime: Timestamp,
+}
+
+/// A directory that was listed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Directory {
+    /// Absolute path, as stored.
+    pub path: Vec<u8>,
+    /// How far below the start, which is at depth 0.
+    pub depth: usize,
+    /// Its own attributes.
+    pub own: Own,
+    /// Sums over its rows (not over what is below them), hard links counted
+    /// each time.
+    pub sums: Sums,
+    /// Where its rows and links are.
+    pub(crate) places: Vec<RowPlace>,
+}
+
+/// Rows of a directory in one segment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RowPlace {
+    pub(crate) segment: SegmentAt,
+    pub(crate) rows: Range<u64>,
+    /// The row of the links table from which on its links are.
+    pub(crate) links: u64,
+}
+
+/// Which directories, and in which order.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct DirRequest<'a> {
+    /// Directories further from the start are left out.
+    pub max_depth: Option<usize>,
+    /// In which order.
+    pub order: Order,
+    /// Ends it with [`QueryError::Cancelled`](crate::QueryError::Cancelled)
+    /// soon after it is set.
+    pub cancel: Option<&'a AtomicBool>,
+}
+
+const COLUMNS: [DirColumn; 19] = [
+    DirColumn::FirstRow,
+    DirColumn::Rows,
+    DirColumn::LinksBefore,
+    DirColumn::Files,
+    DirColumn::Dirs,
+    DirColumn::Symlinks,
+    DirColumn::Others,
+    DirColumn::SizeSum,
+    DirColumn::BlocksSum,
+    DirColumn::OwnIno,
+    DirColumn::OwnDev,
+    DirColumn::OwnMode,
+    DirColumn::OwnNlink,
+    DirColumn::OwnUid,
+    DirColumn::OwnGid,
+    DirColumn::OwnSize,
+    DirColumn::OwnBlocks,
+    DirColumn::OwnMtime,
+    DirColumn::OwnMtimeNs,
+];
+
+impl Index {
+    /// Gives each directory below `start` that was listed, `start` included,
+    /// in order; what several segments have of one is added up.
+    pub fn directories(
+        &self,
+        start: &Start,
+        request: &DirRequest<'_>,
+        mut visit: impl FnMut(&Directory) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let mut stream = DirStream::new(start, request)?;
+        while let Some(directory) = stream.next()? {
+            if visit(&directory).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Directories one by one.
+pub(crate) struct DirStream<'a> {
+    merge: Merge<'a>,
+    start_depth: usize,
+    max_depth: usize,
+    order: Order,
+    cancel: Option<&'a AtomicBool>,
+    ready: VecDeque<Directory>,
+    ended: bool,
+}
+
+impl<'a> DirStream<'a> {
+    pub(crate) fn new(start: &'a Start, request: &DirRequest<'a>) -> Result<DirStream<'a>> {
+        let view: &View = &start.view;
+        let reach = match request.max_depth {
+            Some(0) => Reach::Itself,
+            _ => Reach::Subtree,
+        };
+        let spans = match start.is_dir {
+            true => scope(view, &start.path, reach, &mut Scratch::default())?,
+            false => Vec::new(),
+        };
+        Ok(DirStream {
+            merge: Merge::new(view, spans, &COLUMNS, request.order)?,
+            start_depth: path::depth(&start.path),
+            max_depth: request.max_depth.unwrap_or(usize::MAX),
+            order: request.order,
+            cancel: request.cancel,
+            ready: VecDeque::new(),
+            ended: false,
+        })
+    }
+
+    /// The next directory; `None` at the end.
+    pub(crate) fn next(&mut self) -> Result<Option<Directory>> {
+        // The last of those that are ready may have another part.
+        while self.ready.len() < 2 && !self.ended {
+            check_cancelled_by(self.cancel)?;
+            self.read_run()?;
+        }
+        Ok(self.ready.pop_front())
+    }
+
+    fn read_run(&mut self) -> Result<()> {
+        let Some(run) = self.merge.next_run()? else {
+            self.ended = true;
+            return Ok(());
+        };
+        let (forward, backward) = match self.order {
+            Order::Forward => (Some(run.range.clone()), None),
+            Order::Backward => (None, Some(run.range.clone().rev())),
+        };
+        for at in forward.into_iter().flatten().chain(backward.into_iter().flatten()) {
+            let path = run.chunk.path.get(at);
+            let depth = path::depth(path).saturating_sub(self.start_depth);
+            if depth > self.max_depth {
+                continue;
+            }
+            let number = |column| run.chunk.number(column, at);
+            let (sums, place) = read_sums(run.segment, &number);
+            match self.ready.back_mut() {
+                Some(last) if last.path == path => {
+                    last.sums.add(&sums);
+                    last.places.push(place);
+                }
+                _ => self.ready.push_back(Directory {
+                    path: path.to_vec(),
+                    depth,
+                    own: read_own(&number),
+                    sums,
+                    places: vec![place],
+                }),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn read_sums(segment: SegmentAt, number: &impl Fn(usize) -> u64) -> (Sums, RowPlace) {
+    let sums = Sums {
+        files: number(3),
+        dirs: number(4),
+        symlinks: number(5),
+        others: number(6),
+        size_bytes: number(7),
+        blocks: number(8),
+    };
+    let place = RowPlace {
+        segment,
+        rows: number(0)..number(0).saturating_add(number(1)),
+        links: number(2),
+    };
+    (sums, place)
+}
+
+fn read_own(number: &impl Fn(usize) -> u64) -> Own {
+    Own {
+        ino: number(9),
+        dev: Dev::from_u64(number(10)),
+        mode: number(11) as u32,
+        nlink: number(12) as u32,
+        uid: Uid(number(13) as u32),
+        gid: Gid(number(14) as u32),
+        size: number(15),
+        blocks: number(16),
+        mtime: Timestamp {
+            secs: number(17) as i64,
+            nanos: number(18) as u32,
+        },
+    }
+}

@@ -1,0 +1,163 @@
+//! Entries with several hard links: so that an object is counted once.
+
+use crate::directories::{Directory, RowPlace};
+use crate::error::Result;
+use crate::index::{SegmentAt, View};
+use crate::segment::{Scratch, SegmentFile};
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+use trawl_index::schema::{LinkColumn, Table};
+
+/// Rows of a links table that are read at a time.
+const CHUNK_ROWS: u64 = 4096;
+
+/// Objects that were counted, by device and inode number.
+#[derive(Clone, Debug, Default)]
+pub struct SeenLinks(HashSet<(u64, u64)>);
+
+impl SeenLinks {
+    /// Nothing seen yet.
+    pub fn new() -> SeenLinks {
+        SeenLinks::default()
+    }
+
+    /// True the first time that the object is asked about.
+    pub fn is_first(&mut self, dev: u64, ino: u64) -> bool {
+        self.0.insert((dev, ino))
+    }
+}
+
+/// Objects counted more than once: what to take off.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Repeats {
+    /// Names beyond each object's first.
+    pub entries: u64,
+    /// Their apparent sizes, bytes.
+    pub size_bytes: u64,
+    /// Their allocated 512-byte units.
+    pub blocks: u64,
+}
+
+impl Repeats {
+    fn add(&mut self, size: u64, blocks: u64) {
+        self.entries += 1;
+        self.size_bytes = self.size_bytes.wrapping_add(size);
+        self.blocks = self.blocks.wrapping_add(blocks);
+    }
+}
+
+/// Consecutive rows of a links table.
+#[derive(Default)]
+struct LinkChunk {
+    /// Which rows of the table.
+    rows: Range<u64>,
+    row: Vec<u64>,
+    dev: Vec<u64>,
+    ino: Vec<u64>,
+    size: Vec<u64>,
+    blocks: Vec<u64>,
+}
+
+impl LinkChunk {
+    fn read(file: &SegmentFile, rows: Range<u64>, scratch: &mut Scratch) -> Result<LinkChunk> {
+        let ranges = [rows.clone()];
+        let mut chunk = LinkChunk {
+            rows,
+            ..LinkChunk::default()
+        };
+        for (column, out) in [
+            (LinkColumn::Row, &mut chunk.row),
+            (LinkColumn::Dev, &mut chunk.dev),
+            (LinkColumn::Ino, &mut chunk.ino),
+            (LinkColumn::Size, &mut chunk.size),
+            (LinkColumn::Blocks, &mut chunk.blocks),
+        ] {
+            file.numbers(column as usize, 0u64, &ranges, scratch, out)?;
+        }
+        Ok(chunk)
+    }
+
+    /// Counts what is seen again among the links from place `at` on whose
+    /// entry is before `end`; gives the place of the first that is not.
+    fn count(&self, at: usize, end: u64, seen: &mut SeenLinks, repeats: &mut Repeats) -> usize {
+        let columns = self.row.iter().zip(&self.dev).zip(&self.ino).zip(&self.size).zip(&self.blocks);
+        let mut place = at;
+        for ((((row, dev), ino), size), blocks) in columns.skip(at) {
+            if *row >= end {
+                break;
+            }
+            if !seen.is_first(*dev, *ino) {
+                repeats.add(*size, *blocks);
+            }
+            place += 1;
+        }
+        place
+    }
+}
+
+/// Counts repeated links of rows `rows` of a whole links table.
+pub(crate) fn repeats_in(
+    view: &View,
+    segment: SegmentAt,
+    rows: Range<u64>,
+    seen: &mut SeenLinks,
+    scratch: &mut Scratch,
+) -> Result<Repeats> {
+    let mut repeats = Repeats::default();
+    let Some(file) = view.file(segment, Table::Links)? else {
+        return Ok(repeats);
+    };
+    let mut start = rows.start;
+    while start < rows.end {
+        let end = rows.end.min(start + CHUNK_ROWS * 16);
+        LinkChunk::read(&file, start..end, scratch)?.count(0, u64::MAX, seen, &mut repeats);
+        start = end;
+    }
+    Ok(repeats)
+}
+
+/// The links of directories that come in path order.
+#[derive(Default)]
+pub(crate) struct LinkReader {
+    chunks: HashMap<SegmentAt, LinkChunk>,
+    scratch: Scratch,
+}
+
+impl LinkReader {
+    /// What of a directory's entries was seen before.
+    pub(crate) fn repeats(&mut self, view: &View, directory: &Directory, seen: &mut SeenLinks) -> Result<Repeats> {
+        let mut repeats = Repeats::default();
+        for place in &directory.places {
+            self.count(view, place, seen, &mut repeats)?;
+        }
+        Ok(repeats)
+    }
+
+    fn count(&mut self, view: &View, place: &RowPlace, seen: &mut SeenLinks, repeats: &mut Repeats) -> Result<()> {
+        let table = view.segment(place.segment).and_then(|(_, segment)| segment.files.get(&Table::Links));
+        let Some(total) = table.map(|file| file.rows) else {
+            return Ok(());
+        };
+        let mut at = place.links;
+        while at < total {
+            let known = self.chunks.get(&place.segment).filter(|chunk| chunk.rows.contains(&at));
+            let chunk = match known {
+                Some(chunk) => chunk,
+                None => {
+                    let Some(file) = view.file(place.segment, Table::Links)? else { break };
+                    let rows = at..total.min(at + CHUNK_ROWS);
+                    let chunk = LinkChunk::read(&file, rows, &mut self.scratch)?;
+                    self.chunks.insert(place.segment, chunk);
+                    continue;
+                }
+            };
+            let from = (at - chunk.rows.start) as usize;
+            let next = chunk.rows.start + chunk.count(from, place.rows.end, seen, repeats) as u64;
+            if next < chunk.rows.end {
+                break;
+            }
+            at = next;
+        }
+        Ok(())
+    }
+}

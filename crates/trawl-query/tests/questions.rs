@@ -1,0 +1,314 @@
+//! Random trees through the writer and back: what questions give is what was
+//! made, however it was cut into fragments, segments and shards.
+
+mod support;
+
+use proptest::prelude::*;
+use std::collections::{HashMap, HashSet};
+use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
+use support::{Made, Random, Shape, Tree, is_dir, made_of};
+use trawl_model::column::{Column, ColumnSet};
+use trawl_model::filter::{Clause, Filter};
+use trawl_model::rows::Row;
+use trawl_model::path;
+use trawl_query::{Detail, DirRequest, Index, Located, Order, Request, SeenLinks, Start, UsageRequest};
+
+struct Written {
+    tree: Tree,
+    index: Index,
+    _dir: tempfile::TempDir,
+}
+
+fn written(seed: u64, root: &str, shape: Shape) -> Written {
+    let dir = tempfile::tempdir().unwrap();
+    let tree = Tree::random(seed, root, shape);
+    let place = dir.path().join("index");
+    tree.write(&place, &mut Random(seed ^ 7));
+    Written {
+        tree,
+        index: Index::open(&place).unwrap(),
+        _dir: dir,
+    }
+}
+
+fn found(index: &Index, path: &[u8]) -> Start {
+    match index.locate(path).unwrap() {
+        Located::Found(start) => *start,
+        other => panic!("{}: {other:?}", String::from_utf8_lossy(path)),
+    }
+}
+
+type Listed = (Vec<u8>, usize, Vec<Made>);
+
+fn walk(index: &Index, start: &Start, request: &Request<'_>) -> Vec<Listed> {
+    let mut all = Vec::new();
+    let work = |listing: &trawl_query::Listing<'_>, out: &mut Vec<Listed>| {
+        let row = |at| {
+            made_of(&Row {
+                batch: listing.batch,
+                at,
+                dir: listing.dir.path,
+            })
+        };
+        let mut rows: Vec<Made> = listing.range.clone().map(row).collect();
+        if request.order == Order::Backward {
+            rows.reverse();
+        }
+        out.push((listing.dir.path.to_vec(), listing.dir.depth, rows));
+    };
+    let emit = |part: Vec<Listed>| {
+        all.extend(part);
+        ControlFlow::Continue(())
+    };
+    index.walk(start, request, work, emit).unwrap();
+    all
+}
+
+/// What a walk should give, by directory.
+fn expected<'t>(tree: &'t Tree, start: &[u8], request: &Request<'_>) -> HashMap<&'t [u8], Vec<Made>> {
+    let start_depth = path::depth(start);
+    let mut expected = HashMap::new();
+    for (path, dir) in tree.within(start) {
+        let depth = path::depth(path) - start_depth + 1;
+        let is_skipped = request.skip.iter().any(|skip| path::is_within(path, skip));
+        if is_skipped || depth < request.min_depth || request.max_depth.is_some_and(|max| depth > max) {
+            continue;
+        }
+        let admits = |made: &&Made| {
+            request.filter.clauses.iter().all(|clause| {
+                let value: i128 = match clause.column {
+                    Column::Size => made.meta.size.into(),
+                    Column::Mtime => made.meta.mtime.secs.into(),
+                    Column::Uid => made.meta.uid.0.into(),
+                    other => panic!("{other:?}"),
+                };
+                clause.admits(value)
+            })
+        };
+        let rows: Vec<Made> = dir.entries.iter().filter(admits).cloned().collect();
+        if !rows.is_empty() || request.filter.clauses.is_empty() {
+            expected.insert(path, rows);
+        }
+    }
+    expected
+}
+
+fn assert_walk(tree: &Tree, start: &[u8], request: &Request<'_>, got: &[Listed]) {
+    let mut wanted = expected(tree, start, request);
+    let is_sorted = got.is_sorted_by(|a, b| match request.order {
+        Order::Forward => path::cmp(&a.0, &b.0).is_le(),
+        Order::Backward => path::cmp(&a.0, &b.0).is_ge(),
+    });
+    assert!(is_sorted);
+    let mut merged: HashMap<&[u8], Vec<Made>> = HashMap::new();
+    for (path, depth, rows) in got {
+        assert_eq!(*depth, path::depth(path) - path::depth(start));
+        let is_sorted = rows.is_sorted_by(|a, b| match request.order {
+            Order::Forward => a.name < b.name,
+            Order::Backward => a.name > b.name,
+        });
+        assert!(is_sorted);
+        merged.entry(path).or_default().extend(rows.iter().cloned());
+    }
+    for (path, rows) in merged {
+        let mut rows = rows;
+        rows.sort_by(|a, b| a.name.cmp(&b.name));
+        let wanted = wanted.remove(path).unwrap_or_else(|| panic!("unexpected {path:?}"));
+        assert_eq!(rows.len(), wanted.len());
+        assert_eq!(rows, wanted);
+    }
+    assert!(wanted.is_empty(), "{wanted:?}");
+}
+
+fn random_request<'a>(tree: &Tree, random: &mut Random) -> Request<'a> {
+    let mut filter = Filter::default();
+    if random.one_in(2) {
+        let low = i128::from(random.below(6000));
+        let columns = [Column::Size, Column::Mtime, Column::Uid];
+        for column in columns.into_iter().take(1 + random.below(3) as usize) {
+            filter.add(match column {
+                Column::Size => Clause {
+                    column,
+                    low,
+                    high: if random.one_in(2) { i128::MAX } else { low + 500 },
+                },
+                Column::Mtime => Clause {
+                    column,
+                    low: i128::MIN,
+                    high: i128::from(random.below(2_000_000_000)),
+                },
+                _ => Clause {
+                    column,
+                    low: 1,
+                    high: 2,
+                },
+            });
+        }
+    }
+    let mut skip: Vec<Vec<u8>> = Vec::new();
+    for _ in 0..random.below(3) {
+        let dir = &tree.dirs[random.below(tree.dirs.len() as u64) as usize].path;
+        if !skip.iter().any(|other| path::is_within(dir, other) || path::is_within(other, dir)) {
+            skip.push(dir.clone());
+        }
+    }
+    skip.sort_by(|a, b| path::cmp(a, b));
+    Request {
+        columns: ColumnSet::all(),
+        filter,
+        min_depth: random.below(3) as usize,
+        max_depth: random.one_in(2).then(|| random.below(4) as usize),
+        skip,
+        order: if random.one_in(2) { Order::Forward } else { Order::Backward },
+        threads: NonZeroUsize::new(1 + random.below(3) as usize),
+        cancel: None,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn walks_give_what_was_made(
+        seed: u64,
+        root in prop_oneof![Just(""), Just("/r"), Just("/a/b c")],
+        shape in prop_oneof![
+            Just(Shape { dirs: 1, entries: 5 }),
+            Just(Shape { dirs: 60, entries: 12 }),
+            Just(Shape { dirs: 300, entries: 6 }),
+            Just(Shape { dirs: 12, entries: 900 }),
+        ],
+    ) {
+        let Written { tree, index, _dir } = written(seed, root, shape);
+        let mut random = Random(seed ^ 99);
+        let whole = Request { columns: ColumnSet::all(), ..Request::default() };
+        let start = found(&index, &tree.root);
+        assert_walk(&tree, &tree.root, &whole, &walk(&index, &start, &whole));
+        for _ in 0..8 {
+            let at = tree.dirs[random.below(tree.dirs.len() as u64) as usize].path.clone();
+            let start = found(&index, &at);
+            prop_assert!(start.is_dir);
+            let request = random_request(&tree, &mut random);
+            assert_walk(&tree, &at, &request, &walk(&index, &start, &request));
+        }
+    }
+
+    #[test]
+    fn lookups_find_what_was_made(seed: u64, root in prop_oneof![Just(""), Just("/r")]) {
+        let Written { tree, index, _dir } = written(seed, root, Shape { dirs: 40, entries: 40 });
+        let mut random = Random(seed ^ 5);
+        for _ in 0..30 {
+            let dir = &tree.dirs[random.below(tree.dirs.len() as u64) as usize];
+            let none = path::join(&dir.path, b"no such name");
+            prop_assert!(matches!(index.locate(&none).unwrap(), Located::Missing { .. }));
+            if dir.entries.is_empty() {
+                continue;
+            }
+            let entry = &dir.entries[random.below(dir.entries.len() as u64) as usize];
+            let path = path::join(&dir.path, &entry.name);
+            let start = found(&index, &path);
+            prop_assert_eq!(start.is_dir, is_dir(entry));
+            prop_assert_eq!(&made_of(&Row { batch: &start.row, at: 0, dir: &dir.path }), entry);
+            let below = path::join(&path, b"x");
+            match index.locate(&below).unwrap() {
+                Located::NotDirectory { path: found } => {
+                    prop_assert!(!is_dir(entry));
+                    prop_assert_eq!(found, path);
+                }
+                Located::Missing { .. } => prop_assert!(is_dir(entry)),
+                other => panic!("{other:?}"),
+            }
+        }
+        let start = found(&index, &tree.root);
+        prop_assert_eq!(made_of(&Row { batch: &start.row, at: 0, dir: b"" }).meta, tree.dirs[0].own);
+    }
+
+    #[test]
+    fn sums_are_naive_sums(seed: u64, root in prop_oneof![Just(""), Just("/r")]) {
+        let Written { tree, index, _dir } = written(seed, root, Shape { dirs: 80, entries: 12 });
+        let mut random = Random(seed ^ 3);
+        for round in 0..6 {
+            let at = match round {
+                0 => 0,
+                _ => random.below(tree.dirs.len() as u64) as usize,
+            };
+            let at = tree.dirs[at].path.clone();
+            let start = found(&index, &at);
+            let within = tree.within(&at);
+            let rows = || within.values().flat_map(|dir| &dir.entries);
+            let totals = index.totals(&start).unwrap();
+            prop_assert_eq!(totals.sums.entries(), rows().count() as u64);
+            prop_assert_eq!(totals.sums.dirs, rows().filter(|made| is_dir(made)).count() as u64);
+            prop_assert_eq!(totals.sums.size_bytes, rows().map(|made| made.meta.size).fold(0, u64::wrapping_add));
+            let mut seen = HashSet::new();
+            let links = rows().filter(|made| !is_dir(made) && made.meta.nlink > 1);
+            let repeats = links.filter(|made| !seen.insert((made.meta.dev, made.meta.ino))).count();
+            prop_assert_eq!(totals.repeats.entries, repeats as u64);
+
+            let mut listed = HashMap::new();
+            let each = |directory: &trawl_query::Directory| {
+                listed.insert(directory.path.clone(), (directory.sums, directory.own));
+                ControlFlow::Continue(())
+            };
+            index.directories(&start, &DirRequest::default(), each).unwrap();
+            prop_assert_eq!(listed.len(), within.len());
+            for (path, dir) in &within {
+                let (sums, own) = &listed[*path];
+                prop_assert_eq!(sums.entries(), dir.entries.len() as u64);
+                prop_assert_eq!(sums.blocks, dir.entries.iter().map(|made| made.meta.blocks).sum::<u64>());
+                prop_assert_eq!((own.ino, own.size, own.mtime), (dir.own.ino, dir.own.size, dir.own.mtime));
+            }
+            let issues = index.issues(&start, None).unwrap();
+            let wanted = tree.issues.iter().filter(|issue| path::is_within(&issue.path, &at)).count();
+            prop_assert_eq!(issues.len(), wanted);
+        }
+    }
+
+    #[test]
+    fn usage_is_what_a_naive_count_gives(seed: u64, root in prop_oneof![Just(""), Just("/r")]) {
+        let Written { tree, index, _dir } = written(seed, root, Shape { dirs: 60, entries: 12 });
+        let mut random = Random(seed ^ 3);
+        let at = tree.dirs[random.below(tree.dirs.len() as u64) as usize].path.clone();
+        let start = found(&index, &at);
+        for detail in [Detail::Directories, Detail::Everything] {
+            let request = UsageRequest { detail, ..UsageRequest::default() };
+            let mut given: Vec<(Vec<u8>, bool, trawl_query::Usage)> = Vec::new();
+            let total = index.usage(&start, &request, &mut SeenLinks::new(), |of| {
+                given.push((of.path.to_vec(), of.is_dir, of.usage));
+                ControlFlow::Continue(())
+            }).unwrap();
+            // In the same order: directories by path, links once.
+            let mut dirs: Vec<_> = tree.within(&at).into_values().collect();
+            dirs.sort_by(|a, b| path::cmp(&a.path, &b.path));
+            let mut seen = HashSet::new();
+            let mut objects: Vec<(Vec<u8>, &Made)> = Vec::new();
+            for dir in &dirs {
+                for made in &dir.entries {
+                    let counts = is_dir(made) || made.meta.nlink < 2 || seen.insert((made.meta.dev, made.meta.ino));
+                    if counts {
+                        objects.push((path::join(&dir.path, &made.name), made));
+                    }
+                }
+            }
+            let own = |path: &[u8]| tree.dirs.iter().find(|dir| dir.path == path).map(|dir| dir.own);
+            let inode_total = |path: &[u8]| 1 + objects.iter().filter(|(p, _)| p != path && path::is_within(p, path)).count() as u64;
+            let all_dirs = objects.iter().filter(|(_, made)| is_dir(made)).count() + 1;
+            prop_assert_eq!(given.iter().filter(|(_, is_dir, _)| *is_dir).count(), all_dirs);
+            if detail == Detail::Everything {
+                prop_assert_eq!(given.len(), objects.len() + 1);
+            }
+            prop_assert_eq!(&given.last().unwrap().0, &at);
+            prop_assert_eq!(given.last().unwrap().2, total);
+            // Which of an object's names counts may differ where several
+            // segments have parts of a directory, so sums are compared.
+            for (path, is_dir, usage) in &given {
+                if *is_dir && path == &at {
+                    prop_assert_eq!(usage.inodes, inode_total(path));
+                    let dir_sizes: u64 = objects.iter().filter(|(_, made)| support::is_dir(made)).map(|(_, made)| made.meta.size).sum();
+                    prop_assert_eq!(usage.dir_size_bytes, own(path).unwrap().size.wrapping_add(dir_sizes));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! Trees made from a number, written to an index, and what questions about
+//! them should give.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+use trawl_index::{IndexDir, SnapshotWriter, WriterOptions};
+use trawl_model::rows::Row;
+use trawl_model::sink::SourceRoot;
+use trawl_model::{
+    Dev, DirAccess, DirBatch, DirId, Entry, Errno, FileType, Gid, Issue, Meta, Op, Sink, Timestamp, Uid, path,
+};
+
+/// A small generator.
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % bound.max(1)
+    }
+
+    pub fn one_in(&mut self, n: u64) -> bool {
+        self.below(n) == 0
+    }
+}
+
+/// An entry as it was made.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Made {
+    pub name: Vec<u8>,
+    pub meta: Meta,
+    pub link_target: Vec<u8>,
+    pub xattr_names: Vec<u8>,
+}
+
+/// A directory as it was made.
+#[derive(Clone, Debug)]
+pub struct MadeDir {
+    pub path: Vec<u8>,
+    pub own: Meta,
+    pub entries: Vec<Made>,
+    /// Places in `Tree::dirs` of those below.
+    pub children: Vec<usize>,
+}
+
+pub struct Tree {
+    pub root: Vec<u8>,
+    pub dirs: Vec<MadeDir>,
+    pub issues: Vec<Issue>,
+}
+
+/// How large a tree gets.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    pub dirs: usize,
+    pub entries: u64,
+}
+
+pub fn meta_of(random: &mut Random, kind: u32) -> Meta {
+    let time = |random: &mut Random| Timestamp {
+        secs: random.below(2_000_000_000) as i64 - 1_000_000,
+        nanos: random.below(1_000_000_000) as u32,
+    };
+    let is_dir = kind == 0o040_000;
+    Meta {
+        // Few numbers, so that links repeat.
+        ino: random.below(50),
+        dev: Dev {
+            major: 8,
+            minor: random.below(3) as u32,
+        },
+        rdev: Dev::default(),
+        mode: kind | [0o755, 0o711, 0o700, 0o750, 0o644][random.below(5) as usize],
+        nlink: 1 + random.below(3) as u32,
+        uid: Uid(random.below(4) as u32),
+        gid: Gid(random.below(4) as u32),
+        size: if random.one_in(9) { random.below(1 << 31) << 20 } else { random.below(5000) },
+        blocks: random.below(100),
+        blksize: 4096,
+        atime: time(random),
+        mtime: time(random),
+        ctime: time(random),
+        btime: random.one_in(2).then(|| time(random)),
+        attributes: random.below(2) * 16,
+        project: (is_dir || random.one_in(3)).then(|| random.below(9) as u32),
+    }
+}
+
+fn any_name(random: &mut Random, at: u64) -> Vec<u8> {
+    match random.below(12) {
+        0 => [b"\xff\\", at.to_string().as_bytes()].concat(),
+        1 => format!("line\n{at}").into_bytes(),
+        2 => format!("-{at}").into_bytes(),
+        3 => format!(".{at}.c").into_bytes(),
+        4 => format!("é\\{at}").into_bytes(),
+        _ => format!("{}{at}", [" ", "a", "b.", "c-"][random.below(4) as usize]).into_bytes(),
+    }
+}
+
+impl Tree {
+    pub fn random(seed: u64, root: &str, shape: Shape) -> Tree {
+        let mut random = Random(seed);
+        let mut tree = Tree {
+            root: root.as_bytes().to_vec(),
+            dirs: Vec::new(),
+            issues: Vec::new(),
+        };
+        let mut pending = vec![(root.as_bytes().to_vec(), meta_of(&mut random, 0o040_000), None::<usize>)];
+        while let Some((dir, own, parent)) = pending.pop() {
+            let at = tree.dirs.len();
+            if let Some(parent) = parent {
+                tree.dirs[parent].children.push(at);
+            }
+            let mut entries = Vec::new();
+            let count = match random.below(10) {
+                0 => 0,
+                1 => random.below(shape.entries * 10),
+                _ => random.below(shape.entries),
+            };
+            for n in 0..count {
+                let kinds = [0o100_000, 0o100_000, 0o120_000, 0o010_000, 0o040_000];
+                let kind = kinds[random.below(5) as usize];
+                let meta = meta_of(&mut random, kind);
+                let name = any_name(&mut random, n);
+                let is_listed = kind == 0o040_000 && pending.len() + tree.dirs.len() < shape.dirs;
+                if is_listed && !random.one_in(5) {
+                    pending.push((path::join(&dir, &name), meta, Some(at)));
+                } else if kind == 0o040_000 && random.one_in(2) {
+                    tree.issues.push(Issue {
+                        path: path::join(&dir, &name),
+                        op: Op::OpenDir,
+                        errno: Errno(13),
+                        detail: String::new(),
+                    });
+                }
+                let is_link = kind == 0o120_000;
+                entries.push(Made {
+                    name,
+                    meta,
+                    link_target: if is_link { b"../x\xfe".to_vec() } else { Vec::new() },
+                    xattr_names: if random.one_in(7) { b"user.a\0".to_vec() } else { Vec::new() },
+                });
+            }
+            entries.sort_by(|a, b| a.name.cmp(&b.name));
+            tree.dirs.push(MadeDir {
+                path: dir,
+                own,
+                entries,
+                children: Vec::new(),
+            });
+        }
+        tree
+    }
+
+    /// Writes the tree, in fragments and segments as `random` has it.
+    pub fn write(&self, index: &Path, random: &mut Random) {
+        let index = IndexDir::create(index).unwrap();
+        let options = WriterOptions {
+            memory_bytes: [1usize, 20_000, 200_000, 64 << 20][random.below(4) as usize],
+            started: Timestamp { secs: 1000, nanos: 0 },
+            version: "test".to_owned(),
+            options: BTreeMap::new(),
+        };
+        let mut writer = SnapshotWriter::begin(&index, &self.root, options).unwrap();
+        let name = path::split(&self.root).map_or(&b""[..], |(_, name)| name);
+        let mut heap = DirBatch::default();
+        let entry = Entry {
+            meta: self.dirs[0].own,
+            name: heap.push_bytes(name),
+            ..Entry::default()
+        };
+        let above = vec![
+            DirAccess {
+                mode: 0o755,
+                ..DirAccess::default()
+            };
+            path::depth(&self.root)
+        ];
+        writer
+            .root(SourceRoot {
+                path: self.root.clone(),
+                above,
+                entry,
+                heap: heap.heap,
+            })
+            .unwrap();
+        self.deliver(0, None, &mut writer, random);
+        writer.commit(Timestamp { secs: 1001, nanos: 0 }).unwrap();
+    }
+
+    fn deliver(&self, at: usize, parent: Option<DirId>, writer: &mut SnapshotWriter, random: &mut Random) {
+        let dir = &self.dirs[at];
+        let id = DirId(at as u64);
+        let size = if random.one_in(3) { 1 + random.below(200) as usize } else { 65_536 };
+        // Entries go to fragments at random, each sorted.
+        let count = dir.entries.len().div_ceil(size).max(1);
+        let mut fragments: Vec<DirBatch> = vec![DirBatch::default(); count];
+        for entry in &dir.entries {
+            let batch = &mut fragments[random.below(count as u64) as usize];
+            let made = Entry {
+                meta: entry.meta,
+                name: batch.push_bytes(&entry.name),
+                link_target: batch.push_bytes(&entry.link_target),
+                xattr_names: batch.push_bytes(&entry.xattr_names),
+                ..Entry::default()
+            };
+            batch.entries.push(made);
+        }
+        let held = |issue: &&Issue| path::split(&issue.path).is_some_and(|(above, _)| above == dir.path);
+        fragments[0].issues = self.issues.iter().filter(held).cloned().collect();
+        for (number, mut batch) in fragments.into_iter().enumerate() {
+            batch.dir = id;
+            batch.parent = parent;
+            batch.path = dir.path.clone();
+            batch.own = dir.own;
+            batch.access = DirAccess {
+                mode: dir.own.mode,
+                uid: dir.own.uid,
+                gid: dir.own.gid,
+                acl: None,
+            };
+            batch.fragment = number as u32;
+            writer.batch(batch).unwrap();
+        }
+        for child in &dir.children {
+            self.deliver(*child, Some(id), writer, random);
+        }
+        writer.subtree_done(id).unwrap();
+    }
+
+    /// Rows of every directory within `start`, by path.
+    pub fn within(&self, start: &[u8]) -> HashMap<&[u8], &MadeDir> {
+        let dirs = self.dirs.iter().filter(|dir| path::is_within(&dir.path, start));
+        dirs.map(|dir| (&dir.path[..], dir)).collect()
+    }
+}
+
+/// A decoded row as it should have been made.
+pub fn made_of(row: &Row<'_>) -> Made {
+    Made {
+        name: row.name().to_vec(),
+        meta: Meta {
+            ino: row.ino(),
+            dev: row.dev(),
+            rdev: row.rdev(),
+            mode: row.mode(),
+            nlink: row.nlink(),
+            uid: row.uid(),
+            gid: row.gid(),
+            size: row.size(),
+            blocks: row.blocks(),
+            blksize: row.blksize(),
+            atime: row.atime(),
+            mtime: row.mtime(),
+            ctime: row.ctime(),
+            btime: row.btime(),
+            attributes: row.attributes(),
+            project: row.project(),
+        },
+        link_target: row.link_target().to_vec(),
+        xattr_names: row.xattr_names().to_vec(),
+    }
+}
+
+pub fn is_dir(made: &Made) -> bool {
+    made.meta.file_type() == FileType::Directory
+}
