@@ -4,7 +4,7 @@
 use crate::error::Result;
 use crate::id::SnapshotId;
 use crate::layout::{self, DataName};
-use crate::snapshot::for_each_data_dir;
+use crate::snapshot::{for_each_data_dir, for_each_guard_dir};
 use crate::source::Source;
 use crate::store::{Dir, if_there};
 
@@ -16,7 +16,9 @@ pub(crate) fn remove_snapshot<'a>(
     shards: impl Iterator<Item = &'a [String]>,
 ) -> Result<()> {
     let snapshots = source.dir().open_dir(layout::SNAPSHOTS)?;
-    if_there(snapshots.remove_file(&layout::snapshot_file(id)))?;
+    for name in [layout::snapshot_file(id), layout::shard_list_file(id)] {
+        if_there(snapshots.remove_file(&name))?;
+    }
     let guards = source.dir().open_dir(layout::GUARDS)?;
     for components in shards {
         if let Some(data) = if_there(guards.open_below(components))? {
@@ -34,22 +36,18 @@ pub(crate) fn remove_leftovers(source: &Source) -> Result<u64> {
     let is_newer = |id: SnapshotId| current.is_none_or(|current| id > current);
     let snapshots = source.dir().open_dir(layout::SNAPSHOTS)?;
     let mut removed = remove_matching(&snapshots, |name| {
-        layout::snapshot_name(name).is_some_and(is_newer)
-            || name.ends_with(layout::TEMPORARY_ENDING)
+        let id = layout::snapshot_name(name).or(layout::shard_list_name(name));
+        id.is_some_and(is_newer) || name.ends_with(layout::TEMPORARY_ENDING)
     })?;
     let guards = source.dir().open_dir(layout::GUARDS)?;
-    let mut touched = Vec::new();
-    for_each_data_dir(&guards, &mut |components, data| {
+    for_each_data_dir(&guards, &mut |_, data| {
         removed += remove_matching(data, |name| {
             layout::snapshot_of(name).is_some_and(is_newer)
                 || layout::data_name(name) == DataName::Temporary
         })?;
-        touched.push(components.to_vec());
         Ok(())
     })?;
-    for components in touched.iter().rev() {
-        remove_empty(&guards, components);
-    }
+    prune(&guards)?;
     remove_temporary(source.dir())?;
     Ok(removed)
 }
@@ -67,6 +65,25 @@ pub(crate) fn remove_matching(dir: &Dir, matches: impl Fn(&str) -> bool) -> Resu
 
 fn remove_temporary(dir: &Dir) -> Result<()> {
     remove_matching(dir, |name| name.ends_with(layout::TEMPORARY_ENDING)).map(drop)
+}
+
+/// Removes every empty directory below `guards`.
+pub(crate) fn prune(guards: &Dir) -> Result<()> {
+    let mut found: Vec<Vec<String>> = Vec::new();
+    for_each_guard_dir(guards, &mut |components, _| {
+        found.push(components.to_vec());
+        Ok(())
+    })?;
+    // A directory comes before what it holds.
+    for components in found.iter().rev() {
+        if let Some((name, above)) = components.split_last() {
+            // That one is not empty is no news.
+            let _ = guards
+                .open_below(above)
+                .and_then(|dir| dir.remove_dir(name));
+        }
+    }
+    Ok(())
 }
 
 /// Removes directories that are empty, from the innermost outwards. That

@@ -1,8 +1,10 @@
 //! An index directory: the format it is in and the sources it has.
 
+use crate::clean::remove_matching;
 use crate::error::{IndexError, Result};
 use crate::id::SourceId;
 use crate::layout;
+use crate::lock::SourceLock;
 use crate::manifest::check_format;
 use crate::schema::FORMAT;
 use crate::sealed;
@@ -38,21 +40,28 @@ impl IndexDir {
     pub fn create(path: &Path) -> Result<IndexDir> {
         let dir = Dir::create_top(path)?;
         if if_there(dir.open_file(layout::FORMAT_FILE))?.is_none() {
-            let started = [layout::FORMAT_FILE, layout::SOURCES];
-            let ours = |name: &String| {
-                name.ends_with(layout::TEMPORARY_ENDING) || started.contains(&name.as_str())
-            };
-            if !dir.list()?.iter().all(ours) {
-                return Err(IndexError::NotEmpty {
-                    path: path.to_owned(),
-                });
-            }
-            dir.make_dir(layout::SOURCES)?.sync()?;
-            let text = format!("{}\nformat {FORMAT}\n", layout::MAGIC_LINE);
-            let temporary = temporary_name(layout::FORMAT_FILE);
-            dir.replace(layout::FORMAT_FILE, &temporary, text.as_bytes())?;
+            let _creating = dir.lock_alone()?;
+            IndexDir::fill(&dir)?;
         }
         IndexDir::open(path)
+    }
+
+    /// Makes an empty directory an index, or finishes what someone began.
+    fn fill(dir: &Dir) -> Result<()> {
+        let started = [layout::FORMAT_FILE, layout::SOURCES];
+        let is_temporary = |name: &str| name.ends_with(layout::TEMPORARY_ENDING);
+        let names = dir.list()?;
+        let ours = |name: &String| is_temporary(name) || started.contains(&name.as_str());
+        if !names.iter().all(ours) {
+            return Err(IndexError::NotEmpty {
+                path: dir.path().to_owned(),
+            });
+        }
+        remove_matching(dir, is_temporary)?;
+        dir.make_dir(layout::SOURCES)?.sync()?;
+        let temporary = temporary_name(layout::FORMAT_FILE);
+        let text = format_text(FORMAT);
+        dir.replace(layout::FORMAT_FILE, &temporary, text.as_bytes())
     }
 
     /// Where it lies.
@@ -96,6 +105,8 @@ impl IndexDir {
         let sources = self.dir.open_dir(layout::SOURCES)?;
         let dir = sources.make_dir(&id.to_string())?;
         if if_there(dir.open_file(layout::SOURCE_FILE))?.is_none() {
+            let _lock = SourceLock::take(&dir)?;
+            remove_matching(&dir, |name| name.ends_with(layout::TEMPORARY_ENDING))?;
             for name in [layout::SNAPSHOTS, layout::GUARDS] {
                 dir.make_dir(name)?.sync()?;
             }
@@ -123,11 +134,15 @@ pub(crate) fn temporary_name(name: &str) -> String {
     format!("{name}.{}{}", std::process::id(), layout::TEMPORARY_ENDING)
 }
 
+/// The text of the format file.
+fn format_text(format: u32) -> String {
+    format!("{}\nformat {format}\n", layout::MAGIC_LINE)
+}
+
 fn check_format_file(bytes: &[u8], path: &Path) -> Result<()> {
     let version = std::str::from_utf8(bytes).ok().and_then(|text| {
-        let mut lines = text.lines();
-        (lines.next() == Some(layout::MAGIC_LINE)).then_some(())?;
-        lines.next()?.strip_prefix("format ")?.parse().ok()
+        let version = text.lines().nth(1)?.strip_prefix("format ")?.parse().ok()?;
+        (text == format_text(version)).then_some(version)
     });
     match version {
         Some(version) => check_format(version, path),

@@ -3,7 +3,7 @@
 //! ```text
 //! FORMAT
 //! sources/<source>/source.json  lock  current
-//!                  snapshots/<snapshot>.json
+//!                  snapshots/<snapshot>.json  <snapshot>.shards
 //!                  guards/<element>/…/data/<snapshot>.manifest
 //!                                          <segment>.<table>.parquet
 //! ```
@@ -38,6 +38,8 @@ pub const DATA: &str = "data";
 pub const BARRIERS: &str = "b";
 /// Ending of a snapshot file.
 pub const SNAPSHOT_ENDING: &str = ".json";
+/// Ending of the private list of a snapshot's shards.
+pub const SHARD_LIST_ENDING: &str = ".shards";
 /// Ending of a manifest.
 pub const MANIFEST_ENDING: &str = ".manifest";
 /// Ending of a segment's file, after the table's name.
@@ -48,6 +50,11 @@ pub const TEMPORARY_ENDING: &str = ".tmp";
 /// `<snapshot>.json`.
 pub fn snapshot_file(id: SnapshotId) -> String {
     format!("{id}{SNAPSHOT_ENDING}")
+}
+
+/// `<snapshot>.shards`.
+pub fn shard_list_file(id: SnapshotId) -> String {
+    format!("{id}{SHARD_LIST_ENDING}")
 }
 
 /// `<snapshot>.manifest`.
@@ -147,9 +154,14 @@ pub fn snapshot_of(name: &str) -> Option<SnapshotId> {
     }
 }
 
-/// The snapshot whose file this is.
+/// The snapshot that this file describes.
 pub fn snapshot_name(name: &str) -> Option<SnapshotId> {
     name.strip_suffix(SNAPSHOT_ENDING)?.parse().ok()
+}
+
+/// The snapshot whose shards this file lists.
+pub fn shard_list_name(name: &str) -> Option<SnapshotId> {
+    name.strip_suffix(SHARD_LIST_ENDING)?.parse().ok()
 }
 
 /// Directory names as a path, for messages.

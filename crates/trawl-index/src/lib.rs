@@ -21,6 +21,7 @@ mod clean;
 pub mod crash;
 mod encode;
 mod error;
+pub mod gc;
 mod id;
 mod index;
 pub mod layout;
@@ -34,6 +35,7 @@ mod snapshot;
 mod source;
 mod store;
 mod text;
+pub mod verify;
 mod writer;
 
 pub use error::{IndexError, Result};

@@ -75,6 +75,14 @@ impl SourceLock {
     }
 }
 
+impl Drop for SourceLock {
+    /// Unlocks by itself, since a child that was just forked may hold a
+    /// copy of the descriptor for a moment.
+    fn drop(&mut self) {
+        let _ = flock(&self.file, FlockOperation::Unlock);
+    }
+}
+
 fn read_pid(file: &mut File) -> Option<u32> {
     let mut text = String::new();
     file.take(32).read_to_string(&mut text).ok()?;

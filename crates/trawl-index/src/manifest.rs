@@ -265,3 +265,98 @@ mod optional_text {
         Ok(Option::<Bytes>::deserialize(from)?.map(|bytes| bytes.0))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn sample() -> Manifest {
+        let file = FileRef {
+            rows: 3,
+            size_bytes: 1000,
+            hash: Hash(1 << 100),
+            tail_bytes: 300,
+            tail_hash: Hash(7),
+        };
+        Manifest {
+            format: FORMAT,
+            snapshot: SnapshotId(9),
+            root: b"/srv/\xff".to_vec(),
+            guard: vec![
+                GuardStep::Predicate {
+                    who: "u5+ other-".to_owned(),
+                },
+                GuardStep::Barrier {
+                    path: b"/srv/a".to_vec(),
+                    list: "other-".to_owned(),
+                },
+            ],
+            segments: vec![SegmentInfo {
+                id: SegmentId {
+                    snapshot: SnapshotId(9),
+                    number: 0,
+                },
+                rows: 3,
+                dirs: 3,
+                first_dir: Some(b"/srv".to_vec()),
+                last_dir: Some(b"/srv/b\xfe".to_vec()),
+                files: BTreeMap::from([(Table::Entries, file), (Table::Dirs, file)]),
+            }],
+            totals: Totals::default(),
+        }
+    }
+
+    fn read(bytes: &[u8]) -> Result<Manifest> {
+        Manifest::from_bytes(bytes, Path::new("the-file"), SnapshotId(9))
+    }
+
+    #[test]
+    fn a_manifest_comes_back() {
+        let manifest = sample();
+        let bytes = manifest.to_bytes(Path::new("the-file")).unwrap();
+        assert_eq!(read(&bytes).unwrap(), manifest);
+    }
+
+    #[test]
+    fn manifests_that_contradict_themselves_are_refused() {
+        let changes: [fn(&mut Manifest); 5] = [
+            |m| m.format = FORMAT + 1,
+            |m| m.snapshot = SnapshotId(8),
+            |m| m.segments[0].rows = 4,
+            |m| m.segments[0].last_dir = None,
+            |m| {
+                m.segments[0]
+                    .files
+                    .values_mut()
+                    .for_each(|f| f.tail_bytes = 1001)
+            },
+        ];
+        for change in changes {
+            let mut manifest = sample();
+            change(&mut manifest);
+            let bytes = manifest.to_bytes(Path::new("the-file")).unwrap();
+            let message = read(&bytes).unwrap_err().to_string();
+            assert!(message.contains("the-file"), "{message}");
+        }
+    }
+
+    proptest! {
+        /// The checksum is right, so that the damage reaches the decoder.
+        #[test]
+        fn hostile_json_never_panics(at: prop::sample::Index, cut: prop::sample::Index, with: String) {
+            let text = serde_json::to_string(&sample()).unwrap();
+            let bytes = text.as_bytes();
+            let (start, end) = (at.index(bytes.len()), cut.index(bytes.len()));
+            let (start, end) = (start.min(end), start.max(end));
+            for end in [start, start + 1, end] {
+                let hostile = [&bytes[..start], with.as_bytes(), &bytes[end..]].concat();
+                if let Ok(hostile) = String::from_utf8(hostile)
+                    && let Err(error) = read(&sealed::seal(&hostile))
+                {
+                    prop_assert!(error.to_string().contains("the-file"));
+                }
+            }
+        }
+    }
+}

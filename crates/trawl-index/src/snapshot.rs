@@ -12,7 +12,7 @@ use crate::schema::Table;
 use crate::store::{Dir, if_there};
 use crate::{sealed, text};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -39,6 +39,17 @@ pub struct SnapshotInfo {
     /// The options of the scan, by name.
     #[serde(default)]
     pub options: BTreeMap<String, String>,
+}
+
+/// Where a snapshot's shards lie. Readable by the index's owner alone, since
+/// it tells which guards there are; whoever may read it knows when a shard
+/// is missing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ShardList {
+    pub(crate) format: u32,
+    pub(crate) snapshot: SnapshotId,
+    /// Directory names from `guards/` to each shard's `data`.
+    pub(crate) shards: Vec<Vec<String>>,
 }
 
 /// One shard of a snapshot: the rows behind one guard.
@@ -81,6 +92,44 @@ impl SnapshotInfo {
     }
 }
 
+impl ShardList {
+    pub(crate) fn from_bytes(bytes: &[u8], path: &Path, id: SnapshotId) -> Result<ShardList> {
+        let list: ShardList = sealed::unseal_json(bytes, path)?;
+        check_format(list.format, path)?;
+        if list.snapshot != id {
+            let problem = format!("it lists snapshot {}", list.snapshot);
+            return Err(IndexError::damaged(path, problem));
+        }
+        Ok(list)
+    }
+
+    /// The list, if this process may read it.
+    fn read(source: &Dir, id: SnapshotId) -> Result<Option<ShardList>> {
+        let snapshots = source.open_dir(layout::SNAPSHOTS)?;
+        let name = layout::shard_list_file(id);
+        match snapshots.read(&name) {
+            Ok(bytes) => ShardList::from_bytes(&bytes, &snapshots.join(&name), id).map(Some),
+            Err(error) if error.is_denied() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Refuses a snapshot of which a shard is missing.
+    fn check(&self, source: &Dir, shards: &[Shard]) -> Result<()> {
+        let found: HashSet<&[String]> = shards.iter().map(|s| &s.components[..]).collect();
+        let missing = self.shards.iter().find(|c| !found.contains(&c[..]));
+        match missing {
+            None => Ok(()),
+            Some(components) => {
+                let dir = source.join(layout::GUARDS);
+                let dir = dir.join(layout::display_path(components));
+                let path = dir.join(layout::manifest_file(self.snapshot));
+                Err(IndexError::damaged(&path, "it is missing"))
+            }
+        }
+    }
+}
+
 impl Snapshot {
     /// Reads a snapshot's description and manifests.
     ///
@@ -88,9 +137,13 @@ impl Snapshot {
     /// one that is there before and after the walk was whole in between.
     pub(crate) fn open(source: &Dir, root: &[u8], id: SnapshotId) -> Result<Snapshot> {
         let info = SnapshotInfo::read(source, id)?;
+        let list = ShardList::read(source, id);
         let walked = Snapshot::read_shards(source, root, id);
         SnapshotInfo::read(source, id)?;
         let shards = walked?;
+        if let Some(list) = list? {
+            list.check(source, &shards)?;
+        }
         if info.root != root || shards.is_empty() {
             let path = source
                 .join(layout::SNAPSHOTS)
@@ -170,9 +223,21 @@ impl Shard {
 }
 
 /// Visits every `data` directory below `guards`, with the names that lead
-/// to it. Directories that may not be opened are left out. Does not recurse:
-/// chains of guards may be deep.
+/// to it.
 pub(crate) fn for_each_data_dir(
+    guards: &Dir,
+    visit: &mut dyn FnMut(&[String], &Dir) -> Result<()>,
+) -> Result<()> {
+    for_each_guard_dir(guards, &mut |components, dir| match components.last() {
+        Some(name) if name == layout::DATA => visit(components, dir),
+        _ => Ok(()),
+    })
+}
+
+/// Visits every directory of the format below `guards`, each before what it
+/// holds, with the names that lead to it. Those that may not be opened are
+/// left out. Does not recurse: chains of guards may be deep.
+pub(crate) fn for_each_guard_dir(
     guards: &Dir,
     visit: &mut dyn FnMut(&[String], &Dir) -> Result<()>,
 ) -> Result<()> {
@@ -181,29 +246,22 @@ pub(crate) fn for_each_data_dir(
         let Some(dir) = if_open(guards.open_below(&components))? else {
             continue;
         };
-        let barriers = components
-            .last()
-            .is_some_and(|name| name == layout::BARRIERS);
+        visit(&components, &dir)?;
+        let last = components.last().map(String::as_str);
+        if last == Some(layout::DATA) {
+            continue;
+        }
         let Some(names) = if_open(dir.list())? else {
             continue;
         };
         // Pushed in reverse, visited in order.
         for name in names.into_iter().rev() {
-            let below = || [&components[..], std::slice::from_ref(&name)].concat();
-            if barriers {
-                if layout::is_barrier_name(&name) {
-                    pending.push(below());
-                }
-                continue;
-            }
-            match layout::guard_name(&name) {
-                GuardName::Data => {
-                    if let Some(data) = if_open(dir.open_dir(&name))? {
-                        visit(&below(), &data)?;
-                    }
-                }
-                GuardName::Barriers | GuardName::Predicate => pending.push(below()),
-                GuardName::Foreign => {}
+            let belongs = match last {
+                Some(layout::BARRIERS) => layout::is_barrier_name(&name),
+                _ => layout::guard_name(&name) != GuardName::Foreign,
+            };
+            if belongs {
+                pending.push([&components[..], &[name]].concat());
             }
         }
     }

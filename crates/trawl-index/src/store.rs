@@ -6,7 +6,7 @@
 
 use crate::crash;
 use crate::error::{IndexError, Result};
-use rustix::fs::{self, AtFlags, CWD, Mode, OFlags};
+use rustix::fs::{self, AtFlags, CWD, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io::{Read, Write};
@@ -135,6 +135,8 @@ impl Dir {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fd = fs::openat(&self.fd, name, flags, FILE_MODE)
             .map_err(|error| IndexError::io("open", self.join(name), error))?;
+        fs::fchmod(&fd, FILE_MODE)
+            .map_err(|error| IndexError::io("set permissions of", self.join(name), error))?;
         Ok(File::from(fd))
     }
 
@@ -206,6 +208,16 @@ impl Dir {
         crash::point("remove a directory");
         fs::unlinkat(&self.fd, name, AtFlags::REMOVEDIR)
             .map_err(|error| IndexError::io("remove directory", self.join(name), error))
+    }
+
+    /// Waits for and takes the lock on the directory itself, until the
+    /// result is dropped.
+    pub(crate) fn lock_alone(&self) -> Result<Dir> {
+        // A descriptor of its own, so that dropping it unlocks.
+        let dir = Dir::open_top(&self.path)?;
+        fs::flock(&dir.fd, FlockOperation::LockExclusive)
+            .map_err(|error| IndexError::io("lock", &self.path, error))?;
+        Ok(dir)
     }
 
     /// Makes the directory's entries durable.

@@ -6,9 +6,9 @@
 //! [`trawl_model::placement`]) waits beside them.
 //!
 //! Durability: every file but `current` carries the new snapshot's id in its
-//! name, so nothing refers to it before the commit. The commit writes
-//! manifests and the snapshot's description, makes everything durable, and
-//! only then renames `current`. A writer that is dropped before that removes
+//! name, so nothing refers to it before the commit. The commit makes segments
+//! and manifests durable, then the snapshot's description, then renames
+//! `current`. A writer that is dropped before that removes
 //! what it wrote; what a killed one left is removed by the next.
 
 use crate::clean;
@@ -22,7 +22,7 @@ use crate::manifest::{GuardStep, Totals};
 use crate::schema::FORMAT;
 use crate::segment::{Listing, ListingKind, XattrRow};
 use crate::shard::{ShardBuffer, Snapshotting};
-use crate::snapshot::SnapshotInfo;
+use crate::snapshot::{ShardList, SnapshotInfo};
 use crate::source::{Source, snapshot_ids};
 use crate::store::{Dir, sync_file};
 use crate::{crash, sealed};
@@ -65,7 +65,7 @@ pub struct Committed {
 
 /// Something that waits for its directory's guard.
 enum Waiting {
-    Batch(DirBatch),
+    Batch(Box<DirBatch>),
     Issue(DirId, Issue),
 }
 
@@ -125,10 +125,11 @@ impl SnapshotWriter {
     /// Any failure leaves the previous snapshot current and removes what
     /// was written.
     pub fn commit(mut self, finished: Timestamp) -> Result<Committed> {
-        let waiting = self.waiting.values().flatten().next();
-        if let Some(Waiting::Batch(DirBatch { path, .. }) | Waiting::Issue(_, Issue { path, .. })) =
-            waiting
-        {
+        if let Some(item) = self.waiting.values().flatten().next() {
+            let path = match item {
+                Waiting::Batch(batch) => &batch.path,
+                Waiting::Issue(_, issue) => &issue.path,
+            };
             return Err(IndexError::Order {
                 path: path.clone(),
                 problem: "a directory was not ended",
@@ -140,8 +141,8 @@ impl SnapshotWriter {
             self.flush(*guard)?;
         }
         self.write_manifests()?;
-        self.write_description(finished)?;
         self.sync()?;
+        self.write_description(finished)?;
         self.make_current()?;
         let mut done = Committed {
             id: self.id,
@@ -178,15 +179,27 @@ impl SnapshotWriter {
             version: self.options.version.clone(),
             options: self.options.options.clone(),
         };
+        let used = self.shards.values().filter(|shard| shard.is_used());
+        let mut shards: Vec<_> = used.map(|shard| shard.components().to_vec()).collect();
+        shards.sort_unstable();
+        let list = ShardList {
+            format: FORMAT,
+            snapshot: self.id,
+            shards,
+        };
         let dir = self.source.dir().open_dir(layout::SNAPSHOTS)?;
+        let write = |name: &str, bytes: Vec<u8>| {
+            let file = dir.write_new(name, &bytes)?;
+            sync_file(&file, &dir.join(name))
+        };
+        let name = layout::shard_list_file(self.id);
+        write(&name, sealed::seal_json(&list, &dir.join(&name))?)?;
         let name = layout::snapshot_file(self.id);
-        let bytes = sealed::seal_json(&info, &dir.join(&name))?;
-        let file = dir.write_new(&name, &bytes)?;
-        sync_file(&file, &dir.join(&name))?;
+        write(&name, sealed::seal_json(&info, &dir.join(&name))?)?;
         dir.sync()
     }
 
-    /// Makes all but `current` durable.
+    /// Makes segments and manifests durable.
     fn sync(&self) -> Result<()> {
         let files: usize = self.shards.values().map(|shard| shard.files() + 1).sum();
         if files > SYNC_EACH_FILES {
@@ -237,21 +250,25 @@ impl SnapshotWriter {
         })
     }
 
-    /// Puts something where it belongs, or where it waits.
-    fn put(&mut self, item: Waiting) -> Result<()> {
-        let (dir, path) = match &item {
-            Waiting::Batch(batch) => (batch.dir, &batch.path),
-            Waiting::Issue(dir, issue) => (*dir, &issue.path),
-        };
-        match self.placer(path)?.place(dir) {
-            Place::Now(guard) => match item {
-                Waiting::Batch(batch) => self.accept(guard, batch),
-                Waiting::Issue(_, issue) => self.memory_bytes += self.shard(guard).add_issue(issue),
-            },
+    /// Puts a batch where it belongs, or where it waits.
+    fn put_batch(&mut self, batch: DirBatch) -> Result<()> {
+        match self.placer(&batch.path)?.place(batch.dir) {
+            Place::Now(guard) => self.accept(guard, batch),
             Place::Later(candidate) => {
-                if let Waiting::Batch(batch) = &item {
-                    self.memory_bytes += batch.memory_bytes();
-                }
+                self.memory_bytes += batch.memory_bytes();
+                let item = Waiting::Batch(Box::new(batch));
+                self.waiting.entry(candidate).or_default().push(item);
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts an issue in a directory's shard, or where that directory waits.
+    fn put_issue(&mut self, dir: DirId, issue: Issue) -> Result<()> {
+        match self.placer(&issue.path)?.place(dir) {
+            Place::Now(guard) => self.memory_bytes += self.shard(guard).add_issue(issue),
+            Place::Later(candidate) => {
+                let item = Waiting::Issue(dir, issue);
                 self.waiting.entry(candidate).or_default().push(item);
             }
         }
@@ -262,10 +279,13 @@ impl SnapshotWriter {
     fn settle(&mut self, decided: impl IntoIterator<Item = Candidate>) -> Result<()> {
         for candidate in decided {
             for item in self.waiting.remove(&candidate).unwrap_or_default() {
-                if let Waiting::Batch(batch) = &item {
-                    self.memory_bytes -= batch.memory_bytes();
+                match item {
+                    Waiting::Batch(batch) => {
+                        self.memory_bytes -= batch.memory_bytes();
+                        self.put_batch(*batch)?;
+                    }
+                    Waiting::Issue(dir, issue) => self.put_issue(dir, issue)?,
                 }
-                self.put(item)?;
             }
             if let Some(placer) = &mut self.placer {
                 placer.release(candidate);
@@ -361,7 +381,7 @@ impl Sink for SnapshotWriter {
         }
         let decided = placer.add_rows(batch.dir, batch.entries.len() as u64);
         self.settle(decided)?;
-        self.put(Waiting::Batch(batch))?;
+        self.put_batch(batch)?;
         self.make_room()
     }
 
@@ -373,7 +393,7 @@ impl Sink for SnapshotWriter {
 
     fn issue(&mut self, dir: Option<DirId>, issue: Issue) -> Result<()> {
         match dir {
-            Some(dir) => self.put(Waiting::Issue(dir, issue)),
+            Some(dir) => self.put_issue(dir, issue),
             None => {
                 let guard = self.placer(&issue.path)?.root_guard();
                 self.memory_bytes += self.shard(guard).add_issue(issue);

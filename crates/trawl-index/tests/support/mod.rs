@@ -39,6 +39,7 @@ impl Random {
 
 /// What happens during a scan, in the order that `Sink` documents.
 #[derive(Clone)]
+#[allow(clippy::large_enum_variant, reason = "a test's list")]
 pub enum Event {
     Batch(DirBatch),
     Done(DirId),
@@ -218,13 +219,17 @@ impl Maker<'_> {
             ..DirBatch::default()
         };
         let mut named: Vec<(Vec<u8>, Option<DirAccess>)> = Vec::new();
-        for at in 0..self.random.below(2 * self.files + 1) {
+        let files = match depth {
+            0 => 2 * self.files,
+            _ => self.random.below(2 * self.files + 1),
+        };
+        for at in 0..files {
             named.push((odd_name(self.random, at), None));
         }
         let below = if depth > 30 {
             0
         } else {
-            self.random.below(4).min(self.left)
+            (self.random.below(4) + u64::from(depth < 3)).min(self.left)
         };
         self.left -= below;
         for at in 0..below {

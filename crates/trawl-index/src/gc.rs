@@ -1,0 +1,162 @@
+//! Retention and removal: old snapshots, files that no snapshot needs, and
+//! whole sources. Everything happens under the source's lock.
+//!
+//! A snapshot's description goes first, so that readers which open it
+//! meanwhile notice; files that readers have open stay theirs until closed.
+//! Only names that the format knows are ever removed.
+
+use crate::clean::{prune, remove_matching};
+use crate::error::{IndexError, Result};
+use crate::id::{SegmentId, SnapshotId, SourceId};
+use crate::index::IndexDir;
+use crate::layout::{self, DataName};
+use crate::lock::SourceLock;
+use crate::manifest::Manifest;
+use crate::snapshot::for_each_data_dir;
+use crate::source::{Source, snapshot_ids};
+use crate::store::{Dir, if_there};
+use std::collections::HashSet;
+use std::path::PathBuf;
+use trawl_model::Timestamp;
+
+/// Which snapshots to keep; the current one always is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Retention {
+    /// Keep this many of the newest.
+    pub newest: usize,
+    /// Keep those whose scan began at this time or later, too.
+    pub since: Option<Timestamp>,
+}
+
+/// What gc did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Collected {
+    /// Snapshots removed.
+    pub snapshots: Vec<SnapshotId>,
+    /// Files removed.
+    pub files: u64,
+    /// Manifests that could not be read: nothing beside them was removed.
+    pub damaged: Vec<PathBuf>,
+}
+
+impl Retention {
+    fn keeps(&self, id: SnapshotId, age_rank: usize) -> bool {
+        let since = self.since.map(|time| time.as_nanos());
+        age_rank < self.newest || since.is_some_and(|since| i128::from(id.0) >= since)
+    }
+}
+
+/// Removes a source's old snapshots and everything that none of the others
+/// needs, leftovers of killed writers included.
+///
+/// # Errors
+/// [`IndexError::Busy`] if the source is being written.
+pub fn collect(source: &Source, retention: Retention) -> Result<Collected> {
+    let mut lock = SourceLock::take(source.dir())?;
+    let mut done = Collected::default();
+    let current = source.current_id()?;
+    if current.is_none() && !lock.was_interrupted {
+        // Nothing was ever committed, or `current` is lost: then all that
+        // could be saved must not be swept away.
+        return Ok(done);
+    }
+    let ids = snapshot_ids(source.dir())?;
+    let committed = ids.into_iter().filter(|id| Some(*id) <= current);
+    let mut kept = HashSet::new();
+    for (rank, id) in committed.rev().enumerate() {
+        if Some(id) == current || retention.keeps(id, rank) {
+            kept.insert(id);
+        } else {
+            done.snapshots.push(id);
+        }
+    }
+    kept.extend(current);
+    let snapshots = source.dir().open_dir(layout::SNAPSHOTS)?;
+    done.files += remove_matching(&snapshots, |name| {
+        name.ends_with(layout::TEMPORARY_ENDING)
+            || layout::snapshot_name(name).is_some_and(|id| !kept.contains(&id))
+    })?;
+    snapshots.sync()?;
+    // Only now: while a description is there, so is what it describes.
+    remove_matching(&snapshots, |name| {
+        layout::shard_list_name(name).is_some_and(|id| !kept.contains(&id))
+    })?;
+    let guards = source.dir().open_dir(layout::GUARDS)?;
+    sweep_guards(&guards, &kept, &mut done)?;
+    done.files += remove_matching(source.dir(), |name| {
+        name.ends_with(layout::TEMPORARY_ENDING)
+    })?;
+    lock.clear()?;
+    Ok(done)
+}
+
+fn sweep_guards(guards: &Dir, kept: &HashSet<SnapshotId>, done: &mut Collected) -> Result<()> {
+    for_each_data_dir(guards, &mut |_, data| sweep_data(data, kept, done))?;
+    prune(guards)
+}
+
+fn sweep_data(data: &Dir, kept: &HashSet<SnapshotId>, done: &mut Collected) -> Result<()> {
+    let mut needed: HashSet<SegmentId> = HashSet::new();
+    for name in data.list()? {
+        let DataName::Manifest(id) = layout::data_name(&name) else {
+            continue;
+        };
+        if !kept.contains(&id) {
+            continue;
+        }
+        let path = data.join(&name);
+        match Manifest::from_bytes(&data.read(&name)?, &path, id) {
+            Ok(manifest) => needed.extend(manifest.segments.iter().map(|s| s.id)),
+            Err(_) => {
+                // What it needs is unknown, so everything stays.
+                done.damaged.push(path);
+                return Ok(());
+            }
+        }
+    }
+    done.files += remove_matching(data, |name| match layout::data_name(name) {
+        DataName::Manifest(id) => !kept.contains(&id),
+        DataName::Segment(id, _) => !needed.contains(&id),
+        DataName::Temporary => true,
+        DataName::Foreign => false,
+    })?;
+    Ok(())
+}
+
+/// Removes a source from its index, with all its snapshots; finishes a
+/// removal that was cut short.
+///
+/// # Errors
+/// [`IndexError::NoSource`], [`IndexError::Busy`]; files that the format
+/// does not know are left and end the removal with an error.
+pub fn remove_source(index: &IndexDir, root: &[u8]) -> Result<()> {
+    let sources = index.dir().open_dir(layout::SOURCES)?;
+    let id = SourceId::of_root(root).to_string();
+    let dir = if_there(sources.open_dir(&id))?.ok_or_else(|| IndexError::NoSource {
+        path: index.path().to_owned(),
+        source_name: trawl_model::escape::escape(trawl_model::path::display(root)).into_owned(),
+    })?;
+    let lock = SourceLock::take(&dir)?;
+    // Without `current` the source has no snapshot, whatever else is left.
+    if_there(dir.remove_file(layout::CURRENT_FILE))?;
+    dir.sync()?;
+    if let Some(snapshots) = if_there(dir.open_dir(layout::SNAPSHOTS))? {
+        remove_matching(&snapshots, |name| {
+            layout::snapshot_name(name).is_some()
+                || layout::shard_list_name(name).is_some()
+                || name.ends_with(layout::TEMPORARY_ENDING)
+        })?;
+    }
+    if let Some(guards) = if_there(dir.open_dir(layout::GUARDS))? {
+        sweep_guards(&guards, &HashSet::new(), &mut Collected::default())?;
+    }
+    remove_matching(&dir, |name| name.ends_with(layout::TEMPORARY_ENDING))?;
+    if_there(dir.remove_file(layout::SOURCE_FILE))?;
+    for name in [layout::SNAPSHOTS, layout::GUARDS] {
+        if_there(dir.remove_dir(name))?;
+    }
+    if_there(dir.remove_file(layout::LOCK_FILE))?;
+    sources.remove_dir(&id)?;
+    drop(lock);
+    sources.sync()
+}

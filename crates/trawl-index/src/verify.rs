@@ -1,0 +1,489 @@
+//! Checking every byte of an index against its hashes.
+//!
+//! Needs no lock and changes nothing; a source that is being written or
+//! collected meanwhile is checked as of its current snapshot.
+
+use crate::error::{Cause, IndexError, Result};
+use crate::id::{Hash, SnapshotId, SourceId};
+use crate::index::IndexDir;
+use crate::layout::{self, DataName, GuardName};
+use crate::manifest::{FileRef, Manifest};
+use crate::snapshot::{ShardList, SnapshotInfo};
+use crate::source::{Source, snapshot_ids};
+use crate::store::{Dir, if_there};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt;
+use std::io::Read;
+use std::path::PathBuf;
+use xxhash_rust::xxh3::Xxh3;
+
+/// Bytes read at a time.
+const BUFFER_BYTES: usize = 1 << 20;
+
+/// Which snapshots to check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// The current snapshot of every source.
+    Current,
+    /// All of them.
+    All,
+}
+
+/// What is wrong with a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Problem {
+    /// It is not there.
+    Missing,
+    /// It is shorter than it was.
+    Truncated {
+        /// The length it should have.
+        expected_bytes: u64,
+        /// The length it has.
+        found_bytes: u64,
+    },
+    /// It is longer than it was.
+    Longer {
+        /// The length it should have.
+        expected_bytes: u64,
+        /// The length it has.
+        found_bytes: u64,
+    },
+    /// Its length is right, its bytes are not.
+    Changed,
+    /// It is not what its name says.
+    Damaged(String),
+    /// It could not be read.
+    Unreadable(String),
+    /// No snapshot needs it: gc removes it.
+    Unreferenced,
+    /// A source that is being added or removed, or was and is not to the
+    /// end.
+    Unfinished,
+    /// It is not of an index.
+    Foreign,
+}
+
+/// One file with a problem.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// The file.
+    pub path: PathBuf,
+    /// What is wrong with it.
+    pub problem: Problem,
+}
+
+/// What was checked and found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Verified {
+    /// Sources looked at.
+    pub sources: u64,
+    /// Snapshots checked.
+    pub snapshots: u64,
+    /// Files whose bytes were checked.
+    pub files: u64,
+    /// Their bytes.
+    pub size_bytes: u64,
+    /// What is wrong, by path.
+    pub findings: Vec<Finding>,
+}
+
+impl Problem {
+    /// True if answers may be wrong or impossible because of it.
+    pub fn is_damage(&self) -> bool {
+        !matches!(
+            self,
+            Problem::Unreferenced | Problem::Unfinished | Problem::Foreign
+        )
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Problem::Missing => f.write_str("missing"),
+            Problem::Truncated {
+                expected_bytes,
+                found_bytes,
+            } => write!(f, "truncated: {found_bytes} of {expected_bytes} bytes"),
+            Problem::Longer {
+                expected_bytes,
+                found_bytes,
+            } => write!(
+                f,
+                "too long: {found_bytes} bytes instead of {expected_bytes}"
+            ),
+            Problem::Changed => f.write_str("changed: its bytes do not match their hash"),
+            Problem::Damaged(what) => write!(f, "damaged: {what}"),
+            Problem::Unreadable(why) => write!(f, "cannot be read: {why}"),
+            Problem::Unreferenced => f.write_str("not needed by any snapshot (gc removes it)"),
+            Problem::Unfinished => {
+                f.write_str("a source half added or removed: index it or remove it again")
+            }
+            Problem::Foreign => f.write_str("foreign: not a file of an index"),
+        }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.path.display(), self.problem)
+    }
+}
+
+impl Verified {
+    /// True if something is damaged.
+    pub fn has_damage(&self) -> bool {
+        self.findings.iter().any(|found| found.problem.is_damage())
+    }
+
+    fn add(&mut self, path: PathBuf, problem: Problem) {
+        self.findings.push(Finding { path, problem });
+    }
+
+    /// Turns an error about one file into a finding.
+    fn add_error(&mut self, error: IndexError, path: PathBuf) {
+        match error {
+            error if error.is_missing() => self.add(path, Problem::Missing),
+            IndexError::Damaged { path, problem } => self.add(path, Problem::Damaged(problem)),
+            IndexError::Io { path, cause, .. } => {
+                self.add(path, Problem::Unreadable(Cause(cause.0).to_string()));
+            }
+            other => self.add(path, Problem::Damaged(other.to_string())),
+        }
+    }
+}
+
+/// Checks an index.
+///
+/// # Errors
+/// Only if the index itself cannot be listed; everything else is a finding.
+pub fn verify(index: &IndexDir, scope: Scope) -> Result<Verified> {
+    let mut found = Verified::default();
+    for name in index.dir().list()? {
+        let path = index.dir().join(&name);
+        if name.ends_with(layout::TEMPORARY_ENDING) {
+            found.add(path, Problem::Unreferenced);
+        } else if ![layout::FORMAT_FILE, layout::SOURCES].contains(&name.as_str()) {
+            found.add(path, Problem::Foreign);
+        }
+    }
+    let sources = index.dir().open_dir(layout::SOURCES)?;
+    for name in sources.list()? {
+        let path = sources.join(&name);
+        let Ok(id) = name.parse::<SourceId>() else {
+            found.add(path, Problem::Foreign);
+            continue;
+        };
+        match sources.open_dir(&name) {
+            Ok(dir) => check_source(dir, id, scope, &mut found),
+            Err(error) => found.add_error(error, path),
+        }
+    }
+    found.findings.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(found)
+}
+
+fn check_source(dir: Dir, id: SourceId, scope: Scope, found: &mut Verified) {
+    let path = dir.path().to_owned();
+    let has_current = matches!(if_there(dir.open_file(layout::CURRENT_FILE)), Ok(Some(_)));
+    match Source::open(dir, id) {
+        Ok(source) => Check::new(&source, scope, found).run(),
+        Err(error) if error.is_missing() && !has_current => found.add(path, Problem::Unfinished),
+        Err(error) => found.add_error(error, path.join(layout::SOURCE_FILE)),
+    }
+}
+
+struct Check<'a> {
+    source: &'a Source,
+    scope: Scope,
+    found: &'a mut Verified,
+    /// The snapshots in scope; those beyond it, in order to know which
+    /// files are needed.
+    wanted: BTreeSet<SnapshotId>,
+    all: BTreeSet<SnapshotId>,
+    current: Option<SnapshotId>,
+    /// Manifests that the lists of shards name and no walk has met yet.
+    missing: BTreeMap<Vec<String>, BTreeSet<SnapshotId>>,
+    buffer: Vec<u8>,
+}
+
+impl<'a> Check<'a> {
+    fn new(source: &'a Source, scope: Scope, found: &'a mut Verified) -> Self {
+        Check {
+            source,
+            scope,
+            found,
+            wanted: BTreeSet::new(),
+            all: BTreeSet::new(),
+            current: None,
+            missing: BTreeMap::new(),
+            buffer: vec![0; BUFFER_BYTES],
+        }
+    }
+
+    fn run(mut self) {
+        self.found.sources += 1;
+        let top = self.source.path().to_owned();
+        self.list_top();
+        match self.source.current_id() {
+            Ok(current) => self.current = current,
+            Err(error) => {
+                self.found.add_error(error, top.join(layout::CURRENT_FILE));
+            }
+        }
+        if let Err(error) = self.check_snapshots() {
+            self.found.add_error(error, top.join(layout::SNAPSHOTS));
+        }
+        if let Err(error) = self.check_guards() {
+            self.found.add_error(error, top.join(layout::GUARDS));
+        }
+        for (components, ids) in std::mem::take(&mut self.missing) {
+            let dir = top.join(layout::GUARDS);
+            let dir = dir.join(layout::display_path(&components));
+            for id in ids {
+                let path = dir.join(layout::manifest_file(id));
+                self.found.add(path, Problem::Missing);
+            }
+        }
+    }
+
+    fn list_top(&mut self) {
+        let known = [
+            layout::SOURCE_FILE,
+            layout::LOCK_FILE,
+            layout::CURRENT_FILE,
+            layout::SNAPSHOTS,
+            layout::GUARDS,
+        ];
+        for name in self.source.dir().list().unwrap_or_default() {
+            let path = self.source.dir().join(&name);
+            if name.ends_with(layout::TEMPORARY_ENDING) {
+                self.found.add(path, Problem::Unreferenced);
+            } else if !known.contains(&name.as_str()) {
+                self.found.add(path, Problem::Foreign);
+            }
+        }
+    }
+
+    fn check_snapshots(&mut self) -> Result<()> {
+        let dir = self.source.dir().open_dir(layout::SNAPSHOTS)?;
+        for name in dir.list()? {
+            let id = layout::snapshot_name(&name).or(layout::shard_list_name(&name));
+            match id {
+                None if name.ends_with(layout::TEMPORARY_ENDING) => {
+                    self.found.add(dir.join(&name), Problem::Unreferenced);
+                }
+                None => self.found.add(dir.join(&name), Problem::Foreign),
+                Some(id) if Some(id) > self.current && self.current.is_some() => {
+                    self.found.add(dir.join(&name), Problem::Unreferenced);
+                }
+                Some(_) => {}
+            }
+        }
+        let ids = snapshot_ids(self.source.dir())?;
+        let committed = ids.into_iter().filter(|id| match self.current {
+            Some(current) => *id <= current,
+            // `current` is damaged or missing: all may have been committed.
+            None => true,
+        });
+        self.all = committed.chain(self.current).collect();
+        self.wanted = match (self.scope, self.current) {
+            (Scope::Current, Some(current)) => BTreeSet::from([current]),
+            _ => self.all.clone(),
+        };
+        for id in self.wanted.clone() {
+            self.check_snapshot(&dir, id);
+        }
+        Ok(())
+    }
+
+    fn check_snapshot(&mut self, dir: &Dir, id: SnapshotId) {
+        self.found.snapshots += 1;
+        let name = layout::snapshot_file(id);
+        let path = dir.join(&name);
+        let info = dir
+            .read(&name)
+            .and_then(|bytes| SnapshotInfo::from_bytes(&bytes, &path, id));
+        match info {
+            Ok(info) if info.root != self.source.root() => {
+                let problem = "it is of another source".to_owned();
+                self.found.add(path, Problem::Damaged(problem));
+            }
+            Ok(_) => self.found.files += 1,
+            Err(error) => self.found.add_error(error, path),
+        }
+        let name = layout::shard_list_file(id);
+        let path = dir.join(&name);
+        let list = dir
+            .read(&name)
+            .and_then(|bytes| ShardList::from_bytes(&bytes, &path, id));
+        match list {
+            Ok(list) => {
+                self.found.files += 1;
+                for components in list.shards {
+                    self.missing.entry(components).or_default().insert(id);
+                }
+            }
+            Err(error) => self.found.add_error(error, path),
+        }
+    }
+
+    /// Visits the guard directories, foreign names included.
+    fn check_guards(&mut self) -> Result<()> {
+        let guards = self.source.dir().open_dir(layout::GUARDS)?;
+        let mut pending: Vec<Vec<String>> = vec![Vec::new()];
+        while let Some(components) = pending.pop() {
+            let listed = guards
+                .open_below(&components)
+                .and_then(|dir| Ok((dir.list()?, dir)));
+            let (names, dir) = match listed {
+                Ok(listed) => listed,
+                Err(error) => {
+                    let path = guards.path().join(layout::display_path(&components));
+                    self.found.add_error(error, path);
+                    continue;
+                }
+            };
+            let in_barriers = components.last().is_some_and(|n| n == layout::BARRIERS);
+            for name in names {
+                let below = [&components[..], std::slice::from_ref(&name)].concat();
+                let kind = match in_barriers {
+                    true if layout::is_barrier_name(&name) => GuardName::Predicate,
+                    true => GuardName::Foreign,
+                    false => layout::guard_name(&name),
+                };
+                match kind {
+                    GuardName::Data => match dir.open_dir(&name) {
+                        Ok(data) => self.check_data(&below, &data)?,
+                        Err(error) => self.found.add_error(error, dir.join(&name)),
+                    },
+                    GuardName::Foreign => self.found.add(dir.join(&name), Problem::Foreign),
+                    GuardName::Barriers | GuardName::Predicate => pending.push(below),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn check_data(&mut self, components: &[String], data: &Dir) -> Result<()> {
+        let names = data.list()?;
+        let mut needed: BTreeSet<String> = BTreeSet::new();
+        let mut actual: HashMap<String, (u64, Hash)> = HashMap::new();
+        let mut is_known_whole = true;
+        for name in &names {
+            let DataName::Manifest(id) = layout::data_name(name) else {
+                continue;
+            };
+            if !self.all.contains(&id) {
+                continue;
+            }
+            needed.insert(name.clone());
+            if let Some(ids) = self.missing.get_mut(components) {
+                ids.remove(&id);
+            }
+            match self.read_manifest(components, data, name, id) {
+                Ok(manifest) => {
+                    for segment in &manifest.segments {
+                        for (table, file) in &segment.files {
+                            let name = layout::segment_file(segment.id, *table);
+                            if self.wanted.contains(&id) {
+                                self.check_file(data, &name, file, &mut actual);
+                            }
+                            needed.insert(name);
+                        }
+                    }
+                }
+                Err(error) => {
+                    is_known_whole = false;
+                    self.found.add_error(error, data.join(name));
+                }
+            }
+        }
+        for name in names.iter().filter(|name| !needed.contains(*name)) {
+            let problem = match layout::data_name(name) {
+                DataName::Foreign => Problem::Foreign,
+                DataName::Segment(..) if !is_known_whole => continue,
+                _ => Problem::Unreferenced,
+            };
+            self.found.add(data.join(name), problem);
+        }
+        Ok(())
+    }
+
+    fn read_manifest(
+        &mut self,
+        components: &[String],
+        data: &Dir,
+        name: &str,
+        id: SnapshotId,
+    ) -> Result<Manifest> {
+        let bytes = data.read(name)?;
+        let path = data.join(name);
+        let manifest = Manifest::from_bytes(&bytes, &path, id)?;
+        if manifest.root != self.source.root()
+            || layout::data_components(&manifest.guard) != components
+        {
+            return Err(IndexError::damaged(&path, "it belongs elsewhere"));
+        }
+        self.found.files += 1;
+        Ok(manifest)
+    }
+
+    /// Checks one segment file, read once however many manifests name it.
+    fn check_file(
+        &mut self,
+        data: &Dir,
+        name: &str,
+        expected: &FileRef,
+        actual: &mut HashMap<String, (u64, Hash)>,
+    ) {
+        let path = data.join(name);
+        let (found_bytes, hash) = match actual.get(name) {
+            Some(known) => *known,
+            None => match self.hash_file(data, name) {
+                Ok(new) => {
+                    actual.insert(name.to_owned(), new);
+                    new
+                }
+                Err(error) => return self.found.add_error(error, path),
+            },
+        };
+        let expected_bytes = expected.size_bytes;
+        let problem = match found_bytes.cmp(&expected_bytes) {
+            std::cmp::Ordering::Less => Problem::Truncated {
+                expected_bytes,
+                found_bytes,
+            },
+            std::cmp::Ordering::Greater => Problem::Longer {
+                expected_bytes,
+                found_bytes,
+            },
+            std::cmp::Ordering::Equal if hash != expected.hash => Problem::Changed,
+            std::cmp::Ordering::Equal => return,
+        };
+        let known = Finding { path, problem };
+        if !self.found.findings.contains(&known) {
+            self.found.findings.push(known);
+        }
+    }
+
+    fn hash_file(&mut self, data: &Dir, name: &str) -> Result<(u64, Hash)> {
+        let mut file = data.open_file(name)?;
+        let mut hasher = Xxh3::new();
+        let mut size_bytes = 0;
+        loop {
+            let count = match file.read(&mut self.buffer) {
+                Ok(0) => break,
+                Ok(count) => count,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(IndexError::io("read", data.join(name), error)),
+            };
+            hasher.update(self.buffer.get(..count).unwrap_or_default());
+            size_bytes += count as u64;
+        }
+        self.found.files += 1;
+        self.found.size_bytes += size_bytes;
+        Ok((size_bytes, Hash(hasher.digest128())))
+    }
+}

@@ -1,0 +1,173 @@
+//! Every flipped, cut or missing byte is found and its file named.
+
+mod support;
+
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use support::{files_below, new_index, odd_tree, write_tree};
+use trawl_index::IndexDir;
+use trawl_index::verify::{Problem, Scope, Verified, verify};
+
+fn check(index: &Path) -> Option<Verified> {
+    IndexDir::open(index)
+        .ok()
+        .map(|index| verify(&index, Scope::All).unwrap())
+}
+
+/// The index is refused as a whole, naming the file, or the file is found.
+fn assert_found(index: &Path, file: &Path, what: &str) -> Option<Problem> {
+    match check(index) {
+        None => {
+            let message = IndexDir::open(index).unwrap_err().to_string();
+            let name = file.file_name().unwrap().to_str().unwrap();
+            assert!(
+                message.contains(name) || message.contains("no index"),
+                "{message}"
+            );
+            None
+        }
+        Some(verified) => {
+            let mut found = verified.findings.iter().filter(|f| f.problem.is_damage());
+            let found = found.find(|f| f.path == file);
+            let found = found
+                .unwrap_or_else(|| panic!("{what} {}: {:?}", file.display(), verified.findings));
+            assert!(found.to_string().contains(file.to_str().unwrap()));
+            Some(found.problem.clone())
+        }
+    }
+}
+
+#[test]
+fn damage_is_found_in_every_kind_of_file() {
+    let (_dir, index) = new_index();
+    write_tree(&index, &odd_tree("/srv", 30, 6, 21), 64 << 20).unwrap();
+    let path = index.path().to_owned();
+    let clean = check(&path).unwrap();
+    assert_eq!(clean.findings, []);
+    assert!(clean.files > 10);
+    let mut kinds = std::collections::BTreeSet::new();
+    for (file, bytes) in files_below(&path) {
+        let name = file.file_name().unwrap().to_str().unwrap().to_owned();
+        if name == "lock" {
+            continue;
+        }
+        kinds.insert(
+            name.split_once('.')
+                .map_or(name.clone(), |(_, kind)| kind.to_owned()),
+        );
+        let last = bytes.len() - 1;
+        let mut offsets = vec![
+            0,
+            1,
+            4,
+            last / 3,
+            last / 2,
+            last.saturating_sub(4),
+            last.saturating_sub(8),
+            last.saturating_sub(100),
+            last,
+        ];
+        if bytes.len() < 700 {
+            offsets = (0..bytes.len()).collect();
+        }
+        for at in offsets {
+            let mut flipped = bytes.clone();
+            flipped[at.min(last)] ^= 1 << (at % 8);
+            std::fs::write(&file, &flipped).unwrap();
+            assert_found(&path, &file, &format!("byte {at} flipped of"));
+        }
+        for length in [0, 1, last / 2, last] {
+            std::fs::write(&file, &bytes[..length]).unwrap();
+            let problem = assert_found(&path, &file, &format!("cut to {length}:"));
+            if name.ends_with(".parquet") {
+                assert!(matches!(problem, Some(Problem::Truncated { .. })));
+            }
+        }
+        std::fs::write(&file, [&bytes[..], b"x"].concat()).unwrap();
+        assert_found(&path, &file, "longer");
+        std::fs::remove_file(&file).unwrap();
+        if name != "current" {
+            // Without `current` there is no snapshot yet, as before a first
+            // commit; what is there is found to be unneeded or whole.
+            let problem = assert_found(&path, &file, "missing");
+            assert!(
+                matches!(problem, Some(Problem::Missing) | None),
+                "{problem:?}"
+            );
+        }
+        std::fs::write(&file, &bytes).unwrap();
+    }
+    let expected = [
+        "FORMAT",
+        "current",
+        "dirs.parquet",
+        "entries.parquet",
+        "issues.parquet",
+        "json",
+        "links.parquet",
+        "manifest",
+        "shards",
+        "xattrs.parquet",
+    ];
+    assert_eq!(
+        kinds.iter().map(String::as_str).collect::<Vec<_>>(),
+        expected
+    );
+    assert_eq!(check(&path).unwrap(), clean);
+}
+
+#[test]
+fn a_snapshot_with_a_lost_shard_is_refused() {
+    let (_dir, index) = new_index();
+    write_tree(&index, &odd_tree("/srv", 30, 6, 21), 64 << 20).unwrap();
+    let manifests = files_below(index.path()).into_keys();
+    let mut manifests = manifests.filter(|f| f.extension().is_some_and(|e| e == "manifest"));
+    let (lost, other) = (manifests.next().unwrap(), manifests.next().unwrap());
+    let source = || index.source(b"/srv").unwrap().unwrap();
+    source().current().unwrap().unwrap();
+    let bytes = std::fs::read(&lost).unwrap();
+    std::fs::remove_file(&lost).unwrap();
+    let error = source().current().unwrap_err().to_string();
+    assert!(error.contains(lost.to_str().unwrap()), "{error}");
+    // Another shard's manifest in its place is not taken for it.
+    std::fs::copy(&other, &lost).unwrap();
+    let error = source().current().unwrap_err().to_string();
+    assert!(error.contains("belongs elsewhere"), "{error}");
+    std::fs::write(&lost, bytes).unwrap();
+    source().current().unwrap().unwrap();
+}
+
+#[test]
+fn strangers_in_the_index_are_told_and_not_followed() {
+    let (dir, index) = new_index();
+    write_tree(&index, &odd_tree("/srv", 10, 4, 22), 64 << 20).unwrap();
+    let source = index.source(b"/srv").unwrap().unwrap();
+    let planted = [
+        index.path().join("planted"),
+        index.path().join("sources/planted"),
+        source.path().join("planted"),
+        source.path().join("snapshots/planted"),
+        source.path().join("guards/planted"),
+        source.path().join("guards/data/planted"),
+    ];
+    for path in &planted {
+        std::fs::write(path, b"x").unwrap();
+    }
+    let found = verify(&index, Scope::All).unwrap();
+    assert!(!found.has_damage(), "{:?}", found.findings);
+    for path in &planted {
+        assert!(
+            found
+                .findings
+                .iter()
+                .any(|f| f.path == *path && f.problem == Problem::Foreign)
+        );
+    }
+    // A link in the place of a directory is an error, not a way out.
+    let guards = source.path().join("guards");
+    let moved = dir.path().join("moved");
+    std::fs::rename(&guards, &moved).unwrap();
+    symlink(&moved, &guards).unwrap();
+    assert!(source.current().is_err());
+    assert!(verify(&index, Scope::All).unwrap().has_damage());
+}
