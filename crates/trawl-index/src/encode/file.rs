@@ -163,6 +163,10 @@ impl TableWriter {
 
     /// Moves finished bytes to the file.
     fn write_out(&mut self) -> Result<Vec<u8>> {
+        // What its own buffer holds would else count as the tail's.
+        self.parquet
+            .flush()
+            .map_err(|error| IndexError::io("write", &self.path, error))?;
         let bytes = std::mem::take(self.parquet.inner_mut());
         self.hasher.update(&bytes);
         self.size_bytes += bytes.len() as u64;
