@@ -201,7 +201,8 @@ proptest! {
         for _ in 0..30 {
             let dir = &tree.dirs[random.below(tree.dirs.len() as u64) as usize];
             let none = path::join(&dir.path, b"no such name");
-            prop_assert!(matches!(index.locate(&none).unwrap(), Located::Missing { .. }));
+            let is_missing = matches!(index.locate(&none).unwrap(), Located::Missing { .. });
+            prop_assert!(is_missing);
             if dir.entries.is_empty() {
                 continue;
             }
