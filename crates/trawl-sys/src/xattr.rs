@@ -126,6 +126,8 @@ fn get_at(
 #[derive(Debug)]
 pub struct Reader {
     method: Method,
+    /// Whether the last file asked about had attributes.
+    expects_names: bool,
     path: Vec<u8>,
     list: Vec<u8>,
     value: Vec<u8>,
@@ -158,6 +160,7 @@ impl Reader {
     fn with(method: Method) -> Self {
         Reader {
             method,
+            expects_names: false,
             path: Vec::new(),
             list: vec![0; 1024],
             value: vec![0; 1024],
@@ -186,19 +189,37 @@ impl Reader {
     pub fn list(&mut self, directory: impl AsFd, name: &CStr) -> Result<&[u8], SysError> {
         let directory = directory.as_fd();
         self.locate(directory, name);
+        // Asking for the length alone spares the kernel a buffer; most files have no attributes,
+        // and where one has some the next one often has too.
+        if !self.expects_names && self.call_list(directory, name, 0)? == 0 {
+            return Ok(&[]);
+        }
         loop {
-            let got = match self.method {
-                Method::At => list_at(directory, name, &mut self.list),
-                Method::WorkingDirectory => list_path(name.to_bytes_with_nul(), &mut self.list),
-                Method::Proc => list_path(&self.path, &mut self.list),
-            };
-            match got {
-                Ok(length) => return Ok(self.list.get(..length).unwrap_or_default()),
+            match self.call_list(directory, name, self.list.len()) {
+                Ok(length) => {
+                    self.expects_names = length > 0;
+                    return Ok(self.list.get(..length).unwrap_or_default());
+                }
                 Err(e) if e.errno == Errno::RANGE && self.list.len() < SIZE_MAX_BYTES => {
                     self.list.resize(SIZE_MAX_BYTES, 0);
                 }
                 Err(e) => return Err(e),
             }
+        }
+    }
+
+    /// The call itself, with `room` bytes of the buffer.
+    fn call_list(
+        &mut self,
+        directory: BorrowedFd<'_>,
+        name: &CStr,
+        room: usize,
+    ) -> Result<usize, SysError> {
+        let list = self.list.get_mut(..room).unwrap_or_default();
+        match self.method {
+            Method::At => list_at(directory, name, list),
+            Method::WorkingDirectory => list_path(name.to_bytes_with_nul(), list),
+            Method::Proc => list_path(&self.path, list),
         }
     }
 

@@ -240,8 +240,14 @@ impl Numbers<'_> {
     /// The next number as seconds, perhaps before 1970.
     #[inline]
     fn time(&mut self, name: &'static str) -> Result<Timestamp, BadLine> {
+        let is_negative = self.0.first() == Some(&b'-');
+        if is_negative {
+            self.0 = self.0.get(1..).unwrap_or_default();
+        }
+        let value = i128::from(self.take::<u64>(name)?);
+        let secs = i64::try_from(if is_negative { -value } else { value });
         Ok(Timestamp {
-            secs: self.take(name)?,
+            secs: secs.map_err(|_| BadLine::Number(name))?,
             nanos: 0,
         })
     }

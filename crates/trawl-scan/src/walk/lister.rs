@@ -26,6 +26,8 @@ use crate::progress::Progress;
 /// From this many entries on, attributes are read in inode order: on a cold disk that saves
 /// seeks, in a small directory it only costs a sort.
 const INODE_ORDER_ENTRIES: usize = 512;
+/// How often a name is looked at again that is a link for one call and none for the next.
+const REPLACED_TRIES: usize = 100;
 /// `getdents64` buffer: 2,000 to 4,000 entries a call.
 const READ_BUFFER_BYTES: usize = 128 << 10;
 
@@ -274,21 +276,31 @@ impl Listing<'_, '_> {
     /// A link's target. `None` if it has vanished; an empty span if it can't be read, or if it
     /// has become something else, which `stat` then holds.
     fn read_target(&mut self, batch: &mut DirBatch, name: &CStr, stat: &mut Stat) -> Option<Span> {
-        let error = match read_link_at(self.target.fd, name, &mut self.scratch.target) {
-            Ok(target) => return Some(batch.push_bytes(target)),
-            Err(error) => error,
+        let mut tries = 0;
+        let error = loop {
+            let error = match read_link_at(self.target.fd, name, &mut self.scratch.target) {
+                Ok(target) => return Some(batch.push_bytes(target)),
+                Err(error) => error,
+            };
+            tries += 1;
+            if error.errno != trawl_sys::Errno::INVAL || tries > REPLACED_TRIES {
+                break error;
+            }
+            // No link any more; unless somebody keeps swapping, asking again tells what it is.
+            match stat_at(self.target.fd, name) {
+                Ok(now) if now.is_symlink() => {}
+                Ok(now) => {
+                    *stat = now;
+                    return Some(Span::EMPTY);
+                }
+                Err(error) => break error,
+            }
         };
-        if error.errno == trawl_sys::Errno::INVAL
-            && let Ok(now) = stat_at(self.target.fd, name)
-            && !now.is_symlink()
-        {
-            *stat = now;
-        } else if error.is_vanished() {
+        if error.is_vanished() {
             self.counts.vanished += 1;
             return None;
-        } else {
-            self.entry_issue(name, Op::ReadLink, error);
         }
+        self.entry_issue(name, Op::ReadLink, error);
         Some(Span::EMPTY)
     }
 
