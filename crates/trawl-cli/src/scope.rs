@@ -124,7 +124,7 @@ impl Session {
         let mut above = path;
         while let Some((dir, _)) = trawl_model::path::split(above) {
             if let Located::Found(start) = self.index.locate(dir)? {
-                let issues = issues_below(&self.index, &start, Some(1))?;
+                let issues = self.index.issues(&start, Some(1))?;
                 let about = |issue: &&Issue| {
                     issue.op.hides_entries() && trawl_model::path::is_within(path, &issue.path)
                 };
@@ -159,7 +159,7 @@ impl Session {
             Depth::Children => Some(1),
             Depth::All => None,
         };
-        let found = issues_below(&self.index, start, levels)?;
+        let found = self.index.issues(start, levels)?;
         self.issues.extend(found);
         Ok(())
     }
@@ -201,10 +201,6 @@ impl Session {
     }
 }
 
-fn issues_below(_: &Index, _: &Start, _: Option<usize>) -> Result<Vec<Issue>, Failure> {
-    Ok(Vec::new())
-}
-
 /// What to say of a path outside every source.
 pub(crate) fn not_indexed(path: &[u8], nearest: Option<&[u8]>) -> String {
     let path = trawl_model::path::display(path);
@@ -243,9 +239,36 @@ pub(crate) fn row_of(start: &Start) -> Row<'_> {
     }
 }
 
+/// The path of something at or below an argument, spelled from the argument.
+pub(crate) fn printed_path(argument: &[u8], top: &[u8], path: &[u8]) -> Vec<u8> {
+    let below = path.strip_prefix(top).unwrap_or(path);
+    match below.strip_prefix(b"/") {
+        Some(below) => join_printed(argument, below),
+        None => argument.to_vec(),
+    }
+}
+
+/// `dir/name` without a doubled slash.
+pub(crate) fn join_printed(dir: &[u8], name: &[u8]) -> Vec<u8> {
+    let slash: &[u8] = if dir.ends_with(b"/") { b"" } else { b"/" };
+    [dir, slash, name].concat()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn directories_are_named_as_the_user_began() {
+        for (argument, top, path, name) in [
+            (&b"."[..], &b"/w"[..], &b"/w"[..], &b"."[..]),
+            (b".", b"/w", b"/w/a/b", b"./a/b"),
+            (b"x/", b"/w/x", b"/w/x/y", b"x/y"),
+            (b"/", b"", b"/usr", b"/usr"),
+        ] {
+            assert_eq!(printed_path(argument, top, path), name);
+        }
+    }
 
     #[test]
     fn what_is_not_indexed_says_what_to_do() {

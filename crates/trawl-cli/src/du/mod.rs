@@ -1,18 +1,344 @@
-//! `trawl du`: space used, as GNU du counts it.
+//! `trawl du`: space used, as GNU du counts it: directories after what they
+//! hold, files with several names once, sizes rounded up.
+//!
+//! Lines stand in the order of paths; GNU du takes the order of the file
+//! system, so that its lines are the same ones in another order, and a file
+//! with names in several directories may count in another one of them.
 
 mod options;
 
-pub(crate) use self::options::DuArgs;
-use crate::arguments::Manner;
-use crate::exit::Exit;
-use crate::failure::Failure;
+use std::ffi::OsString;
+use std::ops::ControlFlow;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
+use trawl_model::column::{Column, ColumnSet};
+use trawl_model::filter::{Clause, Filter};
+use trawl_model::path::is_within;
+use trawl_model::rows::Row;
+use trawl_query::{Detail, Request, SeenLinks, Start, Usage, UsageRequest};
+use trawl_text::locale::Locale;
+use trawl_text::quote::Terminal;
+
+use crate::arguments::Manner;
+use crate::csv::Line;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::json::Object;
+use crate::output::{Device, Output};
+use crate::rows::Form;
+use crate::scope::{Depth, Follow, Session, printed_path, row_of};
+
+pub(crate) use self::options::DuArgs;
+use self::options::{Measure, Plan, Shown};
+
 /// Runs the command.
-pub(crate) fn run(
-    _index: Option<PathBuf>,
-    _args: &DuArgs,
-    _manner: Manner,
-) -> Result<Exit, Failure> {
-    Err(Failure::Usage("du is not wired yet".into()))
+pub(crate) fn run(index: Option<PathBuf>, args: &DuArgs, manner: Manner) -> Result<Exit, Failure> {
+    let plan = args
+        .plan(|name| std::env::var_os(name))
+        .map_err(Failure::Usage)?;
+    let mut session = Session::open(index, manner.then(args.manner))?;
+    let mut meter = Meter {
+        plan: &plan,
+        terminal: match Device::of_stdout() {
+            Device::Terminal => Terminal::Watched(Locale::from_env()),
+            Device::Other => Terminal::Absent,
+        },
+        output: Output::stdout(),
+        seen: SeenLinks::new(),
+        counted: Vec::new(),
+        total: Usage::default(),
+    };
+    if plan.form == Form::Csv {
+        meter.output.put("path,disk_bytes,size_bytes,inodes\n")?;
+    }
+    let here = [OsString::from(".")];
+    let paths = if args.paths.is_empty() {
+        &here[..]
+    } else {
+        &args.paths[..]
+    };
+    let follow = if plan.follow_arguments {
+        Follow::Last
+    } else {
+        Follow::Never
+    };
+    for given in paths {
+        if let Some(start) = session.locate(given, follow)? {
+            meter.argument(&session, given.as_bytes(), &start)?;
+            session.note(&start, Depth::All)?;
+        }
+    }
+    if plan.total {
+        let total = meter.total;
+        meter.print(b"total", &total)?;
+    }
+    meter.output.finish()?;
+    session.finish()
+}
+
+/// What is counted and printed so far.
+struct Meter<'a> {
+    plan: &'a Plan,
+    terminal: Terminal,
+    output: Output,
+    /// Files with several names that were counted.
+    seen: SeenLinks,
+    /// Earlier arguments: what lies in them is not counted again.
+    counted: Vec<Vec<u8>>,
+    total: Usage,
+}
+
+impl Meter<'_> {
+    /// Counts an argument, spelled `given` by the user.
+    fn argument(&mut self, session: &Session, given: &[u8], start: &Start) -> Result<(), Failure> {
+        if !self.plan.count_links && self.is_counted(&start.path) {
+            return Ok(());
+        }
+        let excluded = self.excluded(session, start)?;
+        let mut once;
+        let mut every = SeenLinks::new();
+        let mut walk = Walk {
+            levels: Vec::new(),
+            excluded,
+            plan: self.plan,
+        };
+        let simple = walk.excluded.is_empty() && !self.plan.separate;
+        let request = UsageRequest {
+            // Sums that are corrected on the way need every directory's.
+            max_depth: simple.then(|| usize::try_from(self.plan.max_depth).unwrap_or(usize::MAX)),
+            detail: match self.plan.shown {
+                Shown::All => Detail::Everything,
+                Shown::Directories if walk.excluded.iter().any(|part| !part.is_dir) => {
+                    Detail::Everything
+                }
+                Shown::Directories => Detail::Directories,
+            },
+            cancel: None,
+        };
+        once = std::mem::take(&mut self.seen);
+        let seen = if self.plan.count_links {
+            &mut every
+        } else {
+            &mut once
+        };
+        let (mut failed, mut whole) = (None, Usage::default());
+        let index = session.share_index();
+        index.usage(start, &request, seen, |of| {
+            let Some((usage, own)) = walk.correct(of) else {
+                return ControlFlow::Continue(());
+            };
+            if of.depth == 0 {
+                whole = usage;
+            }
+            let listed = of.is_dir || of.depth == 0 || self.plan.shown == Shown::All;
+            let deep = u32::try_from(of.depth).unwrap_or(u32::MAX) > self.plan.max_depth;
+            if !listed || deep {
+                return ControlFlow::Continue(());
+            }
+            let path = printed_path(given, &start.path, of.path);
+            let shown = if self.plan.separate { own } else { usage };
+            match self.print(&path, &shown) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(failure) => {
+                    failed = Some(failure);
+                    ControlFlow::Break(())
+                }
+            }
+        })?;
+        self.seen = once;
+        if let Some(failure) = failed {
+            return Err(failure);
+        }
+        self.total.add(&whole);
+        self.counted.push(start.path.clone());
+        Ok(())
+    }
+
+    fn is_counted(&self, path: &[u8]) -> bool {
+        self.counted.iter().any(|earlier| is_within(path, earlier))
+    }
+
+    /// What lies below `start` and is not to be counted.
+    fn excluded(&self, session: &Session, start: &Start) -> Result<Vec<Part>, Failure> {
+        let mut parts = Vec::new();
+        if !self.plan.count_links {
+            for earlier in self
+                .counted
+                .iter()
+                .filter(|earlier| is_within(earlier, &start.path))
+            {
+                if let trawl_query::Located::Found(part) = session.index().locate(earlier)? {
+                    // Files with several names are among the links seen.
+                    if part.is_dir || row_of(&part).nlink() < 2 {
+                        parts.push(Part {
+                            path: earlier.clone(),
+                            is_dir: part.is_dir,
+                        });
+                    }
+                }
+            }
+        }
+        if self.plan.one_file_system && start.is_dir {
+            parts.extend(elsewhere(session, start)?);
+        }
+        parts.sort_by(|a, b| trawl_model::path::cmp(&a.path, &b.path));
+        parts.dedup_by(|later, earlier| is_within(&later.path, &earlier.path));
+        Ok(parts)
+    }
+
+    fn print(&mut self, path: &[u8], usage: &Usage) -> Result<(), Failure> {
+        let disk_bytes = u128::from(usage.blocks) * 512;
+        let amount = match self.plan.measure {
+            Measure::Disk => disk_bytes,
+            Measure::Apparent => u128::from(usage.size_bytes),
+            Measure::Inodes => u128::from(usage.inodes),
+        };
+        let line = match self.plan.form {
+            Form::Text => {
+                let mut line = self.plan.format.show(amount).into_bytes();
+                line.push(b'\t');
+                line.extend_from_slice(&self.terminal.show(path));
+                line.push(self.plan.ending);
+                line
+            }
+            Form::Json => {
+                let object = Object::new()
+                    .bytes("path", path)
+                    .number("disk_bytes", disk_bytes);
+                let object = object.number("size_bytes", usage.size_bytes);
+                (object.number("inodes", usage.inodes).close() + "\n").into_bytes()
+            }
+            Form::Csv => Line::new()
+                .field(path)
+                .value(disk_bytes)
+                .value(usage.size_bytes)
+                .value(usage.inodes)
+                .close(),
+        };
+        self.output.put(line)
+    }
+}
+
+/// Something below an argument that is not counted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Part {
+    path: Vec<u8>,
+    is_dir: bool,
+}
+
+/// Corrects sums while they come in, contents before their directory.
+struct Walk<'a> {
+    plan: &'a Plan,
+    /// Sorted, none within another.
+    excluded: Vec<Part>,
+    /// By depth: what was found directly below the directory still to come.
+    levels: Vec<Level>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Level {
+    /// What the directories there hold with all below them.
+    below: Usage,
+    /// What of all that is not to be counted.
+    excluded: Usage,
+}
+
+impl Walk<'_> {
+    /// What `of` takes up and what it takes up without its subdirectories;
+    /// `None` for what is not counted.
+    fn correct(&mut self, of: &trawl_query::UsageOf<'_>) -> Option<(Usage, Usage)> {
+        if self.excluded.is_empty() && !self.plan.separate {
+            return Some((of.usage, of.usage));
+        }
+        let below = match self.levels.len() {
+            length if length > of.depth + 1 => {
+                self.levels.drain(of.depth + 1..).next().unwrap_or_default()
+            }
+            _ => Level::default(),
+        };
+        self.levels.resize(of.depth + 1, Level::default());
+        let level = self.levels.last_mut()?;
+        let after = self.excluded.partition_point(|part| {
+            trawl_model::path::cmp(&part.path, of.path) != std::cmp::Ordering::Greater
+        });
+        let nearest = after.checked_sub(1).and_then(|at| self.excluded.get(at));
+        if let Some(part) = nearest.filter(|part| is_within(of.path, &part.path)) {
+            if part.path == of.path {
+                level.excluded.add(&of.usage);
+            }
+            return None;
+        }
+        let usage = minus(of.usage, &below.excluded);
+        let own = minus(usage, &below.below);
+        level.excluded.add(&below.excluded);
+        if of.is_dir {
+            level.below.add(&usage);
+        }
+        Some((usage, own))
+    }
+}
+
+fn minus(usage: Usage, part: &Usage) -> Usage {
+    Usage {
+        blocks: usage.blocks.wrapping_sub(part.blocks),
+        size_bytes: usage.size_bytes.wrapping_sub(part.size_bytes),
+        dir_size_bytes: usage.dir_size_bytes.wrapping_sub(part.dir_size_bytes),
+        inodes: usage.inodes.wrapping_sub(part.inodes),
+    }
+}
+
+/// The topmost entries below `start` that lie on other devices.
+fn elsewhere(session: &Session, start: &Start) -> Result<Vec<Part>, Failure> {
+    let device = i128::from(row_of(start).dev().as_u64());
+    let mut parts: Vec<Part> = Vec::new();
+    for (low, high) in [(0, device - 1), (device + 1, i128::from(u64::MAX))] {
+        if low > high {
+            continue;
+        }
+        let clause = Clause {
+            column: Column::Dev,
+            low,
+            high,
+        };
+        let request = Request {
+            columns: ColumnSet::of(&[Column::Name, Column::Mode, Column::Dev]),
+            filter: Filter {
+                clauses: vec![clause],
+            },
+            ..Request::default()
+        };
+        session.index().walk(
+            start,
+            &request,
+            |listing, found: &mut Vec<Part>| {
+                for at in listing.range.clone() {
+                    let row = Row {
+                        batch: listing.batch,
+                        at,
+                        dir: listing.dir.path,
+                    };
+                    let is_dir = row.file_type() == trawl_model::FileType::Directory;
+                    if clause.admits(i128::from(row.dev().as_u64())) {
+                        found.push(Part {
+                            path: row.path(),
+                            is_dir,
+                        });
+                    }
+                }
+            },
+            |found| {
+                for part in found {
+                    if parts
+                        .last()
+                        .is_none_or(|above| !is_within(&part.path, &above.path))
+                    {
+                        parts.push(part);
+                    }
+                }
+                ControlFlow::Continue(())
+            },
+        )?;
+    }
+    Ok(parts)
 }

@@ -31,7 +31,7 @@ use crate::index::scan::now;
 use crate::output::{Device, Output, say};
 use crate::resolve::{Resolved, resolve};
 use crate::rows::{self, Form};
-use crate::scope::{Depth, Follow, Session, row_of};
+use crate::scope::{Depth, Follow, Session, join_printed, printed_path, row_of};
 
 use self::colour::Palette;
 use self::item::Item;
@@ -234,7 +234,7 @@ impl Lister<'_> {
                     (!skipped).then(|| Item::from_row(&row, row.name()))
                 });
                 found.push(Directory {
-                    name: printed_name(&name, &top, path),
+                    name: printed_path(&name, &top, path),
                     path: path.to_vec(),
                     items: items.collect(),
                 });
@@ -430,41 +430,15 @@ impl Lister<'_> {
     }
 }
 
-/// The path of a directory below an argument, spelled from the argument.
-fn printed_name(argument: &[u8], top: &[u8], path: &[u8]) -> Vec<u8> {
-    let below = path.strip_prefix(top).unwrap_or(path);
-    match below.strip_prefix(b"/") {
-        Some(below) => join_printed(argument, below),
-        None => argument.to_vec(),
-    }
-}
-
 /// True if a name that begins with a dot lies between `top` and `path`.
 fn is_below_hidden(top: &[u8], path: &[u8]) -> bool {
     let below = path.strip_prefix(top).unwrap_or_default();
     below.windows(2).any(|pair| pair == b"/.")
 }
 
-fn join_printed(dir: &[u8], name: &[u8]) -> Vec<u8> {
-    let slash: &[u8] = if dir.ends_with(b"/") { b"" } else { b"/" };
-    [dir, slash, name].concat()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn directories_are_named_as_the_user_began() {
-        for (argument, top, path, name) in [
-            (&b"."[..], &b"/w"[..], &b"/w"[..], &b"."[..]),
-            (b".", b"/w", b"/w/a/b", b"./a/b"),
-            (b"x/", b"/w/x", b"/w/x/y", b"x/y"),
-            (b"/", b"", b"/usr", b"/usr"),
-        ] {
-            assert_eq!(printed_name(argument, top, path), name);
-        }
-    }
 
     #[test]
     fn hidden_directories_are_seen_from_the_argument() {

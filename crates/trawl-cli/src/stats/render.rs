@@ -1,10 +1,11 @@
 //! Counts as aligned columns with small bars.
 
+use trawl_query::Count;
 use trawl_text::quote::Terminal;
 use trawl_text::units::{Scale, format};
 
 use crate::index::progress::grouped;
-use crate::stats::tally::Count;
+use crate::stats::groups::Group;
 use crate::width::width;
 
 const BAR_WIDTH: usize = 20;
@@ -18,19 +19,10 @@ pub(crate) enum Ink {
     Signs,
 }
 
-/// One row of a section.
-#[derive(Clone, Debug)]
-pub(crate) struct Row {
-    /// What is counted, raw.
-    pub(crate) label: Vec<u8>,
-    /// How much of it there is.
-    pub(crate) count: Count,
-}
-
 /// A section's lines: label, entries, content, disk, share and bar.
 pub(crate) fn section(
     title: &str,
-    rows: &[Row],
+    rows: &[Group],
     whole: Count,
     terminal: Terminal,
     ink: Ink,
@@ -65,13 +57,13 @@ pub(crate) fn section(
     out
 }
 
-fn cells(row: &Row, terminal: Terminal) -> [Vec<u8>; 4] {
+fn cells(row: &Group, terminal: Terminal) -> [Vec<u8>; 4] {
     let size = |bytes: u64| format(u128::from(bytes), Scale::Binary).into_bytes();
     [
         terminal.show(&row.label).into_owned(),
         grouped(row.count.entries).into_bytes(),
         size(row.count.size_bytes),
-        size(row.count.disk_bytes),
+        size(row.count.blocks.saturating_mul(512)),
     ]
 }
 
@@ -114,14 +106,17 @@ fn bar(share: f64, ink: Ink) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stats::groups::By;
 
-    fn row(label: &str, entries: u64, bytes: u64) -> Row {
+    fn row(label: &str, entries: u64, bytes: u64) -> Group {
         let count = Count {
             entries,
             size_bytes: bytes,
-            disk_bytes: bytes,
+            blocks: bytes / 512,
         };
-        Row {
+        Group {
+            by: By::Type,
+            key: None,
             label: label.as_bytes().to_vec(),
             count,
         }
