@@ -192,7 +192,7 @@ impl Listing<'_, '_> {
             }
         }
         if self.options.xattrs == Xattrs::Read && !self.scratch.lacks.xattrs {
-            // Fails only where the descriptor isn't a directory; listing would tell again.
+            // If it fails (no search permission), so will each call, and tell.
             let _ = self.scratch.xattrs.enter(self.target.fd);
         }
         Some(self.gather())

@@ -229,9 +229,23 @@ pub(crate) struct Scratch(pub(crate) std::path::PathBuf);
 
 impl Scratch {
     pub(crate) fn new() -> Self {
+        Scratch::within(&std::env::temp_dir())
+    }
+
+    /// In memory where that can be, for trees that take a disk too long to make.
+    pub(crate) fn in_memory() -> Self {
+        let memory = Path::new("/dev/shm");
+        if memory.is_dir() {
+            Scratch::within(memory)
+        } else {
+            Scratch::new()
+        }
+    }
+
+    fn within(place: &Path) -> Self {
         let dir = tempfile::Builder::new()
             .prefix("trawl-scan-")
-            .tempdir()
+            .tempdir_in(place)
             .unwrap()
             .keep();
         Scratch(std::fs::canonicalize(dir).unwrap())
