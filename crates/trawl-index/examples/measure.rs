@@ -1,8 +1,9 @@
-//! Measures the writer alone on a real tree: `measure TREE [REPEAT]`.
+//! Measures the writer alone: `measure TREE [REPEAT]`, `measure invented`.
 //!
-//! Reads the tree first (with the standard library, not counted), then
-//! writes a snapshot of it, and prints CPU time per entry and bytes per
-//! entry, in total and by column.
+//! Reads a tree first (with the standard library, not counted), then writes
+//! a snapshot of it, and prints CPU time per entry and bytes per entry, in
+//! total and by column. `invented` writes 2.2 M entries that are made up as
+//! they are written, and prints the peak of memory too.
 
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use std::collections::BTreeMap;
@@ -14,6 +15,7 @@ use trawl_model::sink::SourceRoot;
 use trawl_model::{Dev, DirAccess, DirBatch, DirId, Entry, Gid, Meta, Sink, Timestamp, Uid, path};
 
 #[allow(clippy::large_enum_variant, reason = "a list for measuring")]
+#[derive(Clone)]
 enum Event {
     Batch(DirBatch),
     Done(DirId),
@@ -98,18 +100,122 @@ fn walk(dir: &Path, parent: Option<DirId>, events: &mut Vec<Event>, next: &mut u
     events.push(Event::Done(id));
 }
 
-/// CPU seconds of this process so far (proc(5), utime and stime).
+/// CPU seconds of this process so far, all threads.
 fn cpu_s() -> f64 {
-    let stat = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
-    let nanos: f64 = stat
-        .split(' ')
-        .next()
-        .and_then(|n| n.parse().ok())
-        .unwrap_or(0.0);
-    nanos / 1e9
+    trawl_sys::process::usage().map_or(0.0, |usage| usage.cpu().as_secs_f64())
+}
+
+fn invented_dir(id: u64, root: &[u8]) -> DirBatch {
+    let mut state = id.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    let path = match id {
+        0 => root.to_vec(),
+        _ => [root, format!("/project{}/run{id:06}", id % 50).as_bytes()].concat(),
+    };
+    let mode = if id.is_multiple_of(7) { 0o040_750 } else { 0o040_755 };
+    let access = DirAccess {
+        mode,
+        gid: Gid((id % 12) as u32),
+        ..DirAccess::default()
+    };
+    let parent = (id > 0).then_some(DirId(0));
+    let mut batch = DirBatch {
+        dir: DirId(id),
+        parent,
+        path,
+        access,
+        ..DirBatch::default()
+    };
+    for at in 0..11 {
+        let name = batch.push_bytes(format!("data{at:02}-{}.h5", next() % 10_000).as_bytes());
+        let time = |n: u64| Timestamp {
+            secs: 1_600_000_000 + (n % 100_000_000) as i64,
+            nanos: (n % 999_999_937) as u32,
+        };
+        let meta = Meta {
+            ino: id * 16 + at,
+            mode: 0o100_644,
+            nlink: 1,
+            uid: Uid((id % 60) as u32),
+            gid: Gid((id % 12) as u32),
+            size: next() % (1 << (next() % 32)),
+            blocks: next() % 4096,
+            blksize: 4096,
+            atime: time(next()),
+            mtime: time(next()),
+            ctime: time(next()),
+            ..Meta::default()
+        };
+        batch.entries.push(Entry {
+            meta,
+            name,
+            ..Entry::default()
+        });
+    }
+    batch
+}
+
+fn measure_invented() {
+    const DIRS: u64 = 200_000;
+    let dir = tempfile::tempdir().unwrap();
+    let index = IndexDir::create(&dir.path().join("index")).unwrap();
+    let root = b"/invented";
+    let mut writer = SnapshotWriter::begin(&index, root, options()).unwrap();
+    let source_root = SourceRoot {
+        path: root.to_vec(),
+        ..SourceRoot::default()
+    };
+    writer.root(source_root).unwrap();
+    let (mut cpu, start) = (0.0, cpu_s());
+    for block in 0..DIRS / 1000 {
+        let batches: Vec<_> = (block * 1000..block * 1000 + 1000)
+            .map(|id| invented_dir(id, root))
+            .collect();
+        let before = cpu_s();
+        for batch in batches {
+            let id = batch.dir;
+            writer.batch(batch).unwrap();
+            if id.0 > 0 {
+                writer.subtree_done(id).unwrap();
+            }
+        }
+        cpu += cpu_s() - before;
+    }
+    let before = cpu_s();
+    writer.subtree_done(DirId(0)).unwrap();
+    let done = writer.commit(Timestamp { secs: 2, nanos: 0 }).unwrap();
+    cpu += cpu_s() - before;
+    let entries = done.totals.entries as f64;
+    let peak = trawl_sys::process::usage().map_or(0, |usage| usage.peak_rss_bytes);
+    println!(
+        "{} entries, {} shards: {cpu:.2} CPU-s ({:.2} with making them up), {:.0} ns and {:.2} bytes an entry, peak {} MiB",
+        done.totals.entries,
+        done.shards,
+        cpu_s() - start,
+        cpu * 1e9 / entries,
+        done.size_bytes as f64 / entries,
+        peak >> 20,
+    );
+}
+
+fn options() -> WriterOptions {
+    WriterOptions {
+        memory_bytes: trawl_index::DEFAULT_MEMORY_BYTES,
+        started: Timestamp { secs: 1, nanos: 0 },
+        version: "measure".into(),
+        options: BTreeMap::new(),
+    }
 }
 
 fn main() {
+    if std::env::args().nth(1).as_deref() == Some("invented") {
+        return measure_invented();
+    }
     let tree = std::env::args_os()
         .nth(1)
         .expect("usage: measure TREE [REPEAT]");
@@ -119,17 +225,12 @@ fn main() {
         .unwrap_or(3);
     let root = Path::new(&tree).canonicalize().unwrap();
     let root_path = root.as_os_str().as_bytes().to_vec();
+    let (mut read, mut next) = (Vec::new(), 0);
+    walk(&root, None, &mut read, &mut next);
     for round in 0..repeat {
-        let (mut events, mut next) = (Vec::new(), 0);
-        walk(&root, None, &mut events, &mut next);
+        let events = read.clone();
         let dir = tempfile::tempdir().unwrap();
         let index = IndexDir::create(&dir.path().join("index")).unwrap();
-        let options = WriterOptions {
-            memory_bytes: trawl_index::DEFAULT_MEMORY_BYTES,
-            started: Timestamp { secs: 1, nanos: 0 },
-            version: "measure".into(),
-            options: BTreeMap::new(),
-        };
         let mut source_root = SourceRoot {
             path: root_path.clone(),
             ..SourceRoot::default()
@@ -139,7 +240,7 @@ fn main() {
         source_root.entry.name.len = name.len() as u32;
         source_root.heap = name.to_vec();
         let (wall, cpu) = (std::time::Instant::now(), cpu_s());
-        let mut writer = SnapshotWriter::begin(&index, &root_path, options).unwrap();
+        let mut writer = SnapshotWriter::begin(&index, &root_path, options()).unwrap();
         writer.root(source_root).unwrap();
         for event in events {
             match event {
@@ -179,6 +280,7 @@ fn by_column(index: &IndexDir, root: &[u8], entries: f64) {
     for shard in &snapshot.shards {
         for (segment, table, info) in shard.files() {
             *sizes.entry(format!("{table} tail")).or_default() += info.tail_bytes as i64;
+            *sizes.entry(format!("{table} in all")).or_default() += info.size_bytes as i64;
             let file = shard.open_file(segment, table).unwrap();
             let reader = SerializedFileReader::new(file).unwrap();
             for group in reader.metadata().row_groups() {

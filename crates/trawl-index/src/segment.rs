@@ -97,13 +97,20 @@ pub(crate) fn write(
     writer.finish()
 }
 
-/// Sorts into depth-first path order, fragments of one directory together.
-fn sort_listings(listings: &mut [Listing]) {
-    listings.sort_by(|a, b| {
+/// The listings in depth-first path order, fragments of one directory
+/// together. Sorts numbers, since a listing is several hundred bytes.
+fn sorted(listings: Vec<Listing>) -> impl Iterator<Item = Listing> {
+    let mut order: Vec<u32> = (0..listings.len() as u32).collect();
+    order.sort_by(|a, b| {
+        let (a, b) = (&listings[*a as usize], &listings[*b as usize]);
         path::cmp(&a.batch.path, &b.batch.path)
             .then(a.kind.cmp(&b.kind))
             .then(a.batch.fragment.cmp(&b.batch.fragment))
     });
+    let mut slots: Vec<Option<Listing>> = listings.into_iter().map(Some).collect();
+    order
+        .into_iter()
+        .filter_map(move |at| slots.get_mut(at as usize)?.take())
 }
 
 /// Puts the fragments of one directory into the first of them.
@@ -205,9 +212,8 @@ impl SegmentWriter<'_> {
             .map_or(0, TableWriter::rows)
     }
 
-    fn write_listings(&mut self, mut listings: Vec<Listing>) -> Result<()> {
-        sort_listings(&mut listings);
-        let mut listings = listings.into_iter().peekable();
+    fn write_listings(&mut self, listings: Vec<Listing>) -> Result<()> {
+        let mut listings = sorted(listings).peekable();
         while let Some(Listing { kind, batch }) = listings.next() {
             let mut fragments = Vec::new();
             while let Some(next) =

@@ -1,7 +1,7 @@
 //! One Parquet file of a segment: row groups as they fill, then the footer;
 //! the hashes that the manifest keeps.
 
-use super::chunk::{self, ChunkInput};
+use super::chunk::{self, Chunk, ChunkInput};
 use super::column::{Coding, ColumnData};
 use super::page::Compressor;
 use crate::error::{IndexError, Result};
@@ -12,15 +12,21 @@ use parquet::arrow::ArrowSchemaConverter;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterPropertiesPtr;
 use parquet::file::writer::SerializedFileWriter;
-use parquet::schema::types::TypePtr;
+use parquet::schema::types::{ColumnDescPtr, TypePtr};
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 /// Text of a row group, at most (one directory's path may exceed it).
 const GROUP_TEXT_BYTES: usize = 128 << 20;
+
+/// Row groups of fewer rows are encoded on the calling thread.
+const PARALLEL_ROWS: usize = 16 * 1024;
+/// Threads that encode a row group, at most.
+const THREADS: usize = 4;
 
 /// Fills and writes one file.
 pub(crate) struct TableWriter {
@@ -135,20 +141,11 @@ impl TableWriter {
     }
 
     fn write_group(&mut self, compressor: &mut Compressor) -> Result<()> {
-        let error = parquet_error(&self.path);
         let descriptors = self.parquet.schema_descr().columns().to_vec();
+        let chunks = self.encode_chunks(descriptors, compressor)?;
+        let error = parquet_error(&self.path);
         let mut group = self.parquet.next_row_group().map_err(&error)?;
-        let fields = self.table.fields().iter();
-        for ((field, column), data) in fields.zip(descriptors).zip(&self.columns) {
-            let input = ChunkInput {
-                field,
-                column,
-                data,
-                rows: self.group_rows,
-                page_rows: self.table.page_rows(),
-                path: &self.path,
-            };
-            let chunk = chunk::encode(&input, compressor)?;
+        for chunk in chunks {
             self.chunk_hashes
                 .push_str(&format!("{:016x}", xxh3_64(&chunk.bytes)));
             let bytes = bytes::Bytes::from(chunk.bytes);
@@ -159,6 +156,55 @@ impl TableWriter {
         self.columns.iter_mut().for_each(ColumnData::clear);
         self.group_rows = 0;
         self.write_out().map(drop)
+    }
+
+    /// Encodes the row group's columns, large ones on several threads.
+    fn encode_chunks(
+        &self,
+        descriptors: Vec<ColumnDescPtr>,
+        compressor: &mut Compressor,
+    ) -> Result<Vec<Chunk>> {
+        let fields = self.table.fields().iter();
+        let columns = fields.zip(descriptors).zip(&self.columns);
+        let inputs: Vec<ChunkInput<'_>> = columns
+            .map(|((field, column), data)| ChunkInput {
+                field,
+                column,
+                data,
+                rows: self.group_rows,
+                page_rows: self.table.page_rows(),
+                path: &self.path,
+            })
+            .collect();
+        let threads = std::thread::available_parallelism().map_or(1, |n| n.get().min(THREADS));
+        if threads == 1 || self.group_rows < PARALLEL_ROWS {
+            let encode = |input| chunk::encode(input, compressor);
+            return inputs.iter().map(encode).collect();
+        }
+        // Columns differ much in work, so threads take them one by one.
+        let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+        let work = |compressor: &mut Compressor| {
+            while let Some((at, input)) = {
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                inputs.get(at).map(|input| (at, input))
+            } {
+                let chunk = chunk::encode(input, compressor);
+                let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+                done.push((at, chunk));
+            }
+        };
+        std::thread::scope(|scope| -> Result<()> {
+            for _ in 1..threads {
+                let mut compressor = Compressor::new(&self.path)?;
+                let work = &work;
+                scope.spawn(move || work(&mut compressor));
+            }
+            work(compressor);
+            Ok(())
+        })?;
+        let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+        done.sort_unstable_by_key(|(at, _)| *at);
+        done.into_iter().map(|(_, chunk)| chunk).collect()
     }
 
     /// Moves finished bytes to the file.
