@@ -1,1 +1,46 @@
-//! Placeholder.
+//! The find language over an index, with the meaning of GNU find.
+//!
+//! From words to answers:
+//! 1. [`parser`] turns arguments into a [`Program`]: start points, options
+//!    and one [`Expr`], using the [`registry`] of predicates.
+//! 2. Each leaf of the expression is a [`Leaf`]: it is put to one row at a
+//!    time, says which columns it reads and which rows it can rule out.
+//! 3. [`driver`] runs a program over an index and prints what it says.
+//!
+//! To add a predicate, write one file in `predicates/` and list it in
+//! [`registry`]; help, man page and completions are made from that list.
+//!
+//! Nothing here follows symbolic links, runs commands or changes files.
+
+#![forbid(unsafe_code)]
+
+pub mod age;
+pub mod base_name;
+pub mod compare;
+pub mod context;
+pub mod driver;
+pub mod environment;
+pub mod error;
+pub mod expr;
+pub mod file_systems;
+pub mod format;
+pub mod help;
+pub mod leaf;
+pub mod output;
+pub mod parser;
+pub mod predicate;
+mod predicates;
+pub mod reference;
+pub mod regex;
+pub mod registry;
+pub mod start;
+#[cfg(test)]
+mod testing;
+
+pub use environment::Environment;
+pub use error::FindError;
+pub use expr::Expr;
+pub use leaf::Leaf;
+pub use parser::{Parsed, Program, parse};
+pub use predicate::Predicate;
+pub use registry::registry;

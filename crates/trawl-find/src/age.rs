@@ -1,0 +1,254 @@
+//! Times compared with the present: `-mtime`, `-mmin` and their kin.
+//!
+//! find measures ages from a reference time and lets a window of one unit
+//! count as equal; fractions are allowed. The arithmetic below is find's,
+//! its one-second asymmetry of `-mtime -N` included.
+
+use trawl_model::filter::Filter;
+use trawl_model::rows::Row;
+use trawl_model::{Column, ColumnSet, Timestamp};
+
+use crate::compare::{Relation, between, split_relation};
+use crate::context::Context;
+use crate::error::FindError;
+use crate::leaf::Leaf;
+use crate::parser::Arguments;
+
+/// Seconds of a day.
+pub const DAY_SECS: i64 = 86_400;
+/// Seconds of a minute.
+pub const MINUTE_SECS: i64 = 60;
+
+/// One of an entry's times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Which {
+    /// Last access.
+    Access,
+    /// Creation.
+    Birth,
+    /// Last change of the inode.
+    Change,
+    /// Last change of the content.
+    Modification,
+}
+
+impl Which {
+    /// The time of a row; `None` where it is not known.
+    pub fn of(self, row: &Row<'_>) -> Option<Timestamp> {
+        match self {
+            Which::Access => Some(row.atime()),
+            Which::Birth => row.btime(),
+            Which::Change => Some(row.ctime()),
+            Which::Modification => Some(row.mtime()),
+        }
+    }
+
+    /// The columns that hold it.
+    pub const fn columns(self) -> ColumnSet {
+        match self {
+            Which::Access => ColumnSet::of(&[Column::Atime, Column::AtimeNs]),
+            Which::Birth => ColumnSet::of(&[Column::Btime, Column::BtimeNs]),
+            Which::Change => ColumnSet::of(&[Column::Ctime, Column::CtimeNs]),
+            Which::Modification => ColumnSet::of(&[Column::Mtime, Column::MtimeNs]),
+        }
+    }
+
+    /// A condition on its seconds; none for a time that may be missing.
+    pub fn seconds_between(self, low: i128, high: i128) -> Filter {
+        match self {
+            Which::Access => between(Column::Atime, low, high),
+            Which::Birth => Filter::default(),
+            Which::Change => between(Column::Ctime, low, high),
+            Which::Modification => between(Column::Mtime, low, high),
+        }
+    }
+}
+
+/// An age as an argument gives it, as a time to compare with.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Window {
+    /// How the time must relate to `reference` (an age that is greater means
+    /// a time that is less).
+    pub relation: Relation,
+    /// The time to compare with.
+    pub reference: Timestamp,
+    /// For `Equal`: how long after the reference still counts, seconds.
+    pub unit_secs: i64,
+}
+
+impl Window {
+    /// Reads `N`, `+N` or `-N` units before `origin`. `None` if it is none.
+    pub fn parse(text: &[u8], origin: Timestamp, unit_secs: i64) -> Option<Window> {
+        let (relation, number) = split_relation(text);
+        let seconds = parse_float(number)? * unit_secs as f64;
+        let whole = seconds.trunc();
+        let nanos = ((seconds - whole) * 1e9) as i64;
+        let mut secs = origin.secs.saturating_sub(whole as i64);
+        let mut nanos = i64::from(origin.nanos) - nanos;
+        if nanos < 0 {
+            nanos += 1_000_000_000;
+            secs = secs.saturating_sub(1);
+        }
+        if nanos >= 1_000_000_000 {
+            nanos -= 1_000_000_000;
+            secs = secs.saturating_add(1);
+        }
+        Some(Window {
+            relation: match relation {
+                Relation::Less => Relation::Greater,
+                Relation::Equal => Relation::Equal,
+                Relation::Greater => Relation::Less,
+            },
+            reference: Timestamp {
+                secs,
+                nanos: nanos as u32,
+            },
+            unit_secs,
+        })
+    }
+
+    /// Whether `time` lies in the window.
+    pub fn holds(&self, time: Timestamp) -> bool {
+        match self.relation {
+            Relation::Less => time < self.reference,
+            Relation::Greater => time > self.reference,
+            Relation::Equal => {
+                let delta = time.as_nanos() - self.reference.as_nanos();
+                delta > 0 && delta <= i128::from(self.unit_secs) * 1_000_000_000
+            }
+        }
+    }
+
+    /// The seconds that times in the window have.
+    pub fn seconds(&self) -> (i128, i128) {
+        let reference = i128::from(self.reference.secs);
+        match self.relation {
+            Relation::Less => (i128::from(i64::MIN), reference),
+            Relation::Greater => (reference, i128::from(i64::MAX)),
+            Relation::Equal => (reference, reference + i128::from(self.unit_secs) + 1),
+        }
+    }
+}
+
+/// A number as strtod(3) reads it, but for those that are none (`nan`).
+fn parse_float(text: &[u8]) -> Option<f64> {
+    let text = std::str::from_utf8(text.trim_ascii_start()).ok()?;
+    let hex = text.strip_prefix("0x").or(text.strip_prefix("0X"));
+    if let Some(digits) = hex {
+        let digits_only = digits.bytes().all(|b| b.is_ascii_hexdigit());
+        return u64::from_str_radix(digits, 16)
+            .ok()
+            .filter(|_| digits_only)
+            .map(|n| n as f64);
+    }
+    text.parse::<f64>().ok().filter(|n| !n.is_nan())
+}
+
+/// A test of one of an entry's times.
+#[derive(Debug)]
+pub struct Age {
+    which: Which,
+    window: Window,
+}
+
+impl Age {
+    /// `-mtime` and its kin: days, counted from now or from midnight.
+    pub fn in_days(args: &mut Arguments<'_>, which: Which) -> Result<Box<dyn Leaf>, FindError> {
+        let text = args.value()?;
+        let mut origin = args.day_origin();
+        if split_relation(text).0 == Relation::Less {
+            // find's own reading of "less than N days ago".
+            origin.secs = origin.secs.saturating_add(DAY_SECS - 1);
+        }
+        let window = Window::parse(text, origin, DAY_SECS).ok_or_else(|| args.invalid(text))?;
+        Ok(Box::new(Age { which, window }))
+    }
+
+    /// `-mmin` and its kin: minutes, counted from now or from the end of today.
+    pub fn in_minutes(args: &mut Arguments<'_>, which: Which) -> Result<Box<dyn Leaf>, FindError> {
+        let text = args.value()?;
+        let mut origin = args.day_origin();
+        origin.secs = origin.secs.saturating_add(DAY_SECS);
+        let window = Window::parse(text, origin, MINUTE_SECS).ok_or_else(|| args.invalid(text))?;
+        Ok(Box::new(Age { which, window }))
+    }
+}
+
+impl Leaf for Age {
+    fn eval(&self, row: &Row<'_>, _: &mut Context<'_>) -> bool {
+        self.which
+            .of(row)
+            .is_some_and(|time| self.window.holds(time))
+    }
+
+    fn filter(&self) -> Filter {
+        let (low, high) = self.window.seconds();
+        self.which.seconds_between(low, high)
+    }
+}
+
+/// A test whether one of an entry's times is later than a given time.
+#[derive(Debug)]
+pub struct Newer {
+    /// Which time.
+    pub which: Which,
+    /// Than when.
+    pub than: Timestamp,
+}
+
+impl Leaf for Newer {
+    fn eval(&self, row: &Row<'_>, _: &mut Context<'_>) -> bool {
+        self.which.of(row).is_some_and(|time| time > self.than)
+    }
+
+    fn filter(&self) -> Filter {
+        self.which
+            .seconds_between(i128::from(self.than.secs), i128::from(i64::MAX))
+    }
+
+    fn columns(&self) -> ColumnSet {
+        self.which.columns()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(secs: i64, nanos: u32) -> Timestamp {
+        Timestamp { secs, nanos }
+    }
+
+    #[test]
+    fn windows_are_open_below_and_closed_above() {
+        let origin = at(1_000_000, 5);
+        let window = Window::parse(b"2", origin, 60).unwrap();
+        for (time, expected) in [
+            (at(999_880, 5), false),
+            (at(999_880, 6), true),
+            (at(999_940, 5), true),
+            (at(999_940, 6), false),
+        ] {
+            assert_eq!(window.holds(time), expected, "{time:?}");
+        }
+        let less = Window::parse(b"-1.5", origin, 60).unwrap();
+        assert!(less.holds(at(999_911, 0)) && !less.holds(at(999_910, 5)));
+        let more = Window::parse(b"+0", origin, 60).unwrap();
+        assert!(more.holds(at(1_000_000, 4)) && !more.holds(at(1_000_000, 5)));
+    }
+
+    #[test]
+    fn odd_numbers_are_no_danger() {
+        for text in [
+            "1e300", "inf", "-1e300", "+inf", "--1e300", "0x10", " 1", "1e-9",
+        ] {
+            for origin in [at(i64::MIN, 0), at(0, 999_999_999), at(i64::MAX, 1)] {
+                let window = Window::parse(text.as_bytes(), origin, DAY_SECS).expect(text);
+                let _ = (window.holds(at(i64::MIN, 0)), window.seconds());
+            }
+        }
+        for text in ["", "x", "1d", "nan", "0x", "1 ", "+"] {
+            assert_eq!(Window::parse(text.as_bytes(), at(0, 0), 60), None, "{text}");
+        }
+    }
+}

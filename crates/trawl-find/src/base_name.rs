@@ -1,0 +1,76 @@
+//! The parts of a path as find spells them, start points with slashes at
+//! their end included.
+
+/// The last component with at most one of the slashes behind it; a path of
+/// slashes alone is one slash. This is `%f`.
+pub fn base_name(path: &[u8]) -> &[u8] {
+    let end = end_of_name(path);
+    if end == 0 {
+        return path.get(..1).unwrap_or_default();
+    }
+    let start = path[..end].iter().rposition(|b| *b == b'/');
+    let start = start.map_or(0, |slash| slash + 1);
+    &path[start..path.len().min(end + 1)]
+}
+
+/// The last component without slashes (one slash for the root). This is
+/// what `-name` looks at.
+pub fn bare_name(path: &[u8]) -> &[u8] {
+    match base_name(path) {
+        b"/" => b"/",
+        name => name.strip_suffix(b"/").unwrap_or(name),
+    }
+}
+
+/// Everything before the slash in front of the last component, `.` if there
+/// is none. This is `%h`.
+pub fn leading(path: &[u8]) -> &[u8] {
+    let end = end_of_name(path);
+    if end == 0 {
+        return match path {
+            b"" => b".",
+            b"/" => path,
+            slashes => &slashes[..slashes.len() - 1],
+        };
+    }
+    match path[..end].iter().rposition(|b| *b == b'/') {
+        Some(slash) => &path[..slash],
+        None => b".",
+    }
+}
+
+/// Where the path ends without its trailing slashes.
+fn end_of_name(path: &[u8]) -> usize {
+    path.iter().rposition(|b| *b != b'/').map_or(0, |at| at + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// From `find PATH -maxdepth 0 -printf '%f %h'` and `-name`.
+    #[test]
+    fn parts_are_those_of_find() {
+        for (path, base, bare, above) in [
+            ("a", "a", "a", "."),
+            ("./", "./", ".", "."),
+            (".", ".", ".", "."),
+            ("sub//", "sub/", "sub", "."),
+            ("sub/x/", "x/", "x", "sub"),
+            ("sub//x", "x", "x", "sub/"),
+            ("/", "/", "/", "/"),
+            ("//", "/", "/", "/"),
+            ("///", "/", "/", "//"),
+            ("/usr", "usr", "usr", ""),
+            ("//usr", "usr", "usr", "/"),
+            ("/usr//", "usr/", "usr", ""),
+            ("/.", ".", ".", ""),
+            ("", "", "", "."),
+        ] {
+            let path = path.as_bytes();
+            assert_eq!(base_name(path), base.as_bytes(), "{path:?}");
+            assert_eq!(bare_name(path), bare.as_bytes(), "{path:?}");
+            assert_eq!(leading(path), above.as_bytes(), "{path:?}");
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! What parsing and running need to know of the outside, passed in so that
+//! tests can choose it.
+
+use trawl_model::Timestamp;
+use trawl_text::locale::Locale;
+use trawl_text::quote::Terminal;
+use trawl_text::zone::Zone;
+
+use crate::reference::References;
+
+/// The outside.
+#[derive(Debug)]
+pub struct Environment {
+    /// When the search begins.
+    pub now: Timestamp,
+    /// How bytes are characters.
+    pub locale: Locale,
+    /// Whether somebody watches standard output.
+    pub terminal: Terminal,
+    /// Whether to print warnings: find does so when standard input is a
+    /// terminal.
+    pub warnings: Warnings,
+    /// Attributes of files that arguments name (`-newer FILE`).
+    pub references: Box<dyn References>,
+}
+
+/// Whether doubtful expressions are remarked upon.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Warnings {
+    /// `-warn`
+    Shown,
+    /// `-nowarn`
+    Hidden,
+}
+
+impl Environment {
+    /// The process's own: clock, locale, terminals, the live file system.
+    pub fn of_process() -> Environment {
+        let locale = Locale::from_env();
+        let now = trawl_sys::process::now();
+        let watched = trawl_sys::process::is_terminal(std::io::stdout());
+        let asked = trawl_sys::process::is_terminal(std::io::stdin());
+        Environment {
+            now: Timestamp {
+                secs: now.secs,
+                nanos: now.nanos,
+            },
+            locale,
+            terminal: if watched {
+                Terminal::Watched(locale)
+            } else {
+                Terminal::Absent
+            },
+            warnings: if asked {
+                Warnings::Shown
+            } else {
+                Warnings::Hidden
+            },
+            references: Box::new(crate::reference::LiveFiles),
+        }
+    }
+
+    /// The zone that times are read and printed in.
+    pub fn zone(&self) -> Zone {
+        Zone::local()
+    }
+}

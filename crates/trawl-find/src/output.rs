@@ -1,0 +1,138 @@
+//! What a part of a search printed, and columns whose width is known only
+//! when everything before it has been printed.
+//!
+//! `-ls` widens its columns as it goes. Parts of a search run in parallel,
+//! so they leave the padding out, note where it belongs, and it is put in
+//! when the parts are written in order.
+
+/// Columns of `-ls` that grow, as indices into [`Widths`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum LsColumn {
+    /// Inode number.
+    Inode,
+    /// Blocks.
+    Blocks,
+    /// Link count.
+    Links,
+    /// Owner's name.
+    Owner,
+    /// Group's name.
+    Group,
+    /// Major device number.
+    Major,
+    /// Minor device number.
+    Minor,
+    /// Size.
+    Size,
+}
+
+/// The least width that each column has now.
+#[derive(Clone, Debug)]
+pub struct Widths([usize; 8]);
+
+impl Default for Widths {
+    fn default() -> Self {
+        Widths([9, 6, 3, 8, 8, 3, 3, 8])
+    }
+}
+
+/// A place where padding belongs, or where a column widens without any.
+#[derive(Clone, Copy, Debug)]
+struct Pad {
+    at: usize,
+    column: LsColumn,
+    width: usize,
+    fill: Fill,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fill {
+    Blanks,
+    Nothing,
+}
+
+/// Printed bytes and their missing padding.
+#[derive(Debug, Default)]
+pub struct Output {
+    /// What was printed.
+    pub bytes: Vec<u8>,
+    pads: Vec<Pad>,
+}
+
+impl Output {
+    /// Prints a field that ends at its column's right edge.
+    pub fn push_right(&mut self, column: LsColumn, text: &[u8]) {
+        self.note(column, text);
+        self.bytes.extend_from_slice(text);
+    }
+
+    /// Prints a field that begins at its column's left edge.
+    pub fn push_left(&mut self, column: LsColumn, text: &[u8]) {
+        self.bytes.extend_from_slice(text);
+        self.note(column, text);
+    }
+
+    fn note(&mut self, column: LsColumn, text: &[u8]) {
+        self.pads.push(Pad {
+            at: self.bytes.len(),
+            column,
+            width: String::from_utf8_lossy(text).chars().count(),
+            fill: Fill::Blanks,
+        });
+    }
+
+    /// From here on, the column is at least so wide.
+    pub fn widen(&mut self, column: LsColumn, width: usize) {
+        self.pads.push(Pad {
+            at: self.bytes.len(),
+            column,
+            width,
+            fill: Fill::Nothing,
+        });
+    }
+
+    /// The bytes with their padding, widening `widths` on the way.
+    pub fn finish(self, widths: &mut Widths) -> Vec<u8> {
+        if self.pads.is_empty() {
+            return self.bytes;
+        }
+        let mut out = Vec::with_capacity(self.bytes.len() + 8 * self.pads.len());
+        let mut done = 0;
+        for pad in &self.pads {
+            out.extend_from_slice(&self.bytes[done..pad.at]);
+            done = pad.at;
+            let width = &mut widths.0[pad.column as usize];
+            *width = (*width).max(pad.width);
+            if pad.fill == Fill::Blanks {
+                out.resize(out.len() + *width - pad.width, b' ');
+            }
+        }
+        out.extend_from_slice(&self.bytes[done..]);
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_widen_from_there_on() {
+        let mut widths = Widths::default();
+        let line = |links: &[u8], owner: &[u8], widths: &mut Widths| {
+            let mut out = Output::default();
+            out.push_right(LsColumn::Links, links);
+            out.bytes.push(b' ');
+            out.push_left(LsColumn::Owner, owner);
+            out.bytes.push(b'|');
+            String::from_utf8(out.finish(widths)).unwrap()
+        };
+        assert_eq!(line(b"1", b"root", &mut widths), "  1 root    |");
+        assert_eq!(
+            line(b"12345", b"longername", &mut widths),
+            "12345 longername|"
+        );
+        assert_eq!(line(b"1", b"root", &mut widths), "    1 root      |");
+    }
+}

@@ -1,0 +1,110 @@
+//! What a predicate sees while it is read: its arguments, the settings so
+//! far and the outside.
+
+use trawl_model::Timestamp;
+use trawl_text::quote;
+
+use super::settings::Settings;
+use crate::age::DAY_SECS;
+use crate::environment::{Environment, Warnings};
+use crate::error::FindError;
+use crate::reference::Reference;
+
+/// The words behind a predicate.
+#[derive(Debug)]
+pub struct Arguments<'a> {
+    /// The outside.
+    pub env: &'a Environment,
+    /// What options have set so far.
+    pub settings: &'a mut Settings,
+    spelled: &'a [u8],
+    words: &'a [Vec<u8>],
+    used: usize,
+    warnings: &'a mut Vec<String>,
+}
+
+impl<'a> Arguments<'a> {
+    pub(super) fn new(
+        env: &'a Environment,
+        settings: &'a mut Settings,
+        warnings: &'a mut Vec<String>,
+        spelled: &'a [u8],
+        words: &'a [Vec<u8>],
+    ) -> Arguments<'a> {
+        Arguments {
+            env,
+            settings,
+            spelled,
+            words,
+            used: 0,
+            warnings,
+        }
+    }
+
+    /// How many words were taken.
+    pub(super) fn used(&self) -> usize {
+        self.used
+    }
+
+    /// The predicate as it was spelled.
+    pub fn spelled(&self) -> String {
+        String::from_utf8_lossy(self.spelled).into_owned()
+    }
+
+    /// Takes the next word.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn value(&mut self) -> Result<&'a [u8], FindError> {
+        let word = self.words.get(self.used);
+        let word = word.ok_or_else(|| FindError::MissingArgument {
+            name: self.spelled(),
+        })?;
+        self.used += 1;
+        Ok(word)
+    }
+
+    /// The error for a value that makes no sense here.
+    pub fn invalid(&self, value: &[u8]) -> FindError {
+        FindError::InvalidArgument {
+            name: self.spelled(),
+            value: String::from_utf8_lossy(value).into_owned(),
+        }
+    }
+
+    /// A value between the quotation marks of messages.
+    pub fn quoted(&self, value: &[u8]) -> String {
+        quote::message(value, self.env.locale)
+    }
+
+    /// Takes the next word as a file's path and looks the file up.
+    ///
+    /// # Errors
+    /// If there is no word or no such file.
+    pub fn reference(&mut self, name: &'static str) -> Result<Reference, FindError> {
+        let path = self.value()?;
+        let attributes = self.env.references.attributes(path);
+        attributes.map_err(|why| FindError::bad(name, format!("{}: {why}", self.quoted(path))))
+    }
+
+    /// The time from which ages in days count: a day before now, or the
+    /// last midnight after `-daystart`.
+    pub fn day_origin(&self) -> Timestamp {
+        match self.settings.day_start {
+            Some(midnight) => midnight,
+            None => self.env.now.minus_secs(DAY_SECS),
+        }
+    }
+
+    /// Remarks upon something doubtful, unless warnings are off.
+    pub fn warn(&mut self, line: String) {
+        if self.settings.warnings == Warnings::Shown {
+            self.warn_always(line);
+        }
+    }
+
+    /// Remarks upon something doubtful even if warnings are off.
+    pub fn warn_always(&mut self, line: String) {
+        self.warnings.push(line);
+    }
+}

@@ -1,0 +1,358 @@
+//! The command line: options before the paths, paths, then the expression.
+
+use trawl_text::quote;
+
+use super::arguments::Arguments;
+use super::grammar::{Token, join};
+use super::settings::{Settings, Traversal};
+use crate::environment::{Environment, Warnings};
+use crate::error::FindError;
+use crate::expr::{Expr, Node};
+use crate::leaf::Effect;
+use crate::predicate::{Kind, Parse, Predicate};
+use crate::predicates::{constant, print};
+use crate::regex::Dialect;
+use crate::registry;
+
+/// A search, ready to be run.
+#[derive(Debug)]
+pub struct Program {
+    /// Start points as they were spelled; `.` if none was given.
+    pub starts: Vec<Vec<u8>>,
+    /// What is asked of every entry, its actions included.
+    pub expr: Expr,
+    /// Which entries are visited.
+    pub traversal: Traversal,
+    /// Remarks for standard error, without the program's name.
+    pub warnings: Vec<String>,
+    /// True if the words held no action, so that paths are printed.
+    pub prints_by_default: bool,
+}
+
+impl Program {
+    /// Lets another action take the place of the default one, if the words
+    /// held no action (`--json`, `-0`). Returns whether it did.
+    pub fn print_with(&mut self, node: Node) -> bool {
+        if !self.prints_by_default {
+            return false;
+        }
+        // The default action is the last part, see `Reader::finish`.
+        match &mut self.expr {
+            Expr::And(parts) => {
+                parts.pop();
+                parts.push(Expr::Leaf(node));
+            }
+            other => *other = Expr::Leaf(node),
+        }
+        true
+    }
+}
+
+/// What the words ask for.
+#[derive(Debug)]
+pub enum Parsed {
+    /// A search.
+    Search(Box<Program>),
+    /// The help text ([`crate::help::text`]).
+    Help,
+    /// The version.
+    Version,
+}
+
+/// Reads the words behind the command's name.
+///
+/// # Errors
+/// What find would exit with 1 for, in its words.
+pub fn parse(words: &[Vec<u8>], env: &Environment) -> Result<Parsed, FindError> {
+    let mut warnings = Vec::new();
+    let words = leading_options(words, env, &mut warnings)?;
+    let paths = words
+        .iter()
+        .take_while(|word| !begins_expression(word, Place::Leading))
+        .count();
+    let (starts, words) = words.split_at(paths);
+    if let Some(special) = special(words) {
+        return Ok(special);
+    }
+    let mut reader = Reader {
+        env,
+        settings: Settings {
+            traversal: Traversal::default(),
+            dialect: Dialect::Emacs,
+            warnings: env.warnings,
+            day_start: None,
+        },
+        warnings,
+        first_test: None,
+        last: None,
+        tokens: Vec::new(),
+    };
+    reader.read(words)?;
+    let starts = match starts {
+        [] => vec![b".".to_vec()],
+        given => given.to_vec(),
+    };
+    reader.finish(starts).map(|p| Parsed::Search(Box::new(p)))
+}
+
+/// Takes `-P`, `-H`, `-L`, `-O…`, `-D …` and `--`.
+fn leading_options<'a>(
+    mut words: &'a [Vec<u8>],
+    env: &Environment,
+    warnings: &mut Vec<String>,
+) -> Result<&'a [Vec<u8>], FindError> {
+    let mut follows = None;
+    while let Some((word, rest)) = words.split_first() {
+        match &word[..] {
+            b"-P" => follows = None,
+            b"-H" | b"-L" => follows = Some(word),
+            b"--" => {
+                words = rest;
+                break;
+            }
+            b"-D" => {
+                let (flags, rest) = rest
+                    .split_first()
+                    .ok_or_else(|| FindError::bad("-D", "Missing argument after the -D option."))?;
+                let flags = quote::message(flags, env.locale);
+                warnings.push(format!("Ignoring unrecognised debug flag {flags}"));
+                words = rest;
+                continue;
+            }
+            [b'-', b'O', level @ ..] => check_level(level)?,
+            _ => break,
+        }
+        words = rest;
+    }
+    match follows {
+        Some(word) => Err(FindError::NotYet {
+            name: String::from_utf8_lossy(word).into_owned(),
+            instead: "symbolic links are not followed; start at the link's target",
+        }),
+        None => Ok(words),
+    }
+}
+
+fn check_level(level: &[u8]) -> Result<(), FindError> {
+    if level.is_empty() || !level.iter().all(u8::is_ascii_digit) {
+        return Err(FindError::bad(
+            "-O",
+            "The -O option must be immediately followed by a decimal integer",
+        ));
+    }
+    Ok(())
+}
+
+/// Where a word stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// Nothing of the expression came yet.
+    Leading,
+    /// Within the expression.
+    Within,
+}
+
+/// Whether a word is one of the expression, not a path.
+fn begins_expression(word: &[u8], place: Place) -> bool {
+    match word {
+        [b'-', _, ..] => true,
+        b"!" | b"(" => true,
+        b")" | b"," => place == Place::Within,
+        _ => false,
+    }
+}
+
+/// `-help` and `-version` win wherever they stand, as predicates do.
+fn special(words: &[Vec<u8>]) -> Option<Parsed> {
+    match words.first().map(Vec::as_slice) {
+        Some(b"-help" | b"--help") => Some(Parsed::Help),
+        Some(b"-version" | b"--version") => Some(Parsed::Version),
+        _ => None,
+    }
+}
+
+struct Reader<'a> {
+    env: &'a Environment,
+    settings: Settings,
+    warnings: Vec<String>,
+    /// The first word that was no option, for a warning.
+    first_test: Option<String>,
+    /// The word of the predicate that was read last.
+    last: Option<String>,
+    tokens: Vec<Token>,
+}
+
+impl Reader<'_> {
+    fn read(&mut self, mut words: &[Vec<u8>]) -> Result<(), FindError> {
+        while let Some((word, rest)) = words.split_first() {
+            if !begins_expression(word, Place::Within) {
+                return Err(self.stray_path(word));
+            }
+            let name = String::from_utf8_lossy(word).into_owned();
+            let Some(predicate) = registry::find(&name) else {
+                return Err(unknown(name));
+            };
+            let used = self.predicate(predicate, word, rest)?;
+            self.last = Some(name);
+            words = rest.get(used..).unwrap_or_default();
+        }
+        Ok(())
+    }
+
+    fn predicate(
+        &mut self,
+        predicate: &'static Predicate,
+        word: &[u8],
+        rest: &[Vec<u8>],
+    ) -> Result<usize, FindError> {
+        let name = String::from_utf8_lossy(word).into_owned();
+        self.note_order(predicate, &name);
+        let (env, settings) = (self.env, &mut self.settings);
+        let mut args = Arguments::new(env, settings, &mut self.warnings, word, rest);
+        let leaf = match predicate.parse {
+            Parse::Leaf(parse) => parse(&mut args)?,
+            Parse::Option(parse) => {
+                parse(&mut args)?;
+                constant::always()
+            }
+            Parse::Operator(operator) => {
+                self.tokens.push(Token::Operator(operator, name));
+                return Ok(0);
+            }
+        };
+        let used = args.used();
+        self.tokens.push(Token::Leaf(Node { predicate, leaf }));
+        Ok(used)
+    }
+
+    /// Options for the whole search belong before the tests.
+    fn note_order(&mut self, predicate: &Predicate, name: &str) {
+        match (predicate.kind, &self.first_test) {
+            (Kind::Test | Kind::Action, None) => self.first_test = Some(name.to_owned()),
+            (Kind::GlobalOption, Some(test)) if self.settings.warnings == Warnings::Shown => {
+                self.warnings.push(format!(
+                    "warning: you have specified the global option {name} after the argument \
+                     {test}, but global options are not positional, i.e., {name} affects tests \
+                     specified before it as well as those specified after it.  Please specify \
+                     global options before other arguments."
+                ));
+            }
+            _ => {}
+        }
+    }
+
+    fn stray_path(&self, word: &[u8]) -> FindError {
+        // A pattern that the shell expanded leaves names of files behind.
+        let exists = self.env.references.attributes(word).is_ok();
+        FindError::PathAfterExpression {
+            word: String::from_utf8_lossy(word).into_owned(),
+            after: self.last.clone().filter(|_| exists),
+        }
+    }
+
+    fn finish(self, starts: Vec<Vec<u8>>) -> Result<Program, FindError> {
+        let joined = join(self.tokens)?;
+        let acts = joined.as_ref().is_some_and(|e| e.has(Effect::Output));
+        let print = || Expr::Leaf(print::node());
+        let expr = match joined {
+            None => print(),
+            Some(expr) if acts => expr,
+            Some(expr) => Expr::And(vec![expr, print()]),
+        };
+        Ok(Program {
+            starts,
+            expr: expr.optimized(),
+            traversal: self.settings.traversal,
+            warnings: self.warnings,
+            prints_by_default: !acts,
+        })
+    }
+}
+
+fn unknown(name: String) -> FindError {
+    match registry::not_yet(&name) {
+        Some(instead) => FindError::NotYet { name, instead },
+        None => FindError::UnknownPredicate { name },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{error_of, parse_words, program};
+
+    #[test]
+    fn paths_end_where_the_expression_begins() {
+        for (words, starts) in [
+            ("", "."),
+            ("a b -name x", "a b"),
+            ("-P -O3 a", "a"),
+            ("-- a", "a"),
+            (") , -name x", ") ,"),
+            ("- -name x", "-"),
+            ("-name x", "."),
+            ("-D stat a -true", "a"),
+        ] {
+            let found: Vec<_> = program(words)
+                .starts
+                .iter()
+                .map(|s| String::from_utf8_lossy(s).into_owned())
+                .collect();
+            assert_eq!(found.join(" "), starts, "{words}");
+        }
+    }
+
+    #[test]
+    fn mistakes_are_named_as_find_names_them() {
+        for (words, expected) in [
+            (". -foo", "unknown predicate `-foo'"),
+            (". -name", "missing argument to `-name'"),
+            (". -name a b", "paths must precede expression: `b'"),
+            (". --", "unknown predicate `--'"),
+            (
+                "-O a",
+                "The -O option must be immediately followed by a decimal integer",
+            ),
+            (". -H", "unknown predicate `-H'"),
+        ] {
+            assert_eq!(error_of(words), expected, "{words}");
+        }
+        assert_eq!(
+            error_of(". -true here"),
+            "paths must precede expression: `here'\nfind: possible unquoted pattern after predicate `-true'?"
+        );
+        for word in ["-exec", "-delete", "-fprint", "-xtype", "-follow"] {
+            assert!(error_of(word).contains("not supported yet"), "{word}");
+        }
+        assert!(error_of("-L .").contains("not supported yet"));
+    }
+
+    #[test]
+    fn the_default_action_is_to_print() {
+        for (words, expected) in [
+            ("", true),
+            ("-true", true),
+            ("-prune", true),
+            ("-quit", true),
+            ("-print", false),
+            ("-true -o -printf x", false),
+            ("! -ls", false),
+        ] {
+            assert_eq!(program(words).prints_by_default, expected, "{words}");
+        }
+        assert!(matches!(parse_words(". --help"), Ok(Parsed::Help)));
+        assert!(matches!(parse_words("-version"), Ok(Parsed::Version)));
+    }
+
+    #[test]
+    fn misplaced_options_are_remarked_upon() {
+        assert_eq!(program("-warn -name a -maxdepth 1").warnings.len(), 1);
+        assert_eq!(program("-name a -maxdepth 1").warnings.len(), 0);
+        assert_eq!(
+            program("-warn -maxdepth 1 -name a -daystart")
+                .warnings
+                .len(),
+            0
+        );
+    }
+}

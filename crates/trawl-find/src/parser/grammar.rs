@@ -1,0 +1,256 @@
+//! Joins leaves by operators: `!` before `-a` before `-o` before `,`.
+//!
+//! The messages are find's, including what it says of a part that is missing.
+
+use crate::error::FindError;
+use crate::expr::{Expr, Node};
+use crate::predicate::Operator;
+
+/// A word of the expression.
+#[derive(Debug)]
+pub(super) enum Token {
+    /// A test, action or option.
+    Leaf(Node),
+    /// An operator as it was spelled.
+    Operator(Operator, String),
+}
+
+/// Joins the tokens; `None` if there are none.
+pub(super) fn join(tokens: Vec<Token>) -> Result<Option<Expr>, FindError> {
+    if tokens.is_empty() {
+        return Ok(None);
+    }
+    let mut words = Words {
+        tokens: tokens.into_iter().peekable(),
+        before: None,
+        open: 0,
+    };
+    let expr = words.comma()?;
+    match words.tokens.peek() {
+        None => Ok(Some(expr)),
+        Some(_) => Err(grammar("you have too many ')'")),
+    }
+}
+
+fn grammar(reason: impl Into<String>) -> FindError {
+    FindError::Grammar {
+        reason: reason.into(),
+    }
+}
+
+struct Words {
+    tokens: std::iter::Peekable<std::vec::IntoIter<Token>>,
+    /// The operator that was read last, if nothing came behind it yet.
+    before: Option<String>,
+    /// Parentheses that are open.
+    open: usize,
+}
+
+/// Parentheses and negations nest at most so deep; evaluation recurses.
+const DEEPEST: usize = 200;
+
+impl Words {
+    fn peek(&mut self) -> Option<Operator> {
+        match self.tokens.peek() {
+            Some(Token::Operator(operator, _)) => Some(*operator),
+            _ => None,
+        }
+    }
+
+    /// Takes the next token if it is this operator.
+    fn take(&mut self, wanted: Operator) -> bool {
+        if self.peek() != Some(wanted) {
+            return false;
+        }
+        if let Some(Token::Operator(_, name)) = self.tokens.next() {
+            self.before = Some(name);
+        }
+        true
+    }
+
+    fn comma(&mut self) -> Result<Expr, FindError> {
+        let mut parts = vec![self.or()?];
+        while self.take(Operator::Comma) {
+            parts.push(self.or()?);
+        }
+        Ok(single_or(parts, Expr::Comma))
+    }
+
+    fn or(&mut self) -> Result<Expr, FindError> {
+        let mut parts = vec![self.and()?];
+        while self.take(Operator::Or) {
+            parts.push(self.and()?);
+        }
+        Ok(single_or(parts, Expr::Or))
+    }
+
+    fn and(&mut self) -> Result<Expr, FindError> {
+        let mut parts = vec![self.primary()?];
+        loop {
+            let more = match self.tokens.peek() {
+                None => false,
+                Some(Token::Leaf(_)) => true,
+                Some(Token::Operator(Operator::Not | Operator::Open, _)) => true,
+                Some(_) => self.take(Operator::And),
+            };
+            if !more {
+                return Ok(single_or(parts, Expr::And));
+            }
+            parts.push(self.primary()?);
+        }
+    }
+
+    fn primary(&mut self) -> Result<Expr, FindError> {
+        match self.tokens.next() {
+            Some(Token::Leaf(node)) => {
+                self.before = None;
+                Ok(Expr::Leaf(node))
+            }
+            Some(Token::Operator(operator, name)) => self.operator(operator, name),
+            None => Err(match self.before.take() {
+                Some(name) => grammar(format!("expected an expression after '{name}'")),
+                None => grammar("invalid expression"),
+            }),
+        }
+    }
+
+    fn operator(&mut self, operator: Operator, name: String) -> Result<Expr, FindError> {
+        match operator {
+            Operator::And | Operator::Or | Operator::Comma => Err(grammar(format!(
+                "invalid expression; you have used a binary operator '{name}' with nothing before it."
+            ))),
+            Operator::Close => Err(match self.before.take() {
+                Some(before) => {
+                    grammar(format!("expected an expression between '{before}' and ')'"))
+                }
+                None => grammar("invalid expression; you have too many ')'"),
+            }),
+            Operator::Not => {
+                self.before = Some(name);
+                self.nested(|words| Ok(Expr::Not(Box::new(words.primary()?))))
+            }
+            Operator::Open => self.nested(|words| words.parenthesis(&name)),
+        }
+    }
+
+    fn nested(
+        &mut self,
+        read: impl FnOnce(&mut Words) -> Result<Expr, FindError>,
+    ) -> Result<Expr, FindError> {
+        self.open += 1;
+        if self.open > DEEPEST {
+            return Err(grammar("invalid expression; it is nested too deeply"));
+        }
+        let expr = read(self);
+        self.open -= 1;
+        expr
+    }
+
+    fn parenthesis(&mut self, name: &str) -> Result<Expr, FindError> {
+        self.before = None;
+        if self.tokens.peek().is_none() {
+            return Err(grammar(format!(
+                "invalid expression; expected to find a ')' but didn't see one. \
+                 Perhaps you need an extra predicate after '{name}'"
+            )));
+        }
+        if self.peek() == Some(Operator::Close) {
+            return Err(grammar(
+                "invalid expression; empty parentheses are not allowed.",
+            ));
+        }
+        let expr = self.comma()?;
+        if !self.take(Operator::Close) {
+            return Err(grammar(
+                "invalid expression; I was expecting to find a ')' somewhere but did not see one.",
+            ));
+        }
+        self.before = None;
+        Ok(expr)
+    }
+}
+
+fn single_or(mut parts: Vec<Expr>, many: fn(Vec<Expr>) -> Expr) -> Expr {
+    match parts.len() {
+        1 => parts.remove(0),
+        _ => many(parts),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{error_of, expression};
+
+    #[test]
+    fn operators_bind_as_in_find() {
+        for (words, expected) in [
+            ("-true", "true"),
+            ("-true -false", "and(true false)"),
+            ("-true -a -false -o -true", "or(and(true false) true)"),
+            ("! -true -false", "and(not(true) false)"),
+            ("! ! -true", "not(not(true))"),
+            ("-true , -false -o -true", "comma(true or(false true))"),
+            ("( -true -o -false ) -true", "and(or(true false) true)"),
+            ("-not ( -true , -false )", "not(comma(true false))"),
+        ] {
+            assert_eq!(
+                crate::testing::shape(&expression(words)),
+                expected,
+                "{words}"
+            );
+        }
+    }
+
+    /// What `find . WORDS` says.
+    #[test]
+    fn mistakes_are_named_as_find_names_them() {
+        for (words, expected) in [
+            (
+                "(",
+                "invalid expression; expected to find a ')' but didn't see one. Perhaps you need an extra predicate after '('",
+            ),
+            (
+                "-true (",
+                "invalid expression; expected to find a ')' but didn't see one. Perhaps you need an extra predicate after '('",
+            ),
+            (
+                "( )",
+                "invalid expression; empty parentheses are not allowed.",
+            ),
+            (
+                "( -true",
+                "invalid expression; I was expecting to find a ')' somewhere but did not see one.",
+            ),
+            ("-true )", "you have too many ')'"),
+            ("!", "expected an expression after '!'"),
+            ("-not", "expected an expression after '-not'"),
+            (
+                "-a -true",
+                "invalid expression; you have used a binary operator '-a' with nothing before it.",
+            ),
+            ("-true -a", "expected an expression after '-a'"),
+            (
+                "-true -o -o -true",
+                "invalid expression; you have used a binary operator '-o' with nothing before it.",
+            ),
+            ("-true ,", "expected an expression after ','"),
+            (
+                "! -a -true",
+                "invalid expression; you have used a binary operator '-a' with nothing before it.",
+            ),
+            ("( ! )", "expected an expression between '!' and ')'"),
+            (
+                "( -true -o )",
+                "expected an expression between '-o' and ')'",
+            ),
+            (
+                "( , )",
+                "invalid expression; you have used a binary operator ',' with nothing before it.",
+            ),
+        ] {
+            assert_eq!(error_of(words), expected, "{words}");
+        }
+        let deep = "( ".repeat(5_000) + "-true";
+        assert!(error_of(&deep).contains("too deeply"));
+    }
+}

@@ -1,0 +1,115 @@
+//! What a predicate is: one row of the [`crate::registry`].
+
+use trawl_model::ColumnSet;
+
+use crate::error::FindError;
+use crate::leaf::Leaf;
+use crate::parser::Arguments;
+
+/// What role a predicate plays, in the order in which help lists them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Kind {
+    /// Joins or groups others.
+    Operator,
+    /// Changes the whole search, wherever it stands; always true.
+    GlobalOption,
+    /// Changes the predicates behind it; always true.
+    PositionalOption,
+    /// True or false of an entry, with no other effect.
+    Test,
+    /// Does something.
+    Action,
+}
+
+/// Where a predicate comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Standard {
+    /// POSIX.1 find.
+    Posix,
+    /// GNU find.
+    Gnu,
+}
+
+/// What a test costs, cheapest first. Tests without side effects are run in
+/// this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Cost {
+    /// Nothing.
+    Free,
+    /// A comparison of numbers.
+    Number,
+    /// A match of a name.
+    Name,
+    /// A look-up in a table or a system database.
+    LookUp,
+    /// A path has to be put together and matched.
+    Path,
+    /// A regular expression over the path.
+    Regex,
+    /// Output.
+    Output,
+}
+
+/// How words join into a tree, tightest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Operator {
+    /// `(`
+    Open,
+    /// `)`
+    Close,
+    /// `!`
+    Not,
+    /// `-a`
+    And,
+    /// `-o`
+    Or,
+    /// `,`
+    Comma,
+}
+
+/// How a predicate is read.
+#[derive(Clone, Copy)]
+pub enum Parse {
+    /// Reads its arguments and becomes a leaf of the expression.
+    Leaf(fn(&mut Arguments<'_>) -> Result<Box<dyn Leaf>, FindError>),
+    /// Reads its arguments into the settings; the leaf is always true.
+    Option(fn(&mut Arguments<'_>) -> Result<(), FindError>),
+    /// Joins leaves.
+    Operator(Operator),
+}
+
+/// A word of the find language. Help, man page and completions are made from
+/// these.
+pub struct Predicate {
+    /// Its name with the dash.
+    pub name: &'static str,
+    /// Other spellings.
+    pub aliases: &'static [&'static str],
+    /// Its arguments as help shows them, empty if it has none.
+    pub args: &'static str,
+    /// Its role.
+    pub kind: Kind,
+    /// One line, lower case, without a full stop.
+    pub help: &'static str,
+    /// What it costs per row.
+    pub cost: Cost,
+    /// The columns it reads; a leaf may add to them ([`Leaf::columns`]).
+    pub columns: ColumnSet,
+    /// Where it comes from.
+    pub standard: Standard,
+    /// How it is read.
+    pub parse: Parse,
+}
+
+impl Predicate {
+    /// The name and the aliases.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        std::iter::once(self.name).chain(self.aliases.iter().copied())
+    }
+}
+
+impl std::fmt::Debug for Predicate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
+}

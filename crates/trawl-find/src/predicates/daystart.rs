@@ -1,0 +1,45 @@
+//! `-daystart`: ages count from midnight, not from now.
+
+use trawl_model::{ColumnSet, Timestamp};
+
+use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
+
+/// The predicate.
+pub(crate) static DAYSTART: Predicate = Predicate {
+    name: "-daystart",
+    aliases: &[],
+    args: "",
+    kind: Kind::PositionalOption,
+    help: "count ages from midnight in the tests behind it",
+    cost: Cost::Free,
+    columns: ColumnSet::EMPTY,
+    standard: Standard::Gnu,
+    parse: Parse::Option(|args| {
+        let zone = args.env.zone();
+        args.settings.day_start.get_or_insert_with(|| Timestamp {
+            secs: zone.day_start(args.env.now.secs),
+            nanos: 0,
+        });
+        Ok(())
+    }),
+};
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{NOW, Spec, matches};
+    use trawl_text::zone::Zone;
+
+    #[test]
+    fn days_begin_at_midnight() {
+        let today = NOW.secs - Zone::local().day_start(NOW.secs);
+        for (words, age_secs, expected) in [
+            ("-daystart -mtime 0", today - 1, true),
+            ("-daystart -mtime 0", today + 1, false),
+            ("-daystart -mtime 1", today + 1, true),
+            ("-mtime 0 -daystart", today + 1, true),
+        ] {
+            let spec = Spec::default().mtime_ago(age_secs);
+            assert_eq!(matches(words, &spec), expected, "{words} {age_secs}");
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! `-fstype`: the kind of file system that the entry lies on.
+
+use trawl_model::rows::Row;
+use trawl_model::{Column, ColumnSet};
+
+use crate::context::Context;
+use crate::leaf::Leaf;
+use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
+
+/// The predicate.
+pub(crate) static FSTYPE: Predicate = Predicate {
+    name: "-fstype",
+    aliases: &[],
+    args: "TYPE",
+    kind: Kind::Test,
+    help: "lies on a file system of TYPE, as mounted now",
+    cost: Cost::LookUp,
+    columns: ColumnSet::of(&[Column::Dev]),
+    standard: Standard::Gnu,
+    parse: Parse::Leaf(|args| {
+        let kind = String::from_utf8_lossy(args.value()?).into_owned();
+        Ok(Box::new(FsType { kind }))
+    }),
+};
+
+#[derive(Debug)]
+struct FsType {
+    kind: String,
+}
+
+impl Leaf for FsType {
+    fn eval(&self, row: &Row<'_>, cx: &mut Context<'_>) -> bool {
+        cx.world.file_systems.kind(row.dev()) == self.kind
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{Spec, matches};
+
+    #[test]
+    fn a_device_that_is_not_mounted_is_unknown() {
+        let spec = Spec {
+            dev: 0xfff_fff,
+            ..Spec::default()
+        };
+        assert!(matches("-fstype unknown", &spec));
+        assert!(!matches("-fstype ext4", &spec));
+    }
+}

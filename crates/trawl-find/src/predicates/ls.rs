@@ -1,0 +1,155 @@
+//! `-ls`: one line per entry, much as `ls -dils` prints it.
+
+use trawl_model::rows::Row;
+use trawl_model::{Column, ColumnSet, FileType};
+use trawl_text::{mode, quote, time_style};
+
+use crate::context::Context;
+use crate::leaf::{Effect, Leaf};
+use crate::output::LsColumn;
+use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
+
+/// The predicate.
+pub(crate) static LS: Predicate = Predicate {
+    name: "-ls",
+    aliases: &[],
+    args: "",
+    kind: Kind::Action,
+    help: "print inode, blocks, mode, links, owner, group, size, time and path on a line",
+    cost: Cost::Output,
+    columns: ColumnSet::of(&[
+        Column::Name,
+        Column::Ino,
+        Column::Mode,
+        Column::Nlink,
+        Column::Uid,
+        Column::Gid,
+        Column::Rdev,
+        Column::Size,
+        Column::Blocks,
+        Column::Mtime,
+        Column::MtimeNs,
+        Column::LinkTarget,
+    ]),
+    standard: Standard::Gnu,
+    parse: Parse::Leaf(|_| Ok(Box::new(Ls))),
+};
+
+#[derive(Debug)]
+struct Ls;
+
+impl Leaf for Ls {
+    fn eval(&self, row: &Row<'_>, cx: &mut Context<'_>) -> bool {
+        push_inode(row, cx);
+        push_owners(row, cx);
+        push_size(row, cx);
+        let mut time = String::from(" ");
+        time_style::find_ls(&mut time, row.mtime(), cx.world.now, &cx.world.zone);
+        time.push(' ');
+        cx.out.bytes.extend_from_slice(time.as_bytes());
+        let path = cx.path(row).to_vec();
+        quote::find_ls(&mut cx.out.bytes, &path);
+        if row.file_type() == FileType::Symlink {
+            cx.out.bytes.extend_from_slice(b" -> ");
+            quote::find_ls(&mut cx.out.bytes, row.link_target());
+        }
+        cx.out.bytes.push(b'\n');
+        true
+    }
+
+    fn effect(&self) -> Effect {
+        Effect::Output
+    }
+}
+
+/// Inode, KiB, mode and links.
+fn push_inode(row: &Row<'_>, cx: &mut Context<'_>) {
+    let number = |n: u64| n.to_string().into_bytes();
+    let out = &mut cx.out;
+    out.push_right(LsColumn::Inode, &number(row.ino()));
+    out.bytes.push(b' ');
+    out.push_right(LsColumn::Blocks, &number(row.blocks().div_ceil(2)));
+    out.bytes.push(b' ');
+    out.bytes.extend_from_slice(&mode::render(row.mode()));
+    out.bytes.push(b' ');
+    out.push_right(LsColumn::Links, &number(u64::from(row.nlink())));
+    out.bytes.push(b' ');
+}
+
+fn push_owners(row: &Row<'_>, cx: &mut Context<'_>) {
+    let (uid, gid) = (row.uid(), row.gid());
+    // A number takes eight places, widens the columns behind it, and for
+    // the owner counts the blank behind it: find's own arithmetic.
+    for (column, name, id, blank) in [
+        (LsColumn::Owner, cx.world.owners.user(uid), uid.0, 1),
+        (LsColumn::Group, cx.world.owners.group(gid), gid.0, 0),
+    ] {
+        match name {
+            Some(name) => cx.out.push_left(column, &name),
+            None => {
+                let text = format!("{id:<8}");
+                cx.out.bytes.extend_from_slice(text.as_bytes());
+                cx.out.widen(column, text.len() + blank);
+            }
+        }
+        cx.out.bytes.push(b' ');
+    }
+}
+
+/// The size, or the two numbers of a device.
+fn push_size(row: &Row<'_>, cx: &mut Context<'_>) {
+    let out = &mut cx.out;
+    match row.file_type() {
+        FileType::Block | FileType::Char => {
+            let dev = row.rdev();
+            out.push_right(LsColumn::Major, dev.major.to_string().as_bytes());
+            out.bytes.extend_from_slice(b", ");
+            out.push_right(LsColumn::Minor, dev.minor.to_string().as_bytes());
+        }
+        _ => out.push_right(LsColumn::Size, row.size().to_string().as_bytes()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{Spec, run_on};
+
+    #[test]
+    fn lines_look_as_those_of_find() {
+        let old = |spec: Spec| spec.mtime_ago(400 * 86_400);
+        let file = old(Spec {
+            ino: 17,
+            size: 4097,
+            blocks: 16,
+            ..Spec::named("a b")
+        });
+        let device = old(Spec {
+            mode: 0o020_644,
+            rdev: 0x103,
+            ..Spec::named("d")
+        });
+        let link = old(Spec {
+            mode: 0o120_777,
+            target: "x\n",
+            size: 2,
+            ..Spec::named("l")
+        });
+        for (spec, expected) in [
+            (
+                file,
+                "       17      8 -rw-r--r--   1 root     root         4097 Oct 10  2022 ./top/a\\ b\n",
+            ),
+            (
+                device,
+                "        1      0 crw-r--r--   1 root     root       1,   3 Oct 10  2022 ./top/d\n",
+            ),
+            (
+                link,
+                "        1      0 lrwxrwxrwx   1 root     root            2 Oct 10  2022 ./top/l -> x\\n\n",
+            ),
+        ] {
+            let run = run_on("-ls", &spec);
+            assert_eq!(String::from_utf8_lossy(&run.printed), expected);
+        }
+    }
+}

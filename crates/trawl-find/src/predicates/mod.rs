@@ -1,0 +1,55 @@
+//! One file per predicate; those that differ in a word share one.
+//!
+//! A file holds the predicate's row of the registry, the leaf that it
+//! becomes, and its tests.
+
+pub(crate) mod amin;
+pub(crate) mod anewer;
+pub(crate) mod atime;
+pub(crate) mod cmin;
+pub(crate) mod cnewer;
+pub(crate) mod constant;
+pub(crate) mod ctime;
+pub(crate) mod daystart;
+pub(crate) mod depth;
+pub(crate) mod empty;
+pub(crate) mod file_type;
+pub(crate) mod fstype;
+pub(crate) mod gid;
+pub(crate) mod group;
+pub(crate) mod ignore_readdir_race;
+pub(crate) mod ilname;
+pub(crate) mod iname;
+pub(crate) mod inum;
+pub(crate) mod ipath;
+pub(crate) mod iregex;
+pub(crate) mod links;
+pub(crate) mod lname;
+pub(crate) mod ls;
+pub(crate) mod maxdepth;
+pub(crate) mod mindepth;
+pub(crate) mod mmin;
+pub(crate) mod mtime;
+pub(crate) mod name;
+pub(crate) mod newer;
+pub(crate) mod newer_xy;
+pub(crate) mod nogroup;
+pub(crate) mod noleaf;
+pub(crate) mod nouser;
+pub(crate) mod operators;
+pub(crate) mod path;
+pub(crate) mod perm;
+pub(crate) mod print;
+pub(crate) mod print0;
+pub(crate) mod printf;
+pub(crate) mod prune;
+pub(crate) mod quit;
+pub(crate) mod regex;
+pub(crate) mod regextype;
+pub(crate) mod samefile;
+pub(crate) mod size;
+pub(crate) mod uid;
+pub(crate) mod used;
+pub(crate) mod user;
+pub(crate) mod warn;
+pub(crate) mod xdev;

@@ -1,0 +1,28 @@
+//! `-noleaf`: for file systems without link counts; changes nothing here.
+
+use trawl_model::ColumnSet;
+
+use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
+
+/// The predicate.
+pub(crate) static NOLEAF: Predicate = Predicate {
+    name: "-noleaf",
+    aliases: &[],
+    args: "",
+    kind: Kind::GlobalOption,
+    help: "accepted, changes nothing",
+    cost: Cost::Free,
+    columns: ColumnSet::EMPTY,
+    standard: Standard::Gnu,
+    parse: Parse::Option(|_| Ok(())),
+};
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{Spec, matches};
+
+    #[test]
+    fn it_is_true() {
+        assert!(matches("-noleaf", &Spec::default()));
+    }
+}

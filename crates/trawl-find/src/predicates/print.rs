@@ -1,0 +1,63 @@
+//! `-print`: the path on a line, as find does without any action.
+
+use trawl_model::rows::Row;
+use trawl_model::{Column, ColumnSet};
+
+use crate::context::Context;
+use crate::expr::Node;
+use crate::leaf::{Effect, Leaf};
+use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
+
+/// The predicate.
+pub(crate) static PRINT: Predicate = Predicate {
+    name: "-print",
+    aliases: &[],
+    args: "",
+    kind: Kind::Action,
+    help: "print the path on a line (the default); `?` for control characters on a terminal",
+    cost: Cost::Output,
+    columns: ColumnSet::of(&[Column::Name]),
+    standard: Standard::Posix,
+    parse: Parse::Leaf(|_| Ok(Box::new(Print))),
+};
+
+#[derive(Debug)]
+struct Print;
+
+impl Leaf for Print {
+    fn eval(&self, row: &Row<'_>, cx: &mut Context<'_>) -> bool {
+        cx.print_path(row, b'\n', cx.world.terminal);
+        true
+    }
+
+    fn effect(&self) -> Effect {
+        Effect::Output
+    }
+}
+
+/// The action that is understood where there is none.
+pub(crate) fn node() -> Node {
+    Node {
+        predicate: &PRINT,
+        leaf: Box::new(Print),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{Spec, run_on};
+
+    #[test]
+    fn paths_are_printed_as_they_are() {
+        for (words, printed) in [
+            ("-print", "./top/a\nb\n"),
+            ("", "./top/a\nb\n"),
+            ("-print -print", "./top/a\nb\n./top/a\nb\n"),
+            ("! -print", "./top/a\nb\n"),
+            ("-false -print", ""),
+        ] {
+            let run = run_on(words, &Spec::named("a\nb"));
+            assert_eq!(String::from_utf8_lossy(&run.printed), printed, "{words}");
+        }
+    }
+}

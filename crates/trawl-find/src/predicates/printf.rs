@@ -1,0 +1,78 @@
+//! `-printf`: whatever the format says. The directives: [`crate::format`].
+
+use trawl_model::ColumnSet;
+use trawl_model::rows::Row;
+
+use crate::context::Context;
+use crate::error::FindError;
+use crate::format::Format;
+use crate::leaf::{Effect, Leaf};
+use crate::parser::Arguments;
+use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
+
+/// The predicate.
+pub(crate) static PRINTF: Predicate = Predicate {
+    name: "-printf",
+    aliases: &[],
+    args: "FORMAT",
+    kind: Kind::Action,
+    help: "print FORMAT, with %-directives and \\\\-escapes filled in",
+    cost: Cost::Output,
+    columns: ColumnSet::EMPTY,
+    standard: Standard::Gnu,
+    parse: Parse::Leaf(parse),
+};
+
+#[derive(Debug)]
+struct Printf {
+    format: Format,
+}
+
+impl Leaf for Printf {
+    fn eval(&self, row: &Row<'_>, cx: &mut Context<'_>) -> bool {
+        self.format.print(row, cx);
+        true
+    }
+
+    fn columns(&self) -> ColumnSet {
+        self.format.columns()
+    }
+
+    fn effect(&self) -> Effect {
+        Effect::Output
+    }
+}
+
+fn parse(args: &mut Arguments<'_>) -> Result<Box<dyn Leaf>, FindError> {
+    let text = args.value()?;
+    let mut remarks = Vec::new();
+    let format = Format::parse(text, &mut remarks)
+        .map_err(|reason| FindError::bad("-printf", reason.to_string()))?;
+    for remark in remarks {
+        // find prints these whether or not warnings are on.
+        args.warn_always(format!("warning: {remark}"));
+    }
+    Ok(Box::new(Printf { format }))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{Spec, error_of, program, run_on};
+
+    #[test]
+    fn formats_are_filled_in() {
+        let run = run_on(
+            "-printf %f:%s\\n",
+            &Spec {
+                size: 5,
+                ..Spec::named("n")
+            },
+        );
+        assert_eq!(run.printed, b"n:5\n");
+        assert_eq!(error_of("-printf %"), "error: % at end of format string");
+        assert_eq!(
+            program("-printf %q").warnings,
+            ["warning: unrecognized format directive `%q'"]
+        );
+    }
+}

@@ -1,0 +1,51 @@
+//! `-prune`: keeps the search out of a directory.
+
+use trawl_model::rows::Row;
+use trawl_model::{Column, ColumnSet, FileType};
+
+use crate::context::Context;
+use crate::leaf::{Effect, Leaf};
+use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
+
+/// The predicate.
+pub(crate) static PRUNE: Predicate = Predicate {
+    name: "-prune",
+    aliases: &[],
+    args: "",
+    kind: Kind::Action,
+    help: "do not go into the directory (nothing with -depth); always true",
+    cost: Cost::Free,
+    columns: ColumnSet::of(&[Column::Mode]),
+    standard: Standard::Posix,
+    parse: Parse::Leaf(|_| Ok(Box::new(Prune))),
+};
+
+#[derive(Debug)]
+struct Prune;
+
+impl Leaf for Prune {
+    fn eval(&self, row: &Row<'_>, cx: &mut Context<'_>) -> bool {
+        cx.pruned |= row.file_type() == FileType::Directory;
+        true
+    }
+
+    fn effect(&self) -> Effect {
+        Effect::Prune
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{Spec, run_on};
+
+    #[test]
+    fn only_directories_are_pruned() {
+        let directory = Spec {
+            mode: 0o040_755,
+            ..Spec::named("d")
+        };
+        assert!(run_on("-name d -prune", &directory).pruned);
+        assert!(!run_on("-name x -prune", &directory).pruned);
+        assert!(!run_on("-prune", &Spec::named("f")).pruned);
+    }
+}

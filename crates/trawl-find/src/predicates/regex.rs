@@ -1,0 +1,73 @@
+//! `-regex`: has a path that matches the regular expression PATTERN as a whole.
+
+use trawl_model::rows::Row;
+use trawl_model::{Column, ColumnSet};
+use trawl_text::glob::Case;
+
+use crate::context::Context;
+use crate::error::FindError;
+use crate::leaf::Leaf;
+use crate::parser::Arguments;
+use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
+use crate::regex::Regex;
+
+/// The predicate.
+pub(crate) static REGEX: Predicate = Predicate {
+    name: "-regex",
+    aliases: &[],
+    args: "PATTERN",
+    kind: Kind::Test,
+    help: "has a path that matches the regular expression PATTERN as a whole",
+    cost: Cost::Regex,
+    columns: ColumnSet::of(&[Column::Name]),
+    standard: Standard::Gnu,
+    parse: Parse::Leaf(|args| parse(args, Case::Sensitive)),
+};
+
+#[derive(Debug)]
+struct RegexTest {
+    regex: Regex,
+}
+
+impl Leaf for RegexTest {
+    fn eval(&self, row: &Row<'_>, cx: &mut Context<'_>) -> bool {
+        self.regex.matches(cx.path(row))
+    }
+}
+
+/// Reads the expression of `-regex` and `-iregex`.
+pub(super) fn parse(args: &mut Arguments<'_>, case: Case) -> Result<Box<dyn Leaf>, FindError> {
+    let pattern = args.value()?;
+    let regex = Regex::new(pattern, args.settings.dialect, case, args.env.locale);
+    let regex = regex.map_err(|reason| FindError::Regex {
+        pattern: String::from_utf8_lossy(pattern).into_owned(),
+        reason: reason.to_string(),
+    })?;
+    Ok(Box::new(RegexTest { regex }))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{Spec, error_of, matches};
+
+    /// Rows of these tests lie in `./top`.
+    #[test]
+    fn the_whole_path_is_matched() {
+        for (words, name, expected) in [
+            ("-regex .*/a.c", "abc", true),
+            ("-regex abc", "abc", false),
+            ("-regextype egrep -regex .*(b|x)c", "abc", true),
+            ("-regex ./top/ABC", "abc", false),
+        ] {
+            assert_eq!(
+                matches(words, &Spec::named(name)),
+                expected,
+                "{words} {name}"
+            );
+        }
+        assert_eq!(
+            error_of("-regex \\("),
+            "failed to compile regular expression '\\(': Unmatched ( or \\("
+        );
+    }
+}

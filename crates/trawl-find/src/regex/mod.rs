@@ -1,0 +1,127 @@
+//! Regular expressions of find's dialects, matched against whole paths.
+//!
+//! A pattern is read by the rules of its dialect (`parse`) into a tree, and
+//! the tree is written down for the regex-automata engine (`write`), which
+//! matches bytes in linear time. Back-references have no such translation
+//! and are refused.
+
+mod bracket;
+mod dialect;
+mod parse;
+mod syntax;
+mod tree;
+mod write;
+
+use regex_automata::meta;
+use regex_automata::util::syntax::Config;
+use regex_automata::{Anchored, Input};
+use trawl_text::glob::Case;
+use trawl_text::locale::Locale;
+
+pub use dialect::Dialect;
+
+/// Why a pattern cannot be used; in the C library's words where it has some.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RegexError {
+    /// `(` without `)`.
+    #[error("Unmatched ( or \\(")]
+    Open,
+    /// `\)` without `\(`.
+    #[error("Unmatched ) or \\)")]
+    Close,
+    /// `[` without `]`.
+    #[error("Unmatched [, [^, [:, [., or [=")]
+    Bracket,
+    /// A `[` at the very end.
+    #[error("Invalid regular expression")]
+    LoneBracket,
+    /// `{` without `}`.
+    #[error("Unmatched \\{{")]
+    Brace,
+    /// Numbers in braces that make no sense.
+    #[error("Invalid content of \\{{\\}}")]
+    Repetition,
+    /// A repetition of nothing.
+    #[error("Invalid preceding regular expression")]
+    NothingToRepeat,
+    /// A range that runs backwards.
+    #[error("Invalid range end")]
+    Range,
+    /// `[:foo:]`
+    #[error("Invalid character class name")]
+    Class,
+    /// `[.foo.]`
+    #[error("Invalid collation character")]
+    Collation,
+    /// A backslash at the end.
+    #[error("Trailing backslash")]
+    Backslash,
+    /// Numbers in braces, or a whole, that take too much memory.
+    #[error("Regular expression too big")]
+    TooBig,
+    /// `\1`
+    #[error("back-references such as \\1 cannot be matched by an index; say it without them")]
+    BackReference,
+    /// `\2` without a second group.
+    #[error("Invalid back reference")]
+    InvalidBackReference,
+    /// The engine does not take it.
+    #[error("{0}")]
+    Engine(String),
+}
+
+/// A compiled expression.
+#[derive(Debug)]
+pub struct Regex {
+    engine: meta::Regex,
+}
+
+/// Memory that a compiled expression may take.
+const SIZE_LIMIT_BYTES: usize = 32 << 20;
+/// Groups may nest so deep.
+const NEST_LIMIT: u32 = 100;
+
+impl Regex {
+    /// Compiles a pattern.
+    ///
+    /// # Errors
+    /// If it is none in this dialect, has a back-reference, or is too big.
+    pub fn new(
+        pattern: &[u8],
+        dialect: Dialect,
+        case: Case,
+        locale: Locale,
+    ) -> Result<Regex, RegexError> {
+        let units = write::units(pattern, locale);
+        let tree = parse::parse(&units, dialect.syntax(), case)?;
+        let text = format!("\\A(?:{})\\z", write::write(&tree, locale));
+        let syntax = Config::new()
+            .unicode(locale.is_utf8())
+            .utf8(false)
+            .case_insensitive(case == Case::Folded)
+            .nest_limit(NEST_LIMIT * 4);
+        let config = meta::Config::new()
+            .utf8_empty(false)
+            .nfa_size_limit(Some(SIZE_LIMIT_BYTES))
+            .onepass_size_limit(Some(1 << 20));
+        let engine = meta::Builder::new()
+            .syntax(syntax)
+            .configure(config)
+            .build(&text);
+        let engine = engine.map_err(|error| match error.size_limit() {
+            Some(_) => RegexError::TooBig,
+            None => RegexError::Engine(error.to_string()),
+        })?;
+        Ok(Regex { engine })
+    }
+
+    /// Whether the whole of `path` matches.
+    pub fn matches(&self, path: &[u8]) -> bool {
+        self.engine
+            .is_match(Input::new(path).anchored(Anchored::Yes))
+    }
+}
+
+#[cfg(test)]
+mod tests;

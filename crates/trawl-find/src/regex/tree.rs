@@ -1,0 +1,73 @@
+//! A regular expression as a tree.
+
+/// What a pattern is made of: a character's code, or a byte that is part of
+/// no character.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Unit {
+    Char(char),
+    Byte(u8),
+}
+
+impl Unit {
+    /// The unit if it is ASCII, else a NUL (which no pattern holds).
+    pub(super) fn ascii(self) -> u8 {
+        match self {
+            Unit::Char(c) if c.is_ascii() => c as u8,
+            _ => 0,
+        }
+    }
+}
+
+/// A part of an expression.
+#[derive(Clone, Debug)]
+pub(super) enum Node {
+    Empty,
+    Literal(Unit),
+    /// `.`; the flag is in the variant's name.
+    AnyButNewline,
+    Any,
+    Set(Set),
+    Anchor(Anchor),
+    Word(Word),
+    Concat(Vec<Node>),
+    Alternate(Vec<Node>),
+    Group(Box<Node>),
+    Repeat {
+        inner: Box<Node>,
+        least: u32,
+        most: Option<u32>,
+    },
+}
+
+/// Places that match nothing but themselves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Anchor {
+    LineStart,
+    LineEnd,
+    TextStart,
+    TextEnd,
+    WordStart,
+    WordEnd,
+    WordBoundary,
+    NotWordBoundary,
+}
+
+/// Classes that a letter behind a backslash stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Word {
+    Word,
+    NotWord,
+    Space,
+    NotSpace,
+}
+
+/// A bracket expression.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Set {
+    pub(super) negated: bool,
+    /// `[^x]` that leaves out newlines, too.
+    pub(super) without_newline: bool,
+    pub(super) ranges: Vec<(Unit, Unit)>,
+    /// Names of POSIX classes.
+    pub(super) classes: Vec<&'static str>,
+}

@@ -1,0 +1,213 @@
+//! Writes a tree down in the syntax of the regex-automata engine.
+//!
+//! By characters in a UTF-8 locale (a byte that is part of none matches only
+//! itself), by bytes elsewhere.
+
+use std::fmt::Write as _;
+
+use trawl_text::locale::Locale;
+
+use super::tree::{Anchor, Node, Set, Unit, Word};
+
+/// The units of a pattern.
+pub(super) fn units(pattern: &[u8], locale: Locale) -> Vec<Unit> {
+    if !locale.is_utf8() {
+        let unit = |byte: &u8| match byte.is_ascii() {
+            true => Unit::Char(char::from(*byte)),
+            false => Unit::Byte(*byte),
+        };
+        return pattern.iter().map(unit).collect();
+    }
+    let mut units = Vec::with_capacity(pattern.len());
+    for chunk in pattern.utf8_chunks() {
+        units.extend(chunk.valid().chars().map(Unit::Char));
+        units.extend(chunk.invalid().iter().copied().map(Unit::Byte));
+    }
+    units
+}
+
+/// The tree as the engine reads it.
+pub(super) fn write(node: &Node, locale: Locale) -> String {
+    let mut out = String::new();
+    Writer {
+        out: &mut out,
+        locale,
+    }
+    .node(node);
+    out
+}
+
+struct Writer<'a> {
+    out: &'a mut String,
+    locale: Locale,
+}
+
+impl Writer<'_> {
+    fn node(&mut self, node: &Node) {
+        match node {
+            Node::Empty => {}
+            Node::Literal(unit) => self.literal(*unit),
+            Node::AnyButNewline => self.out.push_str("[^\\n]"),
+            Node::Any => self.out.push_str("(?s:.)"),
+            Node::Set(set) => self.set(set),
+            Node::Anchor(anchor) => self.out.push_str(anchor_text(*anchor)),
+            Node::Word(word) => self.out.push_str(word_text(*word)),
+            Node::Concat(parts) => parts.iter().for_each(|part| self.wrapped(part)),
+            Node::Alternate(parts) => {
+                for (at, part) in parts.iter().enumerate() {
+                    if at > 0 {
+                        self.out.push('|');
+                    }
+                    self.node(part);
+                }
+            }
+            Node::Group(inner) => self.group(inner),
+            Node::Repeat { inner, least, most } => {
+                self.group(inner);
+                let _ = match (least, most) {
+                    (0, None) => write!(self.out, "*"),
+                    (1, None) => write!(self.out, "+"),
+                    (least, None) => write!(self.out, "{{{least},}}"),
+                    (least, Some(most)) => write!(self.out, "{{{least},{most}}}"),
+                };
+            }
+        }
+    }
+
+    fn group(&mut self, inner: &Node) {
+        self.out.push_str("(?:");
+        self.node(inner);
+        self.out.push(')');
+    }
+
+    /// A part of a sequence: alternatives need a group.
+    fn wrapped(&mut self, node: &Node) {
+        match node {
+            Node::Alternate(_) => self.group(node),
+            other => self.node(other),
+        }
+    }
+
+    fn literal(&mut self, unit: Unit) {
+        match unit {
+            Unit::Byte(byte) => {
+                let _ = write!(self.out, "(?-u:\\x{byte:02x})");
+            }
+            Unit::Char(c) => self.character(c),
+        }
+    }
+
+    fn character(&mut self, c: char) {
+        if c.is_ascii_alphanumeric() || (!c.is_ascii() && !c.is_control()) {
+            self.out.push(c);
+        } else {
+            let _ = write!(self.out, "\\x{{{:x}}}", u32::from(c));
+        }
+    }
+
+    fn set(&mut self, set: &Set) {
+        let mut inner = String::new();
+        let mut writer = Writer {
+            out: &mut inner,
+            locale: self.locale,
+        };
+        for (low, high) in &set.ranges {
+            writer.range(*low, *high);
+        }
+        for class in &set.classes {
+            writer.out.push_str(class_text(class, self.locale));
+        }
+        if set.negated && set.without_newline {
+            inner.push_str("\\n");
+        }
+        match (inner.is_empty(), set.negated) {
+            // Nothing but ranges that run backwards.
+            (true, false) => self.out.push_str("[a&&b]"),
+            (true, true) => self.out.push_str("(?s:.)"),
+            (false, true) => {
+                let _ = write!(self.out, "[^{inner}]");
+            }
+            (false, false) => {
+                let _ = write!(self.out, "[{inner}]");
+            }
+        }
+    }
+
+    fn range(&mut self, low: Unit, high: Unit) {
+        match (low, high) {
+            (Unit::Char(low), Unit::Char(high)) => {
+                self.character(low);
+                if low != high {
+                    self.out.push('-');
+                    self.character(high);
+                }
+            }
+            // Bytes stand for themselves where bytes are all there is;
+            // in a set of characters there are none.
+            (low, high) if !self.locale.is_utf8() => {
+                let byte = |unit: Unit| match unit {
+                    Unit::Byte(byte) => byte,
+                    Unit::Char(c) => c as u8,
+                };
+                let _ = write!(self.out, "\\x{:02x}-\\x{:02x}", byte(low), byte(high));
+            }
+            _ => {}
+        }
+    }
+}
+
+fn anchor_text(anchor: Anchor) -> &'static str {
+    match anchor {
+        Anchor::LineStart => "(?m:^)",
+        Anchor::LineEnd => "(?m:$)",
+        Anchor::TextStart => "\\A",
+        Anchor::TextEnd => "\\z",
+        Anchor::WordStart => "\\b{start}",
+        Anchor::WordEnd => "\\b{end}",
+        Anchor::WordBoundary => "\\b",
+        Anchor::NotWordBoundary => "\\B",
+    }
+}
+
+fn word_text(word: Word) -> &'static str {
+    match word {
+        Word::Word => "\\w",
+        Word::NotWord => "\\W",
+        Word::Space => "\\s",
+        Word::NotSpace => "\\S",
+    }
+}
+
+/// A POSIX class inside brackets.
+fn class_text(name: &str, locale: Locale) -> &'static str {
+    if !locale.is_utf8() {
+        return match name {
+            "alnum" => "[:alnum:]",
+            "alpha" => "[:alpha:]",
+            "blank" => "[:blank:]",
+            "cntrl" => "[:cntrl:]",
+            "digit" => "[:digit:]",
+            "graph" => "[:graph:]",
+            "lower" => "[:lower:]",
+            "print" => "[:print:]",
+            "punct" => "[:punct:]",
+            "space" => "[:space:]",
+            "upper" => "[:upper:]",
+            _ => "[:xdigit:]",
+        };
+    }
+    match name {
+        "alnum" => "\\p{Alphabetic}\\p{N}",
+        "alpha" => "\\p{Alphabetic}",
+        "blank" => "\\t\\p{Zs}",
+        "cntrl" => "\\p{Cc}\\p{Zl}\\p{Zp}",
+        "digit" => "0-9",
+        "graph" => "\\p{L}\\p{M}\\p{N}\\p{P}\\p{S}\\p{Cf}\\p{Co}",
+        "lower" => "\\p{Lowercase}",
+        "print" => "\\p{L}\\p{M}\\p{N}\\p{P}\\p{S}\\p{Cf}\\p{Co}\\p{Zs}",
+        "punct" => "\\p{P}\\p{S}",
+        "space" => "\\s",
+        "upper" => "\\p{Uppercase}",
+        _ => "0-9A-Fa-f",
+    }
+}

@@ -1,0 +1,266 @@
+//! What the tests of predicates share: one row, put to an expression.
+//!
+//! Rows lie in `./top` (stored as `/w/top`) of a search that began at `.`.
+
+use std::collections::HashSet;
+
+use trawl_model::Timestamp;
+use trawl_model::rows::{NO_BTIME, Row, RowBatch};
+use trawl_text::locale::Locale;
+use trawl_text::quote::Terminal;
+use trawl_text::zone::Zone;
+
+use crate::context::{Context, StartPoint, World};
+use crate::environment::{Environment, Warnings};
+use crate::error::FindError;
+use crate::expr::Expr;
+use crate::leaf::Effect;
+use crate::parser::{Parsed, Program, parse};
+use crate::reference::{Reference, References};
+
+/// When tests run: 2023-11-14 22:13:20 UTC and five nanoseconds.
+pub(crate) const NOW: Timestamp = Timestamp {
+    secs: 1_700_000_000,
+    nanos: 5,
+};
+
+/// The row of a test.
+#[derive(Clone, Debug)]
+pub(crate) struct Spec {
+    pub(crate) name: Vec<u8>,
+    pub(crate) mode: u32,
+    pub(crate) size: u64,
+    pub(crate) blocks: u64,
+    pub(crate) nlink: u32,
+    pub(crate) ino: u64,
+    pub(crate) dev: u64,
+    pub(crate) rdev: u64,
+    pub(crate) uid: u32,
+    pub(crate) gid: u32,
+    pub(crate) target: &'static str,
+    pub(crate) atime: Timestamp,
+    pub(crate) mtime: Timestamp,
+    pub(crate) ctime: Timestamp,
+}
+
+impl Default for Spec {
+    fn default() -> Spec {
+        Spec {
+            name: b"name".to_vec(),
+            mode: 0o100_644,
+            size: 0,
+            blocks: 0,
+            nlink: 1,
+            ino: 1,
+            dev: 1,
+            rdev: 0,
+            uid: 0,
+            gid: 0,
+            target: "",
+            atime: NOW,
+            mtime: NOW,
+            ctime: NOW,
+        }
+    }
+}
+
+impl Spec {
+    pub(crate) fn named(name: &str) -> Spec {
+        Spec {
+            name: name.into(),
+            ..Spec::default()
+        }
+    }
+
+    pub(crate) fn atime_ago(mut self, secs: i64) -> Spec {
+        self.atime = NOW.minus_secs(secs);
+        self
+    }
+
+    pub(crate) fn mtime_ago(mut self, secs: i64) -> Spec {
+        self.mtime = NOW.minus_secs(secs);
+        self
+    }
+
+    pub(crate) fn ctime_ago(mut self, secs: i64) -> Spec {
+        self.ctime = NOW.minus_secs(secs);
+        self
+    }
+
+    fn batch(&self) -> RowBatch {
+        let mut batch = batch_of_names(&[&self.name]);
+        batch.mode = vec![self.mode];
+        batch.size = vec![self.size];
+        batch.blocks = vec![self.blocks];
+        batch.nlink = vec![self.nlink];
+        batch.ino = vec![self.ino];
+        batch.dev = vec![self.dev];
+        batch.rdev = vec![self.rdev];
+        batch.uid = vec![self.uid];
+        batch.gid = vec![self.gid];
+        batch.link_target.push(self.target.as_bytes());
+        (batch.atime, batch.atime_ns) = (vec![self.atime.secs], vec![self.atime.nanos]);
+        (batch.mtime, batch.mtime_ns) = (vec![self.mtime.secs], vec![self.mtime.nanos]);
+        (batch.ctime, batch.ctime_ns) = (vec![self.ctime.secs], vec![self.ctime.nanos]);
+        (batch.btime, batch.btime_ns) = (vec![NO_BTIME], vec![0]);
+        batch
+    }
+}
+
+/// Rows with names and nothing else.
+pub(crate) fn batch_of_names(names: &[&[u8]]) -> RowBatch {
+    let mut batch = RowBatch {
+        len: names.len(),
+        ..RowBatch::default()
+    };
+    names.iter().for_each(|name| batch.name.push(name));
+    batch
+}
+
+/// Knows one file, `here`: inode 7 on device 3, changed 100 seconds ago and
+/// read 50 seconds ago.
+#[derive(Debug)]
+struct OneFile;
+
+impl References for OneFile {
+    fn attributes(&self, path: &[u8]) -> Result<Reference, String> {
+        if path != b"here" {
+            return Err("No such file or directory".into());
+        }
+        Ok(Reference {
+            dev: 3,
+            ino: 7,
+            atime: NOW.minus_secs(50),
+            mtime: NOW.minus_secs(100),
+            ctime: NOW.minus_secs(100),
+            btime: None,
+        })
+    }
+}
+
+pub(crate) fn environment() -> Environment {
+    Environment {
+        now: NOW,
+        locale: Locale::Utf8,
+        terminal: Terminal::Absent,
+        warnings: Warnings::Hidden,
+        references: Box::new(OneFile),
+    }
+}
+
+pub(crate) fn world() -> World {
+    World {
+        now: NOW,
+        zone: Zone::utc(),
+        owners: Default::default(),
+        locale: Locale::Utf8,
+        terminal: Terminal::Absent,
+        file_systems: Default::default(),
+    }
+}
+
+pub(crate) fn parse_words(words: &str) -> Result<Parsed, FindError> {
+    let words: Vec<Vec<u8>> = words
+        .split_whitespace()
+        .map(|w| w.as_bytes().to_vec())
+        .collect();
+    parse(&words, &environment())
+}
+
+/// [`run_on`] for words that hold blanks.
+pub(crate) fn run_words(words: &[&str], spec: &Spec) -> Run {
+    let words: Vec<Vec<u8>> = words.iter().map(|w| w.as_bytes().to_vec()).collect();
+    match parse(&words, &environment()) {
+        Ok(Parsed::Search(program)) => run_program(&program, spec),
+        other => panic!("{words:?}: {other:?}"),
+    }
+}
+
+/// The program of words that find would take.
+pub(crate) fn program(words: &str) -> Program {
+    match parse_words(words) {
+        Ok(Parsed::Search(program)) => *program,
+        other => panic!("{words}: {other:?}"),
+    }
+}
+
+/// What is said of words that find would refuse.
+pub(crate) fn error_of(words: &str) -> String {
+    match parse_words(words) {
+        Err(error) => error.to_string(),
+        Ok(other) => panic!("{words}: {other:?}"),
+    }
+}
+
+/// The expression before the default action was added.
+pub(crate) fn expression(words: &str) -> Expr {
+    let program = program(words);
+    match program.expr {
+        Expr::And(mut parts) if program.prints_by_default && parts.len() == 2 => parts.remove(0),
+        other => other,
+    }
+}
+
+/// The tree of an expression.
+pub(crate) fn shape(expr: &Expr) -> String {
+    let list = |name: &str, parts: &[Expr]| {
+        let parts: Vec<String> = parts.iter().map(shape).collect();
+        format!("{name}({})", parts.join(" "))
+    };
+    match expr {
+        Expr::Leaf(node) => node.predicate.name.trim_start_matches('-').to_owned(),
+        Expr::Not(inner) => format!("not({})", shape(inner)),
+        Expr::And(parts) => list("and", parts),
+        Expr::Or(parts) => list("or", parts),
+        Expr::Comma(parts) => list("comma", parts),
+    }
+}
+
+/// What rows fulfil on which the words do something.
+pub(crate) fn filter_of(words: &str) -> Option<trawl_model::filter::Filter> {
+    program(words)
+        .expr
+        .filter_for(&[Effect::Output, Effect::Quit, Effect::Prune])
+}
+
+/// What an expression did with a row.
+pub(crate) struct Run {
+    pub(crate) printed: Vec<u8>,
+    pub(crate) complaints: Vec<u8>,
+    pub(crate) pruned: bool,
+    pub(crate) quit: bool,
+}
+
+/// Puts the row to the words, default action included. `/w/top/bare` is an
+/// empty directory.
+pub(crate) fn run_on(words: &str, spec: &Spec) -> Run {
+    run_program(&program(words), spec)
+}
+
+fn run_program(program: &Program, spec: &Spec) -> Run {
+    let (world, batch) = (world(), spec.batch());
+    let empty = HashSet::from([b"/w/top/bare".to_vec()]);
+    let start = StartPoint {
+        spelled: b".".to_vec(),
+        stored: b"/w".to_vec(),
+    };
+    let mut cx = Context::new(&world, &start, &empty);
+    cx.enter(b"/w/top", 1);
+    let row = Row {
+        batch: &batch,
+        at: 0,
+        dir: b"/w/top",
+    };
+    program.expr.eval(&row, &mut cx);
+    Run {
+        pruned: cx.pruned,
+        quit: cx.quit,
+        complaints: cx.complaints,
+        printed: cx.out.finish(&mut Default::default()),
+    }
+}
+
+/// Whether the words, which hold no action, are true of the row.
+pub(crate) fn matches(words: &str, spec: &Spec) -> bool {
+    !run_on(words, spec).printed.is_empty()
+}
