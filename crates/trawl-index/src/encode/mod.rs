@@ -3,7 +3,7 @@
 //! The Parquet library writes the schema, footer and page indexes; pages are
 //! encoded here, because its own page writer stores no page checksums,
 //! hashes every value of a dictionary column, and makes a compression
-//! context per page. Measured on the same rows: see `docs/format.md`.
+//! context per page. Figures: `docs/format.md`, at the end.
 //!
 //! `bits` → `numbers` and `bytes` (one page's values) → `chunk` (a column of
 //! a row group) → `file` (row groups, footer, hashes).
