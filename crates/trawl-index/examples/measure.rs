@@ -117,7 +117,11 @@ fn invented_dir(id: u64, root: &[u8]) -> DirBatch {
         0 => root.to_vec(),
         _ => [root, format!("/project{}/run{id:06}", id % 50).as_bytes()].concat(),
     };
-    let mode = if id.is_multiple_of(7) { 0o040_750 } else { 0o040_755 };
+    let mode = if id.is_multiple_of(7) {
+        0o040_750
+    } else {
+        0o040_755
+    };
     let access = DirAccess {
         mode,
         gid: Gid((id % 12) as u32),

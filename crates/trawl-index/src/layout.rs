@@ -7,8 +7,10 @@
 //!                  guards/<element>/…/data/<snapshot>.manifest
 //!                                          <segment>.<table>.parquet
 //! ```
-//! An element is `p` + hash for a predicate, `b/` + hash for a name barrier;
-//! the hash is xxh3-64 of [`GuardStep::key_bytes`], 16 hex digits.
+//! An element is `p<hash>` for a predicate of that hash. A name barrier is
+//! two: `b<hash>` for the predicate of those who may list, and in it the hash
+//! of the path behind the barrier, so that who knows the path finds it and
+//! who may not list learns nothing. Hashes are xxh3-64, 16 hex digits.
 
 use crate::id::{SegmentId, SnapshotId, parse_hex_64};
 use crate::manifest::GuardStep;
@@ -34,8 +36,6 @@ pub const SNAPSHOTS: &str = "snapshots";
 pub const GUARDS: &str = "guards";
 /// The directory below a guard directory that holds its shard's files.
 pub const DATA: &str = "data";
-/// The directory that holds the barriers of a guard.
-pub const BARRIERS: &str = "b";
 /// Ending of a snapshot file.
 pub const SNAPSHOT_ENDING: &str = ".json";
 /// Ending of the private list of a snapshot's shards.
@@ -71,12 +71,11 @@ pub fn segment_file(id: SegmentId, table: Table) -> String {
 pub fn data_components(guard: &[GuardStep]) -> Vec<String> {
     let mut components = Vec::with_capacity(guard.len() + 1);
     for step in guard {
-        let hash = xxh3_64(&step.key_bytes());
         match step {
-            GuardStep::Predicate { .. } => components.push(format!("p{hash:016x}")),
-            GuardStep::Barrier { .. } => {
-                components.push(BARRIERS.to_owned());
-                components.push(format!("{hash:016x}"));
+            GuardStep::Predicate { who } => components.push(format!("p{}", hashed(who.as_bytes()))),
+            GuardStep::Barrier { path, list } => {
+                components.push(format!("b{}", hashed(list.as_bytes())));
+                components.push(hashed(path));
             }
         }
     }
@@ -84,12 +83,16 @@ pub fn data_components(guard: &[GuardStep]) -> Vec<String> {
     components
 }
 
+fn hashed(bytes: &[u8]) -> String {
+    format!("{:016x}", xxh3_64(bytes))
+}
+
 /// What a name in a guard directory means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GuardName {
     /// The shard's files.
     Data,
-    /// The directory of barriers.
+    /// A directory of barriers that the same users may list.
     Barriers,
     /// A predicate's guard directory.
     Predicate,
@@ -99,17 +102,16 @@ pub enum GuardName {
 
 /// Reads a name found in a guard directory.
 pub fn guard_name(name: &str) -> GuardName {
+    let is_hash_after = |letter| name.strip_prefix(letter).and_then(parse_hex_64).is_some();
     match name {
         DATA => GuardName::Data,
-        BARRIERS => GuardName::Barriers,
-        _ => match name.strip_prefix('p').and_then(parse_hex_64) {
-            Some(_) => GuardName::Predicate,
-            None => GuardName::Foreign,
-        },
+        _ if is_hash_after('b') => GuardName::Barriers,
+        _ if is_hash_after('p') => GuardName::Predicate,
+        _ => GuardName::Foreign,
     }
 }
 
-/// True if `name` can be a guard directory below `b`.
+/// True if `name` can be a guard directory in a directory of barriers.
 pub fn is_barrier_name(name: &str) -> bool {
     parse_hex_64(name).is_some()
 }
@@ -206,9 +208,6 @@ mod tests {
             },
         ]);
         let steps = GuardStep::of_guard(&guard);
-        for (step, element) in steps.iter().zip(&guard.0) {
-            assert_eq!(step.key_bytes(), element.key_bytes());
-        }
         let names = data_components(&steps);
         assert_eq!(names.len(), 4);
         assert_eq!(guard_name(&names[0]), GuardName::Predicate);

@@ -148,15 +148,6 @@ impl GuardStep {
         };
         guard.0.iter().map(step).collect()
     }
-
-    /// What names the step's directory by its hash: `Element::key_bytes` of
-    /// the element that it stands for.
-    pub fn key_bytes(&self) -> Vec<u8> {
-        match self {
-            GuardStep::Predicate { who } => [b"p ", who.as_bytes()].concat(),
-            GuardStep::Barrier { path, list } => [b"b ", list.as_bytes(), b" ", &path[..]].concat(),
-        }
-    }
 }
 
 impl Manifest {

@@ -256,8 +256,8 @@ pub(crate) fn for_each_guard_dir(
         };
         // Pushed in reverse, visited in order.
         for name in names.into_iter().rev() {
-            let belongs = match last {
-                Some(layout::BARRIERS) => layout::is_barrier_name(&name),
+            let belongs = match last.map(layout::guard_name) {
+                Some(GuardName::Barriers) => layout::is_barrier_name(&name),
                 _ => layout::guard_name(&name) != GuardName::Foreign,
             };
             if belongs {

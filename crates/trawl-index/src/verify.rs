@@ -345,7 +345,9 @@ impl<'a> Check<'a> {
                     continue;
                 }
             };
-            let in_barriers = components.last().is_some_and(|n| n == layout::BARRIERS);
+            let in_barriers = components
+                .last()
+                .is_some_and(|n| layout::guard_name(n) == GuardName::Barriers);
             for name in names {
                 let below = [&components[..], std::slice::from_ref(&name)].concat();
                 let kind = match in_barriers {

@@ -224,19 +224,6 @@ pub enum Element {
     },
 }
 
-impl Element {
-    /// A byte string that differs for different elements; what the index
-    /// hashes to name a guard directory.
-    pub fn key_bytes(&self) -> Vec<u8> {
-        match self {
-            Element::Predicate(p) => [b"p ", p.to_string().as_bytes()].concat(),
-            Element::Barrier { path, list } => {
-                [b"b ", list.to_string().as_bytes(), b" ", &path[..]].concat()
-            }
-        }
-    }
-}
-
 /// What stands between a user and a directory's content: all elements must
 /// be passed, in tree order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
