@@ -13,7 +13,11 @@ const CHUNK_ROWS: u64 = 4096;
 
 /// Objects that were counted, by device and inode number.
 #[derive(Clone, Debug, Default)]
-pub struct SeenLinks(HashSet<(u64, u64)>);
+pub struct SeenLinks {
+    objects: HashSet<(u64, u64)>,
+    /// Every name counts as the first.
+    each_name: bool,
+}
 
 impl SeenLinks {
     /// Nothing seen yet.
@@ -21,9 +25,17 @@ impl SeenLinks {
         SeenLinks::default()
     }
 
+    /// For counting objects at each of their names (`du -l`).
+    pub fn counting_each_name() -> SeenLinks {
+        SeenLinks {
+            each_name: true,
+            ..SeenLinks::default()
+        }
+    }
+
     /// True the first time that the object is asked about.
     pub fn is_first(&mut self, dev: u64, ino: u64) -> bool {
-        self.0.insert((dev, ino))
+        self.each_name || self.objects.insert((dev, ino))
     }
 }
 
