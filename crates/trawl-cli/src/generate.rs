@@ -31,7 +31,13 @@ pub(crate) struct ManArgs {
 
 /// The completion script for a shell.
 pub fn completions(shell: Shell) -> Vec<u8> {
-    let mut command = crate::arguments::command();
+    let predicates = trawl_find::registry()
+        .iter()
+        .flat_map(|predicate| predicate.names());
+    let words = clap::builder::PossibleValuesParser::new(predicates.filter(|name| name.len() > 2));
+    let mut command = crate::arguments::command().mut_subcommand("find", |find| {
+        find.mut_arg("arguments", |argument| argument.value_parser(words))
+    });
     let mut out = Vec::new();
     let generator = match shell {
         Shell::Bash => clap_complete::Shell::Bash,
@@ -48,6 +54,7 @@ pub fn completions(shell: Shell) -> Vec<u8> {
 /// None in practice: pages are written to memory.
 pub fn man_pages() -> std::io::Result<BTreeMap<String, Vec<u8>>> {
     let mut command = crate::arguments::command();
+    command = command.mut_subcommand("find", |find| find.after_help(crate::find::help()));
     command.build();
     let mut pages = BTreeMap::new();
     pages.insert("trawl.1".to_owned(), page(command.clone())?);
@@ -113,6 +120,8 @@ mod tests {
             let text = String::from_utf8_lossy(&pages[name]);
             assert!(text.contains(".SH OPTIONS"), "{name}: {text}");
         }
+        let find = String::from_utf8_lossy(&pages["trawl-find.1"]);
+        assert!(find.contains("mtime"), "{find}");
         assert_eq!(man_pages().unwrap(), pages);
     }
 
@@ -120,8 +129,8 @@ mod tests {
     fn every_shell_knows_every_command() {
         for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
             let script = String::from_utf8(completions(shell)).unwrap();
-            for command in ["index", "sources", "stats"] {
-                assert!(script.contains(command), "{shell:?} lacks {command}");
+            for word in ["index", "sources", "stats", "-mtime"] {
+                assert!(script.contains(word), "{shell:?} lacks {word}");
             }
         }
     }

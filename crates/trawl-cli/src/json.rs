@@ -86,17 +86,6 @@ impl Object {
         self
     }
 
-    /// Adds a list of objects.
-    #[must_use]
-    pub(crate) fn list(mut self, key: &str, values: impl IntoIterator<Item = Object>) -> Object {
-        let values: Vec<String> = values.into_iter().map(Object::close).collect();
-        let text = self.key(key);
-        text.push('[');
-        text.push_str(&values.join(","));
-        text.push(']');
-        self
-    }
-
     /// The object's text, without a newline.
     pub(crate) fn close(mut self) -> String {
         if self.text.is_empty() {
@@ -172,7 +161,7 @@ mod tests {
             .flag("dir", true)
             .null("none")
             .object("inner", Object::new())
-            .list("list", [Object::new().number("n", -1i64), Object::new()])
+            .number("n", -1i64)
             .close();
         let value: serde_json::Value = serde_json::from_str(&line).unwrap();
         assert_eq!(value["path"], "/a \"b\"\\\n\u{1b}[31mé");
@@ -181,7 +170,7 @@ mod tests {
         assert_eq!(value.get("path_raw"), None);
         assert_eq!(value["size"], u64::MAX);
         assert_eq!(value["inner"], serde_json::json!({}));
-        assert_eq!(value["list"][0]["n"], -1);
+        assert_eq!(value["n"], -1);
         assert!(!line.contains(|c: char| c.is_control()), "{line}");
     }
 

@@ -79,9 +79,11 @@ pub(crate) fn resolve(
     let resolved = walk(places, &absolute, follow)?;
     if follow == Follow::ToDirectory {
         // A link that leads to no directory stands for itself.
-        if let Some(Resolved::To(Located::Found(start), _)) = &resolved
-            && !start.is_dir
-        {
+        let leads = matches!(
+            &resolved,
+            Some(Resolved::To(Located::Found(start), _)) if start.is_dir
+        );
+        if !leads {
             return Ok(walk(places, &absolute, Follow::Never)?.unwrap_or(Resolved::Loop));
         }
     }

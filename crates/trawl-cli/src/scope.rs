@@ -49,6 +49,7 @@ pub(crate) struct Session {
     /// As of when each source's part of the answer is true.
     as_of: BTreeMap<Vec<u8>, String>,
     issues: Vec<Issue>,
+    recorded: bool,
 }
 
 impl Session {
@@ -62,6 +63,7 @@ impl Session {
             exit: Exit::Complete,
             as_of: BTreeMap::new(),
             issues: Vec::new(),
+            recorded: false,
         })
     }
 
@@ -84,17 +86,12 @@ impl Session {
         follow: Follow,
     ) -> Result<Option<Start>, Failure> {
         let given = given.as_bytes();
-        if given.is_empty() {
-            return Ok(self.missing(given, "no such file or directory"));
-        }
-        let cwd = if given.first() == Some(&b'/') {
-            b""
-        } else {
-            self.cwd()?
-        };
-        let (located, path) = match resolve(&*self.index, cwd, given, follow)? {
-            Resolved::To(located, path) => (located, path),
-            Resolved::Loop => return Ok(self.missing(given, "too many levels of symbolic links")),
+        let (located, path) = match self.resolve(given, follow)? {
+            Some(Resolved::To(located, path)) => (located, path),
+            Some(Resolved::Loop) => {
+                return Ok(self.missing(given, "too many levels of symbolic links"));
+            }
+            None => return Ok(self.missing(given, "no such file or directory")),
         };
         match located {
             Located::Found(start) if start.is_dir || !given.ends_with(b"/") => Ok(Some(*start)),
@@ -111,6 +108,20 @@ impl Session {
                 Ok(self.missing(given, &why))
             }
         }
+    }
+
+    /// Where `given` leads; `None` for what leads nowhere, the empty string.
+    pub(crate) fn resolve(
+        &self,
+        given: &[u8],
+        follow: Follow,
+    ) -> Result<Option<Resolved>, Failure> {
+        let cwd: &[u8] = match given.first() {
+            None => return Ok(None),
+            Some(b'/') => b"",
+            Some(_) => self.cwd()?,
+        };
+        Ok(Some(resolve(&*self.index, cwd, given, follow)?))
     }
 
     fn missing(&mut self, given: &[u8], why: &str) -> Option<Start> {
@@ -149,6 +160,7 @@ impl Session {
     /// Notes that the answer reaches so far below `start`.
     pub(crate) fn note(&mut self, start: &Start, depth: Depth) -> Result<(), Failure> {
         let info = self.index.as_of(start);
+        self.recorded |= info.options.contains_key("from-trace");
         self.as_of.entry(info.root.clone()).or_insert_with(|| {
             let mut time = String::new();
             full_iso(&mut time, info.started, &Zone::local());
@@ -162,6 +174,12 @@ impl Session {
         let found = self.index.issues(start, levels)?;
         self.issues.extend(found);
         Ok(())
+    }
+
+    /// True unless a part of the answer is from a recording of a tree, of
+    /// which the live system knows nothing.
+    pub(crate) fn is_live(&self) -> bool {
+        !self.recorded
     }
 
     /// Something could not be answered as it was asked.

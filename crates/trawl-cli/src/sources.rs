@@ -12,7 +12,7 @@ use trawl_text::zone::Zone;
 
 use crate::exit::Exit;
 use crate::failure::{Failure, shown};
-use crate::index::progress::{counted, grouped};
+use crate::index::progress::counted;
 use crate::json::Object;
 use crate::output::{Output, say};
 use crate::settings;
@@ -108,7 +108,7 @@ fn text(source: &Source, snapshot: Option<&Snapshot>) -> String {
     format!(
         "{root}: {} in {}, {}, {} in the index, as of {time}\n",
         counted(totals.entries, "entry"),
-        format_args!("{} directories", grouped(totals.dirs)),
+        counted(totals.dirs, "directory"),
         counted(totals.issues, "issue"),
         format(u128::from(index_bytes(snapshot)), Scale::Binary),
     )

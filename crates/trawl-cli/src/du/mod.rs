@@ -97,7 +97,7 @@ impl Meter<'_> {
         }
         let excluded = self.excluded(session, start)?;
         let mut once;
-        let mut every = SeenLinks::new();
+        let mut every = SeenLinks::counting_each_name();
         let mut walk = Walk {
             levels: Vec::new(),
             excluded,

@@ -57,7 +57,7 @@ pub(crate) struct IndexArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "paths")]
     from_trace: Option<PathBuf>,
     /// Where the traced tree was mounted [default: / and the file's stem]
-    #[arg(long, value_name = "PATH", requires = "from_trace")]
+    #[arg(long, value_name = "PATH")]
     root: Option<OsString>,
     #[command(flatten)]
     retention: upkeep::RetentionArgs,
@@ -114,11 +114,12 @@ pub(crate) fn run(index: Option<PathBuf>, args: &IndexArgs) -> Result<Exit, Fail
 }
 
 fn scan_all(dir: &std::path::Path, args: &IndexArgs) -> Result<Exit, Failure> {
+    let jobs = jobs(args)?;
     let index = trawl_index::IndexDir::create(dir)?;
     let scanner = Scanner::new(&index, args)?;
     let mut output = Output::stdout();
     let mut exit = Exit::Complete;
-    for job in jobs(args)? {
+    for job in jobs {
         let ended = scanner.run(&job).and_then(|done| {
             let exit = Exit::from_issues(done.issues.hiding);
             if args.json {
@@ -146,6 +147,10 @@ fn scan_all(dir: &std::path::Path, args: &IndexArgs) -> Result<Exit, Failure> {
 fn jobs(args: &IndexArgs) -> Result<Vec<Job>, Failure> {
     use std::os::unix::ffi::OsStrExt;
     let Some(file) = &args.from_trace else {
+        if args.root.is_some() {
+            let text = "--root says where a trace was mounted: it needs --from-trace FILE";
+            return Err(Failure::Usage(text.into()));
+        }
         return Ok(args
             .paths
             .iter()

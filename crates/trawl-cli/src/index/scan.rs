@@ -62,10 +62,22 @@ impl<'a> Scanner<'a> {
         })
     }
 
-    /// Reads a source and makes what was read its current snapshot.
+    /// Reads a source and makes what was read its current snapshot. A source
+    /// that comes to no snapshot at all is not kept.
     pub(crate) fn run(&self, job: &Job) -> Result<Done, Failure> {
-        let clock = Instant::now();
         let root = self.root(job)?;
+        let done = self.run_root(job, root.clone());
+        if done.is_err()
+            && let Some(source) = self.index.source(&root)?
+            && source.current_id()?.is_none()
+        {
+            trawl_index::gc::remove_source(self.index, &root)?;
+        }
+        done
+    }
+
+    fn run_root(&self, job: &Job, root: Vec<u8>) -> Result<Done, Failure> {
+        let clock = Instant::now();
         let writer = SnapshotWriter::begin(self.index, &root, self.writer_options())?;
         let mut sink = Collector {
             writer,

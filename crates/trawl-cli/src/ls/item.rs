@@ -3,7 +3,7 @@
 
 use trawl_model::column::{Column, ColumnSet};
 use trawl_model::rows::Row;
-use trawl_model::{FileType, Meta, Timestamp};
+use trawl_model::{Dev, FileType, Gid, Meta, Timestamp, Uid};
 
 /// The mark behind the mode in long format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -70,6 +70,34 @@ impl Item {
             target: row.link_target().to_vec(),
             target_mode: None,
             mark: access_mark(row),
+        }
+    }
+
+    /// The item for something on the live system.
+    pub(crate) fn from_live(live: &std::fs::Metadata, name: &[u8]) -> Item {
+        use std::os::unix::fs::MetadataExt;
+        let time = |secs, nanos: i64| Timestamp {
+            secs,
+            nanos: u32::try_from(nanos).unwrap_or_default(),
+        };
+        let meta = Meta {
+            ino: live.ino(),
+            dev: Dev::from_u64(live.dev()),
+            rdev: Dev::from_u64(live.rdev()),
+            mode: live.mode(),
+            nlink: u32::try_from(live.nlink()).unwrap_or(u32::MAX),
+            uid: Uid(live.uid()),
+            gid: Gid(live.gid()),
+            size: live.size(),
+            blocks: live.blocks(),
+            atime: time(live.atime(), live.atime_nsec()),
+            mtime: time(live.mtime(), live.mtime_nsec()),
+            ctime: time(live.ctime(), live.ctime_nsec()),
+            ..Meta::default()
+        };
+        Item {
+            meta: Some(meta),
+            ..Item::unknown(name)
         }
     }
 

@@ -59,9 +59,10 @@ struct Widths {
     marked: bool,
 }
 
-/// The lines, lined up, each with `ending`.
-pub(crate) fn layout(lines: &[Line], ending: u8) -> Vec<u8> {
+/// The first `shown` lines, lined up with all of them, each with `ending`.
+pub(crate) fn layout(lines: &[Line], shown: usize, ending: u8) -> Vec<u8> {
     let widths = measure(lines);
+    let lines = lines.get(..shown).unwrap_or(lines);
     let mut out = Vec::with_capacity(lines.len() * 80);
     for line in lines {
         push_line(&mut out, line, &widths);

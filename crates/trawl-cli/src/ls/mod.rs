@@ -150,7 +150,9 @@ impl Lister<'_> {
         }
         self.sort(&mut files);
         if !files.is_empty() {
-            self.print(b"", &files)?;
+            let shown = files.len();
+            files.extend(directories.iter().map(|(item, _)| item.clone()));
+            self.print(b"", &files, shown)?;
             self.written = Written::Something;
         }
         let alone = paths.len() <= 1 && directories.len() == 1;
@@ -364,7 +366,7 @@ impl Lister<'_> {
             }
             directory.items = items;
         }
-        self.print(&directory.name, &directory.items)?;
+        self.print(&directory.name, &directory.items, directory.items.len())?;
         self.written = Written::Something;
         let folders = directory.items.into_iter().filter(|item| {
             item.file_type() == FileType::Directory && !matches!(&item.name[..], b"." | b"..")
@@ -385,36 +387,48 @@ impl Lister<'_> {
         Ok(())
     }
 
-    /// Prints items, which lie in `dir` as it is printed (empty: they are
-    /// arguments).
-    fn print(&mut self, dir: &[u8], items: &[Item]) -> Result<(), Failure> {
+    /// Prints the first `shown` items, which lie in `dir` as it is printed
+    /// (empty: they are arguments).
+    fn print(&mut self, dir: &[u8], items: &[Item], shown: usize) -> Result<(), Failure> {
         let owners = &self.renderer.owners;
         let path = |item: &Item| match dir {
             b"" => item.name.clone(),
             dir => join_printed(dir, &item.name),
         };
         match self.renderer.plan.form {
-            Form::Text => self.output.put(self.renderer.listing(items)),
-            Form::Json => items.iter().try_for_each(|item| {
+            Form::Text => self.output.put(self.renderer.listing(items, shown)),
+            Form::Json => items.iter().take(shown).try_for_each(|item| {
                 self.output
                     .put(rows::json(&path(item), item, owners).close() + "\n")
             }),
             Form::Csv => items
                 .iter()
+                .take(shown)
                 .try_for_each(|item| self.output.put(rows::csv(&path(item), item, owners))),
         }
     }
 
-    /// `.` and `..`, the latter as far as the index knows it.
+    /// `.` and `..`. What lies above a source's root is not in the index and
+    /// is asked of the live system, unless the source is a recording.
     fn dots(&self, path: &[u8]) -> Result<Vec<Item>, Failure> {
         let above = trawl_model::path::split(path).map_or(path, |(above, _)| above);
         let item = |path: &[u8], name: &[u8]| -> Result<Item, Failure> {
             Ok(match self.session.index().locate(path)? {
                 Located::Found(start) => Item::from_row(&row_of(&start), name),
+                Located::NotIndexed { .. } => self.live(path, name),
                 _ => Item::unknown(name),
             })
         };
         Ok(vec![item(path, b".")?, item(above, b"..")?])
+    }
+
+    fn live(&self, path: &[u8], name: &[u8]) -> Item {
+        let shown = std::ffi::OsStr::from_bytes(trawl_model::path::display(path));
+        let meta = match self.session.is_live() {
+            true => std::fs::symlink_metadata(shown).ok(),
+            false => None,
+        };
+        meta.map_or_else(|| Item::unknown(name), |meta| Item::from_live(&meta, name))
     }
 
     /// Looks up what a link leads to, where its mark is to be shown.

@@ -26,8 +26,9 @@ pub(crate) struct Renderer<'a> {
 }
 
 impl Renderer<'_> {
-    /// The lines of a listing, without any header.
-    pub(crate) fn listing(&self, items: &[Item]) -> Vec<u8> {
+    /// The lines of the first `shown` of `items`, without any header; the
+    /// others only widen columns, as directories among the arguments do.
+    pub(crate) fn listing(&self, items: &[Item], shown: usize) -> Vec<u8> {
         // With quotes round some names only, the others are set in by one.
         let some_quoted = self.plan.hide_control
             && self.aligns_quotes()
@@ -36,9 +37,9 @@ impl Renderer<'_> {
             Layout::Long => {
                 let line = |item| self.long_line(item, some_quoted);
                 let lines: Vec<Line> = items.iter().map(line).collect();
-                long::layout(&lines, self.plan.ending)
+                long::layout(&lines, shown, self.plan.ending)
             }
-            Layout::Lines | Layout::Columns => self.short(items, some_quoted),
+            Layout::Lines | Layout::Columns => self.short(items, shown, some_quoted),
         }
     }
 
@@ -117,7 +118,7 @@ impl Renderer<'_> {
         }
     }
 
-    fn short(&self, items: &[Item], some_quoted: bool) -> Vec<u8> {
+    fn short(&self, items: &[Item], shown: usize, some_quoted: bool) -> Vec<u8> {
         let (inodes, blocks): (Vec<String>, Vec<String>) = items
             .iter()
             .map(|item| (inode(item), self.blocks(item)))
@@ -126,6 +127,7 @@ impl Renderer<'_> {
         let (inode_width, block_width) = (widest(&inodes), widest(&blocks));
         let cells: Vec<Cell> = items
             .iter()
+            .take(shown)
             .zip(inodes.iter().zip(&blocks))
             .map(|(item, (inode, blocks))| {
                 let mut front = String::new();

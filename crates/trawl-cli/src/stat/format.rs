@@ -308,6 +308,12 @@ fn push_number(out: &mut Vec<u8>, prefix: &str, digits: &str, spec: Spec) {
         None if spec.zero && !spec.left => spec.width.saturating_sub(prefix.len()),
         None => 0,
     };
+    // Zero in no digits is nothing, says printf(3).
+    let digits = if digits == "0" && digits_min == 0 && spec.precision.is_some() {
+        ""
+    } else {
+        digits
+    };
     let zeros = digits_min.saturating_sub(digits.len());
     let text = format!("{prefix}{}{digits}", "0".repeat(zeros));
     push_padded(out, text.as_bytes(), spec);
@@ -380,6 +386,8 @@ mod tests {
             (" ", Value::Signed(42), " 42"),
             ("+", Value::Unsigned(42), "42"),
             (".4", Value::Unsigned(42), "0042"),
+            (".", Value::Unsigned(0), ""),
+            ("3.0", Value::Signed(0), "   "),
             ("06.4", Value::Unsigned(42), "  0042"),
             ("#", Value::Octal(0o644), "0644"),
             ("04", Value::Octal(0o44), "0044"),

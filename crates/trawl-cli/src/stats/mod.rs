@@ -191,7 +191,7 @@ fn headline(given: &OsStr, whole: &Count, repeats: &Repeats) -> String {
     if repeats.entries > 0 {
         let names = counted(repeats.entries, "further name");
         let space = size(repeats.blocks.saturating_mul(512));
-        line.push_str(&format!(", of which {names} of the same files {space}"));
+        line.push_str(&format!(" ({space} of it in {names} of the same files)"));
     }
     line.push('\n');
     line

@@ -1,0 +1,245 @@
+//! `trawl du` against GNU du: the same lines, in the order of paths.
+
+use std::os::unix::fs::symlink;
+
+use trawl_testkit::lines::{Ending, Order, assert_same};
+use trawl_testkit::{RandomTree, oracle, random_tree};
+
+use crate::site::{Site, objects};
+
+#[track_caller]
+fn same(site: &Site, options: &str) {
+    let line = format!("du {options}").trim_end().to_owned();
+    let (theirs, ours) = (site.gnu(&line), site.run(&line));
+    assert_same(
+        &line,
+        &theirs.stdout,
+        &ours.stdout,
+        Order::Any,
+        Ending::Newline,
+    );
+    assert_eq!(ours.code, Some(0), "{ours}");
+}
+
+/// Where files have names in several directories, which of them they count
+/// in depends on the order of the file system: only sums are compared there.
+#[test]
+fn sums_are_those_of_gnu_du() {
+    let site = Site::odd("du");
+    for options in [
+        "-s",
+        "-sh",
+        "-s --si",
+        "-sb",
+        "-sk",
+        "-sm",
+        "-s -B 1",
+        "-s -BK",
+        "-s -B 1000",
+        "-s -B kB",
+        "-s --apparent-size",
+        "-s --apparent-size -h",
+        "-s --inodes",
+        "-s -c",
+        "-d 0",
+        "-s -x",
+        "-s --apparent-size -B MiB",
+        "-sl",
+        "-sb . .",
+        "-sc . ..//tree",
+    ] {
+        same(&site, options);
+    }
+}
+
+fn plain(label: &str) -> Site {
+    let site = Site::empty(label);
+    let tree = site.tree();
+    std::fs::create_dir_all(tree.join("a/b/c")).unwrap();
+    std::fs::create_dir_all(tree.join("z/empty")).unwrap();
+    for (name, size) in [
+        ("a/1", 1),
+        ("a/b/2", 5000),
+        ("a/b/c/3", 70_000),
+        ("z/4", 0),
+        ("5", 12_345),
+    ] {
+        std::fs::write(tree.join(name), vec![7; size]).unwrap();
+    }
+    // Names of one file in one directory: order does not matter for the sums of any.
+    std::fs::hard_link(tree.join("a/b/2"), tree.join("a/b/2b")).unwrap();
+    symlink("a", tree.join("link")).unwrap();
+    symlink("5", tree.join("link5")).unwrap();
+    site.index();
+    site
+}
+
+#[test]
+fn every_option_prints_the_lines_of_gnu_du() {
+    let site = plain("du-plain");
+    for options in [
+        "",
+        "-h",
+        "-b",
+        "-k",
+        "-m",
+        "-c",
+        "-d 1",
+        "--max-depth=2",
+        "-S",
+        "-Sd1",
+        "-l",
+        "-al",
+        "-x",
+        "--inodes",
+        "--inodes -S",
+        "--inodes -c",
+        "--apparent-size",
+        "-BM",
+        "-B1M",
+        "--si -c",
+        "a",
+        "a/",
+        "a//",
+        "./a",
+        "a z",
+        "a a",
+        "a a/b",
+        "a/b a",
+        "a/b/c a",
+        "-c a/b a",
+        "-a 5 .",
+        "-s a z 5",
+        "5",
+        "-c 5 5",
+        "-a a/1 a",
+        "-s a/b a .",
+        "-S a/b a",
+        "link",
+        "link/",
+        "-D link",
+        "-s link5",
+        "-D link5",
+        "-H link",
+        "a/../z",
+        "link/../z",
+        "-d 1 a/b .",
+        "-l a a",
+        "-la a a/b",
+    ] {
+        same(&site, options);
+    }
+}
+
+/// Without links across directories every line is fixed.
+#[test]
+fn random_trees_have_the_lines_of_gnu_du() {
+    for seed in 1..4 {
+        let site = Site::empty("du-random");
+        let plan = random_tree::Plan {
+            modes: random_tree::Modes::Plain,
+            ..random_tree::Plan::new(seed)
+        };
+        RandomTree::build(&site.tree(), &plan).expect("a tree");
+        site.index();
+        for options in ["-s", "-sb", "-s --inodes", "-l", "-lb", "-al", "-lS"] {
+            same(&site, options);
+        }
+    }
+}
+
+#[test]
+fn contents_come_before_their_directory() {
+    let site = plain("du-order");
+    let lines: Vec<String> = site.run("du -a").text().lines().map(String::from).collect();
+    let paths: Vec<&str> = lines
+        .iter()
+        .map(|line| line.split('\t').nth(1).unwrap())
+        .collect();
+    for (at, path) in paths.iter().enumerate() {
+        let prefix = format!("{path}/");
+        assert!(
+            !paths[at..].iter().any(|later| later.starts_with(&prefix)),
+            "{paths:?}"
+        );
+    }
+    assert_eq!(paths.last(), Some(&"."));
+}
+
+#[test]
+fn the_environment_counts() {
+    let site = plain("du-environment");
+    for (variable, value) in [
+        ("POSIXLY_CORRECT", "1"),
+        ("BLOCK_SIZE", "2K"),
+        ("BLOCKSIZE", "1"),
+        ("DU_BLOCK_SIZE", "MB"),
+        ("DU_BLOCK_SIZE", "nonsense"),
+        ("BLOCK_SIZE", "human-readable"),
+    ] {
+        let mut theirs = oracle::command("du");
+        theirs.current_dir(site.tree()).env(variable, value);
+        let mut ours = site.command();
+        ours.arg("du").env(variable, value);
+        let (theirs, ours) = (
+            oracle::run(&mut theirs),
+            oracle::run(&mut ours).expect_code(0),
+        );
+        let what = format!("{variable}={value}");
+        assert_same(
+            &what,
+            &theirs.stdout,
+            &ours.stdout,
+            Order::Any,
+            Ending::Newline,
+        );
+    }
+}
+
+#[test]
+fn machines_get_every_measure() {
+    let site = plain("du-machines");
+    let all = objects(&site.run("du --json").expect_code(0));
+    let whole = all.last().unwrap();
+    assert_eq!(whole["path"], ".");
+    assert_eq!(
+        format!("{}\t.\n", whole["size_bytes"]),
+        site.gnu("du -sb").text()
+    );
+    assert_eq!(
+        format!("{}\t.\n", whole["disk_bytes"]),
+        site.gnu("du -s -B1").text()
+    );
+    assert_eq!(
+        format!("{}\t.\n", whole["inodes"]),
+        site.gnu("du -s --inodes").text()
+    );
+    let csv = site.run("du --csv -d 0").expect_code(0).text();
+    let values = format!(
+        "{},{},{}",
+        whole["disk_bytes"], whole["size_bytes"], whole["inodes"]
+    );
+    assert_eq!(
+        csv,
+        format!("path,disk_bytes,size_bytes,inodes\n.,{values}\n")
+    );
+    let zero = site.run("du -0 -d 1").expect_code(0);
+    assert!(zero.stdout.ends_with(b"\t.\0") && !zero.stdout.contains(&b'\n'));
+}
+
+#[test]
+fn options_that_contradict_are_errors() {
+    let site = plain("du-mistakes");
+    for line in [
+        "du -s -d 1",
+        "du -sa",
+        "du -B 0",
+        "du -B x",
+        "du -L",
+        "du -d -1",
+        "du nowhere",
+    ] {
+        let ran = site.run(line).expect_code(2);
+        assert_eq!(ran.text(), "", "{line}");
+    }
+}

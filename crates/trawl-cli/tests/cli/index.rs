@@ -1,0 +1,275 @@
+//! `trawl index`, `sources`, `verify` and `gc`.
+
+use std::io::Read;
+use std::process::Stdio;
+
+use trawl_testkit::oracle;
+
+use crate::site::{Site, files_below, objects};
+
+fn small(label: &str) -> Site {
+    let site = Site::empty(label);
+    for name in ["d/one.c", "d/two.o", "e/three.c"] {
+        let path = site.tree().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, name).unwrap();
+    }
+    site
+}
+
+#[test]
+fn the_summary_says_what_was_read_and_written() {
+    let site = small("summary");
+    let tree = site.tree().display().to_string();
+    let ran = site.run(&format!("index {tree}")).expect_code(0);
+    assert!(
+        ran.text()
+            .starts_with(&format!("{tree}: 5 entries in 3 directories, 0 issues\n")),
+        "{ran}"
+    );
+    assert!(ran.text().contains("bytes an entry"), "{ran}");
+    let done = objects(
+        &site
+            .run(&format!("index --json --progress none {tree}"))
+            .expect_code(0),
+    )
+    .remove(0);
+    assert_eq!(
+        (&done["root"], &done["entries"], &done["issues"]),
+        (&tree.as_str().into(), &5.into(), &0.into())
+    );
+    assert_eq!(
+        site.run(&format!("index --quiet {tree}"))
+            .expect_code(0)
+            .text(),
+        ""
+    );
+    let sources = objects(&site.run("sources --json").expect_code(0));
+    assert_eq!(sources.len(), 1);
+    assert_eq!(sources[0]["root"], tree);
+    assert_eq!(sources[0]["entries"], 6, "the root's own entry counts");
+    assert!(
+        site.run("sources")
+            .expect_code(0)
+            .text()
+            .contains("as of 20")
+    );
+}
+
+#[test]
+fn options_leave_out_and_go_across() {
+    let site = small("options");
+    let listed = |options: &str| {
+        site.run(&format!("index --quiet {options} ."))
+            .expect_code(0);
+        site.run("ls -R").expect_code(0).text()
+    };
+    assert!(listed("").contains("two.o"));
+    assert!(!listed("--exclude *.o").contains("two.o"));
+    let without = listed(&format!(
+        "--exclude {}/e --exclude two.o",
+        site.tree().display()
+    ));
+    assert_eq!(without, ".:\nd\n\n./d:\none.c\n");
+    assert!(listed("--threads 1 --no-xattr --cross-file-systems").contains("two.o"));
+    for mistake in [
+        "--threads 0",
+        "--threads x",
+        "--keep 0",
+        "--keep-for 1x",
+        "--progress loud",
+        "--root /x",
+    ] {
+        site.run(&format!("index {mistake} .")).expect_code(2);
+    }
+}
+
+#[test]
+fn several_roots_are_several_sources_and_one_missing_does_not_stop_the_others() {
+    let site = small("roots");
+    let ran = site.run("index --quiet d nowhere e").expect_code(2);
+    assert!(ran.errors().contains("nowhere"), "{ran}");
+    let roots: Vec<String> = objects(&site.run("sources --json"))
+        .iter()
+        .map(|o| o["root"].to_string())
+        .collect();
+    assert_eq!(roots.len(), 2);
+    assert_eq!(
+        site.run("ls d e").expect_code(0).text(),
+        "d:\none.c\ntwo.o\n\ne:\nthree.c\n"
+    );
+    site.run("index --quiet d/one.c").expect_code(2);
+    site.run("sources remove d").expect_code(0);
+    assert_eq!(site.run("sources").text().lines().count(), 1);
+    site.run("sources remove d").expect_code(2);
+    site.run("ls d").expect_code(2);
+    site.run("ls e").expect_code(0);
+}
+
+#[test]
+fn progress_is_for_people_or_programs() {
+    let site = small("progress");
+    let ran = site.run("index --progress json --json .").expect_code(0);
+    let events: Vec<serde_json::Value> = ran
+        .errors()
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("an event"))
+        .collect();
+    assert_eq!(events.first().unwrap()["event"], "start");
+    assert_eq!(events.last().unwrap()["event"], "done");
+    assert_eq!(objects(&ran)[0]["event"], "done");
+    assert_eq!(
+        site.run("index --progress none .").expect_code(0).errors(),
+        ""
+    );
+}
+
+#[test]
+fn snapshots_are_kept_as_told() {
+    let site = small("retention");
+    let kept = |options: &str| {
+        site.run(&format!("index --quiet {options} ."))
+            .expect_code(0);
+        let files = files_below(&site.index_dir());
+        files
+            .iter()
+            .filter(|file| {
+                file.parent().is_some_and(|dir| dir.ends_with("snapshots"))
+                    && file.extension().is_some_and(|e| e == "json")
+            })
+            .count()
+    };
+    for _ in 0..3 {
+        kept("");
+    }
+    assert_eq!(
+        kept(""),
+        2,
+        "the previous snapshot stays for those who read it"
+    );
+    assert_eq!(kept("--keep 3"), 3);
+    assert_eq!(kept("--keep-for 1h"), 4);
+    assert_eq!(kept("--keep 1"), 1);
+    let ran = site.run("gc --json").expect_code(0);
+    assert_eq!(objects(&ran)[0]["snapshots"], 0);
+    site.run("index --gc --verify").expect_code(0);
+}
+
+#[test]
+fn damage_is_found_and_named() {
+    let site = small("damage");
+    site.index();
+    assert!(site.run("verify").expect_code(0).text().contains("sound"));
+    let victim = files_below(&site.index_dir())
+        .into_iter()
+        .find(|path| path.to_string_lossy().ends_with(".entries.parquet"))
+        .unwrap();
+    let mut bytes = std::fs::read(&victim).unwrap();
+    let sound = bytes.clone();
+    bytes[40] ^= 1;
+    std::fs::write(&victim, &bytes).unwrap();
+    let ran = site.run("verify").expect_code(2);
+    assert!(ran.text().contains(&victim.display().to_string()), "{ran}");
+    assert!(ran.text().contains("index the sources again"), "{ran}");
+    let findings = objects(&site.run("index --verify --json").expect_code(2));
+    assert_eq!(findings[0]["damage"], true);
+    std::fs::write(&victim, &sound[..sound.len() - 9]).unwrap();
+    let ran = site.run("ls -lR").expect_code(2);
+    assert!(ran.errors().contains("is damaged"), "{ran}");
+}
+
+#[test]
+fn traces_are_indexed_where_they_were_mounted() {
+    let site = Site::empty("trace");
+    let record = |fields: &[&str]| {
+        let line = fields.join("\x1e");
+        format!("{:04x}{line}", line.len())
+    };
+    // A damaged file is an error that names it, not a crash.
+    let file = site.scratch.join("home.trace");
+    std::fs::write(&file, record(&["nonsense", "d"])).unwrap();
+    let ran = site.run(&format!(
+        "index --from-trace {} --root /srv/home",
+        file.display()
+    ));
+    assert_eq!(ran.code, Some(2), "{ran}");
+    assert!(ran.errors().contains("home.trace"), "{ran}");
+    site.run(&format!(
+        "index --from-trace {} --root home",
+        file.display()
+    ))
+    .expect_code(2);
+    site.run(&format!("index --from-trace {} .", file.display()))
+        .expect_code(2);
+    site.run("index --from-trace /no/such/file").expect_code(2);
+}
+
+/// Waits until the scan says that it has begun, then interrupts it.
+fn interrupt(site: &Site, signal: &str) -> (Option<i32>, String) {
+    let mut command = site.command();
+    command.args(["index", "--progress", "json", "--threads", "1", "."]);
+    let mut child = command
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program");
+    let mut errors = child.stderr.take().expect("a pipe");
+    let mut first = [0u8; 10];
+    errors.read_exact(&mut first).expect("an event");
+    let sent = oracle::run(oracle::command("kill").args([signal, &child.id().to_string()]));
+    assert_eq!(sent.code, Some(0), "{sent}");
+    let mut rest = String::new();
+    let _ = errors.read_to_string(&mut rest);
+    (child.wait().expect("an end").code(), rest)
+}
+
+#[test]
+fn an_interrupt_leaves_the_previous_snapshot_and_nothing_else() {
+    let site = small("interrupt");
+    site.index();
+    let before = (files_below(&site.index_dir()), site.run("sources").text());
+    // Enough to be still at it when the signal comes.
+    for dir in 0..300 {
+        let path = site.tree().join(format!("many/{dir}"));
+        std::fs::create_dir_all(&path).unwrap();
+        for file in 0..60 {
+            std::fs::write(path.join(file.to_string()), "").unwrap();
+        }
+    }
+    for signal in ["-INT", "-TERM", "-HUP"] {
+        let (code, errors) = interrupt(&site, signal);
+        assert_eq!(code, Some(130), "{signal}: {errors}");
+        assert!(errors.contains("interrupted"), "{errors}");
+        assert!(errors.contains("stays as of snapshot"), "{errors}");
+        assert_eq!(
+            (files_below(&site.index_dir()), site.run("sources").text()),
+            before
+        );
+    }
+    assert_eq!(site.run("ls").text(), "d\ne\n");
+    assert!(site.run("verify").expect_code(0).text().contains("sound"));
+}
+
+#[test]
+fn a_second_writer_is_told_to_wait() {
+    let site = small("busy");
+    site.index();
+    let lock = files_below(&site.index_dir())
+        .into_iter()
+        .find(|path| path.ends_with("lock"))
+        .expect("a lock file");
+    if let Some(skip) = trawl_testkit::skip::without_program("second writer", "flock") {
+        return skip.say();
+    }
+    let mut command = oracle::command("flock");
+    command
+        .arg(lock)
+        .arg(env!("CARGO_BIN_EXE_trawl"))
+        .args(["index", "--quiet", "."]);
+    command
+        .env("TRAWL_INDEX", site.index_dir())
+        .current_dir(site.tree());
+    let ran = oracle::run(&mut command).expect_code(2);
+    assert!(ran.errors().contains("is being written"), "{ran}");
+    site.index();
+}

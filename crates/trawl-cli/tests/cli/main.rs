@@ -1,0 +1,12 @@
+//! The program from the outside: what it prints, where, and how it ends, in
+//! temporary directories of its own. The GNU tools are the oracles.
+
+#![forbid(unsafe_code)]
+
+mod answers;
+mod du;
+mod index;
+mod ls;
+mod site;
+mod stat;
+mod users;

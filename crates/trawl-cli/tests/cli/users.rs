@@ -1,0 +1,123 @@
+//! As another user than root: directories that may not be read.
+
+use std::os::unix::fs::PermissionsExt;
+
+use trawl_testkit::oracle::{self, Identity, Ran};
+use trawl_testkit::skip::without_root;
+
+use crate::site::{Site, objects};
+
+const USER: u32 = 4711;
+
+/// Runs the program as the user, with an index of their own.
+fn as_user(site: &Site, line: &str) -> Ran {
+    let program = site.scratch.join("trawl");
+    let mut command = Identity::user(USER).command(program);
+    command.args(line.split(' ')).current_dir(site.tree());
+    command.env("TRAWL_INDEX", site.scratch.join("own/index"));
+    oracle::run(&mut command)
+}
+
+fn half_private(label: &str) -> Site {
+    let site = Site::empty(label);
+    let set = |name: &str, mode| {
+        let path = site.scratch.join(name);
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    std::fs::create_dir_all(site.tree().join("private/deep")).unwrap();
+    std::fs::create_dir_all(site.tree().join("public")).unwrap();
+    std::fs::write(site.tree().join("private/secret"), "x").unwrap();
+    std::fs::write(site.tree().join("public/file"), "y").unwrap();
+    set("tree/private", 0o700);
+    std::fs::create_dir(site.scratch.join("own")).unwrap();
+    std::os::unix::fs::chown(site.scratch.join("own"), Some(USER), Some(USER)).unwrap();
+    site.scratch
+        .install(std::path::Path::new(env!("CARGO_BIN_EXE_trawl")));
+    site
+}
+
+#[test]
+fn what_may_not_be_read_is_an_issue_and_exit_code_one() {
+    if let Some(skip) = without_root("unreadable directories") {
+        return skip.say();
+    }
+    let site = half_private("users");
+    let private = site.tree().join("private").display().to_string();
+    let ran = as_user(&site, "index .").expect_code(1);
+    assert!(
+        ran.errors()
+            .contains(&format!("opendir {private}: permission denied")),
+        "{ran}"
+    );
+    assert!(ran.text().contains("1 issue\n"), "{ran}");
+    assert_eq!(objects(&as_user(&site, "sources --json"))[0]["issues"], 1);
+
+    for (line, text) in [
+        ("ls -R", ".:\nprivate\npublic\n\n./public:\nfile\n"),
+        ("du --inodes", "2\t./public\n1\t./private\n4\t.\n"),
+    ] {
+        let ran = as_user(&site, line).expect_code(1);
+        assert_eq!(ran.text(), text, "{line}");
+        assert!(
+            ran.errors().contains("1 part of this could not be read"),
+            "{ran}"
+        );
+    }
+    let ran = as_user(&site, "du -s --status").expect_code(1);
+    assert!(ran.errors().contains("1 issue in scope"), "{ran}");
+    assert!(
+        ran.errors()
+            .contains(&format!("opendir {private}: permission denied")),
+        "{ran}"
+    );
+    let ran = as_user(&site, "ls private").expect_code(1);
+    assert_eq!(ran.text(), "");
+    assert!(
+        ran.errors().contains("cannot open directory ‘private’"),
+        "{ran}"
+    );
+    let ran = as_user(&site, "stat private/secret").expect_code(2);
+    assert!(ran.errors().contains("it was not read (opendir"), "{ran}");
+
+    // Outside the unread part everything is complete.
+    as_user(&site, "du -s public").expect_code(0);
+    as_user(&site, "ls -l public").expect_code(0);
+    as_user(&site, "stat private").expect_code(0);
+    as_user(&site, "stats public").expect_code(0);
+    as_user(&site, "stats .").expect_code(1);
+}
+
+#[test]
+fn the_default_index_is_in_the_home_directory() {
+    if let Some(skip) = without_root("default index") {
+        return skip.say();
+    }
+    let site = half_private("home");
+    let mut command = Identity::user(USER).command(site.scratch.join("trawl"));
+    command
+        .args(["index", "--quiet", "public"])
+        .current_dir(site.tree());
+    command
+        .env("HOME", site.scratch.join("own"))
+        .env_remove("TRAWL_INDEX")
+        .env_remove("XDG_DATA_HOME");
+    oracle::run(&mut command).expect_code(0);
+    assert!(site.scratch.join("own/.local/share/trawl/FORMAT").is_file());
+}
+
+#[test]
+fn an_index_that_may_not_be_written_says_so() {
+    if let Some(skip) = without_root("index of somebody else") {
+        return skip.say();
+    }
+    let site = half_private("denied");
+    site.index();
+    let mut command = Identity::user(USER).command(site.scratch.join("trawl"));
+    command
+        .args(["index", "public"])
+        .current_dir(site.tree())
+        .env("TRAWL_INDEX", site.index_dir());
+    let ran = oracle::run(&mut command).expect_code(2);
+    assert!(ran.errors().contains("permission denied"), "{ran}");
+    assert!(ran.errors().contains("-i"), "{ran}: it says what to do");
+}
