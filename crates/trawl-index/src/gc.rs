@@ -1,23 +1,28 @@
 //! Retention and removal: old snapshots, files that no snapshot needs, and
 //! whole sources. Everything happens under the source's lock.
 //!
-//! A snapshot's description goes first, so that readers which open it
-//! meanwhile notice; files that readers have open stay theirs until closed.
-//! Only names that the format knows are ever removed.
+//! A snapshot that a reader has open stays, within [`IN_USE_SECS_MOST`], so
+//! that nobody keeps a disk full by reading. A snapshot's
+//! description goes first, so that readers which open it meanwhile notice;
+//! files that readers have open stay theirs until closed. Only names that the format knows are ever removed.
 
 use crate::clean::{prune, remove_matching};
 use crate::error::{IndexError, Result};
 use crate::id::{SegmentId, SnapshotId, SourceId};
-use crate::index::IndexDir;
+use crate::index::{IndexDir, temporary_name};
 use crate::layout::{self, DataName};
 use crate::lock::SourceLock;
 use crate::manifest::Manifest;
-use crate::snapshot::for_each_data_dir;
-use crate::source::{Source, snapshot_ids};
+use crate::snapshot::{for_each_data_dir, lock_against_readers};
+use crate::source::{Source, is_current_lost, snapshot_ids};
 use crate::store::{Dir, if_there};
 use std::collections::HashSet;
 use std::path::PathBuf;
 use trawl_model::Timestamp;
+
+/// How much older than the current snapshot the one that followed may be for
+/// a snapshot to stay because somebody reads it.
+pub const IN_USE_SECS_MOST: u64 = 24 * 3600;
 
 /// Which snapshots to keep; the current one always is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,6 +38,8 @@ pub struct Retention {
 pub struct Collected {
     /// Snapshots removed.
     pub snapshots: Vec<SnapshotId>,
+    /// Snapshots that stay for now, because somebody reads them.
+    pub in_use: Vec<SnapshotId>,
     /// Files removed.
     pub files: u64,
     /// Manifests that could not be read: nothing beside them was removed.
@@ -55,23 +62,32 @@ pub fn collect(source: &Source, retention: Retention) -> Result<Collected> {
     let mut lock = SourceLock::take(source.dir())?;
     let mut done = Collected::default();
     let current = source.current_id()?;
-    if current.is_none() && !lock.was_interrupted {
+    if current.is_none() && (!lock.was_interrupted || is_current_lost(source.dir())?) {
         // Nothing was ever committed, or `current` is lost: then all that
         // could be saved must not be swept away.
         return Ok(done);
     }
     let ids = snapshot_ids(source.dir())?;
     let committed = ids.into_iter().filter(|id| Some(*id) <= current);
-    let mut kept = HashSet::new();
+    let snapshots = source.dir().open_dir(layout::SNAPSHOTS)?;
+    let mut kept: HashSet<SnapshotId> = current.into_iter().collect();
+    let mut newer = current;
     for (rank, id) in committed.rev().enumerate() {
+        let age_ns = current
+            .zip(newer)
+            .map_or(0, |(a, b)| a.0.saturating_sub(b.0));
+        let spare = age_ns / 1_000_000_000 < IN_USE_SECS_MOST;
+        newer = Some(id);
         if Some(id) == current || retention.keeps(id, rank) {
             kept.insert(id);
-        } else {
+        } else if forget(&snapshots, id, spare)? {
             done.snapshots.push(id);
+            done.files += 1;
+        } else {
+            done.in_use.push(id);
+            kept.insert(id);
         }
     }
-    kept.extend(current);
-    let snapshots = source.dir().open_dir(layout::SNAPSHOTS)?;
     done.files += remove_matching(&snapshots, |name| {
         name.ends_with(layout::TEMPORARY_ENDING)
             || layout::snapshot_name(name).is_some_and(|id| !kept.contains(&id))
@@ -88,6 +104,18 @@ pub fn collect(source: &Source, retention: Retention) -> Result<Collected> {
     })?;
     lock.clear()?;
     Ok(done)
+}
+
+/// Removes a snapshot's description; false if it stays, because `spare` is
+/// set and somebody reads the snapshot.
+fn forget(snapshots: &Dir, id: SnapshotId, spare: bool) -> Result<bool> {
+    // Held until the file is gone, so that no reader comes in between.
+    let lock = lock_against_readers(snapshots, id);
+    if spare && matches!(lock, Ok(None)) {
+        return Ok(false);
+    }
+    snapshots.remove_file(&layout::snapshot_file(id))?;
+    Ok(true)
 }
 
 fn sweep_guards(guards: &Dir, kept: &HashSet<SnapshotId>, done: &mut Collected) -> Result<()> {
@@ -138,7 +166,8 @@ pub fn remove_source(index: &IndexDir, root: &[u8]) -> Result<()> {
     })?;
     let lock = SourceLock::take(&dir)?;
     // Without `current` the source has no snapshot, whatever else is left.
-    if_there(dir.remove_file(layout::CURRENT_FILE))?;
+    // The temporary name, which goes last, tells that nothing was lost.
+    if_there(dir.rename(layout::CURRENT_FILE, &temporary_name(layout::CURRENT_FILE)))?;
     dir.sync()?;
     if let Some(snapshots) = if_there(dir.open_dir(layout::SNAPSHOTS))? {
         remove_matching(&snapshots, |name| {

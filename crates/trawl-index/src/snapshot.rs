@@ -3,6 +3,10 @@
 //! Readers find shards by walking the guard directories and opening the
 //! snapshot's manifest where there is one. A guard directory that may not be
 //! opened is not part of what this reader sees.
+//!
+//! An open snapshot is pinned: the reader holds a shared flock(2) on its
+//! description, and gc leaves alone what is pinned. The kernel releases the
+//! lock when the reader ends, however it ends.
 
 use crate::error::{IndexError, Result};
 use crate::id::{SegmentId, SnapshotId};
@@ -11,6 +15,8 @@ use crate::manifest::{FileRef, Manifest, SegmentInfo, Totals, check_format};
 use crate::schema::Table;
 use crate::store::{Dir, if_there};
 use crate::{sealed, text};
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
@@ -56,6 +62,8 @@ pub(crate) struct ShardList {
 #[derive(Clone, Debug)]
 pub struct Shard {
     guards: Arc<Dir>,
+    /// Keeps gc away from the files while anyone may still open them.
+    _pin: Arc<Option<File>>,
     components: Vec<String>,
     /// What it holds.
     pub manifest: Manifest,
@@ -84,10 +92,7 @@ impl SnapshotInfo {
     pub(crate) fn read(source: &Dir, id: SnapshotId) -> Result<SnapshotInfo> {
         let snapshots = source.open_dir(layout::SNAPSHOTS)?;
         let name = layout::snapshot_file(id);
-        let bytes = if_there(snapshots.read(&name))?.ok_or_else(|| IndexError::NoSnapshot {
-            path: source.path().to_owned(),
-            snapshot: id,
-        })?;
+        let bytes = if_there(snapshots.read(&name))?.ok_or_else(|| no_snapshot(source, id))?;
         SnapshotInfo::from_bytes(&bytes, &snapshots.join(&name), id)
     }
 }
@@ -134,11 +139,13 @@ impl Snapshot {
     /// Reads a snapshot's description and manifests.
     ///
     /// gc removes a snapshot's description before anything else of it, so
-    /// one that is there before and after the walk was whole in between.
+    /// one that is there before and after the walk was whole in between; and
+    /// gc removes none that is pinned, so it stays so while the result lives.
     pub(crate) fn open(source: &Dir, root: &[u8], id: SnapshotId) -> Result<Snapshot> {
+        let pin = Arc::new(pin(source, id)?);
         let info = SnapshotInfo::read(source, id)?;
         let list = ShardList::read(source, id);
-        let walked = Snapshot::read_shards(source, root, id);
+        let walked = Snapshot::read_shards(source, root, id, &pin);
         SnapshotInfo::read(source, id)?;
         let shards = walked?;
         if let Some(list) = list? {
@@ -157,7 +164,12 @@ impl Snapshot {
         Ok(Snapshot { info, shards })
     }
 
-    fn read_shards(source: &Dir, root: &[u8], id: SnapshotId) -> Result<Vec<Shard>> {
+    fn read_shards(
+        source: &Dir,
+        root: &[u8],
+        id: SnapshotId,
+        pin: &Arc<Option<File>>,
+    ) -> Result<Vec<Shard>> {
         let guards = Arc::new(source.open_dir(layout::GUARDS)?);
         let name = layout::manifest_file(id);
         let mut shards = Vec::new();
@@ -170,6 +182,7 @@ impl Snapshot {
                 }
                 shards.push(Shard {
                     guards: Arc::clone(&guards),
+                    _pin: Arc::clone(pin),
                     components: components.to_vec(),
                     manifest,
                 });
@@ -219,6 +232,39 @@ impl Shard {
             let files = segment.files.iter();
             files.map(move |(table, file)| (segment, *table, file))
         })
+    }
+}
+
+fn no_snapshot(source: &Dir, id: SnapshotId) -> IndexError {
+    IndexError::NoSnapshot {
+        path: source.path().to_owned(),
+        snapshot: id,
+    }
+}
+
+/// Takes a reader's lock on a snapshot's description, without waiting;
+/// `None` where the file system has no such locks.
+///
+/// # Errors
+/// [`IndexError::NoSnapshot`] if there is none or gc is removing it.
+fn pin(source: &Dir, id: SnapshotId) -> Result<Option<File>> {
+    let snapshots = source.open_dir(layout::SNAPSHOTS)?;
+    let file = if_there(snapshots.open_file(&layout::snapshot_file(id)))?;
+    let file = file.ok_or_else(|| no_snapshot(source, id))?;
+    match flock(&file, FlockOperation::NonBlockingLockShared) {
+        Ok(()) => Ok(Some(file)),
+        Err(Errno::WOULDBLOCK) => Err(no_snapshot(source, id)),
+        Err(_) => Ok(None),
+    }
+}
+
+/// Takes gc's lock on a snapshot's description, without waiting: `None` if a
+/// reader holds it. Where the file system has no such locks nobody has one.
+pub(crate) fn lock_against_readers(snapshots: &Dir, id: SnapshotId) -> Result<Option<File>> {
+    let file = snapshots.open_file(&layout::snapshot_file(id))?;
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Err(Errno::WOULDBLOCK) => Ok(None),
+        _ => Ok(Some(file)),
     }
 }
 
