@@ -30,7 +30,15 @@ impl IndexDir {
             path: path.to_owned(),
         };
         let dir = if_there(Dir::open_top(path))?.ok_or_else(none)?;
-        let bytes = if_there(dir.read(layout::FORMAT_FILE))?.ok_or_else(none)?;
+        let Some(bytes) = if_there(dir.read(layout::FORMAT_FILE))? else {
+            // It is made before the first source is.
+            let sources = if_there(dir.open_dir(layout::SOURCES))?;
+            let names = sources.map(|sources| sources.list()).transpose()?;
+            return Err(match names.is_some_and(|names| !names.is_empty()) {
+                true => IndexError::damaged(&dir.join(layout::FORMAT_FILE), "it is missing"),
+                false => none(),
+            });
+        };
         check_format_file(&bytes, &dir.join(layout::FORMAT_FILE))?;
         Ok(IndexDir { dir })
     }
@@ -81,7 +89,17 @@ impl IndexDir {
             let Some(dir) = if_there(sources.open_dir(&name))? else {
                 continue;
             };
-            found.extend(if_there(Source::open(dir, id))?);
+            let has_current = if_there(dir.open_file(layout::CURRENT_FILE));
+            let path = dir.join(layout::SOURCE_FILE);
+            match if_there(Source::open(dir, id))? {
+                Some(source) => found.push(source),
+                // It is made before the first commit, and removed after
+                // `current` is.
+                None if has_current?.is_some() => {
+                    return Err(IndexError::damaged(&path, "it is missing"));
+                }
+                None => {}
+            }
         }
         found.sort_by(|a, b| trawl_model::path::cmp(a.root(), b.root()));
         Ok(found)

@@ -84,18 +84,36 @@ impl Source {
         let mut tries = 0;
         loop {
             let Some(id) = self.current_id()? else {
-                return Ok(None);
+                return match is_current_lost(&self.dir)? {
+                    true => Err(IndexError::damaged(
+                        &self.dir.join(layout::CURRENT_FILE),
+                        "it is missing",
+                    )),
+                    false => Ok(None),
+                };
             };
             match Snapshot::open(&self.dir, &self.info.root, id) {
                 Ok(snapshot) => return Ok(Some(snapshot)),
                 Err(error) => {
                     let moved = self.current_id()? != Some(id);
                     if !moved || tries == RETRIES {
-                        return Err(error);
+                        return Err(self.named_by_current(error, id));
                     }
                     tries += 1;
                 }
             }
+        }
+    }
+
+    /// A snapshot that `current` names cannot have been removed: a file of
+    /// the index is missing.
+    fn named_by_current(&self, error: IndexError, id: SnapshotId) -> IndexError {
+        match error {
+            IndexError::NoSnapshot { .. } => {
+                let path = self.dir.join(layout::SNAPSHOTS);
+                IndexError::damaged(&path.join(layout::snapshot_file(id)), "it is missing")
+            }
+            error => error,
         }
     }
 
@@ -146,6 +164,23 @@ pub(crate) fn read_current(dir: &Dir) -> Result<Option<SnapshotId>> {
     let id = body.strip_suffix('\n').and_then(|text| text.parse().ok());
     id.map(Some)
         .ok_or_else(|| IndexError::damaged(&path, "it does not name a snapshot"))
+}
+
+/// True if a source without `current` has had one: there are snapshots that
+/// neither a first writer, at work or killed, nor a removal would have left.
+pub(crate) fn is_current_lost(dir: &Dir) -> Result<bool> {
+    let descriptions = if_there(snapshot_ids(dir))?.unwrap_or_default().len();
+    // Signed by a writer that is at work or was killed: its one description
+    // may be there already. A lock that may not be read tells nothing.
+    let is_signed = dir
+        .read(layout::LOCK_FILE)
+        .is_ok_and(|text| !text.is_empty());
+    let is_changing = dir.list()?.iter().any(|name| {
+        name.starts_with(layout::CURRENT_FILE) && name.ends_with(layout::TEMPORARY_ENDING)
+    });
+    let is_lost = descriptions > usize::from(is_signed) && !is_changing;
+    // The first commit may have come in between.
+    Ok(is_lost && if_there(dir.open_file(layout::CURRENT_FILE))?.is_none())
 }
 
 /// The ids of all snapshot files, ascending, committed or not.

@@ -9,7 +9,7 @@ use crate::index::IndexDir;
 use crate::layout::{self, DataName, GuardName};
 use crate::manifest::{FileRef, Manifest};
 use crate::snapshot::{ShardList, SnapshotInfo};
-use crate::source::{Source, snapshot_ids};
+use crate::source::{Source, is_current_lost, snapshot_ids};
 use crate::store::{Dir, if_there};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
@@ -227,6 +227,10 @@ impl<'a> Check<'a> {
         let top = self.source.path().to_owned();
         self.list_top();
         match self.source.current_id() {
+            Ok(None) if is_current_lost(self.source.dir()).unwrap_or(false) => {
+                let path = top.join(layout::CURRENT_FILE);
+                self.found.add(path, Problem::Missing);
+            }
             Ok(current) => self.current = current,
             Err(error) => {
                 self.found.add_error(error, top.join(layout::CURRENT_FILE));
