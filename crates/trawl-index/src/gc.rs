@@ -151,6 +151,22 @@ fn sweep_data(data: &Dir, kept: &HashSet<SnapshotId>, done: &mut Collected) -> R
     Ok(())
 }
 
+/// Removes a source that has never had a snapshot, such as one whose first
+/// scan failed; leaves any other alone.
+///
+/// # Errors
+/// As [`remove_source`].
+pub fn remove_unused(index: &IndexDir, root: &[u8]) -> Result<()> {
+    let Some(source) = index.source(root)? else {
+        return Ok(());
+    };
+    let is_unused = source.current_id()?.is_none() && snapshot_ids(source.dir())?.is_empty();
+    match is_unused {
+        true => remove_source(index, root),
+        false => Ok(()),
+    }
+}
+
 /// Removes a source from its index, with all its snapshots; finishes a
 /// removal that was cut short.
 ///

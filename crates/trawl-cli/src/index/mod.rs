@@ -134,6 +134,7 @@ fn scan_all(dir: &std::path::Path, args: &IndexArgs) -> Result<Exit, Failure> {
         exit = exit.and(ended.unwrap_or_else(|failure| {
             let advice = scanner.advice(&job, &failure);
             say(format_args!("{failure}{advice}"));
+            scanner.forget_unused(&job);
             failure.exit()
         }));
         if exit == Exit::Interrupted {
