@@ -115,17 +115,23 @@ impl fmt::Display for Cause {
 
 /// What to do about an error while an index is being written.
 fn advice(cause: &Cause) -> &'static str {
-    use io::ErrorKind::{PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+    use io::ErrorKind::{
+        FileTooLarge, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull,
+    };
     const EIO: i32 = 5;
     match cause.0.kind() {
         StorageFull | QuotaExceeded => {
-            "; free space or choose another index with -i (the previous snapshot is untouched)"
+            "; free space (trawl gc --keep 1 removes older snapshots) or choose another index with \
+             -i; the previous snapshot is untouched"
+        }
+        FileTooLarge => {
+            "; raise the limit on file sizes (ulimit -f); the previous snapshot is untouched"
         }
         PermissionDenied | ReadOnlyFilesystem => {
             "; choose an index that you may use with -i or TRAWL_INDEX"
         }
         _ if cause.0.raw_os_error() == Some(EIO) => {
-            "; check the disk or choose another index with -i (the previous snapshot is untouched)"
+            "; check the disk or choose another index with -i; the previous snapshot is untouched"
         }
         _ => "",
     }

@@ -24,7 +24,7 @@ pub enum ScanError<E> {
         path: Vec<u8>,
     },
     /// The root's path can't be resolved.
-    #[error("cannot resolve the root {}: {source}; check its spelling", shown(.path))]
+    #[error("cannot resolve the root {}: {}; check its spelling", shown(.path), cause(.source))]
     Resolve {
         /// The root as it was given.
         path: Vec<u8>,
@@ -32,7 +32,7 @@ pub enum ScanError<E> {
         source: io::Error,
     },
     /// A recorded source can't be read.
-    #[error("cannot read the trace {}: {source}", shown(.path))]
+    #[error("cannot read the trace {}: {}", shown(.path), cause(.source))]
     Trace {
         /// The trace file.
         path: Vec<u8>,
@@ -57,6 +57,15 @@ pub enum ScanError<E> {
     /// The sink can take no more.
     #[error(transparent)]
     Sink(E),
+}
+
+/// The system's words in lower case, without the number behind them.
+fn cause(error: &io::Error) -> String {
+    let text = error.to_string();
+    let text = text.split(" (os error").next().unwrap_or(&text);
+    let mut letters = text.chars();
+    let first = letters.next().map(|first| first.to_lowercase().to_string());
+    first.unwrap_or_default() + letters.as_str()
 }
 
 fn shown(path: &[u8]) -> String {

@@ -48,6 +48,17 @@ pub fn interrupted() -> &'static AtomicBool {
     &INTERRUPTED
 }
 
+/// Lets a write beyond the limit on file sizes fail with `EFBIG`, where it would end the process.
+///
+/// Source: <https://man7.org/linux/man-pages/man2/setrlimit.2.html>
+pub fn ignore_file_size_limit() -> Result<(), SysError> {
+    // SAFETY: ignoring a signal installs no handler.
+    if unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) } == libc::SIG_ERR {
+        return Err(SysError::last(Op::Sigaction));
+    }
+    Ok(())
+}
+
 /// Lets a write to a closed pipe end the process quietly, as other command-line tools do. (Rust
 /// programs start with the signal ignored.)
 ///

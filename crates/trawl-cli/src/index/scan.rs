@@ -51,7 +51,9 @@ impl<'a> Scanner<'a> {
                 Failure::Usage(format!("--exclude {text}: no pattern can hold that"))
             })?;
         }
-        let cancel = trawl_sys::signal::watch_interrupts()
+        // What fails must still be able to remove its files.
+        let cancel = trawl_sys::signal::ignore_file_size_limit()
+            .and_then(|()| trawl_sys::signal::watch_interrupts())
             .map_err(|error| Failure::Usage(format!("cannot watch for signals: {error}")))?;
         Ok(Scanner {
             index,
@@ -118,6 +120,9 @@ impl<'a> Scanner<'a> {
     fn root(&self, job: &Job) -> Result<Vec<u8>, Failure> {
         match job {
             Job::Trace { file, root } => Ok(root.clone().unwrap_or_else(|| default_root(file))),
+            Job::Walk(path) if path.as_os_str().is_empty() => Err(Failure::Usage(
+                "an empty path names no tree: give . for the working directory".into(),
+            )),
             Job::Walk(path) => {
                 let resolved = std::fs::canonicalize(path).map_err(|source| {
                     let path = path.as_os_str().as_bytes().to_vec();
@@ -201,6 +206,14 @@ impl<'a> Scanner<'a> {
     fn tell(&self, name: &str, root: &[u8]) {
         if self.style == Style::Json {
             eprintln!("{}", event(name, root).close());
+        }
+    }
+
+    /// Forgets the source of a job that failed, if it never had a snapshot.
+    /// That this fails, too, is no news: the next scan tells what is wrong.
+    pub(crate) fn forget_unused(&self, job: &Job) {
+        if let Ok(root) = self.root(job) {
+            let _ = trawl_index::gc::remove_unused(self.index, &root);
         }
     }
 
