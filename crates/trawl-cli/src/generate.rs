@@ -45,6 +45,24 @@ pub fn completions(shell: Shell) -> Vec<u8> {
         Shell::Fish => clap_complete::Shell::Fish,
     };
     clap_complete::generate(generator, &mut command, "trawl", &mut out);
+    if shell == Shell::Fish {
+        out.extend(fish_predicates().bytes());
+    }
+    out
+}
+
+/// Fish has a notion of options with one dash, which clap has not.
+fn fish_predicates() -> String {
+    let mut out = String::new();
+    for predicate in trawl_find::registry() {
+        let help = predicate.help.replace('\\', "\\\\").replace('\'', "\\'");
+        let words = predicate.names().filter_map(|name| name.strip_prefix('-'));
+        for word in words.filter(|word| word.len() > 1) {
+            out.push_str(&format!(
+                "complete -c trawl -n '__fish_seen_subcommand_from find' -o {word} -d '{help}'\n"
+            ));
+        }
+    }
     out
 }
 
@@ -129,7 +147,7 @@ mod tests {
     fn every_shell_knows_every_command() {
         for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
             let script = String::from_utf8(completions(shell)).unwrap();
-            for word in ["index", "sources", "stats", "-mtime"] {
+            for word in ["index", "sources", "stats", "mtime"] {
                 assert!(script.contains(word), "{shell:?} lacks {word}");
             }
         }

@@ -136,7 +136,7 @@ impl Meter<'_> {
             if !listed || deep {
                 return ControlFlow::Continue(());
             }
-            let path = printed_path(given, &start.path, of.path);
+            let path = printed_path(one_slash(given), &start.path, of.path);
             let shown = if self.plan.separate { own } else { usage };
             match self.print(&path, &shown) {
                 Ok(()) => ControlFlow::Continue(()),
@@ -279,6 +279,20 @@ impl Walk<'_> {
     }
 }
 
+/// Without slashes at the end beyond the first, as fts(3) has it; `//` alone
+/// stays, since it may mean something else than `/`.
+fn one_slash(given: &[u8]) -> &[u8] {
+    let trimmed = given
+        .iter()
+        .rposition(|b| *b != b'/')
+        .map_or(0, |last| last + 1);
+    match given.len() - trimmed {
+        0 | 1 => given,
+        2 if trimmed == 0 => given,
+        _ => given.get(..=trimmed).unwrap_or(given),
+    }
+}
+
 fn minus(usage: Usage, part: &Usage) -> Usage {
     Usage {
         blocks: usage.blocks.wrapping_sub(part.blocks),
@@ -341,4 +355,23 @@ fn elsewhere(session: &Session, start: &Start) -> Result<Vec<Part>, Failure> {
         )?;
     }
     Ok(parts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slashes_at_the_end_are_as_few_as_in_fts() {
+        for (given, kept) in [
+            ("a", "a"),
+            ("a/", "a/"),
+            ("a///", "a/"),
+            ("/", "/"),
+            ("//", "//"),
+            ("///", "/"),
+        ] {
+            assert_eq!(one_slash(given.as_bytes()), kept.as_bytes());
+        }
+    }
 }

@@ -23,11 +23,15 @@ pub(crate) enum Gap {
     Spaces,
 }
 
-/// The cells as lines of at most `line_width` columns (0: any length).
+/// The cells as lines of at most `line_width` columns (0: all in one line).
 pub(crate) fn layout(cells: &[Cell], line_width: usize, gap: Gap) -> Vec<u8> {
     let mut out = Vec::new();
     if cells.is_empty() {
         return out;
+    }
+    if line_width == 0 {
+        let line: Vec<&[u8]> = cells.iter().map(|cell| cell.bytes.as_slice()).collect();
+        return [line.join(&b"  "[..]), vec![b'\n']].concat();
     }
     let widths = column_widths(cells, line_width);
     let rows = cells.len().div_ceil(widths.len());
@@ -49,11 +53,6 @@ pub(crate) fn layout(cells: &[Cell], line_width: usize, gap: Gap) -> Vec<u8> {
 
 /// The widths of the most columns that fit.
 fn column_widths(cells: &[Cell], line_width: usize) -> Vec<usize> {
-    let line_width = if line_width == 0 {
-        usize::MAX
-    } else {
-        line_width
-    };
     let most = line_width
         .div_ceil(COLUMN_MIN_WIDTH)
         .min(cells.len())
@@ -125,7 +124,7 @@ mod tests {
     #[test]
     fn any_length_is_one_line() {
         let names = ["0123456789"; 30];
-        assert_eq!(text(&names, 0, Gap::Spaces).lines().count(), 1);
+        assert_eq!(text(&names, 0, Gap::Tabs), names.join("  ") + "\n");
     }
 
     #[test]

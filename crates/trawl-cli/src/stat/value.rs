@@ -66,9 +66,9 @@ pub(crate) fn value(letter: u8, part: Part, item: &Item, context: &Context<'_>) 
 
 fn device(device: Dev, part: Part) -> Value {
     match part {
-        Part::Whole => Value::Signed(i128::from(device.as_u64())),
-        Part::Major => Value::Signed(i128::from(device.major)),
-        Part::Minor => Value::Signed(i128::from(device.minor)),
+        Part::Whole => Value::Unsigned(device.as_u64()),
+        Part::Major => Value::Unsigned(u64::from(device.major)),
+        Part::Minor => Value::Unsigned(u64::from(device.minor)),
     }
 }
 

@@ -24,8 +24,17 @@ impl Site {
     /// A tree with every oddity, indexed. Smaller than the default one, so
     /// that the GNU tools, which are not ours to speed up, don't take long.
     pub(crate) fn odd(label: &str) -> Site {
+        let all = odd_tree::Plan::default().random_names;
+        Site::odd_with(label, all)
+    }
+
+    /// The same with so many random names. They hold code points that are
+    /// not assigned: which of these the C library prints depends on its
+    /// Unicode version.
+    pub(crate) fn odd_with(label: &str, random_names: usize) -> Site {
         let site = Site::empty(label);
         let plan = odd_tree::Plan {
+            random_names,
             wide_files: 200,
             deep_levels: 300,
             long_levels: 3,

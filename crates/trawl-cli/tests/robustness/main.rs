@@ -1,0 +1,17 @@
+//! The program treated badly, end to end: killed, out of space, fed damaged
+//! indexes and traces, asked while it writes. What is expected is always the
+//! same: the previous answer or an error that names the file, never a wrong
+//! answer, a panic or a hang.
+//!
+//! `TRAWL_ROBUSTNESS=10` does ten times as many kills, flips and commits.
+
+#![forbid(unsafe_code)]
+
+mod damage;
+mod disks;
+mod kills;
+mod readers;
+mod site;
+mod sources;
+mod traces;
+mod trees;

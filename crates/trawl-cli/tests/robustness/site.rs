@@ -1,0 +1,102 @@
+//! A tree, an index and the program under test.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use trawl_testkit::oracle::{command, run};
+use trawl_testkit::{Ran, Scratch};
+
+/// The program under test.
+pub const TRAWL: &str = env!("CARGO_BIN_EXE_trawl");
+
+/// After so many seconds a question counts as hanging.
+const HANG_SECS: &str = "30";
+
+/// A temporary directory with an index in it.
+#[derive(Debug)]
+pub struct Site {
+    /// Goes away with everything in it.
+    pub scratch: Scratch,
+}
+
+impl Site {
+    /// An empty one.
+    pub fn new(label: &str) -> Site {
+        Site {
+            scratch: Scratch::new(label),
+        }
+    }
+
+    /// Where the index is.
+    pub fn index(&self) -> PathBuf {
+        self.scratch.join("index")
+    }
+
+    /// The program with these words about this site's index.
+    #[track_caller]
+    pub fn trawl<A: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = A>) -> Ran {
+        ask(&self.index(), words)
+    }
+}
+
+/// The program's command line for an index; killed when it hangs.
+pub fn trawl_command<A: AsRef<OsStr>>(
+    index: &Path,
+    words: impl IntoIterator<Item = A>,
+) -> Command {
+    let mut line = command("timeout");
+    line.args(["-s", "KILL", HANG_SECS, TRAWL, "-i"]).arg(index);
+    line.args(words);
+    line
+}
+
+/// Runs the program; a panic or a hang fails the test.
+#[track_caller]
+pub fn ask<A: AsRef<OsStr>>(index: &Path, words: impl IntoIterator<Item = A>) -> Ran {
+    let ran = run(&mut trawl_command(index, words));
+    assert!(ran.code != Some(137), "{ran}\nit hung or was killed");
+    assert!(!ran.errors().contains("panicked"), "{ran}");
+    ran
+}
+
+/// Fills `root` with `dirs` directories of `files` files each; a few are
+/// private, linked twice or links.
+pub fn make_tree(root: &Path, dirs: usize, files: usize) {
+    for dir in 0..dirs {
+        let place = root.join(format!("dir{}/inner{dir}", dir % 7));
+        fs::create_dir_all(&place).expect("a directory");
+        for file in 0..files {
+            let name = place.join(format!("file{file}.{}", ["c", "h", "txt"][file % 3]));
+            fs::write(&name, vec![b'x'; file % 5 * 900]).expect("a file");
+        }
+        if dir % 4 == 0 {
+            use std::os::unix::fs::PermissionsExt;
+            let private = fs::Permissions::from_mode(0o700);
+            fs::set_permissions(&place, private).expect("our own directory");
+            let _ = fs::hard_link(place.join("file1.h"), place.join("again"));
+            let _ = std::os::unix::fs::symlink("file1.h", place.join("link"));
+        }
+    }
+}
+
+/// Copies a directory with everything in it.
+pub fn copy(from: &Path, to: &Path) {
+    run(command("rm").arg("-rf").arg(to)).expect_code(0);
+    run(command("cp").arg("-a").arg(from).arg(to)).expect_code(0);
+}
+
+/// Files below a directory, relative to it, sorted.
+pub fn files_below(top: &Path) -> Vec<PathBuf> {
+    let list = run(command("find").arg(top).args(["-type", "f", "-printf", "%P\\n"]));
+    let mut files: Vec<PathBuf> = list.text().lines().map(PathBuf::from).collect();
+    files.sort();
+    files
+}
+
+/// How many times as much to do as usual.
+pub fn effort() -> usize {
+    let asked = std::env::var("TRAWL_ROBUSTNESS").ok();
+    asked.and_then(|text| text.parse().ok()).unwrap_or(1)
+}
