@@ -131,7 +131,7 @@ impl Window {
 }
 
 /// A number as strtod(3) reads it, but for those that are none (`nan`).
-fn parse_float(text: &[u8]) -> Option<f64> {
+pub(crate) fn parse_float(text: &[u8]) -> Option<f64> {
     let text = std::str::from_utf8(text.trim_ascii_start()).ok()?;
     let hex = text.strip_prefix("0x").or(text.strip_prefix("0X"));
     if let Some(digits) = hex {

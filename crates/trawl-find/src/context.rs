@@ -36,7 +36,7 @@ impl World {
     pub fn new(env: &Environment) -> World {
         World {
             now: env.now,
-            zone: env.zone(),
+            zone: (env.zone)(),
             owners: Owners::default(),
             locale: env.locale,
             terminal: env.terminal,

@@ -20,6 +20,8 @@ pub struct Environment {
     /// Whether to print warnings: find does so when standard input is a
     /// terminal.
     pub warnings: Warnings,
+    /// Gives the zone that times are read and printed in.
+    pub zone: fn() -> Zone,
     /// Attributes of files that arguments name (`-newer FILE`).
     pub references: Box<dyn References>,
 }
@@ -56,12 +58,8 @@ impl Environment {
             } else {
                 Warnings::Hidden
             },
+            zone: Zone::local,
             references: Box::new(crate::reference::LiveFiles),
         }
-    }
-
-    /// The zone that times are read and printed in.
-    pub fn zone(&self) -> Zone {
-        Zone::local()
     }
 }

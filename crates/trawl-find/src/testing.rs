@@ -144,6 +144,7 @@ pub(crate) fn environment() -> Environment {
         locale: Locale::Utf8,
         terminal: Terminal::Absent,
         warnings: Warnings::Hidden,
+        zone: Zone::utc,
         references: Box::new(OneFile),
     }
 }

@@ -15,7 +15,7 @@ pub(crate) static DAYSTART: Predicate = Predicate {
     columns: ColumnSet::EMPTY,
     standard: Standard::Gnu,
     parse: Parse::Option(|args| {
-        let zone = args.env.zone();
+        let zone = (args.env.zone)();
         args.settings.day_start.get_or_insert_with(|| Timestamp {
             secs: zone.day_start(args.env.now.secs),
             nanos: 0,
@@ -31,7 +31,7 @@ mod tests {
 
     #[test]
     fn days_begin_at_midnight() {
-        let today = NOW.secs - Zone::local().day_start(NOW.secs);
+        let today = NOW.secs - Zone::utc().day_start(NOW.secs);
         for (words, age_secs, expected) in [
             ("-daystart -mtime 0", today - 1, true),
             ("-daystart -mtime 0", today + 1, false),

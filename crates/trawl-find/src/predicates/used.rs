@@ -3,7 +3,8 @@
 use trawl_model::Timestamp;
 use trawl_model::rows::Row;
 
-use crate::age::{DAY_SECS, Which, Window};
+use crate::age::{DAY_SECS, Which, parse_float};
+use crate::compare::{Relation, split_relation};
 use crate::context::Context;
 use crate::error::FindError;
 use crate::leaf::Leaf;
@@ -21,29 +22,39 @@ pub(crate) static USED: Predicate = Predicate {
     standard: Standard::Gnu,
     parse: Parse::Leaf(|args| {
         let text = args.value()?;
-        // find compares a span of time as if it were a moment.
-        let window = Window::parse(text, Timestamp::default(), DAY_SECS).ok_or_else(|| {
+        let (relation, number) = split_relation(text);
+        let days = parse_float(number).ok_or_else(|| {
             let shown = String::from_utf8_lossy(text);
             FindError::bad("-used", format!("Invalid argument {shown} to -used"))
         })?;
-        Ok(Box::new(Used { window }))
+        Ok(Box::new(Used {
+            relation,
+            span_nanos: (days * DAY_SECS as f64 * 1e9) as i128,
+        }))
     }),
 };
 
+const DAY_NANOS: i128 = DAY_SECS as i128 * 1_000_000_000;
+
 #[derive(Debug)]
 struct Used {
-    window: Window,
+    relation: Relation,
+    span_nanos: i128,
 }
 
 impl Leaf for Used {
     fn eval(&self, row: &Row<'_>, _: &mut Context<'_>) -> bool {
         let nanos = row.atime().as_nanos() - row.ctime().as_nanos();
-        let billion = 1_000_000_000;
-        let secs = i64::try_from(nanos.div_euclid(billion)).unwrap_or(i64::MAX);
-        self.window.holds(Timestamp {
-            secs,
-            nanos: nanos.rem_euclid(billion) as u32,
-        })
+        // What was not read since matches nothing, whatever the sign.
+        nanos >= 0
+            && match self.relation {
+                Relation::Less => nanos < self.span_nanos,
+                Relation::Greater => nanos > self.span_nanos,
+                Relation::Equal => {
+                    let less = self.span_nanos.saturating_sub(nanos);
+                    (0..DAY_NANOS).contains(&less)
+                }
+            }
     }
 }
 
@@ -51,13 +62,35 @@ impl Leaf for Used {
 mod tests {
     use crate::testing::{Spec, error_of, matches};
 
+    /// From find over files whose access times were set so.
     #[test]
-    fn spans_are_compared_as_find_compares_them() {
-        let read_before_change = Spec::default().atime_ago(90_000).ctime_ago(50_000);
-        let read_after_change = Spec::default().atime_ago(0).ctime_ago(50_000);
-        assert!(matches("-used 1", &read_before_change));
-        assert!(!matches("-used 1", &read_after_change));
-        assert!(matches("-used -1", &read_after_change));
+    fn days_are_rounded_up() {
+        let hour = 3_600;
+        for (argument, hours, expected) in [
+            ("1", 1, true),
+            ("1", 24, true),
+            ("1", 25, false),
+            ("2", 25, true),
+            ("0", 1, false),
+            ("0", 0, true),
+            ("+0", 1, true),
+            ("+1", 24, false),
+            ("+1", 25, true),
+            ("-1", 1, true),
+            ("-1", 25, false),
+            ("-2", 25, true),
+            ("-2", -1, false),
+            ("0", -1, false),
+            ("0.5", 1, true),
+        ] {
+            let spec = Spec::default().ctime_ago(1_000 * hour);
+            let spec = spec.atime_ago((1_000 - hours) * hour);
+            assert_eq!(
+                matches(&format!("-used {argument}"), &spec),
+                expected,
+                "{argument} {hours}"
+            );
+        }
         assert_eq!(error_of("-used x"), "Invalid argument x to -used");
     }
 }

@@ -37,6 +37,10 @@ pub(super) fn write(node: &Node, locale: Locale) -> String {
     out
 }
 
+/// Sequences of four bytes that UTF-8 could have had.
+const BEYOND_UNICODE: &str =
+    "(?-u:\\xf4[\\x90-\\xbf][\\x80-\\xbf]{2}|[\\xf5-\\xf7][\\x80-\\xbf]{3})";
+
 struct Writer<'a> {
     out: &'a mut String,
     locale: Locale,
@@ -47,11 +51,11 @@ impl Writer<'_> {
         match node {
             Node::Empty => {}
             Node::Literal(unit) => self.literal(*unit),
-            Node::AnyButNewline => self.out.push_str("[^\\n]"),
-            Node::Any => self.out.push_str("(?s:.)"),
+            Node::AnyButNewline => self.negated("\\n"),
+            Node::Any => self.negated(""),
             Node::Set(set) => self.set(set),
             Node::Anchor(anchor) => self.out.push_str(anchor_text(*anchor)),
-            Node::Word(word) => self.out.push_str(word_text(*word)),
+            Node::Word(word) => self.out.push_str(word_text(*word, self.locale)),
             Node::Concat(parts) => parts.iter().for_each(|part| self.wrapped(part)),
             Node::Alternate(parts) => {
                 for (at, part) in parts.iter().enumerate() {
@@ -121,16 +125,26 @@ impl Writer<'_> {
             inner.push_str("\\n");
         }
         match (inner.is_empty(), set.negated) {
+            (_, true) => self.negated(&inner),
             // Nothing but ranges that run backwards.
             (true, false) => self.out.push_str("[a&&b]"),
-            (true, true) => self.out.push_str("(?s:.)"),
-            (false, true) => {
-                let _ = write!(self.out, "[^{inner}]");
-            }
             (false, false) => {
                 let _ = write!(self.out, "[{inner}]");
             }
         }
+    }
+
+    /// Any character but these. The C library takes what would be a
+    /// character beyond U+10FFFF for one.
+    fn negated(&mut self, inner: &str) {
+        let all_but = match inner {
+            "" => "(?s:.)".to_owned(),
+            inner => format!("[^{inner}]"),
+        };
+        let _ = match self.locale {
+            Locale::Utf8 => write!(self.out, "(?:{all_but}|{BEYOND_UNICODE})"),
+            Locale::Bytes => write!(self.out, "{all_but}"),
+        };
     }
 
     fn range(&mut self, low: Unit, high: Unit) {
@@ -169,12 +183,15 @@ fn anchor_text(anchor: Anchor) -> &'static str {
     }
 }
 
-fn word_text(word: Word) -> &'static str {
-    match word {
-        Word::Word => "\\w",
-        Word::NotWord => "\\W",
-        Word::Space => "\\s",
-        Word::NotSpace => "\\S",
+/// As iswalnum(3) has letters and digits, which leaves marks out.
+fn word_text(word: Word, locale: Locale) -> &'static str {
+    match (word, locale) {
+        (Word::Word, Locale::Utf8) => "[\\p{Alphabetic}\\p{N}_]",
+        (Word::NotWord, Locale::Utf8) => "[^\\p{Alphabetic}\\p{N}_]",
+        (Word::Word, Locale::Bytes) => "\\w",
+        (Word::NotWord, Locale::Bytes) => "\\W",
+        (Word::Space, _) => "\\s",
+        (Word::NotSpace, _) => "\\S",
     }
 }
 
@@ -205,7 +222,7 @@ fn class_text(name: &str, locale: Locale) -> &'static str {
         "graph" => "\\p{L}\\p{M}\\p{N}\\p{P}\\p{S}\\p{Cf}\\p{Co}",
         "lower" => "\\p{Lowercase}",
         "print" => "\\p{L}\\p{M}\\p{N}\\p{P}\\p{S}\\p{Cf}\\p{Co}\\p{Zs}",
-        "punct" => "\\p{P}\\p{S}",
+        "punct" => "[\\p{M}\\p{P}\\p{S}\\p{Cf}\\p{Co}--\\p{Alphabetic}]",
         "space" => "\\s",
         "upper" => "\\p{Uppercase}",
         _ => "0-9A-Fa-f",
