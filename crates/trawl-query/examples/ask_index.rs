@@ -5,6 +5,7 @@
 use std::io::Write;
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 use trawl_index::{IndexDir, SnapshotWriter, WriterOptions};
@@ -12,7 +13,8 @@ use trawl_model::column::{Column, ColumnSet};
 use trawl_model::filter::{Clause, Filter};
 use trawl_model::{Timestamp, rows::Row};
 use trawl_query::{
-    Detail, DirRequest, Index, Listing, Located, Request, SeenLinks, Start, StatsRequest, UsageRequest,
+    Detail, DirRequest, Index, Listing, Located, Request, SeenLinks, Start, StatsRequest,
+    UsageRequest,
 };
 
 type Failure = Box<dyn std::error::Error>;
@@ -23,12 +25,18 @@ type Question = fn(&Index, &Start) -> Answer;
 const QUESTIONS: [(&str, Question); 10] = [
     ("open and locate", |_, _| Ok(1)),
     ("list the start", list),
-    ("total", |index, start| Ok(index.totals(start)?.sums.size_bytes)),
+    ("total", |index, start| {
+        Ok(index.totals(start)?.sums.size_bytes)
+    }),
     ("all paths", paths),
     ("names over 1 MiB", large),
     ("names of a user", owned),
-    ("usage by directory", |index, start| usage(index, start, Detail::Directories)),
-    ("usage of everything", |index, start| usage(index, start, Detail::Everything)),
+    ("usage by directory", |index, start| {
+        usage(index, start, Detail::Directories)
+    }),
+    ("usage of everything", |index, start| {
+        usage(index, start, Detail::Everything)
+    }),
     ("directories", directories),
     ("statistics", statistics),
 ];
@@ -37,7 +45,9 @@ fn main() -> Result<(), Failure> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["make", index, source] => make(Path::new(index), Path::new(source)),
-        ["ask", index] => QUESTIONS.iter().try_for_each(|(name, question)| ask(index, name, *question, 1)),
+        ["ask", index] => QUESTIONS
+            .iter()
+            .try_for_each(|(name, question)| ask(index, name, *question, 1)),
         ["ask", index, name] => ask_one(index, name, 1),
         ["ask", index, name, repeat] => ask_one(index, name, repeat.parse()?),
         _ => Err("ask_index make INDEX SOURCE | ask_index ask INDEX [QUESTION [REPEAT]]".into()),
@@ -63,7 +73,12 @@ fn make(index: &Path, source: &Path) -> Result<(), Failure> {
     };
     let mut writer = SnapshotWriter::begin(&index, &root, options)?;
     if source.is_dir() {
-        trawl_scan::walk(&root, &trawl_scan::WalkOptions::new(&cancel), &progress, &mut writer)?;
+        trawl_scan::walk(
+            &root,
+            &trawl_scan::WalkOptions::new(&cancel),
+            &progress,
+            &mut writer,
+        )?;
     } else {
         let options = trawl_scan::TraceOptions {
             root: Some(root),
@@ -151,7 +166,17 @@ fn print_paths(index: &Index, start: &Start, filter: Filter) -> Answer {
         filter,
         ..Request::default()
     };
+    // Buffers go round: what the kernel must zero anew costs more than
+    // filling it.
+    let spare: Mutex<Vec<Vec<u8>>> = Mutex::default();
     let work = |listing: &Listing<'_>, (out, rows): &mut (Vec<u8>, u64)| {
+        if out.capacity() == 0 {
+            *out = spare
+                .lock()
+                .ok()
+                .and_then(|mut spare| spare.pop())
+                .unwrap_or_default();
+        }
         for at in listing.range.clone() {
             out.extend_from_slice(listing.dir.path);
             out.push(b'/');
@@ -162,9 +187,14 @@ fn print_paths(index: &Index, start: &Start, filter: Filter) -> Answer {
     };
     let mut null = std::fs::File::create("/dev/null")?;
     let mut rows = 0;
-    index.walk(start, &request, work, |(out, some)| {
+    index.walk(start, &request, work, |(mut out, some)| {
         rows += some;
-        match null.write_all(&out) {
+        let written = null.write_all(&out);
+        out.clear();
+        if let Ok(mut spare) = spare.lock() {
+            spare.push(out);
+        }
+        match written {
             Ok(()) => ControlFlow::Continue(()),
             Err(_) => ControlFlow::Break(()),
         }
@@ -176,7 +206,15 @@ fn count(index: &Index, start: &Start, request: &Request<'_>) -> Answer {
     let mut rows = 0;
     let work = |listing: &Listing<'_>, rows: &mut u64| {
         let (batch, dir) = (listing.batch, listing.dir.path);
-        let named = listing.range.clone().filter(|at| !Row { batch, at: *at, dir }.name().is_empty());
+        let named = listing.range.clone().filter(|at| {
+            !Row {
+                batch,
+                at: *at,
+                dir,
+            }
+            .name()
+            .is_empty()
+        });
         *rows += named.count() as u64;
     };
     index.walk(start, request, work, |some| {
@@ -191,7 +229,9 @@ fn usage(index: &Index, start: &Start, detail: Detail) -> Answer {
         detail,
         ..UsageRequest::default()
     };
-    let usage = index.usage(start, &request, &mut SeenLinks::new(), |_| ControlFlow::Continue(()))?;
+    let usage = index.usage(start, &request, &mut SeenLinks::new(), |_| {
+        ControlFlow::Continue(())
+    })?;
     Ok(usage.blocks)
 }
 

@@ -26,13 +26,23 @@ struct DecodedPart {
 }
 
 /// Reads what `morsel` needs.
-pub(crate) fn decode(view: &View, morsel: &Morsel, request: &Request<'_>, scratch: &mut Scratch) -> Result<Decoded> {
+pub(crate) fn decode(
+    view: &View,
+    morsel: &Morsel,
+    request: &Request<'_>,
+    scratch: &mut Scratch,
+) -> Result<Decoded> {
     let part = |part| decode_part(view, part, request, scratch);
     let parts = morsel.parts.iter().map(part).collect::<Result<_>>()?;
     Ok(Decoded { parts })
 }
 
-fn decode_part(view: &View, part: &Part, request: &Request<'_>, scratch: &mut Scratch) -> Result<DecodedPart> {
+fn decode_part(
+    view: &View,
+    part: &Part,
+    request: &Request<'_>,
+    scratch: &mut Scratch,
+) -> Result<DecodedPart> {
     let clauses = &request.filter.clauses;
     let Some(file) = view.file(part.segment, Table::Entries)? else {
         return Ok(DecodedPart {
@@ -48,19 +58,16 @@ fn decode_part(view: &View, part: &Part, request: &Request<'_>, scratch: &mut Sc
             false => Err(file.damaged("it holds impossible names")),
         };
     }
-    let mut kept: Vec<u64> = part.ranges.iter().cloned().flatten().collect();
     let mut ranges = part.ranges.clone();
+    let mut kept = Vec::new();
     for clause in clauses {
-        let column = ColumnSet::of(&[clause.column]);
-        let batch = read_rows(&file, column, &ranges, scratch)?;
-        keep_admitted(clause, &batch, &mut kept);
+        let batch = read_rows(&file, ColumnSet::of(&[clause.column]), &ranges, scratch)?;
+        kept = admitted(clause, &batch, &ranges);
+        scratch.recycle(batch);
+        ranges = to_ranges(&kept);
         if kept.is_empty() {
             break;
         }
-        ranges = to_ranges(&kept);
-    }
-    if kept.is_empty() {
-        ranges.clear();
     }
     let batch = read_rows(&file, request.columns, &ranges, scratch)?;
     if request.columns.contains(Column::Name) && !check_names(&batch.name) {
@@ -72,48 +79,31 @@ fn decode_part(view: &View, part: &Part, request: &Request<'_>, scratch: &mut Sc
     })
 }
 
-/// Drops the rows whose value does not fulfil `clause`. A column that is not
-/// a number fulfils it always: a filter says what is necessary only.
-fn keep_admitted(clause: &Clause, batch: &RowBatch, kept: &mut Vec<u64>) {
-    fn keep<T: Copy>(values: &[T], kept: &mut Vec<u64>, admits: impl Fn(T) -> bool) {
-        let mut at = 0;
-        kept.retain(|_| {
-            let admitted = values.get(at).is_none_or(|value| admits(*value));
-            at += 1;
-            admitted
-        });
-    }
-    let (low, high) = (clause.low, clause.high);
-    let mut unsigned = |values: &[u64]| {
-        if high < 0 || low > high {
-            return kept.clear();
-        }
-        let low = u64::try_from(low.max(0)).unwrap_or(u64::MAX);
-        let is_above = clause.low > i128::from(u64::MAX);
-        let high = u64::try_from(high).unwrap_or(u64::MAX);
-        keep(values, kept, |value| !is_above && low <= value && value <= high);
-    };
+/// The rows of `ranges` whose value in `batch` fulfils `clause`. A column
+/// that is not a number fulfils it always: a filter says what is necessary
+/// only.
+fn admitted(clause: &Clause, batch: &RowBatch, ranges: &[Range<u64>]) -> Vec<u64> {
     match clause.column {
-        Column::Ino => unsigned(&batch.ino),
-        Column::Dev => unsigned(&batch.dev),
-        Column::Rdev => unsigned(&batch.rdev),
-        Column::Size => unsigned(&batch.size),
-        Column::Blocks => unsigned(&batch.blocks),
-        Column::Attributes => unsigned(&batch.attributes),
-        Column::Mode => keep(&batch.mode, kept, |v| clause.admits(v.into())),
-        Column::Nlink => keep(&batch.nlink, kept, |v| clause.admits(v.into())),
-        Column::Uid => keep(&batch.uid, kept, |v| clause.admits(v.into())),
-        Column::Gid => keep(&batch.gid, kept, |v| clause.admits(v.into())),
-        Column::Blksize => keep(&batch.blksize, kept, |v| clause.admits(v.into())),
-        Column::AtimeNs => keep(&batch.atime_ns, kept, |v| clause.admits(v.into())),
-        Column::MtimeNs => keep(&batch.mtime_ns, kept, |v| clause.admits(v.into())),
-        Column::CtimeNs => keep(&batch.ctime_ns, kept, |v| clause.admits(v.into())),
-        Column::BtimeNs => keep(&batch.btime_ns, kept, |v| clause.admits(v.into())),
-        Column::Project => keep(&batch.project, kept, |v| clause.admits(v.into())),
-        Column::Atime => keep(&batch.atime, kept, |v| clause.admits(v.into())),
-        Column::Mtime => keep(&batch.mtime, kept, |v| clause.admits(v.into())),
-        Column::Ctime => keep(&batch.ctime, kept, |v| clause.admits(v.into())),
-        Column::Btime => keep(&batch.btime, kept, |v| clause.admits(v.into())),
+        Column::Ino => unsigned(clause, &batch.ino, ranges),
+        Column::Dev => unsigned(clause, &batch.dev, ranges),
+        Column::Rdev => unsigned(clause, &batch.rdev, ranges),
+        Column::Size => unsigned(clause, &batch.size, ranges),
+        Column::Blocks => unsigned(clause, &batch.blocks, ranges),
+        Column::Attributes => unsigned(clause, &batch.attributes, ranges),
+        Column::Mode => small(clause, &batch.mode, ranges),
+        Column::Nlink => small(clause, &batch.nlink, ranges),
+        Column::Uid => small(clause, &batch.uid, ranges),
+        Column::Gid => small(clause, &batch.gid, ranges),
+        Column::Blksize => small(clause, &batch.blksize, ranges),
+        Column::AtimeNs => small(clause, &batch.atime_ns, ranges),
+        Column::MtimeNs => small(clause, &batch.mtime_ns, ranges),
+        Column::CtimeNs => small(clause, &batch.ctime_ns, ranges),
+        Column::BtimeNs => small(clause, &batch.btime_ns, ranges),
+        Column::Project => small(clause, &batch.project, ranges),
+        Column::Atime => signed(clause, &batch.atime, ranges),
+        Column::Mtime => signed(clause, &batch.mtime, ranges),
+        Column::Ctime => signed(clause, &batch.ctime, ranges),
+        Column::Btime => signed(clause, &batch.btime, ranges),
         Column::Dir
         | Column::Name
         | Column::NameRaw
@@ -121,8 +111,55 @@ fn keep_admitted(clause: &Clause, batch: &RowBatch, kept: &mut Vec<u64>) {
         | Column::LinkTarget
         | Column::XattrNames
         | Column::Acl
-        | Column::AclDefault => {}
+        | Column::AclDefault => ranges.iter().cloned().flatten().collect(),
     }
+}
+
+fn unsigned(clause: &Clause, values: &[u64], ranges: &[Range<u64>]) -> Vec<u64> {
+    match (bound(clause.low), bound(clause.high)) {
+        (Bound::At(low), Bound::At(high)) => {
+            select(values, ranges, |value| low <= value && value <= high)
+        }
+        (Bound::Below, Bound::At(high)) => select(values, ranges, |value| value <= high),
+        (Bound::At(low), Bound::Above) => select(values, ranges, |value| low <= value),
+        (Bound::Below, Bound::Above) => select(values, ranges, |_| true),
+        (Bound::Above, _) | (_, Bound::Below) => Vec::new(),
+    }
+}
+
+fn small(clause: &Clause, values: &[u32], ranges: &[Range<u64>]) -> Vec<u64> {
+    select(values, ranges, |value| clause.admits(value.into()))
+}
+
+fn signed(clause: &Clause, values: &[i64], ranges: &[Range<u64>]) -> Vec<u64> {
+    let clamp = |bound: i128| bound.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
+    let (low, high) = (clamp(clause.low), clamp(clause.high));
+    if clause.low > i64::MAX.into() || clause.high < i64::MIN.into() {
+        return Vec::new();
+    }
+    select(values, ranges, |value| low <= value && value <= high)
+}
+
+/// A bound as an unsigned number, if it is among them.
+enum Bound {
+    Below,
+    At(u64),
+    Above,
+}
+
+fn bound(value: i128) -> Bound {
+    match u64::try_from(value) {
+        Ok(value) => Bound::At(value),
+        Err(_) if value < 0 => Bound::Below,
+        Err(_) => Bound::Above,
+    }
+}
+
+/// The rows of `ranges` whose value is admitted.
+fn select<T: Copy>(values: &[T], ranges: &[Range<u64>], admits: impl Fn(T) -> bool) -> Vec<u64> {
+    let rows = ranges.iter().cloned().flatten();
+    let pairs = rows.zip(values).filter(|(_, value)| admits(**value));
+    pairs.map(|(row, _)| row).collect()
 }
 
 /// Rows that follow each other, as ranges.
@@ -138,6 +175,13 @@ fn to_ranges(rows: &[u64]) -> Vec<Range<u64>> {
 }
 
 impl Decoded {
+    /// Gives the memory back.
+    pub(crate) fn recycle(self, scratch: &mut Scratch) {
+        self.parts
+            .into_iter()
+            .for_each(|part| scratch.recycle(part.batch));
+    }
+
     /// Calls `visit` for each listing in order.
     pub(crate) fn for_each_listing(
         &self,
@@ -148,7 +192,8 @@ impl Decoded {
         // Items of a part lie one after the other in its batch.
         let mut next = vec![0usize; self.parts.len()];
         let mut place = |item: &Item| -> Range<usize> {
-            let (Some(part), Some(next)) = (self.parts.get(item.part), next.get_mut(item.part)) else {
+            let (Some(part), Some(next)) = (self.parts.get(item.part), next.get_mut(item.part))
+            else {
                 return 0..0;
             };
             let start = *next;
@@ -170,7 +215,9 @@ impl Decoded {
         }
         let give_empty = request.filter.clauses.is_empty();
         for (item, range) in morsel.items.iter().zip(&places) {
-            let Some(part) = self.parts.get(item.part) else { continue };
+            let Some(part) = self.parts.get(item.part) else {
+                continue;
+            };
             if range.is_empty() && !give_empty {
                 continue;
             }

@@ -117,27 +117,48 @@ pub struct DirRequest<'a> {
     pub cancel: Option<&'a AtomicBool>,
 }
 
+/// What is read of each directory; usage needs just the first of them.
 const COLUMNS: [DirColumn; 19] = [
     DirColumn::FirstRow,
     DirColumn::Rows,
     DirColumn::LinksBefore,
-    DirColumn::Files,
     DirColumn::Dirs,
-    DirColumn::Symlinks,
-    DirColumn::Others,
     DirColumn::SizeSum,
     DirColumn::BlocksSum,
+    DirColumn::OwnSize,
+    DirColumn::OwnBlocks,
+    DirColumn::Files,
+    DirColumn::Symlinks,
+    DirColumn::Others,
     DirColumn::OwnIno,
     DirColumn::OwnDev,
     DirColumn::OwnMode,
     DirColumn::OwnNlink,
     DirColumn::OwnUid,
     DirColumn::OwnGid,
-    DirColumn::OwnSize,
-    DirColumn::OwnBlocks,
     DirColumn::OwnMtime,
     DirColumn::OwnMtimeNs,
 ];
+/// How many of [`COLUMNS`] usage needs.
+const USAGE_COLUMNS: usize = 8;
+
+/// What is read of each directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Facts {
+    /// Number of rows and of directories among them, sizes: no other sum and
+    /// no other attribute.
+    Usage,
+    /// Everything.
+    All,
+}
+
+impl Directory {
+    /// The number of its rows.
+    pub fn rows(&self) -> u64 {
+        let len = |place: &RowPlace| place.rows.end - place.rows.start;
+        self.places.iter().map(len).fold(0, u64::wrapping_add)
+    }
+}
 
 impl Index {
     /// Gives each directory below `start` that was listed, `start` included,
@@ -148,7 +169,7 @@ impl Index {
         request: &DirRequest<'_>,
         mut visit: impl FnMut(&Directory) -> ControlFlow<()>,
     ) -> Result<()> {
-        let mut stream = DirStream::new(start, request)?;
+        let mut stream = DirStream::new(start, request, Facts::All)?;
         while let Some(directory) = stream.next()? {
             if visit(&directory).is_break() {
                 break;
@@ -170,7 +191,11 @@ pub(crate) struct DirStream<'a> {
 }
 
 impl<'a> DirStream<'a> {
-    pub(crate) fn new(start: &'a Start, request: &DirRequest<'a>) -> Result<DirStream<'a>> {
+    pub(crate) fn new(
+        start: &'a Start,
+        request: &DirRequest<'a>,
+        facts: Facts,
+    ) -> Result<DirStream<'a>> {
         let view: &View = &start.view;
         let reach = match request.max_depth {
             Some(0) => Reach::Itself,
@@ -180,8 +205,12 @@ impl<'a> DirStream<'a> {
             true => scope(view, &start.path, reach, &mut Scratch::default())?,
             false => Vec::new(),
         };
+        let columns = match facts {
+            Facts::Usage => &COLUMNS[..USAGE_COLUMNS],
+            Facts::All => &COLUMNS[..],
+        };
         Ok(DirStream {
-            merge: Merge::new(view, spans, &COLUMNS, request.order)?,
+            merge: Merge::new(view, spans, columns, request.order)?,
             start_depth: path::depth(&start.path),
             max_depth: request.max_depth.unwrap_or(usize::MAX),
             order: request.order,
@@ -210,9 +239,13 @@ impl<'a> DirStream<'a> {
             Order::Forward => (Some(run.range.clone()), None),
             Order::Backward => (None, Some(run.range.clone().rev())),
         };
-        for at in forward.into_iter().flatten().chain(backward.into_iter().flatten()) {
+        for at in forward
+            .into_iter()
+            .flatten()
+            .chain(backward.into_iter().flatten())
+        {
             let path = run.chunk.path.get(at);
-            let depth = path::depth(path).saturating_sub(self.start_depth);
+            let depth = run.chunk.depth(at).saturating_sub(self.start_depth);
             if depth > self.max_depth {
                 continue;
             }
@@ -238,12 +271,12 @@ impl<'a> DirStream<'a> {
 
 fn read_sums(segment: SegmentAt, number: &impl Fn(usize) -> u64) -> (Sums, RowPlace) {
     let sums = Sums {
-        files: number(3),
-        dirs: number(4),
-        symlinks: number(5),
-        others: number(6),
-        size_bytes: number(7),
-        blocks: number(8),
+        files: number(8),
+        dirs: number(3),
+        symlinks: number(9),
+        others: number(10),
+        size_bytes: number(4),
+        blocks: number(5),
     };
     let place = RowPlace {
         segment,
@@ -255,14 +288,14 @@ fn read_sums(segment: SegmentAt, number: &impl Fn(usize) -> u64) -> (Sums, RowPl
 
 fn read_own(number: &impl Fn(usize) -> u64) -> Own {
     Own {
-        ino: number(9),
-        dev: Dev::from_u64(number(10)),
-        mode: number(11) as u32,
-        nlink: number(12) as u32,
-        uid: Uid(number(13) as u32),
-        gid: Gid(number(14) as u32),
-        size: number(15),
-        blocks: number(16),
+        ino: number(11),
+        dev: Dev::from_u64(number(12)),
+        mode: number(13) as u32,
+        nlink: number(14) as u32,
+        uid: Uid(number(15) as u32),
+        gid: Gid(number(16) as u32),
+        size: number(6),
+        blocks: number(7),
         mtime: Timestamp {
             secs: number(17) as i64,
             nanos: number(18) as u32,

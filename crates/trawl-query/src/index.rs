@@ -12,9 +12,10 @@ use trawl_index::{IndexDir, SegmentInfo, Shard, Snapshot, SnapshotInfo, Source};
 use trawl_model::path;
 use trawl_model::rows::RowBatch;
 
-/// Files that are kept open, or in memory if small: fewer than descriptors
-/// that a process may have.
-const OPEN_FILES: usize = 256;
+/// Files that are kept open: fewer than descriptors that a process may have.
+const OPEN_FILES: usize = 200;
+/// Bytes of small files that are kept in memory.
+const KEPT_BYTES: usize = 32 << 20;
 
 /// An open index.
 #[derive(Debug)]
@@ -36,10 +37,42 @@ pub struct View {
 /// A segment of a view, by its place in [`View::segments`].
 pub(crate) type SegmentAt = usize;
 
+/// Files that were used lately; the oldest are dropped first.
 #[derive(Debug, Default)]
 struct OpenFiles {
     files: HashMap<(SegmentAt, Table), Arc<SegmentFile>>,
-    order: VecDeque<(SegmentAt, Table)>,
+    with_descriptor: VecDeque<(SegmentAt, Table)>,
+    in_memory: VecDeque<(SegmentAt, Table)>,
+    kept_bytes: usize,
+}
+
+impl OpenFiles {
+    fn keep(&mut self, key: (SegmentAt, Table), file: &Arc<SegmentFile>) {
+        if self.files.insert(key, Arc::clone(file)).is_some() {
+            return;
+        }
+        match file.memory_bytes() {
+            None => self.with_descriptor.push_back(key),
+            Some(bytes) => {
+                self.kept_bytes += bytes;
+                self.in_memory.push_back(key);
+            }
+        }
+        while self.with_descriptor.len() > OPEN_FILES {
+            let oldest = self.with_descriptor.pop_front();
+            oldest.and_then(|oldest| self.files.remove(&oldest));
+        }
+        while self.kept_bytes > KEPT_BYTES {
+            let Some(oldest) = self.in_memory.pop_front() else {
+                break;
+            };
+            let dropped = self
+                .files
+                .remove(&oldest)
+                .and_then(|file| file.memory_bytes());
+            self.kept_bytes = self.kept_bytes.saturating_sub(dropped.unwrap_or_default());
+        }
+    }
 }
 
 /// Where a question starts: an entry of a snapshot.
@@ -75,7 +108,9 @@ impl Index {
         let mut best: Option<Arc<View>> = None;
         let places = self.sources.iter().zip(&self.views);
         for (source, view) in places.filter(|(source, _)| within(source)) {
-            let longer = best.as_ref().is_none_or(|best| best.root().len() <= source.root().len());
+            let longer = best
+                .as_ref()
+                .is_none_or(|best| best.root().len() <= source.root().len());
             if longer && let Some(view) = open_view(source, view)? {
                 best = Some(view);
             }
@@ -91,10 +126,15 @@ impl Index {
     /// The root that shares the most leading components with `path`.
     fn nearest_root(&self, path: &[u8]) -> Option<Vec<u8>> {
         let shared = |root: &[u8]| {
-            let parts = path.split(|byte| *byte == b'/').zip(root.split(|byte| *byte == b'/'));
+            let parts = path
+                .split(|byte| *byte == b'/')
+                .zip(root.split(|byte| *byte == b'/'));
             parts.take_while(|(a, b)| a == b).count()
         };
-        let nearest = self.sources.iter().max_by_key(|source| shared(source.root()));
+        let nearest = self
+            .sources
+            .iter()
+            .max_by_key(|source| shared(source.root()));
         nearest.map(|source| source.root().to_vec())
     }
 
@@ -108,7 +148,9 @@ fn open_view(source: &Source, view: &OnceLock<Option<Arc<View>>>) -> Result<Opti
     if let Some(known) = view.get() {
         return Ok(known.clone());
     }
-    let opened = source.current()?.map(|snapshot| Arc::new(View::new(snapshot)));
+    let opened = source
+        .current()?
+        .map(|snapshot| Arc::new(View::new(snapshot)));
     Ok(view.get_or_init(|| opened).clone())
 }
 
@@ -119,7 +161,9 @@ impl View {
         let Snapshot { info, shards } = snapshot;
         let in_shard = |(at, shard): (usize, &Shard)| {
             let segments = 0..shard.manifest.segments.len();
-            segments.map(move |segment| (at, segment)).collect::<Vec<_>>()
+            segments
+                .map(move |segment| (at, segment))
+                .collect::<Vec<_>>()
         };
         View {
             segments: shards.iter().enumerate().flat_map(in_shard).collect(),
@@ -151,7 +195,10 @@ impl View {
 
     pub(crate) fn segments(&self) -> impl Iterator<Item = (SegmentAt, &Shard, &SegmentInfo)> {
         let places = self.segments.iter().enumerate();
-        places.filter_map(|(at, _)| self.segment(at).map(|(shard, segment)| (at, shard, segment)))
+        places.filter_map(|(at, _)| {
+            self.segment(at)
+                .map(|(shard, segment)| (at, shard, segment))
+        })
     }
 
     pub(crate) fn segment(&self, at: SegmentAt) -> Option<(&Shard, &SegmentInfo)> {
@@ -178,20 +225,15 @@ impl View {
             return Ok(Some(Arc::clone(known)));
         }
         let file = Arc::new(SegmentFile::open(shard, segment, table, expected)?);
-        let mut open = self.lock_open();
-        if open.files.insert((at, table), Arc::clone(&file)).is_none() {
-            open.order.push_back((at, table));
-        }
-        while open.order.len() > OPEN_FILES {
-            let oldest = open.order.pop_front();
-            oldest.and_then(|oldest| open.files.remove(&oldest));
-        }
+        self.lock_open().keep((at, table), &file);
         Ok(Some(file))
     }
 
     /// An error about a segment's file.
     pub(crate) fn damaged(&self, at: SegmentAt, table: Table, problem: &'static str) -> QueryError {
-        let place = self.segment(at).map(|(shard, segment)| shard.file_path(segment.id, table));
+        let place = self
+            .segment(at)
+            .map(|(shard, segment)| shard.file_path(segment.id, table));
         QueryError::damaged(&place.unwrap_or_default(), problem)
     }
 

@@ -24,7 +24,8 @@ impl Index {
                 continue;
             }
             read_issues(view, at, &mut scratch, |issue| {
-                if path::is_within(&issue.path, &start.path) && path::depth(&issue.path) <= deepest {
+                if path::is_within(&issue.path, &start.path) && path::depth(&issue.path) <= deepest
+                {
                     found.push(issue);
                 }
             })?;
@@ -34,7 +35,12 @@ impl Index {
     }
 }
 
-fn read_issues(view: &View, at: SegmentAt, scratch: &mut Scratch, mut visit: impl FnMut(Issue)) -> Result<()> {
+fn read_issues(
+    view: &View,
+    at: SegmentAt,
+    scratch: &mut Scratch,
+    mut visit: impl FnMut(Issue),
+) -> Result<()> {
     let Some(file) = view.file(at, Table::Issues)? else {
         return Ok(());
     };
@@ -54,10 +60,22 @@ fn read_chunk(
     visit: &mut impl FnMut(Issue),
 ) -> Result<()> {
     let ranges = [rows];
-    let paths = read_text(file, IssueColumn::Path as usize, IssueColumn::PathRaw as usize, &ranges, scratch)?;
+    let paths = read_text(
+        file,
+        IssueColumn::Path as usize,
+        IssueColumn::PathRaw as usize,
+        &ranges,
+        scratch,
+    )?;
     let (mut ops, mut errnos, mut details) = (Vec::new(), Vec::new(), ByteColumn::default());
     file.numbers(IssueColumn::Op as usize, 0u32, &ranges, scratch, &mut ops)?;
-    file.numbers(IssueColumn::Errno as usize, 0i64, &ranges, scratch, &mut errnos)?;
+    file.numbers(
+        IssueColumn::Errno as usize,
+        0i64,
+        &ranges,
+        scratch,
+        &mut errnos,
+    )?;
     file.strings(IssueColumn::Detail as usize, &ranges, scratch, &mut details)?;
     for (at, (op, errno)) in ops.iter().zip(&errnos).enumerate() {
         let op = u8::try_from(*op).ok().and_then(Op::from_code);

@@ -18,6 +18,10 @@
 //! Knows nothing of the find language, of output, or of who is asking: what
 //! may not be opened is not there.
 #![forbid(unsafe_code)]
+#![allow(
+    clippy::single_range_in_vec_init,
+    reason = "rows are read by lists of ranges, often of one"
+)]
 
 mod decode;
 mod directories;
@@ -40,7 +44,10 @@ pub use index::{Index, Start, View};
 pub use links::{Repeats, SeenLinks};
 pub use locate::Located;
 pub use segment::{Scratch, SegmentFile};
-pub use stats::{AGE_BOUNDS_SECS, AGE_BUCKETS, Count, SIZE_BUCKETS, Stats, StatsRequest, age_bucket, extension, size_bucket};
+pub use stats::{
+    AGE_BOUNDS_SECS, AGE_BUCKETS, Count, SIZE_BUCKETS, Stats, StatsRequest, age_bucket, extension,
+    size_bucket,
+};
 pub use totals::Totals;
 pub use usage::{Detail, Usage, UsageOf, UsageRequest};
 pub use walk::{DirInfo, Listing, Order, Request};

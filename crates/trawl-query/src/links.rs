@@ -92,7 +92,13 @@ impl LinkChunk {
     /// Counts what is seen again among the links from place `at` on whose
     /// entry is before `end`; gives the place of the first that is not.
     fn count(&self, at: usize, end: u64, seen: &mut SeenLinks, repeats: &mut Repeats) -> usize {
-        let columns = self.row.iter().zip(&self.dev).zip(&self.ino).zip(&self.size).zip(&self.blocks);
+        let columns = self
+            .row
+            .iter()
+            .zip(&self.dev)
+            .zip(&self.ino)
+            .zip(&self.size)
+            .zip(&self.blocks);
         let mut place = at;
         for ((((row, dev), ino), size), blocks) in columns.skip(at) {
             if *row >= end {
@@ -137,7 +143,12 @@ pub(crate) struct LinkReader {
 
 impl LinkReader {
     /// What of a directory's entries was seen before.
-    pub(crate) fn repeats(&mut self, view: &View, directory: &Directory, seen: &mut SeenLinks) -> Result<Repeats> {
+    pub(crate) fn repeats(
+        &mut self,
+        view: &View,
+        directory: &Directory,
+        seen: &mut SeenLinks,
+    ) -> Result<Repeats> {
         let mut repeats = Repeats::default();
         for place in &directory.places {
             self.count(view, place, seen, &mut repeats)?;
@@ -145,18 +156,31 @@ impl LinkReader {
         Ok(repeats)
     }
 
-    fn count(&mut self, view: &View, place: &RowPlace, seen: &mut SeenLinks, repeats: &mut Repeats) -> Result<()> {
-        let table = view.segment(place.segment).and_then(|(_, segment)| segment.files.get(&Table::Links));
+    fn count(
+        &mut self,
+        view: &View,
+        place: &RowPlace,
+        seen: &mut SeenLinks,
+        repeats: &mut Repeats,
+    ) -> Result<()> {
+        let table = view
+            .segment(place.segment)
+            .and_then(|(_, segment)| segment.files.get(&Table::Links));
         let Some(total) = table.map(|file| file.rows) else {
             return Ok(());
         };
         let mut at = place.links;
         while at < total {
-            let known = self.chunks.get(&place.segment).filter(|chunk| chunk.rows.contains(&at));
+            let known = self
+                .chunks
+                .get(&place.segment)
+                .filter(|chunk| chunk.rows.contains(&at));
             let chunk = match known {
                 Some(chunk) => chunk,
                 None => {
-                    let Some(file) = view.file(place.segment, Table::Links)? else { break };
+                    let Some(file) = view.file(place.segment, Table::Links)? else {
+                        break;
+                    };
                     let rows = at..total.min(at + CHUNK_ROWS);
                     let chunk = LinkChunk::read(&file, rows, &mut self.scratch)?;
                     self.chunks.insert(place.segment, chunk);

@@ -3,7 +3,9 @@
 
 use crate::error::Result;
 use crate::index::{SegmentAt, Start, View};
-use crate::segment::{Scratch, SegmentFile, check_names, read_dirs, read_names, read_root_kind, read_rows};
+use crate::segment::{
+    Scratch, SegmentFile, check_names, read_dirs, read_names, read_root_kind, read_rows,
+};
 use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
@@ -102,25 +104,47 @@ fn find_root(view: &View, scratch: &mut Scratch) -> Result<Option<RowBatch>> {
         if segment.first_dir.as_deref() != Some(above) {
             continue;
         }
-        let Some(dirs) = view.file(at, Table::Dirs)? else { continue };
+        let Some(dirs) = view.file(at, Table::Dirs)? else {
+            continue;
+        };
         if read_root_kind(&dirs, scratch)? != KIND_ROOT {
             continue;
         }
         let rows = entry_rows(&dirs, 0, segment.rows, scratch)?;
-        let Some(entries) = view.file(at, Table::Entries)? else { continue };
+        let Some(entries) = view.file(at, Table::Entries)? else {
+            continue;
+        };
         if rows.end - rows.start != 1 {
             return Err(dirs.damaged("the root has not one row"));
         }
-        return Ok(Some(read_rows(&entries, ColumnSet::all(), &[rows], scratch)?));
+        return Ok(Some(read_rows(
+            &entries,
+            ColumnSet::all(),
+            &[rows],
+            scratch,
+        )?));
     }
     Ok(None)
 }
 
 /// The row of `name` in the directory `dir`.
-fn find_entry(view: &View, dir: &[u8], name: &[u8], scratch: &mut Scratch) -> Result<Option<RowBatch>> {
-    for Span { segment: at, dirs: rows } in scope(view, dir, Reach::Itself, scratch)? {
-        let Some((_, segment)) = view.segment(at) else { continue };
-        let (Some(dirs), Some(entries)) = (view.file(at, Table::Dirs)?, view.file(at, Table::Entries)?) else {
+fn find_entry(
+    view: &View,
+    dir: &[u8],
+    name: &[u8],
+    scratch: &mut Scratch,
+) -> Result<Option<RowBatch>> {
+    for Span {
+        segment: at,
+        dirs: rows,
+    } in scope(view, dir, Reach::Itself, scratch)?
+    {
+        let Some((_, segment)) = view.segment(at) else {
+            continue;
+        };
+        let (Some(dirs), Some(entries)) =
+            (view.file(at, Table::Dirs)?, view.file(at, Table::Entries)?)
+        else {
             continue;
         };
         for row in rows {
@@ -135,7 +159,12 @@ fn find_entry(view: &View, dir: &[u8], name: &[u8], scratch: &mut Scratch) -> Re
 }
 
 /// The rows of the entries table that belong to a row of the dirs table.
-fn entry_rows(dirs: &SegmentFile, row: u64, entries: u64, scratch: &mut Scratch) -> Result<Range<u64>> {
+fn entry_rows(
+    dirs: &SegmentFile,
+    row: u64,
+    entries: u64,
+    scratch: &mut Scratch,
+) -> Result<Range<u64>> {
     let columns = [DirColumn::FirstRow, DirColumn::Rows];
     let chunk = read_dirs(dirs, row..row + 1, &columns, scratch)?;
     let (first, rows) = (chunk.number(0, 0), chunk.number(1, 0));
@@ -146,7 +175,12 @@ fn entry_rows(dirs: &SegmentFile, row: u64, entries: u64, scratch: &mut Scratch)
 }
 
 /// The row with this name among `rows`, which are sorted by name.
-fn find_name(entries: &SegmentFile, rows: Range<u64>, name: &[u8], scratch: &mut Scratch) -> Result<Option<u64>> {
+fn find_name(
+    entries: &SegmentFile,
+    rows: Range<u64>,
+    name: &[u8],
+    scratch: &mut Scratch,
+) -> Result<Option<u64>> {
     let Range { mut start, mut end } = rows;
     while end - start > PAGE_ROWS as u64 {
         let middle = start + (end - start) / 2;
@@ -165,7 +199,12 @@ fn find_name(entries: &SegmentFile, rows: Range<u64>, name: &[u8], scratch: &mut
 }
 
 /// The listings of `dir`, or of its subtree, segment by segment.
-pub(crate) fn scope(view: &View, dir: &[u8], reach: Reach, scratch: &mut Scratch) -> Result<Vec<Span>> {
+pub(crate) fn scope(
+    view: &View,
+    dir: &[u8],
+    reach: Reach,
+    scratch: &mut Scratch,
+) -> Result<Vec<Span>> {
     let mut spans = Vec::new();
     for (at, shard, segment) in view.segments() {
         let (Some(first), Some(last)) = (&segment.first_dir, &segment.last_dir) else {
@@ -179,7 +218,8 @@ pub(crate) fn scope(view: &View, dir: &[u8], reach: Reach, scratch: &mut Scratch
         if ends_before || starts_after || behind_barrier(shard, dir, reach) {
             continue;
         }
-        let is_whole = reach == Reach::Subtree && path::is_within(first, dir) && path::is_within(last, dir);
+        let is_whole =
+            reach == Reach::Subtree && path::is_within(first, dir) && path::is_within(last, dir);
         let Some(file) = maybe_file(view, at, is_whole, dir)? else {
             spans.push(Span {
                 segment: at,
@@ -192,7 +232,11 @@ pub(crate) fn scope(view: &View, dir: &[u8], reach: Reach, scratch: &mut Scratch
             false => search(&file, dir, reach, scratch)?,
         };
         // The row of `/` itself lies in the same place as its listing.
-        if dir.is_empty() && dirs.start == 0 && !dirs.is_empty() && read_root_kind(&file, scratch)? == KIND_ROOT {
+        if dir.is_empty()
+            && dirs.start == 0
+            && !dirs.is_empty()
+            && read_root_kind(&file, scratch)? == KIND_ROOT
+        {
             dirs.start = 1;
         }
         if !dirs.is_empty() {
@@ -203,7 +247,12 @@ pub(crate) fn scope(view: &View, dir: &[u8], reach: Reach, scratch: &mut Scratch
 }
 
 /// The dirs file, if its rows have to be looked at to know the span.
-fn maybe_file(view: &View, at: SegmentAt, is_whole: bool, dir: &[u8]) -> Result<Option<Arc<SegmentFile>>> {
+fn maybe_file(
+    view: &View,
+    at: SegmentAt,
+    is_whole: bool,
+    dir: &[u8],
+) -> Result<Option<Arc<SegmentFile>>> {
     let starts_at_root = || {
         let segment = view.segment(at).map(|(_, segment)| segment);
         segment.is_some_and(|segment| segment.first_dir.as_deref() == Some(b""))
@@ -227,9 +276,16 @@ fn behind_barrier(shard: &Shard, dir: &[u8], reach: Reach) -> bool {
 }
 
 /// The rows of a dirs table that are `dir`, or within it.
-fn search(file: &SegmentFile, dir: &[u8], reach: Reach, scratch: &mut Scratch) -> Result<Range<u64>> {
+fn search(
+    file: &SegmentFile,
+    dir: &[u8],
+    reach: Reach,
+    scratch: &mut Scratch,
+) -> Result<Range<u64>> {
     let rows = 0..file.rows();
-    let start = lower_bound(file, rows, scratch, |path| path::cmp(path, dir) == Ordering::Less)?;
+    let start = lower_bound(file, rows, scratch, |path| {
+        path::cmp(path, dir) == Ordering::Less
+    })?;
     let end = lower_bound(file, start..file.rows(), scratch, |path| match reach {
         Reach::Itself => path == dir,
         Reach::Subtree => path::is_within(path, dir),
@@ -248,7 +304,11 @@ fn lower_bound(
     while end - start > SMALL_PAGE_ROWS as u64 {
         // At the start of a page, as our writer cuts them, little is decoded.
         let middle = (start + (end - start) / 2).next_multiple_of(SMALL_PAGE_ROWS as u64);
-        let middle = if middle < end { middle } else { start + (end - start) / 2 };
+        let middle = if middle < end {
+            middle
+        } else {
+            start + (end - start) / 2
+        };
         let chunk = read_dirs(file, middle..middle + 1, &[], scratch)?;
         match before(chunk.path.get(0)) {
             true => start = middle + 1,

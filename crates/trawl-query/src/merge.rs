@@ -93,7 +93,12 @@ pub(crate) struct Merge<'a> {
 }
 
 impl<'a> Merge<'a> {
-    pub(crate) fn new(view: &'a View, spans: Vec<Span>, columns: &[DirColumn], order: Order) -> Result<Merge<'a>> {
+    pub(crate) fn new(
+        view: &'a View,
+        spans: Vec<Span>,
+        columns: &[DirColumn],
+        order: Order,
+    ) -> Result<Merge<'a>> {
         let chunk_rows = (DECODED_ROWS / spans.len().max(1)).max(SMALL_PAGE_ROWS);
         let mut merge = Merge {
             view,
@@ -129,7 +134,11 @@ impl<'a> Merge<'a> {
         match known {
             Some(path) => {
                 let order = self.order;
-                self.heads.push(Head { path, cursor, order });
+                self.heads.push(Head {
+                    path,
+                    cursor,
+                    order,
+                });
                 Ok(())
             }
             None => self.push_head(cursor),
@@ -140,7 +149,11 @@ impl<'a> Merge<'a> {
     fn push_head(&mut self, cursor: usize) -> Result<()> {
         if let Some(path) = self.head_path(cursor)? {
             let order = self.order;
-            self.heads.push(Head { path, cursor, order });
+            self.heads.push(Head {
+                path,
+                cursor,
+                order,
+            });
         }
         Ok(())
     }
@@ -159,7 +172,12 @@ impl<'a> Merge<'a> {
 
     /// Reads a cursor's next rows; false if there are none.
     fn refill(&mut self, cursor: usize) -> Result<bool> {
-        let Cursor { segment, rest, chunk, left } = &mut self.cursors[cursor];
+        let Cursor {
+            segment,
+            rest,
+            chunk,
+            left,
+        } = &mut self.cursors[cursor];
         *chunk = DirChunk::default();
         let size = self.chunk_rows.min(rest.end.saturating_sub(rest.start));
         if size == 0 {
@@ -190,19 +208,31 @@ impl<'a> Merge<'a> {
             let Some(head) = self.heads.pop() else {
                 return Ok(None);
             };
-            let Some(path) = self.head_path(head.cursor)? else { continue };
+            let Some(path) = self.head_path(head.cursor)? else {
+                continue;
+            };
             if path == head.path {
                 break head.cursor;
             }
             // It was put there unopened and starts elsewhere.
             let Head { cursor, order, .. } = head;
-            self.heads.push(Head { path, cursor, order });
+            self.heads.push(Head {
+                path,
+                cursor,
+                order,
+            });
         };
         self.given = Some(cursor);
         let bound = self.heads.peek();
         let order = self.order;
-        let Cursor { segment, chunk, left, .. } = &mut self.cursors[cursor];
-        let is_before = |at: usize| bound.is_none_or(|bound| bound.is_after(chunk.path.get(at), cursor));
+        let Cursor {
+            segment,
+            chunk,
+            left,
+            ..
+        } = &mut self.cursors[cursor];
+        let is_before =
+            |at: usize| bound.is_none_or(|bound| bound.is_after(chunk.path.get(at), cursor));
         let range = take_run(left, order, is_before);
         Ok(Some(Run {
             segment: *segment,
@@ -213,7 +243,11 @@ impl<'a> Merge<'a> {
 }
 
 /// Takes from `left` the rows that are before the bound; at least one.
-fn take_run(left: &mut Range<usize>, order: Order, is_before: impl Fn(usize) -> bool) -> Range<usize> {
+fn take_run(
+    left: &mut Range<usize>,
+    order: Order,
+    is_before: impl Fn(usize) -> bool,
+) -> Range<usize> {
     let place = |nth: usize| match order {
         Order::Forward => left.start + nth,
         Order::Backward => left.end - 1 - nth,

@@ -79,7 +79,11 @@ impl<'a> Plan<'a> {
         // An entry lies one deeper than its directory.
         let end = request.max_depth.unwrap_or(usize::MAX);
         let depths = request.min_depth.saturating_sub(1)..end;
-        let reach = if end <= 1 { Reach::Itself } else { Reach::Subtree };
+        let reach = if end <= 1 {
+            Reach::Itself
+        } else {
+            Reach::Subtree
+        };
         let spans = match start.is_dir && !depths.is_empty() {
             true => scope(view, &start.path, reach, &mut Scratch::default())?,
             false => Vec::new(),
@@ -123,7 +127,9 @@ impl<'a> Plan<'a> {
                 let last = std::mem::take(&mut self.morsel);
                 return Ok((!last.items.is_empty()).then(|| last.finished(order)));
             };
-            let rows = view.segment(run.segment).map_or(0, |(_, segment)| segment.rows);
+            let rows = view
+                .segment(run.segment)
+                .map_or(0, |(_, segment)| segment.rows);
             let mut filling = Filling {
                 morsel: &mut self.morsel,
                 done: &mut self.done,
@@ -132,10 +138,20 @@ impl<'a> Plan<'a> {
             };
             let fits = selection.for_each(&run, |path, depth, first, count| {
                 let end = first.checked_add(count).filter(|end| *end <= rows);
-                end.is_some_and(|end| filling.push(&Directory { path, depth, rows: first..end }))
+                end.is_some_and(|end| {
+                    filling.push(&Directory {
+                        path,
+                        depth,
+                        rows: first..end,
+                    })
+                })
             });
             if !fits {
-                return Err(view.damaged(run.segment, Table::Dirs, "it refers to rows that are not there"));
+                return Err(view.damaged(
+                    run.segment,
+                    Table::Dirs,
+                    "it refers to rows that are not there",
+                ));
             }
         }
     }
@@ -162,7 +178,10 @@ impl Filling<'_> {
     fn push(&mut self, directory: &Directory<'_>) -> bool {
         let mut left = directory.rows.clone();
         loop {
-            let room = MORSEL_ROWS.saturating_sub(self.morsel.rows).max(1).min(left.end - left.start);
+            let room = MORSEL_ROWS
+                .saturating_sub(self.morsel.rows)
+                .max(1)
+                .min(left.end - left.start);
             let piece = match self.order {
                 Order::Forward => left.start..left.start + room,
                 Order::Backward => left.end - room..left.end,
@@ -175,7 +194,8 @@ impl Filling<'_> {
                 return false;
             }
             if self.morsel.rows >= MORSEL_ROWS || self.morsel.items.len() >= MORSEL_DIRS {
-                self.done.push_back(std::mem::take(self.morsel).finished(self.order));
+                self.done
+                    .push_back(std::mem::take(self.morsel).finished(self.order));
             }
             if left.is_empty() {
                 return true;
@@ -186,7 +206,13 @@ impl Filling<'_> {
 
 impl Morsel {
     /// Adds a listing; false if its rows do not lie where the order says.
-    fn push(&mut self, segment: SegmentAt, directory: &Directory<'_>, rows: Range<u64>, order: Order) -> bool {
+    fn push(
+        &mut self,
+        segment: SegmentAt,
+        directory: &Directory<'_>,
+        rows: Range<u64>,
+        order: Order,
+    ) -> bool {
         let part = self.part_of(segment);
         let ranges = &mut self.parts[part].ranges;
         match (ranges.last_mut(), order) {
@@ -213,7 +239,11 @@ impl Morsel {
     fn part_of(&mut self, segment: SegmentAt) -> usize {
         let is_it = |part: &Part| part.segment == segment;
         if !self.parts.get(self.recent).is_some_and(is_it) {
-            self.recent = self.parts.iter().position(is_it).unwrap_or(self.parts.len());
+            self.recent = self
+                .parts
+                .iter()
+                .position(is_it)
+                .unwrap_or(self.parts.len());
         }
         if self.recent == self.parts.len() {
             self.parts.push(Part {
@@ -249,10 +279,14 @@ struct Selection<'a> {
 impl Selection<'_> {
     /// Calls `visit` with path, depth, first row and number of rows of each
     /// wanted directory of a run until it answers false, which is returned.
-    fn for_each(&self, run: &Run<'_>, mut visit: impl FnMut(&[u8], usize, u64, u64) -> bool) -> bool {
+    fn for_each(
+        &self,
+        run: &Run<'_>,
+        mut visit: impl FnMut(&[u8], usize, u64, u64) -> bool,
+    ) -> bool {
         let mut one = |at: usize| {
             let path = run.chunk.path.get(at);
-            let depth = path::depth(path).saturating_sub(self.start_depth);
+            let depth = run.chunk.depth(at).saturating_sub(self.start_depth);
             if !self.depths.contains(&depth) || self.is_skipped(path) || !self.may_match(run, at) {
                 return true;
             }
@@ -270,7 +304,9 @@ impl Selection<'_> {
             return false;
         }
         // The last subtree that does not begin after the path.
-        let after = self.skip.partition_point(|skip| path::cmp(skip, path).is_le());
+        let after = self
+            .skip
+            .partition_point(|skip| path::cmp(skip, path).is_le());
         let nearest = after.checked_sub(1).and_then(|at| self.skip.get(at));
         nearest.is_some_and(|skip| path::is_within(path, skip))
     }

@@ -209,7 +209,10 @@ pub fn size_bucket(size: u64) -> usize {
 pub fn age_bucket(now: Timestamp, time: Timestamp) -> usize {
     let age_ns = now.as_nanos() - time.as_nanos();
     let is_younger = |bound: &&i64| age_ns < i128::from(**bound) * 1_000_000_000;
-    AGE_BOUNDS_SECS.iter().take_while(|bound| !is_younger(bound)).count()
+    AGE_BOUNDS_SECS
+        .iter()
+        .take_while(|bound| !is_younger(bound))
+        .count()
 }
 
 /// What follows a name's last dot; empty if there is none, or nothing, or
@@ -227,7 +230,14 @@ mod tests {
 
     #[test]
     fn names_have_the_extensions_that_people_mean() {
-        let cases = [("a.c", "c"), ("a.tar.gz", "gz"), (".bashrc", ""), ("a.", ""), ("a", ""), (".a.b", "b")];
+        let cases = [
+            ("a.c", "c"),
+            ("a.tar.gz", "gz"),
+            (".bashrc", ""),
+            ("a.", ""),
+            ("a", ""),
+            (".a.b", "b"),
+        ];
         for (name, expected) in cases {
             assert_eq!(extension(name.as_bytes()), expected.as_bytes(), "{name}");
         }
@@ -235,7 +245,10 @@ mod tests {
 
     #[test]
     fn buckets_have_their_bounds() {
-        assert_eq!([0, 1, 2, 3, 4, u64::MAX].map(size_bucket), [0, 1, 2, 2, 3, 64]);
+        assert_eq!(
+            [0, 1, 2, 3, 4, u64::MAX].map(size_bucket),
+            [0, 1, 2, 2, 3, 64]
+        );
         let now = Timestamp {
             secs: 10_000_000,
             nanos: 5,
@@ -257,6 +270,9 @@ mod tests {
         for n in 0..MOST_EXTENSIONS + 5 {
             stats.add_extension(n.to_string().as_bytes(), &one);
         }
-        assert_eq!((stats.extensions.len(), stats.other_extensions.entries), (MOST_EXTENSIONS, 5));
+        assert_eq!(
+            (stats.extensions.len(), stats.other_extensions.entries),
+            (MOST_EXTENSIONS, 5)
+        );
     }
 }

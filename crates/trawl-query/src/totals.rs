@@ -56,14 +56,19 @@ impl Index {
         let spans = scope(view, &start.path, Reach::Subtree, &mut scratch)?;
         let whole = whole_shards(view, &spans);
         for (shard, known) in view.shards().iter().enumerate() {
-            if whole.get(&shard).is_some_and(|rows| *rows == known.manifest.totals.entries) {
+            if whole
+                .get(&shard)
+                .is_some_and(|rows| *rows == known.manifest.totals.entries)
+            {
                 add_manifest(&mut totals, &known.manifest.totals);
             }
         }
         for span in &spans {
             let shard = view.shard_of(span.segment);
             let is_counted = shard.is_some_and(|(at, shard)| {
-                whole.get(&at).is_some_and(|rows| *rows == shard.manifest.totals.entries)
+                whole
+                    .get(&at)
+                    .is_some_and(|rows| *rows == shard.manifest.totals.entries)
             });
             add_span(view, span, is_counted, &mut totals, &mut seen, &mut scratch)?;
         }
@@ -76,7 +81,8 @@ impl Index {
 fn whole_shards(view: &View, spans: &[Span]) -> HashMap<usize, u64> {
     let mut rows = HashMap::new();
     for span in spans {
-        if let (Some((_, segment)), Some((shard, _))) = (view.segment(span.segment), view.shard_of(span.segment))
+        if let (Some((_, segment)), Some((shard, _))) =
+            (view.segment(span.segment), view.shard_of(span.segment))
             && span.dirs == (0..segment.dirs)
         {
             *rows.entry(shard).or_insert(0u64) += segment.rows;

@@ -9,7 +9,7 @@
 //! links cross them, but no sum over all links does).
 
 use crate::decode::decode;
-use crate::directories::{DirRequest, DirStream, Directory};
+use crate::directories::{DirRequest, DirStream, Directory, Facts};
 use crate::error::Result;
 use crate::index::{Index, Start, View};
 use crate::links::{LinkReader, SeenLinks};
@@ -180,7 +180,11 @@ impl<'a, V: FnMut(&UsageOf<'_>) -> ControlFlow<()>> Tally<'a, V> {
     }
 
     fn give(&mut self, path: &[u8], depth: usize, is_dir: bool, usage: Usage) -> ControlFlow<()> {
-        if self.request.max_depth.is_some_and(|deepest| depth > deepest) {
+        if self
+            .request
+            .max_depth
+            .is_some_and(|deepest| depth > deepest)
+        {
             return ControlFlow::Continue(());
         }
         let of = UsageOf {
@@ -194,7 +198,7 @@ impl<'a, V: FnMut(&UsageOf<'_>) -> ControlFlow<()>> Tally<'a, V> {
 
     fn count_directories(&mut self) -> Result<ControlFlow<()>> {
         let start = self.start;
-        let mut stream = DirStream::new(start, &self.dir_request())?;
+        let mut stream = DirStream::new(start, &self.dir_request(), Facts::Usage)?;
         while let Some(directory) = stream.next()? {
             if self.enter(&directory)?.is_break() {
                 return self.abandon();
@@ -238,7 +242,7 @@ impl<'a, V: FnMut(&UsageOf<'_>) -> ControlFlow<()>> Tally<'a, V> {
             cancel: self.request.cancel,
             ..Request::default()
         };
-        let mut stream = DirStream::new(start, &self.dir_request())?;
+        let mut stream = DirStream::new(start, &self.dir_request(), Facts::Usage)?;
         let mut plan = Plan::new(start, &rows)?;
         let mut scratch = Scratch::default();
         while let Some(morsel) = plan.next_morsel()? {
@@ -258,6 +262,7 @@ impl<'a, V: FnMut(&UsageOf<'_>) -> ControlFlow<()>> Tally<'a, V> {
                     }
                 }
             });
+            decoded.recycle(&mut scratch);
             if result?.is_break() {
                 return self.abandon();
             }
@@ -268,7 +273,9 @@ impl<'a, V: FnMut(&UsageOf<'_>) -> ControlFlow<()>> Tally<'a, V> {
     /// Opens directories of the stream until `path` is open.
     fn enter_up_to(&mut self, stream: &mut DirStream<'_>, path: &[u8]) -> Result<ControlFlow<()>> {
         while self.frames.last().is_none_or(|frame| frame.path != path) {
-            let Some(directory) = stream.next()? else { break };
+            let Some(directory) = stream.next()? else {
+                break;
+            };
             if self.enter(&directory)?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
@@ -293,12 +300,20 @@ impl<'a, V: FnMut(&UsageOf<'_>) -> ControlFlow<()>> Tally<'a, V> {
 
     /// Opens a directory, having closed those that it does not lie in.
     fn enter(&mut self, directory: &Directory) -> Result<ControlFlow<()>> {
-        while self.frames.last().is_some_and(|frame| !path::is_within(&directory.path, &frame.path)) {
+        while self
+            .frames
+            .last()
+            .is_some_and(|frame| !path::is_within(&directory.path, &frame.path))
+        {
             if self.leave()?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
         }
-        if let Some(parent) = self.frames.last_mut().filter(|parent| parent.depth + 1 == directory.depth) {
+        if let Some(parent) = self
+            .frames
+            .last_mut()
+            .filter(|parent| parent.depth + 1 == directory.depth)
+        {
             parent.listed += 1;
         }
         let own = Usage {
@@ -312,7 +327,7 @@ impl<'a, V: FnMut(&UsageOf<'_>) -> ControlFlow<()>> Tally<'a, V> {
             blocks: directory.sums.blocks,
             size_bytes: directory.sums.size_bytes,
             dir_size_bytes: 0,
-            inodes: directory.sums.entries(),
+            inodes: directory.rows(),
         });
         self.frames.push(Frame {
             path: directory.path.clone(),
@@ -360,7 +375,7 @@ impl<'a, V: FnMut(&UsageOf<'_>) -> ControlFlow<()>> Tally<'a, V> {
             max_depth: Some(1),
             ..self.dir_request()
         };
-        let mut stream = DirStream::new(&inner, &request)?;
+        let mut stream = DirStream::new(&inner, &request, Facts::Usage)?;
         while let Some(directory) = stream.next()? {
             listed.insert(directory.path);
         }
@@ -381,9 +396,13 @@ impl<'a, V: FnMut(&UsageOf<'_>) -> ControlFlow<()>> Tally<'a, V> {
                     let (batch, dir) = (listing.batch, listing.dir.path);
                     let row = Row { batch, at, dir };
                     let path = row.path();
-                    if row.file_type() == FileType::Directory && !listed.contains(&path) && flow.is_continue() {
+                    if row.file_type() == FileType::Directory
+                        && !listed.contains(&path)
+                        && flow.is_continue()
+                    {
                         let usage = Usage::of_row(&row);
-                        frame.usage.dir_size_bytes = frame.usage.dir_size_bytes.wrapping_add(usage.size_bytes);
+                        frame.usage.dir_size_bytes =
+                            frame.usage.dir_size_bytes.wrapping_add(usage.size_bytes);
                         flow = self.give(&path, frame.depth + 1, true, usage);
                     }
                 }

@@ -93,7 +93,13 @@ impl Index {
     ///
     /// # Errors
     /// Whatever cannot be read of the index, and [`QueryError::Cancelled`].
-    pub fn walk<O, W, E>(&self, start: &Start, request: &Request<'_>, work: W, mut emit: E) -> Result<()>
+    pub fn walk<O, W, E>(
+        &self,
+        start: &Start,
+        request: &Request<'_>,
+        work: W,
+        mut emit: E,
+    ) -> Result<()>
     where
         O: Default + Send,
         W: Fn(&Listing<'_>, &mut O) + Sync,
@@ -107,9 +113,9 @@ impl Index {
         let run = |morsel: &Morsel, scratch: &mut Scratch| -> Result<O> {
             check_cancelled_by(request.cancel)?;
             let mut out = O::default();
-            decode(view, morsel, request, scratch)?.for_each_listing(morsel, request, |listing| {
-                work(listing, &mut out);
-            });
+            let decoded = decode(view, morsel, request, scratch)?;
+            decoded.for_each_listing(morsel, request, |listing| work(listing, &mut out));
+            decoded.recycle(scratch);
             Ok(out)
         };
         let mut scratch = Scratch::default();
@@ -266,8 +272,12 @@ impl<'a, O: Send> Feed<'a, O> {
     /// Waits until `number` is not too far ahead; false if all ends.
     fn wait_for_turn(&self, number: usize) -> bool {
         let results = self.lock_results();
-        let too_far = |results: &mut Results<O>| !results.stopped && number >= results.due + self.ahead;
-        let results = self.changed.wait_while(results, too_far).unwrap_or_else(PoisonError::into_inner);
+        let too_far =
+            |results: &mut Results<O>| !results.stopped && number >= results.due + self.ahead;
+        let results = self
+            .changed
+            .wait_while(results, too_far)
+            .unwrap_or_else(PoisonError::into_inner);
         !results.stopped
     }
 

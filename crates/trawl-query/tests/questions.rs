@@ -10,9 +10,11 @@ use std::ops::ControlFlow;
 use support::{Made, Random, Shape, Tree, is_dir, made_of};
 use trawl_model::column::{Column, ColumnSet};
 use trawl_model::filter::{Clause, Filter};
-use trawl_model::rows::Row;
 use trawl_model::path;
-use trawl_query::{Detail, DirRequest, Index, Located, Order, Request, SeenLinks, Start, UsageRequest};
+use trawl_model::rows::Row;
+use trawl_query::{
+    Detail, DirRequest, Index, Located, Order, Request, SeenLinks, Start, UsageRequest,
+};
 
 struct Written {
     tree: Tree,
@@ -66,13 +68,20 @@ fn walk(index: &Index, start: &Start, request: &Request<'_>) -> Vec<Listed> {
 }
 
 /// What a walk should give, by directory.
-fn expected<'t>(tree: &'t Tree, start: &[u8], request: &Request<'_>) -> HashMap<&'t [u8], Vec<Made>> {
+fn expected<'t>(
+    tree: &'t Tree,
+    start: &[u8],
+    request: &Request<'_>,
+) -> HashMap<&'t [u8], Vec<Made>> {
     let start_depth = path::depth(start);
     let mut expected = HashMap::new();
     for (path, dir) in tree.within(start) {
         let depth = path::depth(path) - start_depth + 1;
         let is_skipped = request.skip.iter().any(|skip| path::is_within(path, skip));
-        if is_skipped || depth < request.min_depth || request.max_depth.is_some_and(|max| depth > max) {
+        if is_skipped
+            || depth < request.min_depth
+            || request.max_depth.is_some_and(|max| depth > max)
+        {
             continue;
         }
         let admits = |made: &&Made| {
@@ -114,7 +123,9 @@ fn assert_walk(tree: &Tree, start: &[u8], request: &Request<'_>, got: &[Listed])
     for (path, rows) in merged {
         let mut rows = rows;
         rows.sort_by(|a, b| a.name.cmp(&b.name));
-        let wanted = wanted.remove(path).unwrap_or_else(|| panic!("unexpected {path:?}"));
+        let wanted = wanted
+            .remove(path)
+            .unwrap_or_else(|| panic!("unexpected {path:?}"));
         assert_eq!(rows.len(), wanted.len());
         assert_eq!(rows, wanted);
     }
@@ -131,7 +142,11 @@ fn random_request<'a>(tree: &Tree, random: &mut Random) -> Request<'a> {
                 Column::Size => Clause {
                     column,
                     low,
-                    high: if random.one_in(2) { i128::MAX } else { low + 500 },
+                    high: if random.one_in(2) {
+                        i128::MAX
+                    } else {
+                        low + 500
+                    },
                 },
                 Column::Mtime => Clause {
                     column,
@@ -149,7 +164,10 @@ fn random_request<'a>(tree: &Tree, random: &mut Random) -> Request<'a> {
     let mut skip: Vec<Vec<u8>> = Vec::new();
     for _ in 0..random.below(3) {
         let dir = &tree.dirs[random.below(tree.dirs.len() as u64) as usize].path;
-        if !skip.iter().any(|other| path::is_within(dir, other) || path::is_within(other, dir)) {
+        if !skip
+            .iter()
+            .any(|other| path::is_within(dir, other) || path::is_within(other, dir))
+        {
             skip.push(dir.clone());
         }
     }
@@ -160,10 +178,34 @@ fn random_request<'a>(tree: &Tree, random: &mut Random) -> Request<'a> {
         min_depth: random.below(3) as usize,
         max_depth: random.one_in(2).then(|| random.below(4) as usize),
         skip,
-        order: if random.one_in(2) { Order::Forward } else { Order::Backward },
+        order: if random.one_in(2) {
+            Order::Forward
+        } else {
+            Order::Backward
+        },
         threads: NonZeroUsize::new(1 + random.below(3) as usize),
         cancel: None,
     }
+}
+
+#[test]
+fn random_trees_are_cut_into_shards_and_segments() {
+    let shape = Shape {
+        dirs: 300,
+        entries: 6,
+    };
+    let (mut shards, mut segments) = (0, 0);
+    for seed in 0..4 {
+        let Written { tree, index, _dir } = written(seed, "/r", shape);
+        let view = found(&index, &tree.root).view;
+        shards = shards.max(view.shards().len());
+        let in_shard = view
+            .shards()
+            .iter()
+            .map(|shard| shard.manifest.segments.len());
+        segments = segments.max(in_shard.max().unwrap_or(0));
+    }
+    assert!(shards > 3 && segments > 3, "{shards} {segments}");
 }
 
 proptest! {

@@ -9,8 +9,14 @@ use super::thrift::{varint, zigzag};
 /// Numbers of `width` bits each, least significant bit first, given to
 /// `put` in order.
 #[inline]
-pub(crate) fn unpack(bytes: &[u8], width: u32, count: usize, mut put: impl FnMut(u64)) -> Option<()> {
-    if width > 64 || (count as u64).checked_mul(u64::from(width))?.div_ceil(8) > bytes.len() as u64 {
+pub(crate) fn unpack(
+    bytes: &[u8],
+    width: u32,
+    count: usize,
+    mut put: impl FnMut(u64),
+) -> Option<()> {
+    if width > 64 || (count as u64).checked_mul(u64::from(width))?.div_ceil(8) > bytes.len() as u64
+    {
         return None;
     }
     if width == 0 {
@@ -76,7 +82,9 @@ pub(crate) fn hybrid(
                 return None;
             }
             let mut fits = true;
-            unpack(packed, width, take, |value| fits &= put(value as u32, 1).is_some())?;
+            unpack(packed, width, take, |value| {
+                fits &= put(value as u32, 1).is_some()
+            })?;
             if !fits {
                 return None;
             }
@@ -90,7 +98,12 @@ pub(crate) fn hybrid(
 /// and returns its length, which is at most `most`, and where it ends
 /// (meaningful only if all were wanted).
 #[inline]
-pub(crate) fn delta(bytes: &[u8], most: usize, wanted: usize, mut put: impl FnMut(u64)) -> Option<(usize, usize)> {
+pub(crate) fn delta(
+    bytes: &[u8],
+    most: usize,
+    wanted: usize,
+    mut put: impl FnMut(u64),
+) -> Option<(usize, usize)> {
     let mut at = 0usize;
     let next = |at: &mut usize| -> Option<u64> {
         let (value, len) = varint(bytes.get(*at..)?)?;
@@ -101,7 +114,8 @@ pub(crate) fn delta(bytes: &[u8], most: usize, wanted: usize, mut put: impl FnMu
     let minis = usize::try_from(next(&mut at)?).ok()?;
     let total = usize::try_from(next(&mut at)?).ok()?;
     let mut last = zigzag(next(&mut at)?) as u64;
-    if total > most || minis == 0 || minis > 256 || block > 1 << 16 || !block.is_multiple_of(minis) {
+    if total > most || minis == 0 || minis > 256 || block > 1 << 16 || !block.is_multiple_of(minis)
+    {
         return None;
     }
     let per_mini = block / minis;

@@ -14,6 +14,8 @@ pub(crate) struct DirChunk {
     pub(crate) rows: Range<u64>,
     /// Their paths, raw bytes.
     pub(crate) path: ByteColumn,
+    /// The number of components of each path.
+    pub(crate) depth: Vec<u32>,
     /// The columns that were asked for, in that order; signed numbers as
     /// their bits.
     pub(crate) numbers: Vec<Vec<u64>>,
@@ -23,7 +25,16 @@ impl DirChunk {
     /// A number of row `at` (counted within the chunk): of the column that
     /// was the `column`th to be asked for.
     pub(crate) fn number(&self, column: usize, at: usize) -> u64 {
-        self.numbers.get(column).and_then(|values| values.get(at)).copied().unwrap_or_default()
+        self.numbers
+            .get(column)
+            .and_then(|values| values.get(at))
+            .copied()
+            .unwrap_or_default()
+    }
+
+    /// The depth of row `at`, counted within the chunk.
+    pub(crate) fn depth(&self, at: usize) -> usize {
+        self.depth.get(at).copied().unwrap_or_default() as usize
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -39,19 +50,27 @@ pub(crate) fn read_dirs(
     scratch: &mut Scratch,
 ) -> Result<DirChunk> {
     let ranges = [rows.clone()];
-    let path = read_text(file, DirColumn::Path as usize, DirColumn::PathRaw as usize, &ranges, scratch)?;
-    for at in 0..path.len() {
-        if !is_path(path.get(at)) {
-            return Err(file.damaged("a directory in it has no possible path"));
-        }
-    }
+    let path = read_text(
+        file,
+        DirColumn::Path as usize,
+        DirColumn::PathRaw as usize,
+        &ranges,
+        scratch,
+    )?;
+    let depth: Option<Vec<u32>> = (0..path.len()).map(|at| depth(path.get(at))).collect();
+    let depth = depth.ok_or_else(|| file.damaged("a directory in it has no possible path"))?;
     let mut numbers = Vec::with_capacity(columns.len());
     for column in columns {
         let mut values = Vec::new();
         file.numbers(*column as usize, 0u64, &ranges, scratch, &mut values)?;
         numbers.push(values);
     }
-    Ok(DirChunk { rows, path, numbers })
+    Ok(DirChunk {
+        rows,
+        path,
+        depth,
+        numbers,
+    })
 }
 
 /// The kind of the first row.
@@ -62,16 +81,21 @@ pub(crate) fn read_root_kind(file: &SegmentFile, scratch: &mut Scratch) -> Resul
     Ok(kind.first().copied().unwrap_or_default())
 }
 
-/// True if `path` is absolute and normal, as [`trawl_model::path`] says.
-fn is_path(path: &[u8]) -> bool {
-    let mut before = b'a';
+/// The number of components of `path`; `None` if it is not absolute and
+/// normal, as [`trawl_model::path`] says.
+fn depth(path: &[u8]) -> Option<u32> {
+    let (mut depth, mut before) = (0, 0);
     for byte in path {
-        if *byte == 0 || (*byte == b'/' && before == b'/') {
-            return false;
+        match *byte {
+            0 => return None,
+            b'/' if before == b'/' => return None,
+            b'/' => depth += 1,
+            _ => {}
         }
         before = *byte;
     }
-    path.is_empty() || (path.first() == Some(&b'/') && before != b'/')
+    let is_absolute = path.is_empty() || (path.first() == Some(&b'/') && before != b'/');
+    is_absolute.then_some(depth)
 }
 
 #[cfg(test)]
@@ -81,10 +105,13 @@ mod tests {
     #[test]
     fn only_normal_absolute_paths_are_paths() {
         for good in ["", "/a", "/a/b", "/..."] {
-            assert!(is_path(good.as_bytes()), "{good}");
+            assert_eq!(
+                depth(good.as_bytes()),
+                Some(trawl_model::path::depth(good.as_bytes()) as u32)
+            );
         }
         for bad in ["/", "a", "/a/", "//a", "/a//b", "/a\0"] {
-            assert!(!is_path(bad.as_bytes()), "{bad:?}");
+            assert_eq!(depth(bad.as_bytes()), None, "{bad:?}");
         }
     }
 }

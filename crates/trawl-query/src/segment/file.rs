@@ -21,13 +21,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use trawl_index::schema::Table;
 use trawl_index::{FileRef, Hash, SegmentInfo, Shard};
 use trawl_model::column::ColumnType;
-use trawl_model::rows::ByteColumn;
+use trawl_model::rows::{ByteColumn, RowBatch};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Files up to this length are read whole when they are opened.
-const SMALL_FILE_BYTES: u64 = 64 * 1024;
+const SMALL_FILE_BYTES: u64 = 24 * 1024;
 /// No tail that our writer makes is longer.
 const MOST_TAIL_BYTES: u64 = 1 << 30;
+
+/// Batches that are kept for their memory.
+const SPARE_BATCHES: usize = 3;
+/// Batches with fewer rows are not.
+const LARGE_BATCH_ROWS: usize = 8192;
+/// Values that room is made for ahead; more make their own.
+const MOST_RESERVED: usize = 1 << 17;
 
 /// Buffers that one thread decodes with.
 #[derive(Default)]
@@ -37,6 +44,37 @@ pub struct Scratch {
     page: Vec<u8>,
     buffers: PageBuffers,
     keep: Vec<Range<usize>>,
+    batches: Vec<RowBatch>,
+    /// For the raw bytes of texts; almost always all null.
+    pub(super) raws: ByteColumn,
+}
+
+impl Scratch {
+    /// The buffer for raw bytes, empty; to be put back.
+    pub(super) fn take_raws(&mut self) -> ByteColumn {
+        let mut raws = std::mem::take(&mut self.raws);
+        raws.offsets.truncate(1);
+        raws.data.clear();
+        raws
+    }
+
+    /// An empty batch for so many rows, with memory of one that was done
+    /// with. Small ones get new memory: it costs little, and large buffers
+    /// in their place would push each other out of the caches.
+    pub(super) fn take_batch(&mut self, rows: usize) -> RowBatch {
+        match rows >= LARGE_BATCH_ROWS {
+            true => self.batches.pop().unwrap_or_default(),
+            false => RowBatch::default(),
+        }
+    }
+
+    /// Takes back a batch for its memory.
+    pub(crate) fn recycle(&mut self, mut batch: RowBatch) {
+        if batch.len >= LARGE_BATCH_ROWS && self.batches.len() < SPARE_BATCHES {
+            super::rows::clear(&mut batch);
+            self.batches.push(batch);
+        }
+    }
 }
 
 impl std::fmt::Debug for Scratch {
@@ -64,7 +102,9 @@ pub struct SegmentFile {
 
 impl std::fmt::Debug for SegmentFile {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SegmentFile").field("path", &self.path).finish_non_exhaustive()
+        f.debug_struct("SegmentFile")
+            .field("path", &self.path)
+            .finish_non_exhaustive()
     }
 }
 
@@ -85,14 +125,24 @@ struct ColumnAt {
 
 impl SegmentFile {
     /// Opens the file of `table`.
-    pub fn open(shard: &Shard, segment: &SegmentInfo, table: Table, expected: &FileRef) -> Result<SegmentFile> {
+    pub fn open(
+        shard: &Shard,
+        segment: &SegmentInfo,
+        table: Table,
+        expected: &FileRef,
+    ) -> Result<SegmentFile> {
         let path = shard.file_path(segment.id, table);
         let file = shard.open_file(segment, table)?;
         SegmentFile::from_file(file, path, table, expected)
     }
 
     /// As [`SegmentFile::open`]; `path` is for messages.
-    pub fn from_file(file: File, path: PathBuf, table: Table, expected: &FileRef) -> Result<SegmentFile> {
+    pub fn from_file(
+        file: File,
+        path: PathBuf,
+        table: Table,
+        expected: &FileRef,
+    ) -> Result<SegmentFile> {
         let damaged = |problem| QueryError::damaged(&path, problem);
         let is_small = expected.size_bytes <= SMALL_FILE_BYTES;
         if expected.tail_bytes > expected.size_bytes || expected.tail_bytes > MOST_TAIL_BYTES {
@@ -106,9 +156,14 @@ impl SegmentFile {
         if Hash::of(&tail) != expected.tail_hash {
             return Err(damaged("its footer does not match its hash"));
         }
-        let footer = Footer::parse(tail, expected.size_bytes, table, expected.rows).map_err(damaged)?;
+        let footer =
+            Footer::parse(tail, expected.size_bytes, table, expected.rows).map_err(damaged)?;
         let chunks = footer.groups.len() * footer.columns();
-        let body = if is_small { Body::Whole(bytes) } else { Body::File(file) };
+        let body = if is_small {
+            Body::Whole(bytes)
+        } else {
+            Body::File(file)
+        };
         Ok(SegmentFile {
             path,
             table,
@@ -124,12 +179,23 @@ impl SegmentFile {
     /// Leaves out all checks of hashes, as if they had been made to fit.
     #[cfg(test)]
     pub(super) fn trust_everything(&mut self) {
-        self.checked.iter_mut().for_each(|checked| *checked.get_mut() = true);
+        self.checked
+            .iter_mut()
+            .for_each(|checked| *checked.get_mut() = true);
     }
 
     /// The number of rows.
     pub fn rows(&self) -> u64 {
         self.rows
+    }
+
+    /// How much memory its bytes take, if it was read whole; otherwise it
+    /// has a descriptor.
+    pub(crate) fn memory_bytes(&self) -> Option<usize> {
+        match &self.body {
+            Body::Whole(bytes) => Some(bytes.capacity() + self.footer.memory_bytes()),
+            Body::File(_) => None,
+        }
     }
 
     /// An error about this file.
@@ -153,6 +219,7 @@ impl SegmentFile {
             _ => Width::Bits64,
         };
         let mut dictionary = Vec::new();
+        out.reserve(row_count(ranges).min(MOST_RESERVED));
         self.for_each_page(at, ranges, scratch, &mut |step, keep, buffers| match step {
             Step::Dictionary(bytes, values) => {
                 dictionary.clear();
@@ -162,7 +229,14 @@ impl SegmentFile {
             Step::Data(page) => {
                 let start = out.len();
                 let wanted = keep.last().map_or(0, |range| range.end);
-                page.numbers(width, at.optional.then_some(null), &dictionary, wanted, buffers, out)?;
+                page.numbers(
+                    width,
+                    at.optional.then_some(null),
+                    &dictionary,
+                    wanted,
+                    buffers,
+                    out,
+                )?;
                 keep_ranges(out, start, keep);
                 Ok(())
             }
@@ -180,10 +254,12 @@ impl SegmentFile {
     ) -> Result<()> {
         let (at, _) = self.column(column)?;
         let mut dictionary = ByteColumn::default();
+        out.offsets.reserve(row_count(ranges).min(MOST_RESERVED));
         self.for_each_page(at, ranges, scratch, &mut |step, keep, buffers| match step {
             Step::Dictionary(bytes, values) => {
                 dictionary = ByteColumn::default();
-                page::plain_strings(bytes, values, &mut dictionary).ok_or("a dictionary cannot be decoded")
+                page::plain_strings(bytes, values, &mut dictionary)
+                    .ok_or("a dictionary cannot be decoded")
             }
             Step::Data(page) => page.strings(at.optional, &dictionary, keep, buffers, out),
         })
@@ -237,27 +313,52 @@ impl SegmentFile {
         visit: &mut Visit<'_>,
     ) -> Result<()> {
         let pages = self.pages(group, at.column)?;
-        let Group { first_row, rows, chunks } = &self.footer.groups[group];
+        let Group {
+            first_row,
+            rows,
+            chunks,
+        } = &self.footer.groups[group];
         let codec = chunks[at.column].codec;
         let local = LocalRanges {
             ranges,
             first_row: *first_row,
             rows: *rows,
         };
-        let places: Vec<&PagePlace> = pages.data.iter().filter(|place| local.touches(place)).collect();
-        let Scratch { zstd, chunk, page, buffers, keep } = scratch;
+        let places: Vec<&PagePlace> = pages
+            .data
+            .iter()
+            .filter(|place| local.touches(place))
+            .collect();
+        let Scratch {
+            zstd,
+            chunk,
+            page,
+            buffers,
+            keep,
+            ..
+        } = scratch;
         let loaded = self.load(group, at.column, pages, &places, chunk)?;
         let damaged = |problem| self.damaged(problem);
         if pages.dictionary_len > 0 && !places.is_empty() {
             let bytes = self.dictionary_bytes(&chunks[at.column], &loaded, pages.dictionary_len)?;
-            let header = open_page(&bytes, PageKind::Dictionary, loaded.check_pages, codec, zstd, page);
+            let header = open_page(
+                &bytes,
+                PageKind::Dictionary,
+                loaded.check_pages,
+                codec,
+                zstd,
+                page,
+            );
             let values = header.map_err(damaged)?.values;
             visit(Step::Dictionary(page, values), &[], buffers).map_err(damaged)?;
         }
         for place in places {
             local.inside(place, keep);
-            let bytes = loaded.page(place).ok_or_else(|| damaged("a page lies outside its chunk"))?;
-            let header = open_page(bytes, PageKind::Data, loaded.check_pages, codec, zstd, page).map_err(damaged)?;
+            let bytes = loaded
+                .page(place)
+                .ok_or_else(|| damaged("a page lies outside its chunk"))?;
+            let header = open_page(bytes, PageKind::Data, loaded.check_pages, codec, zstd, page)
+                .map_err(damaged)?;
             if header.values != place.rows {
                 return Err(damaged("a page has other rows than its index says"));
             }
@@ -277,7 +378,10 @@ impl SegmentFile {
         if let Some(pages) = known.get() {
             return Ok(pages);
         }
-        let pages = self.footer.pages(group, column).map_err(|problem| self.damaged(problem))?;
+        let pages = self
+            .footer
+            .pages(group, column)
+            .map_err(|problem| self.damaged(problem))?;
         Ok(known.get_or_init(|| pages))
     }
 
@@ -302,7 +406,11 @@ impl SegmentFile {
         let is_checked = checked.load(Ordering::Relaxed);
         let many = places.len() * 2 > pages.data.len();
         let whole = !is_checked && (many || !self.has_page_checksums(chunk, first, buffer)?);
-        let span = if whole { 0..chunk.len } else { first.start..last.start + last.len };
+        let span = if whole {
+            0..chunk.len
+        } else {
+            first.start..last.start + last.len
+        };
         let start = span.start;
         let bytes = self.bytes(chunk.start, span, buffer)?;
         if whole {
@@ -320,7 +428,12 @@ impl SegmentFile {
 
     /// Whether pages of this file can be checked alone, judged by one of
     /// them: the general Parquet writer leaves their checksums out.
-    fn has_page_checksums(&self, chunk: &Chunk, place: &PagePlace, buffer: &mut Vec<u8>) -> Result<bool> {
+    fn has_page_checksums(
+        &self,
+        chunk: &Chunk,
+        place: &PagePlace,
+        buffer: &mut Vec<u8>,
+    ) -> Result<bool> {
         if let Some(known) = self.page_checksums.get() {
             return Ok(*known);
         }
@@ -330,7 +443,12 @@ impl SegmentFile {
     }
 
     /// The bytes of `span` of the chunk that begins at `chunk_start`.
-    fn bytes<'a>(&'a self, chunk_start: u64, span: Range<usize>, buffer: &'a mut Vec<u8>) -> Result<&'a [u8]> {
+    fn bytes<'a>(
+        &'a self,
+        chunk_start: u64,
+        span: Range<usize>,
+        buffer: &'a mut Vec<u8>,
+    ) -> Result<&'a [u8]> {
         let start = chunk_start + span.start as u64;
         match &self.body {
             Body::Whole(bytes) => {
@@ -381,7 +499,9 @@ impl LocalRanges<'_> {
     /// The ranges from the first on that ends behind the page's start.
     fn from(&self, place: &PagePlace) -> &[Range<u64>] {
         let before = |range: &Range<u64>| self.local(range.end) <= place.first_row;
-        self.ranges.get(self.ranges.partition_point(before)..).unwrap_or_default()
+        self.ranges
+            .get(self.ranges.partition_point(before)..)
+            .unwrap_or_default()
     }
 
     fn touches(&self, place: &PagePlace) -> bool {
@@ -414,7 +534,8 @@ enum Step<'a> {
     Data(Page<'a>),
 }
 
-type Visit<'a> = dyn FnMut(Step<'_>, &[Range<usize>], &mut PageBuffers) -> std::result::Result<(), Problem> + 'a;
+type Visit<'a> =
+    dyn FnMut(Step<'_>, &[Range<usize>], &mut PageBuffers) -> std::result::Result<(), Problem> + 'a;
 
 /// Reads a page's header and decompresses its bytes into `out`.
 fn open_page(
@@ -439,13 +560,22 @@ fn open_page(
         Codec::Zstd if header.len == 0 => {}
         Codec::Zstd => {
             out.reserve(header.len);
-            zstd.decompress_to_buffer(data, out).map_err(|_| "a page cannot be decompressed")?;
+            zstd.decompress_to_buffer(data, out)
+                .map_err(|_| "a page cannot be decompressed")?;
         }
     }
     if out.len() != header.len {
         return Err("a page is not as long as its header says");
     }
     Ok(header)
+}
+
+/// The number of rows in `ranges`.
+pub(crate) fn row_count(ranges: &[Range<u64>]) -> usize {
+    ranges
+        .iter()
+        .map(|range| range.end.saturating_sub(range.start) as usize)
+        .sum()
 }
 
 /// Of what was appended to `out` from `start` on, leaves the rows `keep`.

@@ -15,6 +15,8 @@ const MAGIC: &[u8] = b"PAR1";
 const MOST_PAGE_ROWS: u64 = 4 * PAGE_ROWS as u64;
 /// More rows than any row group that our writer makes.
 const MOST_GROUP_ROWS: u64 = 1 << 24;
+/// Columns that room is made for ahead.
+const MOST_RESERVED: usize = 64;
 /// Length of a chunk's hash in [`KEY_CHUNKS`].
 const HASH_DIGITS: usize = 16;
 
@@ -87,11 +89,19 @@ pub(crate) type Problem = &'static str;
 impl Footer {
     /// Reads `tail`, the last bytes of a file of `size_bytes`, which should
     /// hold `rows` rows of `table`.
-    pub(crate) fn parse(tail: Vec<u8>, size_bytes: u64, table: Table, rows: u64) -> Result<Footer, Problem> {
-        let data_end = size_bytes.checked_sub(tail.len() as u64).ok_or("its tail is longer than the file")?;
+    pub(crate) fn parse(
+        tail: Vec<u8>,
+        size_bytes: u64,
+        table: Table,
+        rows: u64,
+    ) -> Result<Footer, Problem> {
+        let data_end = size_bytes
+            .checked_sub(tail.len() as u64)
+            .ok_or("its tail is longer than the file")?;
         let body = footer_bytes(&tail).ok_or("it does not end as a Parquet file")?;
         let mut raw = RawFooter::default();
-        raw.read(body, data_end).ok_or("its footer cannot be read")?;
+        raw.read(body, data_end)
+            .ok_or("its footer cannot be read")?;
         if raw.format != Some(trawl_index::schema::FORMAT) || raw.table != Some(table) {
             return Err("its footer is of another table or format");
         }
@@ -110,10 +120,11 @@ impl Footer {
         if raw.hashes.len() != raw.groups.len() * raw.schema.len() * HASH_DIGITS {
             return Err("its chunk hashes are not as many as its chunks");
         }
+        let (columns, groups, hashes) = (raw.schema.len(), raw.groups, raw.hashes.to_vec());
         Ok(Footer {
-            columns: raw.schema.len(),
-            groups: raw.groups,
-            hashes: raw.hashes,
+            groups,
+            columns,
+            hashes,
             tail,
         })
     }
@@ -123,6 +134,12 @@ impl Footer {
         let at = (group * self.columns + column) * HASH_DIGITS;
         let digits = self.hashes.get(at..at + HASH_DIGITS)?;
         u64::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
+    }
+
+    /// About how much memory it takes.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        let chunks: usize = self.groups.iter().map(|group| group.chunks.len()).sum();
+        self.tail.len() + self.hashes.len() + chunks * (size_of::<Chunk>() + size_of::<Pages>())
     }
 
     /// The number of columns in the file.
@@ -135,7 +152,10 @@ impl Footer {
         let group = self.groups.get(group).ok_or("it has no such row group")?;
         let chunk = group.chunks.get(column).ok_or("it has no such column")?;
         let index = chunk.index_start..chunk.index_start + chunk.index_len;
-        let bytes = self.tail.get(index).ok_or("an offset index lies outside its tail")?;
+        let bytes = self
+            .tail
+            .get(index)
+            .ok_or("an offset index lies outside its tail")?;
         let mut places = Vec::new();
         read_offset_index(bytes, &mut places).ok_or("an offset index cannot be read")?;
         to_pages(&places, chunk, group.rows).ok_or("an offset index makes no sense")
@@ -199,14 +219,16 @@ fn footer_bytes(tail: &[u8]) -> Option<&[u8]> {
     rest.get(rest.len().checked_sub(len)?..)
 }
 
-fn check_schema(found: &[Leaf], fields: &[FieldInfo]) -> Result<(), Problem> {
-    let fits = |(leaf, field): (&Leaf, &FieldInfo)| {
+fn check_schema(found: &[Leaf<'_>], fields: &[FieldInfo]) -> Result<(), Problem> {
+    let fits = |(leaf, field): (&Leaf<'_>, &FieldInfo)| {
         let physical = match field.kind {
             ColumnType::Text | ColumnType::Bytes => Physical::Bytes,
             ColumnType::U32 => Physical::Int32,
             ColumnType::U64 | ColumnType::I64 => Physical::Int64,
         };
-        leaf.name == field.name.as_bytes() && leaf.physical == Some(physical) && leaf.optional == field.nullable
+        leaf.name == field.name.as_bytes()
+            && leaf.physical == Some(physical)
+            && leaf.optional == field.nullable
     };
     if found.len() < fields.len() || !found.iter().zip(fields).all(fits) {
         return Err("its columns are not those of the format");
@@ -215,24 +237,24 @@ fn check_schema(found: &[Leaf], fields: &[FieldInfo]) -> Result<(), Problem> {
 }
 
 #[derive(Default)]
-struct Leaf {
-    name: Vec<u8>,
+struct Leaf<'a> {
+    name: &'a [u8],
     physical: Option<Physical>,
     optional: bool,
 }
 
 /// `FileMetaData`, as far as we need it.
 #[derive(Default)]
-struct RawFooter {
-    schema: Vec<Leaf>,
+struct RawFooter<'a> {
+    schema: Vec<Leaf<'a>>,
     groups: Vec<Group>,
-    hashes: Vec<u8>,
+    hashes: &'a [u8],
     format: Option<u32>,
     table: Option<Table>,
 }
 
-impl RawFooter {
-    fn read(&mut self, bytes: &[u8], data_end: u64) -> Option<()> {
+impl<'a> RawFooter<'a> {
+    fn read(&mut self, bytes: &'a [u8], data_end: u64) -> Option<()> {
         Compact::new(bytes).structure(|at, id, kind| match (id, kind) {
             (2, Kind::List) => self.read_schema(at),
             (4, Kind::List) => {
@@ -250,8 +272,9 @@ impl RawFooter {
         })
     }
 
-    fn read_schema(&mut self, at: &mut Compact<'_>) -> Option<()> {
+    fn read_schema(&mut self, at: &mut Compact<'a>) -> Option<()> {
         let (_, len) = at.list().filter(|(kind, _)| *kind == Kind::Struct)?;
+        self.schema.reserve(len.min(MOST_RESERVED));
         for place in 0..len {
             let mut leaf = Leaf::default();
             let mut children = 0;
@@ -265,7 +288,7 @@ impl RawFooter {
                     }
                 }),
                 (3, Kind::Int) => at.int().map(|code| leaf.optional = code != 0),
-                (4, Kind::Binary) => at.binary().map(|name| leaf.name = name.to_vec()),
+                (4, Kind::Binary) => at.binary().map(|name| leaf.name = name),
                 (5, Kind::Int) => at.int().map(|n| children = n),
                 _ => at.skip(kind),
             })?;
@@ -279,7 +302,7 @@ impl RawFooter {
         Some(())
     }
 
-    fn read_pair(&mut self, at: &mut Compact<'_>) -> Option<()> {
+    fn read_pair(&mut self, at: &mut Compact<'a>) -> Option<()> {
         let (mut key, mut value) = (&b""[..], &b""[..]);
         at.structure(|at, id, kind| match (id, kind) {
             (1, Kind::Binary) => at.binary().map(|bytes| key = bytes),
@@ -288,7 +311,7 @@ impl RawFooter {
         })?;
         let text = || std::str::from_utf8(value).ok();
         if key == KEY_CHUNKS.as_bytes() {
-            self.hashes = value.to_vec();
+            self.hashes = value;
         } else if key == KEY_FORMAT.as_bytes() {
             self.format = text().and_then(|text| text.parse().ok());
         } else if key == KEY_TABLE.as_bytes() {
@@ -307,6 +330,7 @@ fn read_group(at: &mut Compact<'_>, data_end: u64) -> Option<Group> {
     at.structure(|at, id, kind| match (id, kind) {
         (1, Kind::List) => {
             let (_, len) = at.list().filter(|(kind, _)| *kind == Kind::Struct)?;
+            group.chunks.reserve(len.min(MOST_RESERVED));
             (0..len).try_for_each(|_| {
                 group.chunks.push(read_chunk(at, data_end)?);
                 Some(())
@@ -363,5 +387,9 @@ fn read_chunk_meta(at: &mut Compact<'_>) -> Option<(u64, u64, Codec)> {
         _ => at.skip(kind),
     })?;
     let data = data?;
-    Some((dictionary.map_or(data, |at: u64| at.min(data)), len?, codec?))
+    Some((
+        dictionary.map_or(data, |at: u64| at.min(data)),
+        len?,
+        codec?,
+    ))
 }

@@ -9,6 +9,7 @@
 use super::bits;
 use super::footer::Problem;
 use super::thrift::{Compact, Kind};
+use std::ops::Range;
 use trawl_model::rows::ByteColumn;
 
 /// No page that our writer makes is larger when decompressed.
@@ -204,10 +205,13 @@ impl<'a> Page<'a> {
         buffers: &mut PageBuffers,
         out: &mut Vec<T>,
     ) -> Result<(), Problem> {
-        let presence = self.presence(null.is_some(), &mut buffers.present).ok_or(NOT_DECODABLE)?;
+        let presence = self
+            .presence(null.is_some(), &mut buffers.present)
+            .ok_or(NOT_DECODABLE)?;
         let start = out.len();
         let Some(null) = null.filter(|_| !matches!(presence, Presence::All)) else {
-            self.dense_numbers(width, dictionary, self.rows, wanted, out).ok_or(NOT_DECODABLE)?;
+            self.dense_numbers(width, dictionary, self.rows, wanted, out)
+                .ok_or(NOT_DECODABLE)?;
             return whole(out.len() - start, wanted);
         };
         if matches!(presence, Presence::None) {
@@ -217,7 +221,8 @@ impl<'a> Page<'a> {
         let marks = &buffers.present;
         let total = marks.iter().filter(|mark| **mark).count();
         let present = marks.iter().take(wanted).filter(|mark| **mark).count();
-        self.dense_numbers(width, dictionary, total, present, out).ok_or(NOT_DECODABLE)?;
+        self.dense_numbers(width, dictionary, total, present, out)
+            .ok_or(NOT_DECODABLE)?;
         whole(out.len() - start, present)?;
         // Spread from the end, so that no value is overwritten before its turn.
         out.resize(start + wanted, null);
@@ -247,13 +252,13 @@ impl<'a> Page<'a> {
         match self.encoding {
             Encoding::DeltaNumbers => {
                 out.reserve(wanted);
-                let (found, end) = bits::delta(self.bytes, total, wanted, |v| out.push(T::from_bits(width.cut(v))))?;
+                let (found, end) = bits::delta(self.bytes, total, wanted, |v| {
+                    out.push(T::from_bits(width.cut(v)))
+                })?;
                 let whole = wanted < total || end == self.bytes.len();
                 (found == total && whole).then_some(())
             }
-            Encoding::Plain => {
-                plain_numbers(self.bytes, width, total, wanted, out)
-            }
+            Encoding::Plain => plain_numbers(self.bytes, width, total, wanted, out),
             Encoding::Dictionary => {
                 out.reserve(wanted);
                 let (index_width, indexes) = self.bytes.split_first()?;
@@ -276,14 +281,14 @@ impl<'a> Page<'a> {
         mut self,
         optional: bool,
         dictionary: &ByteColumn,
-        keep: &[std::ops::Range<usize>],
+        keep: &[Range<usize>],
         buffers: &mut PageBuffers,
         out: &mut ByteColumn,
     ) -> Result<(), Problem> {
         let mut marks = std::mem::take(&mut buffers.present);
-        let done = self
-            .presence(optional, &mut marks)
-            .and_then(|presence| self.kept_strings(&presence, &marks, dictionary, keep, buffers, out));
+        let done = self.presence(optional, &mut marks).and_then(|presence| {
+            self.kept_strings(&presence, &marks, dictionary, keep, buffers, out)
+        });
         buffers.present = marks;
         done.ok_or(NOT_DECODABLE)?;
         match out.data.len() <= MOST_COLUMN_BYTES {
@@ -297,12 +302,11 @@ impl<'a> Page<'a> {
         presence: &Presence,
         marks: &[bool],
         dictionary: &ByteColumn,
-        keep: &[std::ops::Range<usize>],
+        keep: &[Range<usize>],
         buffers: &mut PageBuffers,
         out: &mut ByteColumn,
     ) -> Option<()> {
         let rows: usize = keep.iter().map(ExactSizeIterator::len).sum();
-        let dense: Vec<std::ops::Range<usize>>;
         let total = match presence {
             Presence::None => {
                 let end = *out.offsets.last()?;
@@ -316,7 +320,10 @@ impl<'a> Page<'a> {
         };
         // Places among the values that are there.
         let before = |row: usize| marks.iter().take(row).filter(|mark| **mark).count();
-        dense = keep.iter().map(|range| before(range.start)..before(range.end)).collect();
+        let dense: Vec<Range<usize>> = keep
+            .iter()
+            .map(|range| before(range.start)..before(range.end))
+            .collect();
         let mut values = ByteColumn::default();
         self.dense_strings(dictionary, total, &dense, buffers, &mut values)?;
         let mut next = 0;
@@ -332,7 +339,7 @@ impl<'a> Page<'a> {
         &self,
         dictionary: &ByteColumn,
         total: usize,
-        keep: &[std::ops::Range<usize>],
+        keep: &[Range<usize>],
         buffers: &mut PageBuffers,
         out: &mut ByteColumn,
     ) -> Option<()> {
@@ -342,7 +349,10 @@ impl<'a> Page<'a> {
             Encoding::Plain => {
                 let mut all = ByteColumn::default();
                 plain_strings(self.bytes, total, &mut all)?;
-                keep.iter().cloned().flatten().for_each(|row| out.push(all.get(row)));
+                keep.iter()
+                    .cloned()
+                    .flatten()
+                    .for_each(|row| out.push(all.get(row)));
                 Some(())
             }
             Encoding::Dictionary => {
@@ -400,7 +410,7 @@ pub(crate) fn plain_strings(mut bytes: &[u8], total: usize, out: &mut ByteColumn
 fn lengths_then_bytes(
     bytes: &[u8],
     total: usize,
-    keep: &[std::ops::Range<usize>],
+    keep: &[Range<usize>],
     buffers: &mut PageBuffers,
     out: &mut ByteColumn,
 ) -> Option<()> {
@@ -435,7 +445,7 @@ fn lengths_then_bytes(
 fn shared_prefixes(
     bytes: &[u8],
     total: usize,
-    keep: &[std::ops::Range<usize>],
+    keep: &[Range<usize>],
     buffers: &mut PageBuffers,
     out: &mut ByteColumn,
 ) -> Option<()> {
@@ -485,5 +495,9 @@ fn read_lengths(bytes: &[u8], total: usize, out: &mut Vec<u32>) -> Option<usize>
 }
 
 fn whole(found: usize, wanted: usize) -> Result<(), Problem> {
-    if found == wanted { Ok(()) } else { Err(NOT_DECODABLE) }
+    if found == wanted {
+        Ok(())
+    } else {
+        Err(NOT_DECODABLE)
+    }
 }

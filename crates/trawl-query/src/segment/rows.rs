@@ -1,31 +1,74 @@
 //! Rows of the entries table as a [`RowBatch`].
 
-use super::file::{Scratch, SegmentFile};
+use super::file::{Scratch, SegmentFile, row_count};
 use crate::error::Result;
 use std::ops::Range;
 use trawl_model::column::{Column, ColumnSet};
 use trawl_model::rows::{ByteColumn, NO_BTIME, NO_PROJECT, RowBatch};
 
 /// Decodes `columns` of the rows in `ranges` (ascending, not overlapping).
+/// Give the batch back with [`Scratch::recycle`] when it is done with.
 pub(crate) fn read_rows(
     file: &SegmentFile,
     columns: ColumnSet,
     ranges: &[Range<u64>],
     scratch: &mut Scratch,
 ) -> Result<RowBatch> {
-    let mut batch = RowBatch {
-        len: count(ranges),
-        ..RowBatch::default()
-    };
+    let rows = row_count(ranges);
+    let mut batch = scratch.take_batch(rows);
+    batch.len = rows;
     for column in columns.iter() {
         read_column(file, column, ranges, scratch, &mut batch)?;
     }
     Ok(batch)
 }
 
-/// The number of rows in `ranges`.
-fn count(ranges: &[Range<u64>]) -> usize {
-    ranges.iter().map(|range| (range.end - range.start) as usize).sum()
+/// Empties a batch, keeping its memory.
+pub(super) fn clear(batch: &mut RowBatch) {
+    let RowBatch {
+        len,
+        name,
+        ino,
+        dev,
+        mode,
+        nlink,
+        uid,
+        gid,
+        rdev,
+        size,
+        blocks,
+        blksize,
+        atime,
+        atime_ns,
+        mtime,
+        mtime_ns,
+        ctime,
+        ctime_ns,
+        btime,
+        btime_ns,
+        link_target,
+        xattr_names,
+        acl,
+        acl_default,
+        project,
+        attributes,
+    } = batch;
+    *len = 0;
+    for strings in [name, link_target, xattr_names, acl, acl_default] {
+        strings.offsets.truncate(1);
+        strings.data.clear();
+    }
+    for numbers in [ino, dev, rdev, size, blocks, attributes] {
+        numbers.clear();
+    }
+    for numbers in [
+        mode, nlink, uid, gid, blksize, atime_ns, mtime_ns, ctime_ns, btime_ns, project,
+    ] {
+        numbers.clear();
+    }
+    for numbers in [atime, mtime, ctime, btime] {
+        numbers.clear();
+    }
 }
 
 fn read_column(
@@ -40,8 +83,8 @@ fn read_column(
         // Stand-ins of the path, the name and the mode.
         Column::Dir | Column::NameRaw | Column::Type => Ok(()),
         Column::Name => {
-            batch.name = read_names(file, ranges, scratch)?;
-            Ok(())
+            let raw = Column::NameRaw as usize;
+            append_text(file, at, raw, ranges, scratch, &mut batch.name)
         }
         Column::Ino => file.numbers(at, 0, ranges, scratch, &mut batch.ino),
         Column::Dev => file.numbers(at, 0, ranges, scratch, &mut batch.dev),
@@ -71,8 +114,18 @@ fn read_column(
 }
 
 /// The names in `ranges`, as raw bytes.
-pub(crate) fn read_names(file: &SegmentFile, ranges: &[Range<u64>], scratch: &mut Scratch) -> Result<ByteColumn> {
-    read_text(file, Column::Name as usize, Column::NameRaw as usize, ranges, scratch)
+pub(crate) fn read_names(
+    file: &SegmentFile,
+    ranges: &[Range<u64>],
+    scratch: &mut Scratch,
+) -> Result<ByteColumn> {
+    read_text(
+        file,
+        Column::Name as usize,
+        Column::NameRaw as usize,
+        ranges,
+        scratch,
+    )
 }
 
 /// A text column whose raw bytes, where they differ, lie in another.
@@ -83,19 +136,34 @@ pub(crate) fn read_text(
     ranges: &[Range<u64>],
     scratch: &mut Scratch,
 ) -> Result<ByteColumn> {
-    let (mut texts, mut raws) = (ByteColumn::default(), ByteColumn::default());
-    file.strings(text, ranges, scratch, &mut texts)?;
-    file.strings(raw, ranges, scratch, &mut raws)?;
-    if raws.data.is_empty() {
-        return Ok(texts);
+    let mut texts = ByteColumn::default();
+    append_text(file, text, raw, ranges, scratch, &mut texts)?;
+    Ok(texts)
+}
+
+/// As [`read_text`], into `texts`, which is empty.
+fn append_text(
+    file: &SegmentFile,
+    text: usize,
+    raw: usize,
+    ranges: &[Range<u64>],
+    scratch: &mut Scratch,
+    texts: &mut ByteColumn,
+) -> Result<()> {
+    file.strings(text, ranges, scratch, texts)?;
+    let mut raws = scratch.take_raws();
+    let done = file.strings(raw, ranges, scratch, &mut raws);
+    if !raws.data.is_empty() {
+        let mut merged = ByteColumn::default();
+        for at in 0..texts.len() {
+            // What had to be escaped is not empty.
+            let raw = raws.get(at);
+            merged.push(if raw.is_empty() { texts.get(at) } else { raw });
+        }
+        *texts = merged;
     }
-    let mut merged = ByteColumn::default();
-    for at in 0..texts.len() {
-        // What had to be escaped is not empty.
-        let raw = raws.get(at);
-        merged.push(if raw.is_empty() { texts.get(at) } else { raw });
-    }
-    Ok(merged)
+    scratch.raws = raws;
+    done
 }
 
 /// True if each is a name that an entry of a directory can have. (The row of
@@ -103,7 +171,11 @@ pub(crate) fn read_text(
 pub(crate) fn check_names(names: &ByteColumn) -> bool {
     let mut lengths = names.offsets.windows(2).map(|pair| pair[1] - pair[0]);
     // Without a way out of the inner loop it becomes vector code.
-    let odd = |bytes: &[u8]| bytes.iter().fold(0, |odd, byte| odd | u8::from(*byte == b'/') | u8::from(*byte == 0));
+    let odd = |bytes: &[u8]| {
+        bytes.iter().fold(0, |odd, byte| {
+            odd | u8::from(*byte == b'/') | u8::from(*byte == 0)
+        })
+    };
     lengths.all(|len| len > 0) && names.data.chunks(4096).all(|bytes| odd(bytes) == 0)
 }
 

@@ -31,7 +31,10 @@ struct Random(u64);
 
 impl Random {
     fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % bound.max(1)
     }
 }
@@ -62,7 +65,9 @@ fn random_columns(table: Table, rows: usize, seed: u64) -> Vec<Vec<Value>> {
                 ColumnType::U32 => Value::Number(number & 0xffff_ffff),
                 ColumnType::U64 | ColumnType::I64 => Value::Number(number),
                 ColumnType::Text => Value::Bytes(format!("/a/{number:x}").into_bytes()),
-                ColumnType::Bytes => Value::Bytes(number.to_le_bytes()[..random.below(9) as usize].to_vec()),
+                ColumnType::Bytes => {
+                    Value::Bytes(number.to_le_bytes()[..random.below(9) as usize].to_vec())
+                }
             }
         };
         (0..rows).map(|row| value(&mut random, row)).collect()
@@ -77,7 +82,11 @@ fn to_array(kind: ColumnType, values: &[Value]) -> ArrayRef {
     };
     let numbers = values.iter().map(number);
     match kind {
-        ColumnType::U32 => Arc::new(numbers.map(|n| n.map(|n| n as u32)).collect::<UInt32Array>()),
+        ColumnType::U32 => Arc::new(
+            numbers
+                .map(|n| n.map(|n| n as u32))
+                .collect::<UInt32Array>(),
+        ),
         ColumnType::U64 => Arc::new(numbers.collect::<UInt64Array>()),
         ColumnType::I64 => Arc::new(numbers.map(|n| n.map(|n| n as i64)).collect::<Int64Array>()),
         ColumnType::Text => {
@@ -106,13 +115,19 @@ fn to_array(kind: ColumnType, values: &[Value]) -> ArrayRef {
 /// The bytes of a segment file and what its manifest would say.
 fn encode(table: Table, columns: &[Vec<Value>], group_rows: usize) -> (Vec<u8>, FileRef) {
     let arrays = table.fields().iter().zip(columns);
-    let arrays = arrays.map(|(field, values)| to_array(field.kind, values)).collect();
+    let arrays = arrays
+        .map(|(field, values)| to_array(field.kind, values))
+        .collect();
     let batch = RecordBatch::try_new(table.arrow_schema(), arrays).unwrap();
     let properties = table.writer_properties().into_builder();
-    let properties = properties.set_max_row_group_row_count(Some(group_rows)).build();
+    let properties = properties
+        .set_max_row_group_row_count(Some(group_rows))
+        .build();
     // Once for the chunks' hashes, once with them.
     let write = |pairs: &[(&str, String)]| {
-        let mut writer = ArrowWriter::try_new(Vec::new(), table.arrow_schema(), Some(properties.clone())).unwrap();
+        let mut writer =
+            ArrowWriter::try_new(Vec::new(), table.arrow_schema(), Some(properties.clone()))
+                .unwrap();
         writer.write(&batch).unwrap();
         writer.flush().unwrap();
         let groups = writer.flushed_row_groups();
@@ -131,7 +146,11 @@ fn encode(table: Table, columns: &[Vec<Value>], group_rows: usize) -> (Vec<u8>, 
         (KEY_FORMAT, FORMAT.to_string()),
         (KEY_TABLE, table.name().to_owned()),
     ]);
-    let tail_start = places.iter().map(|(start, len)| start + len).max().unwrap_or(4) as usize;
+    let tail_start = places
+        .iter()
+        .map(|(start, len)| start + len)
+        .max()
+        .unwrap_or(4) as usize;
     let expected = FileRef {
         rows: batch.num_rows() as u64,
         size_bytes: bytes.len() as u64,
@@ -156,7 +175,10 @@ fn read_column(
     scratch: &mut Scratch,
 ) -> Result<Vec<Value>, QueryError> {
     fn wrapped<T: Number + Into<i128>>(values: Vec<T>) -> Vec<Value> {
-        values.into_iter().map(|value| Value::Number(value.into() as u64)).collect()
+        values
+            .into_iter()
+            .map(|value| Value::Number(value.into() as u64))
+            .collect()
     }
     Ok(match table.fields()[column].kind {
         ColumnType::U32 => {
@@ -177,15 +199,27 @@ fn read_column(
         ColumnType::Text | ColumnType::Bytes => {
             let mut out = ByteColumn::default();
             file.strings(column, ranges, scratch, &mut out)?;
-            (0..out.len()).map(|at| Value::Bytes(out.get(at).to_vec())).collect()
+            (0..out.len())
+                .map(|at| Value::Bytes(out.get(at).to_vec()))
+                .collect()
         }
     })
 }
 
 /// What `read_column` should give.
-fn expected_values(table: Table, column: usize, values: &[Value], ranges: &[Range<u64>]) -> Vec<Value> {
-    let is_number = !matches!(table.fields()[column].kind, ColumnType::Text | ColumnType::Bytes);
-    let wanted = ranges.iter().flat_map(|range| &values[range.start as usize..range.end as usize]);
+fn expected_values(
+    table: Table,
+    column: usize,
+    values: &[Value],
+    ranges: &[Range<u64>],
+) -> Vec<Value> {
+    let is_number = !matches!(
+        table.fields()[column].kind,
+        ColumnType::Text | ColumnType::Bytes
+    );
+    let wanted = ranges
+        .iter()
+        .flat_map(|range| &values[range.start as usize..range.end as usize]);
     wanted
         .map(|value| match value {
             Value::Null if is_number => Value::Number(77),
@@ -237,7 +271,13 @@ proptest! {
 }
 
 /// Every answer from a damaged file is an error that names it, or right.
-fn assert_error_or_right(table: Table, columns: &[Vec<Value>], bytes: &[u8], expected: &FileRef, seed: u64) -> usize {
+fn assert_error_or_right(
+    table: Table,
+    columns: &[Vec<Value>],
+    bytes: &[u8],
+    expected: &FileRef,
+    seed: u64,
+) -> usize {
     let rows = expected.rows;
     let file = match open(table, bytes, expected) {
         Ok(file) => file,
@@ -250,7 +290,11 @@ fn assert_error_or_right(table: Table, columns: &[Vec<Value>], bytes: &[u8], exp
     let mut random = Random(seed);
     let mut errors = 0;
     for (column, values) in columns.iter().enumerate() {
-        for ranges in [vec![random.below(rows)..rows], random_ranges(&mut random, rows), vec![0..rows]] {
+        for ranges in [
+            vec![random.below(rows)..rows],
+            random_ranges(&mut random, rows),
+            vec![0..rows],
+        ] {
             match read_column(&file, table, column, &ranges, &mut scratch) {
                 Ok(got) => assert!(got == expected_values(table, column, values, &ranges)),
                 Err(error) => {
@@ -265,7 +309,12 @@ fn assert_error_or_right(table: Table, columns: &[Vec<Value>], bytes: &[u8], exp
 
 #[test]
 fn flipped_bytes_are_found() {
-    for (table, rows) in [(Table::Entries, 20_000), (Table::Dirs, 700), (Table::Links, 5000), (Table::Issues, 3)] {
+    for (table, rows) in [
+        (Table::Entries, 20_000),
+        (Table::Dirs, 700),
+        (Table::Links, 5000),
+        (Table::Issues, 3),
+    ] {
         let columns = random_columns(table, rows, 5);
         let (bytes, expected) = encode(table, &columns, 16_384);
         let mut random = Random(9);
@@ -276,7 +325,9 @@ fn flipped_bytes_are_found() {
             // The first four bytes are the magic, which nobody needs.
             let at = 4 + random.below(bytes.len() as u64 - 4) as usize;
             damaged[at] ^= 1 << random.below(8);
-            found += usize::from(assert_error_or_right(table, &columns, &damaged, &expected, at as u64) > 0);
+            found += usize::from(
+                assert_error_or_right(table, &columns, &damaged, &expected, at as u64) > 0,
+            );
         }
         assert_eq!(found, rounds, "{table}");
     }
@@ -305,14 +356,20 @@ fn hostile_files_with_fitting_hashes_never_panic() {
             let mut damaged = bytes.clone();
             let in_tail = round % 3 == 0;
             for _ in 0..1 + random.below(3) {
-                let (start, len) = if in_tail { (tail_start, bytes.len() - tail_start) } else { (4, tail_start - 4) };
+                let (start, len) = if in_tail {
+                    (tail_start, bytes.len() - tail_start)
+                } else {
+                    (4, tail_start - 4)
+                };
                 damaged[start + random.below(len as u64) as usize] = random.below(256) as u8;
             }
             let expected = FileRef {
                 tail_hash: Hash::of(&damaged[tail_start..]),
                 ..expected
             };
-            let Ok(mut file) = open(table, &damaged, &expected) else { continue };
+            let Ok(mut file) = open(table, &damaged, &expected) else {
+                continue;
+            };
             file.trust_everything();
             let mut scratch = Scratch::default();
             for column in 0..table.fields().len() {

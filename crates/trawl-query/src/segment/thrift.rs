@@ -159,7 +159,10 @@ impl<'a> Compact<'a> {
     }
 
     fn advance(&mut self, bytes: usize) -> Option<()> {
-        self.at = self.at.checked_add(bytes).filter(|at| *at <= self.bytes.len())?;
+        self.at = self
+            .at
+            .checked_add(bytes)
+            .filter(|at| *at <= self.bytes.len())?;
         Some(())
     }
 }

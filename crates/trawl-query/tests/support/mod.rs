@@ -1,13 +1,16 @@
 //! Trees made from a number, written to an index, and what questions about
 //! them should give.
 
+#![allow(dead_code, unreachable_pub, reason = "each test uses a part")]
+
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use trawl_index::{IndexDir, SnapshotWriter, WriterOptions};
 use trawl_model::rows::Row;
 use trawl_model::sink::SourceRoot;
 use trawl_model::{
-    Dev, DirAccess, DirBatch, DirId, Entry, Errno, FileType, Gid, Issue, Meta, Op, Sink, Timestamp, Uid, path,
+    Dev, DirAccess, DirBatch, DirId, Entry, Errno, FileType, Gid, Issue, Meta, Op, Sink, Timestamp,
+    Uid, path,
 };
 
 /// A small generator.
@@ -15,7 +18,10 @@ pub struct Random(pub u64);
 
 impl Random {
     pub fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % bound.max(1)
     }
 
@@ -74,7 +80,11 @@ pub fn meta_of(random: &mut Random, kind: u32) -> Meta {
         nlink: 1 + random.below(3) as u32,
         uid: Uid(random.below(4) as u32),
         gid: Gid(random.below(4) as u32),
-        size: if random.one_in(9) { random.below(1 << 31) << 20 } else { random.below(5000) },
+        size: if random.one_in(9) {
+            random.below(1 << 31) << 20
+        } else {
+            random.below(5000)
+        },
         blocks: random.below(100),
         blksize: 4096,
         atime: time(random),
@@ -105,7 +115,11 @@ impl Tree {
             dirs: Vec::new(),
             issues: Vec::new(),
         };
-        let mut pending = vec![(root.as_bytes().to_vec(), meta_of(&mut random, 0o040_000), None::<usize>)];
+        let mut pending = vec![(
+            root.as_bytes().to_vec(),
+            meta_of(&mut random, 0o040_000),
+            None::<usize>,
+        )];
         while let Some((dir, own, parent)) = pending.pop() {
             let at = tree.dirs.len();
             if let Some(parent) = parent {
@@ -137,8 +151,16 @@ impl Tree {
                 entries.push(Made {
                     name,
                     meta,
-                    link_target: if is_link { b"../x\xfe".to_vec() } else { Vec::new() },
-                    xattr_names: if random.one_in(7) { b"user.a\0".to_vec() } else { Vec::new() },
+                    link_target: if is_link {
+                        b"../x\xfe".to_vec()
+                    } else {
+                        Vec::new()
+                    },
+                    xattr_names: if random.one_in(7) {
+                        b"user.a\0".to_vec()
+                    } else {
+                        Vec::new()
+                    },
                 });
             }
             entries.sort_by(|a, b| a.name.cmp(&b.name));
@@ -157,7 +179,10 @@ impl Tree {
         let index = IndexDir::create(index).unwrap();
         let options = WriterOptions {
             memory_bytes: [1usize, 20_000, 200_000, 64 << 20][random.below(4) as usize],
-            started: Timestamp { secs: 1000, nanos: 0 },
+            started: Timestamp {
+                secs: 1000,
+                nanos: 0,
+            },
             version: "test".to_owned(),
             options: BTreeMap::new(),
         };
@@ -185,13 +210,28 @@ impl Tree {
             })
             .unwrap();
         self.deliver(0, None, &mut writer, random);
-        writer.commit(Timestamp { secs: 1001, nanos: 0 }).unwrap();
+        writer
+            .commit(Timestamp {
+                secs: 1001,
+                nanos: 0,
+            })
+            .unwrap();
     }
 
-    fn deliver(&self, at: usize, parent: Option<DirId>, writer: &mut SnapshotWriter, random: &mut Random) {
+    fn deliver(
+        &self,
+        at: usize,
+        parent: Option<DirId>,
+        writer: &mut SnapshotWriter,
+        random: &mut Random,
+    ) {
         let dir = &self.dirs[at];
         let id = DirId(at as u64);
-        let size = if random.one_in(3) { 1 + random.below(200) as usize } else { 65_536 };
+        let size = if random.one_in(3) {
+            1 + random.below(200) as usize
+        } else {
+            65_536
+        };
         // Entries go to fragments at random, each sorted.
         let count = dir.entries.len().div_ceil(size).max(1);
         let mut fragments: Vec<DirBatch> = vec![DirBatch::default(); count];
@@ -206,7 +246,8 @@ impl Tree {
             };
             batch.entries.push(made);
         }
-        let held = |issue: &&Issue| path::split(&issue.path).is_some_and(|(above, _)| above == dir.path);
+        let held =
+            |issue: &&Issue| path::split(&issue.path).is_some_and(|(above, _)| above == dir.path);
         fragments[0].issues = self.issues.iter().filter(held).cloned().collect();
         for (number, mut batch) in fragments.into_iter().enumerate() {
             batch.dir = id;
@@ -230,7 +271,10 @@ impl Tree {
 
     /// Rows of every directory within `start`, by path.
     pub fn within(&self, start: &[u8]) -> HashMap<&[u8], &MadeDir> {
-        let dirs = self.dirs.iter().filter(|dir| path::is_within(&dir.path, start));
+        let dirs = self
+            .dirs
+            .iter()
+            .filter(|dir| path::is_within(&dir.path, start));
         dirs.map(|dir| (&dir.path[..], dir)).collect()
     }
 }

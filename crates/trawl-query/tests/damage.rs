@@ -1,0 +1,121 @@
+//! Damage to any file of an index, and what questions say about it: an error
+//! that names the file, or the right answer; never a panic.
+
+mod support;
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use support::{Random, Shape, Tree, made_of};
+use trawl_model::column::ColumnSet;
+use trawl_model::rows::Row;
+use trawl_query::{
+    DirRequest, Index, Listing, Located, QueryError, Request, SeenLinks, UsageRequest,
+};
+
+/// Everything that is asked, as one text.
+fn answers(index: &Path, root: &[u8], child: &[u8]) -> Result<String, QueryError> {
+    let index = Index::open(index)?;
+    let mut out = String::new();
+    for path in [root, child] {
+        let start = match index.locate(path)? {
+            Located::Found(start) => start,
+            other => {
+                out.push_str(&format!("{other:?}\n"));
+                continue;
+            }
+        };
+        let request = Request {
+            columns: ColumnSet::all(),
+            ..Request::default()
+        };
+        let work = |listing: &Listing<'_>, out: &mut String| {
+            for at in listing.range.clone() {
+                let (batch, dir) = (listing.batch, listing.dir.path);
+                out.push_str(&format!("{dir:?} {:?}\n", made_of(&Row { batch, at, dir })));
+            }
+        };
+        index.walk(&start, &request, work, |part: String| {
+            out.push_str(&part);
+            ControlFlow::Continue(())
+        })?;
+        index.directories(&start, &DirRequest::default(), |directory| {
+            out.push_str(&format!("{:?} {:?}\n", directory.path, directory.sums));
+            ControlFlow::Continue(())
+        })?;
+        let usage = UsageRequest::default();
+        let total = index.usage(&start, &usage, &mut SeenLinks::new(), |_| {
+            ControlFlow::Continue(())
+        })?;
+        out.push_str(&format!("{total:?} {:?}", index.totals(&start)?));
+        out.push_str(&format!("{:?}\n", index.issues(&start, None)?));
+    }
+    Ok(out)
+}
+
+fn files_below(dir: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => files_below(&path, found),
+            false => found.push(path),
+        }
+    }
+}
+
+/// Damages each file in turn, `rounds` times each.
+fn damage_each(rounds: u64, mut damage: impl FnMut(&mut Vec<u8>, &mut Random)) -> (usize, usize) {
+    let dir = tempfile::tempdir().unwrap();
+    let place = dir.path().join("index");
+    let shape = Shape {
+        dirs: 120,
+        entries: 40,
+    };
+    let tree = Tree::random(77, "/r", shape);
+    tree.write(&place, &mut Random(4));
+    let child = tree.dirs[tree.dirs.len() / 2].path.clone();
+    let right = answers(&place, &tree.root, &child).unwrap();
+    let mut files = Vec::new();
+    files_below(&place, &mut files);
+    files.sort();
+    let mut random = Random(1);
+    let (mut errors, mut tries) = (0, 0);
+    for file in files {
+        let bytes = std::fs::read(&file).unwrap();
+        if bytes.is_empty() {
+            continue;
+        }
+        for _ in 0..rounds {
+            let mut damaged = bytes.clone();
+            damage(&mut damaged, &mut random);
+            std::fs::write(&file, &damaged).unwrap();
+            tries += 1;
+            match answers(&place, &tree.root, &child) {
+                Ok(answer) => assert!(answer == right, "{} gave another answer", file.display()),
+                Err(error) => {
+                    errors += 1;
+                    let name = file.file_name().unwrap().to_str().unwrap();
+                    assert!(error.to_string().contains(name), "{name}: {error}");
+                }
+            }
+        }
+        std::fs::write(&file, &bytes).unwrap();
+    }
+    (errors, tries)
+}
+
+#[test]
+fn a_flipped_bit_anywhere_is_named_or_harmless() {
+    let (errors, tries) = damage_each(25, |bytes, random| {
+        let at = random.below(bytes.len() as u64) as usize;
+        bytes[at] ^= 1 << random.below(8);
+    });
+    assert!(tries > 300 && errors > tries / 3, "{errors} of {tries}");
+}
+
+#[test]
+fn a_cut_anywhere_is_named() {
+    let (errors, tries) = damage_each(4, |bytes, random| {
+        bytes.truncate(random.below(bytes.len() as u64) as usize);
+    });
+    assert!(errors > tries / 2, "{errors} of {tries}");
+}
