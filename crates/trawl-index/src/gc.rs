@@ -157,13 +157,14 @@ fn sweep_data(data: &Dir, kept: &HashSet<SnapshotId>, done: &mut Collected) -> R
 /// # Errors
 /// As [`remove_source`].
 pub fn remove_unused(index: &IndexDir, root: &[u8]) -> Result<()> {
-    let Some(source) = index.source(root)? else {
-        return Ok(());
+    let is_unused = match index.source(root)? {
+        Some(source) => source.current_id()?.is_none() && snapshot_ids(source.dir())?.is_empty(),
+        // Nothing of it, or not even its description.
+        None => true,
     };
-    let is_unused = source.current_id()?.is_none() && snapshot_ids(source.dir())?.is_empty();
-    match is_unused {
-        true => remove_source(index, root),
-        false => Ok(()),
+    match is_unused.then(|| remove_source(index, root)) {
+        None | Some(Err(IndexError::NoSource { .. })) => Ok(()),
+        Some(removed) => removed,
     }
 }
 
