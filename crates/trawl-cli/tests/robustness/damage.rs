@@ -22,7 +22,9 @@ impl Victim {
         let site = Site::new("damage");
         let tree = site.scratch.join("tree");
         make_tree(&tree, 40, 30);
-        run(command("setfattr").args(["-n", "user.a", "-v", "b"]).arg(&tree));
+        run(command("setfattr")
+            .args(["-n", "user.a", "-v", "b"])
+            .arg(&tree));
         let tree = tree.to_str().expect("our own name");
         let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
         let questions: Vec<Vec<String>> = vec![
@@ -34,17 +36,30 @@ impl Victim {
         site.trawl(["index", "-q", tree]).expect_code(0);
         let whole = site.scratch.join("whole");
         copy(&site.index(), &whole);
-        let right = questions.iter().map(|words| site.trawl(words).expect_code(0)).collect();
-        Victim { site, whole, questions, right }
+        let right = questions
+            .iter()
+            .map(|words| site.trawl(words).expect_code(0))
+            .collect();
+        Victim {
+            site,
+            whole,
+            questions,
+            right,
+        }
     }
 
     /// Every question is answered rightly or with an error about the file,
     /// and a check of the index finds the file.
     fn check(&self, what: &str, file: &Path) {
-        let name = file.file_name().and_then(|name| name.to_str()).expect("a name of the format");
+        let name = file
+            .file_name()
+            .and_then(|name| name.to_str())
+            .expect("a name of the format");
         for (question, right) in self.questions.iter().zip(&self.right) {
             let answer = self.site.trawl(question);
-            if (&answer.stdout, &answer.stderr, answer.code) == (&right.stdout, &right.stderr, right.code) {
+            if (&answer.stdout, &answer.stderr, answer.code)
+                == (&right.stdout, &right.stderr, right.code)
+            {
                 continue;
             }
             let fatal = if question[0] == "find" { 1 } else { 2 };
@@ -53,7 +68,11 @@ impl Victim {
         }
         let found = self.site.trawl(["index", "--verify"]);
         assert_eq!(found.code, Some(2), "{what} {file:?}: {}", found.text());
-        assert!((found.text() + &found.errors()).contains(name), "{what} {file:?}: {}", found.text());
+        assert!(
+            (found.text() + &found.errors()).contains(name),
+            "{what} {file:?}: {}",
+            found.text()
+        );
     }
 }
 
@@ -93,7 +112,11 @@ fn damaged_files_are_named_and_never_believed() {
         }
         fs::remove_file(&path).expect("our own");
         let twin = |other: &&PathBuf| *other != file && other.extension() == file.extension();
-        if let Some(other) = files.iter().find(twin).filter(|_| file.extension().is_some()) {
+        if let Some(other) = files
+            .iter()
+            .find(twin)
+            .filter(|_| file.extension().is_some())
+        {
             fs::copy(victim.whole.join(other), &path).expect("our own");
             victim.check(&format!("replaced by {other:?}:"), file);
         }
@@ -121,9 +144,16 @@ fn damage_is_repaired_by_indexing_again() {
         }
         let answer = victim.site.trawl(&victim.questions[0]).expect_code(0);
         assert!(answer.stdout == victim.right[0].stdout, "{file:?}");
-        victim.site.trawl(["index", "-q", "--keep", "1", tree]).expect_code(0);
+        victim
+            .site
+            .trawl(["index", "-q", "--keep", "1", tree])
+            .expect_code(0);
         let found = victim.site.trawl(["index", "--verify"]);
-        assert!(matches!(found.code, Some(0 | 1)), "{file:?}: {}", found.text());
+        assert!(
+            matches!(found.code, Some(0 | 1)),
+            "{file:?}: {}",
+            found.text()
+        );
         copy(&victim.whole, &victim.site.index());
     }
 }

@@ -27,19 +27,36 @@ fn a_full_disk_leaves_the_previous_snapshot_and_says_what_to_do() {
         ask(&index, ["index", "-q", tree]).expect_code(0);
         let before = ask(&index, ["ls", "-lR", tree]).expect_code(0).stdout;
         let ballast = mount.path().join("ballast");
-        run(command("dd").args(["if=/dev/zero", "bs=4k"]).arg(format!("of={}", ballast.display())));
+        run(command("dd")
+            .args(["if=/dev/zero", "bs=4k"])
+            .arg(format!("of={}", ballast.display())));
         for words in [&["index", "-q", tree][..], &["index", "-q", "/etc"]] {
             let full = ask(&index, words).expect_code(2);
-            assert!(full.errors().contains("no space left on device; free space"), "{full}");
+            assert!(
+                full.errors()
+                    .contains("no space left on device; free space"),
+                "{full}"
+            );
         }
-        assert!(ask(&index, ["ls", "-lR", tree]).expect_code(0).stdout == before, "{kind}");
+        assert!(
+            ask(&index, ["ls", "-lR", tree]).expect_code(0).stdout == before,
+            "{kind}"
+        );
         ask(&index, ["index", "--verify"]).expect_code(0);
         // Little is free: it gets further before it fails.
         let size_bytes = fs::metadata(&ballast).expect("it is there").len();
-        let ballast_file = fs::File::options().write(true).open(&ballast).expect("our own");
-        ballast_file.set_len(size_bytes - (40 << 10)).expect("shorter");
+        let ballast_file = fs::File::options()
+            .write(true)
+            .open(&ballast)
+            .expect("our own");
+        ballast_file
+            .set_len(size_bytes - (40 << 10))
+            .expect("shorter");
         ask(&index, ["index", "-q", tree]).expect_code(2);
-        assert!(ask(&index, ["ls", "-lR", tree]).expect_code(0).stdout == before, "{kind}");
+        assert!(
+            ask(&index, ["ls", "-lR", tree]).expect_code(0).stdout == before,
+            "{kind}"
+        );
         ask(&index, ["gc", "--keep", "1"]).expect_code(0);
         drop(ballast_file);
         fs::remove_file(&ballast).expect("our own");
@@ -50,15 +67,24 @@ fn a_full_disk_leaves_the_previous_snapshot_and_says_what_to_do() {
             continue;
         }
         let refused = ask(&index, ["index", "-q", tree]).expect_code(2);
-        assert!(refused.errors().contains("read-only file system; choose"), "{refused}");
-        assert!(ask(&index, ["ls", "-lR", tree]).expect_code(0).stdout == before, "{kind}");
+        assert!(
+            refused.errors().contains("read-only file system; choose"),
+            "{refused}"
+        );
+        assert!(
+            ask(&index, ["ls", "-lR", tree]).expect_code(0).stdout == before,
+            "{kind}"
+        );
     }
 }
 
 /// Runs the program under a shell's limit.
 fn limited(limit: &str, index: &Path, tree: &str, what: &str) -> trawl_testkit::Ran {
     let script = format!("ulimit {limit}; exec \"$0\" -i \"$1\" {what} \"$2\"");
-    run(command("sh").args(["-c", &script, TRAWL]).arg(index).arg(tree))
+    run(command("sh")
+        .args(["-c", &script, TRAWL])
+        .arg(index)
+        .arg(tree))
 }
 
 #[test]
@@ -78,7 +104,10 @@ fn limits_of_the_shell_are_errors_or_enough() {
         assert!(answer.stdout == before, "{limit}");
     }
     let starved = limited("-n 4", &site.index(), tree, "ls -lR").expect_code(2);
-    assert!(starved.errors().contains("too many open files"), "{starved}");
+    assert!(
+        starved.errors().contains("too many open files"),
+        "{starved}"
+    );
 }
 
 #[test]
@@ -94,10 +123,22 @@ fn what_is_no_index_is_said_to_be_none() {
     symlink("nowhere", at("dangling")).expect("a link");
     for (name, asked, scanned) in [
         ("file", "not a directory", "not a directory"),
-        ("other", "holds no index: make one", "is not empty and holds no index"),
+        (
+            "other",
+            "holds no index: make one",
+            "is not empty and holds no index",
+        ),
         ("absent", "holds no index: make one", ""),
-        ("absent2/below", "holds no index: make one", "no such file or directory"),
-        ("dangling", "holds no index: make one", "no such file or directory"),
+        (
+            "absent2/below",
+            "holds no index: make one",
+            "no such file or directory",
+        ),
+        (
+            "dangling",
+            "holds no index: make one",
+            "no such file or directory",
+        ),
     ] {
         let answer = ask(&at(name), ["ls", tree]).expect_code(2);
         assert!(answer.errors().contains(asked), "{answer}");
@@ -108,7 +149,12 @@ fn what_is_no_index_is_said_to_be_none() {
     symlink("absent", at("link")).expect("a link");
     ask(&at("link"), ["ls", tree]).expect_code(0);
     fs::write(at("absent/FORMAT"), "trawl index\nformat 2\n").expect("our own");
-    for words in [&["ls", tree][..], &["index", tree], &["index", "--verify"], &["sources"]] {
+    for words in [
+        &["ls", tree][..],
+        &["index", tree],
+        &["index", "--verify"],
+        &["sources"],
+    ] {
         let answer = ask(&at("absent"), words).expect_code(2);
         assert!(answer.errors().contains("FORMAT has format 2"), "{answer}");
         assert!(answer.errors().contains("use a newer trawl"), "{answer}");
@@ -123,11 +169,17 @@ fn an_index_of_someone_else_is_refused() {
     let site = Site::new("owner");
     let tree = site.scratch.join("tree");
     make_tree(&tree, 3, 3);
-    site.trawl([std::ffi::OsStr::new("index"), tree.as_os_str()]).expect_code(0);
+    site.trawl([std::ffi::OsStr::new("index"), tree.as_os_str()])
+        .expect_code(0);
     let program = site.scratch.install(Path::new(TRAWL));
     let user = Identity::user(4321);
     for word in ["ls", "index"] {
-        let answer = run(user.command(&program).arg("-i").arg(site.index()).arg(word).arg(&tree));
+        let answer = run(user
+            .command(&program)
+            .arg("-i")
+            .arg(site.index())
+            .arg(word)
+            .arg(&tree));
         assert_eq!(answer.code, Some(2), "{answer}");
         assert!(answer.errors().contains("permission denied"), "{answer}");
     }
@@ -135,6 +187,14 @@ fn an_index_of_someone_else_is_refused() {
     let place = site.scratch.join("place");
     fs::create_dir(&place).expect("a directory");
     fs::set_permissions(&place, fs::Permissions::from_mode(0o755)).expect("our own");
-    let answer = run(user.command(&program).arg("-i").arg(place.join("new")).arg("index").arg(&tree));
-    assert!(answer.code == Some(2) && answer.errors().contains("choose an index"), "{answer}");
+    let answer = run(user
+        .command(&program)
+        .arg("-i")
+        .arg(place.join("new"))
+        .arg("index")
+        .arg(&tree));
+    assert!(
+        answer.code == Some(2) && answer.errors().contains("choose an index"),
+        "{answer}"
+    );
 }

@@ -54,7 +54,11 @@ fn a_killed_or_interrupted_writer_leaves_the_previous_snapshot() {
             assert!(now == before, "round {round}, {signal} after {after:?}");
             // Leftovers at most.
             let found = site.trawl(["index", "--verify"]);
-            assert!(matches!(found.code, Some(0 | 1)), "{found}\n{}", found.text());
+            assert!(
+                matches!(found.code, Some(0 | 1)),
+                "{found}\n{}",
+                found.text()
+            );
         }
         site.trawl(["index", "--quiet", tree]).expect_code(0);
         let found = site.trawl(["index", "--verify"]);

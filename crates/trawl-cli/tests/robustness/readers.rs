@@ -42,8 +42,15 @@ fn every_answer_during_commits_is_of_one_snapshot() {
             right.insert(content(&site.trawl(question).expect_code(0)), name);
         }
     }
-    assert!(right.iter().all(|answers| answers.len() == 2), "the states differ");
-    let (stop, answers, wrong) = (AtomicBool::new(false), AtomicU64::new(0), Mutex::new(Vec::new()));
+    assert!(
+        right.iter().all(|answers| answers.len() == 2),
+        "the states differ"
+    );
+    let (stop, answers, wrong) = (
+        AtomicBool::new(false),
+        AtomicU64::new(0),
+        Mutex::new(Vec::new()),
+    );
     std::thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
@@ -59,7 +66,11 @@ fn every_answer_during_commits_is_of_one_snapshot() {
             });
         }
         for round in 0..20 * effort() {
-            let (name, back) = if round % 2 == 0 { ("even", "odd") } else { ("odd", "even") };
+            let (name, back) = if round % 2 == 0 {
+                ("even", "odd")
+            } else {
+                ("odd", "even")
+            };
             put(name, back);
             let wrote = site.trawl(index);
             if wrote.code != Some(0) {
@@ -69,7 +80,12 @@ fn every_answer_during_commits_is_of_one_snapshot() {
         stop.store(true, Ordering::Relaxed);
     });
     let wrong = wrong.into_inner().expect("no panics");
-    assert!(wrong.is_empty(), "{} of {answers:?}: {}", wrong.len(), wrong[0]);
+    assert!(
+        wrong.is_empty(),
+        "{} of {answers:?}: {}",
+        wrong.len(),
+        wrong[0]
+    );
     assert!(answers.into_inner() > 10);
     // What was spared for a reader goes with the next gc.
     site.trawl(["gc", "--keep", "1"]).expect_code(0);

@@ -42,10 +42,7 @@ impl Site {
 }
 
 /// The program's command line for an index; killed when it hangs.
-pub fn trawl_command<A: AsRef<OsStr>>(
-    index: &Path,
-    words: impl IntoIterator<Item = A>,
-) -> Command {
+pub fn trawl_command<A: AsRef<OsStr>>(index: &Path, words: impl IntoIterator<Item = A>) -> Command {
     let mut line = command("timeout");
     line.args(["-s", "KILL", HANG_SECS, TRAWL, "-i"]).arg(index);
     line.args(words);
@@ -89,7 +86,9 @@ pub fn copy(from: &Path, to: &Path) {
 
 /// Files below a directory, relative to it, sorted.
 pub fn files_below(top: &Path) -> Vec<PathBuf> {
-    let list = run(command("find").arg(top).args(["-type", "f", "-printf", "%P\\n"]));
+    let list = run(command("find")
+        .arg(top)
+        .args(["-type", "f", "-printf", "%P\\n"]));
     let mut files: Vec<PathBuf> = list.text().lines().map(PathBuf::from).collect();
     files.sort();
     files
