@@ -7,7 +7,7 @@
 use trawl_text::owners::Owners;
 
 use crate::ls::item::Item;
-use crate::stat::value::{Value, value};
+use crate::stat::value::{Value, is_known, value};
 
 /// Longest padding that is honoured; the rest of an absurd width is ignored.
 const WIDTH_MAX: usize = 1 << 20;
@@ -106,6 +106,13 @@ impl Format {
         Ok(Format { pieces })
     }
 
+    /// The format with a line's end behind it.
+    #[must_use]
+    pub(crate) fn line(mut self) -> Format {
+        self.pieces.push(Piece::Text(b"\n".to_vec()));
+        self
+    }
+
     /// Appends what the format says of a file, `item.name` being the name
     /// that the user gave.
     pub(crate) fn render(&self, item: &Item, context: &Context<'_>, out: &mut Vec<u8>) {
@@ -164,6 +171,10 @@ fn parse_directive<'t>(
             letter: char::from(letter),
             what,
         });
+    }
+    if !is_known(letter) {
+        literal.push(b'?');
+        return Ok(tail);
     }
     flush(literal, pieces);
     pieces.push(Piece::Directive(spec, part, letter));
@@ -331,34 +342,36 @@ fn push_padded(out: &mut Vec<u8>, text: &[u8], spec: Spec) {
 }
 
 /// Seconds since 1970; the precision says how many decimals, nine where it
-/// is a dot alone. Digits are cut off, towards the past.
+/// is a dot alone.
+///
+/// Digits are cut off as GNU stat does: before 1970 towards zero, except that
+/// a time which is less than one unit of the last digit away from a whole
+/// second becomes the earlier second (-0.0005 with three digits is -1.000).
 fn push_epoch(out: &mut Vec<u8>, time: trawl_model::Timestamp, spec: Spec) {
     let decimals = spec.precision.map_or(0, |precision| precision.unwrap_or(9));
     let shown = decimals.min(9);
-    let step = 10i128.pow(9 - shown as u32);
-    // Rounded towards minus infinity to what is shown.
-    let units = time.as_nanos().div_euclid(step);
-    let per_second = 10u128.pow(shown as u32);
-    let (secs, fraction) = (
-        units.unsigned_abs() / per_second,
-        units.unsigned_abs() % per_second,
-    );
+    let step = 10u32.pow(9 - shown as u32);
+    let (mut secs, mut fraction) = (i128::from(time.secs), time.nanos / step);
+    if secs < 0 && time.nanos != 0 {
+        let per_second = 1_000_000_000 / step;
+        fraction = per_second - fraction - u32::from(time.nanos % step != 0);
+        secs += i128::from(fraction != 0);
+    }
     let tail = match decimals {
         0 => String::new(),
         _ => format!(".{fraction:0shown$}{}", "0".repeat(decimals - shown)),
     };
-    let sign = sign(units < 0, spec);
-    let room = spec.width.saturating_sub(tail.len());
-    let whole = Spec {
-        width: room,
-        precision: None,
-        left: false,
-        ..spec
-    };
+    let sign = sign(time.secs < 0, spec);
+    let secs = secs.unsigned_abs();
     if spec.left {
         let text = format!("{sign}{secs}{tail}");
         push_padded(out, text.as_bytes(), spec);
     } else {
+        let whole = Spec {
+            width: spec.width.saturating_sub(tail.len()),
+            precision: None,
+            ..spec
+        };
         push_number(out, sign, &secs.to_string(), whole);
         out.extend_from_slice(tail.as_bytes());
     }
@@ -419,7 +432,7 @@ mod tests {
             ("010.3", time, "000012.345"),
             ("-10.3", time, "12.345    "),
             (".2", before, "-0.25"),
-            (".1", before, "-0.3"),
+            (".1", before, "-0.2"),
             ("", before, "-1"),
         ] {
             assert_eq!(shown(spec, Value::Epoch(time)), text, "%{spec}");

@@ -137,30 +137,40 @@ impl StatArgs {
         let parse = |text: &[u8], escapes| {
             Format::parse(text, escapes).map_err(|bad| Failure::Usage(bad.to_string()))
         };
-        // %N quotes always in a format of one's own, where needed in the default one.
-        let named = std::env::var("QUOTING_STYLE").ok();
-        let named = named.and_then(|name| Quoting::parse(&name));
+        // GNU stat quotes names only if its format holds a plain %N: not with a width, and not
+        // in the default format.
+        let quoting = |format: &[u8]| match format.windows(2).any(|pair| pair == b"%N") {
+            true => {
+                let named = std::env::var("QUOTING_STYLE").ok();
+                let named = named.and_then(|name| Quoting::parse(&name));
+                named.unwrap_or(Quoting::ShellEscapeAlways)
+            }
+            false => Quoting::Literal,
+        };
         let same = |format: Format, quoting| Formats {
             usual: format.clone(),
             device: format,
             quoting,
         };
-        let own = named.unwrap_or(Quoting::ShellEscapeAlways);
         if let Some(format) = &self.format {
-            let line = [format.as_bytes(), b"\n"].concat();
-            return Ok(same(parse(&line, Escapes::Keep)?, own));
+            let text = format.as_bytes();
+            return Ok(same(parse(text, Escapes::Keep)?.line(), quoting(text)));
         }
         if let Some(format) = &self.printf {
-            return Ok(same(parse(format.as_bytes(), Escapes::Read)?, own));
+            let text = format.as_bytes();
+            return Ok(same(parse(text, Escapes::Read)?, quoting(text)));
         }
         if self.terse {
-            return Ok(same(parse(TERSE.as_bytes(), Escapes::Keep)?, own));
+            return Ok(same(
+                parse(TERSE.as_bytes(), Escapes::Keep)?,
+                Quoting::Literal,
+            ));
         }
         let whole = |middle: &str| format!("{HEAD}{middle}{TAIL}");
         Ok(Formats {
             usual: parse(whole(PLAIN).as_bytes(), Escapes::Keep)?,
             device: parse(whole(OF_DEVICE).as_bytes(), Escapes::Keep)?,
-            quoting: named.unwrap_or(Quoting::Literal),
+            quoting: Quoting::Literal,
         })
     }
 }

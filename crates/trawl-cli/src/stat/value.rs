@@ -22,7 +22,13 @@ pub(crate) enum Value {
     Epoch(Timestamp),
 }
 
-/// What `letter` stands for; `?` for a letter without meaning, as stat does.
+/// True if `letter` stands for something; `?` is printed for others, as stat
+/// does.
+pub(crate) fn is_known(letter: u8) -> bool {
+    b"aAbBdDfFgGhinNorRstTuUwWxXyYzZ".contains(&letter)
+}
+
+/// What `letter` stands for.
 pub(crate) fn value(letter: u8, part: Part, item: &Item, context: &Context<'_>) -> Value {
     let meta = item.meta.unwrap_or_default();
     let human = |time: Option<Timestamp>| {
@@ -60,7 +66,7 @@ pub(crate) fn value(letter: u8, part: Part, item: &Item, context: &Context<'_>) 
         b'Y' => epoch(TimeKind::Modified.of(&meta)),
         b'z' => human(TimeKind::Changed.of(&meta)),
         b'Z' => epoch(TimeKind::Changed.of(&meta)),
-        _ => Value::Text(b"?".to_vec()),
+        _ => Value::Text(Vec::new()),
     }
 }
 
