@@ -23,18 +23,15 @@ pub fn bare_name(path: &[u8]) -> &[u8] {
 }
 
 /// Everything before the slash in front of the last component, `.` if there
-/// is none. This is `%h`.
+/// is none; what is before the last slash for slashes alone and, as GNU find
+/// 4.9 has it, for a single character with slashes behind it (`a//` gives
+/// `a/`). This is `%h`.
 pub fn leading(path: &[u8]) -> &[u8] {
     let end = end_of_name(path);
-    if end == 0 {
-        return match path {
-            b"" => b".",
-            b"/" => path,
-            slashes => &slashes[..slashes.len() - 1],
-        };
-    }
-    match path[..end].iter().rposition(|b| *b == b'/') {
+    let before = path[..end].iter().rposition(|b| *b == b'/');
+    match before {
         Some(slash) => &path[..slash],
+        None if end <= 1 && path.len() > end => &path[..path.len() - 1],
         None => b".",
     }
 }
@@ -54,11 +51,13 @@ mod tests {
         for (path, base, bare, above) in [
             ("a", "a", "a", "."),
             ("./", "./", ".", "."),
+            ("z/", "z/", "z", "z"),
+            ("z//", "z/", "z", "z/"),
             (".", ".", ".", "."),
             ("sub//", "sub/", "sub", "."),
             ("sub/x/", "x/", "x", "sub"),
             ("sub//x", "x", "x", "sub/"),
-            ("/", "/", "/", "/"),
+            ("/", "/", "/", ""),
             ("//", "/", "/", "/"),
             ("///", "/", "/", "//"),
             ("/usr", "usr", "usr", ""),
