@@ -9,7 +9,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::columns;
+use crate::{columns, predicates, program};
 
 /// The bytes of one file.
 pub(crate) type Bytes = Vec<u8>;
@@ -25,10 +25,6 @@ pub(crate) enum Generator {
     },
     /// Every file of a folder that ends in `suffix`: names that are no longer
     /// made are removed.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "the man pages' row comes with the command line")
-    )]
     Folder {
         /// Path from the repository's root.
         path: &'static str,
@@ -40,10 +36,33 @@ pub(crate) enum Generator {
 }
 
 /// Every generated file of the repository. A new one is one row here.
-pub(crate) static GENERATORS: &[Generator] = &[Generator::File {
-    path: "docs/columns.md",
-    make: columns::reference,
-}];
+pub(crate) static GENERATORS: &[Generator] = &[
+    Generator::File {
+        path: "docs/columns.md",
+        make: columns::reference,
+    },
+    Generator::File {
+        path: "docs/find.md",
+        make: predicates::reference,
+    },
+    Generator::Folder {
+        path: "docs/man",
+        suffix: ".1",
+        make: program::man_pages,
+    },
+    Generator::File {
+        path: "completions/bash/trawl",
+        make: program::bash_completions,
+    },
+    Generator::File {
+        path: "completions/zsh/_trawl",
+        make: program::zsh_completions,
+    },
+    Generator::File {
+        path: "completions/fish/trawl.fish",
+        make: program::fish_completions,
+    },
+];
 
 /// What to do about a copy that is not fresh.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,237 @@
+# Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
+function __fish_trawl_global_optspecs
+    string join \n i/index= status color= h/help V/version
+end
+
+function __fish_trawl_needs_command
+    # Figure out if the current invocation already has a command.
+    set -l cmd (commandline -opc)
+    set -e cmd[1]
+    argparse -s (__fish_trawl_global_optspecs) -- $cmd 2>/dev/null
+    or return
+    if set -q argv[1]
+        # Also print the command, so this can be used to figure out what it is.
+        echo $argv[1]
+        return 1
+    end
+    return 0
+end
+
+function __fish_trawl_using_subcommand
+    set -l cmd (__fish_trawl_needs_command)
+    test -z "$cmd"
+    and return 1
+    contains -- $cmd[1] $argv
+end
+
+complete -c trawl -n "__fish_trawl_needs_command" -s i -l index -d 'Where the index lies [default: /var/lib/trawl for root, else $XDG_DATA_HOME/trawl or ~/.local/share/trawl; variable TRAWL_INDEX]' -r -F
+complete -c trawl -n "__fish_trawl_needs_command" -l color -l colour -d 'When to use colours' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
+always\t'Always'
+never\t'Never'"
+complete -c trawl -n "__fish_trawl_needs_command" -l status -d 'Say on standard error as of when the answer is true and what could not be read'
+complete -c trawl -n "__fish_trawl_needs_command" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trawl -n "__fish_trawl_needs_command" -s V -l version -d 'Print version'
+complete -c trawl -n "__fish_trawl_needs_command" -f -a "index" -d 'Scan trees and write them into the index'
+complete -c trawl -n "__fish_trawl_needs_command" -f -a "sources" -d 'List what is indexed, or remove a source'
+complete -c trawl -n "__fish_trawl_needs_command" -f -a "verify" -d 'Check every byte of the index (index --verify)'
+complete -c trawl -n "__fish_trawl_needs_command" -f -a "gc" -d 'Remove what no snapshot needs (index --gc)'
+complete -c trawl -n "__fish_trawl_needs_command" -f -a "ls" -d 'List directories as ls does'
+complete -c trawl -n "__fish_trawl_needs_command" -f -a "stat" -d 'Show the attributes of files as stat does'
+complete -c trawl -n "__fish_trawl_needs_command" -f -a "du" -d 'Sum up space used as du does'
+complete -c trawl -n "__fish_trawl_needs_command" -f -a "stats" -d 'Count entries and bytes by type, extension, size, age and owner'
+complete -c trawl -n "__fish_trawl_needs_command" -f -a "completions" -d 'Print completions for a shell'
+complete -c trawl -n "__fish_trawl_needs_command" -f -a "man" -d 'Write the manual pages'
+complete -c trawl -n "__fish_trawl_needs_command" -f -a "find" -d 'Search with GNU find\'s language'
+complete -c trawl -n "__fish_trawl_using_subcommand index" -l exclude -d 'Leave out what this shell pattern matches: a name, or, with a slash in it, a whole path' -r
+complete -c trawl -n "__fish_trawl_using_subcommand index" -l threads -d 'Threads that read [default: one a core, at most 8]' -r
+complete -c trawl -n "__fish_trawl_using_subcommand index" -l from-trace -d 'Read a trace that GUFI made instead of a tree' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand index" -l root -d 'Where the traced tree was mounted [default: / and the file\'s stem]' -r
+complete -c trawl -n "__fish_trawl_using_subcommand index" -l keep -d 'Keep so many snapshots of each source, the current one among them' -r
+complete -c trawl -n "__fish_trawl_using_subcommand index" -l keep-for -d 'Keep snapshots younger than this, such as 12h, 30d or 8w' -r
+complete -c trawl -n "__fish_trawl_using_subcommand index" -l issues -d 'Which of the things that could not be read to list' -r -f -a "first\t'The first 20'
+all\t'All, as they are found'
+none\t'None; they are counted and kept in the index all the same'"
+complete -c trawl -n "__fish_trawl_using_subcommand index" -l progress -d 'How to tell how it gets on' -r -f -a "auto\t'A line that is rewritten on a terminal, plain lines otherwise'
+json\t'One JSON object a line'
+plain\t'A line every few seconds'
+none\t'Nothing'"
+complete -c trawl -n "__fish_trawl_using_subcommand index" -l one-file-system -d 'Do not enter other file systems (the default)'
+complete -c trawl -n "__fish_trawl_using_subcommand index" -l cross-file-systems -d 'Enter other file systems that are mounted below'
+complete -c trawl -n "__fish_trawl_using_subcommand index" -l no-xattr -d 'Do not read extended attributes'
+complete -c trawl -n "__fish_trawl_using_subcommand index" -s q -l quiet -d 'Show nothing but errors and issues'
+complete -c trawl -n "__fish_trawl_using_subcommand index" -l verify -d 'Check every byte of the index, after the scan if there is one'
+complete -c trawl -n "__fish_trawl_using_subcommand index" -l gc -d 'Remove what no snapshot needs, after the scan if there is one'
+complete -c trawl -n "__fish_trawl_using_subcommand index" -l json -d 'Print the summary as one JSON object a line'
+complete -c trawl -n "__fish_trawl_using_subcommand index" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trawl -n "__fish_trawl_using_subcommand sources; and not __fish_seen_subcommand_from remove" -l json -d 'One JSON object a line'
+complete -c trawl -n "__fish_trawl_using_subcommand sources; and not __fish_seen_subcommand_from remove" -s h -l help -d 'Print help'
+complete -c trawl -n "__fish_trawl_using_subcommand sources; and not __fish_seen_subcommand_from remove" -f -a "remove" -d 'Remove sources from the index; the trees themselves stay as they are'
+complete -c trawl -n "__fish_trawl_using_subcommand sources; and __fish_seen_subcommand_from remove" -s h -l help -d 'Print help'
+complete -c trawl -n "__fish_trawl_using_subcommand verify" -l json -d 'One JSON object a line'
+complete -c trawl -n "__fish_trawl_using_subcommand verify" -s h -l help -d 'Print help'
+complete -c trawl -n "__fish_trawl_using_subcommand gc" -l keep -d 'Keep so many snapshots of each source, the current one among them' -r
+complete -c trawl -n "__fish_trawl_using_subcommand gc" -l keep-for -d 'Keep snapshots younger than this, such as 12h, 30d or 8w' -r
+complete -c trawl -n "__fish_trawl_using_subcommand gc" -l json -d 'One JSON object a line'
+complete -c trawl -n "__fish_trawl_using_subcommand gc" -s h -l help -d 'Print help'
+complete -c trawl -n "__fish_trawl_using_subcommand ls" -l sort -d 'What to sort by' -r -f -a "none\t''
+name\t''
+size\t''
+time\t''
+extension\t''
+width\t''"
+complete -c trawl -n "__fish_trawl_using_subcommand ls" -l time -d 'Which time to show and sort by' -r -f -a "modification\t''
+access\t''
+status\t''
+birth\t''"
+complete -c trawl -n "__fish_trawl_using_subcommand ls" -l time-style -d 'How to show times: full-iso, long-iso, iso, locale or +FORMAT' -r
+complete -c trawl -n "__fish_trawl_using_subcommand ls" -l block-size -d 'Unit of sizes, such as M or 512' -r
+complete -c trawl -n "__fish_trawl_using_subcommand ls" -l quoting-style -d 'How to quote names: literal, shell, shell-always, shell-escape, shell-escape-always, c, escape' -r
+complete -c trawl -n "__fish_trawl_using_subcommand ls" -s w -l width -d 'Line width, 0 for no limit' -r
+complete -c trawl -n "__fish_trawl_using_subcommand ls" -l color -l colour -d 'When to use colours' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
+always\t'Always'
+never\t'Never'"
+complete -c trawl -n "__fish_trawl_using_subcommand ls" -s l -d 'Long format: mode, links, owner, group, size, time'
+complete -c trawl -n "__fish_trawl_using_subcommand ls" -s 1 -d 'One name a line'
+complete -c trawl -n "__fish_trawl_using_subcommand ls" -s C -d 'Names in columns, as on a terminal'
+complete -c trawl -n "__fish_trawl_using_subcommand ls" -s a -l all -d 'Names that begin with a dot too'
+complete -c trawl -n "__fish_trawl_using_subcommand ls" -s A -l almost-all -d 'The same without . and ..'
+complete -c trawl -n "__fish_trawl_using_subcommand ls" -s d -l directory -d 'Directories themselves, not what they hold'
+complete -c trawl -n "__fish_trawl_using_subcommand ls" -s R -l recursive -d 'Subdirectories too, and theirs'
+complete -c trawl -n "__fish_trawl_using_subcommand ls" -s t -d 'Newest first'
+complete -c trawl -n "__fish_trawl_using_subcommand ls" -s S -d 'Largest first'
+complete -c trawl -n "__fish_trawl_using_subcommand ls" -s X -d 'By what follows the last dot'
+complete -c trawl -n "__fish_trawl_using_subcommand ls" -s U -d 'In the order of the index, which is by bytes of the name'
+complete -c trawl -n "__fish_trawl_using_subcommand ls" -s r -l reverse -d 'The other way round'
+complete -c trawl -n "__fish_trawl_using_subcommand ls" -s u -d 'Time of last access; sorts by it without -l'
+complete -c trawl -n "__fish_trawl_using_subcommand ls" -s c -d 'Time of last change of the inode; sorts by it without -l'
+complete -c trawl -n "__fish_trawl_using_subcommand ls" -l full-time -d '-l with times to the nanosecond'
+complete -c trawl -n "__fish_trawl_using_subcommand ls" -s h -l human-readable -d 'Sizes with units, powers of 1024'
+complete -c trawl -n "__fish_trawl_using_subcommand ls" -l si -d 'Sizes with units, powers of 1000'
+complete -c trawl -n "__fish_trawl_using_subcommand ls" -s k -l kibibytes -d 'Blocks of 1024 bytes for -s and totals, whatever the environment says'
+complete -c trawl -n "__fish_trawl_using_subcommand ls" -s n -l numeric-uid-gid -d 'Numbers in place of names of users and groups; long format'
+complete -c trawl -n "__fish_trawl_using_subcommand ls" -s g -d 'Long format without the owner'
+complete -c trawl -n "__fish_trawl_using_subcommand ls" -s o -d 'Long format without the group'
+complete -c trawl -n "__fish_trawl_using_subcommand ls" -s G -l no-group -d 'No group in long format'
+complete -c trawl -n "__fish_trawl_using_subcommand ls" -s i -l inode -d 'Inode numbers'
+complete -c trawl -n "__fish_trawl_using_subcommand ls" -s s -l size -d 'Allocated blocks'
+complete -c trawl -n "__fish_trawl_using_subcommand ls" -s F -l classify -d 'A character behind each name for its type: one of */=>@|'
+complete -c trawl -n "__fish_trawl_using_subcommand ls" -l file-type -d 'The same without * for executables'
+complete -c trawl -n "__fish_trawl_using_subcommand ls" -s p -d 'A slash behind directories'
+complete -c trawl -n "__fish_trawl_using_subcommand ls" -s N -l literal -d 'Names as they are, whatever they hold'
+complete -c trawl -n "__fish_trawl_using_subcommand ls" -s Q -l quote-name -d 'Names in double quotes'
+complete -c trawl -n "__fish_trawl_using_subcommand ls" -s b -l escape -d 'Escapes for characters that do not print'
+complete -c trawl -n "__fish_trawl_using_subcommand ls" -l group-directories-first -d 'Directories before files'
+complete -c trawl -n "__fish_trawl_using_subcommand ls" -s L -l dereference -d 'What links lead to: not yet'
+complete -c trawl -n "__fish_trawl_using_subcommand ls" -l json -d 'One JSON object a line'
+complete -c trawl -n "__fish_trawl_using_subcommand ls" -l csv -d 'Comma-separated values with a header'
+complete -c trawl -n "__fish_trawl_using_subcommand ls" -s 0 -l zero -d 'End lines with a zero byte; no quotes, one column'
+complete -c trawl -n "__fish_trawl_using_subcommand ls" -l status -d 'Say on standard error as of when the answer is true and what could not be read'
+complete -c trawl -n "__fish_trawl_using_subcommand ls" -l help -d 'Print help'
+complete -c trawl -n "__fish_trawl_using_subcommand stat" -s c -l format -d 'Print this, and a newline, for each file' -r
+complete -c trawl -n "__fish_trawl_using_subcommand stat" -l printf -d 'Print this for each file, with \\n and other escapes read' -r
+complete -c trawl -n "__fish_trawl_using_subcommand stat" -l color -l colour -d 'When to use colours' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
+always\t'Always'
+never\t'Never'"
+complete -c trawl -n "__fish_trawl_using_subcommand stat" -s t -l terse -d 'One line of numbers'
+complete -c trawl -n "__fish_trawl_using_subcommand stat" -s L -l dereference -d 'What links lead to: not yet'
+complete -c trawl -n "__fish_trawl_using_subcommand stat" -l json -d 'One JSON object a line'
+complete -c trawl -n "__fish_trawl_using_subcommand stat" -l status -d 'Say on standard error as of when the answer is true and what could not be read'
+complete -c trawl -n "__fish_trawl_using_subcommand stat" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trawl -n "__fish_trawl_using_subcommand du" -s d -l max-depth -d 'Show nothing deeper than N below an argument' -r
+complete -c trawl -n "__fish_trawl_using_subcommand du" -s B -l block-size -d 'Unit of sizes, such as M or 512' -r
+complete -c trawl -n "__fish_trawl_using_subcommand du" -l color -l colour -d 'When to use colours' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
+always\t'Always'
+never\t'Never'"
+complete -c trawl -n "__fish_trawl_using_subcommand du" -s s -l summarize -d 'Only the sum of each argument'
+complete -c trawl -n "__fish_trawl_using_subcommand du" -s a -l all -d 'Files too, not only directories'
+complete -c trawl -n "__fish_trawl_using_subcommand du" -s c -l total -d 'A grand total'
+complete -c trawl -n "__fish_trawl_using_subcommand du" -s S -l separate-dirs -d 'Directories without their subdirectories'
+complete -c trawl -n "__fish_trawl_using_subcommand du" -s l -l count-links -d 'Count every name of a file with several'
+complete -c trawl -n "__fish_trawl_using_subcommand du" -s x -l one-file-system -d 'Leave out what lies on other file systems'
+complete -c trawl -n "__fish_trawl_using_subcommand du" -s D -s H -l dereference-args -d 'Follow links that are arguments'
+complete -c trawl -n "__fish_trawl_using_subcommand du" -s L -l dereference -d 'What links lead to: not yet'
+complete -c trawl -n "__fish_trawl_using_subcommand du" -l apparent-size -d 'Sizes of the content in place of allocated space'
+complete -c trawl -n "__fish_trawl_using_subcommand du" -l inodes -d 'Numbers of inodes in place of space'
+complete -c trawl -n "__fish_trawl_using_subcommand du" -s b -l bytes -d 'Bytes of content: --apparent-size --block-size=1'
+complete -c trawl -n "__fish_trawl_using_subcommand du" -s k -d 'Blocks of 1024 bytes'
+complete -c trawl -n "__fish_trawl_using_subcommand du" -s m -d 'Blocks of 1024 × 1024 bytes'
+complete -c trawl -n "__fish_trawl_using_subcommand du" -s h -l human-readable -d 'Units in powers of 1024'
+complete -c trawl -n "__fish_trawl_using_subcommand du" -l si -d 'Units in powers of 1000'
+complete -c trawl -n "__fish_trawl_using_subcommand du" -s 0 -l null -d 'End lines with a zero byte'
+complete -c trawl -n "__fish_trawl_using_subcommand du" -l json -d 'One JSON object a line'
+complete -c trawl -n "__fish_trawl_using_subcommand du" -l csv -d 'Comma-separated values with a header'
+complete -c trawl -n "__fish_trawl_using_subcommand du" -l status -d 'Say on standard error as of when the answer is true and what could not be read'
+complete -c trawl -n "__fish_trawl_using_subcommand du" -l help -d 'Print help'
+complete -c trawl -n "__fish_trawl_using_subcommand stats" -l by -d 'Count by this only; may be given several times' -r -f -a "type\t'File, directory, symbolic link, …'
+extension\t'What follows the last dot of a regular file\'s name'
+size\t'Content of regular files'
+age\t'Time since the content of regular files changed'
+owner\t'Owner'
+group\t'Owning group'"
+complete -c trawl -n "__fish_trawl_using_subcommand stats" -l color -l colour -d 'When to use colours' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
+always\t'Always'
+never\t'Never'"
+complete -c trawl -n "__fish_trawl_using_subcommand stats" -l json -d 'One JSON object a line'
+complete -c trawl -n "__fish_trawl_using_subcommand stats" -l csv -d 'Comma-separated values with a header'
+complete -c trawl -n "__fish_trawl_using_subcommand stats" -l status -d 'Say on standard error as of when the answer is true and what could not be read'
+complete -c trawl -n "__fish_trawl_using_subcommand stats" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trawl -n "__fish_trawl_using_subcommand completions" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trawl -n "__fish_trawl_using_subcommand man" -s h -l help -d 'Print help'
+complete -c trawl -n '__fish_seen_subcommand_from find' -o not -d 'true if EXPR is false'
+complete -c trawl -n '__fish_seen_subcommand_from find' -o and -d 'true if both sides are; may be left out'
+complete -c trawl -n '__fish_seen_subcommand_from find' -o or -d 'true if one side is'
+complete -c trawl -n '__fish_seen_subcommand_from find' -o depth -d 'list what a directory holds before the directory'
+complete -c trawl -n '__fish_seen_subcommand_from find' -o ignore_readdir_race -d 'accepted, changes nothing'
+complete -c trawl -n '__fish_seen_subcommand_from find' -o noignore_readdir_race -d 'accepted, changes nothing'
+complete -c trawl -n '__fish_seen_subcommand_from find' -o maxdepth -d 'go at most N levels below the start points'
+complete -c trawl -n '__fish_seen_subcommand_from find' -o mindepth -d 'skip what lies less than N levels below the start points'
+complete -c trawl -n '__fish_seen_subcommand_from find' -o noleaf -d 'accepted, changes nothing'
+complete -c trawl -n '__fish_seen_subcommand_from find' -o xdev -d 'stay on the file system of the start point'
+complete -c trawl -n '__fish_seen_subcommand_from find' -o mount -d 'stay on the file system of the start point'
+complete -c trawl -n '__fish_seen_subcommand_from find' -o daystart -d 'count ages from midnight in the tests behind it'
+complete -c trawl -n '__fish_seen_subcommand_from find' -o regextype -d 'read the regular expressions behind it as TYPE: emacs (the default), egrep, posix-basic, …'
+complete -c trawl -n '__fish_seen_subcommand_from find' -o warn -d 'remark upon doubtful words from here on'
+complete -c trawl -n '__fish_seen_subcommand_from find' -o nowarn -d 'do not'
+complete -c trawl -n '__fish_seen_subcommand_from find' -o amin -d 'was last read N minutes ago'
+complete -c trawl -n '__fish_seen_subcommand_from find' -o anewer -d 'was read after the content of FILE changed'
+complete -c trawl -n '__fish_seen_subcommand_from find' -o atime -d 'was last read N days ago'
+complete -c trawl -n '__fish_seen_subcommand_from find' -o cmin -d 'last changed status N minutes ago'
+complete -c trawl -n '__fish_seen_subcommand_from find' -o cnewer -d 'changed status after the content of FILE changed'
+complete -c trawl -n '__fish_seen_subcommand_from find' -o ctime -d 'last changed status N days ago'
+complete -c trawl -n '__fish_seen_subcommand_from find' -o empty -d 'is a regular file of 0 bytes or a directory without entries'
+complete -c trawl -n '__fish_seen_subcommand_from find' -o false -d 'never'
+complete -c trawl -n '__fish_seen_subcommand_from find' -o fstype -d 'lies on a file system of TYPE, as mounted now'
+complete -c trawl -n '__fish_seen_subcommand_from find' -o gid -d 'belongs to the group with number N'
+complete -c trawl -n '__fish_seen_subcommand_from find' -o group -d 'belongs to the group NAME, a name or a number'
+complete -c trawl -n '__fish_seen_subcommand_from find' -o ilname -d 'the same in either case'
+complete -c trawl -n '__fish_seen_subcommand_from find' -o iname -d 'the same in either case'
+complete -c trawl -n '__fish_seen_subcommand_from find' -o inum -d 'has inode number N'
+complete -c trawl -n '__fish_seen_subcommand_from find' -o ipath -d 'the same in either case'
+complete -c trawl -n '__fish_seen_subcommand_from find' -o iwholename -d 'the same in either case'
+complete -c trawl -n '__fish_seen_subcommand_from find' -o iregex -d 'the same in either case'
+complete -c trawl -n '__fish_seen_subcommand_from find' -o links -d 'has N hard links'
+complete -c trawl -n '__fish_seen_subcommand_from find' -o lname -d 'is a symbolic link whose target matches PATTERN'
+complete -c trawl -n '__fish_seen_subcommand_from find' -o mmin -d 'last changed content N minutes ago'
+complete -c trawl -n '__fish_seen_subcommand_from find' -o mtime -d 'last changed content N days ago'
+complete -c trawl -n '__fish_seen_subcommand_from find' -o name -d 'has a name that matches PATTERN'
+complete -c trawl -n '__fish_seen_subcommand_from find' -o newer -d 'changed content after the content of FILE changed'
+complete -c trawl -n '__fish_seen_subcommand_from find' -o newerXY -d 'time X (a, B, c, m) is later than time Y of FILE; for Y = t, FILE is @SECONDS'
+complete -c trawl -n '__fish_seen_subcommand_from find' -o nogroup -d 'belongs to a group that has no name'
+complete -c trawl -n '__fish_seen_subcommand_from find' -o nouser -d 'belongs to a user that has no name'
+complete -c trawl -n '__fish_seen_subcommand_from find' -o path -d 'has a path, spelled from the start point, that matches PATTERN'
+complete -c trawl -n '__fish_seen_subcommand_from find' -o wholename -d 'has a path, spelled from the start point, that matches PATTERN'
+complete -c trawl -n '__fish_seen_subcommand_from find' -o perm -d 'has exactly the bits of MODE, all of them (-MODE) or any of them (/MODE)'
+complete -c trawl -n '__fish_seen_subcommand_from find' -o regex -d 'has a path that matches the regular expression PATTERN as a whole'
+complete -c trawl -n '__fish_seen_subcommand_from find' -o samefile -d 'is a hard link to the same file as FILE'
+complete -c trawl -n '__fish_seen_subcommand_from find' -o size -d 'has a size of N units, rounded up: 512 bytes, or c bytes, w words, k, M, G'
+complete -c trawl -n '__fish_seen_subcommand_from find' -o true -d 'always'
+complete -c trawl -n '__fish_seen_subcommand_from find' -o type -d 'is a file, directory, symbolic link, pipe, socket, block or character device'
+complete -c trawl -n '__fish_seen_subcommand_from find' -o uid -d 'belongs to the user with number N'
+complete -c trawl -n '__fish_seen_subcommand_from find' -o used -d 'was read N days after its status last changed'
+complete -c trawl -n '__fish_seen_subcommand_from find' -o user -d 'belongs to the user NAME, a name or a number'
+complete -c trawl -n '__fish_seen_subcommand_from find' -o ls -d 'print inode, blocks, mode, links, owner, group, size, time and path on a line'
+complete -c trawl -n '__fish_seen_subcommand_from find' -o print -d 'print the path on a line (the default); `?` for control characters on a terminal'
+complete -c trawl -n '__fish_seen_subcommand_from find' -o print0 -d 'print the path and a NUL byte, for `xargs -0`'
+complete -c trawl -n '__fish_seen_subcommand_from find' -o printf -d 'print FORMAT, with %-directives and \\\\-escapes filled in'
+complete -c trawl -n '__fish_seen_subcommand_from find' -o prune -d 'do not go into the directory (nothing with -depth); always true'
+complete -c trawl -n '__fish_seen_subcommand_from find' -o quit -d 'end the search'
