@@ -62,13 +62,13 @@ fn files_below(dir: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Damages each file in turn, `rounds` times each.
-fn damage_each(rounds: u64, mut damage: impl FnMut(&mut Vec<u8>, &mut Random)) -> (usize, usize) {
+/// Damages each file in turn, about `wanted` times in all.
+fn damage_each(wanted: usize, mut damage: impl FnMut(&mut Vec<u8>, &mut Random)) -> (usize, usize) {
     let dir = tempfile::tempdir().unwrap();
     let place = dir.path().join("index");
     let shape = Shape {
-        dirs: 120,
-        entries: 40,
+        dirs: 40,
+        entries: 25,
     };
     let tree = Tree::random(77, "/r", shape);
     tree.write(&place, &mut Random(4));
@@ -77,6 +77,7 @@ fn damage_each(rounds: u64, mut damage: impl FnMut(&mut Vec<u8>, &mut Random)) -
     let mut files = Vec::new();
     files_below(&place, &mut files);
     files.sort();
+    let rounds = (wanted / files.len()).max(1);
     let mut random = Random(1);
     let (mut errors, mut tries) = (0, 0);
     for file in files {
@@ -105,7 +106,7 @@ fn damage_each(rounds: u64, mut damage: impl FnMut(&mut Vec<u8>, &mut Random)) -
 
 #[test]
 fn a_flipped_bit_anywhere_is_named_or_harmless() {
-    let (errors, tries) = damage_each(25, |bytes, random| {
+    let (errors, tries) = damage_each(600, |bytes, random| {
         let at = random.below(bytes.len() as u64) as usize;
         bytes[at] ^= 1 << random.below(8);
     });
@@ -114,7 +115,7 @@ fn a_flipped_bit_anywhere_is_named_or_harmless() {
 
 #[test]
 fn a_cut_anywhere_is_named() {
-    let (errors, tries) = damage_each(4, |bytes, random| {
+    let (errors, tries) = damage_each(100, |bytes, random| {
         bytes.truncate(random.below(bytes.len() as u64) as usize);
     });
     assert!(errors > tries / 2, "{errors} of {tries}");

@@ -7,13 +7,14 @@ use proptest::prelude::*;
 use std::collections::{HashMap, HashSet};
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
 use support::{Made, Random, Shape, Tree, is_dir, made_of};
 use trawl_model::column::{Column, ColumnSet};
 use trawl_model::filter::{Clause, Filter};
 use trawl_model::path;
 use trawl_model::rows::Row;
 use trawl_query::{
-    Detail, DirRequest, Index, Located, Order, Request, SeenLinks, Start, UsageRequest,
+    Detail, DirRequest, Index, Located, Order, QueryError, Request, SeenLinks, Start, UsageRequest,
 };
 
 struct Written {
@@ -195,7 +196,9 @@ fn random_trees_are_cut_into_shards_and_segments() {
         entries: 6,
     };
     let (mut shards, mut segments) = (0, 0);
-    for seed in 0..4 {
+    for number in 1..9u64 {
+        // As far apart as the seeds of the properties below.
+        let seed = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let Written { tree, index, _dir } = written(seed, "/r", shape);
         let view = found(&index, &tree.root).view;
         shards = shards.max(view.shards().len());
@@ -205,7 +208,40 @@ fn random_trees_are_cut_into_shards_and_segments() {
             .map(|shard| shard.manifest.segments.len());
         segments = segments.max(in_shard.max().unwrap_or(0));
     }
-    assert!(shards > 3 && segments > 3, "{shards} {segments}");
+    assert!(shards > 3, "{shards}");
+    assert!(segments > 10, "{segments}");
+}
+
+#[test]
+fn a_walk_ends_when_it_is_told_to() {
+    let shape = Shape {
+        dirs: 30,
+        entries: 20_000,
+    };
+    let Written { tree, index, _dir } = written(3, "/r", shape);
+    let start = found(&index, &tree.root);
+    let cancel = AtomicBool::new(false);
+    for threads in [1, 2] {
+        let request = Request {
+            columns: ColumnSet::of(&[Column::Name]),
+            threads: NonZeroUsize::new(threads),
+            cancel: Some(&cancel),
+            ..Request::default()
+        };
+        let mut parts = 0;
+        let nothing = |_: &trawl_query::Listing<'_>, _: &mut ()| {};
+        let first_only = |()| {
+            parts += 1;
+            ControlFlow::Break(())
+        };
+        index.walk(&start, &request, nothing, first_only).unwrap();
+        assert_eq!(parts, 1);
+        cancel.store(true, Ordering::Relaxed);
+        let all = |()| ControlFlow::Continue(());
+        let ended = index.walk(&start, &request, nothing, all);
+        assert!(matches!(ended, Err(QueryError::Cancelled)));
+        cancel.store(false, Ordering::Relaxed);
+    }
 }
 
 proptest! {

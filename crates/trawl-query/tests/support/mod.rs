@@ -126,18 +126,30 @@ impl Tree {
                 tree.dirs[parent].children.push(at);
             }
             let mut entries = Vec::new();
-            let count = match random.below(10) {
+            let missing = shape
+                .dirs
+                .saturating_sub(tree.dirs.len() + pending.len() + 1);
+            let mut count = match random.below(10) {
                 0 => 0,
                 1 => random.below(shape.entries * 10),
                 _ => random.below(shape.entries),
             };
+            // The tree grows until it is as large as it should be.
+            if pending.is_empty() && missing > 0 {
+                count = count.max(4);
+            }
             for n in 0..count {
-                let kinds = [0o100_000, 0o100_000, 0o120_000, 0o010_000, 0o040_000];
-                let kind = kinds[random.below(5) as usize];
+                let kinds = [
+                    0o100_000, 0o120_000, 0o010_000, 0o100_000, 0o040_000, 0o040_000,
+                ];
+                let kind = match (n, pending.is_empty() && missing > 0) {
+                    (0, true) => 0o040_000,
+                    _ => kinds[random.below(6) as usize],
+                };
                 let meta = meta_of(&mut random, kind);
                 let name = any_name(&mut random, n);
                 let is_listed = kind == 0o040_000 && pending.len() + tree.dirs.len() < shape.dirs;
-                if is_listed && !random.one_in(5) {
+                if is_listed && (pending.is_empty() || !random.one_in(5)) {
                     pending.push((path::join(&dir, &name), meta, Some(at)));
                 } else if kind == 0o040_000 && random.one_in(2) {
                     tree.issues.push(Issue {
