@@ -215,8 +215,8 @@ fn random_trees_are_cut_into_shards_and_segments() {
 #[test]
 fn a_walk_ends_when_it_is_told_to() {
     let shape = Shape {
-        dirs: 30,
-        entries: 20_000,
+        dirs: 14,
+        entries: 15_000,
     };
     let Written { tree, index, _dir } = written(3, "/r", shape);
     let start = found(&index, &tree.root);
