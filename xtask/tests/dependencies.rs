@@ -28,7 +28,7 @@ const RULES: &[Rule] = &[
     Rule { name: "trawl-text", may_use: &["trawl-model", "trawl-sys"], may_use_in_tests: &[] },
     Rule { name: "trawl-scan", may_use: &["trawl-model", "trawl-sys"], may_use_in_tests: &[] },
     Rule { name: "trawl-index", may_use: &["trawl-model", "trawl-sys"], may_use_in_tests: &[] },
-    Rule { name: "trawl-query", may_use: &["trawl-model", "trawl-index"], may_use_in_tests: &[] },
+    Rule { name: "trawl-query", may_use: &["trawl-model", "trawl-index"], may_use_in_tests: &["trawl-scan"] },
     Rule { name: "trawl-find", may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-query"], may_use_in_tests: &["trawl-scan", "trawl-index"] },
     Rule {
         name: "trawl-cli",
