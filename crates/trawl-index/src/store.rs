@@ -6,7 +6,7 @@
 
 use crate::crash;
 use crate::error::{IndexError, Result};
-use rustix::fs::{self, AtFlags, CWD, FlockOperation, Mode, OFlags};
+use rustix::fs::{self, AtFlags, CWD, FlockOperation, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io::{Read, Write};
@@ -96,10 +96,39 @@ impl Dir {
     }
 
     /// Opens a directory some names below this one, however long the path.
+    /// Those on the way need only be searchable.
     pub(crate) fn open_below(&self, names: &[String]) -> Result<Dir> {
+        let relative: PathBuf = names.iter().collect();
+        if names.is_empty() {
+            return self.try_clone();
+        }
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+        match fs::openat2(&self.fd, &relative, dir_flags(), Mode::empty(), resolve) {
+            Ok(fd) => Ok(Dir {
+                fd,
+                path: self.path.join(relative),
+            }),
+            // An old kernel, or a path that is too long for one call.
+            Err(Errno::NOSYS | Errno::NAMETOOLONG) => self.open_step_by_step(names),
+            Err(error) => {
+                let path = self.path.join(relative);
+                Err(IndexError::io("open directory", path, error))
+            }
+        }
+    }
+
+    fn open_step_by_step(&self, names: &[String]) -> Result<Dir> {
         let mut at = self.try_clone()?;
-        for name in names {
-            at = at.open_dir(name)?;
+        for (nth, name) in names.iter().enumerate() {
+            let flags = match nth + 1 == names.len() {
+                true => dir_flags(),
+                false => dir_flags() | OFlags::PATH,
+            };
+            let path = at.join(name);
+            at = match fs::openat(&at.fd, name.as_str(), flags, Mode::empty()) {
+                Ok(fd) => Dir { fd, path },
+                Err(error) => return Err(IndexError::io("open directory", path, error)),
+            };
         }
         Ok(at)
     }

@@ -380,7 +380,7 @@ fn a_full_disk_leaves_the_previous_snapshot_and_no_litter() {
                 let message = error.to_string();
                 assert!(message.contains("no space left"), "{message}");
                 assert!(
-                    message.contains("free space or choose another index with -i"),
+                    message.contains("or choose another index with -i"),
                     "{message}"
                 );
                 assert!(
