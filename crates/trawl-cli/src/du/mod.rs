@@ -95,6 +95,9 @@ impl Meter<'_> {
         if !self.plan.count_links && self.is_counted(&start.path) {
             return Ok(());
         }
+        if self.plan.wants_one_sum() {
+            return self.one_sum(session, given, start);
+        }
         let excluded = self.excluded(session, start)?;
         let mut once;
         let mut every = SeenLinks::counting_each_name();
@@ -153,6 +156,28 @@ impl Meter<'_> {
         self.total.add(&whole);
         self.counted.push(start.path.clone());
         Ok(())
+    }
+
+    /// A sum over everything, from running sums, without looking at each
+    /// directory.
+    fn one_sum(&mut self, session: &Session, given: &[u8], start: &Start) -> Result<(), Failure> {
+        let totals = session.index().totals(start)?;
+        let row = row_of(start);
+        let (sums, repeats) = (totals.sums, totals.repeats);
+        let usage = Usage {
+            blocks: row
+                .blocks()
+                .wrapping_add(sums.blocks)
+                .wrapping_sub(repeats.blocks),
+            size_bytes: row
+                .size()
+                .wrapping_add(sums.size_bytes)
+                .wrapping_sub(repeats.size_bytes),
+            inodes: (1 + sums.entries()).saturating_sub(repeats.entries),
+            ..Usage::default()
+        };
+        self.total.add(&usage);
+        self.print(one_slash(given), &usage)
     }
 
     fn is_counted(&self, path: &[u8]) -> bool {

@@ -112,6 +112,8 @@ pub(crate) struct Plan {
     pub(crate) shown: Shown,
     /// Deepest level below an argument.
     pub(crate) max_depth: u32,
+    /// There is one argument, so that no file can be counted twice.
+    pub(crate) single: bool,
     pub(crate) total: bool,
     pub(crate) separate: bool,
     pub(crate) count_links: bool,
@@ -120,6 +122,14 @@ pub(crate) struct Plan {
     pub(crate) format: SizeFormat,
     pub(crate) ending: u8,
     pub(crate) form: Form,
+}
+
+impl Plan {
+    /// True if nothing but the sum over a single argument is asked for.
+    pub(crate) fn wants_one_sum(&self) -> bool {
+        let plain = !self.separate && !self.count_links && !self.one_file_system;
+        plain && self.single && self.max_depth == 0
+    }
 }
 
 impl DuArgs {
@@ -155,6 +165,7 @@ impl DuArgs {
                 Shown::Directories
             },
             max_depth,
+            single: self.paths.len() <= 1,
             total: self.total,
             separate: self.separate_dirs,
             count_links: self.count_links,

@@ -1,7 +1,8 @@
 //! `trawl ls`: directories and files as GNU ls shows them, from the index.
 //!
 //! `plan` reads the options, `item` holds what is listed of an entry, `sort`
-//! orders, `render` makes lines of it with `long`, `columns` and `colour`.
+//! orders, `tree` reads directories, `render` makes lines of them with
+//! `long`, `columns` and `colour`.
 
 mod colour;
 mod columns;
@@ -10,15 +11,14 @@ mod long;
 mod plan;
 mod render;
 mod sort;
+mod tree;
 
 use std::ffi::OsString;
-use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use trawl_model::FileType;
-use trawl_model::rows::Row;
-use trawl_query::{Located, Request, Start};
+use trawl_query::{Located, Start};
 use trawl_text::locale::Locale;
 use trawl_text::owners::Owners;
 use trawl_text::quote::Quoting;
@@ -26,18 +26,19 @@ use trawl_text::zone::Zone;
 
 use crate::arguments::Manner;
 use crate::exit::Exit;
-use crate::failure::Failure;
+use crate::failure::{Failure, quoted};
 use crate::index::scan::now;
 use crate::output::{Device, Output, say};
 use crate::resolve::{Resolved, resolve};
 use crate::rows::{self, Form};
-use crate::scope::{Depth, Follow, Session, join_printed, printed_path, row_of};
+use crate::scope::{Depth, Follow, Session, join_printed, row_of};
 
 use self::colour::Palette;
 use self::item::Item;
 pub(crate) use self::plan::LsArgs;
 use self::plan::{Hidden, Indicator, Layout, Plan, Surroundings};
 use self::render::Renderer;
+use self::tree::{Directory, Found, Reach, Reader};
 
 /// Runs the command.
 pub(crate) fn run(index: Option<PathBuf>, args: &LsArgs, manner: Manner) -> Result<Exit, Failure> {
@@ -123,14 +124,6 @@ struct Lister<'a> {
     written: Written,
 }
 
-/// A directory's listing: its name as it is printed, its stored path, and
-/// what it holds.
-struct Directory {
-    name: Vec<u8>,
-    path: Vec<u8>,
-    items: Vec<Item>,
-}
-
 impl Lister<'_> {
     /// Files first, then directories, each sorted, as ls does.
     fn arguments(&mut self, paths: &[OsString], follow: Follow) -> Result<(), Failure> {
@@ -194,154 +187,44 @@ impl Lister<'_> {
 
     /// Lists a directory, and those below it with `-R`.
     fn directory(&mut self, name: &[u8], start: &Start, header: Header) -> Result<(), Failure> {
-        let recursive = self.plan().recursive;
-        self.session.note(
-            start,
-            if recursive {
-                Depth::All
-            } else {
-                Depth::Children
-            },
-        )?;
-        if recursive && !self.is_in_stored_order() {
-            return self.descend(name, start);
-        }
-        let hidden = self.plan().hidden;
-        let max_depth = if recursive { None } else { Some(1) };
-        let request = Request {
-            columns: item::COLUMNS,
-            max_depth,
-            ..Request::default()
+        let reader = Reader {
+            index: self.session.share_index(),
+            hidden: self.plan().hidden,
         };
-        let (name, top) = (name.to_vec(), start.path.clone());
-        let mut open: Option<Directory> = None;
-        let mut failed: Option<Failure> = None;
-        // The walk borrows the index, printing borrows the rest.
-        let index = self.session.share_index();
-        index.walk(
-            start,
-            &request,
-            |listing, found: &mut Vec<Directory>| {
-                let path = listing.dir.path;
-                if hidden == Hidden::Skip && is_below_hidden(&top, path) {
-                    return;
-                }
-                let items = listing.range.clone().filter_map(|at| {
-                    let row = Row {
-                        batch: listing.batch,
-                        at,
-                        dir: path,
-                    };
-                    let skipped = hidden == Hidden::Skip && row.name().starts_with(b".");
-                    (!skipped).then(|| Item::from_row(&row, row.name()))
-                });
-                found.push(Directory {
-                    name: printed_path(&name, &top, path),
-                    path: path.to_vec(),
-                    items: items.collect(),
-                });
-            },
-            |found| {
-                for directory in found {
-                    match &mut open {
-                        // A large directory comes in several listings.
-                        Some(known) if known.path == directory.path => {
-                            known.items.extend(directory.items);
-                        }
-                        _ => {
-                            let done = open.replace(directory);
-                            if let Err(failure) = self.print_directory(done, header) {
-                                failed = Some(failure);
-                                return ControlFlow::Break(());
-                            }
-                        }
-                    }
-                }
-                ControlFlow::Continue(())
-            },
-        )?;
-        if let Some(failure) = failed {
-            return Err(failure);
-        }
-        if open.is_none() {
-            let name = crate::failure::quoted(&name);
+        let found = match (self.plan().recursive, self.is_in_stored_order()) {
+            (false, _) => {
+                self.session.note(start, Depth::Children)?;
+                reader.listings(start, name, Reach::Alone, |directory| {
+                    self.print_sorted(directory, header).map(drop)
+                })?
+            }
+            (true, true) => {
+                self.session.note(start, Depth::All)?;
+                reader.listings(start, name, Reach::Below, |directory| {
+                    self.print_sorted(directory, header).map(drop)
+                })?
+            }
+            (true, false) => {
+                self.session.note(start, Depth::All)?;
+                reader.in_order(start, name, |directory| {
+                    self.print_sorted(directory, header)
+                })?
+            }
+        };
+        if found == Found::Unread {
+            let name = quoted(name);
             say(format_args!(
                 "cannot open directory {name}: it was not read"
             ));
             self.session.worsen(Exit::Issues);
         }
-        self.print_directory(open, header)
+        Ok(())
     }
 
     /// True if the index has directories in the order in which they are to
     /// be printed.
     fn is_in_stored_order(&self) -> bool {
         self.plan().order.is_stored_order() && !self.plan().directories_first
-    }
-
-    /// `-R` in any order: one directory at a time.
-    fn descend(&mut self, name: &[u8], start: &Start) -> Result<(), Failure> {
-        let mut pending = vec![(name.to_vec(), start.path.clone())];
-        let index = self.session.share_index();
-        while let Some((name, path)) = pending.pop() {
-            let Located::Found(start) = index.locate(&path)? else {
-                continue;
-            };
-            let items = self.children(&start)?;
-            let directory = Directory {
-                name: name.clone(),
-                path: path.clone(),
-                items,
-            };
-            let below = self.print_sorted(directory, Header::Named)?;
-            for child in below.into_iter().rev() {
-                let below = trawl_model::path::join(&path, &child);
-                pending.push((join_printed(&name, &child), below));
-            }
-        }
-        Ok(())
-    }
-
-    fn children(&self, start: &Start) -> Result<Vec<Item>, Failure> {
-        let hidden = self.plan().hidden;
-        let request = Request {
-            columns: item::COLUMNS,
-            max_depth: Some(1),
-            ..Request::default()
-        };
-        let mut items = Vec::new();
-        self.session.index().walk(
-            start,
-            &request,
-            |listing, found: &mut Vec<Item>| {
-                for at in listing.range.clone() {
-                    let row = Row {
-                        batch: listing.batch,
-                        at,
-                        dir: listing.dir.path,
-                    };
-                    if hidden != Hidden::Skip || !row.name().starts_with(b".") {
-                        found.push(Item::from_row(&row, row.name()));
-                    }
-                }
-            },
-            |found| {
-                items.extend(found);
-                ControlFlow::Continue(())
-            },
-        )?;
-        Ok(items)
-    }
-
-    fn print_directory(
-        &mut self,
-        directory: Option<Directory>,
-        header: Header,
-    ) -> Result<(), Failure> {
-        match directory {
-            Some(directory) => self.print_sorted(directory, header).map(drop),
-            None => Ok(()),
-        }
     }
 
     /// Prints a listing and returns the names of the directories in it, in
@@ -441,23 +324,5 @@ impl Lister<'_> {
         if let Ok(Resolved::To(Located::Found(start), _)) = found {
             item.target_mode = start.row.mode.first().copied();
         }
-    }
-}
-
-/// True if a name that begins with a dot lies between `top` and `path`.
-fn is_below_hidden(top: &[u8], path: &[u8]) -> bool {
-    let below = path.strip_prefix(top).unwrap_or_default();
-    below.windows(2).any(|pair| pair == b"/.")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn hidden_directories_are_seen_from_the_argument() {
-        assert!(is_below_hidden(b"/w", b"/w/.git/objects"));
-        assert!(!is_below_hidden(b"/w/.git", b"/w/.git/objects"));
-        assert!(!is_below_hidden(b"/w", b"/w/a.b/c"));
     }
 }

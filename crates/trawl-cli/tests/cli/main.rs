@@ -5,6 +5,7 @@
 
 mod answers;
 mod du;
+mod golden;
 mod index;
 mod ls;
 mod site;

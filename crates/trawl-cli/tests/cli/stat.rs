@@ -11,7 +11,7 @@ use crate::site::{Site, objects};
 /// Everything near the root of the tree: each odd thing once.
 fn things(site: &Site) -> Vec<OsString> {
     let found = site
-        .gnu("find . -maxdepth 2 ! -path ./wide/* -print0")
+        .gnu("find . -maxdepth 2 ! -path ./wide/* ! -path ./folders/* -print0")
         .expect_code(0);
     let paths = found
         .stdout

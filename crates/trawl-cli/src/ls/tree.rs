@@ -1,0 +1,200 @@
+//! Directories with what they hold, read from the index: one, or all below a
+//! start in the index's order or in any other.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use trawl_model::rows::Row;
+use trawl_query::{Index, Located, Request, Start};
+
+use crate::failure::Failure;
+use crate::ls::item::{self, Item};
+use crate::ls::plan::Hidden;
+use crate::scope::{join_printed, printed_path};
+
+/// Entries of a subtree that is read at once where directories are not
+/// wanted in the index's order: some ten megabytes.
+const AT_ONCE_ENTRIES: u64 = 50_000;
+
+/// A directory's listing.
+#[derive(Debug)]
+pub(crate) struct Directory {
+    /// The name as it is printed, spelled from the argument.
+    pub(crate) name: Vec<u8>,
+    /// The stored path.
+    pub(crate) path: Vec<u8>,
+    /// What it holds, but for what is hidden.
+    pub(crate) items: Vec<Item>,
+}
+
+/// How far a reading goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// The directory alone.
+    Alone,
+    /// Everything below it, too.
+    Below,
+}
+
+/// Whether anything was read: a directory that could not be opened when it
+/// was indexed has no listing, an empty one has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// There was a listing.
+    Listed,
+    /// There was none.
+    Unread,
+}
+
+/// Reads listings.
+pub(crate) struct Reader {
+    pub(crate) index: Arc<Index>,
+    pub(crate) hidden: Hidden,
+}
+
+impl Reader {
+    /// Visits the listing of `start`, printed as `name`, and, if asked, of
+    /// all below it in the index's order: depth first, by bytes.
+    pub(crate) fn listings(
+        &self,
+        start: &Start,
+        name: &[u8],
+        reach: Reach,
+        mut visit: impl FnMut(Directory) -> Result<(), Failure>,
+    ) -> Result<Found, Failure> {
+        let request = Request {
+            columns: item::COLUMNS,
+            max_depth: (reach == Reach::Alone).then_some(1),
+            ..Request::default()
+        };
+        let mut open: Option<Directory> = None;
+        let mut failed: Option<Failure> = None;
+        self.index.walk(
+            start,
+            &request,
+            |listing, found: &mut Vec<Directory>| {
+                if self.hidden == Hidden::Skip && is_below_hidden(&start.path, listing.dir.path) {
+                    return;
+                }
+                found.push(Directory {
+                    name: printed_path(name, &start.path, listing.dir.path),
+                    path: listing.dir.path.to_vec(),
+                    items: self.items(listing),
+                });
+            },
+            |found| {
+                for directory in found {
+                    // A large directory comes in several listings.
+                    if let Some(known) = open.as_mut().filter(|open| open.path == directory.path) {
+                        known.items.extend(directory.items);
+                    } else if let Some(done) = open.replace(directory)
+                        && let Err(failure) = visit(done)
+                    {
+                        failed = Some(failure);
+                        return ControlFlow::Break(());
+                    }
+                }
+                ControlFlow::Continue(())
+            },
+        )?;
+        match (failed, open) {
+            (Some(failure), _) => Err(failure),
+            (None, None) => Ok(Found::Unread),
+            (None, Some(last)) => visit(last).map(|()| Found::Listed),
+        }
+    }
+
+    fn items(&self, listing: &trawl_query::Listing<'_>) -> Vec<Item> {
+        let rows = listing.range.clone().map(|at| Row {
+            batch: listing.batch,
+            at,
+            dir: listing.dir.path,
+        });
+        let shown = rows.filter(|row| self.hidden != Hidden::Skip || !row.name().starts_with(b"."));
+        shown.map(|row| Item::from_row(&row, row.name())).collect()
+    }
+
+    /// Visits the listing of `start` and of all below it, each directory's
+    /// subdirectories in the order in which `visit` returns their names.
+    ///
+    /// Small subtrees are read at once, large ones directory by directory,
+    /// so that memory does not grow with the tree.
+    pub(crate) fn in_order(
+        &self,
+        start: &Start,
+        name: &[u8],
+        mut visit: impl FnMut(Directory) -> Result<Vec<Vec<u8>>, Failure>,
+    ) -> Result<Found, Failure> {
+        let mut found = Found::Unread;
+        let mut ahead = Ahead::default();
+        let mut pending = vec![(name.to_vec(), start.path.clone())];
+        while let Some((name, path)) = pending.pop() {
+            if !ahead.covers(&path) {
+                ahead = self.read_ahead(&path, &name)?;
+            }
+            let Some(directory) = ahead.listings.remove(&path) else {
+                continue;
+            };
+            found = Found::Listed;
+            for child in visit(directory)?.into_iter().rev() {
+                let below = trawl_model::path::join(&path, &child);
+                pending.push((join_printed(&name, &child), below));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Reads a directory, and all below it if that is little.
+    fn read_ahead(&self, path: &[u8], name: &[u8]) -> Result<Ahead, Failure> {
+        let mut ahead = Ahead::default();
+        let Located::Found(start) = self.index.locate(path)? else {
+            return Ok(ahead);
+        };
+        let entries = self.index.totals(&start)?.sums.entries();
+        let reach = if entries <= AT_ONCE_ENTRIES {
+            ahead.root = Some(path.to_vec());
+            Reach::Below
+        } else {
+            Reach::Alone
+        };
+        self.listings(&start, name, reach, |directory| {
+            ahead.listings.insert(directory.path.clone(), directory);
+            Ok(())
+        })?;
+        Ok(ahead)
+    }
+}
+
+/// Listings that were read before their turn.
+#[derive(Default)]
+struct Ahead {
+    /// All of what lies below this was read; nothing if `None`.
+    root: Option<Vec<u8>>,
+    listings: HashMap<Vec<u8>, Directory>,
+}
+
+impl Ahead {
+    fn covers(&self, path: &[u8]) -> bool {
+        let root = self.root.as_deref();
+        root.is_some_and(|root| trawl_model::path::is_within(path, root))
+    }
+}
+
+/// True if a name that begins with a dot lies between `top` and `path`.
+fn is_below_hidden(top: &[u8], path: &[u8]) -> bool {
+    let below = path.strip_prefix(top).unwrap_or_default();
+    below.windows(2).any(|pair| pair == b"/.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hidden_directories_are_seen_from_the_argument() {
+        assert!(is_below_hidden(b"/w", b"/w/.git/objects"));
+        assert!(!is_below_hidden(b"/w/.git", b"/w/.git/objects"));
+        assert!(!is_below_hidden(b"/w", b"/w/a.b/c"));
+    }
+}
