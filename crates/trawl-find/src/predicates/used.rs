@@ -1,6 +1,5 @@
 //! `-used`: how many days after its status changed the entry was read.
 
-use trawl_model::Timestamp;
 use trawl_model::rows::Row;
 
 use crate::age::{DAY_SECS, Which, parse_float};
@@ -52,7 +51,7 @@ impl Leaf for Used {
                 Relation::Greater => nanos > self.span_nanos,
                 Relation::Equal => {
                     let less = self.span_nanos.saturating_sub(nanos);
-                    (0..DAY_NANOS).contains(&less)
+                    (1..=DAY_NANOS).contains(&less)
                 }
             }
     }
@@ -64,15 +63,16 @@ mod tests {
 
     /// From find over files whose access times were set so.
     #[test]
-    fn days_are_rounded_up() {
+    fn whole_days_begin_the_next_one() {
         let hour = 3_600;
         for (argument, hours, expected) in [
             ("1", 1, true),
-            ("1", 24, true),
-            ("1", 25, false),
+            ("1", 0, true),
+            ("1", 24, false),
+            ("2", 24, true),
             ("2", 25, true),
             ("0", 1, false),
-            ("0", 0, true),
+            ("0", 0, false),
             ("+0", 1, true),
             ("+1", 24, false),
             ("+1", 25, true),

@@ -95,7 +95,7 @@ impl Regex {
     ) -> Result<Regex, RegexError> {
         let units = write::units(pattern, locale);
         let tree = parse::parse(&units, dialect.syntax(), case)?;
-        let text = format!("\\A(?:{})\\z", write::write(&tree, locale));
+        let text = format!("\\A(?:{})\\z", write::write(&tree, case, locale));
         let syntax = Config::new()
             .unicode(locale.is_utf8())
             .utf8(false)

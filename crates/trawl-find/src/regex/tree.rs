@@ -55,8 +55,8 @@ pub(super) enum Anchor {
 /// Classes that a letter behind a backslash stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Word {
-    Word,
-    NotWord,
+    Letter,
+    NotLetter,
     Space,
     NotSpace,
 }

@@ -5,6 +5,7 @@
 
 use std::fmt::Write as _;
 
+use trawl_text::glob::Case;
 use trawl_text::locale::Locale;
 
 use super::tree::{Anchor, Node, Set, Unit, Word};
@@ -27,23 +28,52 @@ pub(super) fn units(pattern: &[u8], locale: Locale) -> Vec<Unit> {
 }
 
 /// The tree as the engine reads it.
-pub(super) fn write(node: &Node, locale: Locale) -> String {
+pub(super) fn write(node: &Node, case: Case, locale: Locale) -> String {
     let mut out = String::new();
     Writer {
         out: &mut out,
         locale,
+        beyond: match case == Case::Sensitive && is_plain(node) {
+            true => format!("{BEYOND_UNICODE}|{SURROGATES}"),
+            false => BEYOND_UNICODE.to_owned(),
+        },
     }
     .node(node);
     out
 }
 
-/// Sequences of four bytes that UTF-8 could have had.
+/// What would be characters beyond U+10FFFF; the C library decodes them.
 const BEYOND_UNICODE: &str =
     "(?-u:\\xf4[\\x90-\\xbf][\\x80-\\xbf]{2}|[\\xf5-\\xf7][\\x80-\\xbf]{3})";
+
+/// Surrogates, which UTF-8 forbids. The C library's `.` takes them, too,
+/// where the pattern is so plain that it matches bytes instead of characters.
+const SURROGATES: &str = "(?-u:\\xed[\\xa0-\\xbf][\\x80-\\xbf])";
+
+/// Whether the C library can match the expression byte by byte.
+fn is_plain(node: &Node) -> bool {
+    match node {
+        Node::Set(set) => {
+            let ascii = |unit: &Unit| unit.ascii() != 0;
+            let in_ascii = |(low, high): &(Unit, Unit)| ascii(low) && ascii(high);
+            !set.negated && set.classes.is_empty() && set.ranges.iter().all(in_ascii)
+        }
+        Node::Word(_) => false,
+        Node::Anchor(anchor) => matches!(
+            anchor,
+            Anchor::LineStart | Anchor::LineEnd | Anchor::TextStart | Anchor::TextEnd
+        ),
+        Node::Concat(parts) | Node::Alternate(parts) => parts.iter().all(is_plain),
+        Node::Group(inner) | Node::Repeat { inner, .. } => is_plain(inner),
+        Node::Empty | Node::Literal(_) | Node::AnyButNewline | Node::Any => true,
+    }
+}
 
 struct Writer<'a> {
     out: &'a mut String,
     locale: Locale,
+    /// Sequences that are no characters and yet taken for some.
+    beyond: String,
 }
 
 impl Writer<'_> {
@@ -114,6 +144,7 @@ impl Writer<'_> {
         let mut writer = Writer {
             out: &mut inner,
             locale: self.locale,
+            beyond: String::new(),
         };
         for (low, high) in &set.ranges {
             writer.range(*low, *high);
@@ -134,15 +165,14 @@ impl Writer<'_> {
         }
     }
 
-    /// Any character but these. The C library takes what would be a
-    /// character beyond U+10FFFF for one.
+    /// Any character but these.
     fn negated(&mut self, inner: &str) {
         let all_but = match inner {
             "" => "(?s:.)".to_owned(),
             inner => format!("[^{inner}]"),
         };
         let _ = match self.locale {
-            Locale::Utf8 => write!(self.out, "(?:{all_but}|{BEYOND_UNICODE})"),
+            Locale::Utf8 => write!(self.out, "(?:{all_but}|{})", self.beyond),
             Locale::Bytes => write!(self.out, "{all_but}"),
         };
     }
@@ -186,10 +216,10 @@ fn anchor_text(anchor: Anchor) -> &'static str {
 /// As iswalnum(3) has letters and digits, which leaves marks out.
 fn word_text(word: Word, locale: Locale) -> &'static str {
     match (word, locale) {
-        (Word::Word, Locale::Utf8) => "[\\p{Alphabetic}\\p{N}_]",
-        (Word::NotWord, Locale::Utf8) => "[^\\p{Alphabetic}\\p{N}_]",
-        (Word::Word, Locale::Bytes) => "\\w",
-        (Word::NotWord, Locale::Bytes) => "\\W",
+        (Word::Letter, Locale::Utf8) => "[\\p{Alphabetic}\\p{N}_]",
+        (Word::NotLetter, Locale::Utf8) => "[^\\p{Alphabetic}\\p{N}_]",
+        (Word::Letter, Locale::Bytes) => "\\w",
+        (Word::NotLetter, Locale::Bytes) => "\\W",
         (Word::Space, _) => "\\s",
         (Word::NotSpace, _) => "\\S",
     }

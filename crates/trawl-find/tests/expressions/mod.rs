@@ -257,7 +257,7 @@ impl Words {
             20 => self.access_time(prng, site),
             21 => {
                 let file = prng.pick(&site.paths).clone();
-                self.push(pick(
+                let name = pick(
                     prng,
                     &[
                         "-newer",
@@ -267,7 +267,11 @@ impl Words {
                         "-newercm",
                         "-newermc",
                     ],
-                ));
+                );
+                // find opens the file of -samefile, and a pipe would wait.
+                let meta = std::fs::symlink_metadata(site.path().join(file_name(&file)));
+                let opens = meta.is_ok_and(|meta| meta.is_file() || meta.is_dir());
+                self.push(if opens { name } else { "-newer" });
                 self.words.push(file);
             }
             22 => self.push("-empty"),
