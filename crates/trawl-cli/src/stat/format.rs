@@ -354,7 +354,7 @@ fn push_epoch(out: &mut Vec<u8>, time: trawl_model::Timestamp, spec: Spec) {
     let (mut secs, mut fraction) = (i128::from(time.secs), time.nanos / step);
     if secs < 0 && time.nanos != 0 {
         let per_second = 1_000_000_000 / step;
-        fraction = per_second - fraction - u32::from(time.nanos % step != 0);
+        fraction = per_second - fraction - u32::from(!time.nanos.is_multiple_of(step));
         secs += i128::from(fraction != 0);
     }
     let tail = match decimals {
