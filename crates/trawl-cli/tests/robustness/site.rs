@@ -9,40 +9,43 @@ use trawl_testkit::oracle::{command, run};
 use trawl_testkit::{Ran, Scratch};
 
 /// The program under test.
-pub const TRAWL: &str = env!("CARGO_BIN_EXE_trawl");
+pub(crate) const TRAWL: &str = env!("CARGO_BIN_EXE_trawl");
 
 /// After so many seconds a question counts as hanging.
 const HANG_SECS: &str = "30";
 
 /// A temporary directory with an index in it.
 #[derive(Debug)]
-pub struct Site {
+pub(crate) struct Site {
     /// Goes away with everything in it.
-    pub scratch: Scratch,
+    pub(crate) scratch: Scratch,
 }
 
 impl Site {
     /// An empty one.
-    pub fn new(label: &str) -> Site {
+    pub(crate) fn new(label: &str) -> Site {
         Site {
             scratch: Scratch::new(label),
         }
     }
 
     /// Where the index is.
-    pub fn index(&self) -> PathBuf {
+    pub(crate) fn index(&self) -> PathBuf {
         self.scratch.join("index")
     }
 
     /// The program with these words about this site's index.
     #[track_caller]
-    pub fn trawl<A: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = A>) -> Ran {
+    pub(crate) fn trawl<A: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = A>) -> Ran {
         ask(&self.index(), words)
     }
 }
 
 /// The program's command line for an index; killed when it hangs.
-pub fn trawl_command<A: AsRef<OsStr>>(index: &Path, words: impl IntoIterator<Item = A>) -> Command {
+pub(crate) fn trawl_command<A: AsRef<OsStr>>(
+    index: &Path,
+    words: impl IntoIterator<Item = A>,
+) -> Command {
     let mut line = command("timeout");
     line.args(["-s", "KILL", HANG_SECS, TRAWL, "-i"]).arg(index);
     line.args(words);
@@ -51,7 +54,7 @@ pub fn trawl_command<A: AsRef<OsStr>>(index: &Path, words: impl IntoIterator<Ite
 
 /// Runs the program; a panic or a hang fails the test.
 #[track_caller]
-pub fn ask<A: AsRef<OsStr>>(index: &Path, words: impl IntoIterator<Item = A>) -> Ran {
+pub(crate) fn ask<A: AsRef<OsStr>>(index: &Path, words: impl IntoIterator<Item = A>) -> Ran {
     let ran = run(&mut trawl_command(index, words));
     assert!(ran.code != Some(137), "{ran}\nit hung or was killed");
     assert!(!ran.errors().contains("panicked"), "{ran}");
@@ -60,7 +63,7 @@ pub fn ask<A: AsRef<OsStr>>(index: &Path, words: impl IntoIterator<Item = A>) ->
 
 /// Fills `root` with `dirs` directories of `files` files each; a few are
 /// private, linked twice or links.
-pub fn make_tree(root: &Path, dirs: usize, files: usize) {
+pub(crate) fn make_tree(root: &Path, dirs: usize, files: usize) {
     for dir in 0..dirs {
         let place = root.join(format!("dir{}/inner{dir}", dir % 7));
         fs::create_dir_all(&place).expect("a directory");
@@ -79,13 +82,13 @@ pub fn make_tree(root: &Path, dirs: usize, files: usize) {
 }
 
 /// Copies a directory with everything in it.
-pub fn copy(from: &Path, to: &Path) {
+pub(crate) fn copy(from: &Path, to: &Path) {
     run(command("rm").arg("-rf").arg(to)).expect_code(0);
     run(command("cp").arg("-a").arg(from).arg(to)).expect_code(0);
 }
 
 /// Files below a directory, relative to it, sorted.
-pub fn files_below(top: &Path) -> Vec<PathBuf> {
+pub(crate) fn files_below(top: &Path) -> Vec<PathBuf> {
     let list = run(command("find")
         .arg(top)
         .args(["-type", "f", "-printf", "%P\\n"]));
@@ -95,7 +98,7 @@ pub fn files_below(top: &Path) -> Vec<PathBuf> {
 }
 
 /// How many times as much to do as usual.
-pub fn effort() -> usize {
+pub(crate) fn effort() -> usize {
     let asked = std::env::var("TRAWL_ROBUSTNESS").ok();
     asked.and_then(|text| text.parse().ok()).unwrap_or(1)
 }
