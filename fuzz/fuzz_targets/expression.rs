@@ -1,0 +1,36 @@
+//! Any words as the arguments of find, separated by zero bytes, and run on a
+//! small index: output or an error, never a panic.
+
+#![no_main]
+
+use std::path::Path;
+use std::sync::OnceLock;
+
+use libfuzzer_sys::fuzz_target;
+use trawl_find::driver::{RunOptions, Search, Streams};
+use trawl_find::{Environment, Parsed};
+use trawl_fuzz::Victim;
+use trawl_query::Index;
+
+static VICTIM: OnceLock<(Victim, std::sync::Arc<Index>)> = OnceLock::new();
+
+fuzz_target!(|data: &[u8]| {
+    let (victim, index) = VICTIM.get_or_init(|| {
+        let victim = Victim::new();
+        let index = Index::open(Path::new(&victim.index)).expect("an index");
+        (victim, std::sync::Arc::new(index))
+    });
+    let words: Vec<Vec<u8>> = data.split(|byte| *byte == 0).map(<[u8]>::to_vec).collect();
+    let env = Environment::of_process();
+    let Ok(Parsed::Search(program)) = trawl_find::parse(&words, &env) else {
+        return;
+    };
+    let (mut out, mut err) = (std::io::sink(), std::io::sink());
+    let streams = Streams {
+        out: &mut out,
+        err: &mut err,
+    };
+    let mut search = Search::new(index, &program, &env, RunOptions::default(), streams);
+    let located = index.locate(&victim.root).expect("the root");
+    search.visit(b"tree", Some(located)).expect("an answer");
+});

@@ -1,0 +1,109 @@
+//! A whole index of which one file is changed, with right checksums: every
+//! question ends with an answer or an error, never a panic.
+
+#![no_main]
+
+use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::OnceLock;
+
+use libfuzzer_sys::fuzz_target;
+use trawl_fuzz::Victim;
+use trawl_model::Timestamp;
+use trawl_model::column::ColumnSet;
+use trawl_query::{
+    Detail, DirRequest, Index, Located, Order, Request, Result, SeenLinks, StatsRequest,
+    UsageRequest,
+};
+
+static VICTIM: OnceLock<Victim> = OnceLock::new();
+
+fuzz_target!(|data: &[u8]| {
+    let victim = VICTIM.get_or_init(Victim::new);
+    // The first byte says what is asked, so that one input is one question.
+    let Some((asked, damage)) = data.split_first() else {
+        return;
+    };
+    let asked = usize::from(*asked);
+    let path = [
+        &victim.root[..],
+        PLACES[asked / QUESTIONS.len() % PLACES.len()],
+    ]
+    .concat();
+    victim.damaged(damage, |index| {
+        let _ = QUESTIONS[asked % QUESTIONS.len()](index, &path);
+    });
+});
+
+/// Where questions start, below the root.
+const PLACES: [&[u8]; 5] = [b"", b"/a/b", b"/private", b"/d/again", b"/d/absent"];
+
+const QUESTIONS: [fn(&Path, &[u8]) -> Result<()>; 4] = [list, sum, count, group];
+
+fn list(index: &Path, path: &[u8]) -> Result<()> {
+    let index = Index::open(index)?;
+    let Located::Found(start) = index.locate(path)? else {
+        return Ok(());
+    };
+    for order in [Order::Forward, Order::Backward] {
+        let request = Request {
+            columns: ColumnSet::all(),
+            order,
+            threads: NonZeroUsize::new(1),
+            ..Request::default()
+        };
+        let work = |listing: &trawl_query::Listing<'_>, bytes: &mut usize| {
+            for at in listing.range.clone() {
+                *bytes += listing.batch.name.get(at).len() + listing.dir.path.len();
+            }
+        };
+        index.walk(&start, &request, work, |_| ControlFlow::Continue(()))?;
+    }
+    Ok(())
+}
+
+fn sum(index: &Path, path: &[u8]) -> Result<()> {
+    let index = Index::open(index)?;
+    let Located::Found(start) = index.locate(path)? else {
+        return Ok(());
+    };
+    index.totals(&start)?;
+    for detail in [Detail::Directories, Detail::Everything] {
+        let request = UsageRequest {
+            detail,
+            ..UsageRequest::default()
+        };
+        index.usage(&start, &request, &mut SeenLinks::new(), |_| {
+            ControlFlow::Continue(())
+        })?;
+    }
+    Ok(())
+}
+
+fn count(index: &Path, path: &[u8]) -> Result<()> {
+    let index = Index::open(index)?;
+    let Located::Found(start) = index.locate(path)? else {
+        return Ok(());
+    };
+    index.directories(
+        &start,
+        &DirRequest::default(),
+        |_| ControlFlow::Continue(()),
+    )?;
+    index.issues(&start, None)?;
+    Ok(())
+}
+
+fn group(index: &Path, path: &[u8]) -> Result<()> {
+    let index = Index::open(index)?;
+    let Located::Found(start) = index.locate(path)? else {
+        return Ok(());
+    };
+    let request = StatsRequest {
+        now: Timestamp::default(),
+        threads: NonZeroUsize::new(1),
+        cancel: None,
+    };
+    index.stats(&start, &request).map(drop)
+}
