@@ -5,6 +5,7 @@
 //! system, so that its lines are the same ones in another order, and a file
 //! with names in several directories may count in another one of them.
 
+mod correction;
 mod options;
 
 use std::ffi::OsString;
@@ -12,11 +13,8 @@ use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use trawl_model::column::{Column, ColumnSet};
-use trawl_model::filter::{Clause, Filter};
 use trawl_model::path::is_within;
-use trawl_model::rows::Row;
-use trawl_query::{Detail, Request, SeenLinks, Start, Usage, UsageRequest};
+use trawl_query::{Detail, SeenLinks, Start, Usage, UsageOf, UsageRequest};
 use trawl_text::locale::Locale;
 use trawl_text::quote::Terminal;
 
@@ -29,6 +27,7 @@ use crate::output::{Device, Output};
 use crate::rows::Form;
 use crate::scope::{Depth, Follow, Session, printed_path, row_of};
 
+use self::correction::{Corrected, Correction, Part, elsewhere};
 pub(crate) use self::options::DuArgs;
 use self::options::{Measure, Plan, Shown};
 
@@ -45,7 +44,10 @@ pub(crate) fn run(index: Option<PathBuf>, args: &DuArgs, manner: Manner) -> Resu
             Device::Other => Terminal::Absent,
         },
         output: Output::stdout(),
-        seen: SeenLinks::new(),
+        seen: match plan.count_links {
+            true => SeenLinks::counting_each_name(),
+            false => SeenLinks::new(),
+        },
         counted: Vec::new(),
         total: Usage::default(),
     };
@@ -98,50 +100,18 @@ impl Meter<'_> {
         if self.plan.wants_one_sum() {
             return self.one_sum(session, given, start);
         }
-        let excluded = self.excluded(session, start)?;
-        let mut once;
-        let mut every = SeenLinks::counting_each_name();
-        let mut walk = Walk {
-            levels: Vec::new(),
-            excluded,
-            plan: self.plan,
-        };
-        let simple = walk.excluded.is_empty() && !self.plan.separate;
-        let request = UsageRequest {
-            // Sums that are corrected on the way need every directory's.
-            max_depth: simple.then(|| usize::try_from(self.plan.max_depth).unwrap_or(usize::MAX)),
-            detail: match self.plan.shown {
-                Shown::All => Detail::Everything,
-                Shown::Directories if walk.excluded.iter().any(|part| !part.is_dir) => {
-                    Detail::Everything
-                }
-                Shown::Directories => Detail::Directories,
-            },
-            cancel: None,
-        };
-        once = std::mem::take(&mut self.seen);
-        let seen = if self.plan.count_links {
-            &mut every
-        } else {
-            &mut once
-        };
+        let mut correction = Correction::new(self.excluded(session, start)?, self.plan.separate);
+        let request = self.request(&correction);
+        let mut seen = std::mem::take(&mut self.seen);
         let (mut failed, mut whole) = (None, Usage::default());
-        let index = session.share_index();
-        index.usage(start, &request, seen, |of| {
-            let Some((usage, own)) = walk.correct(of) else {
+        session.index().usage(start, &request, &mut seen, |of| {
+            let Some(sums) = correction.correct(of) else {
                 return ControlFlow::Continue(());
             };
             if of.depth == 0 {
-                whole = usage;
+                whole = sums.with_below;
             }
-            let listed = of.is_dir || of.depth == 0 || self.plan.shown == Shown::All;
-            let deep = u32::try_from(of.depth).unwrap_or(u32::MAX) > self.plan.max_depth;
-            if !listed || deep {
-                return ControlFlow::Continue(());
-            }
-            let path = printed_path(one_slash(given), &start.path, of.path);
-            let shown = if self.plan.separate { own } else { usage };
-            match self.print(&path, &shown) {
+            match self.line(given, start, of, &sums) {
                 Ok(()) => ControlFlow::Continue(()),
                 Err(failure) => {
                     failed = Some(failure);
@@ -149,13 +119,50 @@ impl Meter<'_> {
                 }
             }
         })?;
-        self.seen = once;
+        self.seen = seen;
         if let Some(failure) = failed {
             return Err(failure);
         }
         self.total.add(&whole);
         self.counted.push(start.path.clone());
         Ok(())
+    }
+
+    fn request(&self, correction: &Correction) -> UsageRequest<'static> {
+        let deepest = usize::try_from(self.plan.max_depth).unwrap_or(usize::MAX);
+        let everything = self.plan.shown == Shown::All || correction.needs_files();
+        UsageRequest {
+            // Sums that are corrected on the way need every directory's.
+            max_depth: correction.is_needless().then_some(deepest),
+            detail: match everything {
+                true => Detail::Everything,
+                false => Detail::Directories,
+            },
+            cancel: None,
+        }
+    }
+
+    /// Prints a line, if it is wanted.
+    fn line(
+        &mut self,
+        given: &[u8],
+        start: &Start,
+        of: &UsageOf<'_>,
+        sums: &Corrected,
+    ) -> Result<(), Failure> {
+        let listed = of.is_dir || of.depth == 0 || self.plan.shown == Shown::All;
+        let deep = u32::try_from(of.depth).unwrap_or(u32::MAX) > self.plan.max_depth;
+        if !listed || deep {
+            return Ok(());
+        }
+        let path = printed_path(one_slash(given), &start.path, of.path);
+        let separate = self.plan.separate;
+        let shown = if separate {
+            sums.without_dirs
+        } else {
+            sums.with_below
+        };
+        self.print(&path, &shown)
     }
 
     /// A sum over everything, from running sums, without looking at each
@@ -207,8 +214,6 @@ impl Meter<'_> {
         if self.plan.one_file_system && start.is_dir {
             parts.extend(elsewhere(session, start)?);
         }
-        parts.sort_by(|a, b| trawl_model::path::cmp(&a.path, &b.path));
-        parts.dedup_by(|later, earlier| is_within(&later.path, &earlier.path));
         Ok(parts)
     }
 
@@ -245,65 +250,6 @@ impl Meter<'_> {
     }
 }
 
-/// Something below an argument that is not counted.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Part {
-    path: Vec<u8>,
-    is_dir: bool,
-}
-
-/// Corrects sums while they come in, contents before their directory.
-struct Walk<'a> {
-    plan: &'a Plan,
-    /// Sorted, none within another.
-    excluded: Vec<Part>,
-    /// By depth: what was found directly below the directory still to come.
-    levels: Vec<Level>,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Level {
-    /// What the directories there hold with all below them.
-    below: Usage,
-    /// What of all that is not to be counted.
-    excluded: Usage,
-}
-
-impl Walk<'_> {
-    /// What `of` takes up and what it takes up without its subdirectories;
-    /// `None` for what is not counted.
-    fn correct(&mut self, of: &trawl_query::UsageOf<'_>) -> Option<(Usage, Usage)> {
-        if self.excluded.is_empty() && !self.plan.separate {
-            return Some((of.usage, of.usage));
-        }
-        let below = match self.levels.len() {
-            length if length > of.depth + 1 => {
-                self.levels.drain(of.depth + 1..).next().unwrap_or_default()
-            }
-            _ => Level::default(),
-        };
-        self.levels.resize(of.depth + 1, Level::default());
-        let level = self.levels.last_mut()?;
-        let after = self.excluded.partition_point(|part| {
-            trawl_model::path::cmp(&part.path, of.path) != std::cmp::Ordering::Greater
-        });
-        let nearest = after.checked_sub(1).and_then(|at| self.excluded.get(at));
-        if let Some(part) = nearest.filter(|part| is_within(of.path, &part.path)) {
-            if part.path == of.path {
-                level.excluded.add(&of.usage);
-            }
-            return None;
-        }
-        let usage = minus(of.usage, &below.excluded);
-        let own = minus(usage, &below.below);
-        level.excluded.add(&below.excluded);
-        if of.is_dir {
-            level.below.add(&usage);
-        }
-        Some((usage, own))
-    }
-}
-
 /// Without slashes at the end beyond the first, as fts(3) has it; `//` alone
 /// stays, since it may mean something else than `/`.
 fn one_slash(given: &[u8]) -> &[u8] {
@@ -316,70 +262,6 @@ fn one_slash(given: &[u8]) -> &[u8] {
         2 if trimmed == 0 => given,
         _ => given.get(..=trimmed).unwrap_or(given),
     }
-}
-
-fn minus(usage: Usage, part: &Usage) -> Usage {
-    Usage {
-        blocks: usage.blocks.wrapping_sub(part.blocks),
-        size_bytes: usage.size_bytes.wrapping_sub(part.size_bytes),
-        dir_size_bytes: usage.dir_size_bytes.wrapping_sub(part.dir_size_bytes),
-        inodes: usage.inodes.wrapping_sub(part.inodes),
-    }
-}
-
-/// The topmost entries below `start` that lie on other devices.
-fn elsewhere(session: &Session, start: &Start) -> Result<Vec<Part>, Failure> {
-    let device = i128::from(row_of(start).dev().as_u64());
-    let mut parts: Vec<Part> = Vec::new();
-    for (low, high) in [(0, device - 1), (device + 1, i128::from(u64::MAX))] {
-        if low > high {
-            continue;
-        }
-        let clause = Clause {
-            column: Column::Dev,
-            low,
-            high,
-        };
-        let request = Request {
-            columns: ColumnSet::of(&[Column::Name, Column::Mode, Column::Dev]),
-            filter: Filter {
-                clauses: vec![clause],
-            },
-            ..Request::default()
-        };
-        session.index().walk(
-            start,
-            &request,
-            |listing, found: &mut Vec<Part>| {
-                for at in listing.range.clone() {
-                    let row = Row {
-                        batch: listing.batch,
-                        at,
-                        dir: listing.dir.path,
-                    };
-                    let is_dir = row.file_type() == trawl_model::FileType::Directory;
-                    if clause.admits(i128::from(row.dev().as_u64())) {
-                        found.push(Part {
-                            path: row.path(),
-                            is_dir,
-                        });
-                    }
-                }
-            },
-            |found| {
-                for part in found {
-                    if parts
-                        .last()
-                        .is_none_or(|above| !is_within(&part.path, &above.path))
-                    {
-                        parts.push(part);
-                    }
-                }
-                ControlFlow::Continue(())
-            },
-        )?;
-    }
-    Ok(parts)
 }
 
 #[cfg(test)]

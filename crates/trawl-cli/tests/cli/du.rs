@@ -243,3 +243,58 @@ fn options_that_contradict_are_errors() {
         assert_eq!(ran.text(), "", "{line}");
     }
 }
+
+#[test]
+fn other_file_systems_are_left_out_when_asked_to() {
+    let site = plain("du-mounts");
+    let mount = trawl_testkit::LoopMount::new(trawl_testkit::FileSystem::Tmpfs, 4 << 20);
+    let mounted = match mount {
+        Ok(mounted) => mounted,
+        Err(skip) => return skip.say(),
+    };
+    // The source is where the file system is mounted, with a part of our tree beside it.
+    std::fs::create_dir_all(mounted.path().join("sub/deep")).unwrap();
+    std::fs::write(mounted.path().join("sub/deep/file"), vec![1; 9000]).unwrap();
+    let above = mounted.path().parent().unwrap().to_owned();
+    let run = |words: &[&str]| {
+        let mut command = site.command();
+        command.args(words).current_dir(&above);
+        oracle::run(&mut command).expect_code(0).stdout
+    };
+    let theirs = |words: &[&str]| {
+        let ran = oracle::gnu(
+            "du",
+            words.iter().copied(),
+            &above,
+            &oracle::Identity::Ourselves,
+        );
+        ran.expect_code(0).stdout
+    };
+    run(&["index", "--quiet", "--cross-file-systems", "."]);
+    for words in [
+        &["-x"][..],
+        &[],
+        &["-xa"],
+        &["-xs"],
+        &["-s"],
+        &["-xS", "--inodes"],
+    ] {
+        let ours = run(&[&["du"], words].concat());
+        assert_same(
+            &format!("du {words:?}"),
+            &theirs(words),
+            &ours,
+            Order::Any,
+            Ending::Newline,
+        );
+    }
+    run(&["index", "--quiet", "."]);
+    let ours = run(&["du", "-x"]);
+    assert_same(
+        "du -x, not entered",
+        &theirs(&["-x"]),
+        &ours,
+        Order::Any,
+        Ending::Newline,
+    );
+}

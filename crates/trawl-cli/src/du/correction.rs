@@ -1,0 +1,271 @@
+//! Sums with parts left out: what lies in earlier arguments or on other file
+//! systems, and a directory's subdirectories (`-S`).
+//!
+//! Works on usage as it comes in, contents before their directory, with one
+//! level of sums for each level of depth.
+
+use std::cmp::Ordering;
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+
+use trawl_model::FileType;
+use trawl_model::column::{Column, ColumnSet};
+use trawl_model::filter::{Clause, Filter};
+use trawl_model::path::{cmp, is_within, split};
+use trawl_model::rows::Row;
+use trawl_query::{Request, Start, Usage, UsageOf};
+
+use crate::failure::Failure;
+use crate::scope::{Session, row_of};
+
+/// Something below an argument that is not counted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Part {
+    /// Its stored path.
+    pub(crate) path: Vec<u8>,
+    /// True if it is a directory.
+    pub(crate) is_dir: bool,
+}
+
+/// What something takes up, corrected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Corrected {
+    /// With all below it.
+    pub(crate) with_below: Usage,
+    /// Without its subdirectories.
+    pub(crate) without_dirs: Usage,
+}
+
+/// Corrects sums while they come in.
+#[derive(Debug)]
+pub(crate) struct Correction {
+    separate: bool,
+    /// Sorted, none within another.
+    excluded: Vec<Part>,
+    /// By depth: what was found below the directory that is still to come.
+    levels: Vec<Level>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Level {
+    /// What the directories there take up with all below them.
+    dirs: Usage,
+    /// What of all that is not to be counted.
+    excluded: Usage,
+}
+
+impl Correction {
+    /// Leaves out `parts`, and keeps directories apart if `separate`.
+    pub(crate) fn new(mut parts: Vec<Part>, separate: bool) -> Correction {
+        parts.sort_by(|a, b| cmp(&a.path, &b.path));
+        parts.dedup_by(|later, earlier| is_within(&later.path, &earlier.path));
+        Correction {
+            separate,
+            excluded: parts,
+            levels: Vec::new(),
+        }
+    }
+
+    /// True if sums are right as they are.
+    pub(crate) fn is_needless(&self) -> bool {
+        self.excluded.is_empty() && !self.separate
+    }
+
+    /// True if files have to be seen, not only directories.
+    pub(crate) fn needs_files(&self) -> bool {
+        self.excluded.iter().any(|part| !part.is_dir)
+    }
+
+    /// What `of` takes up; `None` for what is not counted.
+    pub(crate) fn correct(&mut self, of: &UsageOf<'_>) -> Option<Corrected> {
+        if self.is_needless() {
+            return Some(Corrected {
+                with_below: of.usage,
+                without_dirs: of.usage,
+            });
+        }
+        let below = self.close(of.depth + 1);
+        self.levels.resize(of.depth + 1, Level::default());
+        let excluded = self.part_around(of.path).map(|part| part.path == of.path);
+        let level = self.levels.last_mut()?;
+        match excluded {
+            Some(is_top) => {
+                if is_top {
+                    level.excluded.add(&of.usage);
+                }
+                None
+            }
+            None => {
+                let with_below = minus(of.usage, &below.excluded);
+                level.excluded.add(&below.excluded);
+                if of.is_dir {
+                    level.dirs.add(&with_below);
+                }
+                Some(Corrected {
+                    with_below,
+                    without_dirs: minus(with_below, &below.dirs),
+                })
+            }
+        }
+    }
+
+    /// Takes off the level at `depth`, and what is deeper.
+    fn close(&mut self, depth: usize) -> Level {
+        let level = self.levels.get(depth).copied().unwrap_or_default();
+        self.levels.truncate(depth);
+        level
+    }
+
+    /// The excluded part that `path` lies in.
+    fn part_around(&self, path: &[u8]) -> Option<&Part> {
+        let not_after = |part: &Part| cmp(&part.path, path) != Ordering::Greater;
+        let after = self.excluded.partition_point(not_after);
+        let nearest = after.checked_sub(1).and_then(|at| self.excluded.get(at));
+        nearest.filter(|part| is_within(path, &part.path))
+    }
+}
+
+fn minus(usage: Usage, part: &Usage) -> Usage {
+    Usage {
+        blocks: usage.blocks.wrapping_sub(part.blocks),
+        size_bytes: usage.size_bytes.wrapping_sub(part.size_bytes),
+        dir_size_bytes: usage.dir_size_bytes.wrapping_sub(part.dir_size_bytes),
+        inodes: usage.inodes.wrapping_sub(part.inodes),
+    }
+}
+
+/// The topmost entries below `start` that lie on other devices.
+pub(crate) fn elsewhere(session: &Session, start: &Start) -> Result<Vec<Part>, Failure> {
+    let device = i128::from(row_of(start).dev().as_u64());
+    let mut parts = Vec::new();
+    for (low, high) in [(0, device - 1), (device + 1, i128::from(u64::MAX))] {
+        if low <= high {
+            parts.extend(on_devices(session, start, low, high)?);
+        }
+    }
+    Ok(parts)
+}
+
+fn on_devices(
+    session: &Session,
+    start: &Start,
+    low: i128,
+    high: i128,
+) -> Result<Vec<Part>, Failure> {
+    let clause = Clause {
+        column: Column::Dev,
+        low,
+        high,
+    };
+    let request = Request {
+        columns: ColumnSet::of(&[Column::Name, Column::Mode, Column::Dev]),
+        filter: Filter {
+            clauses: vec![clause],
+        },
+        ..Request::default()
+    };
+    let (mut parts, mut tops) = (Vec::new(), HashSet::new());
+    session.index().walk(
+        start,
+        &request,
+        |listing, found: &mut Vec<Part>| {
+            let rows = listing.range.clone().map(|at| Row {
+                batch: listing.batch,
+                at,
+                dir: listing.dir.path,
+            });
+            // The filter lets some rows through that do not fulfil it.
+            let elsewhere = rows.filter(|row| clause.admits(i128::from(row.dev().as_u64())));
+            found.extend(elsewhere.map(|row| Part {
+                path: row.path(),
+                is_dir: row.file_type() == FileType::Directory,
+            }));
+        },
+        |found| {
+            // Only the topmost are kept, however much lies below them.
+            for part in found {
+                if !lies_in(&part.path, &tops) {
+                    tops.insert(part.path.clone());
+                    parts.push(part);
+                }
+            }
+            ControlFlow::Continue(())
+        },
+    )?;
+    Ok(parts)
+}
+
+/// True if one of `tops` lies above `path`.
+fn lies_in(path: &[u8], tops: &HashSet<Vec<u8>>) -> bool {
+    let mut below = path;
+    while let Some((dir, _)) = split(below).filter(|_| !tops.is_empty()) {
+        if tops.contains(dir) {
+            return true;
+        }
+        below = dir;
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(path: &str, depth: usize, is_dir: bool, blocks: u64) -> UsageOf<'_> {
+        let usage = Usage {
+            blocks,
+            ..Usage::default()
+        };
+        UsageOf {
+            path: path.as_bytes(),
+            depth,
+            is_dir,
+            usage,
+        }
+    }
+
+    fn run(correction: &mut Correction, lines: &[UsageOf<'_>]) -> Vec<Option<(u64, u64)>> {
+        let corrected = lines.iter().map(|line| correction.correct(line));
+        corrected
+            .map(|sums| sums.map(|s| (s.with_below.blocks, s.without_dirs.blocks)))
+            .collect()
+    }
+
+    #[test]
+    fn parts_are_taken_off_every_directory_above_them() {
+        let part = |path: &str| Part {
+            path: path.into(),
+            is_dir: true,
+        };
+        let mut correction = Correction::new(vec![part("/a/b/c"), part("/a/b/c/d")], false);
+        let lines = [
+            of("/a/b/c/d", 3, true, 1),
+            of("/a/b/c", 2, true, 4),
+            of("/a/b", 1, true, 10),
+            of("/a/b-", 1, true, 5),
+            of("/a", 0, true, 20),
+        ];
+        let sums = run(&mut correction, &lines);
+        assert_eq!(sums[..2], [None, None]);
+        assert_eq!(sums[2].map(|s| s.0), Some(6));
+        assert_eq!(sums[3].map(|s| s.0), Some(5));
+        assert_eq!(sums[4].map(|s| s.0), Some(16));
+    }
+
+    #[test]
+    fn directories_are_kept_apart() {
+        let mut correction = Correction::new(Vec::new(), true);
+        let lines = [
+            of("/a/b/c", 2, true, 4),
+            of("/a/b/f", 2, false, 2),
+            of("/a/b", 1, true, 10),
+            of("/a", 0, true, 20),
+        ];
+        let apart: Vec<u64> = run(&mut correction, &lines)
+            .into_iter()
+            .flatten()
+            .map(|s| s.1)
+            .collect();
+        assert_eq!(apart, [4, 2, 6, 10]);
+    }
+}
