@@ -4,6 +4,7 @@
 use crate::error::{QueryError, Result};
 use crate::locate::{Located, locate};
 use crate::segment::{Scratch, SegmentFile};
+use rustix::process::{Resource, getrlimit};
 use std::collections::{HashMap, VecDeque};
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -12,7 +13,8 @@ use trawl_index::{IndexDir, SegmentInfo, Shard, Snapshot, SnapshotInfo, Source};
 use trawl_model::path;
 use trawl_model::rows::RowBatch;
 
-/// Files that are kept open: fewer than descriptors that a process may have.
+/// Files that are kept open, at most; fewer where a process may have few
+/// descriptors.
 const OPEN_FILES: usize = 200;
 /// Bytes of small files that are kept in memory.
 const KEPT_BYTES: usize = 32 << 20;
@@ -38,8 +40,10 @@ pub struct View {
 pub(crate) type SegmentAt = usize;
 
 /// Files that were used lately; the oldest are dropped first.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct OpenFiles {
+    /// The most files with a descriptor.
+    limit: usize,
     files: HashMap<(SegmentAt, Table), Arc<SegmentFile>>,
     with_descriptor: VecDeque<(SegmentAt, Table)>,
     in_memory: VecDeque<(SegmentAt, Table)>,
@@ -47,6 +51,20 @@ struct OpenFiles {
 }
 
 impl OpenFiles {
+    fn new() -> OpenFiles {
+        let allowed = getrlimit(Resource::Nofile).current;
+        let allowed = allowed.map_or(usize::MAX, |limit| {
+            usize::try_from(limit).unwrap_or(usize::MAX)
+        });
+        OpenFiles {
+            limit: (allowed / 4).min(OPEN_FILES),
+            files: HashMap::new(),
+            with_descriptor: VecDeque::new(),
+            in_memory: VecDeque::new(),
+            kept_bytes: 0,
+        }
+    }
+
     fn keep(&mut self, key: (SegmentAt, Table), file: &Arc<SegmentFile>) {
         if self.files.insert(key, Arc::clone(file)).is_some() {
             return;
@@ -58,7 +76,7 @@ impl OpenFiles {
                 self.in_memory.push_back(key);
             }
         }
-        while self.with_descriptor.len() > OPEN_FILES {
+        while self.with_descriptor.len() > self.limit {
             let oldest = self.with_descriptor.pop_front();
             oldest.and_then(|oldest| self.files.remove(&oldest));
         }
@@ -169,7 +187,7 @@ impl View {
             segments: shards.iter().enumerate().flat_map(in_shard).collect(),
             info,
             shards,
-            open: Mutex::default(),
+            open: Mutex::new(OpenFiles::new()),
         }
     }
 

@@ -15,9 +15,9 @@ use trawl_model::filter::Clause;
 use trawl_model::path;
 
 /// Rows of a morsel, about; also the most that a listing has.
-pub(crate) const MORSEL_ROWS: u64 = 64 * 1024;
+pub(crate) const MORSEL_ROWS: u64 = 32 * 1024;
 /// Directories of a morsel, at most.
-const MORSEL_DIRS: usize = 32 * 1024;
+const MORSEL_DIRS: usize = 16 * 1024;
 
 /// Some listings that follow each other, and the rows that they need.
 #[derive(Debug, Default)]

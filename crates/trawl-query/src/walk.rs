@@ -22,7 +22,7 @@ use trawl_model::filter::Filter;
 use trawl_model::rows::RowBatch;
 
 /// Morsels that may be decoded ahead of the one that is due, per thread.
-const AHEAD: usize = 4;
+const AHEAD: usize = 2;
 
 /// In which order a walk goes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -2,6 +2,7 @@
 //! start in the index's order or in any other.
 
 use std::collections::HashMap;
+use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -66,6 +67,8 @@ impl Reader {
         let request = Request {
             columns: item::COLUMNS,
             max_depth: (reach == Reach::Alone).then_some(1),
+            // Items are large and printing them takes the time: nothing is gained by reading ahead.
+            threads: Some(NonZeroUsize::MIN),
             ..Request::default()
         };
         let mut open: Option<Directory> = None;
