@@ -141,7 +141,8 @@ impl Index {
         }
     }
 
-    /// The root that shares the most leading components with `path`.
+    /// The root that shares the most leading components with `path`, of the
+    /// sources that have a snapshot.
     fn nearest_root(&self, path: &[u8]) -> Option<Vec<u8>> {
         let shared = |root: &[u8]| {
             let parts = path
@@ -152,6 +153,7 @@ impl Index {
         let nearest = self
             .sources
             .iter()
+            .filter(|source| matches!(source.current_id(), Ok(Some(_))))
             .max_by_key(|source| shared(source.root()));
         nearest.map(|source| source.root().to_vec())
     }
