@@ -147,6 +147,8 @@ fn chosen_expressions() {
         &["tree", "-regex", "\\("],
         &["tree", "-warn", "-name", "x/y", "-maxdepth", "3", "-d"],
         &["tree", "-warn", "-perm", "/000", "-print0"],
+        &["tree", "-perm", "/0", "-print0"],
+        &["tree", "-nowarn", "-perm", "/u=", "-print0"],
     ] {
         check(words);
     }

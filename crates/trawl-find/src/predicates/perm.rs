@@ -68,7 +68,8 @@ fn parse(args: &mut Arguments<'_>) -> Result<Box<dyn Leaf>, FindError> {
     };
     let of_files = change.apply(0, false, 0);
     if how == How::Any && of_files == 0 {
-        args.warn(format!(
+        // find says so even after -nowarn.
+        args.warn_always(format!(
             "warning: you have specified a mode pattern {} (which is equivalent to /000). The \
              meaning of -perm /000 has now been changed to be consistent with -perm -000; that \
              is, while it used to match no files, it now matches all files.",
