@@ -27,6 +27,9 @@ pub struct World {
     pub locale: trawl_text::locale::Locale,
     /// Whether somebody watches the output.
     pub terminal: Terminal,
+    /// Size of the blocks that `-ls` counts: 1024 bytes, or 512 if
+    /// `POSIXLY_CORRECT` is set.
+    pub ls_block_bytes: u64,
     /// Kinds of file systems by device.
     pub file_systems: FileSystems,
 }
@@ -40,6 +43,7 @@ impl World {
             owners: Owners::default(),
             locale: env.locale,
             terminal: env.terminal,
+            ls_block_bytes: env.ls_block_bytes,
             file_systems: FileSystems::default(),
         }
     }

@@ -22,6 +22,9 @@ pub struct Environment {
     pub warnings: Warnings,
     /// Gives the zone that times are read and printed in.
     pub zone: fn() -> Zone,
+    /// Size of the blocks that `-ls` counts: 1024 bytes, or 512 if
+    /// `POSIXLY_CORRECT` is set.
+    pub ls_block_bytes: u64,
     /// Attributes of files that arguments name (`-newer FILE`).
     pub references: Box<dyn References>,
 }
@@ -59,6 +62,10 @@ impl Environment {
                 Warnings::Hidden
             },
             zone: Zone::local,
+            ls_block_bytes: match std::env::var_os("POSIXLY_CORRECT") {
+                Some(_) => 512,
+                None => 1024,
+            },
             references: Box::new(crate::reference::LiveFiles),
         }
     }

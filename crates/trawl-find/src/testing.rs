@@ -145,6 +145,7 @@ pub(crate) fn environment() -> Environment {
         terminal: Terminal::Absent,
         warnings: Warnings::Hidden,
         zone: Zone::utc,
+        ls_block_bytes: 1024,
         references: Box::new(OneFile),
     }
 }
@@ -156,6 +157,7 @@ pub(crate) fn world() -> World {
         owners: Default::default(),
         locale: Locale::Utf8,
         terminal: Terminal::Absent,
+        ls_block_bytes: 1024,
         file_systems: Default::default(),
     }
 }

@@ -266,3 +266,24 @@ fn pages_and_completions_are_made() {
     site.run("completions nonsense").expect_code(2);
     site.run("man /no/such/directory").expect_code(2);
 }
+
+#[test]
+fn find_counts_blocks_as_posixly_correct_asks() {
+    let site = Site::odd("find-posix");
+    site.index();
+    let lines = |mut command: std::process::Command| {
+        command.current_dir(site.tree()).env("POSIXLY_CORRECT", "1");
+        let text = oracle::run(&mut command).expect_code(0).text();
+        // Widths depend on the order of siblings.
+        let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+        let mut lines: Vec<String> = text.lines().map(words).collect();
+        lines.sort();
+        lines
+    };
+    let mut theirs = oracle::command("find");
+    theirs.args([".", "-ls"]);
+    let mut ours = oracle::command(env!("CARGO_BIN_EXE_trawl"));
+    ours.env("TRAWL_INDEX", site.index_dir())
+        .args(["find", ".", "-ls"]);
+    assert_eq!(lines(ours), lines(theirs));
+}

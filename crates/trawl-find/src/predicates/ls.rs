@@ -62,13 +62,15 @@ impl Leaf for Ls {
     }
 }
 
-/// Inode, KiB, mode and links.
+/// Inode, blocks, mode and links.
 fn push_inode(row: &Row<'_>, cx: &mut Context<'_>) {
     let number = |n: u64| n.to_string().into_bytes();
+    // Blocks are counted in 512 bytes.
+    let in_one = (cx.world.ls_block_bytes / 512).max(1);
     let out = &mut cx.out;
     out.push_right(LsColumn::Inode, &number(row.ino()));
     out.bytes.push(b' ');
-    out.push_right(LsColumn::Blocks, &number(row.blocks().div_ceil(2)));
+    out.push_right(LsColumn::Blocks, &number(row.blocks().div_ceil(in_one)));
     out.bytes.push(b' ');
     out.bytes.extend_from_slice(&mode::render(row.mode()));
     out.bytes.push(b' ');

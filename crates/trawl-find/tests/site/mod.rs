@@ -131,6 +131,7 @@ impl Site {
             terminal: Terminal::Absent,
             warnings: Warnings::Hidden,
             zone: Zone::utc,
+            ls_block_bytes: 1024,
             references: Box::new(FilesOf(self.scratch.path().to_owned())),
         };
         let (mut out, mut err) = (Vec::new(), Vec::new());
