@@ -137,6 +137,12 @@ fn search(
                 failed = true;
                 continue;
             }
+            Some(Resolved::To(Located::Missing { root }, path)) => {
+                search
+                    .visit_missing(spelled, &root, &path)
+                    .map_err(failure)?;
+                continue;
+            }
             Some(Resolved::To(located, _)) => Some(located),
             Some(Resolved::Loop) | None => None,
         };
@@ -145,13 +151,7 @@ fn search(
         {
             session.note(start, Depth::All)?;
         }
-        search
-            .visit(spelled, located)
-            .map_err(|error| match error {
-                DriverError::Query(error) => Failure::Query(error),
-                DriverError::Write(error) => Failure::Write(error),
-                other => Failure::Usage(other.to_string()),
-            })?;
+        search.visit(spelled, located).map_err(failure)?;
     }
     let code = search.exit_code().max(u8::from(failed));
     drop(search);
@@ -160,6 +160,14 @@ fn search(
         session.finish()?;
     }
     Ok(Exit::Find(code))
+}
+
+fn failure(error: DriverError) -> Failure {
+    match error {
+        DriverError::Query(error) => Failure::Query(error),
+        DriverError::Write(error) => Failure::Write(error),
+        other => Failure::Usage(other.to_string()),
+    }
 }
 
 impl Writing {

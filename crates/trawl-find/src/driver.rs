@@ -25,6 +25,9 @@ use crate::output::{Output, Widths};
 use crate::parser::Program;
 use crate::start;
 
+/// What is said of a start point that is not there.
+const ABSENT: &str = "No such file or directory";
+
 /// Why a search ended early.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -62,8 +65,13 @@ pub fn run<'a>(
 ) -> Result<u8, DriverError> {
     let mut search = Search::new(index, program, env, options, streams);
     for spelled in &program.starts {
-        let located = start::locate(index, cwd, spelled)?;
-        search.visit(spelled, located)?;
+        match start::locate(index, cwd, spelled)? {
+            Some(Located::Missing { root }) => {
+                let stored = start::stored_path(cwd, spelled).unwrap_or_default();
+                search.visit_missing(spelled, &root, &stored)?;
+            }
+            located => search.visit(spelled, located)?,
+        }
     }
     Ok(search.exit_code())
 }
@@ -155,7 +163,6 @@ impl<'a> Search<'a> {
         if self.ended {
             return Ok(());
         }
-        let absent = "No such file or directory";
         let found = match located {
             Some(Located::Found(found)) => found,
             Some(Located::NotDirectory { .. }) => return self.complain(spelled, "Not a directory"),
@@ -170,14 +177,41 @@ impl<'a> Search<'a> {
                 };
                 return self.complain(spelled, &why);
             }
-            _ => return self.complain(spelled, absent),
+            _ => return self.complain(spelled, ABSENT),
         };
         if start::asks_for_directory(spelled) && !found.is_dir {
             let is_link = row_of(&found, b"").file_type() == FileType::Symlink;
-            let why = if is_link { absent } else { "Not a directory" };
+            let why = if is_link { ABSENT } else { "Not a directory" };
             return self.complain(spelled, why);
         }
         self.search(spelled, &found)
+    }
+
+    /// Complains about a start point of which the source at `root` has no
+    /// entry at the path `stored`: either there is none, or the scan was not
+    /// allowed to see it.
+    ///
+    /// # Errors
+    /// See [`run`].
+    pub fn visit_missing(
+        &mut self,
+        spelled: &[u8],
+        root: &[u8],
+        stored: &[u8],
+    ) -> Result<(), DriverError> {
+        if self.ended {
+            return Ok(());
+        }
+        if let Located::Found(source) = self.index.locate(root)? {
+            let hides = |issue: &Issue| match lists(issue) {
+                true => is_below(stored, &issue.path),
+                false => issue.op.hides_entries() && path::is_within(stored, &issue.path),
+            };
+            if let Some(issue) = self.index.issues(&source, None)?.iter().find(|i| hides(i)) {
+                return self.complain(spelled, &cause(issue));
+            }
+        }
+        self.complain(spelled, ABSENT)
     }
 
     fn search(&mut self, spelled: &[u8], found: &Start) -> Result<(), DriverError> {
@@ -243,6 +277,16 @@ impl<'a> Search<'a> {
                 }
                 ControlFlow::Continue(())
             })?;
+            // An entry whose attributes could not be read has no row, but
+            // it is there.
+            for issue in self.index.issues(found, None)? {
+                if !lists(&issue)
+                    && issue.op.hides_entries()
+                    && let Some((dir, _)) = path::split(&issue.path)
+                {
+                    empty.remove(dir);
+                }
+            }
         }
         Ok(empty)
     }

@@ -88,6 +88,39 @@ fn what_may_not_be_read_is_an_issue_and_exit_code_one() {
 }
 
 #[test]
+fn find_says_why_as_find_does() {
+    if let Some(skip) = without_root("unreadable directories") {
+        return skip.say();
+    }
+    let site = half_private("find-users");
+    // Its entry has a name, but no attributes for the user.
+    let listed = site.tree().join("listed");
+    std::fs::create_dir(&listed).unwrap();
+    std::fs::write(listed.join("x"), "x").unwrap();
+    std::fs::set_permissions(&listed, std::fs::Permissions::from_mode(0o744)).unwrap();
+    as_user(&site, "index --quiet .").expect_code(1);
+    for words in [
+        "private/secret",
+        "private/deep/er",
+        "listed/x",
+        "private/secret public",
+        "public/none",
+        "listed -maxdepth 0 -empty",
+    ] {
+        let find = oracle::gnu(
+            "find",
+            words.split(' '),
+            &site.tree(),
+            &Identity::user(USER),
+        );
+        let ours = as_user(&site, &format!("find {words}"));
+        assert_eq!(ours.text(), find.text(), "{words}");
+        assert_eq!(ours.errors(), find.errors(), "{words}");
+        assert_eq!(ours.code, find.code, "{words}");
+    }
+}
+
+#[test]
 fn the_default_index_is_in_the_home_directory() {
     if let Some(skip) = without_root("default index") {
         return skip.say();
