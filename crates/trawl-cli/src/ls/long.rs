@@ -46,8 +46,9 @@ pub(crate) struct Line {
     pub(crate) name: Vec<u8>,
 }
 
+/// How wide each field is over a listing.
 #[derive(Debug, Default)]
-struct Widths {
+pub(crate) struct Widths {
     inode: usize,
     blocks: usize,
     nlink: usize,
@@ -59,21 +60,22 @@ struct Widths {
     marked: bool,
 }
 
-/// The first `shown` lines, lined up with all of them, each with `ending`.
-pub(crate) fn layout(lines: &[Line], shown: usize, ending: u8) -> Vec<u8> {
-    let widths = measure(lines);
-    let lines = lines.get(..shown).unwrap_or(lines);
-    let mut out = Vec::with_capacity(lines.len() * 80);
+/// Lines, lined up with these widths, each with `ending`.
+pub(crate) fn push_lines(out: &mut Vec<u8>, lines: &[Line], widths: &Widths, ending: u8) {
     for line in lines {
-        push_line(&mut out, line, &widths);
+        push_line(out, line, widths);
         out.push(ending);
     }
-    out
 }
 
-fn measure(lines: &[Line]) -> Widths {
-    let mut widths = Widths::default();
-    for line in lines {
+impl Widths {
+    /// Makes room for these lines, too.
+    pub(crate) fn widen(&mut self, lines: &[Line]) {
+        lines.iter().for_each(|line| self.widen_by(line));
+    }
+
+    fn widen_by(&mut self, line: &Line) {
+        let widths = self;
         let length = |field: &Option<String>| field.as_ref().map_or(0, String::len);
         widths.inode = widths.inode.max(length(&line.inode));
         widths.blocks = widths.blocks.max(length(&line.blocks));
@@ -95,7 +97,6 @@ fn measure(lines: &[Line]) -> Widths {
             }
         }
     }
-    widths
 }
 
 fn push_line(out: &mut Vec<u8>, line: &Line, widths: &Widths) {

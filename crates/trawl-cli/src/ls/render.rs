@@ -10,9 +10,12 @@ use trawl_text::{mode, strftime, time_style};
 use crate::ls::colour::Palette;
 use crate::ls::columns::{self, Cell, Gap};
 use crate::ls::item::{AccessMark, Item};
-use crate::ls::long::{self, Field, Line, SizeField};
+use crate::ls::long::{self, Field, Line, SizeField, Widths};
 use crate::ls::plan::{Indicator, Layout, Plan, TimeLook};
 use crate::width::width;
+
+/// Lines of the long format that are held at once.
+const LINES_KEPT: usize = 8192;
 
 /// A plan with everything that rendering needs besides.
 pub(crate) struct Renderer<'a> {
@@ -34,13 +37,35 @@ impl Renderer<'_> {
             && self.aligns_quotes()
             && items.iter().any(|item| self.is_quoted(&item.name));
         match self.plan.layout {
-            Layout::Long => {
-                let line = |item| self.long_line(item, some_quoted);
-                let lines: Vec<Line> = items.iter().map(line).collect();
-                long::layout(&lines, shown, self.plan.ending)
-            }
+            Layout::Long => self.long(items, shown, some_quoted),
             Layout::Lines | Layout::Columns => self.short(items, shown, some_quoted),
         }
+    }
+
+    /// The long format. The lines of a large listing are made twice rather
+    /// than kept, once for their widths.
+    fn long(&self, all: &[Item], shown: usize, some_quoted: bool) -> Vec<u8> {
+        let lines = |items: &[Item]| -> Vec<Line> {
+            let line = |item| self.long_line(item, some_quoted);
+            items.iter().map(line).collect()
+        };
+        let mut widths = Widths::default();
+        let mut kept = Vec::new();
+        for items in all.chunks(LINES_KEPT) {
+            kept = lines(items);
+            widths.widen(&kept);
+        }
+        let items = all.get(..shown).unwrap_or(all);
+        let mut out = Vec::with_capacity(items.len() * 80);
+        if all.len() <= LINES_KEPT {
+            kept.truncate(items.len());
+            long::push_lines(&mut out, &kept, &widths, self.plan.ending);
+            return out;
+        }
+        for items in items.chunks(LINES_KEPT) {
+            long::push_lines(&mut out, &lines(items), &widths, self.plan.ending);
+        }
+        out
     }
 
     /// `total 123`: the allocated space of a listing.

@@ -245,3 +245,16 @@ fn a_terminal_gets_columns_quotes_and_no_control_characters() {
         "{found:?}"
     );
 }
+
+/// Large listings are laid out in pieces: the widest line may be in any.
+#[test]
+fn a_large_directory_lines_up_as_a_whole() {
+    let site = Site::empty("ls-large");
+    for number in 0..9_000 {
+        let bytes = if number == 5 { 12_345 } else { 1 };
+        std::fs::write(site.tree().join(format!("{number:05}")), vec![b'x'; bytes]).unwrap();
+    }
+    site.index();
+    same(&site, "-l");
+    same(&site, "-lr");
+}
