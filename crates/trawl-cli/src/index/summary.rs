@@ -11,7 +11,7 @@ use trawl_text::units::{Scale, format};
 
 use crate::failure::shown;
 use crate::index::IssuesShown;
-use crate::index::progress::{counted, event, grouped, millis, rate, with_counts};
+use crate::index::progress::{counted, event, grouped, millis, rate};
 use crate::json::Object;
 
 /// How many issues are listed unless all are asked for.
@@ -44,7 +44,7 @@ impl Issues {
 pub(crate) struct Done {
     /// The source.
     pub(crate) root: Vec<u8>,
-    /// What was read.
+    /// What the scanner counted, the root's own entry left out.
     pub(crate) counts: Progress,
     /// What was written.
     pub(crate) committed: Committed,
@@ -57,13 +57,14 @@ pub(crate) struct Done {
 impl Done {
     /// Three lines for people.
     pub(crate) fn text(&self, index: &Path) -> String {
-        let entries = self.counts.entries;
+        let totals = &self.committed.totals;
+        let entries = totals.entries;
         let mut out = format!(
             "{}: {} in {}, {}\n",
             shown(&self.root),
             counted(entries, "entry"),
-            counted(self.counts.directories, "directory"),
-            counted(self.issues.count, "issue"),
+            counted(totals.dirs, "directory"),
+            counted(totals.issues, "issue"),
         );
         let _ = writeln!(
             out,
@@ -85,7 +86,12 @@ impl Done {
 
     /// One object for programs.
     pub(crate) fn json(&self) -> Object {
-        with_counts(event("done", &self.root), &self.counts)
+        let totals = &self.committed.totals;
+        event("done", &self.root)
+            .number("entries", totals.entries)
+            .number("directories", totals.dirs)
+            .number("size_bytes", totals.size_bytes)
+            .number("issues", totals.issues)
             .number("vanished", self.counts.vanished)
             .number("unread", self.issues.hiding)
             .text("snapshot", &self.committed.id.to_string())

@@ -24,7 +24,7 @@ fn the_summary_says_what_was_read_and_written() {
     let ran = site.run(&format!("index {tree}")).expect_code(0);
     assert!(
         ran.text()
-            .starts_with(&format!("{tree}: 5 entries in 3 directories, 0 issues\n")),
+            .starts_with(&format!("{tree}: 6 entries in 3 directories, 0 issues\n")),
         "{ran}"
     );
     assert!(ran.text().contains("bytes an entry"), "{ran}");
@@ -36,7 +36,7 @@ fn the_summary_says_what_was_read_and_written() {
     .remove(0);
     assert_eq!(
         (&done["root"], &done["entries"], &done["issues"]),
-        (&tree.as_str().into(), &5.into(), &0.into())
+        (&tree.as_str().into(), &6.into(), &0.into())
     );
     assert_eq!(
         site.run(&format!("index --quiet {tree}"))
@@ -47,6 +47,11 @@ fn the_summary_says_what_was_read_and_written() {
     let sources = objects(&site.run("sources --json").expect_code(0));
     assert_eq!(sources.len(), 1);
     assert_eq!(sources[0]["root"], tree);
+    let found = site.gnu(&format!("find {tree}")).expect_code(0);
+    assert_eq!(found.text().lines().count(), 6, "what find counts");
+    for count in ["entries", "directories", "size_bytes", "issues"] {
+        assert_eq!(sources[0][count], done[count], "{count}");
+    }
     assert_eq!(sources[0]["entries"], 6, "the root's own entry counts");
     assert!(
         site.run("sources")
