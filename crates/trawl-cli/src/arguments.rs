@@ -22,7 +22,8 @@ Examples:
   trawl sources                  what is indexed, as of when
 
 Exit codes: 0 complete, 1 answered but a part could not be read, 2 wrong usage
-or nothing could be done, 130 interrupted. `trawl find` exits as GNU find does.";
+or nothing could be done, 130 interrupted. For a path that is not there find,
+du and stat exit with 1, ls with 2, as the GNU tools do.";
 
 /// An index of file systems that answers find, ls, stat and du in
 /// milliseconds.

@@ -1,8 +1,9 @@
 //! Exit codes: one enum and how several of them become one.
 //!
 //! 0 complete, 1 complete but for what could not be read, 2 usage or fatal,
-//! 130 interrupted (128 + SIGINT, as shells report it). `trawl find` keeps
-//! GNU find's codes, which are 0 and 1.
+//! 130 interrupted (128 + SIGINT, as shells report it). A path that is not
+//! there is 1 for `du` and `stat` and 2 for `ls`, as the GNU tools have it;
+//! `trawl find` keeps GNU find's codes, which are 0 and 1.
 
 use std::process::ExitCode;
 

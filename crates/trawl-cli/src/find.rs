@@ -118,7 +118,7 @@ fn search(
         let text = "--json, --csv and -0 print matches themselves: leave out -print and the like";
         return Err(Failure::Usage(text.into()));
     }
-    let mut session = Session::open(index, manner)?;
+    let mut session = Session::open(index, manner, Exit::Issues)?;
     let shared = session.share_index();
     let (mut output, mut errors) = (Output::stdout(), io::stderr());
     if writing == Writing::Csv {

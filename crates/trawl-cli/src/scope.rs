@@ -44,6 +44,8 @@ pub(crate) enum Depth {
 pub(crate) struct Session {
     index: Arc<Index>,
     manner: Manner,
+    /// How a command ends that was asked about a path that is not there.
+    if_missing: Exit,
     cwd: OnceCell<Vec<u8>>,
     exit: Exit,
     /// As of when each source's part of the answer is true.
@@ -53,12 +55,18 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// Opens the index.
-    pub(crate) fn open(index: Option<PathBuf>, manner: Manner) -> Result<Session, Failure> {
+    /// Opens the index. `if_missing` is how the command ends if a path that it
+    /// was given is not there: as the GNU tool of its name does.
+    pub(crate) fn open(
+        index: Option<PathBuf>,
+        manner: Manner,
+        if_missing: Exit,
+    ) -> Result<Session, Failure> {
         let dir = settings::index_dir(index)?;
         Ok(Session {
             index: Arc::new(Index::open(&dir)?),
             manner,
+            if_missing,
             cwd: OnceCell::new(),
             exit: Exit::Complete,
             as_of: BTreeMap::new(),
@@ -100,7 +108,7 @@ impl Session {
             }
             Located::NotIndexed { nearest } => {
                 say(not_indexed(&path, nearest.as_deref()));
-                self.exit = Exit::Fatal;
+                self.worsen(self.if_missing);
                 Ok(None)
             }
             _ => {
@@ -126,7 +134,7 @@ impl Session {
 
     fn missing(&mut self, given: &[u8], why: &str) -> Option<Start> {
         say(format_args!("cannot access {}: {why}", quoted(given)));
-        self.exit = self.exit.and(Exit::Fatal);
+        self.worsen(self.if_missing);
         None
     }
 

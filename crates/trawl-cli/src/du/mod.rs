@@ -36,7 +36,7 @@ pub(crate) fn run(index: Option<PathBuf>, args: &DuArgs, manner: Manner) -> Resu
     let plan = args
         .plan(|name| std::env::var_os(name))
         .map_err(Failure::Usage)?;
-    let mut session = Session::open(index, manner.then(args.manner))?;
+    let mut session = Session::open(index, manner.then(args.manner), Exit::Issues)?;
     let mut meter = Meter {
         plan: &plan,
         terminal: match Device::of_stdout() {

@@ -58,7 +58,7 @@ pub(crate) fn run(index: Option<PathBuf>, args: &LsArgs, manner: Manner) -> Resu
         Follow::Never
     };
     let mut lister = Lister {
-        session: Session::open(index, manner)?,
+        session: Session::open(index, manner, Exit::Fatal)?,
         renderer: renderer(&plan, &get)?,
         output: Output::stdout(),
         written: Written::Nothing,

@@ -86,7 +86,7 @@ pub(crate) fn run(
         return Err(Failure::Usage(text.into()));
     }
     let formats = args.formats()?;
-    let mut session = Session::open(index, manner.then(args.manner))?;
+    let mut session = Session::open(index, manner.then(args.manner), Exit::Issues)?;
     let (owners, zone, locale) = (Owners::default(), Zone::local(), Locale::from_env());
     let time = |time: Timestamp| {
         let mut out = String::new();

@@ -63,7 +63,7 @@ pub(crate) fn run(
     args: &StatsArgs,
     manner: Manner,
 ) -> Result<Exit, Failure> {
-    let mut session = Session::open(index, manner.then(args.manner))?;
+    let mut session = Session::open(index, manner.then(args.manner), Exit::Fatal)?;
     let here = [OsString::from(".")];
     let paths = if args.paths.is_empty() {
         &here[..]

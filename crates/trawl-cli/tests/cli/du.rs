@@ -237,11 +237,24 @@ fn options_that_contradict_are_errors() {
         "du -B x",
         "du -L",
         "du -d -1",
-        "du nowhere",
     ] {
         let ran = site.run(line).expect_code(2);
         assert_eq!(ran.text(), "", "{line}");
     }
+}
+
+#[test]
+fn what_is_missing_does_not_stop_the_sums_of_the_others() {
+    let site = plain("du-missing");
+    for line in ["du -s nowhere", "du -sc . nowhere", "du -s nowhere ."] {
+        let theirs = site.gnu(line).expect_code(1);
+        let ours = site.run(line).expect_code(1);
+        assert_eq!(ours.text(), theirs.text(), "{line}");
+        assert!(ours.errors().contains("cannot access ‘nowhere’"), "{ours}");
+    }
+    let outside = site.run("du -s / .").expect_code(1);
+    assert!(outside.errors().contains("is not indexed"), "{outside}");
+    assert!(outside.text().ends_with("\t.\n"), "{outside}");
 }
 
 #[test]

@@ -82,13 +82,28 @@ fn mistakes_are_found_before_anything_is_printed() {
         ("stat -c %5% f", "invalid directive"),
         ("stat -c %m f", "the index does not hold the mount point"),
         ("stat -L f", "not there yet"),
-        ("stat nowhere", "cannot access ‘nowhere’: no such file"),
-        ("stat f/", "cannot access ‘f/’: not a directory"),
         ("stat", "required"),
     ] {
         let ran = site.run(line).expect_code(2);
         assert!(ran.errors().contains(problem), "{ran}");
         assert_eq!(ran.text(), "", "{line}");
+    }
+}
+
+#[test]
+fn what_is_missing_does_not_stop_the_others() {
+    let site = Site::empty("stat-missing");
+    std::fs::write(site.tree().join("f"), "").unwrap();
+    site.index();
+    for (path, problem) in [
+        ("nowhere", "cannot access ‘nowhere’: no such file"),
+        ("f/", "cannot access ‘f/’: not a directory"),
+    ] {
+        let line = format!("stat -c %i:%n {path} f");
+        let theirs = site.gnu(&line).expect_code(1);
+        let ours = site.run(&line).expect_code(1);
+        assert_eq!(ours.text(), theirs.text(), "{line}");
+        assert!(ours.errors().contains(problem), "{ours}");
     }
 }
 

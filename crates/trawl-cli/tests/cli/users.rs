@@ -76,7 +76,7 @@ fn what_may_not_be_read_is_an_issue_and_exit_code_one() {
         ran.errors().contains("cannot open directory ‘private’"),
         "{ran}"
     );
-    let ran = as_user(&site, "stat private/secret").expect_code(2);
+    let ran = as_user(&site, "stat private/secret").expect_code(1);
     assert!(ran.errors().contains("it was not read (opendir"), "{ran}");
 
     // Outside the unread part everything is complete.
