@@ -4,10 +4,10 @@ use std::ffi::{CStr, CString};
 
 use trawl_sys::pattern::{Flags, matches};
 
-/// A pattern that can't match anything: it is empty or holds a NUL byte.
+/// A pattern that can't match anything: it is empty, holds a NUL byte, or is a relative path.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the exclude pattern is empty or holds a NUL byte; give a name or a path, with * ? [] as wildcards"
+    "the exclude pattern is empty, holds a NUL byte, or is a relative path; give a name, or a path that begins with / or */, with * ? [] as wildcards"
 )]
 pub struct BadPattern;
 
@@ -48,7 +48,8 @@ impl Excludes {
     /// Adds a pattern. Slashes at its end are dropped, so that `cache/` means a name.
     ///
     /// # Errors
-    /// [`BadPattern`] if it is empty or holds a NUL byte.
+    /// [`BadPattern`] if it is empty, holds a NUL byte, or is a path that begins neither with a
+    /// slash nor with a wildcard: paths are absolute, so it would match none.
     pub fn add(&mut self, pattern: &[u8]) -> Result<(), BadPattern> {
         let end = pattern
             .iter()
@@ -59,6 +60,9 @@ impl Excludes {
             .filter(|p| !p.is_empty())
             .ok_or(BadPattern)?;
         let list = if pattern.contains(&b'/') {
+            if !pattern.first().is_some_and(|b| b"/\\*?[".contains(b)) {
+                return Err(BadPattern);
+            }
             &mut self.paths
         } else {
             &mut self.names
@@ -110,12 +114,13 @@ mod tests {
         assert!(excluded(b"/home/*/cache", b"/home/a/b", c"cache"));
         assert!(excluded(b"/tmp", b"", c"tmp"));
         assert!(!excluded(b"/tmp", b"/var", c"tmp"));
+        assert!(excluded(b"*/x/1", b"/src/x", c"1"));
         assert!(excluded(b"\xff?", b"/x", c"\xffz"));
     }
 
     #[test]
     fn unusable_patterns_are_refused() {
-        for pattern in [&b""[..], b"/", b"a\0b"] {
+        for pattern in [&b""[..], b"/", b"a\0b", b"x/1", b"./x/"] {
             assert_eq!(Excludes::default().add(pattern), Err(BadPattern));
         }
     }
