@@ -173,9 +173,10 @@ fn jobs(args: &IndexArgs) -> Result<Vec<Job>, Failure> {
 }
 
 impl IndexArgs {
-    /// The style of progress on this terminal.
+    /// The style of progress on this terminal; `--quiet` silences what was
+    /// not asked for by name.
     fn style(&self) -> Style {
-        if self.quiet {
+        if self.quiet && self.progress == ProgressWhen::Auto {
             Style::Silent
         } else {
             self.progress.style()
