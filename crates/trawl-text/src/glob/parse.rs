@@ -136,6 +136,11 @@ fn parse_range_end(units: &[u32], at: usize) -> Option<Option<Parsed>> {
     if units.get(at + 1).is_none() {
         return Some(None);
     }
+    // Of the elements in brackets only `[.x.]` can end a range: the `[` of
+    // another is itself the end.
+    if is(at + 1, b'[') && !is(at + 2, b'.') {
+        return Some(Some((Ok(Element::Unit(u32::from(b'['))), at + 2)));
+    }
     Some(parse_element(units, at + 1))
 }
 
