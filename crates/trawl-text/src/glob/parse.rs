@@ -77,6 +77,7 @@ enum Bracket {
 /// One element of a bracket expression.
 enum Element {
     Unit(u32),
+    Exact(u32),
     Class(String),
 }
 
@@ -103,6 +104,7 @@ fn parse_set(units: &[u32]) -> Bracket {
                 Some(member) => members.push(member),
                 None => hopeless = true,
             },
+            Ok(Element::Exact(unit)) => members.push(Member::Exact(unit)),
             Ok(Element::Unit(low)) => match parse_range_end(units, at) {
                 None => members.push(Member::Range(low, low)),
                 Some(Some((Ok(Element::Unit(high)), next))) => {
@@ -176,7 +178,11 @@ fn parse_collating(units: &[u32], at: usize, mark: u8) -> Option<Parsed> {
     let is = |at: usize, byte: u8| units.get(at).is_some_and(|u| ascii(*u) == byte);
     let unit = *units.get(at + 2)?;
     if is(at + 3, mark) && is(at + 4, b']') {
-        return Some((Ok(Element::Unit(unit)), at + 5));
+        let element = match mark {
+            b'=' => Element::Exact(unit),
+            _ => Element::Unit(unit),
+        };
+        return Some((Ok(element), at + 5));
     }
     if mark == b'=' {
         return Some((Ok(Element::Unit(u32::from(b'['))), at + 1));

@@ -13,6 +13,8 @@ pub(super) struct Set {
 pub(super) enum Member {
     /// Units from the first to the second; nothing if they are reversed.
     Range(u32, u32),
+    /// This unit and, even where case is folded, no other: `[=x=]`.
+    Exact(u32),
     Class(Class),
 }
 
@@ -91,6 +93,7 @@ impl Set {
         let wanted = folded(unit);
         let found = self.members.iter().any(|member| match member {
             Member::Range(low, high) => (folded(*low)..=folded(*high)).contains(&wanted),
+            Member::Exact(exact) => *exact == unit,
             Member::Class(class) => class.contains(c),
         });
         found != self.negated
