@@ -376,7 +376,7 @@ pub fn cell(batch: &RecordBatch, column: &str, row: usize) -> String {
 /// A fresh directory and an index in it.
 pub fn new_index() -> (tempfile::TempDir, IndexDir) {
     let dir = tempfile::tempdir().unwrap();
-    let index = IndexDir::create(&dir.path().join("index")).unwrap();
+    let index = IndexDir::create(&dir.path().join("index"), None).unwrap();
     (dir, index)
 }
 

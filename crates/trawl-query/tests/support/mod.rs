@@ -188,7 +188,7 @@ impl Tree {
 
     /// Writes the tree, in fragments and segments as `random` has it.
     pub fn write(&self, index: &Path, random: &mut Random) {
-        let index = IndexDir::create(index).unwrap();
+        let index = IndexDir::create(index, None).unwrap();
         let options = WriterOptions {
             memory_bytes: [1usize, 20_000, 200_000, 64 << 20][random.below(4) as usize],
             started: Timestamp {
