@@ -17,6 +17,7 @@
 
 #![forbid(unsafe_code)]
 
+mod attributes;
 mod clean;
 pub mod crash;
 mod encode;

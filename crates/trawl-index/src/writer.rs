@@ -20,16 +20,16 @@ use crate::layout;
 use crate::lock::SourceLock;
 use crate::manifest::{GuardStep, Totals};
 use crate::schema::FORMAT;
-use crate::segment::{Listing, ListingKind, XattrRow};
+use crate::segment::{Listing, ListingKind};
 use crate::shard::{ShardBuffer, Snapshotting};
 use crate::snapshot::{ShardList, SnapshotInfo};
 use crate::source::{Source, snapshot_ids};
 use crate::store::{Dir, sync_file};
-use crate::{crash, sealed};
+use crate::{attributes, crash, sealed};
 use std::collections::{BTreeMap, HashMap};
 use trawl_model::placement::{Candidate, GuardId, Place, Placer};
 use trawl_model::sink::SourceRoot;
-use trawl_model::{Acl, DirAccess, DirBatch, DirId, Entry, Issue, Sink, Timestamp, path};
+use trawl_model::{DirBatch, DirId, Issue, Sink, Timestamp, path};
 
 /// The memory that waiting rows may take unless told otherwise, bytes: some
 /// 270,000 entries. The columns of a row group and the allocator's reserve
@@ -298,14 +298,7 @@ impl SnapshotWriter {
 
     /// Adds a batch to its shard, and what it carries to theirs.
     fn accept(&mut self, guard: GuardId, mut batch: DirBatch) {
-        for (entry, row) in take_xattrs(&mut batch) {
-            let access = access_of(&batch, &entry);
-            let values = match &mut self.placer {
-                Some(placer) => placer.value_guard(guard, &access),
-                None => guard,
-            };
-            self.memory_bytes += self.shard(values).add_xattr(row);
-        }
+        self.accept_values(guard, &mut batch);
         let issues = std::mem::take(&mut batch.issues);
         let shard = self.shard(guard);
         let mut added: usize = issues.into_iter().map(|issue| shard.add_issue(issue)).sum();
@@ -314,6 +307,16 @@ impl SnapshotWriter {
             batch,
         });
         self.memory_bytes += added;
+    }
+
+    /// Adds the attribute values that a batch carries to their shards.
+    fn accept_values(&mut self, guard: GuardId, batch: &mut DirBatch) {
+        let Some(placer) = &mut self.placer else {
+            return;
+        };
+        for (guard, row) in attributes::take(batch, guard, placer) {
+            self.memory_bytes += self.shard(guard).add_xattr(row);
+        }
     }
 
     /// Writes the largest shards if the memory budget is spent.
@@ -363,12 +366,14 @@ impl Sink for SnapshotWriter {
         let guard = placer.root_guard();
         self.placer = Some(placer);
         let above = path::split(&root.path).map_or(&[][..], |(above, _)| above);
-        let batch = DirBatch {
+        let mut batch = DirBatch {
             path: above.to_vec(),
             entries: vec![root.entry],
+            xattrs: root.xattrs,
             heap: root.heap,
             ..DirBatch::default()
         };
+        self.accept_values(guard, &mut batch);
         self.memory_bytes += self.shard(guard).add_listing(Listing {
             kind: ListingKind::Root,
             batch,
@@ -426,30 +431,4 @@ fn next_id(source: &Source, started: Timestamp) -> Result<SnapshotId> {
     let last = listed.max(source.current_id()?);
     let after = last.map_or(1, |id| id.0.saturating_add(1));
     Ok(SnapshotId(nanos.max(after)))
-}
-
-/// Moves attribute values out of a batch, each with its entry.
-fn take_xattrs(batch: &mut DirBatch) -> Vec<(Entry, XattrRow)> {
-    let xattrs = std::mem::take(&mut batch.xattrs);
-    let row = |xattr: &trawl_model::Xattr| {
-        let entry = *batch.entries.get(xattr.entry as usize)?;
-        let row = XattrRow {
-            dir: batch.path.clone(),
-            name: batch.bytes(entry.name).to_vec(),
-            attr: batch.bytes(xattr.name).to_vec(),
-            value: batch.bytes(xattr.value).to_vec(),
-        };
-        Some((entry, row))
-    };
-    xattrs.iter().filter_map(row).collect()
-}
-
-/// Who may read an entry.
-fn access_of(batch: &DirBatch, entry: &Entry) -> DirAccess {
-    DirAccess {
-        mode: entry.meta.mode,
-        uid: entry.meta.uid,
-        gid: entry.meta.gid,
-        acl: Acl::parse(batch.bytes(entry.acl)),
-    }
 }

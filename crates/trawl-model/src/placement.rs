@@ -227,6 +227,13 @@ impl Placer {
         self.extend(guard, read)
     }
 
+    /// The guard of what only the superuser may know of objects in a
+    /// directory guarded by `guard`: attributes named `trusted.…`.
+    pub fn superuser_guard(&mut self, guard: GuardId) -> GuardId {
+        let superuser = self.intern(Predicate::of(&DirAccess::default(), Bit::Read));
+        self.extend(guard, superuser)
+    }
+
     /// The elements of a guard, in tree order.
     pub fn guard(&self, mut id: GuardId) -> Guard {
         let mut elements = Vec::new();
@@ -293,8 +300,7 @@ impl Placer {
 
     /// A guard that only the superuser passes.
     fn for_nobody(&mut self) -> GuardId {
-        let nobody = self.intern(Predicate::of(&DirAccess::default(), Bit::Read));
-        self.extend(self.above, nobody)
+        self.superuser_guard(self.above)
     }
 
     /// The prefix of `dir`, given its parent's.

@@ -218,6 +218,7 @@ impl Tree {
                 path: self.root.clone(),
                 above,
                 entry,
+                xattrs: Vec::new(),
                 heap: heap.heap,
             })
             .unwrap();
