@@ -5,6 +5,7 @@
 
 mod answers;
 mod du;
+mod getfattr;
 mod golden;
 mod index;
 mod ls;
