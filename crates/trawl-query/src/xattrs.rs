@@ -77,6 +77,15 @@ pub struct AttributeRequest<'a> {
     pub cancel: Option<&'a AtomicBool>,
 }
 
+/// Columns that [`Noted`] is made of.
+const NOTED: ColumnSet = ColumnSet::of(&[
+    Column::Name,
+    Column::Mode,
+    Column::XattrNames,
+    Column::Acl,
+    Column::AclDefault,
+]);
+
 impl Index {
     /// The attributes of `start` itself.
     pub fn attributes(&self, start: &Start) -> Result<Vec<Attribute>> {
@@ -106,13 +115,7 @@ impl Index {
             visit,
         };
         let walk = Request {
-            columns: ColumnSet::of(&[
-                Column::Name,
-                Column::Mode,
-                Column::XattrNames,
-                Column::Acl,
-                Column::AclDefault,
-            ]),
+            columns: NOTED,
             max_depth: request.max_depth,
             cancel: request.cancel,
             ..Request::default()
@@ -124,16 +127,11 @@ impl Index {
             &walk,
             |listing, out: &mut Vec<Directory>| note(listing, links, out),
             |directories| {
-                for directory in directories {
-                    match join.add(directory) {
-                        Ok(ControlFlow::Continue(())) => {}
-                        other => {
-                            ended = other;
-                            return ControlFlow::Break(());
-                        }
-                    }
+                ended = join.add_all(directories);
+                match ended {
+                    Ok(flow) => flow,
+                    Err(_) => ControlFlow::Break(()),
                 }
-                ControlFlow::Continue(())
             },
         )?;
         if ended?.is_continue() && join.flush()?.is_continue() {
@@ -544,6 +542,15 @@ struct Join<V> {
 }
 
 impl<V: FnMut(Attributed) -> ControlFlow<()>> Join<V> {
+    fn add_all(&mut self, directories: Vec<Directory>) -> Result<ControlFlow<()>> {
+        for directory in directories {
+            if self.add(directory)?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
     fn add(&mut self, (dir, noted): Directory) -> Result<ControlFlow<()>> {
         if dir != self.pending.0 && self.flush()?.is_break() {
             return Ok(ControlFlow::Break(()));

@@ -15,6 +15,13 @@ pub(crate) enum Encoding {
     Base64,
 }
 
+/// A path as getfacl(1) writes it, which doubles backslashes.
+pub(crate) fn path_of_list(bytes: &[u8]) -> Vec<u8> {
+    let pieces = bytes.split(|byte| *byte == b'\\');
+    let quoted: Vec<_> = pieces.map(|piece| quoted(piece, b"\n\r")).collect();
+    quoted.join(&b"\\\\"[..])
+}
+
 /// A path, with what would break its line as `\012`.
 pub(crate) fn path(bytes: &[u8]) -> Cow<'_, [u8]> {
     quoted(bytes, b"\n\r\\")
@@ -131,6 +138,7 @@ mod tests {
             assert_eq!(String::from_utf8_lossy(&written), *expected, "{bytes:?}");
         }
         assert_eq!(&*path(b"w=\n\\x"), b"w=\\012\\134x");
+        assert_eq!(path_of_list(b"w=\n\\x\\"), b"w=\\012\\\\x\\\\");
         assert_eq!(&*name(b"user.n=\n\\q"), b"user.n\\075\\012\\134q");
     }
 }

@@ -5,7 +5,7 @@
 //! the index: it is getfattr's `Permission denied`. Entries below a
 //! directory come in the index's order, not in that of readdir(3).
 
-mod encode;
+pub(crate) mod encode;
 
 use std::ffi::{OsStr, OsString};
 use std::io::Write as _;
@@ -95,7 +95,10 @@ pub(crate) fn run(
 ) -> Result<Exit, Failure> {
     let Some(names) = Names::new(args) else {
         let pattern = args.pattern.to_string_lossy();
-        complain(format!("invalid regular expression \"{pattern}\"").as_bytes());
+        complain(
+            "getfattr",
+            format!("invalid regular expression \"{pattern}\"").as_bytes(),
+        );
         return Ok(Exit::Issues);
     };
     let mut session = Session::open(index, manner.then(args.manner), Exit::Issues)?;
@@ -104,7 +107,7 @@ pub(crate) fn run(
         names,
         output: Output::stdout(),
         failed: false,
-        warned: false,
+        slash: Slash::default(),
     };
     for given in &args.paths {
         printer.argument(&mut session, given)?;
@@ -117,9 +120,9 @@ pub(crate) fn run(
     session.finish()
 }
 
-/// In getfattr's words, behind its name.
-fn complain(message: &[u8]) {
-    tell(&[b"getfattr: ", message].concat());
+/// In the words of the tool that we stand in for, behind its name.
+fn complain(tool: &str, message: &[u8]) {
+    tell(&[tool.as_bytes(), b": ", message].concat());
 }
 
 fn tell(line: &[u8]) {
@@ -181,8 +184,7 @@ struct Printer<'a> {
     names: Names,
     output: Output,
     failed: bool,
-    /// The slash that is left out has been told of.
-    warned: bool,
+    slash: Slash,
 }
 
 impl Printer<'_> {
@@ -310,7 +312,8 @@ impl Printer<'_> {
     fn dangles(&mut self, path: &[u8], why: &str) {
         if !self.args.no_dereference {
             self.failed = true;
-            complain(&[&*encode::path(path), b": ", why.as_bytes()].concat());
+            let message = [&*encode::path(path), b": ", why.as_bytes()].concat();
+            complain("getfattr", &message);
         }
     }
 
@@ -367,7 +370,10 @@ impl Printer<'_> {
                 continue;
             }
             let value = value.as_deref().unwrap_or_default();
-            let shown = self.stripped(path);
+            let shown = match self.args.absolute_names {
+                true => path,
+                false => self.slash.without(path, "getfattr"),
+            };
             if self.args.only_values {
                 self.output.put(value)?;
                 continue;
@@ -389,21 +395,25 @@ impl Printer<'_> {
             false => Ok(()),
         }
     }
+}
 
-    /// The path without `./` or slashes before it.
-    fn stripped<'p>(&mut self, path: &'p [u8]) -> &'p [u8] {
-        if self.args.absolute_names {
-            return path;
-        }
+/// Takes slashes off the beginning of paths, and tells of the first time.
+#[derive(Debug, Default)]
+pub(crate) struct Slash {
+    told: bool,
+}
+
+impl Slash {
+    /// The path without `./` or slashes before it, as `tool` shows it.
+    pub(crate) fn without<'p>(&mut self, path: &'p [u8], tool: &str) -> &'p [u8] {
         let rest = match path {
-            [b'/', ..] if !self.warned => {
-                self.warned = true;
-                complain(b"Removing leading '/' from absolute path names");
-                path
-            }
             [b'.', rest @ ..] if rest.starts_with(b"/") => rest,
             _ => path,
         };
+        if path.starts_with(b"/") && !self.told {
+            self.told = true;
+            complain(tool, b"Removing leading '/' from absolute path names");
+        }
         let slashes = rest.iter().take_while(|byte| **byte == b'/').count();
         match &rest[slashes..] {
             b"" => b".",

@@ -4,8 +4,9 @@
 #![forbid(unsafe_code)]
 
 mod answers;
+mod attributes;
 mod du;
-mod getfattr;
+
 mod golden;
 mod index;
 mod ls;

@@ -1,4 +1,5 @@
-//! `trawl getfattr` against getfattr, byte for byte.
+//! Extended attributes and access control lists: `trawl getfattr`, `stat --acl`,
+//! `ls -l` and find's tests, against getfattr, getfacl, ls and bfs.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -227,5 +228,202 @@ fn what_another_user_may_not_read() {
         assert_eq!(ours.text(), theirs.text(), "{words:?} {ours}");
         assert_eq!(complaints(&ours), complaints(&theirs), "{words:?}");
         assert_eq!(ours.code, theirs.code, "{words:?}");
+    }
+}
+
+/// Runs setfacl with each line's words.
+#[track_caller]
+fn set_lists(site: &Site, lines: &[&str]) {
+    for line in lines {
+        let mut command = oracle::command("setfacl");
+        command.args(line.split(' ')).current_dir(site.tree());
+        oracle::run(&mut command).expect_code(0);
+    }
+}
+
+/// Files and directories with lists of every kind.
+fn listed(label: &str) -> Site {
+    let site = site(label);
+    let tree = site.tree();
+    for dir in ["acl", "acl/default", "acl/both", "acl/sticky"] {
+        std::fs::create_dir(tree.join(dir)).unwrap();
+    }
+    for file in [
+        "acl/minimal",
+        "acl/named",
+        "acl/masked",
+        "acl/mask-only",
+        "acl/empty-mask",
+    ] {
+        std::fs::write(tree.join(file), "").unwrap();
+    }
+    symlink("named", tree.join("acl/link")).unwrap();
+    set_lists(
+        &site,
+        &[
+            "-m u:0:r,g:5:rw,u:4711:x acl/named",
+            "-m u:1:rwx,g:1:rwx acl/masked",
+            "-m m::r acl/mask-only",
+            "-m u:7:rw,m::--- acl/empty-mask",
+            "-d -m u:1:r acl/default",
+            "-m u:1:rwx,d:g:1:rw,d:m::r acl/both",
+            "-m u::rw,g::r,o::r acl/minimal",
+        ],
+    );
+    for (path, mode) in [
+        ("acl/masked", 0o6710),
+        ("acl/sticky", 0o1777),
+        ("acl/both", 0o2750),
+    ] {
+        let mode = std::fs::Permissions::from_mode(mode);
+        std::fs::set_permissions(tree.join(path), mode).unwrap();
+    }
+    site
+}
+
+const LISTED: &[&str] = &[
+    "acl/minimal",
+    "acl/named",
+    "./acl/masked",
+    "acl/mask-only",
+    "acl/empty-mask",
+    "acl/default",
+    "acl/both",
+    "acl/sticky",
+    "acl/link",
+    "f",
+    "w=\n\\x\tz",
+    ".",
+];
+
+#[test]
+fn lists_are_shown_as_getfacl_shows_them() {
+    if is_skipped() {
+        return;
+    }
+    let site = listed("getfacl");
+    site.index();
+    let absolute = site.tree().join("acl/named").display().to_string();
+    let files = [LISTED, &[&absolute, &absolute]].concat();
+    for numeric in [&[][..], &["-n"]] {
+        let ours = site.trawl(&[&["stat", "--acl"], numeric, &files].concat());
+        let words = [numeric, &files].concat();
+        let theirs = oracle::gnu("getfacl", words, &site.tree(), &Identity::Ourselves);
+        assert_eq!(ours.text(), theirs.text(), "{numeric:?}");
+        assert_eq!(complaints(&ours), complaints(&theirs));
+        assert_eq!(ours.code, theirs.code);
+    }
+    let found = objects(
+        &site
+            .trawl(&["stat", "--json", "acl/both", "f"])
+            .expect_code(0),
+    );
+    let list = [
+        "user::rwx",
+        "user:1:rwx",
+        "group::r-x",
+        "mask::r-x",
+        "other::---",
+    ];
+    let shown = serde_json::to_string(&found[0]["acl"]).unwrap();
+    for entry in list
+        .into_iter()
+        .chain(["default:group:1:rw-", "default:mask::r--"])
+    {
+        assert!(shown.contains(&format!("\"{entry}\"")), "{entry}: {shown}");
+    }
+    assert_eq!(found[1].get("acl"), None);
+}
+
+#[test]
+fn ls_marks_what_has_a_list() {
+    if is_skipped() {
+        return;
+    }
+    let site = listed("ls-acl");
+    site.index();
+    for words in [
+        &["-l", "acl"][..],
+        &["-ld", "acl/both", "acl/default", "d", "f"],
+    ] {
+        let ours = site.trawl(&[&["ls"], words].concat()).expect_code(0);
+        let theirs = oracle::gnu(
+            "ls",
+            words.iter().copied(),
+            &site.tree(),
+            &Identity::Ourselves,
+        );
+        assert_eq!(ours.text(), theirs.text(), "{words:?}");
+        assert!(ours.text().contains("+ "), "{ours}");
+    }
+}
+
+/// A program's words for a search of the tree.
+fn search<'w>(program: &'w str, words: &'w str) -> Vec<&'w str> {
+    let front = [program, "."].into_iter().chain(words.split(' '));
+    front.chain(["-print0"]).collect()
+}
+
+/// Paths, sorted.
+fn found(ran: &Ran) -> Vec<String> {
+    let mut paths: Vec<String> = ran.text().split('\0').map(String::from).collect();
+    paths.sort();
+    paths
+}
+
+#[test]
+fn find_tells_who_has_attributes_and_lists() {
+    if is_skipped() {
+        return;
+    }
+    if let Some(skip) = without_program("find's tests of attributes", "bfs") {
+        return skip.say();
+    }
+    let site = listed("find-xattr");
+    if without_root("attributes of the superuser").is_none() {
+        set(&site, b"none", "trusted.only", "secret");
+    }
+    site.index();
+    for (ours, theirs) in [
+        ("-acl", "-acl"),
+        ("! -acl", "! -acl"),
+        ("-type d -acl", "-type d -acl"),
+        ("-xattrname user.a", "-xattrname user.a"),
+        ("-xattrname trusted.only", "-xattrname trusted.only"),
+        (
+            "-xattrname system.posix_acl_default",
+            "-xattrname system.posix_acl_default",
+        ),
+        ("-xattr user.a", "-xattrname user.a"),
+        ("-xattr *", "-xattr"),
+        ("! -xattr ?*", "! -xattr"),
+        ("-maxdepth 1 -xattr *", "-maxdepth 1 -xattr"),
+        ("-xattr trusted.o*", "-xattrname trusted.only"),
+    ] {
+        let ours = site.trawl(&search("find", ours)).expect_code(0);
+        let words = search("bfs", theirs);
+        let theirs = oracle::gnu(
+            "bfs",
+            words[1..].iter().copied(),
+            &site.tree(),
+            &Identity::Ourselves,
+        );
+        assert_eq!(found(&ours), found(&theirs), "{words:?}");
+        assert!(
+            !ours.stdout.is_empty() || words.contains(&"trusted.only"),
+            "{words:?}"
+        );
+    }
+    for (word, paths) in [
+        ("user.a=hello", "./f"),
+        ("user.?=*e*", "./d ./d/e/h ./f"),
+        ("user.root=the*", "."),
+        ("user.a=nothing", ""),
+    ] {
+        let ran = site
+            .trawl(&["find", ".", "-xattr", word, "-print0"])
+            .expect_code(0);
+        let joined = found(&ran).join(" ");
+        assert_eq!(joined.trim(), paths, "{word}");
     }
 }
