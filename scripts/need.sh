@@ -13,6 +13,7 @@ build|/usr/include/stdlib.h|libc6-dev
 test|find|findutils
 test|setfacl|acl
 test|setfattr|attr
+test|bfs|bfs
 test|mkfs.ext4|e2fsprogs
 test|mkfs.xfs|xfsprogs
 test|setpriv|util-linux

@@ -20,6 +20,7 @@
 
 #![forbid(unsafe_code)]
 
+mod attributes;
 mod clean;
 pub mod crash;
 mod encode;

@@ -20,17 +20,17 @@ use crate::layout;
 use crate::lock::SourceLock;
 use crate::manifest::{GuardStep, Totals};
 use crate::schema::FORMAT;
-use crate::segment::{Listing, ListingKind, XattrRow};
+use crate::segment::{Listing, ListingKind};
 use crate::shard::{ShardBuffer, Snapshotting};
 use crate::snapshot::{ShardList, Snapshot, SnapshotInfo};
 use crate::source::{Source, snapshot_ids};
 use crate::store::{Dir, Readers, sync_file};
-use crate::{crash, sealed};
+use crate::{attributes, crash, sealed};
 use std::collections::{BTreeMap, HashMap};
 use trawl_model::guard::{Guard, Predicate};
 use trawl_model::placement::{GuardId, Placer};
 use trawl_model::sink::SourceRoot;
-use trawl_model::{Acl, DirAccess, DirBatch, DirId, Entry, FileType, Issue, Sink, Timestamp, path};
+use trawl_model::{DirBatch, DirId, Entry, FileType, Issue, Sink, Timestamp, Xattr, path};
 
 /// The memory that waiting rows may take unless told otherwise, bytes: some
 /// 270,000 entries. The columns of a row group and the allocator's reserve
@@ -377,31 +377,28 @@ impl Work {
         if !self.placer.hides(batch.dir) {
             return;
         }
-        for entry in &batch.entries {
+        for (at, entry) in batch.entries.iter().enumerate() {
             if entry.meta.file_type() != FileType::Directory {
                 continue;
             }
             let path = path::join(&batch.path, batch.bytes(entry.name));
-            let access = access_of(batch, entry);
+            let access = attributes::access_of(batch, entry);
             let Some(guard) = self.placer.barrier_to(batch.dir, &path, &access) else {
                 continue;
             };
-            let listing = Listing {
+            let mut own = own_row(batch, at, entry);
+            self.accept_values(guard, &mut own);
+            self.memory_bytes += self.shard(guard).add_listing(Listing {
                 kind: ListingKind::Barrier,
-                batch: own_row(batch, entry),
-            };
-            self.memory_bytes += self.shard(guard).add_listing(listing);
+                batch: own,
+            });
         }
     }
 
     /// Adds a batch to its shard, and what it carries to theirs.
     fn accept(&mut self, guard: GuardId, mut batch: DirBatch) {
-        for (entry, row) in take_xattrs(&mut batch) {
-            let access = access_of(&batch, &entry);
-            let values = self.placer.value_guard(guard, &access);
-            self.memory_bytes += self.shard(values).add_xattr(row);
-        }
         self.copy_own_rows(&batch);
+        self.accept_values(guard, &mut batch);
         let issues = std::mem::take(&mut batch.issues);
         let shard = self.shard(guard);
         let mut added: usize = issues.into_iter().map(|issue| shard.add_issue(issue)).sum();
@@ -410,6 +407,13 @@ impl Work {
             batch,
         });
         self.memory_bytes += added;
+    }
+
+    /// Adds the attribute values that a batch carries to their shards.
+    fn accept_values(&mut self, guard: GuardId, batch: &mut DirBatch) {
+        for (guard, row) in attributes::take(batch, guard, &mut self.placer) {
+            self.memory_bytes += self.shard(guard).add_xattr(row);
+        }
     }
 
     /// Writes the largest shards if the memory budget is spent.
@@ -446,13 +450,15 @@ impl Work {
 
     fn add_root(&mut self, root: SourceRoot) {
         let above = path::split(&root.path).map_or(&[][..], |(above, _)| above);
-        let batch = DirBatch {
+        let mut batch = DirBatch {
             path: above.to_vec(),
             entries: vec![root.entry],
+            xattrs: root.xattrs,
             heap: root.heap,
             ..DirBatch::default()
         };
         let guard = self.placer.root_guard();
+        self.accept_values(guard, &mut batch);
         self.memory_bytes += self.shard(guard).add_listing(Listing {
             kind: ListingKind::Root,
             batch,
@@ -533,34 +539,8 @@ fn next_id(source: &Source, started: Timestamp) -> Result<SnapshotId> {
     Ok(SnapshotId(nanos.max(after)))
 }
 
-/// Moves attribute values out of a batch, each with its entry.
-fn take_xattrs(batch: &mut DirBatch) -> Vec<(Entry, XattrRow)> {
-    let xattrs = std::mem::take(&mut batch.xattrs);
-    let row = |xattr: &trawl_model::Xattr| {
-        let entry = *batch.entries.get(xattr.entry as usize)?;
-        let row = XattrRow {
-            dir: batch.path.clone(),
-            name: batch.bytes(entry.name).to_vec(),
-            attr: batch.bytes(xattr.name).to_vec(),
-            value: batch.bytes(xattr.value).to_vec(),
-        };
-        Some((entry, row))
-    };
-    xattrs.iter().filter_map(row).collect()
-}
-
-/// Who may read an entry.
-fn access_of(batch: &DirBatch, entry: &Entry) -> DirAccess {
-    DirAccess {
-        mode: entry.meta.mode,
-        uid: entry.meta.uid,
-        gid: entry.meta.gid,
-        acl: Acl::parse(batch.bytes(entry.acl)),
-    }
-}
-
-/// A batch of this one row.
-fn own_row(batch: &DirBatch, entry: &Entry) -> DirBatch {
+/// A batch of one row of another, with its attributes.
+fn own_row(batch: &DirBatch, at: usize, entry: &Entry) -> DirBatch {
     let mut own = DirBatch {
         path: batch.path.clone(),
         ..DirBatch::default()
@@ -582,5 +562,13 @@ fn own_row(batch: &DirBatch, entry: &Entry) -> DirBatch {
         acl,
         acl_default,
     });
+    for xattr in batch.xattrs.iter().filter(|x| x.entry as usize == at) {
+        let [name, value] = [xattr.name, xattr.value].map(|s| own.push_bytes(batch.bytes(s)));
+        own.xattrs.push(Xattr {
+            entry: 0,
+            name,
+            value,
+        });
+    }
     own
 }
