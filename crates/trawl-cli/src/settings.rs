@@ -1,17 +1,53 @@
-//! What holds for every command: which index, when to use colours.
+//! What holds for every command: which index, and who asks.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use trawl_model::guard::Credentials;
+use trawl_model::{Gid, Uid};
+
 use crate::failure::Failure;
 
-/// The index directory: `-i`, else `TRAWL_INDEX`, else the default of this
-/// user.
+/// Where the administrator's index lies, which everyone may ask.
+const SHARED: &str = "/var/lib/trawl";
+
+/// The index directory to write: `-i`, else `TRAWL_INDEX`, else the default
+/// of this user.
 pub(crate) fn index_dir(given: Option<PathBuf>) -> Result<PathBuf, Failure> {
     let uid = trawl_sys::identity::effective_uid();
-    choose(given, uid, |name| {
-        std::env::var_os(name).filter(|value| !value.is_empty())
+    choose(given, uid, variable)
+}
+
+/// The index directory to ask: as [`index_dir`], but for an ordinary user
+/// who has no index of their own the administrator's, if there is one that
+/// may be opened.
+pub(crate) fn index_to_ask(given: Option<PathBuf>) -> Result<PathBuf, Failure> {
+    let is_named = given.is_some() || variable("TRAWL_INDEX").is_some();
+    let own = index_dir(given);
+    if is_named || own.as_deref().is_ok_and(is_index) || !is_index(Path::new(SHARED)) {
+        return own;
+    }
+    Ok(PathBuf::from(SHARED))
+}
+
+/// Who this process is to the kernel.
+pub(crate) fn asker() -> Result<Credentials, Failure> {
+    let failed = |error| Failure::Usage(format!("cannot tell this user's groups: {error}"));
+    let mut groups = trawl_sys::identity::groups().map_err(failed)?;
+    groups.push(trawl_sys::identity::effective_gid());
+    Ok(Credentials {
+        uid: Uid(trawl_sys::identity::effective_uid()),
+        groups: groups.into_iter().map(Gid).collect(),
     })
+}
+
+fn variable(name: &str) -> Option<OsString> {
+    std::env::var_os(name).filter(|value| !value.is_empty())
+}
+
+/// True if there is an index that may be opened.
+fn is_index(path: &Path) -> bool {
+    std::fs::File::open(path.join(trawl_index::layout::FORMAT_FILE)).is_ok()
 }
 
 /// Makes the directories above the default index, which may be missing on a
@@ -42,7 +78,7 @@ fn choose(
         return Ok(path);
     }
     if uid == 0 {
-        return Ok(PathBuf::from("/var/lib/trawl"));
+        return Ok(PathBuf::from(SHARED));
     }
     // The XDG specification: a relative path is to be ignored.
     if let Some(data) = get("XDG_DATA_HOME")

@@ -40,10 +40,11 @@ enum Action {
 
 /// Runs the command.
 pub(crate) fn run(index: Option<PathBuf>, args: &SourcesArgs) -> Result<Exit, Failure> {
-    let index = IndexDir::open(&settings::index_dir(index)?)?;
     match &args.action {
-        Some(Action::Remove { roots }) => remove(&index, roots),
-        None => list(&index, args.json),
+        Some(Action::Remove { roots }) => {
+            remove(&IndexDir::open(&settings::index_dir(index)?)?, roots)
+        }
+        None => list(&IndexDir::open(&settings::index_to_ask(index)?)?, args.json),
     }
 }
 

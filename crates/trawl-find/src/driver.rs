@@ -15,7 +15,9 @@ use std::sync::atomic::AtomicBool;
 use trawl_model::filter::{Clause, Filter};
 use trawl_model::rows::Row;
 use trawl_model::{Column, ColumnSet, FileType, Issue, Op, path};
-use trawl_query::{DirRequest, Index, Listing, Located, Order, QueryError, Request, Start};
+use trawl_query::{
+    DeniedRequest, DirRequest, Index, Listing, Located, Order, QueryError, Request, Start,
+};
 use trawl_text::quote;
 
 use crate::context::{Buffers, Context, StartPoint, World};
@@ -27,6 +29,8 @@ use crate::start;
 
 /// What is said of a start point that is not there.
 const ABSENT: &str = "No such file or directory";
+/// What is said of what the asker may not see.
+const DENIED: &str = "Permission denied";
 
 /// Why a search ended early.
 #[derive(Debug, thiserror::Error)]
@@ -166,6 +170,10 @@ impl<'a> Search<'a> {
         let found = match located {
             Some(Located::Found(found)) => found,
             Some(Located::NotDirectory { .. }) => return self.complain(spelled, "Not a directory"),
+            // Whoever can ask the live system about what is hidden does so before.
+            Some(Located::Denied { .. } | Located::Hidden { .. }) => {
+                return self.complain(spelled, DENIED);
+            }
             Some(Located::NotIndexed { nearest }) => {
                 let locale = self.world.locale;
                 let why = match nearest {
@@ -207,7 +215,8 @@ impl<'a> Search<'a> {
                 true => is_below(stored, &issue.path),
                 false => issue.op.hides_entries() && path::is_within(stored, &issue.path),
             };
-            if let Some(issue) = self.index.issues(&source, None)?.iter().find(|i| hides(i)) {
+            let recorded = self.index.recorded_issues(&source, None)?;
+            if let Some(issue) = recorded.iter().find(|i| hides(i)) {
                 return self.complain(spelled, &cause(issue));
             }
         }
@@ -279,7 +288,7 @@ impl<'a> Search<'a> {
             })?;
             // An entry whose attributes could not be read has no row, but
             // it is there.
-            for issue in self.index.issues(found, None)? {
+            for issue in self.index.recorded_issues(found, None)? {
                 if !lists(&issue)
                     && issue.op.hides_entries()
                     && let Some((dir, _)) = path::split(&issue.path)
@@ -425,21 +434,48 @@ impl<'a> Search<'a> {
         if self.ended {
             return Ok(());
         }
-        let max_depth = self.program.traversal.max_depth;
-        let mut told: Option<Vec<u8>> = None;
-        for issue in self.index.issues(found, depth_limit(max_depth))? {
-            let depth = path::depth(&issue.path).saturating_sub(path::depth(&found.path));
+        let index = self.index;
+        let max_depth = depth_limit(self.program.traversal.max_depth);
+        let mut told: HashSet<Vec<u8>> = HashSet::new();
+        for issue in index.recorded_issues(found, max_depth)? {
             let skipped = skip.iter().any(|dir| match is_below(&issue.path, dir) {
                 true => true,
                 false => issue.path == *dir && lists(&issue),
             });
-            let visited = !skipped && (depth < max_depth || !lists(&issue));
-            if visited && issue.op.hides_entries() && told.as_ref() != Some(&issue.path) {
+            if !skipped && issue.op.hides_entries() && !told.contains(&issue.path) {
                 self.complain(&spell(point, &issue.path), &cause(&issue))?;
-                told = Some(issue.path);
+                told.insert(issue.path);
             }
         }
-        Ok(())
+        self.report_denied(point, found, skip, &told)
+    }
+
+    /// Prints which directories the asker may not list, but for those of
+    /// which something was told already.
+    fn report_denied(
+        &mut self,
+        point: &StartPoint,
+        found: &Start,
+        skip: &[Vec<u8>],
+        told: &HashSet<Vec<u8>>,
+    ) -> Result<(), DriverError> {
+        let index = self.index;
+        let request = DeniedRequest {
+            max_depth: depth_limit(self.program.traversal.max_depth),
+            skip: skip.to_vec(),
+            cancel: self.options.cancel,
+        };
+        let mut done = Ok(());
+        index.denied(found, &request, |path| {
+            if !told.contains(path) {
+                done = self.complain(&spell(point, path), DENIED);
+            }
+            match done {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(_) => ControlFlow::Break(()),
+            }
+        })?;
+        done
     }
 
     /// Prints a message about a path; the exit code becomes 1.

@@ -29,8 +29,9 @@ pub struct Index {
     views: Vec<OnceLock<Option<Arc<View>>>>,
     /// Views of sources that are found by path alone, by root.
     hidden: Mutex<HashMap<Vec<u8>, Arc<View>>>,
-    /// Views that come before those of the index.
-    added: Mutex<Vec<Arc<View>>>,
+    /// Views that come before those of the index, each for a path and what is
+    /// below it.
+    added: Mutex<Vec<(Vec<u8>, Arc<View>)>>,
 }
 
 /// Where a question starts: an entry of a snapshot.
@@ -73,10 +74,10 @@ impl Index {
         &self.who
     }
 
-    /// From now on answers about paths within the view's root come from this
+    /// From now on answers about `path` and what is below it come from this
     /// view: what was read of the live system a moment ago.
-    pub fn add_view(&self, view: Arc<View>) {
-        lock(&self.added).push(view);
+    pub fn add_view(&self, path: &[u8], view: Arc<View>) {
+        lock(&self.added).push((path.to_vec(), view));
     }
 
     /// Finds what the index has at `path` (absolute, normal: see
@@ -93,7 +94,7 @@ impl Index {
         })
     }
 
-    /// The views whose roots lie at or above `path`: added ones, the latest
+    /// The views of sources around `path`: added ones, the latest
     /// first, then those of the index, the nearest first.
     fn views_around(&self, path: &[u8]) -> Result<Vec<Arc<View>>> {
         let mut views = Vec::new();
@@ -110,8 +111,9 @@ impl Index {
         }
         views.sort_by_key(|view| Reverse(view.root().len()));
         let added = lock(&self.added);
-        let around = |view: &&Arc<View>| path::is_within(path, view.root());
-        let added = added.iter().rev().filter(around).cloned();
+        let around = |(top, _): &&(Vec<u8>, Arc<View>)| path::is_within(path, top);
+        let added = added.iter().rev().filter(around);
+        let added = added.map(|(_, view)| Arc::clone(view));
         Ok(added.chain(views).collect())
     }
 

@@ -55,5 +55,6 @@ pub use stats::{
     size_bucket,
 };
 pub use totals::Totals;
+pub use trawl_index::SnapshotInfo;
 pub use usage::{Detail, Usage, UsageOf, UsageRequest};
 pub use walk::{DirInfo, Listing, Order, Request};
