@@ -90,6 +90,7 @@ pub(crate) fn write(
         before: Totals::default(),
         first_dir: None,
         last_dir: None,
+        own_row: false,
     };
     writer.write_listings(input.listings)?;
     writer.write_xattrs(input.xattrs)?;
@@ -182,6 +183,7 @@ struct SegmentWriter<'a> {
     before: Totals,
     first_dir: Option<Vec<u8>>,
     last_dir: Option<Vec<u8>>,
+    own_row: bool,
 }
 
 impl SegmentWriter<'_> {
@@ -229,6 +231,7 @@ impl SegmentWriter<'_> {
             sort_rows(&mut batch);
             self.write_listing(kind, &batch)?;
             if self.first_dir.is_none() {
+                self.own_row = kind == ListingKind::Root;
                 self.first_dir = Some(batch.path.clone());
             }
             self.last_dir = Some(batch.path);
@@ -387,7 +390,7 @@ impl SegmentWriter<'_> {
             dirs: rows(Table::Dirs),
             first_dir: self.first_dir,
             last_dir: self.last_dir,
-            own_row: false,
+            own_row: self.own_row,
             files,
         };
         Ok((info, self.totals))
