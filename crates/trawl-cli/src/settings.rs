@@ -23,11 +23,22 @@ pub(crate) fn index_dir(given: Option<PathBuf>) -> Result<PathBuf, Failure> {
 /// may be opened.
 pub(crate) fn index_to_ask(given: Option<PathBuf>) -> Result<PathBuf, Failure> {
     let is_named = given.is_some() || variable("TRAWL_INDEX").is_some();
-    let own = index_dir(given);
-    if is_named || own.as_deref().is_ok_and(is_index) || !is_index(Path::new(SHARED)) {
-        return own;
+    match index_dir(given) {
+        named if is_named => named,
+        own => or_shared(own, is_index),
     }
-    Ok(PathBuf::from(SHARED))
+}
+
+/// The user's own index, or the administrator's if only that is there.
+fn or_shared(
+    own: Result<PathBuf, Failure>,
+    is_index: impl Fn(&Path) -> bool,
+) -> Result<PathBuf, Failure> {
+    let has_own = own.as_deref().is_ok_and(&is_index);
+    match !has_own && is_index(Path::new(SHARED)) {
+        true => Ok(PathBuf::from(SHARED)),
+        false => own,
+    }
 }
 
 /// Who this process is to the kernel.
@@ -124,5 +135,23 @@ mod tests {
             Some("/h/.local/share/trawl")
         );
         assert_eq!(place(None, 7, &[]), None);
+    }
+
+    #[test]
+    fn who_has_no_index_asks_the_administrators() {
+        let own = || Ok(PathBuf::from("/own"));
+        let place = |own, there: &'static [&str]| {
+            let is_index = |path: &Path| there.iter().any(|dir| path == Path::new(dir));
+            or_shared(own, is_index).ok()
+        };
+        let (mine, shared) = (PathBuf::from("/own"), PathBuf::from(SHARED));
+        assert_eq!(place(own(), &["/own", SHARED]).as_ref(), Some(&mine));
+        assert_eq!(place(own(), &[SHARED]).as_ref(), Some(&shared));
+        assert_eq!(place(own(), &[]).as_ref(), Some(&mine));
+        assert_eq!(
+            place(Err(Failure::NoHome), &[SHARED]).as_ref(),
+            Some(&shared)
+        );
+        assert_eq!(place(Err(Failure::NoHome), &[]), None);
     }
 }

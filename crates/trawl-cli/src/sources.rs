@@ -53,7 +53,9 @@ fn list(index: &IndexDir, json: bool) -> Result<Exit, Failure> {
     let mut exit = Exit::Complete;
     let sources = index.sources()?;
     if sources.is_empty() && !json {
-        say("the index is empty: add a tree with trawl index PATH");
+        say(
+            "the index is empty, or holds nothing that you may see: add a tree with trawl index PATH",
+        );
     }
     for source in &sources {
         // A source that cannot be read does not hide the others.

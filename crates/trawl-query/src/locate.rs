@@ -165,7 +165,8 @@ fn find_own(
     scratch: &mut Scratch,
 ) -> Result<Option<RowBatch>> {
     for (at, shard, segment) in view.segments() {
-        if segment.first_dir.as_deref() != Some(dir) || !is_it(shard) {
+        let is_here = segment.own_row && segment.first_dir.as_deref() == Some(dir);
+        if !is_here || !is_it(shard) {
             continue;
         }
         let Some(dirs) = view.file(at, Table::Dirs)? else {
@@ -289,30 +290,16 @@ pub(crate) fn scope(
                 None => continue,
             },
         };
-        if dirs.start == 0 && !dirs.is_empty() && has_own_row(view, at, scratch)? {
-            dirs.start = 1;
+        // The own row of the source's root, or of a directory behind a
+        // barrier, is no listing.
+        if segment.own_row {
+            dirs.start = dirs.start.max(1);
         }
         if !dirs.is_empty() {
             spans.push(Span { segment: at, dirs });
         }
     }
     Ok(spans)
-}
-
-/// True if the first row of a segment's directories is no listing but the own
-/// row of the source's root or of a directory behind a barrier.
-fn has_own_row(view: &View, at: SegmentAt, scratch: &mut Scratch) -> Result<bool> {
-    let Some((_, segment)) = view.segment(at) else {
-        return Ok(false);
-    };
-    // In manifests of format 1 only the row of `/` could be mistaken.
-    if segment.own_row || segment.first_dir.as_deref() != Some(b"") {
-        return Ok(segment.own_row);
-    }
-    match view.file(at, Table::Dirs)? {
-        Some(file) => Ok(read_root_kind(&file, scratch)? == KIND_ROOT),
-        None => Ok(false),
-    }
 }
 
 /// True if a shard's directories all lie below a barrier that `dir` has
