@@ -70,6 +70,8 @@ pub(crate) fn run(
         }
     };
     match search(index, *program, writing, &env, manner) {
+        // Whoever read the output has enough.
+        Err(failure) if failure.is_closed_pipe() => Ok(Exit::Find(0)),
         Err(failure) => {
             complain(&failure);
             Ok(Exit::Find(1))
