@@ -49,6 +49,17 @@ impl World {
     }
 }
 
+/// What is known of directories beside their rows, if a leaf asks for it; by
+/// stored path.
+#[derive(Debug, Default)]
+pub struct Emptiness {
+    /// Those that were listed and hold nothing.
+    pub empty: HashSet<Vec<u8>>,
+    /// Those that may not be listed: whether they hold something cannot be
+    /// told.
+    pub denied: HashSet<Vec<u8>>,
+}
+
 /// Buffers that contexts hand on to each other.
 #[derive(Debug, Default)]
 pub struct Buffers {
@@ -82,8 +93,8 @@ pub struct Context<'a> {
     pub world: &'a World,
     /// Where the search began.
     pub start: &'a StartPoint,
-    /// Stored paths of directories without entries, if a leaf asks for them.
-    pub empty_directories: &'a HashSet<Vec<u8>>,
+    /// Which directories hold nothing.
+    pub empty_directories: &'a Emptiness,
     /// How many levels below the start point the row lies.
     pub depth: usize,
     /// What was printed.
@@ -107,7 +118,7 @@ impl<'a> Context<'a> {
     pub fn new(
         world: &'a World,
         start: &'a StartPoint,
-        empty_directories: &'a HashSet<Vec<u8>>,
+        empty_directories: &'a Emptiness,
     ) -> Context<'a> {
         Context {
             world,
@@ -236,7 +247,7 @@ mod tests {
 
     #[test]
     fn paths_are_spelled_from_the_start() {
-        let (world, none) = (world(), HashSet::new());
+        let (world, none) = (world(), Emptiness::default());
         let batch = batch_of_names(&[b"n"]);
         for (spelled, stored, dir, expected, below) in [
             (".", "/w", "/w", "./n", "n"),

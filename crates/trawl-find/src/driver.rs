@@ -20,7 +20,7 @@ use trawl_query::{
 };
 use trawl_text::quote;
 
-use crate::context::{Buffers, Context, StartPoint, World};
+use crate::context::{Buffers, Context, Emptiness, StartPoint, World};
 use crate::environment::Environment;
 use crate::leaf::Effect;
 use crate::output::{Output, Widths};
@@ -117,7 +117,7 @@ struct Scope<'s> {
     program: &'s Program,
     world: &'s World,
     point: &'s StartPoint,
-    empty: &'s HashSet<Vec<u8>>,
+    empty: &'s Emptiness,
 }
 
 /// Which rows of a listing are put to the expression.
@@ -251,7 +251,7 @@ impl<'a> Search<'a> {
         &mut self,
         point: &StartPoint,
         found: &Start,
-        empty: &HashSet<Vec<u8>>,
+        empty: &Emptiness,
     ) -> Result<bool, DriverError> {
         if self.program.traversal.min_depth > 0 {
             return Ok(false);
@@ -270,34 +270,40 @@ impl<'a> Search<'a> {
         Ok(pruned)
     }
 
-    /// Directories of the scope that were listed and have no entry.
-    fn empty_directories(&self, found: &Start) -> Result<HashSet<Vec<u8>>, DriverError> {
-        let mut empty = HashSet::new();
-        if found.is_dir && self.program.expr.needs_empty_directories() {
-            let request = DirRequest {
-                // A directory at the greatest depth is tested, too.
-                max_depth: depth_limit(self.program.traversal.max_depth),
-                cancel: self.options.cancel,
-                ..DirRequest::default()
-            };
-            self.index.directories(found, &request, |directory| {
-                if directory.sums.entries() == 0 {
-                    empty.insert(directory.path.clone());
+    /// Directories of the scope that were listed and have no entry, and those
+    /// of which that cannot be told.
+    fn empty_directories(&self, found: &Start) -> Result<Emptiness, DriverError> {
+        let mut known = Emptiness::default();
+        if !found.is_dir || !self.program.expr.needs_empty_directories() {
+            return Ok(known);
+        }
+        let max_depth = self.program.traversal.max_depth;
+        let request = DirRequest {
+            // A directory at the greatest depth is tested, too.
+            max_depth: depth_limit(max_depth),
+            cancel: self.options.cancel,
+            ..DirRequest::default()
+        };
+        self.index.directories(found, &request, |directory| {
+            if directory.sums.entries() == 0 {
+                known.empty.insert(directory.path.clone());
+            }
+            ControlFlow::Continue(())
+        })?;
+        for issue in self.index.issues(found, deeper(max_depth))? {
+            if lists(&issue) {
+                if cause(&issue) == DENIED {
+                    known.denied.insert(issue.path);
                 }
-                ControlFlow::Continue(())
-            })?;
-            // An entry whose attributes could not be read has no row, but
-            // it is there.
-            for issue in self.index.recorded_issues(found, None)? {
-                if !lists(&issue)
-                    && issue.op.hides_entries()
-                    && let Some((dir, _)) = path::split(&issue.path)
-                {
-                    empty.remove(dir);
-                }
+            } else if issue.op.hides_entries()
+                && let Some((dir, _)) = path::split(&issue.path)
+            {
+                // An entry whose attributes could not be read has no row, but
+                // it is there.
+                known.empty.remove(dir);
             }
         }
-        Ok(empty)
+        Ok(known)
     }
 
     /// Directories that `-prune` and `-xdev` keep the search out of, in path
@@ -306,7 +312,7 @@ impl<'a> Search<'a> {
         &self,
         point: &StartPoint,
         found: &Start,
-        empty: &HashSet<Vec<u8>>,
+        empty: &Emptiness,
     ) -> Result<Vec<Vec<u8>>, DriverError> {
         let traversal = &self.program.traversal;
         let by_action = match traversal.contents_first {
@@ -363,7 +369,7 @@ impl<'a> Search<'a> {
         &mut self,
         point: &StartPoint,
         found: &Start,
-        empty: &HashSet<Vec<u8>>,
+        empty: &Emptiness,
         skip: Vec<Vec<u8>>,
     ) -> Result<(), DriverError> {
         let effects = [Effect::Output, Effect::Quit];
@@ -598,6 +604,11 @@ fn row_of<'r>(found: &'r Start, dir: &'r [u8]) -> Row<'r> {
 
 fn depth_limit(max_depth: usize) -> Option<usize> {
     (max_depth != usize::MAX).then_some(max_depth)
+}
+
+/// As [`depth_limit`], one level deeper.
+fn deeper(max_depth: usize) -> Option<usize> {
+    depth_limit(max_depth.saturating_add(1))
 }
 
 fn is_below(path: &[u8], dir: &[u8]) -> bool {

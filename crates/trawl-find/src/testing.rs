@@ -10,7 +10,7 @@ use trawl_text::locale::Locale;
 use trawl_text::quote::Terminal;
 use trawl_text::zone::Zone;
 
-use crate::context::{Context, StartPoint, World};
+use crate::context::{Context, Emptiness, StartPoint, World};
 use crate::environment::{Environment, Warnings};
 use crate::error::FindError;
 use crate::expr::Expr;
@@ -242,7 +242,10 @@ pub(crate) fn run_on(words: &str, spec: &Spec) -> Run {
 
 fn run_program(program: &Program, spec: &Spec) -> Run {
     let (world, batch) = (world(), spec.batch());
-    let empty = HashSet::from([b"/w/top/bare".to_vec()]);
+    let empty = Emptiness {
+        empty: HashSet::from([b"/w/top/bare".to_vec()]),
+        ..Emptiness::default()
+    };
     let start = StartPoint {
         spelled: b".".to_vec(),
         stored: b"/w".to_vec(),
