@@ -3,12 +3,14 @@
 
 use crate::error::Result;
 use crate::index::{Index, SegmentAt, Start, View};
+use crate::locate::{Reach, scope};
 use crate::permission::{Access, Judge};
-use crate::segment::{Scratch, SegmentFile, read_text};
+use crate::segment::{Scratch, SegmentFile, read_dirs, read_text};
 use crate::walk::{Listing, Request};
+use std::collections::HashSet;
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::AtomicBool;
-use trawl_index::schema::{IssueColumn, Table};
+use trawl_index::schema::{DirColumn, IssueColumn, Table};
 use trawl_model::column::{Column, ColumnSet};
 use trawl_model::filter::{Clause, Filter};
 use trawl_model::rows::{ByteColumn, Row};
@@ -100,6 +102,9 @@ impl Index {
             let _ = visit(&start.path);
             return Ok(());
         }
+        if request.max_depth.is_none() && all_listed(start)? {
+            return Ok(());
+        }
         let walk = rows_to_judge(request);
         let work = |listing: &Listing<'_>, found: &mut Found<'a>| {
             let judge = found.judge.get_or_insert_with(|| Judge::of(&start.view));
@@ -116,6 +121,35 @@ impl Index {
             found.paths.iter().try_for_each(|path| visit(path))
         })
     }
+}
+
+/// True if as many directories were listed below `start` as there are, which
+/// few rows of each segment tell. May be false though it is so.
+fn all_listed(start: &Start) -> Result<bool> {
+    let view: &View = &start.view;
+    let mut scratch = Scratch::default();
+    let (mut shards, mut dirs, mut listed) = (HashSet::new(), 1u64, 0u64);
+    for span in scope(view, &start.path, Reach::Subtree, &mut scratch)? {
+        let Some((shard, _)) = view.shard_of(span.segment) else {
+            return Ok(false);
+        };
+        // Several segments may have parts of one directory.
+        if !shards.insert(shard) {
+            return Ok(false);
+        }
+        let Some(file) = view.file(span.segment, Table::Dirs)? else {
+            return Ok(false);
+        };
+        let Range { start, end } = span.dirs;
+        let columns = [DirColumn::DirsBefore, DirColumn::Dirs];
+        let mut at = |row: u64| read_dirs(&file, row..row + 1, &columns, &mut scratch);
+        let (first, last) = (at(start)?, at(end - 1)?);
+        let before = first.number(0, 0);
+        let after = last.number(0, 0).wrapping_add(last.number(1, 0));
+        dirs = dirs.wrapping_add(after.wrapping_sub(before));
+        listed = listed.wrapping_add(end - start);
+    }
+    Ok(dirs == listed)
 }
 
 /// Directories that may not be listed, and who found them.
