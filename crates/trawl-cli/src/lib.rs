@@ -65,6 +65,8 @@ pub fn run(words: Vec<OsString>) -> Exit {
     };
     let writes = matches!(arguments.command, Command::Index(_));
     match dispatch(arguments) {
+        // Noted only where there was something to clean up.
+        Ok(_) if !writes && live::is_interrupted() => Exit::Interrupted,
         Ok(exit) => exit,
         // Where its signal could not end the process, because there was something to clean up.
         Err(failure) if failure.is_closed_pipe() && !writes => Exit::Complete,

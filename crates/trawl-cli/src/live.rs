@@ -12,7 +12,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use trawl_index::{DEFAULT_MEMORY_BYTES, IndexDir, IndexError, SnapshotWriter, WriterOptions};
 use trawl_model::guard::Credentials;
@@ -163,6 +163,11 @@ pub(crate) fn is_directory(path: &[u8]) -> std::io::Result<bool> {
 /// What ends a question after an interrupt.
 pub(crate) fn cancel() -> Option<&'static AtomicBool> {
     Some(trawl_sys::signal::interrupted())
+}
+
+/// True if an interrupt was noted, and only that.
+pub(crate) fn is_interrupted() -> bool {
+    trawl_sys::signal::interrupted().load(Ordering::Relaxed)
 }
 
 /// A directory of this process alone; removed when dropped.
