@@ -8,6 +8,7 @@
 //! - [`compare`]: the tools as a user on the source against the program as
 //!   the same user on the index.
 //! - [`shrink`]: a smaller tree that still fails.
+//! - [`stage`]: one tree with secrets, for attackers.
 //!
 //! The same seed makes the same plan on every machine. Everything here needs
 //! root.
@@ -19,8 +20,10 @@ pub mod names;
 pub mod people;
 pub mod plan;
 pub mod shrink;
+pub mod stage;
 
 pub use build::Site;
 pub use compare::{Check, Tally};
 pub use people::Person;
 pub use plan::Plan;
+pub use stage::Stage;

@@ -5,6 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use trawl_testkit::permissions::compare::Questions;
+use trawl_testkit::permissions::stage::cannot;
 use trawl_testkit::permissions::{Check, Person, Plan, Site, Tally, people, shrink};
 use trawl_testkit::prng::Prng;
 use trawl_testkit::{Scratch, skip};
@@ -34,15 +35,8 @@ type Tallies = [Tally; Check::ALL.len()];
 
 #[test]
 fn every_user_sees_what_the_kernel_shows() {
-    for skip in [
-        skip::without_root("permissions against the kernel"),
-        skip::without_program("permissions against the kernel", "setpriv"),
-        skip::without_program("permissions against the kernel", "getfattr"),
-    ]
-    .into_iter()
-    .flatten()
-    {
-        return skip.say();
+    if cannot("permissions against the kernel") {
+        return;
     }
     let scratch = Scratch::new("permissions-program");
     let trawl = scratch.install(Path::new(env!("CARGO_BIN_EXE_trawl")));
