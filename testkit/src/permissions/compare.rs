@@ -241,9 +241,14 @@ impl<'a> Questions<'a> {
                 theirs.code
             ));
         }
+        let refusals = refusals(&theirs);
+        if refusals != self::refusals(&ours) {
+            return Err(format!("messages differ: {ours}\n{theirs}"));
+        }
         Ok(Tally {
             questions: 1,
             rows: split(&ours.stdout, Ending::Newline).len(),
+            refusals,
             live: live_lines(&ours),
             ..Tally::default()
         })
@@ -266,6 +271,7 @@ impl<'a> Questions<'a> {
                 self.same_refusals(&theirs, &ours)?;
                 tally.questions += 1;
                 tally.rows += split(&ours.stdout, Ending::Zero).len();
+                tally.refusals += refusals(&theirs);
                 tally.live += live_lines(&ours);
             }
         }
@@ -274,8 +280,9 @@ impl<'a> Questions<'a> {
 
     fn list(&self) -> Result<Tally, String> {
         let mut tally = Tally::default();
-        if !self.listed_only.is_empty() {
-            // ls prints a line of question marks for each name in there.
+        // Of names in a directory that may only be listed ls prints question
+        // marks, of what lies deeper than PATH_MAX it prints errors.
+        if !self.listed_only.is_empty() || self.site.plan.is_deep {
             return Ok(tally);
         }
         for start in self.two_starts() {
@@ -294,16 +301,9 @@ impl<'a> Questions<'a> {
     /// As many paths were refused by both sides. Wording and quoting of
     /// these tools differ between their versions.
     fn same_refusals(&self, theirs: &Ran, ours: &Ran) -> Result<(), String> {
-        let count = |ran: &Ran| {
-            let errors = ran.errors().to_lowercase();
-            errors
-                .lines()
-                .filter(|line| line.ends_with("permission denied"))
-                .count()
-        };
         if !self.listed_only.is_empty()
             || self.is_hidden(theirs, ours)
-            || count(theirs) == count(ours)
+            || refusals(theirs) == refusals(ours)
         {
             return Ok(());
         }
@@ -326,6 +326,15 @@ fn same_output(theirs: &Ran, ours: &Ran, order: Order, ending: Ending) -> Result
         None => Ok(()),
         Some(lines) => Err(format!("{lines}{ours}\n{theirs}")),
     }
+}
+
+/// Messages that say that something was refused.
+fn refusals(ran: &Ran) -> usize {
+    let errors = ran.errors().to_lowercase();
+    let lines = errors.lines();
+    lines
+        .filter(|line| line.ends_with("permission denied"))
+        .count()
 }
 
 fn live_lines(ran: &Ran) -> usize {

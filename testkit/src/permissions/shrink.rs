@@ -45,7 +45,7 @@ pub fn describe(plan: &Plan) -> String {
         let path = plan.path(node.number).unwrap_or_default();
         text += &format!(
             "{} {:?} {:o} {}:{} acl {:?} then {:?} {:?}\n",
-            path.escape_ascii(),
+            shown(&path),
             node.kind,
             node.access.mode,
             node.access.uid,
@@ -56,6 +56,13 @@ pub fn describe(plan: &Plan) -> String {
         );
     }
     text
+}
+
+/// A path with its long names cut.
+fn shown(path: &[u8]) -> String {
+    let names = path.split(|byte| *byte == b'/');
+    let cut = names.map(|name| name[..name.len().min(24)].escape_ascii().to_string());
+    cut.collect::<Vec<_>>().join("/")
 }
 
 fn hex(bytes: &[u8]) -> String {

@@ -39,7 +39,9 @@ fn every_user_sees_what_the_kernel_shows() {
         return;
     }
     let scratch = Scratch::new("permissions-program");
-    let trawl = scratch.install(Path::new(env!("CARGO_BIN_EXE_trawl")));
+    let built = env!("CARGO_BIN_EXE_trawl").into();
+    let program = std::env::var_os("TRAWL_PERMISSION_PROGRAM").unwrap_or(built);
+    let trawl = scratch.install(Path::new(&program));
     let (first, trees) = (
         number("TRAWL_SEED", 1),
         number("TRAWL_PERMISSION_TREES", TREES),
@@ -135,9 +137,16 @@ impl Run {
         let starts = plan.starts(STARTS);
         let site = site(&plan, &self.trawl)?;
         let mut prng = Prng::new(seed);
-        let people = people::everybody();
-        let thorough: Vec<usize> = (0..THOROUGH)
-            .map(|_| usize::try_from(prng.below(people.len() as u64)).expect("small"))
+        let mut people = people::everybody();
+        if std::env::var_os("ONLY_ROOT").is_some() {
+            people.truncate(1);
+        }
+        let thorough: Vec<usize> = [0usize]
+            .into_iter()
+            .chain(
+                (0..THOROUGH)
+                    .map(|_| usize::try_from(prng.below(people.len() as u64)).expect("small")),
+            )
             .collect();
         let mut tallies = Tallies::default();
         for (at, person) in people.iter().enumerate() {

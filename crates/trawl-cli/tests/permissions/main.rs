@@ -8,7 +8,8 @@
 //! ```
 //!
 //! Seeds are consecutive numbers from `TRAWL_SEED` on. `TRAWL_PERMISSION_CHECKS=find,du`
-//! asks only these.
+//! asks only these, `TRAWL_PERMISSION_PROGRAM` names another program than
+//! the one that was built.
 
 #![forbid(unsafe_code)]
 
