@@ -293,6 +293,7 @@ impl<'a> Questions<'a> {
             self.same_refusals(&theirs, &ours)?;
             tally.questions += 1;
             tally.rows += split(&ours.stdout, Ending::Newline).len();
+            tally.refusals += refusals(&theirs);
             tally.live += live_lines(&ours);
         }
         Ok(tally)

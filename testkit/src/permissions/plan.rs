@@ -131,6 +131,15 @@ impl Plan {
         Some(names.join(&b'/'))
     }
 
+    /// True if the folder that holds this path is in the plan.
+    pub fn has_holder_of(&self, path: &[u8]) -> bool {
+        let Some(at) = path.iter().rposition(|byte| *byte == b'/') else {
+            return true;
+        };
+        let is_it = |node: &Node| self.path(node.number).as_deref() == Some(&path[..at]);
+        self.nodes.iter().any(is_it)
+    }
+
     /// Start points relative to the root (empty: itself): folders, other
     /// objects, and names that are not there.
     pub fn starts(&self, wanted: usize) -> Vec<Vec<u8>> {

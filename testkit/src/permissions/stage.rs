@@ -182,7 +182,7 @@ impl Stage {
         run(line.current_dir(self.path("")))
     }
 
-    /// A shell script as a user; `$1` is the index, `$2` a place of Mallory's.
+    /// A script for bash (more than ten descriptors) as a user; `$1` is the index, `$2` a place of Mallory's.
     pub fn shell(&self, uid: u32, script: &str) -> Ran {
         self.shell_about(&self.index_dir(), uid, script)
     }
@@ -195,7 +195,7 @@ impl Stage {
     /// That script's command, to be run beside something else.
     pub fn shell_command(&self, index: &Path, uid: u32, script: &str) -> Command {
         let mut line = identity(uid).command("timeout");
-        line.args(["-s", "KILL", HANG_SECS, "sh", "-c", script, "sh"]);
+        line.args(["-s", "KILL", HANG_SECS, "bash", "-c", script, "bash"]);
         line.arg(index).arg(self.own()).current_dir("/");
         line
     }
@@ -230,7 +230,7 @@ pub fn identity(uid: u32) -> Identity {
 
 /// Why nobody else can be let loose on an index here, if so; said aloud.
 pub fn cannot(what: &str) -> bool {
-    let programs = ["setpriv", "setfacl", "getfattr", "timeout"];
+    let programs = ["bash", "setpriv", "setfacl", "getfattr", "timeout"];
     let skips = programs.map(|program| skip::without_program(what, program));
     let skip = skip::without_root(what).or_else(|| skips.into_iter().flatten().next());
     skip.inspect(skip::Skip::say).is_some()

@@ -8,11 +8,11 @@ use trawl_testkit::permissions::stage::{ALICE, MALLORY, Stage};
 use crate::{cannot, program};
 
 /// Exclusive locks on everything that opens; says how many, then waits.
-const LOCK_ALL: &str = r#"n=10
+const LOCK_ALL: &str = r#"n=100
 for f in $(find "$1" -readable 2>/dev/null); do
-    [ $n -lt 250 ] && eval "exec $n<\"\$f\"" 2>/dev/null && flock -n -x $n && n=$((n+1))
+    [ $n -lt 400 ] && eval "exec $n<\"\$f\"" 2>/dev/null && flock -n -x $n && n=$((n+1))
 done
-echo $((n-10)); sleep 50"#;
+echo $((n-100)); sleep 50"#;
 
 /// Starts it as a user; returns it and the number of locks.
 fn locked(stage: &Stage, index: &std::path::Path, uid: u32) -> (Child, usize) {

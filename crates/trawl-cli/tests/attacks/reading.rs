@@ -184,8 +184,8 @@ fn a_descriptor_from_before_does_not_open_what_comes_after() {
     // Mallory holds every directory of the index that may be opened; then
     // what was public is made private, and indexed again.
     let marked = format!("public/late-{MARKER}");
-    let script = "cd \"$1\"; n=10; exec 3<.; for d in $(find . -type d 2>/dev/null); do \
-                  [ $n -lt 60 ] && eval \"exec $n<\\$d\" 2>/dev/null; n=$((n+1)); done; echo; \
+    let script = "cd \"$1\"; n=100; exec 3<.; for d in $(find . -type d 2>/dev/null); do \
+                  [ $n -lt 400 ] && eval \"exec $n<\\$d\" 2>/dev/null; n=$((n+1)); done; echo; \
                   until [ -e $2/go ]; do sleep 0.05; done; \
                   for f in /proc/self/fd/*; do grep -rlaF MARKER $f/ 2>/dev/null; done; true"
         .replace("MARKER", MARKER);

@@ -165,9 +165,12 @@ impl Run {
     }
 
     fn explain(&self, plan: &Plan, person: &Person, check: Check, why: &str) -> String {
-        let starts = plan.starts(STARTS);
+        let all = plan.starts(STARTS);
         let fails = |plan: &Plan| {
             let site = site(plan, &self.trawl).ok()?;
+            // Of the others only the holders that are left.
+            let is_left = |start: &&Vec<u8>| plan.has_holder_of(start);
+            let starts: Vec<Vec<u8>> = all.iter().filter(is_left).cloned().collect();
             Questions::new(&site, person, &starts).check(check).err()
         };
         let (small, last) = shrink::shrink(plan, fails);
