@@ -13,9 +13,11 @@ build|/usr/include/stdlib.h|libc6-dev
 test|find|findutils
 test|setfacl|acl
 test|setfattr|attr
+test|bfs|bfs
 test|mkfs.ext4|e2fsprogs
 test|mkfs.xfs|xfsprogs
 test|setpriv|util-linux
+test|strace|strace
 test|mount|mount
 bench|python3|python3
 bench|/usr/src/linux-source-*.tar.xz|linux-source

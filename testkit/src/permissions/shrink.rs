@@ -1,5 +1,6 @@
 //! Leaves out subtrees of a tree for as long as what failed still fails.
 
+use super::access::Access;
 use super::plan::{Kind, Plan};
 
 /// Trees that are built at most.
@@ -40,22 +41,31 @@ pub fn shrink(plan: &Plan, mut fails: impl FnMut(&Plan) -> Option<String>) -> (P
 
 /// What is left, a line an object, for the message.
 pub fn describe(plan: &Plan) -> String {
-    let mut text = format!("above {:?}\nroot {:?}\n", plan.above, plan.root);
+    let mut text = format!("above {}\nroot {}\n", line(&plan.above), line(&plan.root));
     for node in plan.nodes.iter().take(40) {
         let path = plan.path(node.number).unwrap_or_default();
         text += &format!(
-            "{} {:?} {:o} {}:{} acl {:?} then {:?} {:?}\n",
+            "{} {:?} {} {} attributes\n",
             shown(&path),
             node.kind,
-            node.access.mode,
-            node.access.uid,
-            node.access.gid,
-            node.access.acl.as_ref().map(|acl| hex(acl)),
-            node.access.mode_after,
+            line(&node.access),
             node.xattrs.len()
         );
     }
     text
+}
+
+fn line(access: &Access) -> String {
+    let acl = |acl: &Option<Vec<u8>>| acl.as_deref().map(hex);
+    let after = access.mode_after.map(|mode| format!("{mode:o}"));
+    format!(
+        "{:o} {}:{} acl {:?} then {after:?} default {:?}",
+        access.mode,
+        access.uid,
+        access.gid,
+        acl(&access.acl),
+        acl(&access.default_acl)
+    )
 }
 
 /// A path with its long names cut.
