@@ -23,7 +23,7 @@ fuzz_target!(|data: &[u8]| {
     let (file, path) = (place.join("trace"), place.join("index"));
     std::fs::write(&file, data).expect("our own file");
     let _ = std::fs::remove_dir_all(&path);
-    let index = IndexDir::create(&path).expect("an index");
+    let index = IndexDir::create(&path, None).expect("an index");
     let options = WriterOptions {
         memory_bytes: DEFAULT_MEMORY_BYTES,
         started: Timestamp::default(),

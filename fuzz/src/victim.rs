@@ -275,7 +275,7 @@ fn write_index(index: &Path, root: &[u8]) {
         version: "fuzz".to_owned(),
         options: Default::default(),
     };
-    let index = IndexDir::create(index).expect("an index");
+    let index = IndexDir::create(index, None).expect("an index");
     let mut writer = SnapshotWriter::begin(&index, root, options).expect("a snapshot");
     let cancel = AtomicBool::new(false);
     walk(

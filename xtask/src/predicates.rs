@@ -40,6 +40,8 @@ fn row(predicate: &Predicate) -> String {
     let standard = match predicate.standard {
         Standard::Posix => "POSIX",
         Standard::Gnu => "GNU",
+        Standard::Bfs => "bfs",
+        Standard::Trawl => "trawl",
     };
     format!(
         "| {} | {} | {standard} | {} |\n",

@@ -93,6 +93,9 @@ pub(crate) enum Command {
     /// Sum up space used as du does
     #[command(disable_help_flag = true)]
     Du(crate::du::DuArgs),
+    /// Show extended attributes as getfattr does
+    #[command(disable_help_flag = true)]
+    Getfattr(Box<crate::getfattr::GetfattrArgs>),
     /// Count entries and bytes by type, extension, size, age and owner
     Stats(crate::stats::StatsArgs),
     /// Print completions for a shell

@@ -86,6 +86,14 @@ impl Object {
         self
     }
 
+    /// Adds an array of values that are JSON already.
+    #[must_use]
+    pub(crate) fn array(mut self, key: &str, values: impl Iterator<Item = String>) -> Object {
+        let values: Vec<String> = values.collect();
+        let _ = write!(self.key(key), "[{}]", values.join(","));
+        self
+    }
+
     /// The object's text, without a newline.
     pub(crate) fn close(mut self) -> String {
         if self.text.is_empty() {

@@ -8,7 +8,7 @@
 //! | `settings`, `output`, `failure` | which index, standard output, error messages |
 //! | `scope` | from the paths of a question to places in the index |
 //! | `index`, `sources` | writing the index and looking after it |
-//! | `find`, `ls`, `stat`, `du`, `stats` | the questions |
+//! | `find`, `ls`, `stat`, `du`, `stats`, `getfattr` | the questions |
 //! | `rows`, `json`, `csv`, `block_size`, `width` | how answers are written |
 //! | [`generate`] | completions and man pages |
 //!
@@ -26,6 +26,7 @@ pub mod exit;
 mod failure;
 mod find;
 pub mod generate;
+mod getfattr;
 mod index;
 mod json;
 mod ls;
@@ -91,6 +92,7 @@ fn dispatch(arguments: Arguments) -> Result<Exit, Failure> {
         Command::Du(args) => du::run(index, &args, manner),
         Command::Ls(args) => ls::run(index, &args, manner),
         Command::Stat(args) => stat::run(index, &args, manner),
+        Command::Getfattr(args) => getfattr::run(index, &args, manner),
         Command::Stats(args) => stats::run(index, &args, manner),
         Command::Completions { shell } => generate::print_completions(shell),
         Command::Man(args) => generate::write_man(&args),

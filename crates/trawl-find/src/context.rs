@@ -1,8 +1,6 @@
 //! What a leaf knows besides the row: where it lies as seen from the start
 //! point, how the world is, and where output goes.
 
-use std::collections::HashSet;
-
 use trawl_model::Timestamp;
 use trawl_model::rows::Row;
 use trawl_text::owners::Owners;
@@ -12,6 +10,7 @@ use trawl_text::zone::Zone;
 use crate::base_name::bare_name;
 use crate::environment::Environment;
 use crate::file_systems::FileSystems;
+use crate::lookups::Lookups;
 use crate::output::Output;
 
 /// What is the same for every row of a search.
@@ -82,8 +81,8 @@ pub struct Context<'a> {
     pub world: &'a World,
     /// Where the search began.
     pub start: &'a StartPoint,
-    /// Stored paths of directories without entries, if a leaf asks for them.
-    pub empty_directories: &'a HashSet<Vec<u8>>,
+    /// What was looked up of the whole scope.
+    pub lookups: &'a Lookups,
     /// How many levels below the start point the row lies.
     pub depth: usize,
     /// What was printed.
@@ -104,15 +103,11 @@ pub struct Context<'a> {
 
 impl<'a> Context<'a> {
     /// A context that stands at the start point.
-    pub fn new(
-        world: &'a World,
-        start: &'a StartPoint,
-        empty_directories: &'a HashSet<Vec<u8>>,
-    ) -> Context<'a> {
+    pub fn new(world: &'a World, start: &'a StartPoint, lookups: &'a Lookups) -> Context<'a> {
         Context {
             world,
             start,
-            empty_directories,
+            lookups,
             depth: 0,
             out: Output::default(),
             pruned: false,
@@ -236,7 +231,7 @@ mod tests {
 
     #[test]
     fn paths_are_spelled_from_the_start() {
-        let (world, none) = (world(), HashSet::new());
+        let (world, none) = (world(), Lookups::default());
         let batch = batch_of_names(&[b"n"]);
         for (spelled, stored, dir, expected, below) in [
             (".", "/w", "/w", "./n", "n"),

@@ -6,7 +6,7 @@
 //! drops what comes after it; what `-prune` and `-xdev` keep out is found by
 //! a first pass over the directories alone.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
@@ -21,6 +21,7 @@ use trawl_text::quote;
 use crate::context::{Buffers, Context, StartPoint, World};
 use crate::environment::Environment;
 use crate::leaf::Effect;
+use crate::lookups::{Lookups, Paths};
 use crate::output::{Output, Widths};
 use crate::parser::Program;
 use crate::start;
@@ -113,7 +114,7 @@ struct Scope<'s> {
     program: &'s Program,
     world: &'s World,
     point: &'s StartPoint,
-    empty: &'s HashSet<Vec<u8>>,
+    lookups: &'s Lookups,
 }
 
 /// Which rows of a listing are put to the expression.
@@ -219,19 +220,22 @@ impl<'a> Search<'a> {
             spelled: spelled.to_vec(),
             stored: found.path.clone(),
         };
-        let empty = self.empty_directories(found)?;
+        let lookups = Lookups {
+            empty_directories: self.empty_directories(found)?,
+            with_attribute: self.with_attribute(found)?,
+        };
         let first = self.program.traversal.contents_first;
         let mut pruned = false;
         if !first {
-            pruned = self.start_row(&point, found, &empty)?;
+            pruned = self.start_row(&point, found, &lookups)?;
         }
         if !self.ended && !pruned && found.is_dir && self.program.traversal.max_depth > 0 {
-            let skip = self.find_pruned(&point, found, &empty)?;
-            self.walk(&point, found, &empty, skip.clone())?;
+            let skip = self.find_pruned(&point, found, &lookups)?;
+            self.walk(&point, found, &lookups, skip.clone())?;
             self.report_issues(&point, found, &skip)?;
         }
         if first && !self.ended {
-            self.start_row(&point, found, &empty)?;
+            self.start_row(&point, found, &lookups)?;
         }
         Ok(())
     }
@@ -242,13 +246,13 @@ impl<'a> Search<'a> {
         &mut self,
         point: &StartPoint,
         found: &Start,
-        empty: &HashSet<Vec<u8>>,
+        lookups: &Lookups,
     ) -> Result<bool, DriverError> {
         if self.program.traversal.min_depth > 0 {
             return Ok(false);
         }
         let parent = path::split(&found.path).map_or(&b""[..], |(dir, _)| dir);
-        let mut cx = Context::new(&self.world, point, empty);
+        let mut cx = Context::new(&self.world, point, lookups);
         self.program.expr.eval(&row_of(found, parent), &mut cx);
         let (pruned, quit) = (cx.pruned, cx.quit);
         let (_, out, complaints) = cx.into_buffers();
@@ -291,13 +295,39 @@ impl<'a> Search<'a> {
         Ok(empty)
     }
 
+    /// For each test of extended attributes, the entries that pass it as far
+    /// as rows do not tell.
+    fn with_attribute(&self, found: &Start) -> Result<HashMap<Vec<u8>, Paths>, DriverError> {
+        let mut tests = Vec::new();
+        self.program.expr.leaves(&mut |node| {
+            let test = node.leaf.attribute_test();
+            tests.extend(test.filter(|test| test.needs_lookup()));
+        });
+        let mut passed: HashMap<Vec<u8>, Paths> = HashMap::new();
+        if tests.is_empty() {
+            return Ok(passed);
+        }
+        let wanted = |name: &[u8]| tests.iter().any(|test| test.looks_up(name));
+        let cancel = self.options.cancel;
+        self.index
+            .attribute_values(found, cancel, wanted, |path, name, value| {
+                for test in &tests {
+                    if test.looks_up(name) && test.admits(value) {
+                        let paths = passed.entry(test.word.clone()).or_default();
+                        paths.insert(path.to_vec());
+                    }
+                }
+            })?;
+        Ok(passed)
+    }
+
     /// Directories that `-prune` and `-xdev` keep the search out of, in path
     /// order, none within another.
     fn find_pruned(
         &self,
         point: &StartPoint,
         found: &Start,
-        empty: &HashSet<Vec<u8>>,
+        lookups: &Lookups,
     ) -> Result<Vec<Vec<u8>>, DriverError> {
         let traversal = &self.program.traversal;
         let by_action = match traversal.contents_first {
@@ -327,7 +357,7 @@ impl<'a> Search<'a> {
             program: self.program,
             world: &self.world,
             point,
-            empty,
+            lookups,
         };
         let work = |listing: &Listing<'_>, part: &mut Part| {
             for row in rows_of(listing) {
@@ -354,7 +384,7 @@ impl<'a> Search<'a> {
         &mut self,
         point: &StartPoint,
         found: &Start,
-        empty: &HashSet<Vec<u8>>,
+        lookups: &Lookups,
         skip: Vec<Vec<u8>>,
     ) -> Result<(), DriverError> {
         let effects = [Effect::Output, Effect::Quit];
@@ -374,7 +404,7 @@ impl<'a> Search<'a> {
             program: self.program,
             world: &self.world,
             point,
-            empty,
+            lookups,
         };
         let work = |listing: &Listing<'_>, part: &mut Part| {
             scope.eval(listing, Pass::Print, part);
@@ -503,7 +533,7 @@ impl Scope<'_> {
             return;
         }
         let buffers = std::mem::take(&mut part.buffers);
-        let mut cx = Context::new(self.world, self.point, self.empty).with_buffers(buffers);
+        let mut cx = Context::new(self.world, self.point, self.lookups).with_buffers(buffers);
         cx.out = std::mem::take(&mut part.out);
         cx.complaints = std::mem::take(&mut part.complaints);
         cx.enter(listing.dir.path, listing.dir.depth);

@@ -55,7 +55,7 @@ impl Expr {
     }
 
     /// Visits every leaf.
-    pub fn leaves(&self, visit: &mut dyn FnMut(&Node)) {
+    pub fn leaves<'e>(&'e self, visit: &mut dyn FnMut(&'e Node)) {
         match self {
             Expr::Leaf(node) => visit(node),
             Expr::Not(inner) => inner.leaves(visit),

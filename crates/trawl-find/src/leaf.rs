@@ -5,6 +5,7 @@ use trawl_model::filter::Filter;
 use trawl_model::rows::Row;
 
 use crate::context::Context;
+use crate::lookups::AttributeTest;
 
 /// What a leaf does besides being true or false.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -37,6 +38,11 @@ pub trait Leaf: Send + Sync + std::fmt::Debug {
     /// What it does besides.
     fn effect(&self) -> Effect {
         Effect::None
+    }
+
+    /// The test of extended attributes that it is, if it is one.
+    fn attribute_test(&self) -> Option<&AttributeTest> {
+        None
     }
 
     /// True if it asks whether directories are empty.

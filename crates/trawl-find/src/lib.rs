@@ -26,6 +26,7 @@ pub mod file_systems;
 pub mod format;
 pub mod help;
 pub mod leaf;
+pub mod lookups;
 pub mod output;
 pub mod parser;
 pub mod predicate;

@@ -28,6 +28,10 @@ pub enum Standard {
     Posix,
     /// GNU find.
     Gnu,
+    /// bfs(1).
+    Bfs,
+    /// None: ours.
+    Trawl,
 }
 
 /// What a test costs, cheapest first. Tests without side effects are run in

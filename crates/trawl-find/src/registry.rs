@@ -26,6 +26,7 @@ static REGISTRY: &[&Predicate] = &[
     &warn::WARN,
     &warn::NOWARN,
     // Tests.
+    &acl::ACL,
     &amin::AMIN,
     &anewer::ANEWER,
     &atime::ATIME,
@@ -61,6 +62,8 @@ static REGISTRY: &[&Predicate] = &[
     &uid::UID,
     &used::USED,
     &user::USER,
+    &xattr::XATTR,
+    &xattrname::XATTRNAME,
     // Actions.
     &ls::LS,
     &print::PRINT,

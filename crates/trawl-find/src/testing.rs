@@ -15,6 +15,7 @@ use crate::environment::{Environment, Warnings};
 use crate::error::FindError;
 use crate::expr::Expr;
 use crate::leaf::Effect;
+use crate::lookups::Lookups;
 use crate::parser::{Parsed, Program, parse};
 use crate::reference::{Reference, References};
 
@@ -38,6 +39,9 @@ pub(crate) struct Spec {
     pub(crate) uid: u32,
     pub(crate) gid: u32,
     pub(crate) target: &'static str,
+    pub(crate) xattr_names: &'static [u8],
+    pub(crate) acl: &'static [u8],
+    pub(crate) acl_default: &'static [u8],
     pub(crate) atime: Timestamp,
     pub(crate) mtime: Timestamp,
     pub(crate) ctime: Timestamp,
@@ -57,6 +61,9 @@ impl Default for Spec {
             uid: 0,
             gid: 0,
             target: "",
+            xattr_names: b"",
+            acl: b"",
+            acl_default: b"",
             atime: NOW,
             mtime: NOW,
             ctime: NOW,
@@ -89,6 +96,9 @@ impl Spec {
 
     fn batch(&self) -> RowBatch {
         let mut batch = batch_of_names(&[&self.name]);
+        batch.xattr_names.push(self.xattr_names);
+        batch.acl.push(self.acl);
+        batch.acl_default.push(self.acl_default);
         batch.mode = vec![self.mode];
         batch.size = vec![self.size];
         batch.blocks = vec![self.blocks];
@@ -235,19 +245,38 @@ pub(crate) struct Run {
 }
 
 /// Puts the row to the words, default action included. `/w/top/bare` is an
-/// empty directory.
+/// empty directory, `/w/top/name` has the attributes `trusted.seen` (1) and
+/// `user.mime` (text/plain).
 pub(crate) fn run_on(words: &str, spec: &Spec) -> Run {
     run_program(&program(words), spec)
 }
 
 fn run_program(program: &Program, spec: &Spec) -> Run {
     let (world, batch) = (world(), spec.batch());
-    let empty = HashSet::from([b"/w/top/bare".to_vec()]);
+    let paths = |path: &str| HashSet::from([path.as_bytes().to_vec()]);
+    let mut lookups = Lookups {
+        empty_directories: paths("/w/top/bare"),
+        ..Lookups::default()
+    };
+    program.expr.leaves(&mut |node| {
+        let attributes: [(&[u8], &[u8]); 2] =
+            [(b"trusted.seen", b"1"), (b"user.mime", b"text/plain")];
+        if let Some(test) = node.leaf.attribute_test()
+            && attributes
+                .iter()
+                .any(|(name, value)| test.looks_up(name) && test.admits(value))
+            && test.needs_lookup()
+        {
+            lookups
+                .with_attribute
+                .insert(test.word.clone(), paths("/w/top/name"));
+        }
+    });
     let start = StartPoint {
         spelled: b".".to_vec(),
         stored: b"/w".to_vec(),
     };
-    let mut cx = Context::new(&world, &start, &empty);
+    let mut cx = Context::new(&world, &start, &lookups);
     cx.enter(b"/w/top", 1);
     let row = Row {
         batch: &batch,

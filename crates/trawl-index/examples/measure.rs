@@ -167,7 +167,7 @@ fn invented_dir(id: u64, root: &[u8]) -> DirBatch {
 fn measure_invented() {
     const DIRS: u64 = 200_000;
     let dir = tempfile::tempdir().unwrap();
-    let index = IndexDir::create(&dir.path().join("index")).unwrap();
+    let index = IndexDir::create(&dir.path().join("index"), None).unwrap();
     let root = b"/invented";
     let mut writer = SnapshotWriter::begin(&index, root, options()).unwrap();
     let source_root = SourceRoot {
@@ -234,7 +234,7 @@ fn main() {
     for round in 0..repeat {
         let events = read.clone();
         let dir = tempfile::tempdir().unwrap();
-        let index = IndexDir::create(&dir.path().join("index")).unwrap();
+        let index = IndexDir::create(&dir.path().join("index"), None).unwrap();
         let mut source_root = SourceRoot {
             path: root_path.clone(),
             ..SourceRoot::default()

@@ -2,11 +2,13 @@
 //! commit. Called with the source's lock held.
 
 use crate::error::Result;
+use crate::guard_walk;
 use crate::id::SnapshotId;
-use crate::layout::{self, DataName};
-use crate::snapshot::{for_each_data_dir, for_each_guard_dir};
-use crate::source::Source;
+use crate::layout::{self, DataName, GuardName};
+use crate::snapshot::ShardList;
+use crate::source::{Source, snapshot_ids};
 use crate::store::{Dir, if_there};
+use std::collections::HashSet;
 
 /// Removes the files of a snapshot that was not committed. `shards` are the
 /// places that its writer may have written to.
@@ -19,11 +21,11 @@ pub(crate) fn remove_snapshot<'a>(
     for name in [layout::snapshot_file(id), layout::shard_list_file(id)] {
         if_there(snapshots.remove_file(&name))?;
     }
-    let guards = source.dir().open_dir(layout::GUARDS)?;
+    let top = source.dir().open_dir(layout::DATA)?;
     for components in shards {
-        if let Some(data) = if_there(guards.open_below(components))? {
+        if let Some(data) = if_there(top.open_below(components))? {
             remove_matching(&data, |name| layout::snapshot_of(name) == Some(id))?;
-            remove_empty(&guards, components);
+            remove_empty(&top, components);
         }
     }
     remove_temporary(source.dir())
@@ -39,15 +41,15 @@ pub(crate) fn remove_leftovers(source: &Source) -> Result<u64> {
         let id = layout::snapshot_name(name).or(layout::shard_list_name(name));
         id.is_some_and(is_newer) || name.ends_with(layout::TEMPORARY_ENDING)
     })?;
-    let guards = source.dir().open_dir(layout::GUARDS)?;
-    for_each_data_dir(&guards, &mut |_, data| {
+    let top = source.dir().open_dir(layout::DATA)?;
+    guard_walk::walk(&top, &mut |_, data| {
         removed += remove_matching(data, |name| {
             layout::snapshot_of(name).is_some_and(is_newer)
                 || layout::data_name(name) == DataName::Temporary
         })?;
         Ok(())
     })?;
-    prune(&guards)?;
+    prune(&top, &kept_barriers(source, snapshot_ids(source.dir())?)?)?;
     remove_temporary(source.dir())?;
     Ok(removed)
 }
@@ -67,33 +69,71 @@ fn remove_temporary(dir: &Dir) -> Result<()> {
     remove_matching(dir, |name| name.ends_with(layout::TEMPORARY_ENDING)).map(drop)
 }
 
-/// Removes every empty directory below `guards`.
-pub(crate) fn prune(guards: &Dir) -> Result<()> {
+/// The directories of barriers that these snapshots have, some of them
+/// without a barrier: that there is one must not tell which.
+pub(crate) fn kept_barriers(
+    source: &Source,
+    ids: impl IntoIterator<Item = SnapshotId>,
+) -> Result<HashSet<Vec<String>>> {
+    let mut kept = HashSet::new();
+    for id in ids {
+        if let Some(list) = if_there(ShardList::read(source.dir(), id))?.flatten() {
+            kept.extend(list.barriers);
+        }
+    }
+    Ok(kept)
+}
+
+/// Removes every empty guard directory below `top`, but for the directories
+/// of barriers named in `kept`, and of others what only disguises them.
+pub(crate) fn prune(top: &Dir, kept: &HashSet<Vec<String>>) -> Result<()> {
     let mut found: Vec<Vec<String>> = Vec::new();
-    for_each_guard_dir(guards, &mut |components, _| {
+    guard_walk::walk(top, &mut |components, _| {
         found.push(components.to_vec());
         Ok(())
     })?;
     // A directory comes before what it holds.
     for components in found.iter().rev() {
-        if let Some((name, above)) = components.split_last() {
-            // That one is not empty is no news.
-            let _ = guards
-                .open_below(above)
-                .and_then(|dir| dir.remove_dir(name));
+        // What it held may have taken it along.
+        let Some(dir) = if_there(top.open_below(components))? else {
+            continue;
+        };
+        for name in dir.list()? {
+            let below = [&components[..], std::slice::from_ref(&name)].concat();
+            match layout::guard_name(&name) {
+                GuardName::Barriers if !kept.contains(&below) => remove_barriers(top, &below)?,
+                // Without `data`, where a removal was cut short.
+                GuardName::Predicate => drop(dir.remove_dir(&name)),
+                _ => {}
+            }
+        }
+        remove_empty(top, components);
+    }
+    Ok(())
+}
+
+/// Removes a directory of barriers if none of them is left.
+fn remove_barriers(top: &Dir, components: &[String]) -> Result<()> {
+    let dir = top.open_below(components)?;
+    let names = dir.list()?;
+    for name in &names {
+        if !dir.open_dir(name)?.list()?.is_empty() {
+            return Ok(());
         }
     }
+    for name in &names {
+        dir.remove_dir(name)?;
+    }
+    remove_empty(top, components);
     Ok(())
 }
 
 /// Removes directories that are empty, from the innermost outwards. That
 /// one is not empty, or cannot be removed, only ends the attempt.
-pub(crate) fn remove_empty(guards: &Dir, components: &[String]) {
+pub(crate) fn remove_empty(top: &Dir, components: &[String]) {
     let mut components = components;
     while let Some((name, above)) = components.split_last() {
-        let removed = guards
-            .open_below(above)
-            .and_then(|dir| dir.remove_dir(name));
+        let removed = top.open_below(above).and_then(|dir| dir.remove_dir(name));
         if removed.is_err() {
             return;
         }

@@ -34,7 +34,7 @@ pub enum IndexError {
         path: PathBuf,
     },
     /// The index was written in a format that this program does not know.
-    #[error("{} has format {found}, this trawl reads up to {known}: use a newer trawl, or index again into another directory", path.display())]
+    #[error("{} has format {found}, this trawl reads {known}: {}", path.display(), if found > known { "use a newer trawl, or index again into another directory" } else { "remove it and index again, or use an older trawl" })]
     Format {
         /// The file that says so.
         path: PathBuf,
@@ -85,6 +85,42 @@ pub enum IndexError {
         path: Vec<u8>,
         /// What is wrong.
         problem: &'static str,
+    },
+    /// The index's file system cannot say who may read what.
+    #[error(
+        "{} is on a file system without POSIX access control lists, which decide who sees what: \
+         put the index elsewhere with -i, or make one for its owner alone with --private",
+        path.display()
+    )]
+    NoAcls {
+        /// The directory that could not be given one.
+        path: PathBuf,
+    },
+    /// An index is someone else's, who could change it at any time.
+    #[error("{} belongs to user {owner}: only its owner can index into it", path.display())]
+    NotOurs {
+        /// The index directory.
+        path: PathBuf,
+        /// Whose it is.
+        owner: trawl_model::Uid,
+    },
+    /// An index was made for other readers than it is to be written for.
+    #[error(
+        "{} was made for {}: choose another index with -i",
+        path.display(),
+        match has { crate::Readers::Owner => "its owner alone", crate::Readers::Everyone => "all users" }
+    )]
+    OtherReaders {
+        /// The index directory.
+        path: PathBuf,
+        /// Whom it is for.
+        has: crate::Readers,
+    },
+    /// Only the superuser can make an index for everyone.
+    #[error("{} cannot be made for all users but by the superuser", path.display())]
+    NotSuperuser {
+        /// The index directory.
+        path: PathBuf,
     },
     /// The Parquet library could not encode rows.
     #[error("cannot encode {}: {problem}", path.display())]

@@ -2,19 +2,22 @@
 //! whole sources. Everything happens under the source's lock.
 //!
 //! A snapshot that a reader has open stays, within [`IN_USE_SECS_MOST`], so
-//! that nobody keeps a disk full by reading. A snapshot's
-//! description goes first, so that readers which open it meanwhile notice;
-//! files that readers have open stay theirs until closed. Only names that the format knows are ever removed.
+//! that nobody keeps a disk full by reading. A snapshot's description goes
+//! first, so that readers which open it meanwhile notice; files that readers
+//! have open stay theirs until closed. Only names that the format knows are
+//! ever removed.
 
-use crate::clean::{prune, remove_matching};
+use crate::clean::{kept_barriers, prune, remove_matching};
 use crate::error::{IndexError, Result};
+use crate::guard_dirs::disguise;
+use crate::guard_walk;
 use crate::id::{SegmentId, SnapshotId, SourceId};
 use crate::index::{IndexDir, temporary_name};
 use crate::layout::{self, DataName};
 use crate::lock::SourceLock;
 use crate::manifest::Manifest;
-use crate::snapshot::{for_each_data_dir, lock_against_readers};
-use crate::source::{Source, is_current_lost, snapshot_ids};
+use crate::snapshot::lock_against_readers;
+use crate::source::{Source, is_current_lost, read_current, snapshot_ids};
 use crate::store::{Dir, if_there};
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -97,8 +100,14 @@ pub fn collect(source: &Source, retention: Retention) -> Result<Collected> {
     remove_matching(&snapshots, |name| {
         layout::shard_list_name(name).is_some_and(|id| !kept.contains(&id))
     })?;
-    let guards = source.dir().open_dir(layout::GUARDS)?;
-    sweep_guards(&guards, &kept, &mut done)?;
+    let top = source.dir().open_dir(layout::DATA)?;
+    let barriers = kept_barriers(source, kept.iter().copied())?;
+    sweep(&top, &kept, &barriers, &mut done)?;
+    for components in &barriers {
+        if let (Some(dir), Some(id)) = (if_there(top.open_below(components))?, current) {
+            disguise(&dir, id.time())?;
+        }
+    }
     done.files += remove_matching(source.dir(), |name| {
         name.ends_with(layout::TEMPORARY_ENDING)
     })?;
@@ -118,9 +127,14 @@ fn forget(snapshots: &Dir, id: SnapshotId, spare: bool) -> Result<bool> {
     Ok(true)
 }
 
-fn sweep_guards(guards: &Dir, kept: &HashSet<SnapshotId>, done: &mut Collected) -> Result<()> {
-    for_each_data_dir(guards, &mut |_, data| sweep_data(data, kept, done))?;
-    prune(guards)
+fn sweep(
+    top: &Dir,
+    kept: &HashSet<SnapshotId>,
+    barriers: &HashSet<Vec<String>>,
+    done: &mut Collected,
+) -> Result<()> {
+    guard_walk::walk(top, &mut |_, data| sweep_data(data, kept, done))?;
+    prune(top, barriers)
 }
 
 fn sweep_data(data: &Dir, kept: &HashSet<SnapshotId>, done: &mut Collected) -> Result<()> {
@@ -175,13 +189,13 @@ pub fn remove_unused(index: &IndexDir, root: &[u8]) -> Result<()> {
 /// [`IndexError::NoSource`], [`IndexError::Busy`]; files that the format
 /// does not know are left and end the removal with an error.
 pub fn remove_source(index: &IndexDir, root: &[u8]) -> Result<()> {
-    let sources = index.dir().open_dir(layout::SOURCES)?;
     let id = SourceId::of_root(root).to_string();
-    let dir = if_there(sources.open_dir(&id))?.ok_or_else(|| IndexError::NoSource {
+    let (place, dir) = index.find_dir(root)?.ok_or_else(|| IndexError::NoSource {
         path: index.path().to_owned(),
         source_name: trawl_model::escape::escape(trawl_model::path::display(root)).into_owned(),
     })?;
     let lock = SourceLock::take(&dir)?;
+    let time = if_there(read_current(&dir))?.flatten();
     // Without `current` the source has no snapshot, whatever else is left.
     // The temporary name, which goes last, tells that nothing was lost.
     if_there(dir.rename(layout::CURRENT_FILE, &temporary_name(layout::CURRENT_FILE)))?;
@@ -193,16 +207,23 @@ pub fn remove_source(index: &IndexDir, root: &[u8]) -> Result<()> {
                 || name.ends_with(layout::TEMPORARY_ENDING)
         })?;
     }
-    if let Some(guards) = if_there(dir.open_dir(layout::GUARDS))? {
-        sweep_guards(&guards, &HashSet::new(), &mut Collected::default())?;
+    if let Some(top) = if_there(dir.open_dir(layout::DATA))? {
+        sweep(
+            &top,
+            &HashSet::new(),
+            &HashSet::new(),
+            &mut Collected::default(),
+        )?;
     }
     remove_matching(&dir, |name| name.ends_with(layout::TEMPORARY_ENDING))?;
     if_there(dir.remove_file(layout::SOURCE_FILE))?;
-    for name in [layout::SNAPSHOTS, layout::GUARDS] {
+    for name in [layout::SNAPSHOTS, layout::DATA] {
         if_there(dir.remove_dir(name))?;
     }
     if_there(dir.remove_file(layout::LOCK_FILE))?;
-    sources.remove_dir(&id)?;
+    let around = index.sources_dir().open_below(&place)?;
+    around.remove_dir(&id)?;
     drop(lock);
-    sources.sync()
+    around.sync()?;
+    index.tidy(&place, time.unwrap_or(SnapshotId(0)).time())
 }

@@ -4,6 +4,7 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::fmt;
 use std::str::FromStr;
+use trawl_model::Timestamp;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
 /// A source within its index: xxh3-64 of its root path.
@@ -53,6 +54,17 @@ fn parse_hex(text: &str) -> Option<u128> {
 pub(crate) fn parse_hex_64(text: &str) -> Option<u64> {
     let value = parse_hex(text).filter(|_| text.len() == 16)?;
     u64::try_from(value).ok()
+}
+
+impl SnapshotId {
+    /// About when the snapshot's scan began.
+    pub fn time(self) -> Timestamp {
+        const SECOND_NS: u64 = 1_000_000_000;
+        Timestamp {
+            secs: (self.0 / SECOND_NS) as i64,
+            nanos: (self.0 % SECOND_NS) as u32,
+        }
+    }
 }
 
 impl fmt::Display for SourceId {

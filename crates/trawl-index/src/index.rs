@@ -1,22 +1,26 @@
 //! An index directory: the format it is in and the sources it has.
 
-use crate::clean::remove_matching;
+use crate::clean::{self, remove_matching};
 use crate::error::{IndexError, Result};
+use crate::guard_dirs::{self, GuardDirs};
+use crate::guard_walk::{self, Reached};
 use crate::id::SourceId;
-use crate::layout;
+use crate::layout::{self, GuardName};
 use crate::lock::SourceLock;
 use crate::manifest::check_format;
 use crate::schema::FORMAT;
 use crate::sealed;
 use crate::source::{Source, SourceInfo};
-use crate::store::{Dir, if_there};
+use crate::store::{Dir, Readers, if_there};
 use std::path::Path;
-use trawl_model::Timestamp;
+use trawl_model::guard::Element;
+use trawl_model::{DirAccess, Timestamp, Uid};
 
 /// An open index.
 #[derive(Debug)]
 pub struct IndexDir {
     dir: Dir,
+    sources: Dir,
 }
 
 impl IndexDir {
@@ -24,7 +28,7 @@ impl IndexDir {
     ///
     /// # Errors
     /// [`IndexError::NoIndex`] if there is none, [`IndexError::Format`] if
-    /// it is of a newer format.
+    /// it is of another format.
     pub fn open(path: &Path) -> Result<IndexDir> {
         let none = || IndexError::NoIndex {
             path: path.to_owned(),
@@ -39,19 +43,50 @@ impl IndexDir {
                 false => none(),
             });
         };
-        check_format_file(&bytes, &dir.join(layout::FORMAT_FILE))?;
-        Ok(IndexDir { dir })
+        let readers = check_format_file(&bytes, &dir.join(layout::FORMAT_FILE))?;
+        let dir = dir.for_readers(readers);
+        let sources = dir.open_dir(layout::SOURCES)?;
+        Ok(IndexDir { dir, sources })
     }
 
-    /// Opens an index, made if there is none. The directory itself is made,
-    /// those above it are not; one that exists must be empty.
-    pub fn create(path: &Path) -> Result<IndexDir> {
+    /// Opens an index to write to it, made if there is none. The directory
+    /// itself is made, those above it are not; one that exists must be empty.
+    ///
+    /// A new one is for `readers`; if that is `None`, for everyone if the
+    /// superuser makes it.
+    ///
+    /// # Errors
+    /// [`IndexError::NotEmpty`]; [`IndexError::NotOurs`];
+    /// [`IndexError::OtherReaders`] if it is there for others than `readers`;
+    /// [`IndexError::NoAcls`] if it cannot be for everyone.
+    pub fn create(path: &Path, readers: Option<Readers>) -> Result<IndexDir> {
         let dir = Dir::create_top(path)?;
-        if if_there(dir.open_file(layout::FORMAT_FILE))?.is_none() {
-            let _creating = dir.lock_alone()?;
-            IndexDir::fill(&dir)?;
+        let us = Uid(rustix::process::geteuid().as_raw());
+        let owner = dir.owner()?;
+        if owner != us {
+            let path = path.to_owned();
+            return Err(IndexError::NotOurs { path, owner });
         }
-        IndexDir::open(path)
+        if if_there(dir.open_file(layout::FORMAT_FILE))?.is_none() {
+            let readers = readers.unwrap_or(match us {
+                Uid::ROOT => Readers::Everyone,
+                _ => Readers::Owner,
+            });
+            if readers == Readers::Everyone && us != Uid::ROOT {
+                let path = path.to_owned();
+                return Err(IndexError::NotSuperuser { path });
+            }
+            let _creating = dir.lock_alone()?;
+            IndexDir::fill(&dir.try_clone()?.for_readers(readers))?;
+        }
+        let index = IndexDir::open(path)?;
+        if readers.is_some_and(|readers| readers != index.readers()) {
+            return Err(IndexError::OtherReaders {
+                path: path.to_owned(),
+                has: index.readers(),
+            });
+        }
+        Ok(index)
     }
 
     /// Makes an empty directory an index, or finishes what someone began.
@@ -65,11 +100,35 @@ impl IndexDir {
                 path: dir.path().to_owned(),
             });
         }
+        if_there(dir.remove_dir(guard_dirs::TRIAL))?;
         remove_matching(dir, is_temporary)?;
+        // Whatever it inherited must not reach what is made in it.
+        dir.set_access(&DirAccess {
+            mode: 0o700,
+            uid: dir.owner()?,
+            ..dir.access()?
+        })?;
+        if dir.readers() == Readers::Everyone {
+            guard_dirs::check_acls(dir)?;
+        }
         dir.make_dir(layout::SOURCES)?.sync()?;
         let temporary = temporary_name(layout::FORMAT_FILE);
-        let text = format_text(FORMAT);
-        dir.replace(layout::FORMAT_FILE, &temporary, text.as_bytes())
+        let text = format_text(FORMAT, dir.readers());
+        dir.replace(layout::FORMAT_FILE, &temporary, text.as_bytes())?;
+        dir.set_readable()
+    }
+
+    /// Who may read it.
+    pub fn readers(&self) -> Readers {
+        self.dir.readers()
+    }
+
+    /// A second handle on it.
+    pub fn try_clone(&self) -> Result<IndexDir> {
+        Ok(IndexDir {
+            dir: self.dir.try_clone()?,
+            sources: self.sources.try_clone()?,
+        })
     }
 
     /// Where it lies.
@@ -77,55 +136,87 @@ impl IndexDir {
         self.dir.path()
     }
 
-    /// Its sources, by root path. Directories that are being made by a
-    /// writer, or were left by a killed one, are not among them.
+    /// Its sources, by root path, as far as this process may know of them.
+    /// Directories that are being made by a writer, or were left by a killed
+    /// one, are not among them.
     pub fn sources(&self) -> Result<Vec<Source>> {
-        let sources = self.dir.open_dir(layout::SOURCES)?;
         let mut found = Vec::new();
-        for name in sources.list()? {
-            let Ok(id) = name.parse::<SourceId>() else {
-                continue;
-            };
-            let Some(dir) = if_there(sources.open_dir(&name))? else {
-                continue;
-            };
-            let has_current = if_there(dir.open_file(layout::CURRENT_FILE));
-            let path = dir.join(layout::SOURCE_FILE);
-            match if_there(Source::open(dir, id))? {
-                Some(source) => found.push(source),
-                // It is made before the first commit, and removed after
-                // `current` is.
-                None if has_current?.is_some() => {
-                    return Err(IndexError::damaged(&path, "it is missing"));
-                }
-                None => {}
-            }
-        }
+        self.walk(|place, dir| {
+            found.extend(sources_in(place, dir)?);
+            Ok(())
+        })?;
         found.sort_by(|a, b| trawl_model::path::cmp(a.root(), b.root()));
         Ok(found)
     }
 
-    /// The source with this root path, if the index has it.
-    pub fn source(&self, root: &[u8]) -> Result<Option<Source>> {
-        let id = SourceId::of_root(root);
-        let sources = self.dir.open_dir(layout::SOURCES)?;
-        let Some(dir) = if_there(sources.open_dir(&id.to_string()))? else {
-            return Ok(None);
-        };
-        let source = if_there(Source::open(dir, id))?;
-        Ok(source.filter(|source| source.root() == root))
+    /// The sources that only someone finds who knows the path `asked`: those
+    /// behind name barriers that this process may pass but not list.
+    pub fn sources_behind(&self, asked: &[u8]) -> Result<Vec<Source>> {
+        let reached = self.walk(|_, _| Ok(()))?;
+        let mut found = Vec::new();
+        reached.behind(&self.sources, asked, &mut |place, dir| {
+            found.extend(sources_in(place, dir)?);
+            Ok(())
+        })?;
+        Ok(found)
     }
 
-    /// Opens the source with this root path, added if the index lacks it.
-    /// `now` becomes its time of creation.
-    pub fn add_source(&self, root: &[u8], now: Timestamp) -> Result<Source> {
+    fn walk(&self, mut visit: impl FnMut(&[String], &Dir) -> Result<()>) -> Result<Reached> {
+        guard_walk::walk(&self.sources, &mut visit)
+    }
+
+    /// The source with this root path, if the index has it.
+    pub fn source(&self, root: &[u8]) -> Result<Option<Source>> {
+        match self.find_dir(root)? {
+            None => Ok(None),
+            Some((place, dir)) => {
+                let source = if_there(Source::open(dir, SourceId::of_root(root), &place))?;
+                Ok(source.filter(|source| source.root() == root))
+            }
+        }
+    }
+
+    /// The directory of the source with this root path, and where it lies.
+    pub(crate) fn find_dir(&self, root: &[u8]) -> Result<Option<(Vec<String>, Dir)>> {
+        let name = SourceId::of_root(root).to_string();
+        let mut found = None;
+        let mut look = |place: &[String], dir: &Dir| {
+            if let Some(source) = if_there(dir.open_dir(&name))? {
+                found = Some((place.to_vec(), source));
+            }
+            Ok(())
+        };
+        let reached = guard_walk::walk(&self.sources, &mut look)?;
+        if found.is_none() {
+            let mut look = |place: &[String], dir: &Dir| {
+                if let Some(source) = if_there(dir.open_dir(&name))? {
+                    found = Some((place.to_vec(), source));
+                }
+                Ok(())
+            };
+            reached.behind(&self.sources, root, &mut look)?;
+        }
+        Ok(found)
+    }
+
+    /// Opens the source with this root path, added if the index lacks it,
+    /// behind what guards it as a whole. `now` becomes its time of creation.
+    /// One that is there may lie elsewhere: see [`IndexDir::move_source`].
+    pub fn add_source(&self, root: &[u8], above: &[Element], now: Timestamp) -> Result<Source> {
         let id = SourceId::of_root(root);
-        let sources = self.dir.open_dir(layout::SOURCES)?;
-        let dir = sources.make_dir(&id.to_string())?;
+        let (place, dir) = match self.find_dir(root)? {
+            Some(found) => found,
+            None => {
+                let data = GuardDirs::default().open(&self.sources, above)?;
+                let dir = data.make_dir(&id.to_string())?;
+                data.sync()?;
+                (layout::data_components(above), dir)
+            }
+        };
         if if_there(dir.open_file(layout::SOURCE_FILE))?.is_none() {
             let _lock = SourceLock::take(&dir)?;
             remove_matching(&dir, |name| name.ends_with(layout::TEMPORARY_ENDING))?;
-            for name in [layout::SNAPSHOTS, layout::GUARDS] {
+            for name in [layout::SNAPSHOTS, layout::DATA] {
                 dir.make_dir(name)?.sync()?;
             }
             let info = SourceInfo {
@@ -137,9 +228,48 @@ impl IndexDir {
             let bytes = sealed::seal_json(&info, &dir.join(layout::SOURCE_FILE))?;
             let temporary = temporary_name(layout::SOURCE_FILE);
             dir.replace(layout::SOURCE_FILE, &temporary, &bytes)?;
-            sources.sync()?;
         }
-        Source::open(dir, id)
+        Source::open(dir, id, &place)
+    }
+
+    /// Puts a source behind what guards it now. Its open directories stay
+    /// open.
+    pub(crate) fn move_source(
+        &self,
+        source: &Source,
+        above: &[Element],
+        time: Timestamp,
+    ) -> Result<()> {
+        let place = layout::data_components(above);
+        if place != source.place() {
+            let name = source.id().to_string();
+            let old = self.sources.open_below(source.place())?;
+            let new = GuardDirs::default().open(&self.sources, above)?;
+            old.rename_to(&name, &new)?;
+            new.sync()?;
+            old.sync()?;
+            self.tidy(source.place(), time)?;
+        }
+        self.tidy(&place, time)
+    }
+
+    /// Removes the guard directories that lead to `place` if nothing is in
+    /// them, and disguises the directories of barriers among them.
+    pub(crate) fn tidy(&self, place: &[String], time: Timestamp) -> Result<()> {
+        clean::remove_empty(&self.sources, place);
+        for end in 1..=place.len() {
+            let is_barriers = layout::guard_name(&place[end - 1]) == GuardName::Barriers;
+            if is_barriers && let Some(barriers) = if_there(self.sources.open_below(&place[..end]))?
+            {
+                guard_dirs::disguise(&barriers, time)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The directory of sources: a `data` directory.
+    pub(crate) fn sources_dir(&self) -> &Dir {
+        &self.sources
     }
 
     pub(crate) fn dir(&self) -> &Dir {
@@ -152,18 +282,57 @@ pub(crate) fn temporary_name(name: &str) -> String {
     format!("{name}.{}{}", std::process::id(), layout::TEMPORARY_ENDING)
 }
 
-/// The text of the format file.
-fn format_text(format: u32) -> String {
-    format!("{}\nformat {format}\n", layout::MAGIC_LINE)
+/// The sources in a `data` directory of the tree of sources.
+fn sources_in(place: &[String], dir: &Dir) -> Result<Vec<Source>> {
+    let mut found = Vec::new();
+    for name in dir.list()? {
+        let Ok(id) = name.parse::<SourceId>() else {
+            continue;
+        };
+        let Some(dir) = if_there(dir.open_dir(&name))? else {
+            continue;
+        };
+        let has_current = if_there(dir.open_file(layout::CURRENT_FILE));
+        let path = dir.join(layout::SOURCE_FILE);
+        match if_there(Source::open(dir, id, place))? {
+            Some(source) => found.push(source),
+            // It is made before the first commit, and removed after
+            // `current` is.
+            None if has_current?.is_some() => {
+                return Err(IndexError::damaged(&path, "it is missing"));
+            }
+            None => {}
+        }
+    }
+    Ok(found)
 }
 
-fn check_format_file(bytes: &[u8], path: &Path) -> Result<()> {
-    let version = std::str::from_utf8(bytes).ok().and_then(|text| {
-        let version = text.lines().nth(1)?.strip_prefix("format ")?.parse().ok()?;
-        (text == format_text(version)).then_some(version)
+/// The text of the format file.
+fn format_text(format: u32, readers: Readers) -> String {
+    let readers = match readers {
+        Readers::Owner => "owner",
+        Readers::Everyone => "everyone",
+    };
+    format!(
+        "{}\nformat {format}\nreaders {readers}\n",
+        layout::MAGIC_LINE
+    )
+}
+
+fn check_format_file(bytes: &[u8], path: &Path) -> Result<Readers> {
+    let text = std::str::from_utf8(bytes).ok();
+    let version = text.and_then(|text| {
+        let mut lines = text.lines();
+        let is_ours = lines.next() == Some(layout::MAGIC_LINE);
+        let version = lines.next()?.strip_prefix("format ")?.parse().ok()?;
+        is_ours.then_some(version)
     });
     match version {
-        Some(version) => check_format(version, path),
-        None => Err(IndexError::damaged(path, "it does not name a format")),
+        Some(version) => check_format(version, path)?,
+        None => return Err(IndexError::damaged(path, "it does not name a format")),
     }
+    [Readers::Owner, Readers::Everyone]
+        .into_iter()
+        .find(|readers| text == Some(&format_text(FORMAT, *readers)))
+        .ok_or_else(|| IndexError::damaged(path, "it does not say who may read the index"))
 }

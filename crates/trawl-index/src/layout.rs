@@ -2,21 +2,26 @@
 //!
 //! ```text
 //! FORMAT
-//! sources/<source>/source.json  lock  current
-//!                  snapshots/<snapshot>.json  <snapshot>.shards
-//!                  guards/<element>/…/data/<snapshot>.manifest
-//!                                          <segment>.<table>.parquet
+//! sources/…/<source>/source.json  lock  current
+//!                    snapshots/<snapshot>.json  <snapshot>.shards
+//!                    data/<snapshot>.manifest  <segment>.<table>.parquet
+//!                         p<hash>/data/…
+//!                         b<hash>/<hash>/data/…
 //! ```
-//! An element is `p<hash>` for a predicate of that hash. A name barrier is
-//! two: `b<hash>` for the predicate of those who may list, and in it the hash
-//! of the path behind the barrier, so that who knows the path finds it and
-//! who may not list learns nothing. Hashes are xxh3-64, 16 hex digits.
+//! A `data` directory holds the files of the shard whose guard leads to it,
+//! and the guard directories of stricter ones: `p<hash>` for a predicate of
+//! that hash, with nothing in it but the next `data`, so that what can be
+//! seen of it from outside never changes. A name barrier is two directories:
+//! `b<hash>` for the predicate of those who may list, and in it the hash of
+//! the path behind the barrier, so that who knows the path finds it and who
+//! may not list learns nothing. `sources` itself is such a `data` directory:
+//! what is above a source's root guards all of the source. Hashes are the
+//! first half of BLAKE3, 32 hex digits: nobody can make two that are equal.
 
-use crate::id::{SegmentId, SnapshotId, parse_hex_64};
-use crate::manifest::GuardStep;
+use crate::id::{SegmentId, SnapshotId};
 use crate::schema::Table;
 use std::path::PathBuf;
-use xxhash_rust::xxh3::xxh3_64;
+use trawl_model::guard::{Element, Predicate};
 
 /// The file that names the format, and marks an index.
 pub const FORMAT_FILE: &str = "FORMAT";
@@ -32,9 +37,8 @@ pub const LOCK_FILE: &str = "lock";
 pub const CURRENT_FILE: &str = "current";
 /// Directory of a source's snapshot files.
 pub const SNAPSHOTS: &str = "snapshots";
-/// Root of a source's guard directories.
-pub const GUARDS: &str = "guards";
-/// The directory below a guard directory that holds its shard's files.
+/// The directory below a guard directory, and below a source, that holds a
+/// shard's files and further guard directories.
 pub const DATA: &str = "data";
 /// Ending of a snapshot file.
 pub const SNAPSHOT_ENDING: &str = ".json";
@@ -67,31 +71,63 @@ pub fn segment_file(id: SegmentId, table: Table) -> String {
     format!("{id}.{table}{SEGMENT_ENDING}")
 }
 
-/// Directory names from `guards/` to a guard's `data`, `data` included.
-pub fn data_components(guard: &[GuardStep]) -> Vec<String> {
-    let mut components = Vec::with_capacity(guard.len() + 1);
-    for step in guard {
-        match step {
-            GuardStep::Predicate { who } => components.push(format!("p{}", hashed(who.as_bytes()))),
-            GuardStep::Barrier { path, list } => {
-                components.push(format!("b{}", hashed(list.as_bytes())));
-                components.push(hashed(path));
+/// Directory names from a source's `data` to a guard's, that included; none
+/// for the guard that everyone passes.
+pub fn data_components(guard: &[Element]) -> Vec<String> {
+    let mut components = Vec::with_capacity(2 * guard.len());
+    for element in guard {
+        match element {
+            Element::Predicate(who) => components.push(predicate_dir(who)),
+            Element::Barrier { path, list } => {
+                components.push(barriers_dir(list));
+                components.push(barrier_dir(path));
             }
         }
+        components.push(DATA.to_owned());
     }
-    components.push(DATA.to_owned());
     components
 }
 
-fn hashed(bytes: &[u8]) -> String {
-    format!("{:016x}", xxh3_64(bytes))
+/// How many names an element adds to [`data_components`].
+pub fn levels(element: &Element) -> usize {
+    match element {
+        Element::Predicate(_) => 2,
+        Element::Barrier { .. } => 3,
+    }
 }
 
-/// What a name in a guard directory means.
+/// `p<hash>`: the guard directory of a predicate.
+pub fn predicate_dir(who: &Predicate) -> String {
+    format!("p{}", hashed(who.to_string().as_bytes()))
+}
+
+/// `b<hash>`: the directory of barriers that these users may list.
+pub fn barriers_dir(list: &Predicate) -> String {
+    format!("b{}", hashed(list.to_string().as_bytes()))
+}
+
+/// `<hash>`: the directory behind the barrier in front of this path.
+pub fn barrier_dir(path: &[u8]) -> String {
+    hashed(path)
+}
+
+/// Hex digits of a hash in a name.
+pub const HASH_DIGITS: usize = 32;
+
+fn hashed(bytes: &[u8]) -> String {
+    let mut hex = blake3::hash(bytes).to_hex().to_string();
+    hex.truncate(HASH_DIGITS);
+    hex
+}
+
+fn is_hash(text: &str) -> bool {
+    let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    text.len() == HASH_DIGITS && text.bytes().all(is_digit)
+}
+
+/// What a directory in a `data` directory is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GuardName {
-    /// The shard's files.
-    Data,
     /// A directory of barriers that the same users may list.
     Barriers,
     /// A predicate's guard directory.
@@ -100,20 +136,18 @@ pub enum GuardName {
     Foreign,
 }
 
-/// Reads a name found in a guard directory.
+/// Reads the name of a directory found in a `data` directory.
 pub fn guard_name(name: &str) -> GuardName {
-    let is_hash_after = |letter| name.strip_prefix(letter).and_then(parse_hex_64).is_some();
-    match name {
-        DATA => GuardName::Data,
-        _ if is_hash_after('b') => GuardName::Barriers,
-        _ if is_hash_after('p') => GuardName::Predicate,
+    match (name.strip_prefix('p'), name.strip_prefix('b')) {
+        (Some(hash), _) if is_hash(hash) => GuardName::Predicate,
+        (_, Some(hash)) if is_hash(hash) => GuardName::Barriers,
         _ => GuardName::Foreign,
     }
 }
 
 /// True if `name` can be a guard directory in a directory of barriers.
 pub fn is_barrier_name(name: &str) -> bool {
-    parse_hex_64(name).is_some()
+    is_hash(name)
 }
 
 /// What a name in a `data` directory means.
@@ -207,13 +241,12 @@ mod tests {
                 list: private,
             },
         ]);
-        let steps = GuardStep::of_guard(&guard);
-        let names = data_components(&steps);
-        assert_eq!(names.len(), 4);
+        let names = data_components(&guard.0);
+        assert_eq!(names.len(), 5);
         assert_eq!(guard_name(&names[0]), GuardName::Predicate);
-        assert_eq!(guard_name(&names[1]), GuardName::Barriers);
-        assert!(is_barrier_name(&names[2]));
-        assert_eq!(names[3], "data");
-        assert_eq!(data_components(&[]), ["data"]);
+        assert_eq!(guard_name(&names[2]), GuardName::Barriers);
+        assert!(is_barrier_name(&names[3]));
+        assert_eq!([&names[1], &names[4]], ["data", "data"]);
+        assert!(data_components(&[]).is_empty());
     }
 }

@@ -7,8 +7,11 @@
 //! - bytes read from an index are untrusted: decoding returns an error that
 //!   names the file, and never panics;
 //! - everything below the index directory is reached relative to directory
-//!   descriptors, without following symbolic links, and is created 0700 or
-//!   0600 whatever the umask.
+//!   descriptors, without following symbolic links, and has its permissions
+//!   before anything is put into it, whatever the umask;
+//! - in an index for everyone the kernel alone decides who reads which files:
+//!   each guard directory belongs to the superuser and carries its predicate
+//!   as mode and ACL ([`trawl_model::index_access`]).
 //!
 //! This crate writes segments and knows their schema; reading rows back is
 //! `trawl-query`'s job. Read first: [`layout`] (what lies where),
@@ -17,11 +20,14 @@
 
 #![forbid(unsafe_code)]
 
+mod attributes;
 mod clean;
 pub mod crash;
 mod encode;
 mod error;
 pub mod gc;
+mod guard_dirs;
+mod guard_walk;
 mod id;
 mod index;
 pub mod layout;
@@ -45,4 +51,5 @@ pub use manifest::{FileRef, GuardStep, Manifest, SegmentInfo, Totals};
 pub use schema::Table;
 pub use snapshot::{Shard, Snapshot, SnapshotInfo};
 pub use source::{Source, SourceInfo};
-pub use writer::{Committed, DEFAULT_MEMORY_BYTES, SnapshotWriter, WriterOptions};
+pub use store::Readers;
+pub use writer::{Committed, DEFAULT_MEMORY_BYTES, Prepared, SnapshotWriter, WriterOptions};

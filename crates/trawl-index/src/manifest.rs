@@ -3,12 +3,13 @@
 
 use crate::error::{IndexError, Result};
 use crate::id::{Hash, SegmentId, SnapshotId};
+use crate::layout;
 use crate::schema::{FORMAT, Table};
 use crate::{sealed, text};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
-use trawl_model::guard::{Element, Guard};
+use trawl_model::guard::{Element, Guard, Predicate};
 
 /// One file of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,6 +36,10 @@ pub struct SegmentInfo {
     pub rows: u64,
     /// Rows of the dirs table.
     pub dirs: u64,
+    /// Row 0 of the dirs table is of kind 1: an own row, of the source's root
+    /// or of the directory behind the barrier that the guard ends with.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub own_row: bool,
     /// The first directory in path order; none if the segment has only
     /// attribute values or issues.
     #[serde(
@@ -150,7 +155,41 @@ impl GuardStep {
     }
 }
 
+impl GuardStep {
+    /// The element that this stands for; `None` if it is none's text.
+    fn element(&self) -> Option<Element> {
+        match self {
+            GuardStep::Predicate { who } => Predicate::parse(who).map(Element::Predicate),
+            GuardStep::Barrier { path, list } => {
+                let path = path.clone();
+                Predicate::parse(list).map(|list| Element::Barrier { path, list })
+            }
+        }
+    }
+
+    /// The guard that these steps are; `None` if one is none's text.
+    pub fn to_guard(steps: &[GuardStep]) -> Option<Guard> {
+        let elements = steps.iter().map(GuardStep::element);
+        elements.collect::<Option<Vec<_>>>().map(Guard)
+    }
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
 impl Manifest {
+    /// The shard's guard, below what guards the source as a whole.
+    ///
+    /// # Errors
+    /// [`IndexError::Damaged`] if its text makes no sense.
+    pub fn guard(&self) -> Result<Guard> {
+        GuardStep::to_guard(&self.guard).ok_or_else(|| {
+            let path = Path::new(layout::DATA).join(layout::manifest_file(self.snapshot));
+            IndexError::damaged(&path, "its guard makes no sense")
+        })
+    }
+
     /// The manifest's file.
     pub(crate) fn to_bytes(&self, path: &Path) -> Result<Vec<u8>> {
         sealed::seal_json(self, path)
@@ -187,6 +226,9 @@ impl SegmentInfo {
         if rows(Table::Entries) != self.rows || rows(Table::Dirs) != self.dirs {
             return problem("its row counts disagree");
         }
+        if self.own_row && self.dirs == 0 {
+            return problem("its own row is missing");
+        }
         if (self.dirs > 0) != (self.first_dir.is_some() && self.last_dir.is_some()) {
             return problem("its range of directories is missing");
         }
@@ -197,9 +239,9 @@ impl SegmentInfo {
     }
 }
 
-/// Refuses formats newer than this program's.
+/// Refuses formats that this program does not read.
 pub(crate) fn check_format(found: u32, path: &Path) -> Result<()> {
-    if found == 0 || found > FORMAT {
+    if found != FORMAT {
         return Err(IndexError::Format {
             path: path.to_owned(),
             found,
@@ -290,6 +332,7 @@ mod tests {
                 },
                 rows: 3,
                 dirs: 3,
+                own_row: false,
                 first_dir: Some(b"/srv".to_vec()),
                 last_dir: Some(b"/srv/b\xfe".to_vec()),
                 files: BTreeMap::from([(Table::Entries, file), (Table::Dirs, file)]),

@@ -12,8 +12,8 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 use trawl_model::column::{COLUMNS, ColumnEncoding, ColumnType};
 
-/// The format that this crate writes, and the newest it reads.
-pub const FORMAT: u32 = 1;
+/// The format that this crate writes and reads.
+pub const FORMAT: u32 = 2;
 
 /// Rows of the entries table in a row group, at most.
 pub const ROW_GROUP_ROWS: usize = 128 * 1024;
@@ -197,7 +197,8 @@ fields! {
 
 /// `kind` of a directory that was listed.
 pub const KIND_LISTING: u32 = 0;
-/// `kind` of the place of the source root's own row.
+/// `kind` of the place of a directory's own row: of the source's root, or of
+/// the directory behind a barrier.
 pub const KIND_ROOT: u32 = 1;
 
 impl Table {

@@ -23,6 +23,9 @@ pub(crate) enum ListingKind {
     /// The place of the source root's own row; sorts before a listing of
     /// the same path.
     Root,
+    /// The place of the own row of a directory behind a barrier: a copy, for
+    /// those who may not list what holds the directory.
+    Barrier,
     /// A directory that was listed.
     Listed,
 }
@@ -88,6 +91,7 @@ pub(crate) fn write(
         type_codes: [None; 8],
         totals: Totals::default(),
         before: Totals::default(),
+        own_row: false,
         first_dir: None,
         last_dir: None,
     };
@@ -180,6 +184,7 @@ struct SegmentWriter<'a> {
     totals: Totals,
     /// Sums over rows of listings, which the running sums are made of.
     before: Totals,
+    own_row: bool,
     first_dir: Option<Vec<u8>>,
     last_dir: Option<Vec<u8>>,
 }
@@ -229,6 +234,7 @@ impl SegmentWriter<'_> {
             sort_rows(&mut batch);
             self.write_listing(kind, &batch)?;
             if self.first_dir.is_none() {
+                self.own_row = kind != ListingKind::Listed;
                 self.first_dir = Some(batch.path.clone());
             }
             self.last_dir = Some(batch.path);
@@ -242,7 +248,9 @@ impl SegmentWriter<'_> {
         let first_row = self.rows(Table::Entries);
         self.write_links(&batch.entries, first_row)?;
         self.write_entries(batch)?;
-        sums.add_to(&mut self.totals);
+        if kind != ListingKind::Barrier {
+            sums.add_to(&mut self.totals);
+        }
         if kind == ListingKind::Listed {
             sums.add_to(&mut self.before);
             self.totals.listed += u64::from(batch.fragment == 0);
@@ -261,7 +269,7 @@ impl SegmentWriter<'_> {
         u32s(
             DirColumn::Kind,
             match kind {
-                ListingKind::Root => schema::KIND_ROOT,
+                ListingKind::Root | ListingKind::Barrier => schema::KIND_ROOT,
                 ListingKind::Listed => schema::KIND_LISTING,
             },
         );
@@ -385,6 +393,7 @@ impl SegmentWriter<'_> {
             id: self.target.id,
             rows: rows(Table::Entries),
             dirs: rows(Table::Dirs),
+            own_row: self.own_row,
             first_dir: self.first_dir,
             last_dir: self.last_dir,
             files,

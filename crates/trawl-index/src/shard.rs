@@ -2,6 +2,7 @@
 
 use crate::encode::Compressor;
 use crate::error::{IndexError, Result};
+use crate::guard_dirs::GuardDirs;
 use crate::id::{SegmentId, SnapshotId};
 use crate::layout;
 use crate::manifest::{GuardStep, Manifest, SegmentInfo, Totals};
@@ -9,11 +10,13 @@ use crate::schema::FORMAT;
 use crate::segment::{self, Listing, SegmentInput, Target, XattrRow};
 use crate::store::{Dir, sync_file};
 use trawl_model::Issue;
+use trawl_model::guard::Guard;
 
 /// One shard's rows that wait to be written, and the segments that were.
 #[derive(Debug)]
 pub(crate) struct ShardBuffer {
-    guard: Vec<GuardStep>,
+    /// Below what guards the source as a whole.
+    guard: Guard,
     components: Vec<String>,
     input: SegmentInput,
     memory_bytes: usize,
@@ -24,16 +27,17 @@ pub(crate) struct ShardBuffer {
 
 /// What all shards of a snapshot share.
 pub(crate) struct Snapshotting<'a> {
-    pub(crate) guards: &'a Dir,
+    /// The source's `data`.
+    pub(crate) top: &'a Dir,
     pub(crate) id: SnapshotId,
     /// The source's root path.
     pub(crate) root: &'a [u8],
 }
 
 impl ShardBuffer {
-    pub(crate) fn new(guard: Vec<GuardStep>) -> ShardBuffer {
+    pub(crate) fn new(guard: Guard) -> ShardBuffer {
         ShardBuffer {
-            components: layout::data_components(&guard),
+            components: layout::data_components(&guard.0),
             guard,
             input: SegmentInput::default(),
             memory_bytes: 0,
@@ -97,6 +101,7 @@ impl ShardBuffer {
     pub(crate) fn flush(
         &mut self,
         shared: &Snapshotting<'_>,
+        dirs: &mut GuardDirs,
         compressor: &mut Compressor,
     ) -> Result<usize> {
         if self.input.is_empty() {
@@ -104,10 +109,7 @@ impl ShardBuffer {
         }
         let input = std::mem::take(&mut self.input);
         let bytes = std::mem::take(&mut self.memory_bytes);
-        let mut dir = shared.guards.try_clone()?;
-        for name in &self.components {
-            dir = dir.make_dir(name)?;
-        }
+        let dir = dirs.open(shared.top, &self.guard.0)?;
         let root = trawl_model::escape::escape(shared.root);
         let target = Target {
             dir: &dir,
@@ -126,13 +128,13 @@ impl ShardBuffer {
 
     /// Writes the manifest (not synced).
     pub(crate) fn write_manifest(&self, shared: &Snapshotting<'_>) -> Result<()> {
-        let dir = shared.guards.open_below(&self.components)?;
+        let dir = shared.top.open_below(&self.components)?;
         let name = layout::manifest_file(shared.id);
         let manifest = Manifest {
             format: FORMAT,
             snapshot: shared.id,
             root: shared.root.to_vec(),
-            guard: self.guard.clone(),
+            guard: GuardStep::of_guard(&self.guard),
             segments: self.segments.clone(),
             totals: self.totals,
         };
@@ -143,7 +145,7 @@ impl ShardBuffer {
     /// Makes this shard's files of the snapshot durable, and the directories
     /// that lead to them.
     pub(crate) fn sync(&self, shared: &Snapshotting<'_>) -> Result<()> {
-        let mut dirs = vec![shared.guards.try_clone()?];
+        let mut dirs = vec![shared.top.try_clone()?];
         for name in &self.components {
             if let Some(dir) = dirs.last() {
                 dirs.push(dir.open_dir(name)?);

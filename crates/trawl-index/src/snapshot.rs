@@ -4,25 +4,27 @@
 //! snapshot's manifest where there is one. A guard directory that may not be
 //! opened is not part of what this reader sees.
 //!
-//! An open snapshot is pinned: the reader holds a shared flock(2) on its
+//! An open snapshot is pinned: the reader holds a shared lock on its
 //! description, and gc leaves alone what is pinned. The kernel releases the
-//! lock when the reader ends, however it ends.
+//! lock when the reader ends, however it ends. Readers, who cannot write the
+//! file, can take no other kind of lock, so that they cannot keep each other
+//! out; how long gc waits for them is bounded (see [`crate::gc`]).
 
 use crate::error::{IndexError, Result};
+use crate::guard_walk::{self, Reached};
 use crate::id::{SegmentId, SnapshotId};
-use crate::layout::{self, GuardName};
-use crate::manifest::{FileRef, Manifest, SegmentInfo, Totals, check_format};
+use crate::layout;
+use crate::manifest::{FileRef, GuardStep, Manifest, SegmentInfo, Totals, check_format};
 use crate::schema::Table;
 use crate::store::{Dir, if_there};
 use crate::{sealed, text};
-use rustix::fs::{FlockOperation, flock};
-use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use trawl_model::Timestamp;
+use trawl_sys::lock::{Lock, try_lock};
 
 /// When and how a snapshot was made; nothing that permissions hide.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,14 +56,22 @@ pub struct SnapshotInfo {
 pub(crate) struct ShardList {
     pub(crate) format: u32,
     pub(crate) snapshot: SnapshotId,
-    /// Directory names from `guards/` to each shard's `data`.
+    /// What guards the source as a whole: what is above its root.
+    pub(crate) above: Vec<GuardStep>,
+    /// Directory names from the source's `data` to each shard's.
     pub(crate) shards: Vec<Vec<String>>,
+    /// To each directory of barriers, empty ones included.
+    pub(crate) barriers: Vec<Vec<String>>,
+    /// Subtrees that get a barrier in the next snapshot because they are
+    /// large and open ([`trawl_model::placement`]).
+    #[serde(with = "text::list")]
+    pub(crate) large_open: Vec<Vec<u8>>,
 }
 
 /// One shard of a snapshot: the rows behind one guard.
 #[derive(Clone, Debug)]
 pub struct Shard {
-    guards: Arc<Dir>,
+    top: Arc<Dir>,
     /// Keeps gc away from the files while anyone may still open them.
     _pin: Arc<Option<File>>,
     components: Vec<String>,
@@ -76,6 +86,20 @@ pub struct Snapshot {
     pub info: SnapshotInfo,
     /// Its shards, those whose guards this process may pass.
     pub shards: Vec<Shard>,
+    /// False if this process could look behind every guard: then it sees all
+    /// that there is.
+    pub is_partial: bool,
+    files: Files,
+    reached: Reached,
+}
+
+/// What is needed to read more of a snapshot.
+#[derive(Clone, Debug)]
+struct Files {
+    top: Arc<Dir>,
+    pin: Arc<Option<File>>,
+    id: SnapshotId,
+    root: Vec<u8>,
 }
 
 impl SnapshotInfo {
@@ -109,7 +133,7 @@ impl ShardList {
     }
 
     /// The list, if this process may read it.
-    fn read(source: &Dir, id: SnapshotId) -> Result<Option<ShardList>> {
+    pub(crate) fn read(source: &Dir, id: SnapshotId) -> Result<Option<ShardList>> {
         let snapshots = source.open_dir(layout::SNAPSHOTS)?;
         let name = layout::shard_list_file(id);
         match snapshots.read(&name) {
@@ -126,7 +150,7 @@ impl ShardList {
         match missing {
             None => Ok(()),
             Some(components) => {
-                let dir = source.join(layout::GUARDS);
+                let dir = source.join(layout::DATA);
                 let dir = dir.join(layout::display_path(components));
                 let path = dir.join(layout::manifest_file(self.snapshot));
                 Err(IndexError::damaged(&path, "it is missing"))
@@ -142,12 +166,21 @@ impl Snapshot {
     /// one that is there before and after the walk was whole in between; and
     /// gc removes none that is pinned, so it stays so while the result lives.
     pub(crate) fn open(source: &Dir, root: &[u8], id: SnapshotId) -> Result<Snapshot> {
-        let pin = Arc::new(pin(source, id)?);
+        let files = Files {
+            pin: Arc::new(pin(source, id)?),
+            top: Arc::new(source.open_dir(layout::DATA)?),
+            id,
+            root: root.to_vec(),
+        };
         let info = SnapshotInfo::read(source, id)?;
         let list = ShardList::read(source, id);
-        let walked = Snapshot::read_shards(source, root, id, &pin);
+        let mut shards = Vec::new();
+        let walked = guard_walk::walk(&files.top, &mut |components, data| {
+            shards.extend(files.shard(components, data)?);
+            Ok(())
+        });
         SnapshotInfo::read(source, id)?;
-        let shards = walked?;
+        let reached = walked?;
         if let Some(list) = list? {
             list.check(source, &shards)?;
         }
@@ -161,34 +194,25 @@ impl Snapshot {
             };
             return Err(IndexError::damaged(&path, problem));
         }
-        Ok(Snapshot { info, shards })
+        Ok(Snapshot {
+            info,
+            shards,
+            is_partial: reached.is_partial(),
+            files,
+            reached,
+        })
     }
 
-    fn read_shards(
-        source: &Dir,
-        root: &[u8],
-        id: SnapshotId,
-        pin: &Arc<Option<File>>,
-    ) -> Result<Vec<Shard>> {
-        let guards = Arc::new(source.open_dir(layout::GUARDS)?);
-        let name = layout::manifest_file(id);
+    /// The shards behind name barriers on the way to `asked`, an absolute
+    /// path, that no listing leads to, since this process may pass there but
+    /// not list. Empty if there are none.
+    pub fn behind(&self, asked: &[u8]) -> Result<Vec<Shard>> {
         let mut shards = Vec::new();
-        for_each_data_dir(&guards, &mut |components, data| {
-            if let Some(bytes) = if_there(data.read(&name))? {
-                let path = data.join(&name);
-                let manifest = Manifest::from_bytes(&bytes, &path, id)?;
-                if manifest.root != root || layout::data_components(&manifest.guard) != components {
-                    return Err(IndexError::damaged(&path, "it belongs elsewhere"));
-                }
-                shards.push(Shard {
-                    guards: Arc::clone(&guards),
-                    _pin: Arc::clone(pin),
-                    components: components.to_vec(),
-                    manifest,
-                });
-            }
-            Ok(())
-        })?;
+        self.reached
+            .behind(&self.files.top, asked, &mut |components, data| {
+                shards.extend(self.files.shard(components, data)?);
+                Ok(())
+            })?;
         Ok(shards)
     }
 
@@ -202,7 +226,38 @@ impl Snapshot {
     }
 }
 
+impl Files {
+    /// The shard in a `data` directory, if the snapshot has one there.
+    fn shard(&self, components: &[String], data: &Dir) -> Result<Option<Shard>> {
+        let name = layout::manifest_file(self.id);
+        let Some(bytes) = if_there(data.read(&name))? else {
+            return Ok(None);
+        };
+        let path = data.join(&name);
+        let manifest = Manifest::from_bytes(&bytes, &path, self.id)?;
+        if manifest.root != self.root || layout::data_components(&manifest.guard()?.0) != components
+        {
+            return Err(IndexError::damaged(&path, "it belongs elsewhere"));
+        }
+        Ok(Some(Shard {
+            top: Arc::clone(&self.top),
+            _pin: Arc::clone(&self.pin),
+            components: components.to_vec(),
+            manifest,
+        }))
+    }
+}
+
 impl Shard {
+    /// The path behind the barrier that its guard ends with, if it does. Row
+    /// 0 of its first segment is then that directory's own.
+    pub fn barrier(&self) -> Option<&[u8]> {
+        match self.manifest.guard.last() {
+            Some(GuardStep::Barrier { path, .. }) => Some(path),
+            _ => None,
+        }
+    }
+
     /// Opens one of a segment's files. The caller checks what it reads
     /// against the [`FileRef`].
     ///
@@ -211,7 +266,7 @@ impl Shard {
     /// source's current snapshot again.
     pub fn open_file(&self, segment: &SegmentInfo, table: Table) -> Result<File> {
         let name = layout::segment_file(segment.id, table);
-        self.guards.open_below(&self.components)?.open_file(&name)
+        self.top.open_below(&self.components)?.open_file(&name)
     }
 
     /// Where a segment's file lies, for messages.
@@ -223,7 +278,7 @@ impl Shard {
     /// system calls take.
     pub fn dir_path(&self) -> PathBuf {
         let below = layout::display_path(&self.components);
-        self.guards.path().join(below)
+        self.top.path().join(below)
     }
 
     /// Every file of the shard.
@@ -251,9 +306,9 @@ fn pin(source: &Dir, id: SnapshotId) -> Result<Option<File>> {
     let snapshots = source.open_dir(layout::SNAPSHOTS)?;
     let file = if_there(snapshots.open_file(&layout::snapshot_file(id)))?;
     let file = file.ok_or_else(|| no_snapshot(source, id))?;
-    match flock(&file, FlockOperation::NonBlockingLockShared) {
-        Ok(()) => Ok(Some(file)),
-        Err(Errno::WOULDBLOCK) => Err(no_snapshot(source, id)),
+    match try_lock(&file, Lock::Shared) {
+        Ok(true) => Ok(Some(file)),
+        Ok(false) => Err(no_snapshot(source, id)),
         Err(_) => Ok(None),
     }
 }
@@ -261,64 +316,10 @@ fn pin(source: &Dir, id: SnapshotId) -> Result<Option<File>> {
 /// Takes gc's lock on a snapshot's description, without waiting: `None` if a
 /// reader holds it. Where the file system has no such locks nobody has one.
 pub(crate) fn lock_against_readers(snapshots: &Dir, id: SnapshotId) -> Result<Option<File>> {
-    let file = snapshots.open_file(&layout::snapshot_file(id))?;
-    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-        Err(Errno::WOULDBLOCK) => Ok(None),
+    let file = snapshots.open_to_lock(&layout::snapshot_file(id))?;
+    match try_lock(&file, Lock::Alone) {
+        Ok(false) => Ok(None),
         _ => Ok(Some(file)),
-    }
-}
-
-/// Visits every `data` directory below `guards`, with the names that lead
-/// to it.
-pub(crate) fn for_each_data_dir(
-    guards: &Dir,
-    visit: &mut dyn FnMut(&[String], &Dir) -> Result<()>,
-) -> Result<()> {
-    for_each_guard_dir(guards, &mut |components, dir| match components.last() {
-        Some(name) if name == layout::DATA => visit(components, dir),
-        _ => Ok(()),
-    })
-}
-
-/// Visits every directory of the format below `guards`, each before what it
-/// holds, with the names that lead to it. Those that may not be opened are
-/// left out. Does not recurse: chains of guards may be deep.
-pub(crate) fn for_each_guard_dir(
-    guards: &Dir,
-    visit: &mut dyn FnMut(&[String], &Dir) -> Result<()>,
-) -> Result<()> {
-    let mut pending: Vec<Vec<String>> = vec![Vec::new()];
-    while let Some(components) = pending.pop() {
-        let Some(dir) = if_open(guards.open_below(&components))? else {
-            continue;
-        };
-        visit(&components, &dir)?;
-        let last = components.last().map(String::as_str);
-        if last == Some(layout::DATA) {
-            continue;
-        }
-        let Some(names) = if_open(dir.list())? else {
-            continue;
-        };
-        // Pushed in reverse, visited in order.
-        for name in names.into_iter().rev() {
-            let belongs = match last.map(layout::guard_name) {
-                Some(GuardName::Barriers) => layout::is_barrier_name(&name),
-                _ => layout::guard_name(&name) != GuardName::Foreign,
-            };
-            if belongs {
-                pending.push([&components[..], &[name]].concat());
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Nothing there or no access is not an error.
-fn if_open<T>(result: Result<T>) -> Result<Option<T>> {
-    match result {
-        Err(error) if error.is_denied() => Ok(None),
-        other => if_there(other),
     }
 }
 

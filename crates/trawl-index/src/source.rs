@@ -35,11 +35,13 @@ pub struct SourceInfo {
 pub struct Source {
     dir: Dir,
     info: SourceInfo,
+    /// Names from `sources` to the `data` directory that it lies in.
+    place: Vec<String>,
 }
 
 impl Source {
     /// Opens the source in `dir`, whose name is `id`.
-    pub(crate) fn open(dir: Dir, id: SourceId) -> Result<Source> {
+    pub(crate) fn open(dir: Dir, id: SourceId, place: &[String]) -> Result<Source> {
         let bytes = dir.read(layout::SOURCE_FILE)?;
         let path = dir.join(layout::SOURCE_FILE);
         let info: SourceInfo = sealed::unseal_json(&bytes, &path)?;
@@ -47,7 +49,8 @@ impl Source {
         if info.id != id || SourceId::of_root(&info.root) != id {
             return Err(IndexError::damaged(&path, "it describes another source"));
         }
-        Ok(Source { dir, info })
+        let place = place.to_vec();
+        Ok(Source { dir, info, place })
     }
 
     /// Its description.
@@ -68,6 +71,11 @@ impl Source {
     /// Where it lies in the index.
     pub fn path(&self) -> &Path {
         self.dir.path()
+    }
+
+    /// Names from `sources` to where it lies: what guards it as a whole.
+    pub(crate) fn place(&self) -> &[String] {
+        &self.place
     }
 
     pub(crate) fn dir(&self) -> &Dir {

@@ -1,28 +1,65 @@
 //! Directories and files of an index, reached relative to descriptors.
 //!
-//! Nothing here follows a symbolic link, and everything created is exactly
-//! 0700 or 0600 whatever the umask. Paths kept beside descriptors are for
-//! messages only.
+//! Nothing here follows a symbolic link. What is created has exactly the
+//! permissions that it is to have, whatever the umask, the parent's
+//! set-group-id bit or default ACL: a directory is made for its owner alone,
+//! gets its permissions, and only then is anything put into it. Paths kept
+//! beside descriptors are for messages only.
 
 use crate::crash;
 use crate::error::{IndexError, Result};
-use rustix::fs::{self, AtFlags, CWD, FlockOperation, Mode, OFlags, ResolveFlags};
+use rustix::fs::{self, AtFlags, CWD, FlockOperation, Mode, OFlags, ResolveFlags, XattrFlags};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use trawl_model::{Acl, DirAccess, Gid, Timestamp, Uid};
 
 const DIR_MODE: Mode = Mode::RWXU;
 const FILE_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
+const ACL_ACCESS: &str = "system.posix_acl_access";
+const ACL_DEFAULT: &str = "system.posix_acl_default";
+/// The largest value of an extended attribute, xattr(7).
+const XATTR_BYTES: usize = 65536;
+/// A list of some thirty entries.
+const ACL_BYTES_USUAL: usize = 256;
 /// No small file of an index is larger (a manifest of 100,000 segments).
 const SMALL_FILE_BYTES: u64 = 256 << 20;
+
+/// Who may read an index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Readers {
+    /// Its owner alone: everything is 0700 or 0600.
+    Owner,
+    /// Everyone, each what the permissions of the source let them see. Only
+    /// the superuser can make such an index.
+    Everyone,
+}
+
+impl Readers {
+    /// Mode of a directory that guards nothing itself.
+    fn dir_mode(self) -> u32 {
+        match self {
+            Readers::Owner => 0o700,
+            Readers::Everyone => 0o755,
+        }
+    }
+
+    fn file_mode(self) -> Mode {
+        match self {
+            Readers::Owner => FILE_MODE,
+            Readers::Everyone => FILE_MODE | Mode::RGRP | Mode::ROTH,
+        }
+    }
+}
 
 /// An open directory of an index.
 #[derive(Debug)]
 pub(crate) struct Dir {
     fd: OwnedFd,
     path: PathBuf,
+    readers: Readers,
 }
 
 impl AsFd for Dir {
@@ -44,17 +81,18 @@ impl Dir {
         Ok(Dir {
             fd,
             path: path.to_owned(),
+            readers: Readers::Owner,
         })
     }
 
     /// Makes the index directory (not those above it) if it is not there,
-    /// and opens it.
+    /// for its owner alone, and opens it.
     pub(crate) fn create_top(path: &Path) -> Result<Dir> {
         crash::point("make index directory");
         match fs::mkdirat(CWD, path, DIR_MODE) {
             Ok(()) => {
                 let dir = Dir::open_top(path)?;
-                dir.set_private()?;
+                dir.set_plain(0o700)?;
                 Ok(dir)
             }
             Err(Errno::EXIST) => Dir::open_top(path),
@@ -62,9 +100,128 @@ impl Dir {
         }
     }
 
-    fn set_private(&self) -> Result<()> {
-        fs::fchmod(&self.fd, DIR_MODE)
-            .map_err(|error| IndexError::io("set permissions of", &self.path, error))
+    /// The same directory, what is made in it from now on for these readers.
+    pub(crate) fn for_readers(mut self, readers: Readers) -> Dir {
+        self.readers = readers;
+        self
+    }
+
+    pub(crate) fn readers(&self) -> Readers {
+        self.readers
+    }
+
+    /// The user that it belongs to.
+    pub(crate) fn owner(&self) -> Result<Uid> {
+        Ok(Uid(self.stat()?.st_uid))
+    }
+
+    fn stat(&self) -> Result<fs::Stat> {
+        fs::fstat(&self.fd).map_err(|error| IndexError::io("stat", &self.path, error))
+    }
+
+    /// Lets those read it whom the index is for.
+    pub(crate) fn set_readable(&self) -> Result<()> {
+        self.set_plain(self.readers.dir_mode())
+    }
+
+    fn set_plain(&self, mode: u32) -> Result<()> {
+        let stat = self.stat()?;
+        self.set_access(&DirAccess {
+            mode,
+            uid: Uid(stat.st_uid),
+            gid: match self.readers {
+                Readers::Everyone => Gid(0),
+                Readers::Owner => Gid(stat.st_gid),
+            },
+            acl: None,
+        })
+    }
+
+    /// The access permissions that it has: mode bits, owner, group, ACL.
+    pub(crate) fn access(&self) -> Result<DirAccess> {
+        let stat = self.stat()?;
+        let acl = match self.attribute(ACL_ACCESS)? {
+            None => None,
+            Some(value) => Some(Acl::parse(&value).ok_or_else(|| {
+                IndexError::damaged(&self.path, "its access control list makes no sense")
+            })?),
+        };
+        Ok(DirAccess {
+            mode: stat.st_mode & 0o7777,
+            uid: Uid(stat.st_uid),
+            gid: Gid(stat.st_gid),
+            acl,
+        })
+    }
+
+    /// Gives it these permissions, and none to what is made in it. At no
+    /// moment does anyone have more than before or after.
+    pub(crate) fn set_access(&self, access: &DirAccess) -> Result<()> {
+        let failed = |error| IndexError::io("set permissions of", &self.path, error);
+        if self.attribute(ACL_DEFAULT)?.is_some() {
+            fs::fremovexattr(&self.fd, ACL_DEFAULT).map_err(failed)?;
+        }
+        let before = self.access()?;
+        if before == *access {
+            return Ok(());
+        }
+        if before.mode != 0o700 || before.acl.is_some() {
+            fs::fchmod(&self.fd, DIR_MODE).map_err(failed)?;
+            if before.acl.is_some() {
+                fs::fremovexattr(&self.fd, ACL_ACCESS).map_err(failed)?;
+            }
+        }
+        if before.gid != access.gid {
+            let gid = rustix::process::Gid::from_raw(access.gid.0);
+            fs::fchown(&self.fd, None, Some(gid)).map_err(failed)?;
+        }
+        match &access.acl {
+            // Sets the mode, too.
+            Some(acl) => self.set_acl(acl),
+            None => fs::fchmod(&self.fd, Mode::from_raw_mode(access.mode)).map_err(failed),
+        }
+    }
+
+    fn set_acl(&self, acl: &Acl) -> Result<()> {
+        match fs::fsetxattr(&self.fd, ACL_ACCESS, &acl.to_bytes(), XattrFlags::empty()) {
+            Ok(()) => Ok(()),
+            Err(Errno::OPNOTSUPP) => Err(IndexError::NoAcls {
+                path: self.path.clone(),
+            }),
+            Err(error) => Err(IndexError::io("set permissions of", &self.path, error)),
+        }
+    }
+
+    fn attribute(&self, name: &str) -> Result<Option<Vec<u8>>> {
+        let mut value = vec![0; ACL_BYTES_USUAL];
+        loop {
+            match fs::fgetxattr(&self.fd, name, &mut value[..]) {
+                Ok(length) => {
+                    value.truncate(length);
+                    return Ok(Some(value));
+                }
+                Err(Errno::RANGE) if value.len() < XATTR_BYTES => value.resize(XATTR_BYTES, 0),
+                Err(Errno::NODATA | Errno::OPNOTSUPP) => return Ok(None),
+                Err(error) => {
+                    return Err(IndexError::io("read permissions of", &self.path, error));
+                }
+            }
+        }
+    }
+
+    /// Makes both times that show a change of its entries the same as those
+    /// of its like.
+    pub(crate) fn set_time(&self, time: Timestamp) -> Result<()> {
+        let time = fs::Timespec {
+            tv_sec: time.secs,
+            tv_nsec: time.nanos.into(),
+        };
+        let times = fs::Timestamps {
+            last_access: time,
+            last_modification: time,
+        };
+        fs::futimens(&self.fd, &times)
+            .map_err(|error| IndexError::io("set the times of", &self.path, error))
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -84,13 +241,22 @@ impl Dir {
         Ok(Dir {
             fd,
             path: self.path.clone(),
+            readers: self.readers,
         })
+    }
+
+    fn below(&self, fd: OwnedFd, path: PathBuf) -> Dir {
+        Dir {
+            fd,
+            path,
+            readers: self.readers,
+        }
     }
 
     pub(crate) fn open_dir(&self, name: &str) -> Result<Dir> {
         let path = self.join(name);
         match fs::openat(&self.fd, name, dir_flags(), Mode::empty()) {
-            Ok(fd) => Ok(Dir { fd, path }),
+            Ok(fd) => Ok(self.below(fd, path)),
             Err(error) => Err(IndexError::io("open directory", path, error)),
         }
     }
@@ -104,10 +270,7 @@ impl Dir {
         }
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
         match fs::openat2(&self.fd, &relative, dir_flags(), Mode::empty(), resolve) {
-            Ok(fd) => Ok(Dir {
-                fd,
-                path: self.path.join(relative),
-            }),
+            Ok(fd) => Ok(self.below(fd, self.path.join(relative))),
             // An old kernel, or a path that is too long for one call.
             Err(Errno::NOSYS | Errno::NAMETOOLONG) => self.open_step_by_step(names),
             Err(error) => {
@@ -126,35 +289,61 @@ impl Dir {
             };
             let path = at.join(name);
             at = match fs::openat(&at.fd, name.as_str(), flags, Mode::empty()) {
-                Ok(fd) => Dir { fd, path },
+                Ok(fd) => self.below(fd, path),
                 Err(error) => return Err(IndexError::io("open directory", path, error)),
             };
         }
         Ok(at)
     }
 
-    /// Opens the directory `name`, made if it is not there.
+    /// Opens the directory `name`, made if it is not there, for everyone
+    /// whom the index is for.
     pub(crate) fn make_dir(&self, name: &str) -> Result<Dir> {
+        match self.mkdir(name)? {
+            Made::New(dir) => {
+                dir.set_readable()?;
+                Ok(dir)
+            }
+            Made::Before(dir) => Ok(dir),
+        }
+    }
+
+    /// Opens the directory `name`, made if it is not there, with these
+    /// permissions in an index for everyone. One that is there is given them
+    /// back if it has others.
+    pub(crate) fn make_guarded(&self, name: &str, access: &DirAccess) -> Result<Dir> {
+        let (Made::New(dir) | Made::Before(dir)) = self.mkdir(name)?;
+        match self.readers {
+            Readers::Everyone => dir.set_access(access)?,
+            Readers::Owner => dir.set_readable()?,
+        }
+        Ok(dir)
+    }
+
+    fn mkdir(&self, name: &str) -> Result<Made> {
         match fs::mkdirat(&self.fd, name, DIR_MODE) {
             Ok(()) => {
                 crash::point("made a directory");
-                let dir = self.open_dir(name)?;
-                dir.set_private()?;
-                Ok(dir)
+                self.open_dir(name).map(Made::New)
             }
-            Err(Errno::EXIST) => self.open_dir(name),
+            Err(Errno::EXIST) => self.open_dir(name).map(Made::Before),
             Err(error) => Err(IndexError::io("create directory", self.join(name), error)),
         }
     }
 
-    /// Creates the file `name`, which must not exist.
+    /// Creates the file `name`, which must not exist, for everyone whom the
+    /// index is for.
     pub(crate) fn create_file(&self, name: &str) -> Result<File> {
+        self.create_file_for(name, self.readers)
+    }
+
+    fn create_file_for(&self, name: &str, readers: Readers) -> Result<File> {
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         crash::point("create a file");
         let fd = fs::openat(&self.fd, name, flags, FILE_MODE)
             .map_err(|error| IndexError::io("create", self.join(name), error))?;
-        fs::fchmod(&fd, FILE_MODE)
+        fs::fchmod(&fd, readers.file_mode())
             .map_err(|error| IndexError::io("set permissions of", self.join(name), error))?;
         Ok(File::from(fd))
     }
@@ -170,8 +359,18 @@ impl Dir {
     }
 
     pub(crate) fn open_file(&self, name: &str) -> Result<File> {
+        self.open_file_to(name, OFlags::RDONLY)
+    }
+
+    /// Opens a file to lock it against readers, for which one must be able
+    /// to write it.
+    pub(crate) fn open_to_lock(&self, name: &str) -> Result<File> {
+        self.open_file_to(name, OFlags::RDWR)
+    }
+
+    fn open_file_to(&self, name: &str, access: OFlags) -> Result<File> {
         // Not blocking, so that a FIFO in the place of a file cannot hang us.
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let flags = access | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let fd = fs::openat(&self.fd, name, flags, Mode::empty())
             .map_err(|error| IndexError::io("open", self.join(name), error))?;
         let file = File::from(fd);
@@ -199,7 +398,12 @@ impl Dir {
 
     /// Writes a new file (not synced).
     pub(crate) fn write_new(&self, name: &str, bytes: &[u8]) -> Result<File> {
-        let mut file = self.create_file(name)?;
+        self.write_new_for(name, bytes, self.readers)
+    }
+
+    /// Writes a new file (not synced) for these readers.
+    pub(crate) fn write_new_for(&self, name: &str, bytes: &[u8], readers: Readers) -> Result<File> {
+        let mut file = self.create_file_for(name, readers)?;
         file.write_all(bytes)
             .map_err(|error| IndexError::io("write", self.join(name), error))?;
         Ok(file)
@@ -217,6 +421,13 @@ impl Dir {
         }
         written?;
         self.sync()
+    }
+
+    /// Moves what is called `name` to another directory.
+    pub(crate) fn rename_to(&self, name: &str, other: &Dir) -> Result<()> {
+        crash::point("move a directory");
+        fs::renameat(&self.fd, name, &other.fd, name)
+            .map_err(|error| IndexError::io("move to", other.join(name), error))
     }
 
     pub(crate) fn rename(&self, old: &str, new: &str) -> Result<()> {
@@ -279,6 +490,12 @@ impl Dir {
         names.sort_unstable();
         Ok(names)
     }
+}
+
+/// A directory that was made, or was there before.
+enum Made {
+    New(Dir),
+    Before(Dir),
 }
 
 /// Makes a file durable.

@@ -35,6 +35,25 @@ pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>,
     }
 }
 
+/// For `#[serde(with)]` on a list of byte strings.
+pub(crate) mod list {
+    use super::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[derive(Serialize, Deserialize)]
+    struct Item(#[serde(with = "super")] Vec<u8>);
+
+    pub(crate) fn serialize<S: Serializer>(list: &[Vec<u8>], to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(list.iter().map(|bytes| Item(bytes.clone())))
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Vec<Vec<u8>>, D::Error> {
+        let items = Vec::<Item>::deserialize(from)?;
+        Ok(items.into_iter().map(|item| item.0).collect())
+    }
+}
+
 fn to_hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -4,17 +4,20 @@
 //! collected meanwhile is checked as of its current snapshot.
 
 use crate::error::{Cause, IndexError, Result};
+use crate::guard_walk;
 use crate::id::{Hash, SnapshotId, SourceId};
 use crate::index::IndexDir;
 use crate::layout::{self, DataName, GuardName};
 use crate::manifest::{FileRef, Manifest};
 use crate::snapshot::{ShardList, SnapshotInfo};
 use crate::source::{Source, is_current_lost, snapshot_ids};
-use crate::store::{Dir, if_there};
+use crate::store::{Dir, Readers, if_there};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::io::Read;
 use std::path::PathBuf;
+use trawl_model::guard::{Element, Guard};
+use trawl_model::index_access::{Refused, index_access};
 use xxhash_rust::xxh3::Xxh3;
 
 /// Bytes read at a time.
@@ -55,6 +58,8 @@ pub enum Problem {
     Damaged(String),
     /// It could not be read.
     Unreadable(String),
+    /// It lets in others than its guard admits.
+    Permissions,
     /// No snapshot needs it: gc removes it.
     Unreferenced,
     /// A source that is being added or removed, or was and is not to the
@@ -116,6 +121,9 @@ impl fmt::Display for Problem {
             Problem::Changed => f.write_str("changed: its bytes do not match their hash"),
             Problem::Damaged(what) => write!(f, "damaged: {what}"),
             Problem::Unreadable(why) => write!(f, "cannot be read: {why}"),
+            Problem::Permissions => f.write_str(
+                "its permissions are not its guard's: index again, or remove what lies below",
+            ),
             Problem::Unreferenced => f.write_str("not needed by any snapshot (gc removes it)"),
             Problem::Unfinished => {
                 f.write_str("a source half added or removed: index it or remove it again")
@@ -168,26 +176,39 @@ pub fn verify(index: &IndexDir, scope: Scope) -> Result<Verified> {
             found.add(path, Problem::Foreign);
         }
     }
-    let sources = index.dir().open_dir(layout::SOURCES)?;
-    for name in sources.list()? {
-        let path = sources.join(&name);
-        let Ok(id) = name.parse::<SourceId>() else {
-            found.add(path, Problem::Foreign);
-            continue;
-        };
-        match sources.open_dir(&name) {
-            Ok(dir) => check_source(dir, id, scope, &mut found),
-            Err(error) => found.add_error(error, path),
-        }
+    let reached = guard_walk::walk(index.sources_dir(), &mut |place, dir| {
+        check_sources(place, dir, scope, &mut found)
+    })?;
+    if reached.is_partial() {
+        let problem = Problem::Unreadable("permission denied".to_owned());
+        found.add(index.sources_dir().path().to_owned(), problem);
     }
     found.findings.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(found)
 }
 
-fn check_source(dir: Dir, id: SourceId, scope: Scope, found: &mut Verified) {
+/// Checks the sources in a `data` directory of the tree of sources.
+fn check_sources(place: &[String], dir: &Dir, scope: Scope, found: &mut Verified) -> Result<()> {
+    for name in dir.list()? {
+        let path = dir.join(&name);
+        let Ok(id) = name.parse::<SourceId>() else {
+            if layout::guard_name(&name) == GuardName::Foreign {
+                found.add(path, Problem::Foreign);
+            }
+            continue;
+        };
+        match dir.open_dir(&name) {
+            Ok(source) => check_source(source, id, place, scope, found),
+            Err(error) => found.add_error(error, path),
+        }
+    }
+    Ok(())
+}
+
+fn check_source(dir: Dir, id: SourceId, place: &[String], scope: Scope, found: &mut Verified) {
     let path = dir.path().to_owned();
     let has_current = matches!(if_there(dir.open_file(layout::CURRENT_FILE)), Ok(Some(_)));
-    match Source::open(dir, id) {
+    match Source::open(dir, id, place) {
         Ok(source) => Check::new(&source, scope, found).run(),
         Err(error) if error.is_missing() && !has_current => found.add(path, Problem::Unfinished),
         Err(error) => found.add_error(error, path.join(layout::SOURCE_FILE)),
@@ -205,6 +226,8 @@ struct Check<'a> {
     current: Option<SnapshotId>,
     /// Manifests that the lists of shards name and no walk has met yet.
     missing: BTreeMap<Vec<String>, BTreeSet<SnapshotId>>,
+    /// Guard directories whose permissions were looked at.
+    looked_at: BTreeSet<Vec<String>>,
     buffer: Vec<u8>,
 }
 
@@ -218,6 +241,7 @@ impl<'a> Check<'a> {
             all: BTreeSet::new(),
             current: None,
             missing: BTreeMap::new(),
+            looked_at: BTreeSet::new(),
             buffer: vec![0; BUFFER_BYTES],
         }
     }
@@ -240,10 +264,10 @@ impl<'a> Check<'a> {
             self.found.add_error(error, top.join(layout::SNAPSHOTS));
         }
         if let Err(error) = self.check_guards() {
-            self.found.add_error(error, top.join(layout::GUARDS));
+            self.found.add_error(error, top.join(layout::DATA));
         }
         for (components, ids) in std::mem::take(&mut self.missing) {
-            let dir = top.join(layout::GUARDS);
+            let dir = top.join(layout::DATA);
             let dir = dir.join(layout::display_path(&components));
             for id in ids {
                 let path = dir.join(layout::manifest_file(id));
@@ -258,7 +282,7 @@ impl<'a> Check<'a> {
             layout::LOCK_FILE,
             layout::CURRENT_FILE,
             layout::SNAPSHOTS,
-            layout::GUARDS,
+            layout::DATA,
         ];
         for name in self.source.dir().list().unwrap_or_default() {
             let path = self.source.dir().join(&name);
@@ -333,47 +357,47 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// Visits the guard directories, foreign names included.
+    /// Visits the guard directories.
     fn check_guards(&mut self) -> Result<()> {
-        let guards = self.source.dir().open_dir(layout::GUARDS)?;
-        let mut pending: Vec<Vec<String>> = vec![Vec::new()];
-        while let Some(components) = pending.pop() {
-            let listed = guards
-                .open_below(&components)
-                .and_then(|dir| Ok((dir.list()?, dir)));
-            let (names, dir) = match listed {
-                Ok(listed) => listed,
-                Err(error) => {
-                    let path = guards.path().join(layout::display_path(&components));
-                    self.found.add_error(error, path);
-                    continue;
-                }
+        let top = self.source.dir().open_dir(layout::DATA)?;
+        let reached = guard_walk::walk(&top, &mut |components, data| {
+            self.check_data(&top, components, data)
+        })?;
+        if reached.is_partial() {
+            let problem = Problem::Unreadable("permission denied".to_owned());
+            self.found.add(top.path().to_owned(), problem);
+        }
+        Ok(())
+    }
+
+    /// Compares the permissions of the directories of a guard with it.
+    fn check_access(&mut self, top: &Dir, guard: &Guard) -> Result<()> {
+        if top.readers() == Readers::Owner {
+            return Ok(());
+        }
+        let names = layout::data_components(&guard.0);
+        let mut end = 0;
+        for element in &guard.0 {
+            let components = names[..=end].to_vec();
+            let wanted = match element {
+                Element::Predicate(who) => index_access(who, Refused::Entry),
+                Element::Barrier { list, .. } => index_access(list, Refused::Listing),
             };
-            let in_barriers = components
-                .last()
-                .is_some_and(|n| layout::guard_name(n) == GuardName::Barriers);
-            for name in names {
-                let below = [&components[..], std::slice::from_ref(&name)].concat();
-                let kind = match in_barriers {
-                    true if layout::is_barrier_name(&name) => GuardName::Predicate,
-                    true => GuardName::Foreign,
-                    false => layout::guard_name(&name),
-                };
-                match kind {
-                    GuardName::Data => match dir.open_dir(&name) {
-                        Ok(data) => self.check_data(&below, &data)?,
-                        Err(error) => self.found.add_error(error, dir.join(&name)),
-                    },
-                    GuardName::Foreign => self.found.add(dir.join(&name), Problem::Foreign),
-                    GuardName::Barriers | GuardName::Predicate => pending.push(below),
+            end += layout::levels(element);
+            if !self.looked_at.contains(&components) {
+                let dir = top.open_below(&components)?;
+                if dir.access()? != wanted {
+                    self.found.add(dir.path().to_owned(), Problem::Permissions);
                 }
+                self.looked_at.insert(components);
             }
         }
         Ok(())
     }
 
-    fn check_data(&mut self, components: &[String], data: &Dir) -> Result<()> {
-        let names = data.list()?;
+    fn check_data(&mut self, top: &Dir, components: &[String], data: &Dir) -> Result<()> {
+        let mut names = data.list()?;
+        names.retain(|name| layout::guard_name(name) == GuardName::Foreign);
         let mut needed: BTreeSet<String> = BTreeSet::new();
         let mut actual: HashMap<String, (u64, Hash)> = HashMap::new();
         let mut is_known_whole = true;
@@ -390,6 +414,7 @@ impl<'a> Check<'a> {
             }
             match self.read_manifest(components, data, name, id) {
                 Ok(manifest) => {
+                    self.check_access(top, &manifest.guard()?)?;
                     for segment in &manifest.segments {
                         for (table, file) in &segment.files {
                             let name = layout::segment_file(segment.id, *table);
@@ -428,7 +453,7 @@ impl<'a> Check<'a> {
         let path = data.join(name);
         let manifest = Manifest::from_bytes(&bytes, &path, id)?;
         if manifest.root != self.source.root()
-            || layout::data_components(&manifest.guard) != components
+            || layout::data_components(&manifest.guard()?.0) != components
         {
             return Err(IndexError::damaged(&path, "it belongs elsewhere"));
         }

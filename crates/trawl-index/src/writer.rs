@@ -2,8 +2,7 @@
 //!
 //! Batches wait in memory, by shard, until a budget is spent; then the
 //! largest shards are written as segments, so that small shards become one
-//! segment each. A directory whose guard is not yet known (see
-//! [`trawl_model::placement`]) waits beside them.
+//! segment each.
 //!
 //! Durability: every file but `current` carries the new snapshot's id in its
 //! name, so nothing refers to it before the commit. The commit makes segments
@@ -14,22 +13,24 @@
 use crate::clean;
 use crate::encode::Compressor;
 use crate::error::{IndexError, Result};
+use crate::guard_dirs::{self, GuardDirs};
 use crate::id::SnapshotId;
 use crate::index::{IndexDir, temporary_name};
 use crate::layout;
 use crate::lock::SourceLock;
 use crate::manifest::{GuardStep, Totals};
 use crate::schema::FORMAT;
-use crate::segment::{Listing, ListingKind, XattrRow};
+use crate::segment::{Listing, ListingKind};
 use crate::shard::{ShardBuffer, Snapshotting};
-use crate::snapshot::{ShardList, SnapshotInfo};
+use crate::snapshot::{ShardList, Snapshot, SnapshotInfo};
 use crate::source::{Source, snapshot_ids};
-use crate::store::{Dir, sync_file};
-use crate::{crash, sealed};
+use crate::store::{Dir, Readers, sync_file};
+use crate::{attributes, crash, sealed};
 use std::collections::{BTreeMap, HashMap};
-use trawl_model::placement::{Candidate, GuardId, Place, Placer};
+use trawl_model::guard::{Guard, Predicate};
+use trawl_model::placement::{GuardId, Placer};
 use trawl_model::sink::SourceRoot;
-use trawl_model::{Acl, DirAccess, DirBatch, DirId, Entry, Issue, Sink, Timestamp, path};
+use trawl_model::{DirBatch, DirId, Entry, FileType, Issue, Sink, Timestamp, Xattr, path};
 
 /// The memory that waiting rows may take unless told otherwise, bytes: some
 /// 270,000 entries. The columns of a row group and the allocator's reserve
@@ -53,7 +54,7 @@ pub struct WriterOptions {
 }
 
 /// What a commit made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Committed {
     /// The new current snapshot.
     pub id: SnapshotId,
@@ -61,63 +62,41 @@ pub struct Committed {
     pub totals: Totals,
     /// Number of shards.
     pub shards: usize,
+    /// Rows of entries of each, ascending.
+    pub shard_rows: Vec<u64>,
     /// Bytes of all segment files.
     pub size_bytes: u64,
 }
 
-/// Something that waits for its directory's guard.
-enum Waiting {
-    Batch(Box<DirBatch>),
-    Issue(DirId, Issue),
-}
-
 /// Writes one snapshot of one source.
+///
+/// Nothing happens before the source's root is told: what is above it says
+/// where in the index the source may lie.
 pub struct SnapshotWriter {
-    source: Source,
-    guards: Dir,
-    lock: SourceLock,
-    id: SnapshotId,
+    index: IndexDir,
+    root: Vec<u8>,
     options: WriterOptions,
-    placer: Option<Placer>,
-    shards: HashMap<GuardId, ShardBuffer>,
-    waiting: HashMap<Candidate, Vec<Waiting>>,
-    memory_bytes: usize,
-    compressor: Compressor,
-    committed: bool,
+    work: Option<Work>,
 }
 
 impl SnapshotWriter {
-    /// Starts a snapshot of the source with this root, which is added to
-    /// the index if need be.
+    /// A snapshot of the source with this root, which is added to the index
+    /// if need be.
     ///
     /// # Errors
-    /// [`IndexError::Busy`] if another process writes this source.
+    /// If the index cannot be opened a second time.
     pub fn begin(index: &IndexDir, root: &[u8], options: WriterOptions) -> Result<SnapshotWriter> {
-        let source = index.add_source(root, options.started)?;
-        let mut lock = SourceLock::take(source.dir())?;
-        if lock.was_interrupted {
-            clean::remove_leftovers(&source)?;
-        }
-        let id = next_id(&source, options.started)?;
-        lock.sign()?;
         Ok(SnapshotWriter {
-            guards: source.dir().open_dir(layout::GUARDS)?,
-            compressor: Compressor::new(source.path())?,
-            source,
-            lock,
-            id,
+            index: index.try_clone()?,
+            root: root.to_vec(),
             options,
-            placer: None,
-            shards: HashMap::new(),
-            waiting: HashMap::new(),
-            memory_bytes: 0,
-            committed: false,
+            work: None,
         })
     }
 
-    /// The id that the snapshot will have.
-    pub fn id(&self) -> SnapshotId {
-        self.id
+    /// The id that the snapshot will have, once its root was told.
+    pub fn id(&self) -> Option<SnapshotId> {
+        self.work.as_ref().map(|work| work.id)
     }
 
     /// Writes what is left and makes the snapshot current. `finished` is
@@ -126,37 +105,179 @@ impl SnapshotWriter {
     /// # Errors
     /// Any failure leaves the previous snapshot current and removes what
     /// was written.
-    pub fn commit(mut self, finished: Timestamp) -> Result<Committed> {
-        if let Some(item) = self.waiting.values().flatten().next() {
-            let path = match item {
-                Waiting::Batch(batch) => &batch.path,
-                Waiting::Issue(_, issue) => &issue.path,
-            };
-            return Err(IndexError::Order {
-                path: path.clone(),
-                problem: "a directory was not ended",
-            });
+    pub fn commit(self, finished: Timestamp) -> Result<Committed> {
+        self.prepare(finished)?.publish()
+    }
+
+    /// Writes what is left, all but the word that makes the snapshot current.
+    ///
+    /// # Errors
+    /// As [`SnapshotWriter::commit`].
+    pub fn prepare(self, finished: Timestamp) -> Result<Prepared> {
+        let mut work = self.work.ok_or_else(|| untold(&self.root))?;
+        let committed = work.finish(finished)?;
+        Ok(Prepared { work, committed })
+    }
+
+    fn work(&mut self, path: &[u8]) -> Result<&mut Work> {
+        self.work.as_mut().ok_or_else(|| untold(path))
+    }
+}
+
+fn untold(path: &[u8]) -> IndexError {
+    IndexError::Order {
+        path: path.to_vec(),
+        problem: "the root was not told first",
+    }
+}
+
+/// A snapshot that is whole and durable, and not yet current. Dropped, it is
+/// removed.
+pub struct Prepared {
+    work: Work,
+    committed: Committed,
+}
+
+impl Prepared {
+    /// What [`Prepared::publish`] will return.
+    pub fn committed(&self) -> &Committed {
+        &self.committed
+    }
+
+    /// The source that it is of.
+    pub fn source(&self) -> &Source {
+        &self.work.source
+    }
+
+    /// Reads it as if it were current.
+    pub fn snapshot(&self) -> Result<Snapshot> {
+        let source = &self.work.source;
+        Snapshot::open(source.dir(), source.root(), self.work.id)
+    }
+
+    /// What guards the source as a whole from now on.
+    pub fn above(&self) -> &Guard {
+        &self.work.above
+    }
+
+    /// Makes it current.
+    ///
+    /// # Errors
+    /// As [`SnapshotWriter::commit`].
+    pub fn publish(mut self) -> Result<Committed> {
+        self.work.publish()?;
+        Ok(self.committed.clone())
+    }
+}
+
+/// A snapshot being written.
+struct Work {
+    index: IndexDir,
+    source: Source,
+    /// The source's `data`.
+    top: Dir,
+    lock: SourceLock,
+    id: SnapshotId,
+    options: WriterOptions,
+    placer: Placer,
+    /// What guards the source as a whole: its directory lies behind it, so
+    /// that guards below it need not repeat it.
+    above: Guard,
+    dirs: GuardDirs,
+    barriers: Vec<Vec<String>>,
+    shards: HashMap<GuardId, ShardBuffer>,
+    memory_bytes: usize,
+    compressor: Compressor,
+    committed: bool,
+}
+
+impl Work {
+    /// # Errors
+    /// [`IndexError::Busy`] if another process writes this source.
+    fn begin(index: IndexDir, root: &SourceRoot, options: WriterOptions) -> Result<Work> {
+        let placer = Placer::new(&root.path, &root.above);
+        let above = placer.guard(placer.root_guard());
+        let source = index.add_source(&root.path, &above.0, options.started)?;
+        let mut lock = SourceLock::take(source.dir())?;
+        if lock.was_interrupted {
+            clean::remove_leftovers(&source)?;
         }
+        let id = next_id(&source, options.started)?;
+        lock.sign()?;
+        let before = source.current_id()?;
+        let list = before.map(|id| ShardList::read(source.dir(), id));
+        let list = list.transpose()?.flatten();
+        Ok(Work {
+            top: source.dir().open_dir(layout::DATA)?,
+            compressor: Compressor::new(source.path())?,
+            placer: placer.with_large_open(list.map(|list| list.large_open).unwrap_or_default()),
+            index,
+            source,
+            lock,
+            id,
+            options,
+            above,
+            dirs: GuardDirs::default(),
+            barriers: Vec::new(),
+            shards: HashMap::new(),
+            memory_bytes: 0,
+            committed: false,
+        })
+    }
+
+    fn finish(&mut self, finished: Timestamp) -> Result<Committed> {
         let mut guards: Vec<GuardId> = self.shards.keys().copied().collect();
         guards.sort_unstable();
         for guard in &guards {
             self.flush(*guard)?;
         }
         self.write_manifests()?;
+        self.make_barriers()?;
         self.sync()?;
         self.write_description(finished)?;
-        self.make_current()?;
         let mut done = Committed {
             id: self.id,
             totals: Totals::default(),
-            shards: self.shards.len(),
+            shards: 0,
+            shard_rows: Vec::new(),
             size_bytes: 0,
         };
-        for shard in self.shards.values() {
+        for shard in self.shards.values().filter(|shard| shard.is_used()) {
+            done.shards += 1;
+            done.shard_rows.push(shard.totals().entries);
             done.totals.add(shard.totals());
             done.size_bytes += shard.size_bytes();
         }
+        done.shard_rows.sort_unstable();
         Ok(done)
+    }
+
+    fn publish(&mut self) -> Result<()> {
+        self.index
+            .move_source(&self.source, &self.above.0, self.options.started)?;
+        self.make_current()
+    }
+
+    /// Makes the directories of barriers, those without a barrier included,
+    /// and makes them look alike.
+    fn make_barriers(&mut self) -> Result<()> {
+        let lists: Vec<(Guard, Predicate)> = self
+            .placer
+            .hidden_lists()
+            .map(|(guard, list)| (self.placer.guard(guard), list.clone()))
+            .collect();
+        for (guard, list) in lists {
+            // What is above the source lies above its directory, too.
+            let Some(below) = guard.0.get(self.above.0.len()..) else {
+                continue;
+            };
+            let components = self.dirs.make_barriers(&self.top, below, &list)?;
+            let barriers = self.top.open_below(&components)?;
+            guard_dirs::disguise(&barriers, self.options.started)?;
+            self.barriers.push(components);
+        }
+        self.barriers.sort_unstable();
+        Ok(())
     }
 
     fn write_manifests(&self) -> Result<()> {
@@ -187,17 +308,22 @@ impl SnapshotWriter {
         let list = ShardList {
             format: FORMAT,
             snapshot: self.id,
+            above: GuardStep::of_guard(&self.above),
             shards,
+            barriers: self.barriers.clone(),
+            large_open: self.placer.large_open().to_vec(),
         };
         let dir = self.source.dir().open_dir(layout::SNAPSHOTS)?;
-        let write = |name: &str, bytes: Vec<u8>| {
-            let file = dir.write_new(name, &bytes)?;
+        let write = |name: &str, bytes: Vec<u8>, readers: Readers| {
+            let file = dir.write_new_for(name, &bytes, readers)?;
             sync_file(&file, &dir.join(name))
         };
         let name = layout::shard_list_file(self.id);
-        write(&name, sealed::seal_json(&list, &dir.join(&name))?)?;
+        let bytes = sealed::seal_json(&list, &dir.join(&name))?;
+        write(&name, bytes, Readers::Owner)?;
         let name = layout::snapshot_file(self.id);
-        write(&name, sealed::seal_json(&info, &dir.join(&name))?)?;
+        let bytes = sealed::seal_json(&info, &dir.join(&name))?;
+        write(&name, bytes, self.index.readers())?;
         dir.sync()
     }
 
@@ -205,7 +331,7 @@ impl SnapshotWriter {
     fn sync(&self) -> Result<()> {
         let files: usize = self.shards.values().map(|shard| shard.files() + 1).sum();
         if files > SYNC_EACH_FILES {
-            return self.guards.sync_filesystem();
+            return self.top.sync_filesystem();
         }
         let shared = self.shared();
         self.shards
@@ -231,81 +357,48 @@ impl SnapshotWriter {
 
     fn shared(&self) -> Snapshotting<'_> {
         Snapshotting {
-            guards: &self.guards,
+            top: &self.top,
             id: self.id,
             root: self.source.root(),
         }
     }
 
-    fn placer(&mut self, path: &[u8]) -> Result<&mut Placer> {
-        self.placer.as_mut().ok_or_else(|| IndexError::Order {
-            path: path.to_vec(),
-            problem: "the root was not told first",
-        })
-    }
-
     fn shard(&mut self, guard: GuardId) -> &mut ShardBuffer {
-        let placer = &self.placer;
+        let (placer, above) = (&self.placer, self.above.0.len());
         self.shards.entry(guard).or_insert_with(|| {
-            let guard = placer.as_ref().map(|placer| placer.guard(guard));
-            ShardBuffer::new(GuardStep::of_guard(&guard.unwrap_or_default()))
+            let elements = placer.guard(guard).0;
+            ShardBuffer::new(Guard(elements.get(above..).unwrap_or_default().to_vec()))
         })
     }
 
-    /// Puts a batch where it belongs, or where it waits.
-    fn put_batch(&mut self, batch: DirBatch) -> Result<()> {
-        match self.placer(&batch.path)?.place(batch.dir) {
-            Place::Now(guard) => self.accept(guard, batch),
-            Place::Later(candidate) => {
-                self.memory_bytes += batch.memory_bytes();
-                let item = Waiting::Batch(Box::new(batch));
-                self.waiting.entry(candidate).or_default().push(item);
-            }
+    /// Copies the rows of directories that get a barrier to behind it, for
+    /// those who know their names.
+    fn copy_own_rows(&mut self, batch: &DirBatch) {
+        if !self.placer.hides(batch.dir) {
+            return;
         }
-        Ok(())
-    }
-
-    /// Puts an issue in a directory's shard, or where that directory waits.
-    fn put_issue(&mut self, dir: DirId, issue: Issue) -> Result<()> {
-        match self.placer(&issue.path)?.place(dir) {
-            Place::Now(guard) => self.memory_bytes += self.shard(guard).add_issue(issue),
-            Place::Later(candidate) => {
-                let item = Waiting::Issue(dir, issue);
-                self.waiting.entry(candidate).or_default().push(item);
+        for (at, entry) in batch.entries.iter().enumerate() {
+            if entry.meta.file_type() != FileType::Directory {
+                continue;
             }
+            let path = path::join(&batch.path, batch.bytes(entry.name));
+            let access = attributes::access_of(batch, entry);
+            let Some(guard) = self.placer.barrier_to(batch.dir, &path, &access) else {
+                continue;
+            };
+            let mut own = own_row(batch, at, entry);
+            self.accept_values(guard, &mut own);
+            self.memory_bytes += self.shard(guard).add_listing(Listing {
+                kind: ListingKind::Barrier,
+                batch: own,
+            });
         }
-        Ok(())
-    }
-
-    /// Places what waited for these candidates.
-    fn settle(&mut self, decided: impl IntoIterator<Item = Candidate>) -> Result<()> {
-        for candidate in decided {
-            for item in self.waiting.remove(&candidate).unwrap_or_default() {
-                match item {
-                    Waiting::Batch(batch) => {
-                        self.memory_bytes -= batch.memory_bytes();
-                        self.put_batch(*batch)?;
-                    }
-                    Waiting::Issue(dir, issue) => self.put_issue(dir, issue)?,
-                }
-            }
-            if let Some(placer) = &mut self.placer {
-                placer.release(candidate);
-            }
-        }
-        Ok(())
     }
 
     /// Adds a batch to its shard, and what it carries to theirs.
     fn accept(&mut self, guard: GuardId, mut batch: DirBatch) {
-        for (entry, row) in take_xattrs(&mut batch) {
-            let access = access_of(&batch, &entry);
-            let values = match &mut self.placer {
-                Some(placer) => placer.value_guard(guard, &access),
-                None => guard,
-            };
-            self.memory_bytes += self.shard(values).add_xattr(row);
-        }
+        self.copy_own_rows(&batch);
+        self.accept_values(guard, &mut batch);
         let issues = std::mem::take(&mut batch.issues);
         let shard = self.shard(guard);
         let mut added: usize = issues.into_iter().map(|issue| shard.add_issue(issue)).sum();
@@ -314,6 +407,13 @@ impl SnapshotWriter {
             batch,
         });
         self.memory_bytes += added;
+    }
+
+    /// Adds the attribute values that a batch carries to their shards.
+    fn accept_values(&mut self, guard: GuardId, batch: &mut DirBatch) {
+        for (guard, row) in attributes::take(batch, guard, &mut self.placer) {
+            self.memory_bytes += self.shard(guard).add_xattr(row);
+        }
     }
 
     /// Writes the largest shards if the memory budget is spent.
@@ -338,14 +438,50 @@ impl SnapshotWriter {
 
     fn flush(&mut self, guard: GuardId) -> Result<()> {
         let shared = Snapshotting {
-            guards: &self.guards,
+            top: &self.top,
             id: self.id,
             root: self.source.root(),
         };
         if let Some(shard) = self.shards.get_mut(&guard) {
-            self.memory_bytes -= shard.flush(&shared, &mut self.compressor)?;
+            self.memory_bytes -= shard.flush(&shared, &mut self.dirs, &mut self.compressor)?;
         }
         Ok(())
+    }
+
+    fn add_root(&mut self, root: SourceRoot) {
+        let above = path::split(&root.path).map_or(&[][..], |(above, _)| above);
+        let mut batch = DirBatch {
+            path: above.to_vec(),
+            entries: vec![root.entry],
+            xattrs: root.xattrs,
+            heap: root.heap,
+            ..DirBatch::default()
+        };
+        let guard = self.placer.root_guard();
+        self.accept_values(guard, &mut batch);
+        self.memory_bytes += self.shard(guard).add_listing(Listing {
+            kind: ListingKind::Root,
+            batch,
+        });
+    }
+
+    fn add_batch(&mut self, batch: DirBatch) -> Result<()> {
+        if batch.fragment == 0 {
+            self.placer
+                .enter(batch.dir, batch.parent, &batch.path, &batch.access);
+        }
+        self.placer.add_rows(batch.dir, batch.entries.len() as u64);
+        let guard = self.placer.place(batch.dir);
+        self.accept(guard, batch);
+        self.make_room()
+    }
+
+    fn add_issue(&mut self, dir: Option<DirId>, issue: Issue) {
+        let guard = match dir {
+            Some(dir) => self.placer.place(dir),
+            None => self.placer.root_guard(),
+        };
+        self.memory_bytes += self.shard(guard).add_issue(issue);
     }
 }
 
@@ -353,59 +489,34 @@ impl Sink for SnapshotWriter {
     type Error = IndexError;
 
     fn root(&mut self, root: SourceRoot) -> Result<()> {
-        if root.path != self.source.root() || self.placer.is_some() {
+        if root.path != self.root || self.work.is_some() {
             return Err(IndexError::Order {
                 path: root.path,
                 problem: "it is not the root that the snapshot was begun for",
             });
         }
-        let placer = Placer::new(&root.above);
-        let guard = placer.root_guard();
-        self.placer = Some(placer);
-        let above = path::split(&root.path).map_or(&[][..], |(above, _)| above);
-        let batch = DirBatch {
-            path: above.to_vec(),
-            entries: vec![root.entry],
-            heap: root.heap,
-            ..DirBatch::default()
-        };
-        self.memory_bytes += self.shard(guard).add_listing(Listing {
-            kind: ListingKind::Root,
-            batch,
-        });
+        let mut work = Work::begin(self.index.try_clone()?, &root, self.options.clone())?;
+        work.add_root(root);
+        self.work = Some(work);
         Ok(())
     }
 
     fn batch(&mut self, batch: DirBatch) -> Result<()> {
-        let placer = self.placer(&batch.path)?;
-        if batch.fragment == 0 {
-            placer.enter(batch.dir, batch.parent, &batch.path, &batch.access);
-        }
-        let decided = placer.add_rows(batch.dir, batch.entries.len() as u64);
-        self.settle(decided)?;
-        self.put_batch(batch)?;
-        self.make_room()
+        self.work(&batch.path)?.add_batch(batch)
     }
 
     fn subtree_done(&mut self, dir: DirId) -> Result<()> {
-        let decided = self.placer(&[])?.done(dir);
-        self.settle(decided)?;
-        self.make_room()
+        self.work(&[])?.placer.done(dir);
+        Ok(())
     }
 
     fn issue(&mut self, dir: Option<DirId>, issue: Issue) -> Result<()> {
-        match dir {
-            Some(dir) => self.put_issue(dir, issue),
-            None => {
-                let guard = self.placer(&issue.path)?.root_guard();
-                self.memory_bytes += self.shard(guard).add_issue(issue);
-                Ok(())
-            }
-        }
+        self.work(&issue.path)?.add_issue(dir, issue);
+        Ok(())
     }
 }
 
-impl Drop for SnapshotWriter {
+impl Drop for Work {
     /// Undoes what was not committed. A failure leaves files for the next
     /// writer to remove: the lock file still says so.
     fn drop(&mut self) {
@@ -428,28 +539,36 @@ fn next_id(source: &Source, started: Timestamp) -> Result<SnapshotId> {
     Ok(SnapshotId(nanos.max(after)))
 }
 
-/// Moves attribute values out of a batch, each with its entry.
-fn take_xattrs(batch: &mut DirBatch) -> Vec<(Entry, XattrRow)> {
-    let xattrs = std::mem::take(&mut batch.xattrs);
-    let row = |xattr: &trawl_model::Xattr| {
-        let entry = *batch.entries.get(xattr.entry as usize)?;
-        let row = XattrRow {
-            dir: batch.path.clone(),
-            name: batch.bytes(entry.name).to_vec(),
-            attr: batch.bytes(xattr.name).to_vec(),
-            value: batch.bytes(xattr.value).to_vec(),
-        };
-        Some((entry, row))
+/// A batch of one row of another, with its attributes.
+fn own_row(batch: &DirBatch, at: usize, entry: &Entry) -> DirBatch {
+    let mut own = DirBatch {
+        path: batch.path.clone(),
+        ..DirBatch::default()
     };
-    xattrs.iter().filter_map(row).collect()
-}
-
-/// Who may read an entry.
-fn access_of(batch: &DirBatch, entry: &Entry) -> DirAccess {
-    DirAccess {
-        mode: entry.meta.mode,
-        uid: entry.meta.uid,
-        gid: entry.meta.gid,
-        acl: Acl::parse(batch.bytes(entry.acl)),
+    let spans = [
+        entry.name,
+        entry.link_target,
+        entry.xattr_names,
+        entry.acl,
+        entry.acl_default,
+    ];
+    let [name, link_target, xattr_names, acl, acl_default] =
+        spans.map(|span| own.push_bytes(batch.bytes(span)));
+    own.entries.push(Entry {
+        meta: entry.meta,
+        name,
+        link_target,
+        xattr_names,
+        acl,
+        acl_default,
+    });
+    for xattr in batch.xattrs.iter().filter(|x| x.entry as usize == at) {
+        let [name, value] = [xattr.name, xattr.value].map(|s| own.push_bytes(batch.bytes(s)));
+        own.xattrs.push(Xattr {
+            entry: 0,
+            name,
+            value,
+        });
     }
+    own
 }

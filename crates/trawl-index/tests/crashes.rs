@@ -30,7 +30,7 @@ fn child() {
     let (Some(index), Ok(task)) = (std::env::var_os(INDEX), std::env::var(TASK)) else {
         return;
     };
-    let index = IndexDir::create(Path::new(&index)).unwrap();
+    let index = IndexDir::create(Path::new(&index), None).unwrap();
     match task.as_str() {
         "write" => drop(write_tree(&index, &new_tree(), 2 << 10).unwrap()),
         "collect" => {
@@ -59,17 +59,13 @@ fn run_child(index: &Path, task: &str, crash_at: u64) -> ExitStatus {
     output.status
 }
 
+/// A copy with owners, modes and access control lists.
 fn copy_tree(from: &Path, to: &Path) {
-    std::fs::create_dir(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let target = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
-            copy_tree(&entry.path(), &target);
-        } else {
-            std::fs::copy(entry.path(), target).unwrap();
-        }
-    }
+    let copied = std::process::Command::new("cp")
+        .arg("-a")
+        .args([from, to])
+        .status();
+    assert!(copied.unwrap().success());
 }
 
 /// The current snapshot's id and sums, checked byte by byte.
@@ -102,7 +98,7 @@ fn crash_everywhere(base: &Path, task: &str, mut check: impl FnMut(&Path)) -> u6
 
 /// The next writer succeeds and cleans up.
 fn write_after(index: &Path) {
-    let index = IndexDir::create(index).unwrap();
+    let index = IndexDir::create(index, None).unwrap();
     let mut late = options(64 << 20);
     late.started.secs += 1000;
     let tree = old_tree();
@@ -120,7 +116,7 @@ fn a_crash_while_writing_leaves_the_old_or_the_new_snapshot() {
     }
     let dir = tempfile::tempdir().unwrap();
     let base = dir.path().join("index");
-    let index = IndexDir::create(&base).unwrap();
+    let index = IndexDir::create(&base, None).unwrap();
     let old = write_tree(&index, &old_tree(), 64 << 20).unwrap();
     let (mut olds, mut news) = (0, 0);
     let points = crash_everywhere(&base, "write", |copy| {
@@ -158,7 +154,7 @@ fn a_crash_while_collecting_leaves_the_current_snapshot() {
     }
     let dir = tempfile::tempdir().unwrap();
     let base = dir.path().join("index");
-    let index = IndexDir::create(&base).unwrap();
+    let index = IndexDir::create(&base, None).unwrap();
     write_tree(&index, &old_tree(), 2 << 10).unwrap();
     let new = write_tree(&index, &new_tree(), 2 << 10).unwrap();
     let points = crash_everywhere(&base, "collect", |copy| {
@@ -178,7 +174,7 @@ fn a_crash_while_removing_a_source_can_be_finished() {
     }
     let dir = tempfile::tempdir().unwrap();
     let base = dir.path().join("index");
-    let index = IndexDir::create(&base).unwrap();
+    let index = IndexDir::create(&base, None).unwrap();
     let old = write_tree(&index, &old_tree(), 64 << 20).unwrap();
     crash_everywhere(&base, "remove", |copy| {
         let left = state(copy);

@@ -147,8 +147,7 @@ fn strangers_in_the_index_are_told_and_not_followed() {
         index.path().join("sources/planted"),
         source.path().join("planted"),
         source.path().join("snapshots/planted"),
-        source.path().join("guards/planted"),
-        source.path().join("guards/data/planted"),
+        source.path().join("data/planted"),
     ];
     for path in &planted {
         std::fs::write(path, b"x").unwrap();
@@ -164,7 +163,7 @@ fn strangers_in_the_index_are_told_and_not_followed() {
         );
     }
     // A link in the place of a directory is an error, not a way out.
-    let guards = source.path().join("guards");
+    let guards = source.path().join("data");
     let moved = dir.path().join("moved");
     std::fs::rename(&guards, &moved).unwrap();
     symlink(&moved, &guards).unwrap();

@@ -11,9 +11,9 @@ use support::{
 };
 use trawl_index::gc::{self, Retention};
 use trawl_index::verify::{Scope, verify};
-use trawl_index::{IndexDir, IndexError, SnapshotWriter, Table};
+use trawl_index::{IndexDir, IndexError, Readers, SnapshotWriter, Table};
 use trawl_model::sink::SourceRoot;
-use trawl_model::{DirAccess, DirBatch, DirId, Entry, Gid, Meta};
+use trawl_model::{DirAccess, DirBatch, DirId, Entry, Gid, Meta, Sink};
 
 const ROOT: &str = "/srv/data";
 
@@ -21,9 +21,10 @@ const ROOT: &str = "/srv/data";
 fn a_second_writer_is_told_who_has_the_lock() {
     let (_dir, index) = new_index();
     let tree = odd_tree(ROOT, 5, 3, 1);
-    let first = SnapshotWriter::begin(&index, ROOT.as_bytes(), options(1 << 20)).unwrap();
-    let second = SnapshotWriter::begin(&index, ROOT.as_bytes(), options(1 << 20));
-    let error = second.err().unwrap();
+    let mut first = SnapshotWriter::begin(&index, ROOT.as_bytes(), options(1 << 20)).unwrap();
+    first.root(tree.root.clone()).unwrap();
+    let mut second = SnapshotWriter::begin(&index, ROOT.as_bytes(), options(1 << 20)).unwrap();
+    let error = second.root(tree.root.clone()).unwrap_err();
     assert!(matches!(error, IndexError::Busy { pid: Some(pid), .. } if pid == std::process::id()));
     assert!(
         error
@@ -186,15 +187,14 @@ fn readers_see_whole_snapshots_while_writers_commit_and_collect() {
 fn planted_links_are_not_written_through() {
     let (dir, index) = new_index();
     let tree = odd_tree(ROOT, 5, 3, 1);
-    let source = index.add_source(ROOT.as_bytes(), time(1)).unwrap();
+    let source = index.add_source(ROOT.as_bytes(), &[], time(1)).unwrap();
     let victim = dir.path().join("victim");
     std::fs::write(&victim, b"precious").unwrap();
-    let data = source.path().join("guards/data");
-    std::fs::create_dir(&data).unwrap();
-    let writer = SnapshotWriter::begin(&index, ROOT.as_bytes(), options(1 << 20)).unwrap();
-    let id = writer.id();
+    let data = source.path().join("data");
+    let mut writer = SnapshotWriter::begin(&index, ROOT.as_bytes(), options(1 << 20)).unwrap();
+    writer.root(tree.root.clone()).unwrap();
+    let id = writer.id().unwrap();
     drop(writer);
-    std::fs::create_dir_all(&data).unwrap();
     symlink(&victim, data.join(format!("{id}-0.dirs.parquet"))).unwrap();
     let error = write_tree(&index, &tree, 1 << 20).unwrap_err();
     assert!(error.to_string().contains("dirs.parquet"), "{error}");
@@ -212,12 +212,16 @@ fn umask_child() {
     let Some(path) = std::env::var_os("TRAWL_TEST_UMASK_INDEX") else {
         return;
     };
-    let index = IndexDir::create(Path::new(&path)).unwrap();
+    let readers = match std::env::var("TRAWL_TEST_UMASK_READERS").as_deref() {
+        Ok("everyone") => Readers::Everyone,
+        _ => Readers::Owner,
+    };
+    let index = IndexDir::create(Path::new(&path), Some(readers)).unwrap();
     write_tree(&index, &odd_tree(ROOT, 20, 4, 3), 1 << 10).unwrap();
 }
 
-#[test]
-fn everything_is_private_whatever_the_umask() {
+/// Permissions of everything below an index made under each umask.
+fn modes_under_umasks(readers: &str, check: impl Fn(&Path, &std::fs::Metadata)) {
     for umask in ["000", "022", "077", "277"] {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("index");
@@ -226,6 +230,7 @@ fn everything_is_private_whatever_the_umask() {
             .args(["-c", &command])
             .arg(std::env::current_exe().unwrap())
             .env("TRAWL_TEST_UMASK_INDEX", &path)
+            .env("TRAWL_TEST_UMASK_READERS", readers)
             .output()
             .unwrap();
         assert!(
@@ -237,9 +242,7 @@ fn everything_is_private_whatever_the_umask() {
         let mut seen = 0;
         while let Some(at) = pending.pop() {
             let meta = std::fs::symlink_metadata(&at).unwrap();
-            let expected = if meta.is_dir() { 0o700 } else { 0o600 };
-            let mode = meta.permissions().mode() & 0o7777;
-            assert_eq!(mode, expected, "umask {umask}: {}", at.display());
+            check(&at, &meta);
             seen += 1;
             if meta.is_dir() {
                 pending.extend(std::fs::read_dir(&at).unwrap().map(|e| e.unwrap().path()));
@@ -247,6 +250,35 @@ fn everything_is_private_whatever_the_umask() {
         }
         assert!(seen > 20);
     }
+}
+
+#[test]
+fn an_index_for_its_owner_is_private_whatever_the_umask() {
+    modes_under_umasks("owner", |at, meta| {
+        let expected = if meta.is_dir() { 0o700 } else { 0o600 };
+        let mode = meta.permissions().mode() & 0o7777;
+        assert_eq!(mode, expected, "{}", at.display());
+    });
+}
+
+#[test]
+fn an_index_for_everyone_can_be_written_by_nobody_whatever_the_umask() {
+    use std::os::unix::fs::MetadataExt;
+    if !rustix::process::geteuid().is_root() {
+        return eprintln!("skipped, because only root can make an index for everyone");
+    }
+    modes_under_umasks("everyone", |at, meta| {
+        let mode = meta.permissions().mode() & 0o7777;
+        let name = at.file_name().unwrap().to_str().unwrap();
+        assert_eq!((meta.uid(), mode & 0o7022), (0, 0), "{}", at.display());
+        if meta.is_file() {
+            let private = name == "lock" || name.ends_with(".shards");
+            let expected = if private { 0o600 } else { 0o644 };
+            assert_eq!(mode, expected, "{}", at.display());
+        } else if !name.starts_with('p') {
+            assert_eq!(mode & 0o711, 0o711, "{}", at.display());
+        }
+    });
 }
 
 /// A chain of directories, each closed to another group, so that the guard
@@ -297,9 +329,9 @@ fn deep_tree(levels: u32) -> Tree {
 #[test]
 fn guards_may_be_deeper_than_a_path() {
     let (_dir, index) = new_index();
-    let tree = deep_tree(300);
+    let tree = deep_tree(120);
     let done = write_tree(&index, &tree, 1 << 10).unwrap();
-    assert!(done.shards >= 300, "{} shards", done.shards);
+    assert!(done.shards >= 120, "{} shards", done.shards);
     let source = index.source(ROOT.as_bytes()).unwrap().unwrap();
     let snapshot = source.current().unwrap().unwrap();
     let longest = snapshot
@@ -314,7 +346,7 @@ fn guards_may_be_deeper_than_a_path() {
         .flat_map(|s| read(s, Table::Entries))
         .map(|(_, b)| b.num_rows())
         .sum();
-    assert_eq!(rows, 301);
+    assert_eq!(rows, 121);
     assert_eq!(verify(&index, Scope::All).unwrap().findings, []);
     write_tree(&index, &tree, 1 << 20).unwrap();
     gc::collect(&source, Retention::default()).unwrap();
@@ -348,7 +380,7 @@ fn a_full_disk_leaves_the_previous_snapshot_and_no_litter() {
     let Some(mount) = Mount::new(4096) else {
         return eprintln!("skipped, because only root may mount a small file system");
     };
-    let index = IndexDir::create(&mount.0.path().join("index")).unwrap();
+    let index = IndexDir::create(&mount.0.path().join("index"), None).unwrap();
     let old = write_tree(&index, &odd_tree(ROOT, 12, 4, 1), 1 << 20).unwrap();
     let before = files_below(index.path());
     let filler = mount.0.path().join("filler");

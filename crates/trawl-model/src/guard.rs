@@ -75,6 +75,16 @@ impl Predicate {
         }
     }
 
+    /// The predicate that only the superuser passes.
+    pub fn superuser_only() -> Predicate {
+        Predicate {
+            users: Vec::new(),
+            granting: Vec::new(),
+            denying: Vec::new(),
+            other: false,
+        }
+    }
+
     /// Who has `bit` on an object with these permissions.
     pub fn of(access: &DirAccess, bit: Bit) -> Predicate {
         let has = |bits: u32| bits & bit.mask() != 0;
@@ -132,6 +142,36 @@ impl Predicate {
     /// True if everyone passes.
     pub fn is_trivial(&self) -> bool {
         self.other && self.users.is_empty() && self.denying.is_empty()
+    }
+
+    /// True if nobody passes but the superuser.
+    pub fn is_superuser_only(&self) -> bool {
+        !self.other && self.users.is_empty() && self.granting.is_empty()
+    }
+
+    /// Reads what [`fmt::Display`] writes; `None` if it is not that.
+    pub fn parse(text: &str) -> Option<Predicate> {
+        let mut read = Predicate::superuser_only();
+        let mut words = text.split(' ').peekable();
+        while let Some(word) = words.next() {
+            let (what, passes) = match word.as_bytes().last()? {
+                b'+' => (&word[..word.len() - 1], true),
+                b'-' => (&word[..word.len() - 1], false),
+                _ => return None,
+            };
+            match (what.strip_prefix('u'), what.strip_prefix('g')) {
+                (Some(uid), _) => read.users.push((Uid(uid.parse().ok()?), passes)),
+                (_, Some(gid)) if passes => read.granting.push(Gid(gid.parse().ok()?)),
+                (_, Some(gid)) => read.denying.push(Gid(gid.parse().ok()?)),
+                _ if what == "other" && words.peek().is_none() => read.other = passes,
+                _ => return None,
+            }
+        }
+        // Only the one spelling that a predicate has.
+        let sorted = read.users.is_sorted_by(|a, b| a.0 < b.0)
+            && read.granting.is_sorted_by(|a, b| a < b)
+            && read.denying.is_sorted_by(|a, b| a < b);
+        (sorted && read.clone().canonical() == read && read.to_string() == text).then_some(read)
     }
 
     /// True if the user passes.
@@ -246,7 +286,7 @@ impl Guard {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::acl::Acl;
     use proptest::prelude::*;
@@ -291,7 +331,7 @@ mod tests {
         !found && u32::from(acl.other) & want == want
     }
 
-    fn any_access() -> impl Strategy<Value = DirAccess> {
+    pub(crate) fn any_access() -> impl Strategy<Value = DirAccess> {
         let named = || proptest::collection::btree_map(0u32..5, 0u8..8, 0..3);
         let acl = (named(), 0u8..8, named(), 0u8..8);
         (0u32..0o1000, 0u32..5, 0u32..5, proptest::option::of(acl)).prop_map(
@@ -356,6 +396,7 @@ mod tests {
             let everybody = everybody();
             let same = everybody.iter().all(|who| a.admits(who) == b.admits(who));
             prop_assert_eq!(same, a == b, "{} / {}", a, b);
+            prop_assert_eq!(Predicate::parse(&a.to_string()), Some(a.clone()));
             let implied = everybody.iter().all(|who| !a.admits(who) || b.admits(who));
             prop_assert_eq!(implied, a.implies(&b), "{} / {}", a, b);
         }
@@ -385,6 +426,25 @@ mod tests {
             uid: Uid(5),
             groups: vec![Gid(9)]
         }));
+    }
+
+    #[test]
+    fn only_a_predicate_s_own_text_is_read() {
+        for text in [
+            "",
+            "other",
+            "other+ ",
+            "u5+",
+            "g1+ other+",
+            "u7+ u5+ other-",
+            "u5+ other+",
+        ] {
+            assert_eq!(Predicate::parse(text), None, "{text:?}");
+        }
+        assert_eq!(
+            Predicate::parse("other-"),
+            Some(Predicate::superuser_only())
+        );
     }
 
     #[test]

@@ -14,6 +14,7 @@ pub mod escape;
 pub mod filter;
 pub mod guard;
 pub mod id;
+pub mod index_access;
 pub mod issue;
 pub mod path;
 pub mod placement;

@@ -2,24 +2,35 @@
 //!
 //! For a directory D with ancestors A₁ … Aₖ the guard is, in tree order, the
 //! predicate *x on Aᵢ* of every ancestor, *x on D* and *r on D*; each is left
-//! out where it is trivial or implied by one before it. Where someone who
-//! gets as far as an ancestor A may pass but not list it, the child of A on
-//! the way to D is guarded further: by a **name barrier** if its subtree has
-//! at least [`BARRIER_ROWS`] rows, else by *r on A*.
+//! out where it is trivial or implied by one before it.
 //!
-//! Which of the two is known only when enough of the subtree has been seen
-//! or it is done. Until then [`Placer::place`] answers [`Place::Later`] with
-//! the [`Candidate`] that is being waited for; [`Placer::add_rows`] and
-//! [`Placer::done`] say which candidates were decided. The state is bounded
-//! by the directories that are open plus those that wait.
+//! Where someone who gets as far as an ancestor A may pass but not list it,
+//! its child on the way to D must be known by name (POSIX: *x* lets one reach
+//! a name, *r* lets one read it). Such a child C is guarded by a **name
+//! barrier** or, where nobody would need one, by *r on A*. It is a barrier if
+//!
+//! - only the superuser may list A: whoever else works below A came by a
+//!   name; or
+//! - the owner of C may not list A (the home directories in a `/home` of mode
+//!   0711); or
+//! - C was **large and open** in the snapshot before: at least
+//!   [`BARRIER_ROWS`] rows that everyone who may pass A can list.
+//!
+//! None of these depends on anything that someone who knows C's name could
+//! not find out on the source, so that there is a barrier or none tells
+//! nothing about what is hidden. That is why a size counts open rows alone,
+//! and those of the snapshot before: nothing has to wait for a count.
+//!
+//! The directories above a source's root guard the source as a whole
+//! ([`Placer::root_guard`]); what they hide is always behind a barrier.
 
 use crate::entry::DirAccess;
-use crate::guard::{Bit, Element, Guard, Predicate};
+use crate::guard::{Bit, Credentials, Element, Guard, Predicate};
 use crate::id::DirId;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
-/// The smallest subtree, in rows, that gets shards of its own behind a name
-/// barrier. A smaller one would be split into shards too small to pay.
+/// The smallest open subtree, in rows, that gets a name barrier for its size.
+/// For a smaller one a walk of the file system costs less than the shard.
 pub const BARRIER_ROWS: u64 = 4096;
 
 /// An interned guard: an index into the placer's trie of elements.
@@ -31,61 +42,30 @@ impl GuardId {
     pub const TRIVIAL: GuardId = GuardId(0);
 }
 
-/// A subtree of which it is not yet known whether it gets a barrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Candidate(u32);
-
-/// Where a directory's rows go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// Into the shard of this guard.
-    Now(GuardId),
-    /// Not known before this candidate is decided.
-    Later(Candidate),
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct PredicateId(u32);
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Decision {
-    Open,
-    Barrier,
-    Predicate,
-}
-
-struct CandidateState {
-    /// The nearest candidate around this one.
-    outer: Option<Candidate>,
-    rows: u64,
-    decision: Decision,
-    path: Vec<u8>,
-    /// Directories that are done but whose rows wait for this decision.
-    waiting: Vec<DirId>,
-}
-
+/// A directory of which more is to come.
 struct Node {
     parent: Option<DirId>,
-    search: PredicateId,
+    path: Vec<u8>,
+    /// *r* here, whether or not it is implied.
     read: PredicateId,
-    /// The candidate that this very directory is, if it is one.
-    own: Option<Candidate>,
-    /// The innermost candidate at or above this directory.
-    innermost: Option<Candidate>,
-    /// The guard up to and including *x* here, once it is known.
-    prefix: Option<GuardId>,
-    /// Nothing below is still to come.
-    done: bool,
-    /// Directories right below that are still known: they ask for `prefix`.
-    children: u32,
+    /// The guard up to and including *x* here.
+    prefix: GuardId,
+    /// And *r* here: where its rows go. Another than `prefix` if there are
+    /// some who may pass and not list.
+    listing: GuardId,
+    /// The child of a directory that hides it, at or above this, from which
+    /// everything down to here is open.
+    open_from: Option<DirId>,
+    /// If it is such a child: its open rows so far.
+    open_rows: u64,
 }
 
 /// Assigns guards to directories as a scan delivers them.
 pub struct Placer {
     nodes: HashMap<DirId, Node>,
-    candidates: HashMap<Candidate, CandidateState>,
-    next_candidate: u32,
-    barrier_rows: u64,
     predicates: Vec<Predicate>,
     predicate_ids: HashMap<Predicate, PredicateId>,
     access_ids: HashMap<DirAccess, (PredicateId, PredicateId)>,
@@ -93,40 +73,66 @@ pub struct Placer {
     trie: Vec<(GuardId, Option<Element>)>,
     children: HashMap<(GuardId, Element), GuardId>,
     extensions: HashMap<(GuardId, PredicateId), GuardId>,
+    hidden_lists: BTreeSet<(GuardId, PredicateId)>,
     above: GuardId,
+    barrier_rows: u64,
+    large_before: HashSet<Vec<u8>>,
+    large: Vec<Vec<u8>>,
 }
 
 impl Placer {
-    /// A placer for a source below directories with these permissions,
-    /// outermost first ([`crate::sink::SourceRoot::above`]).
-    pub fn new(above: &[DirAccess]) -> Placer {
-        Placer::with_barrier_rows(above, BARRIER_ROWS)
-    }
-
-    /// As [`Placer::new`], with another threshold than [`BARRIER_ROWS`].
-    pub fn with_barrier_rows(above: &[DirAccess], barrier_rows: u64) -> Placer {
+    /// A placer for a source with this root path (absolute, empty for `/`)
+    /// below directories with these permissions, outermost first
+    /// ([`crate::sink::SourceRoot::above`]).
+    pub fn new(root: &[u8], above: &[DirAccess]) -> Placer {
         let mut placer = Placer {
             nodes: HashMap::new(),
-            candidates: HashMap::new(),
-            next_candidate: 0,
-            barrier_rows,
             predicates: Vec::new(),
             predicate_ids: HashMap::new(),
             access_ids: HashMap::new(),
             trie: vec![(GuardId::TRIVIAL, None)],
             children: HashMap::new(),
             extensions: HashMap::new(),
+            hidden_lists: BTreeSet::new(),
             above: GuardId::TRIVIAL,
+            barrier_rows: BARRIER_ROWS,
+            large_before: HashSet::new(),
+            large: Vec::new(),
         };
+        let mut path_end = 0;
         for access in above {
-            let (search, _) = placer.bits_of(access);
-            placer.above = placer.extend(placer.above, search);
+            path_end = root[path_end..]
+                .iter()
+                .skip(1)
+                .position(|byte| *byte == b'/')
+                .map_or(root.len(), |at| path_end + 1 + at);
+            let (search, read) = placer.bits_of(access);
+            let prefix = placer.extend(placer.above, search);
+            placer.above = match placer.extend(prefix, read) == prefix {
+                true => prefix,
+                false => placer.barrier(prefix, read, &root[..path_end]),
+            };
         }
         placer
     }
 
-    /// The guard of the source root's own row: search permission on all
-    /// that is above it.
+    /// With another threshold than [`BARRIER_ROWS`].
+    #[must_use]
+    pub fn with_barrier_rows(mut self, barrier_rows: u64) -> Placer {
+        self.barrier_rows = barrier_rows;
+        self
+    }
+
+    /// With the subtrees that were large and open in the snapshot before
+    /// ([`Placer::large_open`]).
+    #[must_use]
+    pub fn with_large_open(mut self, paths: impl IntoIterator<Item = Vec<u8>>) -> Placer {
+        self.large_before = paths.into_iter().collect();
+        self
+    }
+
+    /// The guard of the source as a whole and of its root's own row: what is
+    /// above the root. Every other guard begins with it.
     pub fn root_guard(&self) -> GuardId {
         self.above
     }
@@ -135,96 +141,101 @@ impl Placer {
     /// [`Placer::add_rows`], parents first. `path` is absolute.
     pub fn enter(&mut self, dir: DirId, parent: Option<DirId>, path: &[u8], access: &DirAccess) {
         let (search, read) = self.bits_of(access);
-        let outer = parent
-            .and_then(|p| self.nodes.get(&p))
-            .and_then(|n| n.innermost);
-        let own = parent
-            .filter(|p| self.hides_children(*p))
-            .map(|_| self.add_candidate(path, outer));
-        if let Some(parent) = parent.and_then(|p| self.nodes.get_mut(&p)) {
-            parent.children += 1;
+        let reached = match parent {
+            None => self.above,
+            // An unknown ancestor must not make a guard weaker.
+            Some(parent) if !self.nodes.contains_key(&parent) => self.for_nobody(),
+            Some(parent) => match self.barrier_to(parent, path, access) {
+                Some(barrier) => barrier,
+                None => self.place(parent),
+            },
+        };
+        let prefix = self.extend(reached, search);
+        let listing = self.extend(prefix, read);
+        if listing != prefix {
+            self.hidden_lists.insert((prefix, read));
         }
-        let innermost = own.or(outer);
         let node = Node {
             parent,
-            search,
+            path: path.to_vec(),
             read,
-            own,
-            innermost,
-            prefix: None,
-            done: false,
-            children: 0,
+            prefix,
+            listing,
+            open_from: self.open_from(dir, parent, search, read),
+            open_rows: 0,
         };
         self.nodes.insert(dir, node);
     }
 
-    /// Counts `rows` more rows in `dir`. Returns the candidates that this
-    /// decided.
-    pub fn add_rows(&mut self, dir: DirId, rows: u64) -> Vec<Candidate> {
-        let mut decided = Vec::new();
-        let mut at = self.nodes.get(&dir).and_then(|n| n.innermost);
-        while let Some((candidate, state)) =
-            at.and_then(|c| Some((c, self.candidates.get_mut(&c)?)))
+    /// Counts `rows` more rows in `dir`.
+    pub fn add_rows(&mut self, dir: DirId, rows: u64) {
+        let top = self.nodes.get(&dir).and_then(|node| node.open_from);
+        if let Some(top) = top.and_then(|top| self.nodes.get_mut(&top)) {
+            top.open_rows += rows;
+        }
+    }
+
+    /// Everything in and below `dir` has been placed: forgets it.
+    pub fn done(&mut self, dir: DirId) {
+        if let Some(node) = self.nodes.remove(&dir)
+            && node.open_rows >= self.barrier_rows
         {
-            if state.decision == Decision::Barrier {
-                // All around it are at least as large.
-                break;
-            }
-            state.rows += rows;
-            if state.decision == Decision::Open && state.rows >= self.barrier_rows {
-                state.decision = Decision::Barrier;
-                decided.push(candidate);
-            }
-            at = state.outer;
-        }
-        decided
-    }
-
-    /// Everything below `dir` has been counted. Returns the candidate that
-    /// this decided, if any.
-    pub fn done(&mut self, dir: DirId) -> Option<Candidate> {
-        let node = self.nodes.get_mut(&dir)?;
-        node.done = true;
-        if let Some(candidate) = node.own
-            && let Some(state) = self.candidates.get_mut(&candidate)
-            && state.decision == Decision::Open
-        {
-            state.decision = Decision::Predicate;
-            // Its rows are placed before it is released.
-            state.waiting.push(dir);
-            return Some(candidate);
-        }
-        self.forget_or_wait(dir);
-        None
-    }
-
-    /// The rows that waited for `candidate` have been placed: forget the
-    /// directories that are done.
-    pub fn release(&mut self, candidate: Candidate) {
-        let Some(state) = self.candidates.get_mut(&candidate) else {
-            return;
-        };
-        for dir in std::mem::take(&mut state.waiting) {
-            self.forget_or_wait(dir);
+            self.large.push(node.path);
         }
     }
 
-    /// Where the rows of `dir` go. A directory that was never entered is
+    /// The guard of the rows of `dir`. A directory that is not known is
     /// placed behind the strictest guard there is: for the superuser alone.
-    pub fn place(&mut self, dir: DirId) -> Place {
-        let prefix = match self.prefix_of(dir) {
-            Ok(prefix) => prefix,
-            Err(candidate) => return Place::Later(candidate),
+    pub fn place(&mut self, dir: DirId) -> GuardId {
+        match self.nodes.get(&dir) {
+            Some(node) => node.listing,
+            None => self.for_nobody(),
+        }
+    }
+
+    /// True if some who may pass `dir` may not list it, so that
+    /// [`Placer::barrier_to`] has to be asked about its directories.
+    pub fn hides(&self, dir: DirId) -> bool {
+        let node = self.nodes.get(&dir);
+        node.is_some_and(|node| node.listing != node.prefix)
+    }
+
+    /// The barrier in front of the directory at `path` in `parent`, if it
+    /// gets one: the guard of the child's own row for those who know its
+    /// name.
+    pub fn barrier_to(
+        &mut self,
+        parent: DirId,
+        path: &[u8],
+        access: &DirAccess,
+    ) -> Option<GuardId> {
+        let node = self.nodes.get(&parent)?;
+        if node.listing == node.prefix {
+            return None;
+        }
+        let (prefix, read) = (node.prefix, node.read);
+        let list = &self.predicates[read.0 as usize];
+        let owner = Credentials {
+            uid: access.uid,
+            groups: vec![access.gid],
         };
-        let read = self.nodes.get(&dir).map(|node| node.read);
-        Place::Now(read.map_or(prefix, |read| self.extend(prefix, read)))
+        let needed =
+            list.is_superuser_only() || !list.admits(&owner) || self.large_before.contains(path);
+        needed.then(|| self.barrier(prefix, read, path))
     }
 
     /// The guard of what needs read permission on an object in a directory
-    /// guarded by `guard`: the values of its extended attributes.
+    /// guarded by `guard`: the values of its `user.*` attributes (xattr(7)).
     pub fn value_guard(&mut self, guard: GuardId, access: &DirAccess) -> GuardId {
         let (_, read) = self.bits_of(access);
         self.extend(guard, read)
+    }
+
+    /// The guard of what in `guard` the superuser alone may see: the
+    /// `trusted.*` attributes (xattr(7)).
+    pub fn superuser_guard(&mut self, guard: GuardId) -> GuardId {
+        let nobody = self.intern(Predicate::superuser_only());
+        self.extend(guard, nobody)
     }
 
     /// The elements of a guard, in tree order.
@@ -238,96 +249,59 @@ impl Placer {
         Guard(elements)
     }
 
-    /// True if someone may pass `dir` and not list it, as far as is known.
-    fn hides_children(&mut self, dir: DirId) -> bool {
-        let Some(node) = self.nodes.get(&dir) else {
-            return false;
-        };
-        let (search, read) = (node.search, node.read);
-        match self.prefix_of(dir) {
-            Ok(prefix) => self.extend(prefix, read) != prefix,
-            Err(_) => {
-                let of = |id: PredicateId| &self.predicates[id.0 as usize];
-                !of(read).is_trivial() && !of(search).implies(of(read))
-            }
-        }
+    /// Below which guards there are directories that some may pass but not
+    /// list, and who may list these: where barriers are, or could be.
+    pub fn hidden_lists(&self) -> impl Iterator<Item = (GuardId, &Predicate)> {
+        let lists = self.hidden_lists.iter();
+        lists.map(|(guard, list)| (*guard, &self.predicates[list.0 as usize]))
     }
 
-    fn add_candidate(&mut self, path: &[u8], outer: Option<Candidate>) -> Candidate {
-        let id = Candidate(self.next_candidate);
-        self.next_candidate += 1;
-        let state = CandidateState {
-            outer,
-            rows: 0,
-            decision: Decision::Open,
-            path: path.to_vec(),
-            waiting: Vec::new(),
-        };
-        self.candidates.insert(id, state);
-        id
+    /// The subtrees found large and open so far, for the next snapshot.
+    pub fn large_open(&self) -> &[Vec<u8>] {
+        &self.large
     }
 
-    /// The guard up to and including *x* on `dir`, or the candidate that it
-    /// waits for. Walks up to the nearest ancestor whose prefix is known.
-    fn prefix_of(&mut self, dir: DirId) -> Result<GuardId, Candidate> {
-        let mut unknown = Vec::new();
-        let mut at = Some(dir);
-        let mut prefix = self.above;
-        while let Some(id) = at {
-            let Some(node) = self.nodes.get(&id) else {
-                // An unknown ancestor must not make a guard weaker.
-                return Ok(self.for_nobody());
-            };
-            if let Some(known) = node.prefix {
-                prefix = known;
-                break;
-            }
-            unknown.push(id);
-            at = node.parent;
+    /// Where the open rows of `dir` count: from the topmost hidden directory
+    /// down to here nothing keeps anyone out who may pass what hides it.
+    fn open_from(
+        &mut self,
+        dir: DirId,
+        parent: Option<DirId>,
+        search: PredicateId,
+        read: PredicateId,
+    ) -> Option<DirId> {
+        let above = self.nodes.get(&parent?)?;
+        let top = match above.listing != above.prefix {
+            true => dir,
+            false => above.open_from?,
+        };
+        let prefix = self.prefix_around(parent?, top)?;
+        let adds = self.extend(prefix, search) != prefix || self.extend(prefix, read) != prefix;
+        (!adds).then_some(top)
+    }
+
+    /// The prefix of the directory that holds `top`, which is `from` or above
+    /// it.
+    fn prefix_around(&self, from: DirId, top: DirId) -> Option<GuardId> {
+        let mut at = self.nodes.get(&from)?;
+        if let Some(node) = self.nodes.get(&top) {
+            at = self.nodes.get(&node.parent?)?;
         }
-        for id in unknown.into_iter().rev() {
-            prefix = self.step(prefix, id)?;
-        }
-        Ok(prefix)
+        Some(at.prefix)
     }
 
     /// A guard that only the superuser passes.
     fn for_nobody(&mut self) -> GuardId {
-        let nobody = self.intern(Predicate::of(&DirAccess::default(), Bit::Read));
-        self.extend(self.above, nobody)
+        self.superuser_guard(self.above)
     }
 
-    /// The prefix of `dir`, given its parent's.
-    fn step(&mut self, parent_prefix: GuardId, dir: DirId) -> Result<GuardId, Candidate> {
-        let Some(node) = self.nodes.get(&dir) else {
-            return Ok(parent_prefix);
+    fn barrier(&mut self, prefix: GuardId, list: PredicateId, path: &[u8]) -> GuardId {
+        self.hidden_lists.insert((prefix, list));
+        let element = Element::Barrier {
+            path: path.to_vec(),
+            list: self.predicates[list.0 as usize].clone(),
         };
-        let (search, own) = (node.search, node.own);
-        let parent_read = node.parent.and_then(|p| self.nodes.get(&p)).map(|p| p.read);
-        let mut prefix = parent_prefix;
-        if let (Some(candidate), Some(read)) = (own, parent_read) {
-            let listed = self.extend(prefix, read);
-            if listed != prefix {
-                let state = self.candidates.get(&candidate);
-                prefix = match state.map(|s| (s.decision, &s.path)) {
-                    Some((Decision::Open, _)) => return Err(candidate),
-                    Some((Decision::Barrier, path)) => {
-                        let list = self.predicates[read.0 as usize].clone();
-                        let element = Element::Barrier {
-                            path: path.clone(),
-                            list,
-                        };
-                        self.child(prefix, element)
-                    }
-                    Some((Decision::Predicate, _)) | None => listed,
-                };
-            }
-        }
-        let prefix = self.extend(prefix, search);
-        if let Some(node) = self.nodes.get_mut(&dir) {
-            node.prefix = Some(prefix);
-        }
-        Ok(prefix)
+        self.child(prefix, element)
     }
 
     /// `guard` and then `predicate`, unless something in it implies that.
@@ -385,35 +359,6 @@ impl Placer {
         }
         id
     }
-
-    /// Forgets a directory that is done once its guard is known and no
-    /// directory below it will ask for it; then its parent, likewise.
-    fn forget_or_wait(&mut self, dir: DirId) {
-        let mut at = Some(dir);
-        while let Some((id, node)) = at.and_then(|d| Some((d, self.nodes.get(&d)?))) {
-            if !node.done || node.children > 0 {
-                return;
-            }
-            if let Err(candidate) = self.prefix_of(id) {
-                if let Some(state) = self.candidates.get_mut(&candidate) {
-                    state.waiting.push(id);
-                }
-                return;
-            }
-            at = self.forget(id);
-        }
-    }
-
-    /// Drops a directory's state; returns its parent.
-    fn forget(&mut self, dir: DirId) -> Option<DirId> {
-        let node = self.nodes.remove(&dir)?;
-        if let Some(own) = node.own {
-            self.candidates.remove(&own);
-        }
-        let parent = self.nodes.get_mut(&node.parent?)?;
-        parent.children = parent.children.saturating_sub(1);
-        node.parent
-    }
 }
 
 #[cfg(test)]
@@ -428,6 +373,7 @@ mod tests {
         parent: Vec<Option<usize>>,
         access: Vec<DirAccess>,
         rows: Vec<u64>,
+        large_before: Vec<bool>,
     }
 
     impl Tree {
@@ -443,24 +389,35 @@ mod tests {
             chain
         }
 
-        fn subtree_rows(&self, top: usize) -> u64 {
-            (0..self.rows.len())
-                .filter(|at| self.ancestors(*at).contains(&top))
-                .map(|at| self.rows[at])
-                .sum()
+        fn has(&self, dir: usize, bit: Bit, who: &Credentials) -> bool {
+            Predicate::of(&self.access[dir], bit).admits(who)
         }
 
-        /// What the kernel asks of someone who was told the paths in `known`
-        /// (with the small subtrees' stricter rule, as documented).
+        /// What the kernel asks of someone who was told every path, as far
+        /// as barriers stand for it; for anyone who was told none, exactly.
         fn may_list(&self, at: usize, who: &Credentials, known: bool) -> bool {
-            let has = |dir: usize, bit| Predicate::of(&self.access[dir], bit).admits(who);
             let chain = self.ancestors(at);
-            chain.iter().all(|dir| has(*dir, Bit::Search))
-                && has(at, Bit::Read)
+            chain.iter().all(|dir| self.has(*dir, Bit::Search, who))
+                && self.has(at, Bit::Read, who)
                 && chain.windows(2).all(|pair| {
-                    let told = known && self.subtree_rows(pair[1]) >= 10;
-                    told || has(pair[0], Bit::Read)
+                    let told = known && self.needs_barrier(pair[0], pair[1]);
+                    told || self.has(pair[0], Bit::Read, who)
                 })
+        }
+
+        fn needs_barrier(&self, parent: usize, child: usize) -> bool {
+            let user = |uid: Uid, groups: &[Gid]| Credentials {
+                uid,
+                groups: groups.to_vec(),
+            };
+            let lists = |who: &Credentials| self.has(parent, Bit::Read, who);
+            let owner = user(self.access[child].uid, &[self.access[child].gid]);
+            let anyone = (1..6).any(|uid| {
+                [vec![], vec![Gid(1)], vec![Gid(2)], vec![Gid(3)]]
+                    .iter()
+                    .any(|groups| lists(&user(Uid(uid), groups)))
+            });
+            self.large_before[child] || !anyone || !lists(&owner)
         }
 
         fn children(&self, at: usize) -> Vec<usize> {
@@ -468,6 +425,51 @@ mod tests {
                 .filter(|c| self.parent[*c] == Some(at))
                 .collect()
         }
+
+        /// Rows below `top` that whoever gets to its parent in the index can
+        /// list.
+        fn open_rows(&self, top: usize) -> u64 {
+            let Some(parent) = self.parent[top] else {
+                return 0;
+            };
+            let everyone = everyone();
+            // Who can see that there is a barrier: the others walk the
+            // file system.
+            let reach = |who: &&Credentials| {
+                let chain = self.ancestors(parent);
+                chain.iter().all(|dir| self.has(*dir, Bit::Search, who))
+                    && chain.windows(2).all(|pair| {
+                        self.needs_barrier(pair[0], pair[1]) || self.has(pair[0], Bit::Read, who)
+                    })
+            };
+            let passers: Vec<&Credentials> = everyone.iter().filter(reach).collect();
+            (top..self.parent.len())
+                .filter(|at| self.ancestors(*at).contains(&top))
+                .filter(|at| {
+                    let below = self.ancestors(*at);
+                    let from = below.iter().position(|dir| *dir == top).unwrap();
+                    below[from..].iter().all(|dir| {
+                        passers.iter().all(|who| {
+                            self.has(*dir, Bit::Read, who) && self.has(*dir, Bit::Search, who)
+                        })
+                    })
+                })
+                .map(|at| self.rows[at])
+                .sum()
+        }
+    }
+
+    fn everyone() -> Vec<Credentials> {
+        let groups = [vec![], vec![1], vec![2], vec![3], vec![1, 2], vec![2, 3]];
+        let groups = groups.map(|list| list.into_iter().map(Gid).collect::<Vec<_>>());
+        (0..6)
+            .flat_map(|uid| {
+                groups.iter().map(move |groups| Credentials {
+                    uid: Uid(uid),
+                    groups: groups.clone(),
+                })
+            })
+            .collect()
     }
 
     fn any_tree() -> impl Strategy<Value = Tree> {
@@ -476,17 +478,19 @@ mod tests {
         let dir = (
             any::<prop::sample::Index>(),
             modes,
-            1u32..4,
+            0u32..4,
             1u32..4,
             0u64..8,
+            proptest::bool::weighted(0.2),
         );
         proptest::collection::vec(dir, 1..14).prop_map(|dirs| {
             let mut tree = Tree {
                 parent: vec![],
                 access: vec![],
                 rows: vec![],
+                large_before: vec![],
             };
-            for (at, (parent, mode, uid, gid, rows)) in dirs.into_iter().enumerate() {
+            for (at, (parent, mode, uid, gid, rows, large)) in dirs.into_iter().enumerate() {
                 tree.parent.push((at > 0).then(|| parent.index(at)));
                 tree.access.push(DirAccess {
                     mode,
@@ -495,90 +499,90 @@ mod tests {
                     acl: None,
                 });
                 tree.rows.push(rows);
+                tree.large_before.push(large);
             }
             tree
         })
     }
 
-    fn settle(
-        placer: &mut Placer,
-        id: DirId,
-        guards: &mut HashMap<DirId, GuardId>,
-        held: &mut Vec<DirId>,
-    ) {
-        match placer.place(id) {
-            Place::Now(guard) => drop(guards.insert(id, guard)),
-            Place::Later(_) => held.push(id),
-        }
-    }
-
-    fn after(
-        placer: &mut Placer,
-        decided: &[Candidate],
-        guards: &mut HashMap<DirId, GuardId>,
-        held: &mut Vec<DirId>,
-    ) {
-        for candidate in decided {
-            for id in std::mem::take(held) {
-                settle(placer, id, guards, held);
-            }
-            placer.release(*candidate);
-        }
-    }
-
     /// Delivers the tree depth-first as a scan would.
-    fn deliver(
-        tree: &Tree,
-        at: usize,
-        placer: &mut Placer,
-        guards: &mut HashMap<DirId, GuardId>,
-        held: &mut Vec<DirId>,
-    ) {
+    fn deliver(tree: &Tree, at: usize, placer: &mut Placer, guards: &mut Vec<GuardId>) {
         let id = DirId(at as u64);
         let parent = tree.parent[at].map(|p| DirId(p as u64));
         placer.enter(id, parent, &tree.path(at), &tree.access[at]);
-        let decided = placer.add_rows(id, tree.rows[at]);
-        settle(placer, id, guards, held);
-        after(placer, &decided, guards, held);
+        placer.add_rows(id, tree.rows[at]);
+        guards[at] = placer.place(id);
         for child in tree.children(at) {
-            deliver(tree, child, placer, guards, held);
+            deliver(tree, child, placer, guards);
         }
-        let decided: Vec<_> = placer.done(id).into_iter().collect();
-        after(placer, &decided, guards, held);
+        placer.done(id);
+    }
+
+    fn deliver_all(tree: &Tree, barrier_rows: u64) -> (Placer, Vec<GuardId>) {
+        let large = (0..tree.parent.len()).filter(|at| tree.large_before[*at]);
+        let mut placer = Placer::new(b"/d0", &[])
+            .with_barrier_rows(barrier_rows)
+            .with_large_open(large.map(|at| tree.path(at)));
+        let mut guards = vec![GuardId::TRIVIAL; tree.parent.len()];
+        deliver(tree, 0, &mut placer, &mut guards);
+        (placer, guards)
     }
 
     proptest! {
         #[test]
         fn guards_admit_whom_the_tree_admits(tree in any_tree()) {
-            let mut placer = Placer::with_barrier_rows(&[], 10);
-            let (mut guards, mut held) = (HashMap::new(), Vec::new());
-            deliver(&tree, 0, &mut placer, &mut guards, &mut held);
-            prop_assert!(held.is_empty());
-            prop_assert!(placer.nodes.is_empty() && placer.candidates.is_empty());
-            for at in 0..tree.parent.len() {
-                let guard = placer.guard(guards[&DirId(at as u64)]);
-                for uid in 0..5 {
-                    for groups in [vec![], vec![Gid(1)], vec![Gid(2), Gid(3)]] {
-                        let who = Credentials { uid: Uid(uid), groups };
-                        for known in [false, true] {
-                            prop_assert_eq!(
-                                guard.admits(&who, |_| known),
-                                tree.may_list(at, &who, known),
-                                "directory {} user {:?} known {} guard {:?}", at, who, known, guard
-                            );
-                        }
+            let (placer, guards) = deliver_all(&tree, BARRIER_ROWS);
+            prop_assert!(placer.nodes.is_empty());
+            for (at, guard) in guards.iter().enumerate() {
+                let guard = placer.guard(*guard);
+                for who in everyone() {
+                    for known in [false, true] {
+                        prop_assert_eq!(
+                            guard.admits(&who, |_| known),
+                            tree.may_list(at, &who, known),
+                            "directory {} user {:?} known {} guard {:?}", at, who, known, guard
+                        );
                     }
                 }
+            }
+        }
+
+        /// Never more than whoever knows the name can count; that it may be
+        /// less costs a barrier, not a secret.
+        #[test]
+        fn a_size_counts_open_rows_alone(tree in any_tree()) {
+            let (placer, _) = deliver_all(&tree, 10);
+            for path in placer.large_open() {
+                let at = (0..tree.parent.len()).find(|at| tree.path(*at) == *path).unwrap();
+                prop_assert!(tree.open_rows(at) >= 10, "{:?}", at);
             }
         }
     }
 
     #[test]
-    fn an_unknown_directory_is_for_the_superuser_alone() {
-        let mut placer = Placer::new(&[]);
-        let Place::Now(guard) = placer.place(DirId(7)) else {
-            panic!("nothing to wait for")
+    fn a_large_open_child_of_what_may_only_be_passed_is_found() {
+        let access = |mode| DirAccess {
+            mode,
+            uid: Uid(5),
+            gid: Gid(5),
+            acl: None,
         };
+        let tree = Tree {
+            parent: vec![None, Some(0), Some(1), Some(1)],
+            access: vec![access(0o711), access(0o755), access(0o755), access(0o700)],
+            rows: vec![100, 4, 6, 1000],
+            large_before: vec![false; 4],
+        };
+        let (placer, _) = deliver_all(&tree, 10);
+        assert_eq!(placer.large_open(), [tree.path(1)]);
+        let (placer, _) = deliver_all(&tree, 11);
+        assert!(placer.large_open().is_empty());
+    }
+
+    #[test]
+    fn an_unknown_directory_is_for_the_superuser_alone() {
+        let mut placer = Placer::new(b"", &[]);
+        let guard = placer.place(DirId(7));
         let who = Credentials {
             uid: Uid(1),
             groups: vec![],
@@ -593,13 +597,27 @@ mod tests {
             uid: Uid(5),
             ..DirAccess::default()
         };
-        let mut placer = Placer::new(&[private]);
         let open = DirAccess {
             mode: 0o755,
             ..DirAccess::default()
         };
+        let above = [open.clone(), open.clone(), private];
+        let mut placer = Placer::new(b"/home/u/data", &above);
         placer.enter(DirId(0), None, b"/home/u/data", &open);
-        assert_eq!(placer.place(DirId(0)), Place::Now(placer.root_guard()));
+        assert_eq!(placer.place(DirId(0)), placer.root_guard());
         assert!(!placer.guard(placer.root_guard()).is_trivial());
+    }
+
+    #[test]
+    fn names_above_the_root_are_hidden_from_those_who_may_not_list_them() {
+        let with = |mode| DirAccess {
+            mode,
+            ..DirAccess::default()
+        };
+        let placer = Placer::new(b"/srv/deep/data", &[with(0o755), with(0o711), with(0o755)]);
+        let list = Predicate::superuser_only();
+        let path = b"/srv/deep".to_vec();
+        let barrier = Element::Barrier { path, list };
+        assert_eq!(placer.guard(placer.root_guard()), Guard(vec![barrier]));
     }
 }

@@ -1,7 +1,7 @@
 //! Where a source's records go. The scanner knows this trait and nothing of
 //! the index behind it.
 
-use crate::entry::{DirAccess, DirBatch, Entry};
+use crate::entry::{DirAccess, DirBatch, Entry, Xattr};
 use crate::id::DirId;
 use crate::issue::Issue;
 
@@ -15,7 +15,9 @@ pub struct SourceRoot {
     pub above: Vec<DirAccess>,
     /// The root's own entry; its spans point into `heap`.
     pub entry: Entry,
-    /// The bytes of `entry`.
+    /// Values of its extended attributes (all of entry 0), ACLs aside.
+    pub xattrs: Vec<Xattr>,
+    /// The bytes of `entry` and `xattrs`.
     pub heap: Vec<u8>,
 }
 

@@ -65,7 +65,7 @@ fn make(index: &Path, source: &Path) -> Result<(), Failure> {
         version: "ask_index".to_owned(),
         options: Default::default(),
     };
-    let index = IndexDir::create(index)?;
+    let index = IndexDir::create(index, None)?;
     let progress = trawl_scan::ScanProgress::default();
     let root = match source.is_dir() {
         true => source.canonicalize()?.into_os_string().into_encoded_bytes(),

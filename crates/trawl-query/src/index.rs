@@ -178,7 +178,7 @@ impl View {
     /// A view of a snapshot that was opened by other means than
     /// [`Index::locate`], such as an older one.
     pub fn new(snapshot: Snapshot) -> View {
-        let Snapshot { info, shards } = snapshot;
+        let Snapshot { info, shards, .. } = snapshot;
         let in_shard = |(at, shard): (usize, &Shard)| {
             let segments = 0..shard.manifest.segments.len();
             segments

@@ -37,6 +37,7 @@ mod stats;
 mod totals;
 mod usage;
 mod walk;
+mod xattrs;
 
 pub use directories::{DirRequest, Directory, Own, Sums};
 pub use error::{QueryError, Result};
@@ -51,3 +52,4 @@ pub use stats::{
 pub use totals::Totals;
 pub use usage::{Detail, Usage, UsageOf, UsageRequest};
 pub use walk::{DirInfo, Listing, Order, Request};
+pub use xattrs::{ACL_ACCESS, ACL_DEFAULT, Attribute, AttributeRequest, Attributed, Links};

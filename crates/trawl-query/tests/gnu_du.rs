@@ -56,7 +56,7 @@ fn scan(tree: &Path, place: &Path) -> Index {
         options: BTreeMap::new(),
     };
     let root = tree.as_os_str().as_bytes();
-    let index = IndexDir::create(place).unwrap();
+    let index = IndexDir::create(place, None).unwrap();
     let mut writer = SnapshotWriter::begin(&index, root, options).unwrap();
     let cancel = AtomicBool::new(false);
     let options = trawl_scan::WalkOptions::new(&cancel);

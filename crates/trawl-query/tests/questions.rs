@@ -14,7 +14,8 @@ use trawl_model::filter::{Clause, Filter};
 use trawl_model::path;
 use trawl_model::rows::Row;
 use trawl_query::{
-    Detail, DirRequest, Index, Located, Order, QueryError, Request, SeenLinks, Start, UsageRequest,
+    AttributeRequest, Detail, DirRequest, Index, Links, Located, Order, QueryError, Request,
+    SeenLinks, Start, UsageRequest,
 };
 
 struct Written {
@@ -301,6 +302,65 @@ proptest! {
         }
         let start = found(&index, &tree.root);
         prop_assert_eq!(made_of(&Row { batch: &start.row, at: 0, dir: b"" }).meta, tree.dirs[0].own);
+    }
+
+    #[test]
+    fn attributes_come_with_the_values_that_are_there(seed: u64, root in prop_oneof![Just(""), Just("/r")]) {
+        let Written { tree, index, _dir } = written(seed, root, Shape { dirs: 80, entries: 12 });
+        let mut random = Random(seed ^ 5);
+        for round in 0..4 {
+            let at = match round {
+                0 => 0,
+                _ => random.below(tree.dirs.len() as u64) as usize,
+            };
+            let at = tree.dirs[at].path.clone();
+            let start = found(&index, &at);
+            let max_depth = random.one_in(2).then(|| random.below(4) as usize);
+            let links = match random.one_in(2) {
+                true => Links::Always,
+                false => Links::LikeOthers,
+            };
+            let request = AttributeRequest { max_depth, links, ..AttributeRequest::default() };
+            let mut got = Vec::new();
+            index.attributes_below(&start, &request, |entry| {
+                let each = entry.attributes.into_iter();
+                got.push((entry.path, each.map(|a| (a.name, a.value)).collect::<Vec<_>>()));
+                ControlFlow::Continue(())
+            }).unwrap();
+            let mut dirs: Vec<_> = tree.within(&at).into_values().collect();
+            dirs.sort_by(|a, b| path::cmp(&a.path, &b.path));
+            let mut expected = Vec::new();
+            let mut values = Vec::new();
+            for dir in dirs {
+                let depth = path::depth(&dir.path) - path::depth(&at) + 1;
+                for made in &dir.entries {
+                    let path = path::join(&dir.path, &made.name);
+                    let is_link = made.meta.mode >> 12 == 0o12 && links == Links::Always;
+                    let all = made.attributes();
+                    for (name, value) in made.values() {
+                        values.push((path.clone(), name.to_vec(), value));
+                    }
+                    if depth <= max_depth.unwrap_or(usize::MAX) && (is_link || !all.is_empty()) {
+                        expected.push((path, all));
+                    }
+                }
+            }
+            prop_assert_eq!(&got, &expected);
+            let mut seen = Vec::new();
+            index.attribute_values(&start, None, |_| true, |path, name, value| {
+                if path != at {
+                    seen.push((path.to_vec(), name.to_vec(), value.to_vec()));
+                }
+            }).unwrap();
+            seen.sort();
+            values.sort();
+            prop_assert_eq!(seen, values);
+            if let Some((path, all)) = expected.first() {
+                let own = index.attributes(&found(&index, path)).unwrap();
+                let own: Vec<_> = own.into_iter().map(|a| (a.name, a.value)).collect();
+                prop_assert_eq!(&own, all);
+            }
+        }
     }
 
     #[test]

@@ -33,6 +33,7 @@ pub enum Op {
     Getrlimit,
     Setrlimit,
     Getgroups,
+    Fcntl,
     Getpwuid,
     Getpwnam,
     Getgrgid,
@@ -47,7 +48,7 @@ pub enum Op {
 
 impl Op {
     /// Every operation, for tables that map a stored name back to the operation.
-    pub const ALL: [Op; 32] = [
+    pub const ALL: [Op; 33] = [
         Op::Openat,
         Op::Getdents64,
         Op::Statx,
@@ -70,6 +71,7 @@ impl Op {
         Op::Getrlimit,
         Op::Setrlimit,
         Op::Getgroups,
+        Op::Fcntl,
         Op::Getpwuid,
         Op::Getpwnam,
         Op::Getgrgid,
@@ -108,6 +110,7 @@ impl Op {
             Op::Getrlimit => "getrlimit",
             Op::Setrlimit => "setrlimit",
             Op::Getgroups => "getgroups",
+            Op::Fcntl => "fcntl",
             Op::Getpwuid => "getpwuid_r",
             Op::Getpwnam => "getpwnam_r",
             Op::Getgrgid => "getgrgid_r",

@@ -19,6 +19,7 @@
 //! | [`process`] | limits, resource use, the clock |
 //! | [`signal`] | an interrupt flag, the broken-pipe signal |
 //! | [`pattern`] | fnmatch |
+//! | [`lock`] | locks on open files |
 //!
 //! What it does not do: retry, walk, cache, or decide what an error means.
 
@@ -31,6 +32,7 @@ pub mod file;
 pub mod filesystem;
 pub mod identity;
 pub mod link;
+pub mod lock;
 pub mod pattern;
 pub mod process;
 pub mod project;

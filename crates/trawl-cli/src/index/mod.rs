@@ -115,7 +115,7 @@ pub(crate) fn run(index: Option<PathBuf>, args: &IndexArgs) -> Result<Exit, Fail
 
 fn scan_all(dir: &std::path::Path, args: &IndexArgs) -> Result<Exit, Failure> {
     let jobs = jobs(args)?;
-    let index = trawl_index::IndexDir::create(dir)?;
+    let index = trawl_index::IndexDir::create(dir, None)?;
     let scanner = Scanner::new(&index, args)?;
     let mut output = Output::stdout();
     let mut exit = Exit::Complete;

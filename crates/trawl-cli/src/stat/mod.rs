@@ -1,8 +1,9 @@
 //! `trawl stat`: the attributes of files, as stat(1) prints them.
 //!
-//! Links are shown, never followed. What only the live system knows (mount
+//! Links are shown, never followed (but with `--acl`, as getfacl(1) does). What only the live system knows (mount
 //! points, values of security labels) is an error, not a guess.
 
+mod acl;
 pub(crate) mod format;
 pub(crate) mod value;
 
@@ -10,6 +11,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
+use trawl_model::rows::Row;
 use trawl_model::{FileType, Timestamp};
 use trawl_text::locale::Locale;
 use trawl_text::owners::Owners;
@@ -20,10 +22,13 @@ use trawl_text::zone::Zone;
 use crate::arguments::Manner;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::getfattr::Slash;
+use crate::json::Object;
 use crate::ls::item::Item;
 use crate::output::{Device, Output};
 use crate::rows;
 use crate::scope::{Depth, Follow, Session, row_of};
+use crate::stat::acl::{Ids, Lists, Naming};
 use crate::stat::format::{Context, Escapes, Format};
 
 const DIRECTIVES: &str = "\
@@ -53,6 +58,12 @@ pub(crate) struct StatArgs {
     /// What links lead to: not yet
     #[arg(short = 'L', long)]
     dereference: bool,
+    /// Access control lists, as getfacl prints them
+    #[arg(long, conflicts_with_all = ["format", "printf", "terse"])]
+    acl: bool,
+    /// With --acl numbers of users and groups, not names
+    #[arg(short, long, requires = "acl")]
+    numeric: bool,
     /// One JSON object a line
     #[arg(long)]
     json: bool,
@@ -85,6 +96,9 @@ pub(crate) fn run(
         let text = "-L is not there yet: links are shown as links; name their targets";
         return Err(Failure::Usage(text.into()));
     }
+    if args.acl && !args.json {
+        return show_lists(index, args, manner);
+    }
     let formats = args.formats()?;
     let mut session = Session::open(index, manner.then(args.manner), Exit::Issues)?;
     let (owners, zone, locale) = (Owners::default(), Zone::local(), Locale::from_env());
@@ -111,7 +125,8 @@ pub(crate) fn run(
         let item = Item::from_row(&row_of(&start), given.as_bytes());
         session.note(&start, Depth::Itself)?;
         if args.json {
-            output.put(rows::json(given.as_bytes(), &item, &owners).close() + "\n")?;
+            let object = rows::json(given.as_bytes(), &item, &owners);
+            output.put(with_lists(object, &row_of(&start)).close() + "\n")?;
             continue;
         }
         let shown = Item {
@@ -127,6 +142,46 @@ pub(crate) fn run(
         let mut bytes = Vec::new();
         format.render(&shown, &context, &mut bytes);
         output.put(bytes)?;
+    }
+    output.finish()?;
+    session.finish()
+}
+
+/// An object with the entries of the lists that the mode does not tell.
+fn with_lists(object: Object, row: &Row<'_>) -> Object {
+    let lists = Lists::of(row);
+    if !lists.is_extended() {
+        return object;
+    }
+    let naming = Naming {
+        owners: &Owners::default(),
+        ids: Ids::Numbers,
+    };
+    let entries = lists.entries(&naming);
+    // Nothing in them needs to be escaped.
+    object.array("acl", entries.iter().map(|entry| format!("\"{entry}\"")))
+}
+
+/// Prints access control lists.
+fn show_lists(index: Option<PathBuf>, args: &StatArgs, manner: Manner) -> Result<Exit, Failure> {
+    let mut session = Session::open(index, manner.then(args.manner), Exit::Issues)?;
+    let naming = Naming {
+        owners: &Owners::default(),
+        ids: match args.numeric {
+            true => Ids::Numbers,
+            false => Ids::Names,
+        },
+    };
+    let mut output = Output::stdout();
+    let mut slash = Slash::default();
+    for given in &args.paths {
+        let Some(start) = session.locate(given, Follow::Last)? else {
+            continue;
+        };
+        session.note(&start, Depth::Itself)?;
+        let path = slash.without(given.as_bytes(), "getfacl");
+        let path = crate::getfattr::encode::path_of_list(path);
+        output.put(acl::text(&path, &row_of(&start), &naming))?;
     }
     output.finish()?;
     session.finish()

@@ -4,7 +4,9 @@
 #![forbid(unsafe_code)]
 
 mod answers;
+mod attributes;
 mod du;
+
 mod golden;
 mod index;
 mod ls;

@@ -29,7 +29,8 @@ impl Leaf for Empty {
             FileType::Regular => row.size() == 0,
             // A directory that could not be listed is in neither set.
             FileType::Directory => {
-                !cx.empty_directories.is_empty() && cx.empty_directories.contains(&row.path())
+                let empty = &cx.lookups.empty_directories;
+                !empty.is_empty() && empty.contains(&row.path())
             }
             _ => false,
         }

@@ -5,6 +5,7 @@
 //! short example), name it here and list its row in [`crate::registry`]; the
 //! compiler warns of a row that is not listed.
 
+pub(crate) mod acl;
 pub(crate) mod amin;
 pub(crate) mod anewer;
 pub(crate) mod atime;
@@ -54,4 +55,6 @@ pub(crate) mod uid;
 pub(crate) mod used;
 pub(crate) mod user;
 pub(crate) mod warn;
+pub(crate) mod xattr;
+pub(crate) mod xattrname;
 pub(crate) mod xdev;

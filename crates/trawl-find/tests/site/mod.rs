@@ -206,7 +206,7 @@ fn scan(root: &Path, index: &Path) {
     };
     let root = root.canonicalize().unwrap();
     let root = root.as_os_str().as_bytes();
-    let index = IndexDir::create(index).unwrap();
+    let index = IndexDir::create(index, None).unwrap();
     let mut writer = SnapshotWriter::begin(&index, root, options).unwrap();
     let options = WalkOptions::new(&cancel);
     walk(root, &options, &ScanProgress::default(), &mut writer).unwrap();

@@ -185,6 +185,7 @@ pub fn odd_tree(root: &str, dirs: u64, files: u64, seed: u64) -> Tree {
             path: root.as_bytes().to_vec(),
             above,
             entry,
+            xattrs: Vec::new(),
             heap: batch.heap,
         },
         events,
@@ -376,7 +377,7 @@ pub fn cell(batch: &RecordBatch, column: &str, row: usize) -> String {
 /// A fresh directory and an index in it.
 pub fn new_index() -> (tempfile::TempDir, IndexDir) {
     let dir = tempfile::tempdir().unwrap();
-    let index = IndexDir::create(&dir.path().join("index")).unwrap();
+    let index = IndexDir::create(&dir.path().join("index"), None).unwrap();
     (dir, index)
 }
 

@@ -10,7 +10,7 @@ use trawl_model::rows::Row;
 use trawl_model::sink::SourceRoot;
 use trawl_model::{
     Dev, DirAccess, DirBatch, DirId, Entry, Errno, FileType, Gid, Issue, Meta, Op, Sink, Timestamp,
-    Uid, path,
+    Uid, Xattr, path,
 };
 
 /// A small generator.
@@ -37,6 +37,35 @@ pub struct Made {
     pub meta: Meta,
     pub link_target: Vec<u8>,
     pub xattr_names: Vec<u8>,
+}
+
+impl Made {
+    /// Its attributes that have values. The second is the superuser's: its
+    /// name is not in the row.
+    pub fn values(&self) -> Vec<(&'static [u8], Vec<u8>)> {
+        let value = |tag: &[u8]| [tag, &self.name].concat();
+        let mut values: Vec<(&'static [u8], Vec<u8>)> = Vec::new();
+        if self.meta.ino.is_multiple_of(11) {
+            values.push((b"trusted.t", value(b"t")));
+        }
+        // One is a name without a value.
+        if !self.xattr_names.is_empty() && !self.meta.size.is_multiple_of(3) {
+            values.push((b"user.a", value(b"u")));
+        }
+        values
+    }
+
+    /// All its attributes, by name.
+    pub fn attributes(&self) -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
+        let values = self.values().into_iter();
+        let mut all: Vec<_> = values
+            .map(|(name, value)| (name.to_vec(), Some(value)))
+            .collect();
+        if !self.xattr_names.is_empty() && !all.iter().any(|(name, _)| name == b"user.a") {
+            all.push((b"user.a".to_vec(), None));
+        }
+        all
+    }
 }
 
 /// A directory as it was made.
@@ -188,7 +217,7 @@ impl Tree {
 
     /// Writes the tree, in fragments and segments as `random` has it.
     pub fn write(&self, index: &Path, random: &mut Random) {
-        let index = IndexDir::create(index).unwrap();
+        let index = IndexDir::create(index, None).unwrap();
         let options = WriterOptions {
             memory_bytes: [1usize, 20_000, 200_000, 64 << 20][random.below(4) as usize],
             started: Timestamp {
@@ -218,6 +247,7 @@ impl Tree {
                 path: self.root.clone(),
                 above,
                 entry,
+                xattrs: Vec::new(),
                 heap: heap.heap,
             })
             .unwrap();
@@ -256,6 +286,12 @@ impl Tree {
                 xattr_names: batch.push_bytes(&entry.xattr_names),
                 ..Entry::default()
             };
+            let at = batch.entries.len() as u32;
+            for (name, value) in entry.values() {
+                let (name, value) = (batch.push_bytes(name), batch.push_bytes(&value));
+                let entry = at;
+                batch.xattrs.push(Xattr { entry, name, value });
+            }
             batch.entries.push(made);
         }
         let held =

@@ -123,15 +123,18 @@ impl<S: Sink, F: Fn(io::Error) -> ScanError<S::Error>> Replay<'_, S, F> {
         };
         let mut heap = DirBatch::default();
         let name = trawl_model::path::split(&self.root).map_or(&[][..], |(_, name)| name);
-        let entry = Entry {
+        let mut entry = Entry {
             meta: dir.meta(),
             name: heap.push_bytes(name),
             ..Entry::default()
         };
+        let pairs = line::xattrs(self.table.xattrs(dir)).unwrap_or_default();
+        stanza::add_xattrs(&mut heap, &mut entry, &pairs);
         let root = SourceRoot {
             path: self.root.clone(),
             above: Vec::new(),
             entry,
+            xattrs: heap.xattrs,
             heap: heap.heap,
         };
         self.sink.root(root).map_err(ScanError::Sink)

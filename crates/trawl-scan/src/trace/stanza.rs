@@ -59,6 +59,37 @@ impl Position<'_> {
     }
 }
 
+/// Puts the attributes of the entry that comes next into a batch; the ACLs go to fields of their
+/// own.
+pub(crate) fn add_xattrs(batch: &mut DirBatch, entry: &mut Entry, pairs: &[(&[u8], &[u8])]) {
+    let mut names = Vec::new();
+    for (name, _) in pairs {
+        names.extend_from_slice(name);
+        names.push(0);
+    }
+    entry.xattr_names = batch.push_bytes(&names);
+    let mut start = entry.xattr_names.start;
+    // A fragment has at most 65,536 entries, a name at most 65,535 bytes.
+    let index = batch.entries.len() as u32;
+    for (name, value) in pairs {
+        let name_span = Span {
+            start,
+            len: name.len() as u32,
+        };
+        start += name_span.len + 1;
+        let value = batch.push_bytes(value);
+        match *name {
+            ACL_ACCESS => entry.acl = value,
+            ACL_DEFAULT => entry.acl_default = value,
+            _ => batch.xattrs.push(Xattr {
+                entry: index,
+                name: name_span,
+                value,
+            }),
+        }
+    }
+}
+
 /// The access that a recorded directory's mode and attributes give.
 pub(crate) fn access(meta: &Meta, xattrs: &[u8]) -> DirAccess {
     let pairs = line::xattrs(xattrs).unwrap_or_default();
@@ -190,7 +221,7 @@ impl Collector {
         // A count of zero: by far the most common.
         if xattrs != b"0000" {
             match line::xattrs(xattrs) {
-                Some(pairs) => self.add_xattrs(&mut entry, &pairs),
+                Some(pairs) => add_xattrs(&mut self.batch, &mut entry, &pairs),
                 None => {
                     let path =
                         trawl_model::path::join(&self.model.path, self.batch.bytes(entry.name));
@@ -202,35 +233,6 @@ impl Collector {
             }
         }
         self.batch.entries.push(entry);
-    }
-
-    fn add_xattrs(&mut self, entry: &mut Entry, pairs: &[(&[u8], &[u8])]) {
-        let mut names = Vec::new();
-        for (name, _) in pairs {
-            names.extend_from_slice(name);
-            names.push(0);
-        }
-        entry.xattr_names = self.batch.push_bytes(&names);
-        let mut start = entry.xattr_names.start;
-        // A fragment has at most 65,536 entries, a name at most 65,535 bytes.
-        let index = self.batch.entries.len() as u32;
-        for (name, value) in pairs {
-            let name_span = Span {
-                start,
-                len: name.len() as u32,
-            };
-            start += name_span.len + 1;
-            let value = self.batch.push_bytes(value);
-            match *name {
-                ACL_ACCESS => entry.acl = value,
-                ACL_DEFAULT => entry.acl_default = value,
-                _ => self.batch.xattrs.push(Xattr {
-                    entry: index,
-                    name: name_span,
-                    value,
-                }),
-            }
-        }
     }
 
     /// Notes a line that can't be split.

@@ -6,7 +6,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
 use trawl_model::sink::SourceRoot;
-use trawl_model::{Acl, DirAccess, DirBatch, Entry};
+use trawl_model::{Acl, DirAccess, DirBatch, Entry, Span, Xattr};
 use trawl_sys::directory::{Purpose, open_at, open_root};
 use trawl_sys::stat::{Stat, stat_fd};
 use trawl_sys::{AsFd, Errno, SysError, project, xattr};
@@ -127,6 +127,7 @@ impl Way {
             path: path.to_bytes().to_vec(),
             above: self.above,
             entry,
+            xattrs: heap.xattrs,
             heap: heap.heap,
         };
         Ok(OpenRoot {
@@ -138,7 +139,7 @@ impl Way {
     }
 }
 
-/// The root's own attribute names and ACLs.
+/// The root's own attributes. The name of one that may not be read is all that is known of it.
 fn read_attributes(
     mut reader: xattr::Reader,
     fd: impl AsFd,
@@ -146,16 +147,46 @@ fn read_attributes(
     entry: &mut Entry,
 ) -> Result<(), SysError> {
     let fd = fd.as_fd();
-    match reader.list(fd, c".") {
-        Ok(list) => entry.xattr_names = heap.push_bytes(list),
+    let names = match reader.list(fd, c".") {
+        Ok(list) => list.to_vec(),
         Err(e) if e.is_unsupported() => return Ok(()),
         Err(e) => return Err(e),
+    };
+    entry.xattr_names = heap.push_bytes(&names);
+    let mut start = entry.xattr_names.start;
+    for name in names.split_inclusive(|byte| *byte == 0) {
+        let len = name.len() as u32 - 1;
+        let span = Span { start, len };
+        start += len + 1;
+        if let Ok(name) = CStr::from_bytes_with_nul(name) {
+            read_value(&mut reader, fd, (name, span), heap, entry)?;
+        }
     }
-    if let Some(value) = reader.get_fd(fd, xattr::ACL_ACCESS)? {
-        entry.acl = heap.push_bytes(value);
-    }
-    if let Some(value) = reader.get_fd(fd, xattr::ACL_DEFAULT)? {
-        entry.acl_default = heap.push_bytes(value);
+    Ok(())
+}
+
+/// Reads the value of the attribute `name`, which lies at `span`; the ACLs go to fields of their
+/// own.
+fn read_value(
+    reader: &mut xattr::Reader,
+    fd: impl AsFd,
+    (name, span): (&CStr, Span),
+    heap: &mut DirBatch,
+    entry: &mut Entry,
+) -> Result<(), SysError> {
+    let value = match reader.get_fd(fd, name) {
+        Ok(Some(value)) => heap.push_bytes(value),
+        Ok(None) => return Ok(()),
+        Err(e) if matches!(e.errno, Errno::ACCES | Errno::PERM) => return Ok(()),
+        Err(e) => return Err(e),
+    };
+    if name == xattr::ACL_ACCESS {
+        entry.acl = value;
+    } else if name == xattr::ACL_DEFAULT {
+        entry.acl_default = value;
+    } else {
+        let (entry, name) = (0, span);
+        heap.xattrs.push(Xattr { entry, name, value });
     }
     Ok(())
 }

@@ -1,6 +1,8 @@
 //! From a pattern's text to tokens, by bytes or by characters.
 
-use super::set::{Member, Set};
+use super::Case;
+use super::matcher::{Bytes, Chars, Units};
+use super::set::{Bound, Member, Set};
 
 /// One step of a pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,7 +29,7 @@ impl Token {
 
 /// Tokens of a pattern; by characters if its `text` is given. `None` if it
 /// can match nothing.
-pub(super) fn parse(pattern: &[u8], text: Option<&str>) -> Option<Vec<Token>> {
+pub(super) fn parse(pattern: &[u8], text: Option<&str>, case: Case) -> Option<Vec<Token>> {
     let units: Vec<u32> = match text {
         Some(text) => text.chars().map(u32::from).collect(),
         None => pattern.iter().map(|b| u32::from(*b)).collect(),
@@ -51,6 +53,17 @@ pub(super) fn parse(pattern: &[u8], text: Option<&str>) -> Option<Vec<Token>> {
                     Token::OneOf(set)
                 }
                 Bracket::Literal => Token::One(*unit),
+                Bracket::Cut(set) => {
+                    let fold = if text.is_some() {
+                        Chars::fold
+                    } else {
+                        Bytes::fold
+                    };
+                    if !set.contains(*unit, Some('['), case, fold) {
+                        return None;
+                    }
+                    Token::One(*unit)
+                }
                 Bracket::Hopeless => return None,
             },
             _ => Token::One(*unit),
@@ -70,6 +83,9 @@ enum Bracket {
     Set(Set, usize),
     /// No `]` closes it: `[` stands for itself.
     Literal,
+    /// No `]` closes it, and it ends in a range without an end. The C library
+    /// takes its `[` for itself only if what stands before has a `[` in it.
+    Cut(Set),
     /// It has a class or an element that there is not.
     Hopeless,
 }
@@ -77,7 +93,10 @@ enum Bracket {
 /// One element of a bracket expression.
 enum Element {
     Unit(u32),
-    Exact(u32),
+    /// `[.x.]`: as a range's end it stands for itself in either case.
+    Collating(u32),
+    /// `[=x=]`
+    Equivalent(u32),
     Class(String),
 }
 
@@ -95,29 +114,17 @@ fn parse_set(units: &[u32]) -> Bracket {
             Some(b']') if at > first => break,
             Some(_) => {}
         }
-        let Some((element, next)) = parse_element(units, at) else {
+        let Some((member, next)) = parse_member(units, at) else {
             return Bracket::Literal;
         };
         at = next;
-        match element {
-            Ok(Element::Class(name)) => match Member::class(&name) {
-                Some(member) => members.push(member),
-                None => hopeless = true,
-            },
-            Ok(Element::Exact(unit)) => members.push(Member::Exact(unit)),
-            Ok(Element::Unit(low)) => match parse_range_end(units, at) {
-                None => members.push(Member::Range(low, low)),
-                Some(Some((Ok(Element::Unit(high)), next))) => {
-                    members.push(Member::Range(low, high));
-                    at = next;
-                }
-                Some(None) => return Bracket::Literal,
-                Some(Some((_, next))) => {
-                    hopeless = true;
-                    at = next;
-                }
-            },
+        match member {
+            Ok(member) => members.push(member),
             Err(()) => hopeless = true,
+        }
+        if at > units.len() {
+            let negated = false;
+            return Bracket::Cut(Set { negated, members });
         }
     }
     if hopeless {
@@ -126,29 +133,53 @@ fn parse_set(units: &[u32]) -> Bracket {
     Bracket::Set(Set { negated, members }, at + 1)
 }
 
-type Parsed = (Result<Element, ()>, usize);
+/// What was read, or an error for what there is not; and where it ends.
+type Parsed<T> = (Result<T, ()>, usize);
 
-/// The element behind a `-`, if a range goes on at `at`; the inner option is
-/// empty where the pattern ends in it.
-fn parse_range_end(units: &[u32], at: usize) -> Option<Option<Parsed>> {
+/// The member at `at`: an element or a range. `None` where the pattern ends
+/// in it; where only a range's end is missing its beginning, which then ends
+/// behind the pattern.
+fn parse_member(units: &[u32], at: usize) -> Option<Parsed<Member>> {
+    let (element, next) = parse_element(units, at)?;
+    let Ok(element) = element else {
+        return Some((Err(()), next));
+    };
+    let (low, alone) = match element {
+        Element::Unit(unit) => (Bound::Plain(unit), Member::One(unit)),
+        Element::Collating(unit) => (Bound::Exact(unit), Member::Exact(unit)),
+        Element::Equivalent(unit) => return Some((Ok(Member::Exact(unit)), next)),
+        Element::Class(name) => return Some((Member::class(&name).ok_or(()), next)),
+    };
     let is = |at: usize, byte: u8| units.get(at).is_some_and(|u| ascii(*u) == byte);
-    if !is(at, b'-') || is(at + 1, b']') {
-        return None;
+    if !is(next, b'-') || is(next + 1, b']') {
+        return Some((Ok(alone), next));
     }
-    if units.get(at + 1).is_none() {
-        return Some(None);
+    if next + 1 == units.len() {
+        return Some((Ok(alone), next + 2));
     }
-    // Of the elements in brackets only `[.x.]` can end a range: the `[` of
-    // another is itself the end.
-    if is(at + 1, b'[') && !is(at + 2, b'.') {
-        return Some(Some((Ok(Element::Unit(u32::from(b'['))), at + 2)));
+    let (high, end) = parse_range_end(units, next + 1)?;
+    Some((high.map(|high| Member::Range(low, high)), end))
+}
+
+/// The element behind a range's `-`. Of those in brackets only `[.x.]` can
+/// end a range: the `[` of another is itself the end.
+fn parse_range_end(units: &[u32], at: usize) -> Option<Parsed<Bound>> {
+    let is = |at: usize, byte: u8| units.get(at).is_some_and(|u| ascii(*u) == byte);
+    if is(at, b'[') && !is(at + 1, b'.') {
+        return Some((Ok(Bound::Plain(u32::from(b'['))), at + 1));
     }
-    Some(parse_element(units, at + 1))
+    let (element, end) = parse_element(units, at)?;
+    let bound = match element {
+        Ok(Element::Unit(unit)) => Ok(Bound::Plain(unit)),
+        Ok(Element::Collating(unit)) => Ok(Bound::Exact(unit)),
+        _ => Err(()),
+    };
+    Some((bound, end))
 }
 
 /// Reads one element at `at`; where it ends. `None` where the pattern ends
 /// in it, an inner error for an element that there is not.
-fn parse_element(units: &[u32], at: usize) -> Option<Parsed> {
+fn parse_element(units: &[u32], at: usize) -> Option<Parsed<Element>> {
     let unit = *units.get(at)?;
     match (ascii(unit), units.get(at + 1).map(|u| ascii(*u))) {
         (b'\\', _) => Some((Ok(Element::Unit(*units.get(at + 1)?)), at + 2)),
@@ -159,7 +190,7 @@ fn parse_element(units: &[u32], at: usize) -> Option<Parsed> {
 }
 
 /// `[:name:]`; anything else that begins so is a `[` of its own.
-fn parse_class(units: &[u32], at: usize) -> Parsed {
+fn parse_class(units: &[u32], at: usize) -> Parsed<Element> {
     let mut name = String::new();
     for (index, unit) in units.iter().enumerate().skip(at + 2) {
         match ascii(*unit) {
@@ -174,13 +205,13 @@ fn parse_class(units: &[u32], at: usize) -> Parsed {
 }
 
 /// `[.x.]` and `[=x=]` of one unit.
-fn parse_collating(units: &[u32], at: usize, mark: u8) -> Option<Parsed> {
+fn parse_collating(units: &[u32], at: usize, mark: u8) -> Option<Parsed<Element>> {
     let is = |at: usize, byte: u8| units.get(at).is_some_and(|u| ascii(*u) == byte);
     let unit = *units.get(at + 2)?;
     if is(at + 3, mark) && is(at + 4, b']') {
         let element = match mark {
-            b'=' => Element::Exact(unit),
-            _ => Element::Unit(unit),
+            b'=' => Element::Equivalent(unit),
+            _ => Element::Collating(unit),
         };
         return Some((Ok(element), at + 5));
     }

@@ -11,11 +11,31 @@ pub(super) struct Set {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Member {
-    /// Units from the first to the second; nothing if they are reversed.
-    Range(u32, u32),
-    /// This unit and, even where case is folded, no other: `[=x=]`.
+    /// This unit, in either case where case is folded.
+    One(u32),
+    /// This unit and, even where case is folded, no other: `[.x.]`, `[=x=]`.
     Exact(u32),
+    /// Units from the first to the second; nothing if they are reversed.
+    Range(Bound, Bound),
     Class(Class),
+}
+
+/// An end of a range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Bound {
+    /// In small letters where case is folded.
+    Plain(u32),
+    /// As it stands: `[.x.]`.
+    Exact(u32),
+}
+
+impl Bound {
+    fn unit(self, folded: impl Fn(u32) -> u32) -> u32 {
+        match self {
+            Bound::Plain(unit) => folded(unit),
+            Bound::Exact(unit) => unit,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,8 +112,9 @@ impl Set {
         };
         let wanted = folded(unit);
         let found = self.members.iter().any(|member| match member {
-            Member::Range(low, high) => (folded(*low)..=folded(*high)).contains(&wanted),
+            Member::One(one) => folded(*one) == wanted,
             Member::Exact(exact) => *exact == unit,
+            Member::Range(low, high) => (low.unit(folded)..=high.unit(folded)).contains(&wanted),
             Member::Class(class) => class.contains(c),
         });
         found != self.negated

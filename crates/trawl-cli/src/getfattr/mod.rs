@@ -1,0 +1,445 @@
+//! `trawl getfattr`: names and values of extended attributes, as getfattr(1)
+//! prints them.
+//!
+//! A value that the asker may not read is not in what the asker can open of
+//! the index: it is getfattr's `Permission denied`. Entries below a
+//! directory come in the index's order, not in that of readdir(3).
+
+pub(crate) mod encode;
+
+use std::ffi::{OsStr, OsString};
+use std::io::Write as _;
+use std::ops::ControlFlow;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use trawl_find::regex::{Dialect, Regex};
+use trawl_model::FileType;
+use trawl_model::path::{display, is_within, split};
+use trawl_query::{Attribute, AttributeRequest, Attributed, Links, Located, Start};
+use trawl_text::glob::Case;
+use trawl_text::locale::Locale;
+
+use crate::arguments::Manner;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::getfattr::encode::Encoding;
+use crate::json::Object;
+use crate::output::Output;
+use crate::resolve::Resolved;
+use crate::scope::{Depth, Follow, Session, not_indexed, row_of};
+
+/// Options of `trawl getfattr`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct GetfattrArgs {
+    /// Whose attributes to show
+    #[arg(value_name = "PATH", required = true)]
+    paths: Vec<OsString>,
+    /// Show this attribute and its value
+    #[arg(short, long, value_name = "NAME")]
+    name: Option<OsString>,
+    /// Show values too
+    #[arg(short, long)]
+    dump: bool,
+    /// How values are written [default: text where that is readable, else
+    /// base64]
+    #[arg(short, long, value_enum, value_name = "ENCODING")]
+    encoding: Option<Encoding>,
+    /// Show attributes whose name has a match of this regular expression;
+    /// `-` stands for all
+    #[arg(
+        short = 'm',
+        long = "match",
+        value_name = "PATTERN",
+        default_value = "^user\\.",
+        allow_hyphen_values = true
+    )]
+    pattern: OsString,
+    /// Write nothing but the values, as they are
+    #[arg(long)]
+    only_values: bool,
+    /// Show the attributes of symbolic links, not of what they lead to
+    #[arg(short = 'h', long)]
+    no_dereference: bool,
+    /// And of all that lies below directories
+    #[arg(short = 'R', long)]
+    recursive: bool,
+    /// With -R go into directories that links lead to
+    #[arg(short = 'L', long, overrides_with = "physical")]
+    logical: bool,
+    /// With -R go into none of them, not even one that is named
+    #[arg(short = 'P', long, overrides_with = "logical")]
+    physical: bool,
+    /// Keep the slash that paths begin with
+    #[arg(long)]
+    absolute_names: bool,
+    /// One JSON object a line
+    #[arg(long, conflicts_with = "null")]
+    json: bool,
+    /// Print the paths of what has such an attribute, each with a NUL byte
+    /// behind it
+    #[arg(short = '0', long)]
+    null: bool,
+    #[command(flatten)]
+    pub(crate) manner: Manner,
+    /// Print help
+    #[arg(long, action = clap::ArgAction::Help)]
+    help: Option<bool>,
+}
+
+/// Runs the command.
+pub(crate) fn run(
+    index: Option<PathBuf>,
+    args: &GetfattrArgs,
+    manner: Manner,
+) -> Result<Exit, Failure> {
+    let Some(names) = Names::new(args) else {
+        let pattern = args.pattern.to_string_lossy();
+        complain(
+            "getfattr",
+            format!("invalid regular expression \"{pattern}\"").as_bytes(),
+        );
+        return Ok(Exit::Issues);
+    };
+    let mut session = Session::open(index, manner.then(args.manner), Exit::Issues)?;
+    let mut printer = Printer {
+        args,
+        names,
+        output: Output::stdout(),
+        failed: false,
+        slash: Slash::default(),
+    };
+    for given in &args.paths {
+        printer.argument(&mut session, given)?;
+    }
+    let Printer { output, failed, .. } = printer;
+    output.finish()?;
+    if failed {
+        session.worsen(Exit::Issues);
+    }
+    session.finish()
+}
+
+/// In the words of the tool that we stand in for, behind its name.
+fn complain(tool: &str, message: &[u8]) {
+    tell(&[tool.as_bytes(), b": ", message].concat());
+}
+
+fn tell(line: &[u8]) {
+    // That it cannot be told is no reason to stop.
+    let _ = std::io::stderr().lock().write_all(&[line, b"\n"].concat());
+}
+
+/// Which attributes are shown.
+enum Names {
+    One(Vec<u8>),
+    Matching(Box<Regex>),
+    All,
+}
+
+impl Names {
+    /// `None` if the pattern is no regular expression.
+    fn new(args: &GetfattrArgs) -> Option<Names> {
+        if let Some(name) = &args.name {
+            return Some(Names::One(name.as_bytes().to_vec()));
+        }
+        match args.pattern.as_bytes() {
+            b"-" | b"" => Some(Names::All),
+            pattern => {
+                let (extended, locale) = (Dialect::PosixExtended, Locale::from_env());
+                // Alone it must be one, too.
+                Regex::new(pattern, extended, Case::Sensitive, locale).ok()?;
+                let anywhere = [b".*(", pattern, b").*"].concat();
+                let regex = Regex::new(&anywhere, extended, Case::Sensitive, locale).ok()?;
+                Some(Names::Matching(Box::new(regex)))
+            }
+        }
+    }
+
+    fn has(&self, name: &[u8]) -> bool {
+        match self {
+            Names::One(one) => one == name,
+            Names::Matching(regex) => regex.matches(name),
+            Names::All => true,
+        }
+    }
+}
+
+/// What the kernel says of an attribute that an entry has not.
+fn absent(name: &[u8]) -> &'static str {
+    let spaces: [&[u8]; 3] = [b"user.", b"trusted.", b"security."];
+    if spaces.contains(&name) {
+        return "Invalid argument";
+    }
+    let is_acl = name.starts_with(b"system.posix_acl_");
+    match is_acl || spaces.iter().any(|space| name.starts_with(space)) {
+        true => "No such attribute",
+        false => "Operation not supported",
+    }
+}
+
+/// What is printed, and how it went.
+struct Printer<'a> {
+    args: &'a GetfattrArgs,
+    names: Names,
+    output: Output,
+    failed: bool,
+    slash: Slash,
+}
+
+impl Printer<'_> {
+    fn argument(&mut self, session: &mut Session, given: &OsStr) -> Result<(), Failure> {
+        let follow = match self.args.no_dereference {
+            true => Follow::Never,
+            false => Follow::Last,
+        };
+        let Some(start) = session.locate(given, follow)? else {
+            return Ok(());
+        };
+        let spelled = given.as_bytes();
+        self.show(spelled, &session.index().attributes(&start)?)?;
+        if !self.args.recursive {
+            return session.note(&start, Depth::Itself);
+        }
+        if let Some(top) = self.top(session, spelled, start)? {
+            session.note(&top, Depth::All)?;
+            self.below(session, spelled, &top, &[])?;
+        }
+        Ok(())
+    }
+
+    /// Where to go down from, if the argument leads to a directory that is
+    /// to be gone into.
+    fn top(
+        &self,
+        session: &Session,
+        spelled: &[u8],
+        start: Start,
+    ) -> Result<Option<Start>, Failure> {
+        let may_follow = self.args.logical || !(self.args.physical || self.args.no_dereference);
+        let own = match session.resolve(spelled, Follow::Never)? {
+            Some(Resolved::To(Located::Found(own), _)) => *own,
+            _ => return Ok(None),
+        };
+        if row_of(&own).file_type() != FileType::Symlink {
+            return Ok(start.is_dir.then_some(start));
+        }
+        let target = match session.resolve(spelled, Follow::Last)? {
+            Some(Resolved::To(Located::Found(target), _)) => *target,
+            _ => return Ok(None),
+        };
+        Ok((may_follow && target.is_dir).then_some(target))
+    }
+
+    /// Shows what lies below `top`, spelled from `spelled`, but not what lies
+    /// in directories of `around`, on the way down which a link led here.
+    fn below(
+        &mut self,
+        session: &Session,
+        spelled: &[u8],
+        top: &Start,
+        around: &[Vec<u8>],
+    ) -> Result<(), Failure> {
+        let follows = !self.args.no_dereference || self.args.logical;
+        let request = AttributeRequest {
+            links: match follows {
+                true => Links::Always,
+                false => Links::LikeOthers,
+            },
+            ..AttributeRequest::default()
+        };
+        let mut done = Ok(());
+        session.index().attributes_below(top, &request, |entry| {
+            let within = |dir: &Vec<u8>| is_within(&entry.path, dir) && entry.path != *dir;
+            if around
+                .iter()
+                .any(|dir| is_within(dir, &top.path) && within(dir))
+            {
+                return ControlFlow::Continue(());
+            }
+            let path = below(spelled, &top.path, &entry.path);
+            done = match entry.is_link && follows {
+                true => self.link(session, &path, &entry, &chain(around, top, &entry)),
+                false => self.show(&path, &entry.attributes),
+            };
+            match done {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(_) => ControlFlow::Break(()),
+            }
+        })?;
+        done
+    }
+
+    /// Shows the attributes of what a link leads to, and with `-L` what
+    /// lies below that.
+    fn link(
+        &mut self,
+        session: &Session,
+        path: &[u8],
+        link: &Attributed,
+        around: &[Vec<u8>],
+    ) -> Result<(), Failure> {
+        let target = match session.resolve(display(&link.path), Follow::Last)? {
+            Some(Resolved::To(Located::Found(target), _)) => Some(*target),
+            Some(Resolved::To(Located::NotIndexed { nearest }, to)) => {
+                self.dangles(path, &not_indexed(&to, nearest.as_deref()));
+                None
+            }
+            Some(Resolved::Loop) => {
+                self.dangles(path, "Too many levels of symbolic links");
+                None
+            }
+            _ => {
+                self.dangles(path, "No such file or directory");
+                None
+            }
+        };
+        if self.args.no_dereference {
+            self.show(path, &link.attributes)?;
+        } else if let Some(target) = &target {
+            self.show(path, &session.index().attributes(target)?)?;
+        }
+        match target {
+            Some(target)
+                if self.args.logical && target.is_dir && !around.contains(&target.path) =>
+            {
+                self.below(session, path, &target, around)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn dangles(&mut self, path: &[u8], why: &str) {
+        if !self.args.no_dereference {
+            self.failed = true;
+            let message = [&*encode::path(path), b": ", why.as_bytes()].concat();
+            complain("getfattr", &message);
+        }
+    }
+
+    /// Shows what is wanted of an entry's attributes.
+    fn show(&mut self, path: &[u8], attributes: &[Attribute]) -> Result<(), Failure> {
+        if let Names::One(name) = &self.names
+            && !attributes.iter().any(|attribute| attribute.name == *name)
+        {
+            self.failed = true;
+            cannot(path, name, absent(name));
+            return Ok(());
+        }
+        let names = &self.names;
+        let wanted: Vec<&Attribute> = attributes
+            .iter()
+            .filter(|attribute| names.has(&attribute.name))
+            .collect();
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        if self.args.null {
+            return self.output.put([path, b"\0"].concat());
+        }
+        if self.args.json {
+            return self.output.put(self.object(path, &wanted).close() + "\n");
+        }
+        self.lines(path, &wanted)
+    }
+
+    fn shows_values(&self) -> bool {
+        self.args.dump || self.args.name.is_some() || self.args.only_values
+    }
+
+    fn object(&self, path: &[u8], wanted: &[&Attribute]) -> Object {
+        let each = wanted.iter().map(|attribute| {
+            let object = Object::new().bytes("name", &attribute.name);
+            let object = match &attribute.value {
+                _ if !self.shows_values() => object,
+                Some(value) => object.bytes("value", value),
+                None => object.null("value"),
+            };
+            object.close()
+        });
+        Object::new().bytes("path", path).array("attributes", each)
+    }
+
+    fn lines(&mut self, path: &[u8], wanted: &[&Attribute]) -> Result<(), Failure> {
+        let mut header = false;
+        for Attribute { name, value } in wanted {
+            if self.shows_values() && value.is_none() {
+                // Of those that are listed getfattr says so and ends well.
+                self.failed |= self.args.name.is_some();
+                cannot(path, name, "Permission denied");
+                continue;
+            }
+            let value = value.as_deref().unwrap_or_default();
+            let shown = match self.args.absolute_names {
+                true => path,
+                false => self.slash.without(path, "getfattr"),
+            };
+            if self.args.only_values {
+                self.output.put(value)?;
+                continue;
+            }
+            if !header {
+                header = true;
+                let shown = encode::path(shown);
+                self.output.put([b"# file: ", &*shown, b"\n"].concat())?;
+            }
+            self.output.put(encode::name(name))?;
+            if self.shows_values() {
+                self.output.put(b"=")?;
+                self.output.put(encode::value(value, self.args.encoding))?;
+            }
+            self.output.put(b"\n")?;
+        }
+        match header {
+            true => self.output.put(b"\n"),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Takes slashes off the beginning of paths, and tells of the first time.
+#[derive(Debug, Default)]
+pub(crate) struct Slash {
+    told: bool,
+}
+
+impl Slash {
+    /// The path without `./` or slashes before it, as `tool` shows it.
+    pub(crate) fn without<'p>(&mut self, path: &'p [u8], tool: &str) -> &'p [u8] {
+        let rest = match path {
+            [b'.', rest @ ..] if rest.starts_with(b"/") => rest,
+            _ => path,
+        };
+        if path.starts_with(b"/") && !self.told {
+            self.told = true;
+            complain(tool, b"Removing leading '/' from absolute path names");
+        }
+        let slashes = rest.iter().take_while(|byte| **byte == b'/').count();
+        match &rest[slashes..] {
+            b"" => b".",
+            shown => shown,
+        }
+    }
+}
+
+/// The path of something below `top`, which is spelled `spelled`; with a
+/// slash between them whatever the latter ends in, as getfattr has it.
+fn below(spelled: &[u8], top: &[u8], path: &[u8]) -> Vec<u8> {
+    [spelled, path.strip_prefix(top).unwrap_or(path)].concat()
+}
+
+/// `around`, and the directories from `top` down to an entry.
+fn chain(around: &[Vec<u8>], top: &Start, entry: &Attributed) -> Vec<Vec<u8>> {
+    let mut chain = around.to_vec();
+    let mut at = &entry.path[..];
+    while let Some((dir, _)) = split(at).filter(|(dir, _)| is_within(dir, &top.path)) {
+        chain.push(dir.to_vec());
+        at = dir;
+    }
+    chain
+}
+
+fn cannot(path: &[u8], name: &[u8], why: &str) {
+    let (path, name) = (encode::path(path), encode::path(name));
+    tell(&[&*path, b": ", &*name, b": ", why.as_bytes()].concat());
+}
