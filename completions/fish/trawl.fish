@@ -24,7 +24,7 @@ function __fish_trawl_using_subcommand
     contains -- $cmd[1] $argv
 end
 
-complete -c trawl -n "__fish_trawl_needs_command" -s i -l index -d 'Where the index lies [default: /var/lib/trawl for root, else $XDG_DATA_HOME/trawl or ~/.local/share/trawl; variable TRAWL_INDEX]' -r -F
+complete -c trawl -n "__fish_trawl_needs_command" -s i -l index -d 'Where the index lies [default: /var/lib/trawl for root, else $XDG_DATA_HOME/trawl or ~/.local/share/trawl; if there is none yet, questions go to /var/lib/trawl; variable TRAWL_INDEX]' -r -F
 complete -c trawl -n "__fish_trawl_needs_command" -l color -l colour -d 'When to use colours' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
 always\t'Always'
 never\t'Never'"

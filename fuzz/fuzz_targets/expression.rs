@@ -10,6 +10,7 @@ use libfuzzer_sys::fuzz_target;
 use trawl_find::driver::{RunOptions, Search, Streams};
 use trawl_find::{Environment, Parsed};
 use trawl_fuzz::Victim;
+use trawl_model::guard::Credentials;
 use trawl_query::Index;
 
 static VICTIM: OnceLock<(Victim, std::sync::Arc<Index>)> = OnceLock::new();
@@ -17,7 +18,7 @@ static VICTIM: OnceLock<(Victim, std::sync::Arc<Index>)> = OnceLock::new();
 fuzz_target!(|data: &[u8]| {
     let (victim, index) = VICTIM.get_or_init(|| {
         let victim = Victim::new();
-        let index = Index::open(Path::new(&victim.index)).expect("an index");
+        let index = Index::open(Path::new(&victim.index), Credentials::default()).expect("an index");
         (victim, std::sync::Arc::new(index))
     });
     let words: Vec<Vec<u8>> = data.split(|byte| *byte == 0).map(<[u8]>::to_vec).collect();

@@ -10,6 +10,7 @@ use std::sync::OnceLock;
 
 use libfuzzer_sys::fuzz_target;
 use trawl_fuzz::Victim;
+use trawl_model::guard::Credentials;
 use trawl_model::Timestamp;
 use trawl_model::column::ColumnSet;
 use trawl_query::{
@@ -42,7 +43,7 @@ const PLACES: [&[u8]; 5] = [b"", b"/a/b", b"/private", b"/d/again", b"/d/absent"
 const QUESTIONS: [fn(&Path, &[u8]) -> Result<()>; 4] = [list, sum, count, group];
 
 fn list(index: &Path, path: &[u8]) -> Result<()> {
-    let index = Index::open(index)?;
+    let index = Index::open(index, Credentials::default())?;
     let Located::Found(start) = index.locate(path)? else {
         return Ok(());
     };
@@ -64,7 +65,7 @@ fn list(index: &Path, path: &[u8]) -> Result<()> {
 }
 
 fn sum(index: &Path, path: &[u8]) -> Result<()> {
-    let index = Index::open(index)?;
+    let index = Index::open(index, Credentials::default())?;
     let Located::Found(start) = index.locate(path)? else {
         return Ok(());
     };
@@ -82,7 +83,7 @@ fn sum(index: &Path, path: &[u8]) -> Result<()> {
 }
 
 fn count(index: &Path, path: &[u8]) -> Result<()> {
-    let index = Index::open(index)?;
+    let index = Index::open(index, Credentials::default())?;
     let Located::Found(start) = index.locate(path)? else {
         return Ok(());
     };
@@ -96,7 +97,7 @@ fn count(index: &Path, path: &[u8]) -> Result<()> {
 }
 
 fn group(index: &Path, path: &[u8]) -> Result<()> {
-    let index = Index::open(index)?;
+    let index = Index::open(index, Credentials::default())?;
     let Located::Found(start) = index.locate(path)? else {
         return Ok(());
     };

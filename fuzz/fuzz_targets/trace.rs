@@ -11,6 +11,7 @@ use std::sync::atomic::AtomicBool;
 use libfuzzer_sys::fuzz_target;
 use trawl_index::verify::{Scope, verify};
 use trawl_index::{DEFAULT_MEMORY_BYTES, IndexDir, SnapshotWriter, WriterOptions};
+use trawl_model::guard::Credentials;
 use trawl_model::Timestamp;
 use trawl_query::{Index, Located};
 use trawl_scan::ScanProgress;
@@ -46,7 +47,7 @@ fuzz_target!(|data: &[u8]| {
     let done = writer.commit(Timestamp::default()).expect("a commit");
     let found = verify(&index, Scope::All).expect("it opens");
     assert!(found.findings.is_empty(), "{:?}", found.findings);
-    let index = Index::open(&path).expect("it opens");
+    let index = Index::open(&path, Credentials::default()).expect("it opens");
     let Ok(Located::Found(start)) = index.locate(b"/home") else {
         panic!("no root")
     };

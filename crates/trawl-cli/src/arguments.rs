@@ -38,7 +38,8 @@ du and stat exit with 1, ls with 2, as the GNU tools do.";
 )]
 pub(crate) struct Arguments {
     /// Where the index lies [default: /var/lib/trawl for root, else
-    /// $XDG_DATA_HOME/trawl or ~/.local/share/trawl; variable TRAWL_INDEX]
+    /// $XDG_DATA_HOME/trawl or ~/.local/share/trawl; if there is none yet,
+    /// questions go to /var/lib/trawl; variable TRAWL_INDEX]
     #[arg(short, long, value_name = "DIR")]
     pub(crate) index: Option<PathBuf>,
     #[command(flatten)]

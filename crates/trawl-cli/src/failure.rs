@@ -52,6 +52,11 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
+    /// True if whoever read the output has enough.
+    pub(crate) fn is_closed_pipe(&self) -> bool {
+        matches!(self, Failure::Write(error) if error.kind() == io::ErrorKind::BrokenPipe)
+    }
+
     /// How the process ends after it.
     pub(crate) fn exit(&self) -> Exit {
         match self {
@@ -89,7 +94,7 @@ fn without_controls(text: &str) -> String {
 }
 
 /// The system's words without the number behind them, in lower case.
-fn cause(error: &io::Error) -> String {
+pub(crate) fn cause(error: &io::Error) -> String {
     let text = error.to_string();
     let text = text.split(" (os error").next().unwrap_or(&text);
     let mut letters = text.chars();

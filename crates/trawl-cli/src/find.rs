@@ -12,6 +12,7 @@ use trawl_find::driver::{DriverError, RunOptions, Search, Streams};
 use trawl_find::expr::Node;
 use trawl_find::leaf::{Effect, Leaf};
 use trawl_find::predicate::{Cost, Kind, Parse, Predicate, Standard};
+use trawl_find::reference::error_text;
 use trawl_find::{Environment, Parsed, Program};
 use trawl_model::rows::Row;
 use trawl_query::Located;
@@ -19,12 +20,13 @@ use trawl_text::quote::Terminal;
 
 use crate::arguments::Manner;
 use crate::exit::Exit;
-use crate::failure::Failure;
+use crate::failure::{Failure, quoted};
+use crate::live;
 use crate::ls::item::{COLUMNS, Item};
 use crate::output::Output;
 use crate::resolve::Resolved;
 use crate::rows;
-use crate::scope::{Depth, Follow, Session, not_indexed};
+use crate::scope::{Denials, Depth, Follow, Session, not_indexed};
 
 /// How matches are written where the words hold no action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +70,8 @@ pub(crate) fn run(
         }
     };
     match search(index, *program, writing, &env, manner) {
+        // Whoever read the output has enough.
+        Err(failure) if failure.is_closed_pipe() => Ok(Exit::Find(0)),
         Err(failure) => {
             complain(&failure);
             Ok(Exit::Find(1))
@@ -119,6 +123,10 @@ fn search(
         return Err(Failure::Usage(text.into()));
     }
     let mut session = Session::open(index, manner, Exit::Issues)?;
+    session.tell_denials(Denials::Counted);
+    if program.traversal.max_depth == 0 {
+        session.reach_to(Depth::Itself);
+    }
     let shared = session.share_index();
     let (mut output, mut errors) = (Output::stdout(), io::stderr());
     if writing == Writing::Csv {
@@ -128,7 +136,11 @@ fn search(
         out: &mut output,
         err: &mut errors,
     };
-    let mut search = Search::new(&shared, &program, env, RunOptions::default(), streams);
+    let options = RunOptions {
+        cancel: live::cancel(),
+        ..RunOptions::default()
+    };
+    let mut search = Search::new(&shared, &program, env, options, streams);
     let mut failed = false;
     for spelled in &program.starts {
         let located = match session.resolve(spelled, Follow::Never)? {
@@ -141,6 +153,11 @@ fn search(
                 search
                     .visit_missing(spelled, &root, &path)
                     .map_err(failure)?;
+                continue;
+            }
+            Some(Resolved::Unread(error)) => {
+                complain(&format_args!("{}: {}", quoted(spelled), error_text(&error)));
+                failed = true;
                 continue;
             }
             Some(Resolved::To(located, _)) => Some(located),

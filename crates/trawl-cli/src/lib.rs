@@ -7,6 +7,7 @@
 //! | `arguments` | the command line, and what belongs to `find` |
 //! | `settings`, `output`, `failure` | which index, standard output, error messages |
 //! | `scope` | from the paths of a question to places in the index |
+//! | `live` | what a question must read from the live file system instead |
 //! | `index`, `sources` | writing the index and looking after it |
 //! | `find`, `ls`, `stat`, `du`, `stats`, `getfattr` | the questions |
 //! | `rows`, `json`, `csv`, `block_size`, `width` | how answers are written |
@@ -29,6 +30,7 @@ pub mod generate;
 mod getfattr;
 mod index;
 mod json;
+mod live;
 mod ls;
 mod output;
 mod resolve;
@@ -62,8 +64,13 @@ pub fn run(words: Vec<OsString>) -> Exit {
             };
         }
     };
+    let writes = matches!(arguments.command, Command::Index(_));
     match dispatch(arguments) {
+        // Noted only where there was something to clean up.
+        Ok(_) if !writes && live::is_interrupted() => Exit::Interrupted,
         Ok(exit) => exit,
+        // Where its signal could not end the process, because there was something to clean up.
+        Err(failure) if failure.is_closed_pipe() && !writes => Exit::Complete,
         Err(failure) => {
             say(&failure);
             failure.exit()

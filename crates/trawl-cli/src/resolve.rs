@@ -2,8 +2,8 @@
 //! kernel would go: relative to the working directory, through symbolic
 //! links, `..` from where a link led.
 //!
-//! Links inside indexed trees are read from the index; those above them from
-//! the live system, since the index does not hold them.
+//! Links inside indexed trees are read from the index; those above them, and
+//! those that the index keeps from this user, from the live system.
 
 use std::collections::VecDeque;
 use std::ffi::OsStr;
@@ -11,7 +11,9 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use trawl_model::rows::Row;
 use trawl_model::{FileType, path};
-use trawl_query::{Located, QueryError};
+use trawl_query::{Located, QueryError, View};
+
+use crate::live;
 
 /// Whether a link at the end of a path is followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +48,8 @@ pub(crate) enum Resolved {
     To(Located, Vec<u8>),
     /// Nowhere: too many links, as in a circle.
     Loop,
+    /// To something that only the live system knows of, and cannot read.
+    Unread(std::io::Error),
 }
 
 /// Resolves `given` (not empty) from the working directory `cwd`.
@@ -69,7 +73,7 @@ pub(crate) fn resolve(
         let found = places.locate(&direct)?;
         let is_final = match &found {
             Located::Found(start) => follow == Follow::Never || !is_link(start),
-            Located::Missing { .. } => true,
+            Located::Missing { .. } | Located::Denied { .. } => true,
             _ => false,
         };
         if is_final {
@@ -79,10 +83,13 @@ pub(crate) fn resolve(
     let resolved = walk(places, &absolute, follow)?;
     if follow == Follow::ToDirectory {
         // A link that leads to no directory stands for itself.
-        let leads = matches!(
-            &resolved,
-            Some(Resolved::To(Located::Found(start), _)) if start.is_dir
-        );
+        let leads = match &resolved {
+            Some(Resolved::To(Located::Found(start), _)) => start.is_dir,
+            Some(Resolved::To(Located::Hidden { view, .. }, path)) if !is_recorded(view) => {
+                live::is_directory(path).unwrap_or(false)
+            }
+            _ => false,
+        };
         if !leads {
             return Ok(walk(places, &absolute, Follow::Never)?.unwrap_or(Resolved::Loop));
         }
@@ -164,9 +171,18 @@ fn parts(path: &[u8]) -> impl Iterator<Item = Vec<u8>> {
 fn link_target(places: &impl Places, path: &[u8]) -> Result<Option<Vec<u8>>, QueryError> {
     Ok(match places.locate(path)? {
         Located::Found(start) => is_link(&start).then(|| start.row.link_target.get(0).to_vec()),
-        Located::NotIndexed { .. } => std::fs::read_link(OsStr::from_bytes(path))
-            .ok()
-            .map(|target| target.into_os_string().into_vec()),
+        Located::NotIndexed { .. } => live_target(path),
+        Located::Hidden { view, .. } if !is_recorded(&view) => live_target(path),
         _ => None,
     })
+}
+
+fn live_target(path: &[u8]) -> Option<Vec<u8>> {
+    let target = std::fs::read_link(OsStr::from_bytes(path)).ok()?;
+    Some(target.into_os_string().into_vec())
+}
+
+/// True if the live system knows nothing of what a view shows.
+pub(crate) fn is_recorded(view: &View) -> bool {
+    view.info().options.contains_key("from-trace")
 }

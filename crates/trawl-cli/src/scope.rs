@@ -3,28 +3,33 @@
 //!
 //! Every place that a question touches is noted; at the end the session
 //! knows the snapshots and the issues in scope, says them where `--status`
-//! asks for it, and makes the exit code of them.
+//! asks for it, and makes the exit code of them. What the index keeps from
+//! this user, though they may reach it by name, is read from the live system
+//! ([`crate::live`]), here and nowhere else.
 
 use std::cell::OnceCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsStr;
+use std::io::ErrorKind;
+use std::ops::ControlFlow;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use trawl_model::Issue;
 use trawl_model::rows::Row;
-use trawl_query::{Index, Located, Start};
+use trawl_model::{Issue, Op, path};
+use trawl_query::{DeniedRequest, Index, Located, Start, View};
 use trawl_text::time_style::full_iso;
 use trawl_text::zone::Zone;
 
 use crate::arguments::Manner;
 use crate::exit::Exit;
-use crate::failure::{Failure, quoted, shown};
+use crate::failure::{Failure, cause, quoted, shown};
 use crate::index::progress::counted;
 use crate::index::summary::described;
+use crate::live::{self, Live, is_live};
 use crate::output::say;
-use crate::resolve::{Resolved, resolve};
+use crate::resolve::{Resolved, is_recorded, resolve};
 use crate::settings;
 
 pub(crate) use crate::resolve::Follow;
@@ -40,6 +45,36 @@ pub(crate) enum Depth {
     All,
 }
 
+/// How directories are told of that the user may not list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Denials {
+    /// One by one, in these words.
+    Said(&'static str),
+    /// Only how many there are: the command tells of them itself.
+    Counted,
+}
+
+/// The part of a tree that a question looked at.
+pub(crate) struct Part<'a> {
+    /// How far.
+    pub(crate) depth: Depth,
+    /// What was left out, in path order, none within another.
+    pub(crate) skip: Vec<Vec<u8>>,
+    /// True for directories that were left out for their names.
+    pub(crate) hides: &'a dyn Fn(&[u8]) -> bool,
+}
+
+impl Part<'_> {
+    /// Everything down to this depth.
+    pub(crate) fn whole(depth: Depth) -> Part<'static> {
+        Part {
+            depth,
+            skip: Vec::new(),
+            hides: &|_| false,
+        }
+    }
+}
+
 /// One question to one index.
 pub(crate) struct Session {
     index: Arc<Index>,
@@ -51,7 +86,14 @@ pub(crate) struct Session {
     /// As of when each source's part of the answer is true.
     as_of: BTreeMap<Vec<u8>, String>,
     issues: Vec<Issue>,
+    denials: Denials,
+    /// Directories that the user may not list.
+    denied: u64,
     recorded: bool,
+    /// How far below its paths the question goes.
+    reach: Depth,
+    /// What was read of the live system.
+    lives: Vec<Live>,
 }
 
 impl Session {
@@ -62,17 +104,36 @@ impl Session {
         manner: Manner,
         if_missing: Exit,
     ) -> Result<Session, Failure> {
-        let dir = settings::index_dir(index)?;
+        let dir = settings::index_to_ask(index)?;
         Ok(Session {
-            index: Arc::new(Index::open(&dir)?),
+            index: Arc::new(Index::open(&dir, settings::asker()?)?),
             manner,
             if_missing,
             cwd: OnceCell::new(),
             exit: Exit::Complete,
             as_of: BTreeMap::new(),
             issues: Vec::new(),
+            denials: Denials::Said("cannot read directory"),
+            denied: 0,
             recorded: false,
+            reach: Depth::All,
+            lives: Vec::new(),
         })
+    }
+
+    /// Tells of directories that may not be listed in this way.
+    pub(crate) fn tell_denials(&mut self, denials: Denials) {
+        self.denials = denials;
+    }
+
+    /// How many directories were noted that the user may not list.
+    pub(crate) fn denied(&self) -> u64 {
+        self.denied
+    }
+
+    /// The question goes no further below its paths than this.
+    pub(crate) fn reach_to(&mut self, reach: Depth) {
+        self.reach = reach;
     }
 
     /// The index itself.
@@ -99,6 +160,7 @@ impl Session {
             Some(Resolved::Loop) => {
                 return Ok(self.missing(given, "too many levels of symbolic links"));
             }
+            Some(Resolved::Unread(error)) => return Ok(self.missing(given, &cause(&error))),
             None => return Ok(self.missing(given, "no such file or directory")),
         };
         match located {
@@ -106,6 +168,7 @@ impl Session {
             Located::Found(_) | Located::NotDirectory { .. } => {
                 Ok(self.missing(given, "not a directory"))
             }
+            Located::Denied { .. } => Ok(self.missing(given, "permission denied")),
             Located::NotIndexed { nearest } => {
                 say(not_indexed(&path, nearest.as_deref()));
                 self.worsen(self.if_missing);
@@ -119,8 +182,9 @@ impl Session {
     }
 
     /// Where `given` leads; `None` for what leads nowhere, the empty string.
+    /// Never to [`Located::Hidden`]: the live system is asked instead.
     pub(crate) fn resolve(
-        &self,
+        &mut self,
         given: &[u8],
         follow: Follow,
     ) -> Result<Option<Resolved>, Failure> {
@@ -129,7 +193,49 @@ impl Session {
             Some(b'/') => b"",
             Some(_) => self.cwd()?,
         };
-        Ok(Some(resolve(&*self.index, cwd, given, follow)?))
+        let resolved = match resolve(&*self.index, cwd, given, follow)? {
+            Resolved::To(Located::Hidden { dir, view }, path) => {
+                self.look_live(given, path, dir, &view)?
+            }
+            other => other,
+        };
+        Ok(Some(resolved))
+    }
+
+    /// Looks for `path` on the live system, as the user: the index keeps it
+    /// for those who may list `dir`.
+    fn look_live(
+        &mut self,
+        given: &[u8],
+        path: Vec<u8>,
+        dir: Vec<u8>,
+        view: &View,
+    ) -> Result<Resolved, Failure> {
+        if is_recorded(view) {
+            return Ok(Resolved::To(Located::Denied { dir }, path));
+        }
+        let is_directory = match live::is_directory(&path) {
+            Ok(is_directory) => is_directory,
+            Err(error) => return Ok(unreachable(error, path, dir, view.root())),
+        };
+        let extent = match self.reach {
+            Depth::Children | Depth::All if is_directory => live::Extent::Subtree,
+            _ => live::Extent::Itself,
+        };
+        let read = Live::read(&path, extent, self.index.who())?;
+        say(format_args!(
+            "{}: read from the file system now, since the index keeps it only for those who \
+             may list {}",
+            quoted(given),
+            quoted(path::display(&dir))
+        ));
+        let located = read.view.locate(&path)?;
+        // Of a directory that was not listed more may be asked later.
+        if read.extent == live::Extent::Subtree || !is_directory {
+            self.index.add_view(&path, Arc::clone(&read.view));
+        }
+        self.lives.push(read);
+        Ok(Resolved::To(located, path))
     }
 
     fn missing(&mut self, given: &[u8], why: &str) -> Option<Start> {
@@ -143,7 +249,7 @@ impl Session {
         let mut above = path;
         while let Some((dir, _)) = trawl_model::path::split(above) {
             if let Located::Found(start) = self.index.locate(dir)? {
-                let issues = self.index.issues(&start, Some(1))?;
+                let issues = self.index.recorded_issues(&start, Some(1))?;
                 let about = |issue: &&Issue| {
                     issue.op.hides_entries() && trawl_model::path::is_within(path, &issue.path)
                 };
@@ -167,21 +273,85 @@ impl Session {
 
     /// Notes that the answer reaches so far below `start`.
     pub(crate) fn note(&mut self, start: &Start, depth: Depth) -> Result<(), Failure> {
-        let info = self.index.as_of(start);
-        self.recorded |= info.options.contains_key("from-trace");
-        self.as_of.entry(info.root.clone()).or_insert_with(|| {
-            let mut time = String::new();
-            full_iso(&mut time, info.started, &Zone::local());
-            format!("{} as of {time}, snapshot {}", shown(&info.root), info.id)
-        });
-        let levels = match depth {
+        self.note_part(start, path::display(&start.path), &Part::whole(depth))
+    }
+
+    /// Notes that the answer is about this part of what is below `start`,
+    /// which the user calls `given`.
+    pub(crate) fn note_part(
+        &mut self,
+        start: &Start,
+        given: &[u8],
+        part: &Part<'_>,
+    ) -> Result<(), Failure> {
+        self.note_time(start);
+        let levels = match part.depth {
             Depth::Itself => return Ok(()),
             Depth::Children => Some(1),
             Depth::All => None,
         };
-        let found = self.index.issues(start, levels)?;
+        let mut found = self.index.recorded_issues(start, levels)?;
+        let told = self.note_denied(start, given, part, levels, &found)?;
+        found.retain(|issue| !told.contains(&issue.path));
         self.issues.extend(found);
         Ok(())
+    }
+
+    fn note_time(&mut self, start: &Start) {
+        let info = self.index.as_of(start);
+        self.recorded |= is_recorded(&start.view);
+        let is_live = is_live(info);
+        let key = if is_live { &start.path } else { &info.root };
+        self.as_of.entry(key.clone()).or_insert_with(|| {
+            let mut time = String::new();
+            full_iso(&mut time, info.started, &Zone::local());
+            let place = shown(key);
+            match is_live {
+                true => format!("{place} as of {time}, read from the file system"),
+                false => format!("{place} as of {time}, snapshot {}", info.id),
+            }
+        });
+    }
+
+    /// Tells of the directories that the user may not list. Returns those of
+    /// them that are among the recorded `issues`, too.
+    fn note_denied(
+        &mut self,
+        start: &Start,
+        given: &[u8],
+        part: &Part<'_>,
+        levels: Option<usize>,
+        issues: &[Issue],
+    ) -> Result<HashSet<Vec<u8>>, Failure> {
+        let request = DeniedRequest {
+            max_depth: levels,
+            skip: part.skip.clone(),
+            cancel: live::cancel(),
+        };
+        let unlisted = issues.iter().filter(|issue| issue.op == Op::OpenDir);
+        let unlisted: HashSet<&[u8]> = unlisted.map(|issue| &issue.path[..]).collect();
+        let mut told = HashSet::new();
+        let (denials, if_start, mut denied) = (self.denials, self.if_missing, 0);
+        let mut exit = Exit::Complete;
+        self.index.denied(start, &request, |path| {
+            if (part.hides)(path) {
+                return ControlFlow::Continue(());
+            }
+            denied += 1;
+            if unlisted.contains(path) {
+                told.insert(path.to_vec());
+            }
+            if let Denials::Said(words) = denials {
+                let name = printed_path(given, &start.path, path);
+                say(format_args!("{words} {}: permission denied", quoted(&name)));
+                let is_start = path == start.path;
+                exit = exit.and(if is_start { if_start } else { Exit::Issues });
+            }
+            ControlFlow::Continue(())
+        })?;
+        self.denied += denied;
+        self.worsen(exit);
+        Ok(told)
     }
 
     /// True unless a part of the answer is from a recording of a tree, of
@@ -209,6 +379,7 @@ impl Session {
                 say(line);
             }
             let count = u64::try_from(self.issues.len()).unwrap_or(u64::MAX);
+            let count = count.saturating_add(self.denied);
             say(format_args!("{} in scope", counted(count, "issue")));
             for issue in &self.issues {
                 say(described(issue));
@@ -227,6 +398,19 @@ impl Session {
     }
 }
 
+/// What it means that the live system gives no attributes of `path`.
+fn unreachable(error: std::io::Error, path: Vec<u8>, dir: Vec<u8>, root: &[u8]) -> Resolved {
+    let located = match error.kind() {
+        ErrorKind::NotFound => Located::Missing {
+            root: root.to_vec(),
+        },
+        ErrorKind::PermissionDenied => Located::Denied { dir },
+        ErrorKind::NotADirectory => Located::NotDirectory { path: path.clone() },
+        _ => return Resolved::Unread(error),
+    };
+    Resolved::To(located, path)
+}
+
 /// What to say of a path outside every source.
 pub(crate) fn not_indexed(path: &[u8], nearest: Option<&[u8]>) -> String {
     let path = trawl_model::path::display(path);
@@ -239,7 +423,7 @@ pub(crate) fn not_indexed(path: &[u8], nearest: Option<&[u8]>) -> String {
                 quoted(nearest)
             ));
         }
-        None => text.push_str("; the index is empty"),
+        None => text.push_str("; the index is empty, or holds nothing that you may see"),
     }
     text.push_str(&format!(
         ": to index it, run trawl index {}",

@@ -1,17 +1,64 @@
-//! What holds for every command: which index, when to use colours.
+//! What holds for every command: which index, and who asks.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use trawl_model::guard::Credentials;
+use trawl_model::{Gid, Uid};
+
 use crate::failure::Failure;
 
-/// The index directory: `-i`, else `TRAWL_INDEX`, else the default of this
-/// user.
+/// Where the administrator's index lies, which everyone may ask.
+const SHARED: &str = "/var/lib/trawl";
+
+/// The index directory to write: `-i`, else `TRAWL_INDEX`, else the default
+/// of this user.
 pub(crate) fn index_dir(given: Option<PathBuf>) -> Result<PathBuf, Failure> {
     let uid = trawl_sys::identity::effective_uid();
-    choose(given, uid, |name| {
-        std::env::var_os(name).filter(|value| !value.is_empty())
+    choose(given, uid, variable)
+}
+
+/// The index directory to ask: as [`index_dir`], but for an ordinary user
+/// who has no index of their own the administrator's, if there is one that
+/// may be opened.
+pub(crate) fn index_to_ask(given: Option<PathBuf>) -> Result<PathBuf, Failure> {
+    let is_named = given.is_some() || variable("TRAWL_INDEX").is_some();
+    match index_dir(given) {
+        named if is_named => named,
+        own => or_shared(own, is_index),
+    }
+}
+
+/// The user's own index, or the administrator's if only that is there.
+fn or_shared(
+    own: Result<PathBuf, Failure>,
+    is_index: impl Fn(&Path) -> bool,
+) -> Result<PathBuf, Failure> {
+    let has_own = own.as_deref().is_ok_and(&is_index);
+    match !has_own && is_index(Path::new(SHARED)) {
+        true => Ok(PathBuf::from(SHARED)),
+        false => own,
+    }
+}
+
+/// Who this process is to the kernel.
+pub(crate) fn asker() -> Result<Credentials, Failure> {
+    let failed = |error| Failure::Usage(format!("cannot tell this user's groups: {error}"));
+    let mut groups = trawl_sys::identity::groups().map_err(failed)?;
+    groups.push(trawl_sys::identity::effective_gid());
+    Ok(Credentials {
+        uid: Uid(trawl_sys::identity::effective_uid()),
+        groups: groups.into_iter().map(Gid).collect(),
     })
+}
+
+fn variable(name: &str) -> Option<OsString> {
+    std::env::var_os(name).filter(|value| !value.is_empty())
+}
+
+/// True if there is an index that may be opened.
+fn is_index(path: &Path) -> bool {
+    std::fs::File::open(path.join(trawl_index::layout::FORMAT_FILE)).is_ok()
 }
 
 /// Makes the directories above the default index, which may be missing on a
@@ -42,7 +89,7 @@ fn choose(
         return Ok(path);
     }
     if uid == 0 {
-        return Ok(PathBuf::from("/var/lib/trawl"));
+        return Ok(PathBuf::from(SHARED));
     }
     // The XDG specification: a relative path is to be ignored.
     if let Some(data) = get("XDG_DATA_HOME")
@@ -88,5 +135,23 @@ mod tests {
             Some("/h/.local/share/trawl")
         );
         assert_eq!(place(None, 7, &[]), None);
+    }
+
+    #[test]
+    fn who_has_no_index_asks_the_administrators() {
+        let own = || Ok(PathBuf::from("/own"));
+        let place = |own, there: &'static [&str]| {
+            let is_index = |path: &Path| there.iter().any(|dir| path == Path::new(dir));
+            or_shared(own, is_index).ok()
+        };
+        let (mine, shared) = (PathBuf::from("/own"), PathBuf::from(SHARED));
+        assert_eq!(place(own(), &["/own", SHARED]).as_ref(), Some(&mine));
+        assert_eq!(place(own(), &[SHARED]).as_ref(), Some(&shared));
+        assert_eq!(place(own(), &[]).as_ref(), Some(&mine));
+        assert_eq!(
+            place(Err(Failure::NoHome), &[SHARED]).as_ref(),
+            Some(&shared)
+        );
+        assert_eq!(place(Err(Failure::NoHome), &[]), None);
     }
 }

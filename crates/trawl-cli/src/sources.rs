@@ -40,10 +40,11 @@ enum Action {
 
 /// Runs the command.
 pub(crate) fn run(index: Option<PathBuf>, args: &SourcesArgs) -> Result<Exit, Failure> {
-    let index = IndexDir::open(&settings::index_dir(index)?)?;
     match &args.action {
-        Some(Action::Remove { roots }) => remove(&index, roots),
-        None => list(&index, args.json),
+        Some(Action::Remove { roots }) => {
+            remove(&IndexDir::open(&settings::index_dir(index)?)?, roots)
+        }
+        None => list(&IndexDir::open(&settings::index_to_ask(index)?)?, args.json),
     }
 }
 
@@ -52,7 +53,9 @@ fn list(index: &IndexDir, json: bool) -> Result<Exit, Failure> {
     let mut exit = Exit::Complete;
     let sources = index.sources()?;
     if sources.is_empty() && !json {
-        say("the index is empty: add a tree with trawl index PATH");
+        say(
+            "the index is empty, or holds nothing that you may see: add a tree with trawl index PATH",
+        );
     }
     for source in &sources {
         // A source that cannot be read does not hide the others.

@@ -15,19 +15,23 @@ use std::sync::atomic::AtomicBool;
 use trawl_model::filter::{Clause, Filter};
 use trawl_model::rows::Row;
 use trawl_model::{Column, ColumnSet, FileType, Issue, Op, path};
-use trawl_query::{DirRequest, Index, Listing, Located, Order, QueryError, Request, Start};
+use trawl_query::{
+    DeniedRequest, DirRequest, Index, Listing, Located, Order, QueryError, Request, Start,
+};
 use trawl_text::quote;
 
 use crate::context::{Buffers, Context, StartPoint, World};
 use crate::environment::Environment;
 use crate::leaf::Effect;
-use crate::lookups::{Lookups, Paths};
+use crate::lookups::{Emptiness, Lookups, Paths};
 use crate::output::{Output, Widths};
 use crate::parser::Program;
 use crate::start;
 
 /// What is said of a start point that is not there.
 const ABSENT: &str = "No such file or directory";
+/// What is said of what the asker may not see.
+const DENIED: &str = "Permission denied";
 
 /// Why a search ended early.
 #[derive(Debug, thiserror::Error)]
@@ -167,6 +171,10 @@ impl<'a> Search<'a> {
         let found = match located {
             Some(Located::Found(found)) => found,
             Some(Located::NotDirectory { .. }) => return self.complain(spelled, "Not a directory"),
+            // Whoever can ask the live system about what is hidden does so before.
+            Some(Located::Denied { .. } | Located::Hidden { .. }) => {
+                return self.complain(spelled, DENIED);
+            }
             Some(Located::NotIndexed { nearest }) => {
                 let locale = self.world.locale;
                 let why = match nearest {
@@ -208,7 +216,8 @@ impl<'a> Search<'a> {
                 true => is_below(stored, &issue.path),
                 false => issue.op.hides_entries() && path::is_within(stored, &issue.path),
             };
-            if let Some(issue) = self.index.issues(&source, None)?.iter().find(|i| hides(i)) {
+            let recorded = self.index.recorded_issues(&source, None)?;
+            if let Some(issue) = recorded.iter().find(|i| hides(i)) {
                 return self.complain(spelled, &cause(issue));
             }
         }
@@ -265,34 +274,40 @@ impl<'a> Search<'a> {
         Ok(pruned)
     }
 
-    /// Directories of the scope that were listed and have no entry.
-    fn empty_directories(&self, found: &Start) -> Result<HashSet<Vec<u8>>, DriverError> {
-        let mut empty = HashSet::new();
-        if found.is_dir && self.program.expr.needs_empty_directories() {
-            let request = DirRequest {
-                // A directory at the greatest depth is tested, too.
-                max_depth: depth_limit(self.program.traversal.max_depth),
-                cancel: self.options.cancel,
-                ..DirRequest::default()
-            };
-            self.index.directories(found, &request, |directory| {
-                if directory.sums.entries() == 0 {
-                    empty.insert(directory.path.clone());
+    /// Directories of the scope that were listed and have no entry, and those
+    /// of which that cannot be told.
+    fn empty_directories(&self, found: &Start) -> Result<Emptiness, DriverError> {
+        let mut known = Emptiness::default();
+        if !found.is_dir || !self.program.expr.needs_empty_directories() {
+            return Ok(known);
+        }
+        let max_depth = self.program.traversal.max_depth;
+        let request = DirRequest {
+            // A directory at the greatest depth is tested, too.
+            max_depth: depth_limit(max_depth),
+            cancel: self.options.cancel,
+            ..DirRequest::default()
+        };
+        self.index.directories(found, &request, |directory| {
+            if directory.sums.entries() == 0 {
+                known.empty.insert(directory.path.clone());
+            }
+            ControlFlow::Continue(())
+        })?;
+        for issue in self.index.issues(found, deeper(max_depth))? {
+            if lists(&issue) {
+                if cause(&issue) == DENIED {
+                    known.denied.insert(issue.path);
                 }
-                ControlFlow::Continue(())
-            })?;
-            // An entry whose attributes could not be read has no row, but
-            // it is there.
-            for issue in self.index.issues(found, None)? {
-                if !lists(&issue)
-                    && issue.op.hides_entries()
-                    && let Some((dir, _)) = path::split(&issue.path)
-                {
-                    empty.remove(dir);
-                }
+            } else if issue.op.hides_entries()
+                && let Some((dir, _)) = path::split(&issue.path)
+            {
+                // An entry whose attributes could not be read has no row, but
+                // it is there.
+                known.empty.remove(dir);
             }
         }
-        Ok(empty)
+        Ok(known)
     }
 
     /// For each test of extended attributes, the entries that pass it as far
@@ -455,21 +470,48 @@ impl<'a> Search<'a> {
         if self.ended {
             return Ok(());
         }
-        let max_depth = self.program.traversal.max_depth;
-        let mut told: Option<Vec<u8>> = None;
-        for issue in self.index.issues(found, depth_limit(max_depth))? {
-            let depth = path::depth(&issue.path).saturating_sub(path::depth(&found.path));
+        let index = self.index;
+        let max_depth = depth_limit(self.program.traversal.max_depth);
+        let mut told: HashSet<Vec<u8>> = HashSet::new();
+        for issue in index.recorded_issues(found, max_depth)? {
             let skipped = skip.iter().any(|dir| match is_below(&issue.path, dir) {
                 true => true,
                 false => issue.path == *dir && lists(&issue),
             });
-            let visited = !skipped && (depth < max_depth || !lists(&issue));
-            if visited && issue.op.hides_entries() && told.as_ref() != Some(&issue.path) {
+            if !skipped && issue.op.hides_entries() && !told.contains(&issue.path) {
                 self.complain(&spell(point, &issue.path), &cause(&issue))?;
-                told = Some(issue.path);
+                told.insert(issue.path);
             }
         }
-        Ok(())
+        self.report_denied(point, found, skip, &told)
+    }
+
+    /// Prints which directories the asker may not list, but for those of
+    /// which something was told already.
+    fn report_denied(
+        &mut self,
+        point: &StartPoint,
+        found: &Start,
+        skip: &[Vec<u8>],
+        told: &HashSet<Vec<u8>>,
+    ) -> Result<(), DriverError> {
+        let index = self.index;
+        let request = DeniedRequest {
+            max_depth: depth_limit(self.program.traversal.max_depth),
+            skip: skip.to_vec(),
+            cancel: self.options.cancel,
+        };
+        let mut done = Ok(());
+        index.denied(found, &request, |path| {
+            if !told.contains(path) {
+                done = self.complain(&spell(point, path), DENIED);
+            }
+            match done {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(_) => ControlFlow::Break(()),
+            }
+        })?;
+        done
     }
 
     /// Prints a message about a path; the exit code becomes 1.
@@ -592,6 +634,11 @@ fn row_of<'r>(found: &'r Start, dir: &'r [u8]) -> Row<'r> {
 
 fn depth_limit(max_depth: usize) -> Option<usize> {
     (max_depth != usize::MAX).then_some(max_depth)
+}
+
+/// As [`depth_limit`], one level deeper.
+fn deeper(max_depth: usize) -> Option<usize> {
+    depth_limit(max_depth.saturating_add(1))
 }
 
 fn is_below(path: &[u8], dir: &[u8]) -> bool {

@@ -11,11 +11,22 @@ use trawl_text::glob::Glob;
 /// Paths, as stored.
 pub type Paths = HashSet<Vec<u8>>;
 
+/// What is known of directories beside their rows, if a leaf asks for it; by
+/// stored path.
+#[derive(Debug, Default)]
+pub struct Emptiness {
+    /// Those that were listed and hold nothing.
+    pub empty: Paths,
+    /// Those that may not be listed: whether they hold something cannot be
+    /// told.
+    pub denied: Paths,
+}
+
 /// What was looked up.
 #[derive(Debug, Default)]
 pub struct Lookups {
     /// Directories without entries, if a leaf asks for them.
-    pub empty_directories: Paths,
+    pub empty_directories: Emptiness,
     /// By [`AttributeTest::word`], entries with an attribute that passes it.
     pub with_attribute: HashMap<Vec<u8>, Paths>,
 }

@@ -15,7 +15,7 @@ use crate::environment::{Environment, Warnings};
 use crate::error::FindError;
 use crate::expr::Expr;
 use crate::leaf::Effect;
-use crate::lookups::Lookups;
+use crate::lookups::{Emptiness, Lookups};
 use crate::parser::{Parsed, Program, parse};
 use crate::reference::{Reference, References};
 
@@ -255,7 +255,10 @@ fn run_program(program: &Program, spec: &Spec) -> Run {
     let (world, batch) = (world(), spec.batch());
     let paths = |path: &str| HashSet::from([path.as_bytes().to_vec()]);
     let mut lookups = Lookups {
-        empty_directories: paths("/w/top/bare"),
+        empty_directories: Emptiness {
+            empty: paths("/w/top/bare"),
+            ..Emptiness::default()
+        },
         ..Lookups::default()
     };
     program.expr.leaves(&mut |node| {

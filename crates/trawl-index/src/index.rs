@@ -13,6 +13,7 @@ use crate::sealed;
 use crate::source::{Source, SourceInfo};
 use crate::store::{Dir, Readers, if_there};
 use std::path::Path;
+use std::sync::OnceLock;
 use trawl_model::guard::Element;
 use trawl_model::{DirAccess, Timestamp, Uid};
 
@@ -21,6 +22,9 @@ use trawl_model::{DirAccess, Timestamp, Uid};
 pub struct IndexDir {
     dir: Dir,
     sources: Dir,
+    /// What a walk of the tree of sources came upon, for readers that ask
+    /// for one source after the other.
+    reached: OnceLock<Reached>,
 }
 
 impl IndexDir {
@@ -46,7 +50,11 @@ impl IndexDir {
         let readers = check_format_file(&bytes, &dir.join(layout::FORMAT_FILE))?;
         let dir = dir.for_readers(readers);
         let sources = dir.open_dir(layout::SOURCES)?;
-        Ok(IndexDir { dir, sources })
+        Ok(IndexDir {
+            dir,
+            sources,
+            reached: OnceLock::new(),
+        })
     }
 
     /// Opens an index to write to it, made if there is none. The directory
@@ -128,6 +136,7 @@ impl IndexDir {
         Ok(IndexDir {
             dir: self.dir.try_clone()?,
             sources: self.sources.try_clone()?,
+            reached: OnceLock::new(),
         })
     }
 
@@ -152,7 +161,13 @@ impl IndexDir {
     /// The sources that only someone finds who knows the path `asked`: those
     /// behind name barriers that this process may pass but not list.
     pub fn sources_behind(&self, asked: &[u8]) -> Result<Vec<Source>> {
-        let reached = self.walk(|_, _| Ok(()))?;
+        let reached = match self.reached.get() {
+            Some(known) => known,
+            None => {
+                let reached = self.walk(|_, _| Ok(()))?;
+                self.reached.get_or_init(|| reached)
+            }
+        };
         let mut found = Vec::new();
         reached.behind(&self.sources, asked, &mut |place, dir| {
             found.extend(sources_in(place, dir)?);

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use trawl_index::{IndexDir, SnapshotWriter, WriterOptions};
 use trawl_model::column::{Column, ColumnSet};
 use trawl_model::filter::{Clause, Filter};
+use trawl_model::guard::Credentials;
 use trawl_model::{Timestamp, rows::Row};
 use trawl_query::{
     Detail, DirRequest, Index, Listing, Located, Request, SeenLinks, Start, StatsRequest,
@@ -101,7 +102,7 @@ fn ask_one(index: &str, name: &str, repeat: u32) -> Result<(), Failure> {
 fn ask(path: &str, name: &str, question: Question, repeat: u32) -> Result<(), Failure> {
     for _ in 0..repeat {
         let (cpu_before, before) = (cpu(), Instant::now());
-        let index = Index::open(Path::new(path))?;
+        let index = Index::open(Path::new(path), Credentials::default())?;
         let root = index.sources().first().ok_or("no source")?.root().to_vec();
         let Located::Found(start) = index.locate(&root)? else {
             return Err("no root".into());

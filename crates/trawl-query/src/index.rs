@@ -1,96 +1,37 @@
 //! An open index: its sources, their current snapshots, and where in them a
 //! path lies.
+//!
+//! What a reader sees is what the kernel lets it open. Shards and sources
+//! behind a name barrier are found by those who know a path behind it, and
+//! only for a question that starts there.
 
-use crate::error::{QueryError, Result};
-use crate::locate::{Located, locate};
-use crate::segment::{Scratch, SegmentFile};
-use rustix::process::{Resource, getrlimit};
-use std::collections::{HashMap, VecDeque};
+use crate::error::Result;
+use crate::locate::{Located, has_root, locate};
+use crate::segment::Scratch;
+pub(crate) use crate::view::SegmentAt;
+pub use crate::view::View;
+use std::cmp::Reverse;
+use std::collections::HashMap;
 use std::path::Path;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use trawl_index::schema::Table;
-use trawl_index::{IndexDir, SegmentInfo, Shard, Snapshot, SnapshotInfo, Source};
-use trawl_model::path;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use trawl_index::{IndexDir, SnapshotInfo, Source};
+use trawl_model::guard::Credentials;
 use trawl_model::rows::RowBatch;
-
-/// Files that are kept open, at most; fewer where a process may have few
-/// descriptors.
-const OPEN_FILES: usize = 200;
-/// Bytes of small files that are kept in memory.
-const KEPT_BYTES: usize = 32 << 20;
+use trawl_model::{Uid, path};
 
 /// An open index.
 #[derive(Debug)]
 pub struct Index {
+    dir: IndexDir,
+    /// Who asks.
+    who: Arc<Credentials>,
     sources: Vec<Source>,
     views: Vec<OnceLock<Option<Arc<View>>>>,
-}
-
-/// A source's current snapshot, as this process may read it.
-#[derive(Debug)]
-pub struct View {
-    info: SnapshotInfo,
-    shards: Vec<Shard>,
-    /// Every segment, by shard and place there.
-    segments: Vec<(usize, usize)>,
-    open: Mutex<OpenFiles>,
-}
-
-/// A segment of a view, by its place in [`View::segments`].
-pub(crate) type SegmentAt = usize;
-
-/// Files that were used lately; the oldest are dropped first.
-#[derive(Debug)]
-struct OpenFiles {
-    /// The most files with a descriptor.
-    limit: usize,
-    files: HashMap<(SegmentAt, Table), Arc<SegmentFile>>,
-    with_descriptor: VecDeque<(SegmentAt, Table)>,
-    in_memory: VecDeque<(SegmentAt, Table)>,
-    kept_bytes: usize,
-}
-
-impl OpenFiles {
-    fn new() -> OpenFiles {
-        let allowed = getrlimit(Resource::Nofile).current;
-        let allowed = allowed.map_or(usize::MAX, |limit| {
-            usize::try_from(limit).unwrap_or(usize::MAX)
-        });
-        OpenFiles {
-            limit: (allowed / 4).min(OPEN_FILES),
-            files: HashMap::new(),
-            with_descriptor: VecDeque::new(),
-            in_memory: VecDeque::new(),
-            kept_bytes: 0,
-        }
-    }
-
-    fn keep(&mut self, key: (SegmentAt, Table), file: &Arc<SegmentFile>) {
-        if self.files.insert(key, Arc::clone(file)).is_some() {
-            return;
-        }
-        match file.memory_bytes() {
-            None => self.with_descriptor.push_back(key),
-            Some(bytes) => {
-                self.kept_bytes += bytes;
-                self.in_memory.push_back(key);
-            }
-        }
-        while self.with_descriptor.len() > self.limit {
-            let oldest = self.with_descriptor.pop_front();
-            oldest.and_then(|oldest| self.files.remove(&oldest));
-        }
-        while self.kept_bytes > KEPT_BYTES {
-            let Some(oldest) = self.in_memory.pop_front() else {
-                break;
-            };
-            let dropped = self
-                .files
-                .remove(&oldest)
-                .and_then(|file| file.memory_bytes());
-            self.kept_bytes = self.kept_bytes.saturating_sub(dropped.unwrap_or_default());
-        }
-    }
+    /// Views of sources that are found by path alone, by root.
+    hidden: Mutex<HashMap<Vec<u8>, Arc<View>>>,
+    /// Views that come before those of the index, each for a path and what is
+    /// below it.
+    added: Mutex<Vec<(Vec<u8>, Arc<View>)>>,
 }
 
 /// Where a question starts: an entry of a snapshot.
@@ -107,55 +48,113 @@ pub struct Start {
 }
 
 impl Index {
-    /// Opens an index; snapshots are opened when they are asked about.
-    pub fn open(path: &Path) -> Result<Index> {
-        let sources = IndexDir::open(path)?.sources()?;
-        let views = sources.iter().map(|_| OnceLock::new()).collect();
-        Ok(Index { sources, views })
+    /// Opens an index; snapshots are opened when they are asked about. `who`
+    /// are the credentials of this process: what may be opened the kernel
+    /// decides, they tell why something is not to be seen.
+    pub fn open(path: &Path, who: Credentials) -> Result<Index> {
+        let dir = IndexDir::open(path)?;
+        let sources = dir.sources()?;
+        Ok(Index {
+            dir,
+            who: Arc::new(who),
+            views: sources.iter().map(|_| OnceLock::new()).collect(),
+            sources,
+            hidden: Mutex::default(),
+            added: Mutex::default(),
+        })
     }
 
-    /// Its sources, by root path.
+    /// Its sources that can be listed, by root path.
     pub fn sources(&self) -> &[Source] {
         &self.sources
+    }
+
+    /// Who asks.
+    pub fn who(&self) -> &Arc<Credentials> {
+        &self.who
+    }
+
+    /// From now on answers about `path` and what is below it come from this
+    /// view: what was read of the live system a moment ago.
+    pub fn add_view(&self, path: &[u8], view: Arc<View>) {
+        lock(&self.added).push((path.to_vec(), view));
     }
 
     /// Finds what the index has at `path` (absolute, normal: see
     /// [`trawl_model::path::normalize`]).
     pub fn locate(&self, path: &[u8]) -> Result<Located> {
-        let within = |source: &&Source| path::is_within(path, source.root());
-        let mut best: Option<Arc<View>> = None;
-        let places = self.sources.iter().zip(&self.views);
-        for (source, view) in places.filter(|(source, _)| within(source)) {
-            let longer = best
-                .as_ref()
-                .is_none_or(|best| best.root().len() <= source.root().len());
-            if longer && let Some(view) = open_view(source, view)? {
-                best = Some(view);
+        for view in self.views_around(path)? {
+            let view = view.knowing(path)?;
+            if let Some(located) = locate(&view, path, &mut Scratch::default())? {
+                return Ok(located);
             }
         }
-        match best {
-            Some(view) => locate(&view, path, &mut Scratch::default()),
-            None => Ok(Located::NotIndexed {
-                nearest: self.nearest_root(path),
-            }),
+        Ok(Located::NotIndexed {
+            nearest: self.nearest_root(path)?,
+        })
+    }
+
+    /// The views of sources around `path`: added ones, the latest
+    /// first, then those of the index, the nearest first.
+    fn views_around(&self, path: &[u8]) -> Result<Vec<Arc<View>>> {
+        let mut views = Vec::new();
+        for (source, view) in self.sources.iter().zip(&self.views) {
+            if path::is_within(path, source.root())
+                && let Some(view) = open_view(source, view, &self.who)?
+            {
+                views.push(view);
+            }
         }
+        // Whoever may open everything has listed everything.
+        if self.who.uid != Uid::ROOT {
+            views.extend(self.hidden_views(path)?);
+        }
+        views.sort_by_key(|view| Reverse(view.root().len()));
+        let added = lock(&self.added);
+        let around = |(top, _): &&(Vec<u8>, Arc<View>)| path::is_within(path, top);
+        let added = added.iter().rev().filter(around);
+        let added = added.map(|(_, view)| Arc::clone(view));
+        Ok(added.chain(views).collect())
+    }
+
+    /// The views of sources that only those find who know `path`.
+    fn hidden_views(&self, path: &[u8]) -> Result<Vec<Arc<View>>> {
+        let mut views = Vec::new();
+        for source in self.dir.sources_behind(path)? {
+            if !path::is_within(path, source.root()) {
+                continue;
+            }
+            let mut hidden = lock(&self.hidden);
+            if let Some(known) = hidden.get(source.root()) {
+                views.push(Arc::clone(known));
+            } else if let Some(snapshot) = source.current()? {
+                let view = Arc::new(View::new(snapshot, Arc::clone(&self.who)));
+                hidden.insert(source.root().to_vec(), Arc::clone(&view));
+                views.push(view);
+            }
+        }
+        Ok(views)
     }
 
     /// The root that shares the most leading components with `path`, of the
-    /// sources that have a snapshot.
-    fn nearest_root(&self, path: &[u8]) -> Option<Vec<u8>> {
+    /// sources that have a snapshot in which the root itself is to be seen.
+    fn nearest_root(&self, path: &[u8]) -> Result<Option<Vec<u8>>> {
         let shared = |root: &[u8]| {
             let parts = path
                 .split(|byte| *byte == b'/')
                 .zip(root.split(|byte| *byte == b'/'));
             parts.take_while(|(a, b)| a == b).count()
         };
-        let nearest = self
-            .sources
-            .iter()
-            .filter(|source| matches!(source.current_id(), Ok(Some(_))))
-            .max_by_key(|source| shared(source.root()));
-        nearest.map(|source| source.root().to_vec())
+        let mut places: Vec<_> = self.sources.iter().zip(&self.views).collect();
+        places.sort_by_key(|(source, _)| Reverse(shared(source.root())));
+        for (source, view) in places {
+            if let Some(view) = open_view(source, view, &self.who)?
+                && has_root(&view, &mut Scratch::default())?
+            {
+                return Ok(Some(source.root().to_vec()));
+            }
+        }
+        Ok(None)
     }
 
     /// The snapshot that answers about `start` are true for.
@@ -164,101 +163,21 @@ impl Index {
     }
 }
 
-fn open_view(source: &Source, view: &OnceLock<Option<Arc<View>>>) -> Result<Option<Arc<View>>> {
+fn open_view(
+    source: &Source,
+    view: &OnceLock<Option<Arc<View>>>,
+    who: &Arc<Credentials>,
+) -> Result<Option<Arc<View>>> {
     if let Some(known) = view.get() {
         return Ok(known.clone());
     }
     let opened = source
         .current()?
-        .map(|snapshot| Arc::new(View::new(snapshot)));
+        .map(|snapshot| Arc::new(View::new(snapshot, Arc::clone(who))));
     Ok(view.get_or_init(|| opened).clone())
 }
 
-impl View {
-    /// A view of a snapshot that was opened by other means than
-    /// [`Index::locate`], such as an older one.
-    pub fn new(snapshot: Snapshot) -> View {
-        let Snapshot { info, shards, .. } = snapshot;
-        let in_shard = |(at, shard): (usize, &Shard)| {
-            let segments = 0..shard.manifest.segments.len();
-            segments
-                .map(move |segment| (at, segment))
-                .collect::<Vec<_>>()
-        };
-        View {
-            segments: shards.iter().enumerate().flat_map(in_shard).collect(),
-            info,
-            shards,
-            open: Mutex::new(OpenFiles::new()),
-        }
-    }
-
-    /// When and how it was made.
-    pub fn info(&self) -> &SnapshotInfo {
-        &self.info
-    }
-
-    /// The source's root path.
-    pub fn root(&self) -> &[u8] {
-        &self.info.root
-    }
-
-    /// Its shards.
-    pub fn shards(&self) -> &[Shard] {
-        &self.shards
-    }
-
-    /// Finds what the snapshot has at `path`, which lies within its root.
-    pub fn locate(self: &Arc<View>, path: &[u8]) -> Result<Located> {
-        locate(self, path, &mut Scratch::default())
-    }
-
-    pub(crate) fn segments(&self) -> impl Iterator<Item = (SegmentAt, &Shard, &SegmentInfo)> {
-        let places = self.segments.iter().enumerate();
-        places.filter_map(|(at, _)| {
-            self.segment(at)
-                .map(|(shard, segment)| (at, shard, segment))
-        })
-    }
-
-    pub(crate) fn segment(&self, at: SegmentAt) -> Option<(&Shard, &SegmentInfo)> {
-        let (shard, segment) = self.segments.get(at)?;
-        let shard = self.shards.get(*shard)?;
-        Some((shard, shard.manifest.segments.get(*segment)?))
-    }
-
-    /// The shard of a segment, and its place among the shards.
-    pub(crate) fn shard_of(&self, at: SegmentAt) -> Option<(usize, &Shard)> {
-        let (shard, _) = self.segments.get(at)?;
-        Some((*shard, self.shards.get(*shard)?))
-    }
-
-    /// Opens a segment's file; `None` if the segment has no such table.
-    pub(crate) fn file(&self, at: SegmentAt, table: Table) -> Result<Option<Arc<SegmentFile>>> {
-        let Some((shard, segment)) = self.segment(at) else {
-            return Ok(None);
-        };
-        let Some(expected) = segment.files.get(&table) else {
-            return Ok(None);
-        };
-        if let Some(known) = self.lock_open().files.get(&(at, table)) {
-            return Ok(Some(Arc::clone(known)));
-        }
-        let file = Arc::new(SegmentFile::open(shard, segment, table, expected)?);
-        self.lock_open().keep((at, table), &file);
-        Ok(Some(file))
-    }
-
-    /// An error about a segment's file.
-    pub(crate) fn damaged(&self, at: SegmentAt, table: Table, problem: &'static str) -> QueryError {
-        let place = self
-            .segment(at)
-            .map(|(shard, segment)| shard.file_path(segment.id, table));
-        QueryError::damaged(&place.unwrap_or_default(), problem)
-    }
-
-    fn lock_open(&self) -> std::sync::MutexGuard<'_, OpenFiles> {
-        // Nothing is left half done by a panic while it is locked.
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+/// Nothing is left half done by a panic while one of these is locked.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,20 +1,64 @@
-//! What could not be read, within a scope.
+//! What could not be read, within a scope: noted by whoever made the index,
+//! and what the asker may not list.
 
 use crate::error::Result;
 use crate::index::{Index, SegmentAt, Start, View};
-use crate::segment::{Scratch, SegmentFile, read_text};
-use std::ops::Range;
-use trawl_index::schema::{IssueColumn, Table};
-use trawl_model::rows::ByteColumn;
-use trawl_model::{Errno, Issue, Op, path};
+use crate::locate::{Reach, scope};
+use crate::permission::{Access, Judge};
+use crate::segment::{Scratch, SegmentFile, read_dirs, read_text};
+use crate::walk::{Listing, Request};
+use std::collections::HashSet;
+use std::ops::{ControlFlow, Range};
+use std::sync::atomic::AtomicBool;
+use trawl_index::schema::{DirColumn, IssueColumn, Table};
+use trawl_model::column::{Column, ColumnSet};
+use trawl_model::filter::{Clause, Filter};
+use trawl_model::rows::{ByteColumn, Row};
+use trawl_model::{Errno, FileType, Issue, Op, path};
+
+/// "Permission denied", errno(3); the same number on every Linux.
+const EACCES: Errno = Errno(13);
 
 /// Rows of an issues table that are read at a time.
 const CHUNK_ROWS: u64 = 8192;
 
+/// Which directories that may not be listed are asked for.
+#[derive(Clone, Debug, Default)]
+pub struct DeniedRequest<'a> {
+    /// How far the question goes: directories this far from the start are
+    /// not gone into, so that it does not matter whether they may be listed.
+    pub max_depth: Option<usize>,
+    /// Directories that are not gone into either, in
+    /// [`trawl_model::path::cmp`] order, none within another.
+    pub skip: Vec<Vec<u8>>,
+    /// Ends it with [`QueryError::Cancelled`](crate::QueryError::Cancelled)
+    /// soon after it is set.
+    pub cancel: Option<&'a AtomicBool>,
+}
+
 impl Index {
     /// What could not be read of `start` and below it, down to `max_depth`,
-    /// in path order.
+    /// in path order: by whoever made the index, and by the asker, who may
+    /// not list some directories.
     pub fn issues(&self, start: &Start, max_depth: Option<usize>) -> Result<Vec<Issue>> {
+        let mut found = self.recorded_issues(start, max_depth)?;
+        let request = DeniedRequest {
+            max_depth,
+            ..DeniedRequest::default()
+        };
+        self.denied(start, &request, |path| {
+            found.push(denied_issue(path));
+            ControlFlow::Continue(())
+        })?;
+        sort(&mut found);
+        found.dedup();
+        Ok(found)
+    }
+
+    /// What could not be read of `start` and below it by whoever made the
+    /// index, down to `max_depth`, in path order. A directory at that depth
+    /// is not gone into: that it could not be listed is not among them.
+    pub fn recorded_issues(&self, start: &Start, max_depth: Option<usize>) -> Result<Vec<Issue>> {
         let view: &View = &start.view;
         let mut scratch = Scratch::default();
         let mut found = Vec::new();
@@ -24,15 +68,145 @@ impl Index {
                 continue;
             }
             read_issues(view, at, &mut scratch, |issue| {
-                if path::is_within(&issue.path, &start.path) && path::depth(&issue.path) <= deepest
-                {
+                let depth = path::depth(&issue.path);
+                let is_near = depth < deepest || depth == deepest && !lists(issue.op);
+                if is_near && path::is_within(&issue.path, &start.path) {
                     found.push(issue);
                 }
             })?;
         }
-        found.sort_by(|a, b| path::cmp(&a.path, &b.path).then_with(|| a.cmp(b)));
+        sort(&mut found);
         Ok(found)
     }
+
+    /// Gives the directories from `start` downwards that are to be seen but
+    /// that the asker may not both list and search: what is in them is not to
+    /// be seen. They come in no order that means anything. None, and nothing
+    /// is read, if the asker sees everything.
+    pub fn denied<'a>(
+        &self,
+        start: &'a Start,
+        request: &DeniedRequest<'_>,
+        mut visit: impl FnMut(&[u8]) -> ControlFlow<()>,
+    ) -> Result<()> {
+        if !start.view.is_partial() || !start.is_dir || request.max_depth == Some(0) {
+            return Ok(());
+        }
+        let own = Row {
+            batch: &start.row,
+            at: 0,
+            dir: b"",
+        };
+        let mut judge = Judge::of(&start.view);
+        if judge.judge(&own) != Access::Full {
+            let _ = visit(&start.path);
+            return Ok(());
+        }
+        if request.max_depth.is_none() && all_listed(start)? {
+            return Ok(());
+        }
+        let walk = rows_to_judge(request);
+        let work = |listing: &Listing<'_>, found: &mut Found<'a>| {
+            let judge = found.judge.get_or_insert_with(|| Judge::of(&start.view));
+            let (batch, dir) = (listing.batch, listing.dir.path);
+            let rows = listing.range.clone().map(|at| Row { batch, at, dir });
+            let dirs = rows.filter(|row| row.file_type() == FileType::Directory);
+            let closed = dirs.filter(|row| judge.judge(row) != Access::Full);
+            let paths = closed.map(|row| row.path());
+            found
+                .paths
+                .extend(paths.filter(|path| !is_one_of(path, &request.skip)));
+        };
+        self.walk(start, &walk, work, |found: Found<'a>| {
+            found.paths.iter().try_for_each(|path| visit(path))
+        })
+    }
+}
+
+/// True if as many directories were listed below `start` as there are, which
+/// few rows of each segment tell. May be false though it is so.
+fn all_listed(start: &Start) -> Result<bool> {
+    let view: &View = &start.view;
+    let mut scratch = Scratch::default();
+    let (mut shards, mut dirs, mut listed) = (HashSet::new(), 1u64, 0u64);
+    for span in scope(view, &start.path, Reach::Subtree, &mut scratch)? {
+        let Some((shard, _)) = view.shard_of(span.segment) else {
+            return Ok(false);
+        };
+        // Several segments may have parts of one directory.
+        if !shards.insert(shard) {
+            return Ok(false);
+        }
+        let Some(file) = view.file(span.segment, Table::Dirs)? else {
+            return Ok(false);
+        };
+        let Range { start, end } = span.dirs;
+        let columns = [DirColumn::DirsBefore, DirColumn::Dirs];
+        let mut at = |row: u64| read_dirs(&file, row..row + 1, &columns, &mut scratch);
+        let (first, last) = (at(start)?, at(end - 1)?);
+        let before = first.number(0, 0);
+        let after = last.number(0, 0).wrapping_add(last.number(1, 0));
+        dirs = dirs.wrapping_add(after.wrapping_sub(before));
+        listed = listed.wrapping_add(end - start);
+    }
+    Ok(dirs == listed)
+}
+
+/// Directories that may not be listed, and who found them.
+#[derive(Default)]
+struct Found<'a> {
+    judge: Option<Judge<'a>>,
+    paths: Vec<Vec<u8>>,
+}
+
+/// The rows of directories that a question goes into.
+fn rows_to_judge<'a>(request: &DeniedRequest<'a>) -> Request<'a> {
+    let directories = Clause {
+        column: Column::Mode,
+        low: 0o040_000,
+        high: 0o047_777,
+    };
+    Request {
+        columns: ColumnSet::of(&[
+            Column::Name,
+            Column::Mode,
+            Column::Uid,
+            Column::Gid,
+            Column::Acl,
+        ]),
+        filter: Filter {
+            clauses: vec![directories],
+        },
+        max_depth: request.max_depth.map(|depth| depth.saturating_sub(1)),
+        skip: request.skip.clone(),
+        cancel: request.cancel,
+        ..Request::default()
+    }
+}
+
+fn is_one_of(path: &[u8], sorted: &[Vec<u8>]) -> bool {
+    sorted
+        .binary_search_by(|other| path::cmp(other, path))
+        .is_ok()
+}
+
+/// True for what happens only to a question that goes into a directory.
+fn lists(op: Op) -> bool {
+    matches!(op, Op::OpenDir | Op::ReadDir)
+}
+
+/// What a scan by the asker would have noted of a directory.
+fn denied_issue(path: &[u8]) -> Issue {
+    Issue {
+        path: path.to_vec(),
+        op: Op::OpenDir,
+        errno: EACCES,
+        detail: String::new(),
+    }
+}
+
+fn sort(issues: &mut [Issue]) {
+    issues.sort_by(|a, b| path::cmp(&a.path, &b.path).then_with(|| a.cmp(b)));
 }
 
 fn read_issues(

@@ -15,8 +15,11 @@
 //! `merge` orders directories across segments, `plan` cuts them into
 //! morsels, `decode` reads a morsel's rows.
 //!
-//! Knows nothing of the find language, of output, or of who is asking: what
-//! may not be opened is not there.
+//! What may not be opened is not there: the kernel decides. Who asks is known
+//! only to tell why something is not there, and what is therefore missing
+//! from an answer.
+//!
+//! Knows nothing of the find language or of output.
 #![forbid(unsafe_code)]
 #![allow(
     clippy::single_range_in_vec_init,
@@ -31,17 +34,20 @@ mod issues;
 mod links;
 mod locate;
 mod merge;
+mod permission;
 mod plan;
 mod segment;
 mod stats;
 mod totals;
 mod usage;
+mod view;
 mod walk;
 mod xattrs;
 
 pub use directories::{DirRequest, Directory, Own, Sums};
 pub use error::{QueryError, Result};
 pub use index::{Index, Start, View};
+pub use issues::DeniedRequest;
 pub use links::{Repeats, SeenLinks};
 pub use locate::Located;
 pub use segment::{Scratch, SegmentFile};
@@ -50,6 +56,7 @@ pub use stats::{
     size_bucket,
 };
 pub use totals::Totals;
+pub use trawl_index::SnapshotInfo;
 pub use usage::{Detail, Usage, UsageOf, UsageRequest};
 pub use walk::{DirInfo, Listing, Order, Request};
 pub use xattrs::{ACL_ACCESS, ACL_DEFAULT, Attribute, AttributeRequest, Attributed, Links};

@@ -3,6 +3,7 @@
 
 use crate::error::Result;
 use crate::index::{SegmentAt, Start, View};
+use crate::permission::{Access, Judge};
 use crate::segment::{
     Scratch, SegmentFile, check_names, read_dirs, read_names, read_root_kind, read_rows,
 };
@@ -31,9 +32,24 @@ pub enum Located {
         /// What is not a directory.
         path: Vec<u8>,
     },
-    /// The path is in no source.
+    /// Nothing is to be seen, because the asker may not search a directory on
+    /// the way.
+    Denied {
+        /// The nearest directory above that is to be seen.
+        dir: Vec<u8>,
+    },
+    /// Nothing is to be seen, because the asker may search but not list a
+    /// directory on the way, and the index keeps what is there for those who
+    /// may: only the live file system can tell.
+    Hidden {
+        /// The nearest directory above that is to be seen.
+        dir: Vec<u8>,
+        /// The snapshot that has it.
+        view: Arc<View>,
+    },
+    /// The path is in no source that the asker may know of.
     NotIndexed {
-        /// The root of the source that is nearest, if there is any.
+        /// The root of the source that is nearest, if any is to be seen.
         nearest: Option<Vec<u8>>,
     },
 }
@@ -54,54 +70,103 @@ pub(crate) enum Reach {
     Subtree,
 }
 
-/// Finds the entry at `wanted`, which is within the view's root.
-pub(crate) fn locate(view: &Arc<View>, wanted: &[u8], scratch: &mut Scratch) -> Result<Located> {
-    let found = match path::split(wanted) {
-        Some((dir, name)) if wanted != view.root() => find_entry(view, dir, name, scratch)?,
-        _ => find_root(view, scratch)?,
+/// Finds the entry at `wanted`, which is within the view's root. `None` if
+/// not even the root is to be seen, so that nothing can be said.
+pub(crate) fn locate(
+    view: &Arc<View>,
+    wanted: &[u8],
+    scratch: &mut Scratch,
+) -> Result<Option<Located>> {
+    let Some(row) = find(view, wanted, scratch)? else {
+        return why_missing(view, wanted, scratch);
     };
-    if let Some(row) = found {
-        let first = Row {
-            batch: &row,
-            at: 0,
-            dir: b"",
-        };
-        return Ok(Located::Found(Box::new(Start {
-            view: Arc::clone(view),
-            path: wanted.to_vec(),
-            is_dir: first.file_type() == FileType::Directory,
-            row,
-        })));
-    }
-    why_missing(view, wanted, scratch)
+    let is_dir = first_row(&row).file_type() == FileType::Directory;
+    Ok(Some(Located::Found(Box::new(Start {
+        view: Arc::clone(view),
+        path: wanted.to_vec(),
+        is_dir,
+        row,
+    }))))
 }
 
-fn why_missing(view: &Arc<View>, wanted: &[u8], scratch: &mut Scratch) -> Result<Located> {
-    let mut above = path::split(wanted).map(|(dir, _)| dir);
-    while let Some(dir) = above.filter(|dir| path::is_within(dir, view.root())) {
-        let known = match path::split(dir) {
-            Some((parent, name)) if dir != view.root() => find_entry(view, parent, name, scratch)?,
-            _ => find_root(view, scratch)?,
-        };
-        if let Some(row) = known {
-            let mode = row.mode.first().copied().unwrap_or_default();
-            if FileType::from_mode(mode) == FileType::Directory {
-                break;
-            }
-            return Ok(Located::NotDirectory { path: dir.to_vec() });
-        }
-        above = path::split(dir).map(|(dir, _)| dir);
+/// True if the source root's own row is to be seen.
+pub(crate) fn has_root(view: &View, scratch: &mut Scratch) -> Result<bool> {
+    Ok(find_root(view, scratch)?.is_some())
+}
+
+fn first_row(batch: &RowBatch) -> Row<'_> {
+    Row {
+        batch,
+        at: 0,
+        dir: b"",
     }
-    Ok(Located::Missing {
-        root: view.root().to_vec(),
-    })
+}
+
+/// The row of what lies at `wanted`: in its directory's listing, or, behind a
+/// barrier, on its own.
+fn find(view: &View, wanted: &[u8], scratch: &mut Scratch) -> Result<Option<RowBatch>> {
+    let Some((dir, name)) = path::split(wanted).filter(|_| wanted != view.root()) else {
+        return find_root(view, scratch);
+    };
+    if let Some(row) = find_entry(view, dir, name, scratch)? {
+        return Ok(Some(row));
+    }
+    let is_it = |shard: &Shard| shard.barrier() == Some(wanted);
+    find_own(view, dir, name, is_it, scratch)
 }
 
 /// The source root's own row.
 fn find_root(view: &View, scratch: &mut Scratch) -> Result<Option<RowBatch>> {
-    let above = path::split(view.root()).map_or(&b""[..], |(dir, _)| dir);
-    for (at, _, segment) in view.segments() {
-        if segment.first_dir.as_deref() != Some(above) {
+    let (above, name) = path::split(view.root()).unwrap_or_default();
+    find_own(
+        view,
+        above,
+        name,
+        |shard| shard.barrier().is_none(),
+        scratch,
+    )
+}
+
+/// Says why nothing is to be seen at `wanted`, from the nearest directory
+/// above it that is.
+fn why_missing(view: &Arc<View>, wanted: &[u8], scratch: &mut Scratch) -> Result<Option<Located>> {
+    let missing = || Located::Missing {
+        root: view.root().to_vec(),
+    };
+    let mut above = path::split(wanted).map(|(dir, _)| dir);
+    while let Some(dir) = above.filter(|dir| path::is_within(dir, view.root())) {
+        if let Some(row) = find(view, dir, scratch)? {
+            let row = first_row(&row);
+            if row.file_type() != FileType::Directory {
+                return Ok(Some(Located::NotDirectory { path: dir.to_vec() }));
+            }
+            let dir = dir.to_vec();
+            return Ok(Some(match Judge::of(view).judge(&row) {
+                Access::Full => missing(),
+                Access::None => Located::Denied { dir },
+                Access::Pass => Located::Hidden {
+                    dir,
+                    view: Arc::clone(view),
+                },
+            }));
+        }
+        above = path::split(dir).map(|(dir, _)| dir);
+    }
+    Ok((!view.is_partial()).then(missing))
+}
+
+/// The own row of `name` in `dir`, which lies apart from the listing of
+/// `dir`, in a shard that `is_it`.
+fn find_own(
+    view: &View,
+    dir: &[u8],
+    name: &[u8],
+    is_it: impl Fn(&Shard) -> bool,
+    scratch: &mut Scratch,
+) -> Result<Option<RowBatch>> {
+    for (at, shard, segment) in view.segments() {
+        let is_here = segment.own_row && segment.first_dir.as_deref() == Some(dir);
+        if !is_here || !is_it(shard) {
             continue;
         }
         let Some(dirs) = view.file(at, Table::Dirs)? else {
@@ -115,14 +180,12 @@ fn find_root(view: &View, scratch: &mut Scratch) -> Result<Option<RowBatch>> {
             continue;
         };
         if rows.end - rows.start != 1 {
-            return Err(dirs.damaged("the root has not one row"));
+            return Err(dirs.damaged("something's own row is not one row"));
         }
-        return Ok(Some(read_rows(
-            &entries,
-            ColumnSet::all(),
-            &[rows],
-            scratch,
-        )?));
+        let row = read_rows(&entries, ColumnSet::all(), &[rows], scratch)?;
+        if row.name.get(0) == name {
+            return Ok(Some(row));
+        }
     }
     Ok(None)
 }
@@ -220,47 +283,23 @@ pub(crate) fn scope(
         }
         let is_whole =
             reach == Reach::Subtree && path::is_within(first, dir) && path::is_within(last, dir);
-        let Some(file) = maybe_file(view, at, is_whole, dir)? else {
-            spans.push(Span {
-                segment: at,
-                dirs: 0..segment.dirs,
-            });
-            continue;
-        };
         let mut dirs = match is_whole {
-            true => 0..file.rows(),
-            false => search(&file, dir, reach, scratch)?,
+            true => 0..segment.dirs,
+            false => match view.file(at, Table::Dirs)? {
+                Some(file) => search(&file, dir, reach, scratch)?,
+                None => continue,
+            },
         };
-        // The row of `/` itself lies in the same place as its listing.
-        if dir.is_empty()
-            && dirs.start == 0
-            && !dirs.is_empty()
-            && read_root_kind(&file, scratch)? == KIND_ROOT
-        {
-            dirs.start = 1;
+        // The own row of the source's root, or of a directory behind a
+        // barrier, is no listing.
+        if segment.own_row {
+            dirs.start = dirs.start.max(1);
         }
         if !dirs.is_empty() {
             spans.push(Span { segment: at, dirs });
         }
     }
     Ok(spans)
-}
-
-/// The dirs file, if its rows have to be looked at to know the span.
-fn maybe_file(
-    view: &View,
-    at: SegmentAt,
-    is_whole: bool,
-    dir: &[u8],
-) -> Result<Option<Arc<SegmentFile>>> {
-    let starts_at_root = || {
-        let segment = view.segment(at).map(|(_, segment)| segment);
-        segment.is_some_and(|segment| segment.first_dir.as_deref() == Some(b""))
-    };
-    match is_whole && !(dir.is_empty() && starts_at_root()) {
-        true => Ok(None),
-        false => view.file(at, Table::Dirs),
-    }
 }
 
 /// True if a shard's directories all lie below a barrier that `dir` has

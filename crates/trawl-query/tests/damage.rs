@@ -7,6 +7,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use support::{Random, Shape, Tree, made_of};
 use trawl_model::column::ColumnSet;
+use trawl_model::guard::Credentials;
 use trawl_model::rows::Row;
 use trawl_query::{
     DirRequest, Index, Listing, Located, QueryError, Request, SeenLinks, UsageRequest,
@@ -14,7 +15,7 @@ use trawl_query::{
 
 /// Everything that is asked, as one text.
 fn answers(index: &Path, root: &[u8], child: &[u8]) -> Result<String, QueryError> {
-    let index = Index::open(index)?;
+    let index = Index::open(index, Credentials::default())?;
     let mut out = String::new();
     for path in [root, child] {
         let start = match index.locate(path)? {

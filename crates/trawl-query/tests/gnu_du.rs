@@ -10,6 +10,7 @@ use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use trawl_index::{IndexDir, SnapshotWriter, WriterOptions};
 use trawl_model::Timestamp;
+use trawl_model::guard::Credentials;
 use trawl_query::{Detail, Index, Located, SeenLinks, Usage, UsageRequest};
 
 type Given = BTreeMap<Vec<u8>, u64>;
@@ -63,7 +64,7 @@ fn scan(tree: &Path, place: &Path) -> Index {
     let progress = trawl_scan::ScanProgress::default();
     trawl_scan::walk(root, &options, &progress, &mut writer).unwrap();
     writer.commit(Timestamp { secs: 2, nanos: 0 }).unwrap();
-    Index::open(place).unwrap()
+    Index::open(place, Credentials::default()).unwrap()
 }
 
 fn ours(index: &Index, tree: &Path, request: &UsageRequest<'_>, value: fn(&Usage) -> u64) -> Given {

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use support::{Made, Random, Shape, Tree, is_dir, made_of};
 use trawl_model::column::{Column, ColumnSet};
 use trawl_model::filter::{Clause, Filter};
+use trawl_model::guard::Credentials;
 use trawl_model::path;
 use trawl_model::rows::Row;
 use trawl_query::{
@@ -31,7 +32,7 @@ fn written(seed: u64, root: &str, shape: Shape) -> Written {
     tree.write(&place, &mut Random(seed ^ 7));
     Written {
         tree,
-        index: Index::open(&place).unwrap(),
+        index: Index::open(&place, Credentials::default()).unwrap(),
         _dir: dir,
     }
 }

@@ -7,6 +7,7 @@
 //!
 //! - [`walk()`]: getdents64 and statx, relative to directory descriptors, never through a
 //!   symbolic link, never out of the root.
+//! - [`look()`]: one entry, where its directory may be passed but not listed.
 //! - [`trace`]: GUFI's text traces.
 //!
 //! This crate knows nothing of what is behind the sink, prints nothing and reads no clock.
@@ -27,4 +28,4 @@ pub use options::{Mounts, WalkOptions, Xattrs};
 pub use progress::{Progress, ScanProgress};
 
 pub use trace::{TraceOptions, read_trace};
-pub use walk::walk;
+pub use walk::{look, walk};

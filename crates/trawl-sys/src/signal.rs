@@ -71,6 +71,18 @@ pub fn restore_broken_pipe() -> Result<(), SysError> {
     Ok(())
 }
 
+/// Lets a write to a closed pipe fail with `EPIPE`, for programs that have something to clean up.
+/// (Rust programs start so.)
+///
+/// Source: <https://man7.org/linux/man-pages/man7/signal.7.html>
+pub fn ignore_broken_pipe() -> Result<(), SysError> {
+    // SAFETY: ignoring a signal installs no handler.
+    if unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) } == libc::SIG_ERR {
+        return Err(SysError::last(Op::Sigaction));
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

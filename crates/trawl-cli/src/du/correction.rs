@@ -66,6 +66,12 @@ impl Correction {
         }
     }
 
+    /// Where what is left out lies, in path order.
+    pub(crate) fn excluded_paths(&self) -> Vec<Vec<u8>> {
+        let paths = self.excluded.iter().map(|part| part.path.clone());
+        paths.collect()
+    }
+
     /// True if sums are right as they are.
     pub(crate) fn is_needless(&self) -> bool {
         self.excluded.is_empty() && !self.separate

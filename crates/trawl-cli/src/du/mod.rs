@@ -25,7 +25,7 @@ use crate::failure::Failure;
 use crate::json::Object;
 use crate::output::{Device, Output};
 use crate::rows::Form;
-use crate::scope::{Depth, Follow, Session, printed_path, row_of};
+use crate::scope::{self, Depth, Follow, Session, printed_path, row_of};
 
 use self::correction::{Corrected, Correction, Part, elsewhere};
 pub(crate) use self::options::DuArgs;
@@ -67,8 +67,7 @@ pub(crate) fn run(index: Option<PathBuf>, args: &DuArgs, manner: Manner) -> Resu
     };
     for given in paths {
         if let Some(start) = session.locate(given, follow)? {
-            meter.argument(&session, given.as_bytes(), &start)?;
-            session.note(&start, Depth::All)?;
+            meter.argument(&mut session, given.as_bytes(), &start)?;
         }
     }
     if plan.total {
@@ -93,15 +92,36 @@ struct Meter<'a> {
 
 impl Meter<'_> {
     /// Counts an argument, spelled `given` by the user.
-    fn argument(&mut self, session: &Session, given: &[u8], start: &Start) -> Result<(), Failure> {
+    fn argument(
+        &mut self,
+        session: &mut Session,
+        given: &[u8],
+        start: &Start,
+    ) -> Result<(), Failure> {
         if !self.plan.count_links && self.is_counted(&start.path) {
             return Ok(());
         }
+        let mut part = scope::Part::whole(Depth::All);
         if self.plan.wants_one_sum() {
-            return self.one_sum(session, given, start);
+            self.one_sum(session, given, start)?;
+            return session.note_part(start, one_slash(given), &part);
         }
-        let mut correction = Correction::new(self.excluded(session, start)?, self.plan.separate);
-        let request = self.request(&correction);
+        let excluded = self.excluded(session, start)?;
+        let mut correction = Correction::new(excluded, self.plan.separate);
+        part.skip = correction.excluded_paths();
+        self.lines(session, given, start, &mut correction)?;
+        session.note_part(start, one_slash(given), &part)
+    }
+
+    /// Prints a line for each directory of an argument, or each file.
+    fn lines(
+        &mut self,
+        session: &Session,
+        given: &[u8],
+        start: &Start,
+        correction: &mut Correction,
+    ) -> Result<(), Failure> {
+        let request = self.request(correction);
         let mut seen = std::mem::take(&mut self.seen);
         let (mut failed, mut whole) = (None, Usage::default());
         session.index().usage(start, &request, &mut seen, |of| {
@@ -138,7 +158,7 @@ impl Meter<'_> {
                 true => Detail::Everything,
                 false => Detail::Directories,
             },
-            cancel: None,
+            cancel: crate::live::cancel(),
         }
     }
 

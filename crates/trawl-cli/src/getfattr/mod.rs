@@ -212,7 +212,7 @@ impl Printer<'_> {
     /// to be gone into.
     fn top(
         &self,
-        session: &Session,
+        session: &mut Session,
         spelled: &[u8],
         start: Start,
     ) -> Result<Option<Start>, Failure> {
@@ -235,7 +235,7 @@ impl Printer<'_> {
     /// in directories of `around`, on the way down which a link led here.
     fn below(
         &mut self,
-        session: &Session,
+        session: &mut Session,
         spelled: &[u8],
         top: &Start,
         around: &[Vec<u8>],
@@ -249,7 +249,9 @@ impl Printer<'_> {
             ..AttributeRequest::default()
         };
         let mut done = Ok(());
-        session.index().attributes_below(top, &request, |entry| {
+        // What a link leads to may be added to the session meanwhile.
+        let index = session.share_index();
+        index.attributes_below(top, &request, |entry| {
             let within = |dir: &Vec<u8>| is_within(&entry.path, dir) && entry.path != *dir;
             if around
                 .iter()
@@ -274,7 +276,7 @@ impl Printer<'_> {
     /// lies below that.
     fn link(
         &mut self,
-        session: &Session,
+        session: &mut Session,
         path: &[u8],
         link: &Attributed,
         around: &[Vec<u8>],

@@ -53,6 +53,11 @@ pub(crate) struct IndexArgs {
     /// Do not read extended attributes
     #[arg(long)]
     no_xattr: bool,
+    /// Make a new index for its owner alone. The superuser's is otherwise for
+    /// all users, each of whom sees what the permissions on the source let
+    /// them see
+    #[arg(long)]
+    private: bool,
     /// Read a trace that GUFI made instead of a tree
     #[arg(long, value_name = "FILE", conflicts_with = "paths")]
     from_trace: Option<PathBuf>,
@@ -115,7 +120,8 @@ pub(crate) fn run(index: Option<PathBuf>, args: &IndexArgs) -> Result<Exit, Fail
 
 fn scan_all(dir: &std::path::Path, args: &IndexArgs) -> Result<Exit, Failure> {
     let jobs = jobs(args)?;
-    let index = trawl_index::IndexDir::create(dir, None)?;
+    let readers = args.private.then_some(trawl_index::Readers::Owner);
+    let index = trawl_index::IndexDir::create(dir, readers)?;
     let scanner = Scanner::new(&index, args)?;
     let mut output = Output::stdout();
     let mut exit = Exit::Complete;

@@ -31,7 +31,7 @@ use crate::index::scan::now;
 use crate::output::{Device, Output, say};
 use crate::resolve::{Resolved, resolve};
 use crate::rows::{self, Form};
-use crate::scope::{Depth, Follow, Session, join_printed, row_of};
+use crate::scope::{Denials, Depth, Follow, Part, Session, join_printed, row_of};
 
 use self::colour::Palette;
 use self::item::Item;
@@ -72,6 +72,12 @@ pub(crate) fn run(index: Option<PathBuf>, args: &LsArgs, manner: Manner) -> Resu
     } else {
         &args.paths[..]
     };
+    lister
+        .session
+        .tell_denials(Denials::Said("cannot open directory"));
+    if plan.directory {
+        lister.session.reach_to(Depth::Itself);
+    }
     lister.arguments(paths, follow)?;
     lister.output.finish()?;
     lister.session.finish()
@@ -191,27 +197,19 @@ impl Lister<'_> {
             index: self.session.share_index(),
             hidden: self.plan().hidden,
         };
+        let told = self.note_listing(start, name)?;
         let found = match (self.plan().recursive, self.is_in_stored_order()) {
-            (false, _) => {
-                self.session.note(start, Depth::Children)?;
-                reader.listings(start, name, Reach::Alone, |directory| {
-                    self.print_sorted(directory, header).map(drop)
-                })?
-            }
-            (true, true) => {
-                self.session.note(start, Depth::All)?;
-                reader.listings(start, name, Reach::Below, |directory| {
-                    self.print_sorted(directory, header).map(drop)
-                })?
-            }
-            (true, false) => {
-                self.session.note(start, Depth::All)?;
-                reader.in_order(start, name, |directory| {
-                    self.print_sorted(directory, header)
-                })?
-            }
+            (false, _) => reader.listings(start, name, Reach::Alone, |directory| {
+                self.print_sorted(directory, header).map(drop)
+            })?,
+            (true, true) => reader.listings(start, name, Reach::Below, |directory| {
+                self.print_sorted(directory, header).map(drop)
+            })?,
+            (true, false) => reader.in_order(start, name, |directory| {
+                self.print_sorted(directory, header)
+            })?,
         };
-        if found == Found::Unread {
+        if found == Found::Unread && told == 0 {
             let name = quoted(name);
             say(format_args!(
                 "cannot open directory {name}: it was not read"
@@ -219,6 +217,24 @@ impl Lister<'_> {
             self.session.worsen(Exit::Issues);
         }
         Ok(())
+    }
+
+    /// Notes what is listed of `start`, printed as `name`, and how many
+    /// directories of it may not be.
+    fn note_listing(&mut self, start: &Start, name: &[u8]) -> Result<u64, Failure> {
+        let skips = self.plan().hidden == Hidden::Skip;
+        let hides = |path: &[u8]| skips && tree::is_below_hidden(&start.path, path);
+        let part = Part {
+            depth: match self.plan().recursive {
+                true => Depth::All,
+                false => Depth::Children,
+            },
+            skip: Vec::new(),
+            hides: &hides,
+        };
+        let before = self.session.denied();
+        self.session.note_part(start, name, &part)?;
+        Ok(self.session.denied() - before)
     }
 
     /// True if the index has directories in the order in which they are to

@@ -69,6 +69,7 @@ impl Reader {
             max_depth: (reach == Reach::Alone).then_some(1),
             // Items are large and printing them takes the time: nothing is gained by reading ahead.
             threads: Some(NonZeroUsize::MIN),
+            cancel: crate::live::cancel(),
             ..Request::default()
         };
         let mut open: Option<Directory> = None;
@@ -185,7 +186,7 @@ impl Ahead {
 }
 
 /// True if a name that begins with a dot lies between `top` and `path`.
-fn is_below_hidden(top: &[u8], path: &[u8]) -> bool {
+pub(super) fn is_below_hidden(top: &[u8], path: &[u8]) -> bool {
     let below = path.strip_prefix(top).unwrap_or_default();
     below.windows(2).any(|pair| pair == b"/.")
 }

@@ -101,6 +101,7 @@ pub(crate) fn run(
     }
     let formats = args.formats()?;
     let mut session = Session::open(index, manner.then(args.manner), Exit::Issues)?;
+    session.reach_to(Depth::Itself);
     let (owners, zone, locale) = (Owners::default(), Zone::local(), Locale::from_env());
     let time = |time: Timestamp| {
         let mut out = String::new();

@@ -24,7 +24,7 @@ use crate::index::scan::now;
 use crate::json::Object;
 use crate::output::{Device, Output};
 use crate::rows::Form;
-use crate::scope::{Depth, Follow, Session};
+use crate::scope::{Depth, Follow, Part, Session};
 
 use self::groups::{By, Group, add, groups};
 use self::render::{Ink, section};
@@ -79,7 +79,7 @@ pub(crate) fn run(
     let request = StatsRequest {
         now: now(),
         threads: None,
-        cancel: None,
+        cancel: crate::live::cancel(),
     };
     let (owners, mut output) = (Owners::default(), Output::stdout());
     if form == Form::Csv {
@@ -91,7 +91,7 @@ pub(crate) fn run(
         };
         let stats = session.index().stats(&start, &request)?;
         let repeats = session.index().totals(&start)?.repeats;
-        session.note(&start, Depth::All)?;
+        session.note_part(&start, given.as_bytes(), &Part::whole(Depth::All))?;
         let rows: Vec<Group> = kinds
             .iter()
             .flat_map(|by| groups(*by, &stats, &owners))

@@ -10,6 +10,7 @@ mod du;
 mod golden;
 mod index;
 mod ls;
+mod shared;
 mod site;
 mod stat;
 mod users;

@@ -2,6 +2,7 @@
 
 use trawl_model::rows::Row;
 use trawl_model::{Column, ColumnSet, FileType};
+use trawl_text::quote;
 
 use crate::context::Context;
 use crate::leaf::Leaf;
@@ -27,11 +28,7 @@ impl Leaf for Empty {
     fn eval(&self, row: &Row<'_>, cx: &mut Context<'_>) -> bool {
         match row.file_type() {
             FileType::Regular => row.size() == 0,
-            // A directory that could not be listed is in neither set.
-            FileType::Directory => {
-                let empty = &cx.lookups.empty_directories;
-                !empty.is_empty() && empty.contains(&row.path())
-            }
+            FileType::Directory => is_empty(row, cx),
             _ => false,
         }
     }
@@ -39,6 +36,21 @@ impl Leaf for Empty {
     fn needs_empty_directories(&self) -> bool {
         true
     }
+}
+
+/// find opens the directory here, and says so if it may not.
+fn is_empty(row: &Row<'_>, cx: &mut Context<'_>) -> bool {
+    let known = &cx.lookups.empty_directories;
+    if known.empty.is_empty() && known.denied.is_empty() {
+        return false;
+    }
+    let stored = row.path();
+    if known.denied.contains(&stored) {
+        let path = cx.path(row).to_vec();
+        let quoted = quote::message(&path, cx.world.locale);
+        cx.complain(&format!("{quoted}: Permission denied"));
+    }
+    known.empty.contains(&stored)
 }
 
 #[cfg(test)]

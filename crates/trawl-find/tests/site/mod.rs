@@ -12,6 +12,7 @@ use trawl_find::reference::{Reference, References};
 use trawl_find::{Environment, Parsed, parse};
 use trawl_index::{IndexDir, SnapshotWriter, WriterOptions};
 use trawl_model::Timestamp;
+use trawl_model::guard::Credentials;
 use trawl_query::Index;
 use trawl_scan::{ScanProgress, WalkOptions, walk};
 use trawl_testkit::oracle::{Identity, gnu};
@@ -51,7 +52,7 @@ impl Site {
         scan(&root, &index_path);
         Site {
             paths,
-            index: Index::open(&index_path).unwrap(),
+            index: Index::open(&index_path, Credentials::default()).unwrap(),
             scratch,
         }
     }

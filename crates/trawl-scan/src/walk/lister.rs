@@ -453,7 +453,7 @@ fn is_own_ancestor(node: &Arc<Node>, identity: Identity) -> bool {
         .any(|above| above.identity.dev == identity.dev && above.identity.ino == identity.ino)
 }
 
-fn issue(path: Vec<u8>, op: Op, error: SysError) -> Issue {
+pub(crate) fn issue(path: Vec<u8>, op: Op, error: SysError) -> Issue {
     Issue {
         path,
         op,

@@ -2,6 +2,7 @@
 //!
 //! | part | what it knows |
 //! |---|---|
+//! | `alone` | one entry, without its directory's listing |
 //! | `root` | how to get to the root, and who may |
 //! | `node` | a directory and its ancestors |
 //! | `names` | the names of one directory, in order |
@@ -19,6 +20,7 @@
 //!   [`WalkOptions::pending_bytes`], and a few batches of at most 65,536 entries;
 //! - descriptors: at most [`WalkOptions::descriptors`].
 
+mod alone;
 mod lister;
 mod names;
 mod node;
@@ -35,6 +37,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use trawl_model::Sink;
 use trawl_sys::xattr;
 
+pub use self::alone::look;
 use self::node::Node;
 use self::outlet::{ChannelOutlet, Ledger, Outlet, channel};
 use self::pending::Overflow;

@@ -1,0 +1,224 @@
+//! One snapshot as this process may read it: its segments, and the files of
+//! them that are open.
+
+use crate::error::{QueryError, Result};
+use crate::locate::{Located, locate};
+use crate::segment::{Scratch, SegmentFile};
+use rustix::process::{Resource, getrlimit};
+use std::collections::{HashMap, VecDeque};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use trawl_index::schema::Table;
+use trawl_index::{SegmentInfo, Shard, Snapshot, SnapshotInfo};
+use trawl_model::guard::Credentials;
+
+/// Files that are kept open, at most; fewer where a process may have few
+/// descriptors.
+const OPEN_FILES: usize = 200;
+/// Bytes of small files that are kept in memory.
+const KEPT_BYTES: usize = 32 << 20;
+
+/// A source's current snapshot, as this process may read it.
+#[derive(Debug)]
+pub struct View {
+    snapshot: Snapshot,
+    /// Who reads it.
+    who: Arc<Credentials>,
+    /// Every segment, by shard and place there.
+    segments: Vec<(usize, usize)>,
+    open: Mutex<OpenFiles>,
+    /// The last view with more shards that was asked for.
+    wider: Mutex<Option<Wider>>,
+}
+
+/// A view with shards that only those find who know a path.
+#[derive(Debug)]
+struct Wider {
+    /// Where these shards lie.
+    shards: Vec<PathBuf>,
+    view: Arc<View>,
+}
+
+/// A segment of a view, by its place in [`View::segments`].
+pub(crate) type SegmentAt = usize;
+
+/// Files that were used lately; the oldest are dropped first.
+#[derive(Debug)]
+struct OpenFiles {
+    /// The most files with a descriptor.
+    limit: usize,
+    files: HashMap<(SegmentAt, Table), Arc<SegmentFile>>,
+    with_descriptor: VecDeque<(SegmentAt, Table)>,
+    in_memory: VecDeque<(SegmentAt, Table)>,
+    kept_bytes: usize,
+}
+
+impl OpenFiles {
+    fn new() -> OpenFiles {
+        let allowed = getrlimit(Resource::Nofile).current;
+        let allowed = allowed.map_or(usize::MAX, |limit| {
+            usize::try_from(limit).unwrap_or(usize::MAX)
+        });
+        OpenFiles {
+            limit: (allowed / 4).min(OPEN_FILES),
+            files: HashMap::new(),
+            with_descriptor: VecDeque::new(),
+            in_memory: VecDeque::new(),
+            kept_bytes: 0,
+        }
+    }
+
+    fn keep(&mut self, key: (SegmentAt, Table), file: &Arc<SegmentFile>) {
+        if self.files.insert(key, Arc::clone(file)).is_some() {
+            return;
+        }
+        match file.memory_bytes() {
+            None => self.with_descriptor.push_back(key),
+            Some(bytes) => {
+                self.kept_bytes += bytes;
+                self.in_memory.push_back(key);
+            }
+        }
+        while self.with_descriptor.len() > self.limit {
+            let oldest = self.with_descriptor.pop_front();
+            oldest.and_then(|oldest| self.files.remove(&oldest));
+        }
+        while self.kept_bytes > KEPT_BYTES {
+            let Some(oldest) = self.in_memory.pop_front() else {
+                break;
+            };
+            let dropped = self
+                .files
+                .remove(&oldest)
+                .and_then(|file| file.memory_bytes());
+            self.kept_bytes = self.kept_bytes.saturating_sub(dropped.unwrap_or_default());
+        }
+    }
+}
+
+impl View {
+    /// A view of a snapshot that was opened by other means than
+    /// [`Index::locate`](crate::Index::locate), such as an older one, for a
+    /// reader with these credentials.
+    pub fn new(snapshot: Snapshot, who: Arc<Credentials>) -> View {
+        let in_shard = |(at, shard): (usize, &Shard)| {
+            let segments = 0..shard.manifest.segments.len();
+            segments
+                .map(move |segment| (at, segment))
+                .collect::<Vec<_>>()
+        };
+        let shards = snapshot.shards.iter().enumerate();
+        View {
+            segments: shards.flat_map(in_shard).collect(),
+            snapshot,
+            who,
+            open: Mutex::new(OpenFiles::new()),
+            wider: Mutex::new(None),
+        }
+    }
+
+    /// This view with the shards that only those find who know `asked`; the
+    /// view itself if there are none.
+    pub(crate) fn knowing(self: &Arc<View>, asked: &[u8]) -> Result<Arc<View>> {
+        if !self.is_partial() {
+            return Ok(Arc::clone(self));
+        }
+        let behind = self.snapshot.behind(asked)?;
+        if behind.is_empty() {
+            return Ok(Arc::clone(self));
+        }
+        let places: Vec<PathBuf> = behind.iter().map(Shard::dir_path).collect();
+        let mut wider = self.wider.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = wider.as_ref().filter(|known| known.shards == places) {
+            return Ok(Arc::clone(&known.view));
+        }
+        let mut snapshot = self.snapshot.clone();
+        snapshot.shards.extend(behind);
+        let view = Arc::new(View::new(snapshot, Arc::clone(&self.who)));
+        *wider = Some(Wider {
+            shards: places,
+            view: Arc::clone(&view),
+        });
+        Ok(view)
+    }
+
+    /// False if this reader sees everything that the snapshot holds.
+    pub fn is_partial(&self) -> bool {
+        self.snapshot.is_partial
+    }
+
+    /// Who reads it.
+    pub fn who(&self) -> &Credentials {
+        &self.who
+    }
+
+    /// When and how it was made.
+    pub fn info(&self) -> &SnapshotInfo {
+        &self.snapshot.info
+    }
+
+    /// The source's root path.
+    pub fn root(&self) -> &[u8] {
+        &self.snapshot.info.root
+    }
+
+    /// Its shards.
+    pub fn shards(&self) -> &[Shard] {
+        &self.snapshot.shards
+    }
+
+    /// Finds what the snapshot has at `path`, which lies within its root.
+    pub fn locate(self: &Arc<View>, path: &[u8]) -> Result<Located> {
+        let found = locate(self, path, &mut Scratch::default())?;
+        Ok(found.unwrap_or(Located::NotIndexed { nearest: None }))
+    }
+
+    pub(crate) fn segments(&self) -> impl Iterator<Item = (SegmentAt, &Shard, &SegmentInfo)> {
+        let places = self.segments.iter().enumerate();
+        places.filter_map(|(at, _)| {
+            self.segment(at)
+                .map(|(shard, segment)| (at, shard, segment))
+        })
+    }
+
+    pub(crate) fn segment(&self, at: SegmentAt) -> Option<(&Shard, &SegmentInfo)> {
+        let (shard, segment) = self.segments.get(at)?;
+        let shard = self.snapshot.shards.get(*shard)?;
+        Some((shard, shard.manifest.segments.get(*segment)?))
+    }
+
+    /// The shard of a segment, and its place among the shards.
+    pub(crate) fn shard_of(&self, at: SegmentAt) -> Option<(usize, &Shard)> {
+        let (shard, _) = self.segments.get(at)?;
+        Some((*shard, self.snapshot.shards.get(*shard)?))
+    }
+
+    /// Opens a segment's file; `None` if the segment has no such table.
+    pub(crate) fn file(&self, at: SegmentAt, table: Table) -> Result<Option<Arc<SegmentFile>>> {
+        let Some((shard, segment)) = self.segment(at) else {
+            return Ok(None);
+        };
+        let Some(expected) = segment.files.get(&table) else {
+            return Ok(None);
+        };
+        if let Some(known) = self.lock_open().files.get(&(at, table)) {
+            return Ok(Some(Arc::clone(known)));
+        }
+        let file = Arc::new(SegmentFile::open(shard, segment, table, expected)?);
+        self.lock_open().keep((at, table), &file);
+        Ok(Some(file))
+    }
+
+    /// An error about a segment's file.
+    pub(crate) fn damaged(&self, at: SegmentAt, table: Table, problem: &'static str) -> QueryError {
+        let place = self
+            .segment(at)
+            .map(|(shard, segment)| shard.file_path(segment.id, table));
+        QueryError::damaged(&place.unwrap_or_default(), problem)
+    }
+
+    fn lock_open(&self) -> std::sync::MutexGuard<'_, OpenFiles> {
+        // Nothing is left half done by a panic while it is locked.
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
