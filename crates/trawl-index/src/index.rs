@@ -234,6 +234,7 @@ impl IndexDir {
             for name in [layout::SNAPSHOTS, layout::DATA] {
                 dir.make_dir(name)?.sync()?;
             }
+            dir.make_private(layout::PRIVATE)?.sync()?;
             let info = SourceInfo {
                 format: FORMAT,
                 id,

@@ -78,6 +78,11 @@ impl Source {
         &self.place
     }
 
+    /// Where files lie that are for the index's owner alone.
+    pub(crate) fn private(&self) -> Result<Dir> {
+        self.dir.open_private(layout::PRIVATE)
+    }
+
     pub(crate) fn dir(&self) -> &Dir {
         &self.dir
     }

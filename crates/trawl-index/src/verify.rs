@@ -282,6 +282,7 @@ impl<'a> Check<'a> {
             layout::LOCK_FILE,
             layout::CURRENT_FILE,
             layout::SNAPSHOTS,
+            layout::PRIVATE,
             layout::DATA,
         ];
         for name in self.source.dir().list().unwrap_or_default() {
@@ -296,19 +297,8 @@ impl<'a> Check<'a> {
 
     fn check_snapshots(&mut self) -> Result<()> {
         let dir = self.source.dir().open_dir(layout::SNAPSHOTS)?;
-        for name in dir.list()? {
-            let id = layout::snapshot_name(&name).or(layout::shard_list_name(&name));
-            match id {
-                None if name.ends_with(layout::TEMPORARY_ENDING) => {
-                    self.found.add(dir.join(&name), Problem::Unreferenced);
-                }
-                None => self.found.add(dir.join(&name), Problem::Foreign),
-                Some(id) if Some(id) > self.current && self.current.is_some() => {
-                    self.found.add(dir.join(&name), Problem::Unreferenced);
-                }
-                Some(_) => {}
-            }
-        }
+        self.check_names(&dir, layout::snapshot_name)?;
+        self.check_names(&self.source.private()?, layout::shard_list_name)?;
         let ids = snapshot_ids(self.source.dir())?;
         let committed = ids.into_iter().filter(|id| match self.current {
             Some(current) => *id <= current,
@@ -322,6 +312,20 @@ impl<'a> Check<'a> {
         };
         for id in self.wanted.clone() {
             self.check_snapshot(&dir, id);
+        }
+        Ok(())
+    }
+
+    /// Tells of names in `dir` that are none of a snapshot's, or of one that
+    /// was not committed.
+    fn check_names(&mut self, dir: &Dir, id_of: fn(&str) -> Option<SnapshotId>) -> Result<()> {
+        for name in dir.list()? {
+            let problem = match id_of(&name) {
+                None if !name.ends_with(layout::TEMPORARY_ENDING) => Problem::Foreign,
+                Some(id) if self.current.is_none_or(|current| id <= current) => continue,
+                _ => Problem::Unreferenced,
+            };
+            self.found.add(dir.join(&name), problem);
         }
         Ok(())
     }
@@ -341,13 +345,15 @@ impl<'a> Check<'a> {
             Ok(_) => self.found.files += 1,
             Err(error) => self.found.add_error(error, path),
         }
-        let name = layout::shard_list_file(id);
-        let path = dir.join(&name);
-        let list = dir
-            .read(&name)
-            .and_then(|bytes| ShardList::from_bytes(&bytes, &path, id));
+        let path = self.source.path().join(layout::PRIVATE);
+        let path = path.join(layout::shard_list_file(id));
+        let list = ShardList::read(self.source.dir(), id);
         match list {
-            Ok(list) => {
+            Ok(None) => {
+                let problem = Problem::Unreadable("permission denied".to_owned());
+                self.found.add(path, problem);
+            }
+            Ok(Some(list)) => {
                 self.found.files += 1;
                 for components in list.shards {
                     self.missing.entry(components).or_default().insert(id);
