@@ -59,6 +59,7 @@ none\t'Nothing'"
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l one-file-system -d 'Do not enter other file systems (the default)'
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l cross-file-systems -d 'Enter other file systems that are mounted below'
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l no-xattr -d 'Do not read extended attributes'
+complete -c trawl -n "__fish_trawl_using_subcommand index" -l private -d 'Make a new index for its owner alone. The superuser\'s is otherwise for all users, each of whom sees what the permissions on the source let them see'
 complete -c trawl -n "__fish_trawl_using_subcommand index" -s q -l quiet -d 'Show nothing but errors and issues'
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l verify -d 'Check every byte of the index, after the scan if there is one'
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l gc -d 'Remove what no snapshot needs, after the scan if there is one'

@@ -133,10 +133,14 @@ fn walk(
     let mut links = 0;
     while let Some(part) = rest.pop_front() {
         if part == b".." {
-            if let Located::Found(start) = places.locate(&done)?
-                && let Err(located) = may_pass(&start)
-            {
-                return Ok(Some(Resolved::To(located, done)));
+            let through = match places.locate(&done)? {
+                Located::Found(start) => may_pass(&start),
+                // Only the live system knows what is there.
+                Located::NotIndexed { .. } | Located::Hidden { .. } => Ok(()),
+                nothing => Err(nothing),
+            };
+            if let Err(nothing) = through {
+                return Ok(Some(Resolved::To(nothing, done)));
             }
             done.truncate(path::split(&done).map_or(0, |(above, _)| above.len()));
             continue;

@@ -206,7 +206,7 @@ pub fn remove_source(index: &IndexDir, root: &[u8]) -> Result<()> {
             layout::snapshot_name(name).is_some() || name.ends_with(layout::TEMPORARY_ENDING)
         })?;
     }
-    if let Some(private) = if_there(dir.open_private(layout::PRIVATE))? {
+    if let Some(private) = if_there(dir.open_private())? {
         remove_matching(&private, |name| {
             layout::shard_list_name(name).is_some() || name.ends_with(layout::TEMPORARY_ENDING)
         })?;
@@ -221,6 +221,9 @@ pub fn remove_source(index: &IndexDir, root: &[u8]) -> Result<()> {
     }
     remove_matching(&dir, |name| name.ends_with(layout::TEMPORARY_ENDING))?;
     if_there(dir.remove_file(layout::SOURCE_FILE))?;
+    if let Some(private) = if_there(dir.open_dir(layout::PRIVATE))? {
+        if_there(private.remove_dir(layout::DATA))?;
+    }
     for name in [layout::SNAPSHOTS, layout::PRIVATE, layout::DATA] {
         if_there(dir.remove_dir(name))?;
     }

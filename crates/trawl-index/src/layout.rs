@@ -4,7 +4,7 @@
 //! FORMAT
 //! sources/…/<source>/source.json  lock  current
 //!                    snapshots/<snapshot>.json
-//!                    private/<snapshot>.shards
+//!                    private/data/<snapshot>.shards
 //!                    data/<snapshot>.manifest  <segment>.<table>.parquet
 //!                         p<hash>/data/…
 //!                         b<hash>/<hash>/data/…

@@ -135,7 +135,7 @@ impl ShardList {
     /// The list, if this process may read it.
     pub(crate) fn read(source: &Dir, id: SnapshotId) -> Result<Option<ShardList>> {
         let name = layout::shard_list_file(id);
-        let read = source.open_private(layout::PRIVATE).and_then(|private| {
+        let read = source.open_private().and_then(|private| {
             let bytes = private.read(&name)?;
             ShardList::from_bytes(&bytes, &private.join(&name), id)
         });

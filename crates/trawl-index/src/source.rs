@@ -80,7 +80,7 @@ impl Source {
 
     /// Where files lie that are for the index's owner alone.
     pub(crate) fn private(&self) -> Result<Dir> {
-        self.dir.open_private(layout::PRIVATE)
+        self.dir.open_private()
     }
 
     pub(crate) fn dir(&self) -> &Dir {

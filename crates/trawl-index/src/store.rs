@@ -8,6 +8,7 @@
 
 use crate::crash;
 use crate::error::{IndexError, Result};
+use crate::layout;
 use rustix::fs::{self, AtFlags, CWD, FlockOperation, Mode, OFlags, ResolveFlags, XattrFlags};
 use rustix::io::Errno;
 use std::fs::File;
@@ -317,9 +318,11 @@ impl Dir {
         Ok(dir)
     }
 
-    /// Opens the directory `name`, which was made for the owner alone.
-    pub(crate) fn open_private(&self, name: &str) -> Result<Dir> {
-        Ok(self.open_dir(name)?.for_readers(Readers::Owner))
+    /// Opens a source's directory of files for the owner alone. It lies in
+    /// one that holds nothing else, so that from outside nothing is seen.
+    pub(crate) fn open_private(&self) -> Result<Dir> {
+        let private = self.open_dir(layout::PRIVATE)?;
+        private.for_readers(Readers::Owner).open_dir(layout::DATA)
     }
 
     /// Opens the directory `name`, made if it is not there, with these

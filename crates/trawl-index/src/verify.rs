@@ -345,8 +345,8 @@ impl<'a> Check<'a> {
             Ok(_) => self.found.files += 1,
             Err(error) => self.found.add_error(error, path),
         }
-        let path = self.source.path().join(layout::PRIVATE);
-        let path = path.join(layout::shard_list_file(id));
+        let private = self.source.path().join(layout::PRIVATE);
+        let path = private.join(layout::DATA).join(layout::shard_list_file(id));
         let list = ShardList::read(self.source.dir(), id);
         match list {
             Ok(None) => {
