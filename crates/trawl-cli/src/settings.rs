@@ -68,10 +68,15 @@ pub(crate) fn make_parents(index: &Path) -> Result<(), Failure> {
     let Some(parent) = index.parent() else {
         return Ok(());
     };
+    // The superuser's index is for everyone.
+    let mode = match trawl_sys::identity::effective_uid() {
+        0 => 0o755,
+        _ => 0o700,
+    };
     let mut builder = std::fs::DirBuilder::new();
     builder
         .recursive(true)
-        .mode(0o700)
+        .mode(mode)
         .create(parent)
         .map_err(|source| Failure::File {
             action: "make",

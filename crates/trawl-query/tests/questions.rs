@@ -181,6 +181,7 @@ fn random_request<'a>(tree: &Tree, random: &mut Random) -> Request<'a> {
         min_depth: random.below(3) as usize,
         max_depth: random.one_in(2).then(|| random.below(4) as usize),
         skip,
+        only: None,
         order: if random.one_in(2) {
             Order::Forward
         } else {

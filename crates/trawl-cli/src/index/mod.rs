@@ -7,6 +7,7 @@
 pub(crate) mod progress;
 pub(crate) mod scan;
 pub(crate) mod summary;
+mod surroundings;
 pub(crate) mod upkeep;
 
 use std::ffi::OsString;
@@ -122,6 +123,9 @@ fn scan_all(dir: &std::path::Path, args: &IndexArgs) -> Result<Exit, Failure> {
     let jobs = jobs(args)?;
     let readers = args.private.then_some(trawl_index::Readers::Owner);
     let index = trawl_index::IndexDir::create(dir, readers)?;
+    if index.readers() == trawl_index::Readers::Everyone && !args.quiet {
+        surroundings::warnings(dir).iter().for_each(say);
+    }
     let scanner = Scanner::new(&index, args)?;
     let mut output = Output::stdout();
     let mut exit = Exit::Complete;
