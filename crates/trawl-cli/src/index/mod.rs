@@ -4,6 +4,7 @@
 //! A scan that is interrupted or fails leaves the previous snapshot as it
 //! was and removes its own files; the next root is tried all the same.
 
+mod id_map;
 pub(crate) mod progress;
 pub(crate) mod scan;
 pub(crate) mod summary;
@@ -25,6 +26,7 @@ Examples:
   trawl index /home                      scan a tree (again)
   trawl index --exclude .snapshot /data  leave something out
   trawl index --from-trace home.trace --root /home
+  trawl index --id-map lab.ids /mnt/lab  a file system with ids of its own
   trawl index --verify                   check every byte of the index
 
 A scan that is interrupted leaves the previous snapshot untouched and ends
@@ -58,6 +60,11 @@ pub(crate) struct IndexArgs {
     /// them see
     #[arg(long)]
     private: bool,
+    /// For file systems whose ids are not this host's: lines such as `uid
+    /// 1000-1999 501000`, `gid 100 100`, `uid * keep`. Kept with the source
+    /// for its next scans; `none` forgets it
+    #[arg(long, value_name = "FILE|none")]
+    id_map: Option<PathBuf>,
     /// Read a trace that GUFI made instead of a tree
     #[arg(long, value_name = "FILE", conflicts_with = "paths")]
     from_trace: Option<PathBuf>,

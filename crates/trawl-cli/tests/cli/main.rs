@@ -8,6 +8,7 @@ mod attributes;
 mod du;
 
 mod golden;
+mod id_map;
 mod index;
 mod ls;
 mod shared;
