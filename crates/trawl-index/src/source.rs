@@ -3,12 +3,13 @@
 use crate::error::{IndexError, Result};
 use crate::id::{SnapshotId, SourceId};
 use crate::layout;
-use crate::manifest::check_format;
+use crate::manifest::{GuardStep, check_format};
 use crate::snapshot::{ShardList, Snapshot, SnapshotInfo, time};
 use crate::store::{Dir, if_there};
 use crate::{sealed, text};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
+use trawl_model::guard::Guard;
 use trawl_model::placement::Placer;
 use trawl_model::{DirAccess, IdMap, Timestamp};
 
@@ -102,6 +103,16 @@ impl Source {
             let path = path.join(layout::shard_list_file(id));
             IndexError::damaged(&path, format!("its id map makes no sense: {error}"))
         })
+    }
+
+    /// What guards the source as a whole: what is above its root. `None` for
+    /// those who may not know it.
+    pub fn above(&self) -> Result<Option<Guard>> {
+        let Some(id) = self.current_id()? else {
+            return Ok(None);
+        };
+        let list = ShardList::read(&self.dir, id)?;
+        Ok(list.and_then(|list| GuardStep::to_guard(&list.above)))
     }
 
     /// True if the source lies behind what guards a source with this root

@@ -1,9 +1,10 @@
 //! `trawl index`: scans trees or reads a trace, one source and one snapshot
-//! each, and looks after the index (`--verify`, `--gc`).
+//! each, and looks after the index (`--verify`, `--gc`, `--check-permissions`).
 //!
 //! A scan that is interrupted or fails leaves the previous snapshot as it
 //! was and removes its own files; the next root is tried all the same.
 
+pub(crate) mod check;
 mod id_map;
 pub(crate) mod progress;
 pub(crate) mod scan;
@@ -28,6 +29,7 @@ Examples:
   trawl index --from-trace home.trace --root /home
   trawl index --id-map lab.ids /mnt/lab  a file system with ids of its own
   trawl index --verify                   check every byte of the index
+  trawl index --check-permissions --user ann /home
 
 A scan that is interrupted leaves the previous snapshot untouched and ends
 with exit code 130.";
@@ -37,7 +39,7 @@ with exit code 130.";
 #[command(after_help = EXAMPLES)]
 pub(crate) struct IndexArgs {
     /// Trees to scan, each a source of its own
-    #[arg(value_name = "PATH", required_unless_present_any = ["from_trace", "verify", "gc"])]
+    #[arg(value_name = "PATH", required_unless_present_any = ["from_trace", "verify", "gc", "check_permissions"])]
     paths: Vec<OsString>,
     /// Do not enter other file systems (the default)
     #[arg(long, overrides_with = "cross_file_systems")]
@@ -88,6 +90,8 @@ pub(crate) struct IndexArgs {
     /// Remove what no snapshot needs, after the scan if there is one
     #[arg(long)]
     gc: bool,
+    #[command(flatten)]
+    check: check::CheckArgs,
     /// Print the summary as one JSON object a line
     #[arg(long)]
     json: bool,
@@ -108,6 +112,13 @@ pub(crate) enum IssuesShown {
 /// Runs the command.
 pub(crate) fn run(index: Option<PathBuf>, args: &IndexArgs) -> Result<Exit, Failure> {
     let dir = settings::index_dir(index.clone())?;
+    if args.check.check_permissions {
+        let form = match args.json {
+            true => check::Form::Json,
+            false => check::Form::Text,
+        };
+        return check::run(&dir, &args.paths, &args.check, args.style(), form);
+    }
     let mut exit = Exit::Complete;
     if args.from_trace.is_some() || !args.paths.is_empty() {
         // The default's own parents may be missing on a new account.

@@ -7,6 +7,7 @@ mod answers;
 mod attributes;
 mod du;
 
+mod check;
 mod golden;
 mod id_map;
 mod index;
