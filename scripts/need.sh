@@ -17,6 +17,7 @@ test|bfs|bfs
 test|mkfs.ext4|e2fsprogs
 test|mkfs.xfs|xfsprogs
 test|setpriv|util-linux
+test|strace|strace
 test|mount|mount
 bench|python3|python3
 bench|/usr/src/linux-source-*.tar.xz|linux-source

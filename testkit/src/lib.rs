@@ -5,6 +5,8 @@
 //! - [`folder`]: makes entries relative to an open directory, beyond `PATH_MAX` too.
 //! - [`odd_tree`]: one tree with everything that ever broke a tree walker.
 //! - [`random_tree`]: small trees from a seed, for differential tests.
+//! - [`permissions`]: random trees full of permissions, a dozen users, and
+//!   what the tools show these users.
 //! - [`oracle`]: runs `find`, `du`, `ls`, `stat` in a fixed environment, as any user.
 //! - [`lines`]: compares outputs and shows where they part.
 //! - [`loop_mount`]: a file system of given kind and size, unmounted afterwards.
@@ -22,6 +24,7 @@ pub mod lines;
 pub mod loop_mount;
 pub mod odd_tree;
 pub mod oracle;
+pub mod permissions;
 pub mod prng;
 pub mod random_tree;
 pub mod scratch;

@@ -11,7 +11,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use trawl_model::rows::Row;
 use trawl_model::{FileType, path};
-use trawl_query::{Located, QueryError, View};
+use trawl_query::{Located, QueryError, Start, View};
 
 use crate::live;
 
@@ -77,6 +77,7 @@ pub(crate) fn resolve(
             _ => false,
         };
         if is_final {
+            let found = through_dot(found, &absolute);
             return Ok(Resolved::To(found, direct));
         }
     }
@@ -112,7 +113,7 @@ fn direct(absolute: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-fn is_link(start: &trawl_query::Start) -> bool {
+fn is_link(start: &Start) -> bool {
     let row = Row {
         batch: &start.row,
         at: 0,
@@ -132,6 +133,15 @@ fn walk(
     let mut links = 0;
     while let Some(part) = rest.pop_front() {
         if part == b".." {
+            let through = match places.locate(&done)? {
+                Located::Found(start) => may_pass(&start),
+                // Only the live system knows what is there.
+                Located::NotIndexed { .. } | Located::Hidden { .. } => Ok(()),
+                nothing => Err(nothing),
+            };
+            if let Err(nothing) = through {
+                return Ok(Some(Resolved::To(nothing, done)));
+            }
             done.truncate(path::split(&done).map_or(0, |(above, _)| above.len()));
             continue;
         }
@@ -156,7 +166,33 @@ fn walk(
             }
         }
     }
-    Ok(Some(Resolved::To(places.locate(&done)?, done)))
+    let found = through_dot(places.locate(&done)?, absolute);
+    Ok(Some(Resolved::To(found, done)))
+}
+
+/// What is there, if the path ends with `.`: whoever may not search a
+/// directory cannot reach it so.
+fn through_dot(found: Located, absolute: &[u8]) -> Located {
+    match found {
+        Located::Found(start) if absolute.ends_with(b"/.") => match may_pass(&start) {
+            Ok(()) => Located::Found(start),
+            Err(why) => why,
+        },
+        found => found,
+    }
+}
+
+/// Whether the kernel would go through `start` to `.` or `..`.
+fn may_pass(start: &Start) -> Result<(), Located> {
+    match (start.is_dir, start.may_search()) {
+        (false, _) => Err(Located::NotDirectory {
+            path: start.path.clone(),
+        }),
+        (true, false) => Err(Located::Denied {
+            dir: start.path.clone(),
+        }),
+        (true, true) => Ok(()),
+    }
 }
 
 /// Components that lead somewhere.

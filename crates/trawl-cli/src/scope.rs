@@ -216,7 +216,7 @@ impl Session {
         }
         let is_directory = match live::is_directory(&path) {
             Ok(is_directory) => is_directory,
-            Err(error) => return Ok(unreachable(error, path, dir, view.root())),
+            Err(error) => return Ok(unreachable(error, path, dir)),
         };
         let extent = match self.reach {
             Depth::Children | Depth::All if is_directory => live::Extent::Subtree,
@@ -399,11 +399,8 @@ impl Session {
 }
 
 /// What it means that the live system gives no attributes of `path`.
-fn unreachable(error: std::io::Error, path: Vec<u8>, dir: Vec<u8>, root: &[u8]) -> Resolved {
+fn unreachable(error: std::io::Error, path: Vec<u8>, dir: Vec<u8>) -> Resolved {
     let located = match error.kind() {
-        ErrorKind::NotFound => Located::Missing {
-            root: root.to_vec(),
-        },
         ErrorKind::PermissionDenied => Located::Denied { dir },
         ErrorKind::NotADirectory => Located::NotDirectory { path: path.clone() },
         _ => return Resolved::Unread(error),

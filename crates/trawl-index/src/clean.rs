@@ -18,9 +18,8 @@ pub(crate) fn remove_snapshot<'a>(
     shards: impl Iterator<Item = &'a [String]>,
 ) -> Result<()> {
     let snapshots = source.dir().open_dir(layout::SNAPSHOTS)?;
-    for name in [layout::snapshot_file(id), layout::shard_list_file(id)] {
-        if_there(snapshots.remove_file(&name))?;
-    }
+    if_there(snapshots.remove_file(&layout::snapshot_file(id)))?;
+    if_there(source.private()?.remove_file(&layout::shard_list_file(id)))?;
     let top = source.dir().open_dir(layout::DATA)?;
     for components in shards {
         if let Some(data) = if_there(top.open_below(components))? {
@@ -38,8 +37,12 @@ pub(crate) fn remove_leftovers(source: &Source) -> Result<u64> {
     let is_newer = |id: SnapshotId| current.is_none_or(|current| id > current);
     let snapshots = source.dir().open_dir(layout::SNAPSHOTS)?;
     let mut removed = remove_matching(&snapshots, |name| {
-        let id = layout::snapshot_name(name).or(layout::shard_list_name(name));
-        id.is_some_and(is_newer) || name.ends_with(layout::TEMPORARY_ENDING)
+        layout::snapshot_name(name).is_some_and(is_newer)
+            || name.ends_with(layout::TEMPORARY_ENDING)
+    })?;
+    removed += remove_matching(&source.private()?, |name| {
+        layout::shard_list_name(name).is_some_and(is_newer)
+            || name.ends_with(layout::TEMPORARY_ENDING)
     })?;
     let top = source.dir().open_dir(layout::DATA)?;
     guard_walk::walk(&top, &mut |_, data| {

@@ -97,8 +97,9 @@ pub fn collect(source: &Source, retention: Retention) -> Result<Collected> {
     })?;
     snapshots.sync()?;
     // Only now: while a description is there, so is what it describes.
-    remove_matching(&snapshots, |name| {
-        layout::shard_list_name(name).is_some_and(|id| !kept.contains(&id))
+    remove_matching(&source.private()?, |name| {
+        name.ends_with(layout::TEMPORARY_ENDING)
+            || layout::shard_list_name(name).is_some_and(|id| !kept.contains(&id))
     })?;
     let top = source.dir().open_dir(layout::DATA)?;
     let barriers = kept_barriers(source, kept.iter().copied())?;
@@ -202,9 +203,12 @@ pub fn remove_source(index: &IndexDir, root: &[u8]) -> Result<()> {
     dir.sync()?;
     if let Some(snapshots) = if_there(dir.open_dir(layout::SNAPSHOTS))? {
         remove_matching(&snapshots, |name| {
-            layout::snapshot_name(name).is_some()
-                || layout::shard_list_name(name).is_some()
-                || name.ends_with(layout::TEMPORARY_ENDING)
+            layout::snapshot_name(name).is_some() || name.ends_with(layout::TEMPORARY_ENDING)
+        })?;
+    }
+    if let Some(private) = if_there(dir.open_private())? {
+        remove_matching(&private, |name| {
+            layout::shard_list_name(name).is_some() || name.ends_with(layout::TEMPORARY_ENDING)
         })?;
     }
     if let Some(top) = if_there(dir.open_dir(layout::DATA))? {
@@ -217,7 +221,10 @@ pub fn remove_source(index: &IndexDir, root: &[u8]) -> Result<()> {
     }
     remove_matching(&dir, |name| name.ends_with(layout::TEMPORARY_ENDING))?;
     if_there(dir.remove_file(layout::SOURCE_FILE))?;
-    for name in [layout::SNAPSHOTS, layout::DATA] {
+    if let Some(private) = if_there(dir.open_dir(layout::PRIVATE))? {
+        if_there(private.remove_dir(layout::DATA))?;
+    }
+    for name in [layout::SNAPSHOTS, layout::PRIVATE, layout::DATA] {
         if_there(dir.remove_dir(name))?;
     }
     if_there(dir.remove_file(layout::LOCK_FILE))?;

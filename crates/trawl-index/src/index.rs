@@ -234,6 +234,9 @@ impl IndexDir {
             for name in [layout::SNAPSHOTS, layout::DATA] {
                 dir.make_dir(name)?.sync()?;
             }
+            let private = dir.make_private(layout::PRIVATE)?;
+            private.make_dir(layout::DATA)?.sync()?;
+            private.sync()?;
             let info = SourceInfo {
                 format: FORMAT,
                 id,

@@ -3,7 +3,8 @@
 //! ```text
 //! FORMAT
 //! sources/…/<source>/source.json  lock  current
-//!                    snapshots/<snapshot>.json  <snapshot>.shards
+//!                    snapshots/<snapshot>.json
+//!                    private/data/<snapshot>.shards
 //!                    data/<snapshot>.manifest  <segment>.<table>.parquet
 //!                         p<hash>/data/…
 //!                         b<hash>/<hash>/data/…
@@ -35,6 +36,9 @@ pub const SOURCE_FILE: &str = "source.json";
 pub const LOCK_FILE: &str = "lock";
 /// The file that names a source's current snapshot.
 pub const CURRENT_FILE: &str = "current";
+/// Directory of what is for the index's owner alone, the lengths of its
+/// files included.
+pub const PRIVATE: &str = "private";
 /// Directory of a source's snapshot files.
 pub const SNAPSHOTS: &str = "snapshots";
 /// The directory below a guard directory, and below a source, that holds a

@@ -137,10 +137,13 @@ impl ShardList {
 
     /// The list, if this process may read it.
     pub(crate) fn read(source: &Dir, id: SnapshotId) -> Result<Option<ShardList>> {
-        let snapshots = source.open_dir(layout::SNAPSHOTS)?;
         let name = layout::shard_list_file(id);
-        match snapshots.read(&name) {
-            Ok(bytes) => ShardList::from_bytes(&bytes, &snapshots.join(&name), id).map(Some),
+        let read = source.open_private().and_then(|private| {
+            let bytes = private.read(&name)?;
+            ShardList::from_bytes(&bytes, &private.join(&name), id)
+        });
+        match read {
+            Ok(list) => Ok(Some(list)),
             Err(error) if error.is_denied() => Ok(None),
             Err(error) => Err(error),
         }

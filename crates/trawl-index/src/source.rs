@@ -80,6 +80,11 @@ impl Source {
         &self.place
     }
 
+    /// Where files lie that are for the index's owner alone.
+    pub(crate) fn private(&self) -> Result<Dir> {
+        self.dir.open_private()
+    }
+
     pub(crate) fn dir(&self) -> &Dir {
         &self.dir
     }
@@ -99,7 +104,7 @@ impl Source {
         let text = list.and_then(|list| list.id_map);
         let map = text.map(|text| IdMap::parse(text.as_bytes()));
         map.transpose().map_err(|error| {
-            let path = self.dir.join(layout::SNAPSHOTS);
+            let path = self.dir.join(layout::PRIVATE);
             let path = path.join(layout::shard_list_file(id));
             IndexError::damaged(&path, format!("its id map makes no sense: {error}"))
         })

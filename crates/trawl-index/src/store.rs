@@ -8,6 +8,7 @@
 
 use crate::crash;
 use crate::error::{IndexError, Result};
+use crate::layout;
 use rustix::fs::{self, AtFlags, CWD, FlockOperation, Mode, OFlags, ResolveFlags, XattrFlags};
 use rustix::io::Errno;
 use std::fs::File;
@@ -308,6 +309,22 @@ impl Dir {
         }
     }
 
+    /// Opens the directory `name`, made if it is not there, for the index's
+    /// owner alone with all that is in it.
+    pub(crate) fn make_private(&self, name: &str) -> Result<Dir> {
+        let (Made::New(dir) | Made::Before(dir)) = self.mkdir(name)?;
+        let dir = dir.for_readers(Readers::Owner);
+        dir.set_readable()?;
+        Ok(dir)
+    }
+
+    /// Opens a source's directory of files for the owner alone. It lies in
+    /// one that holds nothing else, so that from outside nothing is seen.
+    pub(crate) fn open_private(&self) -> Result<Dir> {
+        let private = self.open_dir(layout::PRIVATE)?;
+        private.for_readers(Readers::Owner).open_dir(layout::DATA)
+    }
+
     /// Opens the directory `name`, made if it is not there, with these
     /// permissions in an index for everyone. One that is there is given them
     /// back if it has others.
@@ -334,16 +351,12 @@ impl Dir {
     /// Creates the file `name`, which must not exist, for everyone whom the
     /// index is for.
     pub(crate) fn create_file(&self, name: &str) -> Result<File> {
-        self.create_file_for(name, self.readers)
-    }
-
-    fn create_file_for(&self, name: &str, readers: Readers) -> Result<File> {
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         crash::point("create a file");
         let fd = fs::openat(&self.fd, name, flags, FILE_MODE)
             .map_err(|error| IndexError::io("create", self.join(name), error))?;
-        fs::fchmod(&fd, readers.file_mode())
+        fs::fchmod(&fd, self.readers.file_mode())
             .map_err(|error| IndexError::io("set permissions of", self.join(name), error))?;
         Ok(File::from(fd))
     }
@@ -398,12 +411,7 @@ impl Dir {
 
     /// Writes a new file (not synced).
     pub(crate) fn write_new(&self, name: &str, bytes: &[u8]) -> Result<File> {
-        self.write_new_for(name, bytes, self.readers)
-    }
-
-    /// Writes a new file (not synced) for these readers.
-    pub(crate) fn write_new_for(&self, name: &str, bytes: &[u8], readers: Readers) -> Result<File> {
-        let mut file = self.create_file_for(name, readers)?;
+        let mut file = self.create_file(name)?;
         file.write_all(bytes)
             .map_err(|error| IndexError::io("write", self.join(name), error))?;
         Ok(file)

@@ -211,6 +211,7 @@ pub fn check_permissions(index: &IndexDir, source: &Source) -> Result<(Vec<Findi
     let mut looked_at = above.looked_at.len() + 1;
     let mut below = Check::new(source, Scope::Current, &mut found);
     below.check_plain(source.dir())?;
+    below.check_private(&source.private()?)?;
     let top = source.dir().open_dir(layout::DATA)?;
     for shard in &snapshot.shards {
         let guard = shard.manifest.guard()?;
@@ -318,6 +319,7 @@ impl<'a> Check<'a> {
             layout::LOCK_FILE,
             layout::CURRENT_FILE,
             layout::SNAPSHOTS,
+            layout::PRIVATE,
             layout::DATA,
         ];
         for name in self.source.dir().list().unwrap_or_default() {
@@ -332,19 +334,8 @@ impl<'a> Check<'a> {
 
     fn check_snapshots(&mut self) -> Result<()> {
         let dir = self.source.dir().open_dir(layout::SNAPSHOTS)?;
-        for name in dir.list()? {
-            let id = layout::snapshot_name(&name).or(layout::shard_list_name(&name));
-            match id {
-                None if name.ends_with(layout::TEMPORARY_ENDING) => {
-                    self.found.add(dir.join(&name), Problem::Unreferenced);
-                }
-                None => self.found.add(dir.join(&name), Problem::Foreign),
-                Some(id) if Some(id) > self.current && self.current.is_some() => {
-                    self.found.add(dir.join(&name), Problem::Unreferenced);
-                }
-                Some(_) => {}
-            }
-        }
+        self.check_names(&dir, layout::snapshot_name)?;
+        self.check_names(&self.source.private()?, layout::shard_list_name)?;
         let ids = snapshot_ids(self.source.dir())?;
         let committed = ids.into_iter().filter(|id| match self.current {
             Some(current) => *id <= current,
@@ -358,6 +349,20 @@ impl<'a> Check<'a> {
         };
         for id in self.wanted.clone() {
             self.check_snapshot(&dir, id);
+        }
+        Ok(())
+    }
+
+    /// Tells of names in `dir` that are none of a snapshot's, or of one that
+    /// was not committed.
+    fn check_names(&mut self, dir: &Dir, id_of: fn(&str) -> Option<SnapshotId>) -> Result<()> {
+        for name in dir.list()? {
+            let problem = match id_of(&name) {
+                None if !name.ends_with(layout::TEMPORARY_ENDING) => Problem::Foreign,
+                Some(id) if self.current.is_none_or(|current| id <= current) => continue,
+                _ => Problem::Unreferenced,
+            };
+            self.found.add(dir.join(&name), problem);
         }
         Ok(())
     }
@@ -377,13 +382,15 @@ impl<'a> Check<'a> {
             Ok(_) => self.found.files += 1,
             Err(error) => self.found.add_error(error, path),
         }
-        let name = layout::shard_list_file(id);
-        let path = dir.join(&name);
-        let list = dir
-            .read(&name)
-            .and_then(|bytes| ShardList::from_bytes(&bytes, &path, id));
+        let private = self.source.path().join(layout::PRIVATE);
+        let path = private.join(layout::DATA).join(layout::shard_list_file(id));
+        let list = ShardList::read(self.source.dir(), id);
         match list {
-            Ok(list) => {
+            Ok(None) => {
+                let problem = Problem::Unreadable("permission denied".to_owned());
+                self.found.add(path, problem);
+            }
+            Ok(Some(list)) => {
                 self.found.files += 1;
                 for components in list.shards {
                     self.missing.entry(components).or_default().insert(id);
@@ -436,6 +443,14 @@ impl<'a> Check<'a> {
         let access = dir.access()?;
         let is_writable = access.mode & 0o022 != 0 || access.acl.is_some();
         if dir.readers() == Readers::Everyone && (access.uid != Uid::ROOT || is_writable) {
+            self.add_permissions(dir.path().to_owned());
+        }
+        Ok(())
+    }
+
+    /// Nobody but its owner may look into `dir`.
+    fn check_private(&mut self, dir: &Dir) -> Result<()> {
+        if dir.access()?.mode & 0o077 != 0 {
             self.add_permissions(dir.path().to_owned());
         }
         Ok(())

@@ -24,7 +24,7 @@ use crate::segment::{Listing, ListingKind};
 use crate::shard::{ShardBuffer, Snapshotting};
 use crate::snapshot::{ShardList, Snapshot, SnapshotInfo};
 use crate::source::{Source, snapshot_ids};
-use crate::store::{Dir, Readers, sync_file};
+use crate::store::{Dir, sync_file};
 use crate::{attributes, crash, sealed};
 use std::collections::{BTreeMap, HashMap};
 use trawl_model::guard::{Guard, Predicate};
@@ -328,16 +328,14 @@ impl Work {
             id_map: self.id_map.clone(),
         };
         let dir = self.source.dir().open_dir(layout::SNAPSHOTS)?;
-        let write = |name: &str, bytes: Vec<u8>, readers: Readers| {
-            let file = dir.write_new_for(name, &bytes, readers)?;
-            sync_file(&file, &dir.join(name))
-        };
+        let private = self.source.private()?;
         let name = layout::shard_list_file(self.id);
-        let bytes = sealed::seal_json(&list, &dir.join(&name))?;
-        write(&name, bytes, Readers::Owner)?;
+        let bytes = sealed::seal_json(&list, &private.join(&name))?;
+        sync_file(&private.write_new(&name, &bytes)?, &private.join(&name))?;
+        private.sync()?;
         let name = layout::snapshot_file(self.id);
         let bytes = sealed::seal_json(&info, &dir.join(&name))?;
-        write(&name, bytes, self.index.readers())?;
+        sync_file(&dir.write_new(&name, &bytes)?, &dir.join(&name))?;
         dir.sync()
     }
 

@@ -9,8 +9,8 @@
 //! a name, *r* lets one read it). Such a child C is guarded by a **name
 //! barrier** or, where nobody would need one, by *r on A*. It is a barrier if
 //!
-//! - only the superuser may list A: whoever else works below A came by a
-//!   name; or
+//! - only the superuser may list A, but others may list C: whoever works
+//!   below C came by its name; or
 //! - the owner of C may not list A (the home directories in a `/home` of mode
 //!   0711); or
 //! - C was **large and open** in the snapshot before: at least
@@ -219,8 +219,10 @@ impl Placer {
             uid: access.uid,
             groups: vec![access.gid],
         };
-        let needed =
-            list.is_superuser_only() || !list.admits(&owner) || self.large_before.contains(path);
+        let for_others = || !Predicate::of(access, Bit::Read).is_superuser_only();
+        let needed = list.is_superuser_only() && for_others()
+            || !list.admits(&owner)
+            || self.large_before.contains(path);
         needed.then(|| self.barrier(prefix, read, path))
     }
 
@@ -412,12 +414,11 @@ mod tests {
             };
             let lists = |who: &Credentials| self.has(parent, Bit::Read, who);
             let owner = user(self.access[child].uid, &[self.access[child].gid]);
-            let anyone = (1..6).any(|uid| {
-                [vec![], vec![Gid(1)], vec![Gid(2)], vec![Gid(3)]]
-                    .iter()
-                    .any(|groups| lists(&user(Uid(uid), groups)))
-            });
-            self.large_before[child] || !anyone || !lists(&owner)
+            let anyone = |dir: usize| {
+                let mut ordinary = everyone().into_iter().filter(|who| who.uid != Uid::ROOT);
+                ordinary.any(|who| self.has(dir, Bit::Read, &who))
+            };
+            self.large_before[child] || !anyone(parent) && anyone(child) || !lists(&owner)
         }
 
         fn children(&self, at: usize) -> Vec<usize> {

@@ -7,6 +7,7 @@
 
 use crate::error::Result;
 use crate::locate::{Located, has_root, locate};
+use crate::permission::{Access, Judge};
 use crate::segment::Scratch;
 pub(crate) use crate::view::SegmentAt;
 pub use crate::view::View;
@@ -16,7 +17,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use trawl_index::{IndexDir, SnapshotInfo, Source};
 use trawl_model::guard::Credentials;
-use trawl_model::rows::RowBatch;
+use trawl_model::rows::{Row, RowBatch};
 use trawl_model::{Uid, path};
 
 /// An open index.
@@ -45,6 +46,19 @@ pub struct Start {
     pub row: RowBatch,
     /// True if it is a directory.
     pub is_dir: bool,
+}
+
+impl Start {
+    /// True if the asker may reach what is in it, so that the kernel would go
+    /// through it to `.` or `..`.
+    pub fn may_search(&self) -> bool {
+        let row = Row {
+            batch: &self.row,
+            at: 0,
+            dir: b"",
+        };
+        Judge::of_reader(&self.view).judge(&row) != Access::None
+    }
 }
 
 impl Index {

@@ -141,10 +141,11 @@ fn why_missing(view: &Arc<View>, wanted: &[u8], scratch: &mut Scratch) -> Result
                 return Ok(Some(Located::NotDirectory { path: dir.to_vec() }));
             }
             let dir = dir.to_vec();
-            return Ok(Some(match Judge::of(view).judge(&row) {
+            return Ok(Some(match Judge::of_reader(view).judge(&row) {
                 Access::Full => missing(),
-                Access::None => Located::Denied { dir },
-                Access::Pass => Located::Hidden {
+                Access::None if view.is_partial() => Located::Denied { dir },
+                // Whoever scanned this as themselves did not see it either.
+                Access::None | Access::Pass => Located::Hidden {
                     dir,
                     view: Arc::clone(view),
                 },

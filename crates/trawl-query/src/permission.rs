@@ -41,6 +41,15 @@ impl<'a> Judge<'a> {
         }
     }
 
+    /// A judge who does not take it that a reader who sees all of the view
+    /// may do everything: a user's own scan shows all that it holds, too.
+    pub(crate) fn of_reader(view: &'a View) -> Judge<'a> {
+        Judge {
+            who: Some(view.who()),
+            known: HashMap::new(),
+        }
+    }
+
     /// What the reader may do with the directory whose row this is (with
     /// mode, owners and ACL).
     pub(crate) fn judge(&mut self, row: &Row<'_>) -> Access {

@@ -151,13 +151,19 @@ impl Index {
         mut visit: impl FnMut(&[u8], &[u8], &[u8]),
     ) -> Result<()> {
         let mut scratch = Scratch::default();
-        let (dir, name) = path::split(&start.path).unwrap_or_default();
-        for scope in [Scope::Entry { dir, name }, Scope::Below(&start.path)] {
-            for (file, rows) in scope.files(&start.view, &mut scratch)? {
-                for chunk in chunks(rows, SCAN_ROWS) {
-                    check_cancelled_by(cancel)?;
-                    scan(&file, chunk, &wanted, &mut scratch, &mut visit)?;
-                }
+        for attribute in self.attributes(start)? {
+            let is_acl = [ACL_ACCESS, ACL_DEFAULT].contains(&&attribute.name[..]);
+            if let Some(value) = attribute
+                .value
+                .filter(|_| !is_acl && wanted(&attribute.name))
+            {
+                visit(&start.path, &attribute.name, &value);
+            }
+        }
+        for (file, rows) in Scope::Below(&start.path).files(&start.view, &mut scratch)? {
+            for chunk in chunks(rows, SCAN_ROWS) {
+                check_cancelled_by(cancel)?;
+                scan(&file, chunk, &wanted, &mut scratch, &mut visit)?;
             }
         }
         Ok(())
@@ -210,17 +216,17 @@ impl Scope<'_> {
         scratch: &mut Scratch,
     ) -> Result<Vec<(Arc<SegmentFile>, Range<u64>)>> {
         let mut files = Vec::new();
-        let places: Vec<SegmentAt> = view
+        let places: Vec<(SegmentAt, Option<&[u8]>)> = view
             .segments()
             .filter(|(_, shard, segment)| {
                 segment.files.contains_key(&Table::Xattrs)
                     && !self.is_elsewhere(&shard.manifest.guard)
             })
-            .map(|(at, _, _)| at)
+            .map(|(at, shard, _)| (at, last_barrier(&shard.manifest.guard)))
             .collect();
-        for at in places {
+        for (at, barrier) in places {
             if let Some(file) = view.file(at, Table::Xattrs)? {
-                let rows = self.rows(&file, scratch)?;
+                let rows = self.rows(&file, barrier, scratch)?;
                 if !rows.is_empty() {
                     files.push((file, rows));
                 }
@@ -245,8 +251,15 @@ impl Scope<'_> {
         })
     }
 
-    fn rows(&self, file: &SegmentFile, scratch: &mut Scratch) -> Result<Range<u64>> {
-        let start = lower_bound(
+    /// The rows of a table, which may begin with copies of what the directory
+    /// behind `barrier` has: these count only if it is asked about alone.
+    fn rows(
+        &self,
+        file: &SegmentFile,
+        barrier: Option<&[u8]>,
+        scratch: &mut Scratch,
+    ) -> Result<Range<u64>> {
+        let mut start = lower_bound(
             file,
             0..file.rows(),
             scratch,
@@ -258,6 +271,11 @@ impl Scope<'_> {
                 Scope::Below(dir) => order((at_dir, at_name), (dir, b"")) != Ordering::Greater,
             },
         )?;
+        if let (Scope::Below(_), Some(copied)) = (self, barrier.and_then(path::split)) {
+            start = lower_bound(file, start..file.rows(), scratch, |at_dir, at_name| {
+                order((at_dir, at_name), copied) != Ordering::Greater
+            })?;
+        }
         let end = lower_bound(
             file,
             start..file.rows(),
@@ -269,6 +287,14 @@ impl Scope<'_> {
         )?;
         Ok(start..end)
     }
+}
+
+/// The innermost path that a guard asks one to know.
+fn last_barrier(guard: &[GuardStep]) -> Option<&[u8]> {
+    guard.iter().rev().find_map(|step| match step {
+        GuardStep::Barrier { path, .. } => Some(&path[..]),
+        GuardStep::Predicate { .. } => None,
+    })
 }
 
 /// Path order of entries, each given as its directory and its name.

@@ -1,0 +1,27 @@
+//! A user with a shell on the machine that holds the index, who would like
+//! to know or change what is not theirs. A test an attack; each shows that
+//! the attack fails, and that it works on an index that is open to all.
+//!
+//! All need root, and say so where they do not run.
+
+#![forbid(unsafe_code)]
+
+mod changing;
+mod lies;
+mod locks;
+mod reading;
+mod swaps;
+mod watching;
+mod words;
+
+use std::path::Path;
+
+pub(crate) use trawl_testkit::permissions::stage::cannot;
+
+/// The program under test.
+pub(crate) const TRAWL: &str = env!("CARGO_BIN_EXE_trawl");
+
+/// The program's path.
+pub(crate) fn program() -> &'static Path {
+    Path::new(TRAWL)
+}

@@ -1,0 +1,171 @@
+//! A planned tree on disk, and its index.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use super::access::Access;
+use super::plan::{Kind, Node, Plan};
+use crate::folder::Folder;
+use crate::oracle::{Ran, command, run};
+use crate::scratch::Scratch;
+
+/// A tree that was built, its index, and the program that answers from it.
+#[derive(Debug)]
+pub struct Site {
+    /// What it was built from.
+    pub plan: Plan,
+    /// The program, where every user may run it.
+    pub trawl: PathBuf,
+    scratch: Scratch,
+}
+
+/// So much of a file is written rather than left as a hole.
+const WRITTEN_BYTES: u64 = 8_192;
+
+impl Site {
+    /// Builds the tree in a scratch directory that everybody may enter.
+    pub fn build(plan: &Plan, trawl: &Path) -> io::Result<Site> {
+        let scratch = Scratch::new("permissions");
+        let site = Site {
+            plan: plan.clone(),
+            trawl: trawl.to_path_buf(),
+            scratch,
+        };
+        let top = Folder::open(site.scratch.path())?;
+        let above = top.make_folder(b"above")?;
+        let root = above.make_folder(b"tree")?;
+        let mut builder = Builder {
+            folders: BTreeMap::new(),
+            files: BTreeMap::new(),
+        };
+        builder.make_all(&root, &plan.nodes)?;
+        builder.dress_all(&root, &plan.nodes)?;
+        dress(&above, b"tree", &plan.root, true)?;
+        dress(&top, b"above", &plan.above, true)?;
+        Ok(site)
+    }
+
+    /// The root of the tree.
+    pub fn root(&self) -> PathBuf {
+        self.scratch.join("above/tree")
+    }
+
+    /// Where the index is.
+    pub fn index_dir(&self) -> PathBuf {
+        self.scratch.join("index")
+    }
+
+    /// The absolute path of what lies at `relative` below the root.
+    pub fn absolute(&self, relative: &[u8]) -> PathBuf {
+        if relative.is_empty() {
+            return self.root();
+        }
+        self.root().join(OsStr::from_bytes(relative))
+    }
+
+    /// Makes or renews the index, as root.
+    pub fn index(&self) -> Ran {
+        let mut line = command(&self.trawl);
+        line.arg("-i").arg(self.index_dir());
+        line.args(["index", "--quiet"]).arg(self.root());
+        run(&mut line)
+    }
+}
+
+struct Builder {
+    folders: BTreeMap<usize, Folder>,
+    /// Of each file, a folder that holds it, and its name.
+    files: BTreeMap<usize, (Option<usize>, Vec<u8>)>,
+}
+
+impl Builder {
+    fn make_all(&mut self, root: &Folder, nodes: &[Node]) -> io::Result<()> {
+        for node in nodes {
+            let holder = self.holder(root, node.parent).try_clone()?;
+            self.make(root, &holder, node)?;
+        }
+        Ok(())
+    }
+
+    fn holder<'a>(&'a self, root: &'a Folder, parent: Option<usize>) -> &'a Folder {
+        parent.map_or(root, |number| &self.folders[&number])
+    }
+
+    fn make(&mut self, root: &Folder, holder: &Folder, node: &Node) -> io::Result<()> {
+        let name = &node.name;
+        match &node.kind {
+            Kind::Folder => {
+                let folder = holder.make_folder(name)?;
+                self.folders.insert(node.number, folder);
+            }
+            Kind::File { size_bytes } => {
+                let written = (*size_bytes).min(WRITTEN_BYTES);
+                let content = vec![b'c'; usize::try_from(written).expect("small")];
+                let mut file = holder.create(name)?;
+                io::Write::write_all(&mut file, &content)?;
+                file.set_len(*size_bytes)?;
+                self.files.insert(node.number, (node.parent, name.clone()));
+            }
+            Kind::Symlink(target) => holder.make_symlink(name, target)?,
+            Kind::HardLink(to) => match self.files.get(to) {
+                Some((parent, file)) => {
+                    let there = self.holder(root, *parent);
+                    there.make_hard_link(file, holder, name)?;
+                }
+                None => holder.make_file(name, b"alone")?,
+            },
+            Kind::Fifo => holder.make_fifo(name)?,
+            Kind::Socket => holder.make_socket(name)?,
+        }
+        Ok(())
+    }
+
+    fn dress_all(&self, root: &Folder, nodes: &[Node]) -> io::Result<()> {
+        for node in nodes {
+            let holder = self.holder(root, node.parent);
+            match node.kind {
+                Kind::Symlink(_) => {
+                    let access = &node.access;
+                    holder.set_owner(&node.name, access.uid, access.gid)?;
+                }
+                // A second name has no permissions of its own.
+                Kind::HardLink(_) => {}
+                // A socket's file cannot be opened, so it gets no attributes.
+                Kind::Socket => dress(holder, &node.name, &bare(&node.access), false)?,
+                Kind::Folder => dress(holder, &node.name, &node.access, true)?,
+                _ => dress(holder, &node.name, &node.access, false)?,
+            }
+            for (name, value) in &node.xattrs {
+                holder.set_xattr(&node.name, name, value)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn bare(access: &Access) -> Access {
+    Access {
+        acl: None,
+        default_acl: None,
+        ..access.clone()
+    }
+}
+
+/// Owner before mode (a new owner clears set-uid), mode before ACL.
+fn dress(holder: &Folder, name: &[u8], access: &Access, is_folder: bool) -> io::Result<()> {
+    holder.set_owner(name, access.uid, access.gid)?;
+    holder.set_mode(name, access.mode)?;
+    if let Some(acl) = &access.acl {
+        holder.set_xattr(name, b"system.posix_acl_access", acl)?;
+    }
+    if let Some(acl) = access.default_acl.as_ref().filter(|_| is_folder) {
+        holder.set_xattr(name, b"system.posix_acl_default", acl)?;
+    }
+    match access.mode_after {
+        Some(mode) => holder.set_mode(name, mode),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,366 @@
+//! The GNU tools as a user on the source against the program as the same
+//! user on the index.
+//!
+//! Two things are taken out of the comparison, and counted:
+//! - The program's line that says that a start was read from the file system.
+//! - The known deviation: of a directory that the user may list and not
+//!   search, find tells each name with an error, the program one error about
+//!   the directory. Neither shows anything of what is in it.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use super::build::Site;
+use super::people::Person;
+use crate::lines::{Ending, Order, difference, split};
+use crate::oracle::{Ran, command, run};
+use crate::prng::Prng;
+
+/// What is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Check {
+    /// find: paths, attributes, errors, exit code.
+    Find,
+    /// getfattr: names and values.
+    Attributes,
+    /// du: sums of blocks and of bytes, of each path and in total.
+    Usage,
+    /// ls: the long recursive listing.
+    List,
+}
+
+impl Check {
+    /// All of them.
+    pub const ALL: [Check; 4] = [Check::Find, Check::Attributes, Check::Usage, Check::List];
+
+    /// The word for it in messages and on the command line.
+    pub fn word(self) -> &'static str {
+        match self {
+            Check::Find => "find",
+            Check::Attributes => "getfattr",
+            Check::Usage => "du",
+            Check::List => "ls",
+        }
+    }
+}
+
+/// What was compared, for the claim that it was not nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Questions that were asked of both sides.
+    pub questions: usize,
+    /// Rows that both sides printed.
+    pub rows: usize,
+    /// Messages that both sides gave.
+    pub refusals: usize,
+    /// Starts that were read from the live file system.
+    pub live: usize,
+    /// Directories with the known deviation that were met.
+    pub deviations: usize,
+}
+
+impl Tally {
+    /// Adds another one.
+    pub fn add(&mut self, other: Tally) {
+        self.questions += other.questions;
+        self.rows += other.rows;
+        self.refusals += other.refusals;
+        self.live += other.live;
+        self.deviations += other.deviations;
+    }
+}
+
+/// What both sides print about an entry. Access times are left out: asking
+/// changes them.
+const FORMAT: &str = "=%p\\t%y %i %#m %n %U %G %s %b %k %T@ %C@ %l\\0";
+/// Of the program's line about a start that it read live.
+const LIVE: &str = "read from the file system now";
+/// So many paths are asked for their attributes.
+const ATTRIBUTE_PATHS: usize = 40;
+
+/// One user's questions about one tree.
+pub struct Questions<'a> {
+    site: &'a Site,
+    person: &'a Person,
+    starts: Vec<PathBuf>,
+    /// Directories in scope that the user may list and not search.
+    listed_only: BTreeSet<PathBuf>,
+    /// Paths that find showed them.
+    shown: Vec<PathBuf>,
+}
+
+impl<'a> Questions<'a> {
+    /// Asks find what the user sees from these starts, relative to the root.
+    pub fn new(site: &'a Site, person: &'a Person, starts: &[Vec<u8>]) -> Questions<'a> {
+        let starts = starts.iter().map(|start| site.absolute(start)).collect();
+        let mut questions = Questions {
+            site,
+            person,
+            starts,
+            listed_only: BTreeSet::new(),
+            shown: Vec::new(),
+        };
+        let marks = [
+            "-type",
+            "d",
+            "-readable",
+            "!",
+            "-executable",
+            "-printf",
+            "d%p\\0",
+        ];
+        let mut line = questions.line(OsStr::new("find"));
+        line.args(&questions.starts)
+            .args(["-printf", "s%p\\0"])
+            .args(marks);
+        let ran = run(&mut line);
+        for record in split(&ran.stdout, Ending::Zero) {
+            let path = PathBuf::from(OsStr::from_bytes(&record[1..]));
+            match record[0] {
+                b'd' => drop(questions.listed_only.insert(path)),
+                _ => questions.shown.push(path),
+            }
+        }
+        questions
+    }
+
+    /// Compares; the error says what differs, for a person.
+    pub fn check(&self, check: Check) -> Result<Tally, String> {
+        let outcome = match check {
+            Check::Find => self.find(),
+            Check::Attributes => self.attributes(),
+            Check::Usage => self.usage(),
+            Check::List => self.list(),
+        };
+        outcome.map_err(|difference| {
+            let (seed, word) = (self.site.plan.seed, check.word());
+            let person = self.person;
+            format!("seed {seed}, {person}, {word}: {difference}")
+        })
+    }
+
+    fn line(&self, program: &OsStr) -> std::process::Command {
+        let mut line = self.person.identity().command(program);
+        line.current_dir("/");
+        line
+    }
+
+    /// Both sides with the same words behind the tool's name.
+    fn both(&self, tool: &str, words: &[&str], paths: &[PathBuf], last: &[&str]) -> (Ran, Ran) {
+        let mut theirs = self.line(OsStr::new(tool));
+        let mut ours = self.line(self.site.trawl.as_os_str());
+        ours.arg("-i").arg(self.site.index_dir()).arg(tool);
+        for line in [&mut theirs, &mut ours] {
+            line.args(words).args(paths).args(last);
+        }
+        (run(&mut theirs), run(&mut ours))
+    }
+
+    fn find(&self) -> Result<Tally, String> {
+        let (theirs, ours) = self.both("find", &[], &self.starts, &["-printf", FORMAT]);
+        same_output(&theirs, &ours, Order::Any, Ending::Zero)?;
+        let live = live_lines(&ours);
+        let quoted = self.quoted_listed_only();
+        let (expected, actual) = (messages(&theirs, &quoted), messages(&ours, &quoted));
+        if expected != actual && !self.is_hidden(&theirs, &ours) {
+            let text = |list: &BTreeSet<String>| list.iter().cloned().collect::<String>();
+            let (expected, actual) = (text(&expected), text(&actual));
+            let lines = difference(
+                expected.as_bytes(),
+                actual.as_bytes(),
+                Order::Any,
+                Ending::Newline,
+            );
+            return Err(format!(
+                "messages differ: {}{ours}",
+                lines.unwrap_or_default()
+            ));
+        }
+        self.same_code(&theirs, &ours)?;
+        Ok(Tally {
+            questions: 1,
+            rows: split(&ours.stdout, Ending::Zero).len(),
+            refusals: expected.len(),
+            live,
+            deviations: self.listed_only.len(),
+        })
+    }
+
+    /// True if the user may not even see the root: then the program must not
+    /// tell it from one that was never indexed, and neither shows anything.
+    fn is_hidden(&self, theirs: &Ran, ours: &Ran) -> bool {
+        let root = self.site.root();
+        let mut line = self.line(OsStr::new("stat"));
+        run(line.arg(&root)).code != Some(0) && theirs.stdout.is_empty() && ours.stdout.is_empty()
+    }
+
+    fn same_code(&self, theirs: &Ran, ours: &Ran) -> Result<(), String> {
+        if ours.signal.is_some() || ours.errors().contains("panicked") {
+            return Err(format!("the program broke: {ours}"));
+        }
+        // With the deviation, one side may have errors that the other has not.
+        if theirs.code == ours.code || !self.listed_only.is_empty() || self.is_hidden(theirs, ours)
+        {
+            return Ok(());
+        }
+        Err(format!(
+            "exit code {:?} expected: {ours}\n{theirs}",
+            theirs.code
+        ))
+    }
+
+    /// The deviating directories as find quotes them, without the quotes.
+    fn quoted_listed_only(&self) -> Vec<String> {
+        if self.listed_only.is_empty() {
+            return Vec::new();
+        }
+        let mut line = command("ls");
+        line.args(["-d", "-U", "--quoting-style=locale", "--"]);
+        let ran = run(line.args(&self.listed_only));
+        let quoted = ran.text();
+        let inner = quoted.lines().map(|name| name.trim_matches(['‘', '’']));
+        inner.map(String::from).collect()
+    }
+
+    fn attributes(&self) -> Result<Tally, String> {
+        let mut prng = Prng::new(self.site.plan.seed ^ u64::from(self.person.uid));
+        let short = |path: &&PathBuf| path.as_os_str().len() < 3_500;
+        let shown: Vec<&PathBuf> = self.shown.iter().filter(short).collect();
+        let mut paths: Vec<PathBuf> = self.starts.iter().take(6).cloned().collect();
+        for _ in 0..ATTRIBUTE_PATHS.min(shown.len()) {
+            paths.push((*prng.pick(&shown)).clone());
+        }
+        let words = ["-d", "-m", "-", "-h", "--absolute-names", "--"];
+        let (theirs, ours) = self.both("getfattr", &words, &paths, &[]);
+        same_output(&theirs, &ours, Order::Exact, Ending::Newline)?;
+        if theirs.code != ours.code {
+            return Err(format!(
+                "exit code {:?} expected: {ours}\n{theirs}",
+                theirs.code
+            ));
+        }
+        let refusals = refusals(&theirs);
+        if refusals != self::refusals(&ours) && !self.is_hidden(&theirs, &ours) {
+            return Err(format!("messages differ: {ours}\n{theirs}"));
+        }
+        Ok(Tally {
+            questions: 1,
+            rows: split(&ours.stdout, Ending::Newline).len(),
+            refusals,
+            live: live_lines(&ours),
+            ..Tally::default()
+        })
+    }
+
+    fn usage(&self) -> Result<Tally, String> {
+        let mut tally = Tally::default();
+        // What has several names is counted at the first one that is met,
+        // and that depends on the order; hence -l where paths are shown.
+        let ways: [&[&str]; 3] = [
+            &["-s", "-B1", "-0", "--"],
+            &["-s", "-B1", "-0", "--apparent-size", "--"],
+            &["-a", "-l", "-B1", "-0", "--"],
+        ];
+        for start in self.two_starts() {
+            for words in ways {
+                let (theirs, ours) = self.both("du", words, std::slice::from_ref(&start), &[]);
+                same_output(&theirs, &ours, Order::Any, Ending::Zero)?;
+                self.same_code(&theirs, &ours)?;
+                self.same_refusals(&theirs, &ours)?;
+                tally.questions += 1;
+                tally.rows += split(&ours.stdout, Ending::Zero).len();
+                tally.refusals += refusals(&theirs);
+                tally.live += live_lines(&ours);
+            }
+        }
+        Ok(tally)
+    }
+
+    fn list(&self) -> Result<Tally, String> {
+        let mut tally = Tally::default();
+        // Of names in a directory that may only be listed ls prints question
+        // marks, of what lies deeper than PATH_MAX it prints errors.
+        if !self.listed_only.is_empty() || self.site.plan.is_deep {
+            return Ok(tally);
+        }
+        for start in self.two_starts() {
+            let words = ["-lnAR", "--time-style=full-iso", "--"];
+            let (theirs, ours) = self.both("ls", &words, &[start], &[]);
+            same_output(&theirs, &ours, Order::Exact, Ending::Newline)?;
+            self.same_code(&theirs, &ours)?;
+            self.same_refusals(&theirs, &ours)?;
+            tally.questions += 1;
+            tally.rows += split(&ours.stdout, Ending::Newline).len();
+            tally.refusals += refusals(&theirs);
+            tally.live += live_lines(&ours);
+        }
+        Ok(tally)
+    }
+
+    /// As many paths were refused by both sides. Wording and quoting of
+    /// these tools differ between their versions.
+    fn same_refusals(&self, theirs: &Ran, ours: &Ran) -> Result<(), String> {
+        if !self.listed_only.is_empty()
+            || self.is_hidden(theirs, ours)
+            || refusals(theirs) == refusals(ours)
+        {
+            return Ok(());
+        }
+        Err(format!("messages differ: {ours}\n{theirs}"))
+    }
+
+    /// The root, unless paths below are too long for the tools, and another.
+    fn two_starts(&self) -> Vec<PathBuf> {
+        let mut prng = Prng::new(self.site.plan.seed ^ u64::from(self.person.gid) << 7);
+        let other = prng.pick(&self.starts).clone();
+        if self.site.plan.is_deep {
+            return vec![other];
+        }
+        vec![self.site.root(), other]
+    }
+}
+
+fn same_output(theirs: &Ran, ours: &Ran, order: Order, ending: Ending) -> Result<(), String> {
+    match difference(&theirs.stdout, &ours.stdout, order, ending) {
+        None => Ok(()),
+        Some(lines) => Err(format!("{lines}{ours}\n{theirs}")),
+    }
+}
+
+/// Messages that say that something was refused.
+fn refusals(ran: &Ran) -> usize {
+    let errors = ran.errors().to_lowercase();
+    let lines = errors.lines();
+    lines
+        .filter(|line| line.ends_with("permission denied"))
+        .count()
+}
+
+fn live_lines(ran: &Ran) -> usize {
+    ran.errors()
+        .lines()
+        .filter(|line| line.contains(LIVE))
+        .count()
+}
+
+/// The lines on standard error, without those about live reads and those
+/// about a directory that may be listed only, or what is in it.
+fn messages(ran: &Ran, listed_only: &[String]) -> BTreeSet<String> {
+    let is_deviation = |line: &str| {
+        let about = line
+            .split_once('‘')
+            .and_then(|(_, rest)| rest.rsplit_once('’'));
+        about.is_some_and(|(path, _)| {
+            let holder = path.rsplit_once('/').map(|(holder, _)| holder);
+            let met = |dir: &String| dir == path || Some(dir.as_str()) == holder;
+            listed_only.iter().any(met)
+        })
+    };
+    let errors = ran.errors();
+    let lines = errors
+        .lines()
+        .filter(|line| !line.contains(LIVE) && !is_deviation(line));
+    lines.map(|line| format!("{line}\n")).collect()
+}
