@@ -4,9 +4,10 @@
 use crate::error::Result;
 use crate::index::{Index, SegmentAt, Start, View};
 use crate::locate::{Reach, scope};
+use crate::merge::Merge;
 use crate::permission::{Access, Judge};
 use crate::segment::{Scratch, SegmentFile, read_dirs, read_text};
-use crate::walk::{Listing, Request};
+use crate::walk::{Listing, Order, Request};
 use std::collections::HashSet;
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::AtomicBool;
@@ -105,7 +106,12 @@ impl Index {
         if request.max_depth.is_none() && all_listed(start)? {
             return Ok(());
         }
-        let walk = rows_to_judge(request);
+        let unlisted = with_unlisted(start)?;
+        if unlisted.is_empty() {
+            return Ok(());
+        }
+        let mut walk = rows_to_judge(request);
+        walk.only = Some(&unlisted);
         let work = |listing: &Listing<'_>, found: &mut Found<'a>| {
             let judge = found.judge.get_or_insert_with(|| Judge::of(&start.view));
             let (batch, dir) = (listing.batch, listing.dir.path);
@@ -150,6 +156,59 @@ fn all_listed(start: &Start) -> Result<bool> {
         listed = listed.wrapping_add(end - start);
     }
     Ok(dirs == listed)
+}
+
+/// The directories below `start`, itself included, that hold more of them
+/// than were listed: whatever may not be listed lies in these.
+fn with_unlisted(start: &Start) -> Result<HashSet<Vec<u8>>> {
+    let view: &View = &start.view;
+    let spans = scope(view, &start.path, Reach::Subtree, &mut Scratch::default())?;
+    let mut merge = Merge::new(view, spans, &[DirColumn::Dirs], Order::Forward)?;
+    let (mut found, mut around) = (HashSet::new(), Vec::<Around>::new());
+    let leave = |around: &mut Vec<Around>, found: &mut HashSet<Vec<u8>>| {
+        if let Some(left) = around.pop().filter(|dir| dir.listed < dir.dirs) {
+            found.insert(left.path);
+        }
+    };
+    while let Some(run) = merge.next_run()? {
+        for at in run.range.clone() {
+            let (path, dirs) = (run.chunk.path.get(at), run.chunk.number(0, at));
+            while around
+                .last()
+                .is_some_and(|dir| !path::is_within(path, &dir.path))
+            {
+                leave(&mut around, &mut found);
+            }
+            match around.last_mut() {
+                // Several segments may have parts of one directory.
+                Some(same) if same.path == path => {
+                    same.dirs = same.dirs.wrapping_add(dirs);
+                    continue;
+                }
+                Some(parent) if path::split(path).is_some_and(|(dir, _)| dir == parent.path) => {
+                    parent.listed += 1;
+                }
+                _ => {}
+            }
+            around.push(Around {
+                path: path.to_vec(),
+                dirs,
+                listed: 0,
+            });
+        }
+    }
+    while !around.is_empty() {
+        leave(&mut around, &mut found);
+    }
+    Ok(found)
+}
+
+/// A directory around the one that is looked at.
+struct Around {
+    path: Vec<u8>,
+    /// Directories that it holds, and those of them that were listed.
+    dirs: u64,
+    listed: u64,
 }
 
 /// Directories that may not be listed, and who found them.

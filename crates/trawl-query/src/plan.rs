@@ -7,7 +7,7 @@ use crate::locate::{Reach, scope};
 use crate::merge::{Merge, Run};
 use crate::segment::Scratch;
 use crate::walk::{Order, Request};
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::ops::Range;
 use trawl_index::schema::{DirColumn, Table};
 use trawl_model::column::Column;
@@ -61,6 +61,7 @@ pub(crate) struct Plan<'a> {
     /// Least and greatest depth of directories whose rows are wanted.
     depths: Range<usize>,
     skip: &'a [Vec<u8>],
+    only: Option<&'a HashSet<Vec<u8>>>,
     /// Clauses on columns of which directories keep minima and maxima.
     clauses: Vec<Clause>,
     morsel: Morsel,
@@ -103,6 +104,7 @@ impl<'a> Plan<'a> {
             start_depth: path::depth(&start.path),
             depths,
             skip: &request.skip,
+            only: request.only,
             clauses,
             morsel: Morsel::default(),
             done: VecDeque::new(),
@@ -120,6 +122,7 @@ impl<'a> Plan<'a> {
                 start_depth: self.start_depth,
                 depths: self.depths.clone(),
                 skip: self.skip,
+                only: self.only,
                 clauses: &self.clauses,
                 order,
             };
@@ -272,6 +275,7 @@ struct Selection<'a> {
     start_depth: usize,
     depths: Range<usize>,
     skip: &'a [Vec<u8>],
+    only: Option<&'a HashSet<Vec<u8>>>,
     clauses: &'a [Clause],
     order: Order,
 }
@@ -287,7 +291,11 @@ impl Selection<'_> {
         let mut one = |at: usize| {
             let path = run.chunk.path.get(at);
             let depth = run.chunk.depth(at).saturating_sub(self.start_depth);
-            if !self.depths.contains(&depth) || self.is_skipped(path) || !self.may_match(run, at) {
+            let is_wanted = self.depths.contains(&depth)
+                && self.only.is_none_or(|only| only.contains(path))
+                && !self.is_skipped(path)
+                && self.may_match(run, at);
+            if !is_wanted {
                 return true;
             }
             let number = |column| run.chunk.number(column, at);

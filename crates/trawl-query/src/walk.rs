@@ -12,7 +12,7 @@ use crate::error::{QueryError, Result};
 use crate::index::{Index, Start, View};
 use crate::plan::{Morsel, Plan};
 use crate::segment::Scratch;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::num::NonZeroUsize;
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -51,6 +51,8 @@ pub struct Request<'a> {
     /// Directories that are not gone into (their own rows are given), in
     /// [`trawl_model::path::cmp`] order, none within another.
     pub skip: Vec<Vec<u8>>,
+    /// Rows of other directories than these are left out.
+    pub only: Option<&'a HashSet<Vec<u8>>>,
     /// In which order.
     pub order: Order,
     /// Threads; as many as there are processors if `None`.

@@ -73,6 +73,9 @@ impl Done {
             index.display(),
             tenths(self.committed.size_bytes, entries),
         );
+        if self.committed.shards > 1 {
+            let _ = writeln!(out, "  {}", shards_line(&self.committed.shard_rows));
+        }
         let _ = writeln!(
             out,
             "  {}.{:02} s ({} entries/s), snapshot {}",
@@ -96,6 +99,10 @@ impl Done {
             .number("unread", self.issues.hiding)
             .text("snapshot", &self.committed.id.to_string())
             .number("shards", self.committed.shards)
+            .array(
+                "shard_rows",
+                shards_json(&self.committed.shard_rows).into_iter(),
+            )
             .number("index_bytes", self.committed.size_bytes)
             .number("elapsed_ms", millis(self.elapsed))
     }
@@ -144,6 +151,41 @@ pub(crate) fn issue_event(issue: &Issue) -> Object {
         .text("operation", issue.op.as_str())
         .number("errno", issue.errno.0)
         .text("detail", &issue.detail)
+}
+
+/// How many shards have up to so many rows: powers of ten that some have.
+fn by_rows(shard_rows: &[u64]) -> Vec<(u64, usize)> {
+    let mut counts: Vec<(u64, usize)> = Vec::new();
+    for rows in shard_rows {
+        let mut bound = 10u64;
+        while bound < *rows {
+            bound = bound.saturating_mul(10);
+        }
+        match counts.last_mut() {
+            Some((last, count)) if *last == bound => *count += 1,
+            _ => counts.push((bound, 1)),
+        }
+    }
+    counts
+}
+
+/// `711 shards: 180 of up to 10 rows, 220 of up to 100`.
+fn shards_line(shard_rows: &[u64]) -> String {
+    let mut out = format!("{} shards:", shard_rows.len());
+    for (nth, (bound, count)) in by_rows(shard_rows).into_iter().enumerate() {
+        let (before, unit) = if nth == 0 { ("", " rows") } else { (",", "") };
+        let _ = write!(out, "{before} {count} of up to {}{unit}", grouped(bound));
+    }
+    out
+}
+
+/// `{"up_to":10,"shards":180}`, one for each power of ten.
+fn shards_json(shard_rows: &[u64]) -> Vec<String> {
+    let one = |(bound, count): (u64, usize)| {
+        let object = Object::new().number("up_to", bound);
+        object.number("shards", count).close()
+    };
+    by_rows(shard_rows).into_iter().map(one).collect()
 }
 
 /// A quotient with one decimal.
@@ -196,6 +238,16 @@ mod tests {
             (issues.count, issues.hiding, issues.first.len()),
             (60, 30, LISTED_ISSUES)
         );
+    }
+
+    #[test]
+    fn shards_are_counted_by_their_rows() {
+        let rows = [0, 3, 10, 11, 100, 2_000_000];
+        assert_eq!(
+            shards_line(&rows),
+            "6 shards: 3 of up to 10 rows, 2 of up to 100, 1 of up to 10,000,000"
+        );
+        assert_eq!(shards_json(&rows)[1], r#"{"up_to":100,"shards":2}"#);
     }
 
     #[test]
