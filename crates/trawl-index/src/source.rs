@@ -105,7 +105,7 @@ impl Source {
         let map = text.map(|text| IdMap::parse(text.as_bytes()));
         map.transpose().map_err(|error| {
             let path = self.dir.join(layout::PRIVATE);
-            let path = path.join(layout::shard_list_file(id));
+            let path = path.join(layout::DATA).join(layout::shard_list_file(id));
             IndexError::damaged(&path, format!("its id map makes no sense: {error}"))
         })
     }

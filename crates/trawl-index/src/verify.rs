@@ -211,7 +211,7 @@ pub fn check_permissions(index: &IndexDir, source: &Source) -> Result<(Vec<Findi
     let mut looked_at = above.looked_at.len() + 1;
     let mut below = Check::new(source, Scope::Current, &mut found);
     below.check_plain(source.dir())?;
-    below.check_private(&source.private()?)?;
+    below.check_private(&source.dir().open_dir(layout::PRIVATE)?)?;
     let top = source.dir().open_dir(layout::DATA)?;
     for shard in &snapshot.shards {
         let guard = shard.manifest.guard()?;
