@@ -45,6 +45,7 @@ complete -c trawl -n "__fish_trawl_needs_command" -f -a "man" -d 'Write the manu
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "find" -d 'Search with GNU find\'s language'
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l exclude -d 'Leave out what this shell pattern matches: a name, or, with a slash in it, a whole path' -r
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l threads -d 'Threads that read [default: one a core, at most 8]' -r
+complete -c trawl -n "__fish_trawl_using_subcommand index" -l id-map -d 'For file systems whose ids are not this host\'s: lines such as `uid 1000-1999 501000`, `gid 100 100`, `uid * keep`. Kept with the source for its next scans; `none` forgets it' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l from-trace -d 'Read a trace that GUFI made instead of a tree' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l root -d 'Where the traced tree was mounted [default: / and the file\'s stem]' -r
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l keep -d 'Keep so many snapshots of each source, the current one among them' -r
@@ -56,6 +57,9 @@ complete -c trawl -n "__fish_trawl_using_subcommand index" -l progress -d 'How t
 json\t'One JSON object a line'
 plain\t'A line every few seconds'
 none\t'Nothing'"
+complete -c trawl -n "__fish_trawl_using_subcommand index" -l user -d 'Check for this user: a name, a number, or a number with groups, such as 1000:100,4 [default: owners of directories, some accounts, nobody]' -r
+complete -c trawl -n "__fish_trawl_using_subcommand index" -l sample -d 'Look at so many directories of each tree, some of each kind of permissions [default: 1000]' -r
+complete -c trawl -n "__fish_trawl_using_subcommand index" -l seed -d 'Choose as the run did that named this seed' -r
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l one-file-system -d 'Do not enter other file systems (the default)'
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l cross-file-systems -d 'Enter other file systems that are mounted below'
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l no-xattr -d 'Do not read extended attributes'
@@ -63,6 +67,8 @@ complete -c trawl -n "__fish_trawl_using_subcommand index" -l private -d 'Make a
 complete -c trawl -n "__fish_trawl_using_subcommand index" -s q -l quiet -d 'Show nothing but errors and issues'
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l verify -d 'Check every byte of the index, after the scan if there is one'
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l gc -d 'Remove what no snapshot needs, after the scan if there is one'
+complete -c trawl -n "__fish_trawl_using_subcommand index" -l check-permissions -d 'Compare what users are shown with what the file system shows them: of the trees named, or of all. Scans nothing. Needs root'
+complete -c trawl -n "__fish_trawl_using_subcommand index" -l all -d 'Look at all directories'
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l json -d 'Print the summary as one JSON object a line'
 complete -c trawl -n "__fish_trawl_using_subcommand index" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trawl -n "__fish_trawl_using_subcommand sources; and not __fish_seen_subcommand_from remove" -l json -d 'One JSON object a line'

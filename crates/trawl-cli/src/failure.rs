@@ -37,6 +37,14 @@ pub(crate) enum Failure {
         /// What the system answered.
         source: io::Error,
     },
+    /// A file with an id map makes no sense.
+    #[error("{}, {problem}", path.display())]
+    IdMap {
+        /// The file.
+        path: PathBuf,
+        /// Which line, and why.
+        problem: trawl_model::id_map::IdMapError,
+    },
     /// The index could not be read or written.
     #[error(transparent)]
     Index(#[from] trawl_index::IndexError),

@@ -13,6 +13,7 @@ use trawl_text::zone::Zone;
 use crate::exit::Exit;
 use crate::failure::{Failure, shown};
 use crate::index::progress::counted;
+use crate::index::scan::ID_MAP;
 use crate::json::Object;
 use crate::output::{Output, say};
 use crate::settings;
@@ -108,8 +109,12 @@ fn text(source: &Source, snapshot: Option<&Snapshot>) -> String {
     let totals = snapshot.totals();
     let mut time = String::new();
     full_iso(&mut time, snapshot.info.started, &Zone::local());
+    let mapped = match snapshot.info.options.contains_key(ID_MAP) {
+        true => ", ids mapped",
+        false => "",
+    };
     format!(
-        "{root}: {} in {}, {}, {} in the index, as of {time}\n",
+        "{root}: {} in {}, {}, {} in the index, as of {time}{mapped}\n",
         counted(totals.entries, "entry"),
         counted(totals.dirs, "directory"),
         counted(totals.issues, "issue"),

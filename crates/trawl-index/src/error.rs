@@ -97,7 +97,10 @@ pub enum IndexError {
         path: PathBuf,
     },
     /// An index is someone else's, who could change it at any time.
-    #[error("{} belongs to user {owner}: only its owner can index into it", path.display())]
+    #[error(
+        "{} belongs to user {owner}, who alone can index into it: choose another with -i or TRAWL_INDEX",
+        path.display()
+    )]
     NotOurs {
         /// The index directory.
         path: PathBuf,

@@ -66,6 +66,9 @@ pub(crate) struct ShardList {
     /// large and open ([`trawl_model::placement`]).
     #[serde(with = "text::list")]
     pub(crate) large_open: Vec<Vec<u8>>,
+    /// The map that ids have gone through ([`trawl_model::id_map`]).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) id_map: Option<String>,
 }
 
 /// One shard of a snapshot: the rows behind one guard.

@@ -3,13 +3,15 @@
 use crate::error::{IndexError, Result};
 use crate::id::{SnapshotId, SourceId};
 use crate::layout;
-use crate::manifest::check_format;
-use crate::snapshot::{Snapshot, SnapshotInfo, time};
+use crate::manifest::{GuardStep, check_format};
+use crate::snapshot::{ShardList, Snapshot, SnapshotInfo, time};
 use crate::store::{Dir, if_there};
 use crate::{sealed, text};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
-use trawl_model::Timestamp;
+use trawl_model::guard::Guard;
+use trawl_model::placement::Placer;
+use trawl_model::{DirAccess, IdMap, Timestamp};
 
 /// How often a reader tries again when gc removes the snapshot that it is
 /// about to open because a newer one is current.
@@ -90,6 +92,40 @@ impl Source {
     /// The id of the current snapshot; `None` before the first commit.
     pub fn current_id(&self) -> Result<Option<SnapshotId>> {
         read_current(&self.dir)
+    }
+
+    /// The map that the ids of the current snapshot have gone through: `None`
+    /// without one, and for those who may not know it.
+    pub fn id_map(&self) -> Result<Option<IdMap>> {
+        let Some(id) = self.current_id()? else {
+            return Ok(None);
+        };
+        let list = ShardList::read(&self.dir, id)?;
+        let text = list.and_then(|list| list.id_map);
+        let map = text.map(|text| IdMap::parse(text.as_bytes()));
+        map.transpose().map_err(|error| {
+            let path = self.dir.join(layout::PRIVATE);
+            let path = path.join(layout::DATA).join(layout::shard_list_file(id));
+            IndexError::damaged(&path, format!("its id map makes no sense: {error}"))
+        })
+    }
+
+    /// What guards the source as a whole: what is above its root. `None` for
+    /// those who may not know it.
+    pub fn above(&self) -> Result<Option<Guard>> {
+        let Some(id) = self.current_id()? else {
+            return Ok(None);
+        };
+        let list = ShardList::read(&self.dir, id)?;
+        Ok(list.and_then(|list| GuardStep::to_guard(&list.above)))
+    }
+
+    /// True if the source lies behind what guards a source with this root
+    /// below directories with these permissions.
+    pub fn lies_behind(&self, above: &[DirAccess]) -> bool {
+        let placer = Placer::new(self.root(), above);
+        let guard = placer.guard(placer.root_guard());
+        layout::data_components(&guard.0) == self.place
     }
 
     /// The current snapshot; `None` before the first commit.

@@ -8,7 +8,7 @@ use crate::guard_walk;
 use crate::id::{Hash, SnapshotId, SourceId};
 use crate::index::IndexDir;
 use crate::layout::{self, DataName, GuardName};
-use crate::manifest::{FileRef, Manifest};
+use crate::manifest::{FileRef, GuardStep, Manifest};
 use crate::snapshot::{ShardList, SnapshotInfo};
 use crate::source::{Source, is_current_lost, snapshot_ids};
 use crate::store::{Dir, Readers, if_there};
@@ -16,6 +16,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::io::Read;
 use std::path::PathBuf;
+use trawl_model::Uid;
 use trawl_model::guard::{Element, Guard};
 use trawl_model::index_access::{Refused, index_access};
 use xxhash_rust::xxh3::Xxh3;
@@ -185,6 +186,42 @@ pub fn verify(index: &IndexDir, scope: Scope) -> Result<Verified> {
     }
     found.findings.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(found)
+}
+
+/// Looks only at owners, modes and ACLs of the directories that lead to a
+/// source and to its shards: findings, and how many were looked at.
+///
+/// # Errors
+/// What cannot be read of the index: also a finding of [`verify`].
+pub fn check_permissions(index: &IndexDir, source: &Source) -> Result<(Vec<Finding>, u64)> {
+    let mut found = Verified::default();
+    let Some(id) = source.current_id()? else {
+        return Ok((Vec::new(), 0));
+    };
+    let (snapshot, list) = (source.snapshot(id)?, ShardList::read(source.dir(), id)?);
+    let mut above = Check::new(source, Scope::Current, &mut found);
+    above.check_plain(index.dir())?;
+    above.check_way(index.sources_dir(), source.place())?;
+    let guard = list.and_then(|list| GuardStep::to_guard(&list.above));
+    match guard.filter(|guard| layout::data_components(&guard.0) == source.place()) {
+        Some(guard) => above.check_access(index.sources_dir(), &guard)?,
+        None => above.add_permissions(source.path().to_owned()),
+    }
+    // The names below are another tree's.
+    let mut looked_at = above.looked_at.len() + 1;
+    let mut below = Check::new(source, Scope::Current, &mut found);
+    below.check_plain(source.dir())?;
+    below.check_private(&source.dir().open_dir(layout::PRIVATE)?)?;
+    let top = source.dir().open_dir(layout::DATA)?;
+    for shard in &snapshot.shards {
+        let guard = shard.manifest.guard()?;
+        below.check_way(&top, &layout::data_components(&guard.0))?;
+        below.check_access(&top, &guard)?;
+    }
+    looked_at += below.looked_at.len() + 1;
+    found.findings.sort_by(|a, b| a.path.cmp(&b.path));
+    found.findings.dedup();
+    Ok((found.findings, looked_at as u64))
 }
 
 /// Checks the sources in a `data` directory of the tree of sources.
@@ -399,6 +436,39 @@ impl<'a> Check<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Nobody but the superuser may put anything into `dir`.
+    fn check_plain(&mut self, dir: &Dir) -> Result<()> {
+        let access = dir.access()?;
+        let is_writable = access.mode & 0o022 != 0 || access.acl.is_some();
+        if dir.readers() == Readers::Everyone && (access.uid != Uid::ROOT || is_writable) {
+            self.add_permissions(dir.path().to_owned());
+        }
+        Ok(())
+    }
+
+    /// Nobody but its owner may look into `dir`.
+    fn check_private(&mut self, dir: &Dir) -> Result<()> {
+        if dir.access()?.mode & 0o077 != 0 {
+            self.add_permissions(dir.path().to_owned());
+        }
+        Ok(())
+    }
+
+    /// As [`Check::check_plain`] for `top` and all on the way to a place below it.
+    fn check_way(&mut self, top: &Dir, names: &[String]) -> Result<()> {
+        for end in 0..=names.len() {
+            // Guards themselves are compared as a whole.
+            if end == 0 || names[end - 1] == layout::DATA {
+                self.check_plain(&top.open_below(&names[..end])?)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn add_permissions(&mut self, path: PathBuf) {
+        self.found.add(path, Problem::Permissions);
     }
 
     fn check_data(&mut self, top: &Dir, components: &[String], data: &Dir) -> Result<()> {

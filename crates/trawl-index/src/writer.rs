@@ -30,7 +30,7 @@ use std::collections::{BTreeMap, HashMap};
 use trawl_model::guard::{Guard, Predicate};
 use trawl_model::placement::{GuardId, Placer};
 use trawl_model::sink::SourceRoot;
-use trawl_model::{DirBatch, DirId, Entry, FileType, Issue, Sink, Timestamp, Xattr, path};
+use trawl_model::{DirBatch, DirId, Entry, FileType, IdMap, Issue, Sink, Timestamp, Xattr, path};
 
 /// The memory that waiting rows may take unless told otherwise, bytes: some
 /// 270,000 entries. The columns of a row group and the allocator's reserve
@@ -76,6 +76,7 @@ pub struct SnapshotWriter {
     index: IndexDir,
     root: Vec<u8>,
     options: WriterOptions,
+    id_map: Option<IdMap>,
     work: Option<Work>,
 }
 
@@ -90,8 +91,17 @@ impl SnapshotWriter {
             index: index.try_clone()?,
             root: root.to_vec(),
             options,
+            id_map: None,
             work: None,
         })
+    }
+
+    /// With ids of the source's own, which are mapped before anything looks
+    /// at them. The map is kept with the snapshot ([`Source::id_map`]).
+    #[must_use]
+    pub fn with_id_map(mut self, id_map: Option<IdMap>) -> SnapshotWriter {
+        self.id_map = id_map;
+        self
     }
 
     /// The id that the snapshot will have, once its root was told.
@@ -179,6 +189,8 @@ struct Work {
     lock: SourceLock,
     id: SnapshotId,
     options: WriterOptions,
+    /// The text of the map that the ids have gone through.
+    id_map: Option<String>,
     placer: Placer,
     /// What guards the source as a whole: its directory lies behind it, so
     /// that guards below it need not repeat it.
@@ -216,6 +228,7 @@ impl Work {
             lock,
             id,
             options,
+            id_map: None,
             above,
             dirs: GuardDirs::default(),
             barriers: Vec::new(),
@@ -312,6 +325,7 @@ impl Work {
             shards,
             barriers: self.barriers.clone(),
             large_open: self.placer.large_open().to_vec(),
+            id_map: self.id_map.clone(),
         };
         let dir = self.source.dir().open_dir(layout::SNAPSHOTS)?;
         let private = self.source.private()?;
@@ -486,20 +500,27 @@ impl Work {
 impl Sink for SnapshotWriter {
     type Error = IndexError;
 
-    fn root(&mut self, root: SourceRoot) -> Result<()> {
+    fn root(&mut self, mut root: SourceRoot) -> Result<()> {
         if root.path != self.root || self.work.is_some() {
             return Err(IndexError::Order {
                 path: root.path,
                 problem: "it is not the root that the snapshot was begun for",
             });
         }
+        if let Some(map) = &self.id_map {
+            map.apply_root(&mut root);
+        }
         let mut work = Work::begin(self.index.try_clone()?, &root, self.options.clone())?;
+        work.id_map = self.id_map.as_ref().map(IdMap::to_string);
         work.add_root(root);
         self.work = Some(work);
         Ok(())
     }
 
-    fn batch(&mut self, batch: DirBatch) -> Result<()> {
+    fn batch(&mut self, mut batch: DirBatch) -> Result<()> {
+        if let Some(map) = &self.id_map {
+            map.apply(&mut batch);
+        }
         self.work(&batch.path)?.add_batch(batch)
     }
 

@@ -275,6 +275,8 @@ fn an_index_for_everyone_can_be_written_by_nobody_whatever_the_umask() {
             let private = name == "lock" || name.ends_with(".shards");
             let expected = if private { 0o600 } else { 0o644 };
             assert_eq!(mode, expected, "{}", at.display());
+        } else if at.iter().any(|part| part == "private") {
+            assert_eq!(mode, 0o700, "{}", at.display());
         } else if !name.starts_with('p') {
             assert_eq!(mode & 0o711, 0o711, "{}", at.display());
         }

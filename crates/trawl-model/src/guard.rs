@@ -125,7 +125,10 @@ impl Predicate {
     /// Drops what decides nothing. What remains has a witness each: a user
     /// whose answer would change without it.
     fn canonical(mut self) -> Predicate {
-        self.users.retain(|(uid, _)| *uid != Uid::ROOT);
+        let is_judged = |uid: Uid| uid != Uid::ROOT && uid != Uid::NOBODY;
+        self.users.retain(|(uid, _)| is_judged(*uid));
+        self.granting.retain(|gid| *gid != Gid::NOBODY);
+        self.denying.retain(|gid| *gid != Gid::NOBODY);
         if !self.other {
             // A member of a denying group fails as everybody else does.
             self.denying.clear();
@@ -195,7 +198,7 @@ impl Predicate {
     /// in either predicate or in none, and who is in at most one group that
     /// `self` grants to and one that `other` denies to.
     pub fn implies(&self, other: &Predicate) -> bool {
-        let unnamed = Uid(u32::MAX);
+        let unnamed = Uid::NOBODY;
         let named = self.users.iter().chain(&other.users).map(|(uid, _)| *uid);
         let uids: Vec<Uid> = named.chain([unnamed]).collect();
         let with_none = |list: &[Gid]| -> Vec<Option<Gid>> {

@@ -34,6 +34,15 @@ impl Uid {
     /// The superuser, whom permission bits do not hold back
     /// (`CAP_DAC_READ_SEARCH`, capabilities(7)).
     pub const ROOT: Uid = Uid(0);
+
+    /// The owner that is no user: -1, which no process can have
+    /// (setuid(2)). Stands for an owner whom an id map does not name.
+    pub const NOBODY: Uid = Uid(u32::MAX);
+}
+
+impl Gid {
+    /// The group without members: -1, which no process can have.
+    pub const NOBODY: Gid = Gid(u32::MAX);
 }
 
 /// A device number as Linux splits it, makedev(3).

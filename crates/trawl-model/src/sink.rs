@@ -13,6 +13,8 @@ pub struct SourceRoot {
     /// Search permission of every directory above the root, outermost
     /// (`/`) first; empty if the root is `/` or the source is a recording.
     pub above: Vec<DirAccess>,
+    /// How many of these, the innermost, lie on the root's own file system.
+    pub above_on_device: usize,
     /// The root's own entry; its spans point into `heap`.
     pub entry: Entry,
     /// Values of its extended attributes (all of entry 0), ACLs aside.

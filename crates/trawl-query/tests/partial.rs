@@ -51,13 +51,13 @@ fn write(index: &Path) {
     writer
         .root(SourceRoot {
             path: b"/t".to_vec(),
-            xattrs: Vec::new(),
             above: vec![DirAccess {
                 mode: 0o755,
                 ..DirAccess::default()
             }],
             entry,
             heap: heap.heap,
+            ..SourceRoot::default()
         })
         .unwrap();
     deliver(0, None, &mut writer);

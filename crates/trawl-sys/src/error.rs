@@ -42,13 +42,18 @@ pub enum Op {
     Getrusage,
     Unshare,
     Fchdir,
+    Clone,
+    Setgroups,
+    Setresgid,
+    Setresuid,
+    Capset,
     Read,
     Write,
 }
 
 impl Op {
     /// Every operation, for tables that map a stored name back to the operation.
-    pub const ALL: [Op; 33] = [
+    pub const ALL: [Op; 38] = [
         Op::Openat,
         Op::Getdents64,
         Op::Statx,
@@ -80,6 +85,11 @@ impl Op {
         Op::Getrusage,
         Op::Unshare,
         Op::Fchdir,
+        Op::Clone,
+        Op::Setgroups,
+        Op::Setresgid,
+        Op::Setresuid,
+        Op::Capset,
         Op::Read,
         Op::Write,
     ];
@@ -119,6 +129,11 @@ impl Op {
             Op::Getrusage => "getrusage",
             Op::Unshare => "unshare",
             Op::Fchdir => "fchdir",
+            Op::Clone => "clone",
+            Op::Setgroups => "setgroups",
+            Op::Setresgid => "setresgid",
+            Op::Setresuid => "setresuid",
+            Op::Capset => "capset",
             Op::Read => "read",
             Op::Write => "write",
         }

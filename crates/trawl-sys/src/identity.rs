@@ -63,6 +63,61 @@ pub fn uid_of(name: &[u8]) -> Result<Option<u32>, SysError> {
     Ok(found.map(|f| f.record.pw_uid))
 }
 
+/// A user of the system.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Account {
+    /// The name.
+    pub name: Vec<u8>,
+    /// The user id.
+    pub uid: u32,
+    /// The primary group.
+    pub gid: u32,
+}
+
+fn account(found: &Found<libc::passwd>) -> Option<Account> {
+    Some(Account {
+        name: found.name(|record| record.pw_name)?,
+        uid: found.record.pw_uid,
+        gid: found.record.pw_gid,
+    })
+}
+
+/// The account with this id; `None` where there is no such user.
+///
+/// Source: <https://man7.org/linux/man-pages/man3/getpwuid_r.3.html>
+pub fn account_of(uid: u32) -> Result<Option<Account>, SysError> {
+    let found = look_up(Op::Getpwuid, |record: *mut libc::passwd, bytes, result| {
+        // SAFETY: as in `user_name`.
+        unsafe { libc::getpwuid_r(uid, record, bytes.as_mut_ptr().cast(), bytes.len(), result) }
+    })?;
+    Ok(found.as_ref().and_then(account))
+}
+
+/// All groups that an account is in, its primary one among them.
+///
+/// Source: <https://man7.org/linux/man-pages/man3/getgrouplist.3.html>
+#[must_use]
+pub fn groups_of(account: &Account) -> Vec<u32> {
+    let Ok(name) = CString::new(&account.name[..]) else {
+        return vec![account.gid];
+    };
+    let mut groups = vec![0; 64];
+    loop {
+        let mut count = libc::c_int::try_from(groups.len()).unwrap_or(libc::c_int::MAX);
+        // SAFETY: the name is NUL-terminated, and `groups` has room for `count` ids.
+        let fits = unsafe {
+            let start = groups.as_mut_ptr();
+            libc::getgrouplist(name.as_ptr(), account.gid, start, &raw mut count) >= 0
+        };
+        let count = usize::try_from(count).unwrap_or(0);
+        if fits || count <= groups.len() {
+            groups.truncate(count);
+            return groups;
+        }
+        groups.resize(count, 0);
+    }
+}
+
 /// The name of a group; `None` where there is no such group.
 ///
 /// Source: <https://man7.org/linux/man-pages/man3/getgrgid_r.3.html>
@@ -168,6 +223,8 @@ mod tests {
                 continue;
             };
             assert_eq!(uid_of(name.as_bytes()), Ok(Some(uid)), "{name}");
+            let known = account_of(uid).unwrap().unwrap();
+            assert!(groups_of(&known).contains(&known.gid), "{known:?}");
         }
     }
 }

@@ -16,6 +16,7 @@
 //! | [`file`] | fsync, syncfs, flock, rename, link, unlink, mkdir, fadvise |
 //! | [`device`] | device numbers to major and minor and back |
 //! | [`identity`] | users and groups by id and by name, the caller's own ids |
+//! | [`become_user`] | work done as another user |
 //! | [`process`] | limits, resource use, the clock |
 //! | [`signal`] | an interrupt flag, the broken-pipe signal |
 //! | [`pattern`] | fnmatch |
@@ -25,6 +26,7 @@
 
 #![cfg(target_os = "linux")]
 
+pub mod become_user;
 pub mod device;
 pub mod directory;
 mod error;

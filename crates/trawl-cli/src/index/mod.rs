@@ -1,9 +1,11 @@
 //! `trawl index`: scans trees or reads a trace, one source and one snapshot
-//! each, and looks after the index (`--verify`, `--gc`).
+//! each, and looks after the index (`--verify`, `--gc`, `--check-permissions`).
 //!
 //! A scan that is interrupted or fails leaves the previous snapshot as it
 //! was and removes its own files; the next root is tried all the same.
 
+pub(crate) mod check;
+mod id_map;
 pub(crate) mod progress;
 pub(crate) mod scan;
 pub(crate) mod summary;
@@ -26,7 +28,9 @@ Examples:
   trawl index /home                      scan a tree (again)
   trawl index --exclude .snapshot /data  leave something out
   trawl index --from-trace home.trace --root /home
+  trawl index --id-map lab.ids /mnt/lab  a file system with ids of its own
   trawl index --verify                   check every byte of the index
+  trawl index --check-permissions --user ann /home
 
 A scan that is interrupted leaves the previous snapshot untouched and ends
 with exit code 130.";
@@ -36,7 +40,7 @@ with exit code 130.";
 #[command(after_help = EXAMPLES)]
 pub(crate) struct IndexArgs {
     /// Trees to scan, each a source of its own
-    #[arg(value_name = "PATH", required_unless_present_any = ["from_trace", "verify", "gc"])]
+    #[arg(value_name = "PATH", required_unless_present_any = ["from_trace", "verify", "gc", "check_permissions"])]
     paths: Vec<OsString>,
     /// Do not enter other file systems (the default)
     #[arg(long, overrides_with = "cross_file_systems")]
@@ -59,6 +63,11 @@ pub(crate) struct IndexArgs {
     /// them see
     #[arg(long)]
     private: bool,
+    /// For file systems whose ids are not this host's: lines such as `uid
+    /// 1000-1999 501000`, `gid 100 100`, `uid * keep`. Kept with the source
+    /// for its next scans; `none` forgets it
+    #[arg(long, value_name = "FILE|none")]
+    id_map: Option<PathBuf>,
     /// Read a trace that GUFI made instead of a tree
     #[arg(long, value_name = "FILE", conflicts_with = "paths")]
     from_trace: Option<PathBuf>,
@@ -82,6 +91,8 @@ pub(crate) struct IndexArgs {
     /// Remove what no snapshot needs, after the scan if there is one
     #[arg(long)]
     gc: bool,
+    #[command(flatten)]
+    check: check::CheckArgs,
     /// Print the summary as one JSON object a line
     #[arg(long)]
     json: bool,
@@ -102,6 +113,13 @@ pub(crate) enum IssuesShown {
 /// Runs the command.
 pub(crate) fn run(index: Option<PathBuf>, args: &IndexArgs) -> Result<Exit, Failure> {
     let dir = settings::index_dir(index.clone())?;
+    if args.check.check_permissions {
+        let form = match args.json {
+            true => check::Form::Json,
+            false => check::Form::Text,
+        };
+        return check::run(&dir, &args.paths, &args.check, args.style(), form);
+    }
     let mut exit = Exit::Complete;
     if args.from_trace.is_some() || !args.paths.is_empty() {
         // The default's own parents may be missing on a new account.

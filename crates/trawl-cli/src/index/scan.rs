@@ -9,14 +9,17 @@ use std::time::Instant;
 
 use trawl_index::{IndexDir, IndexError, SnapshotWriter, WriterOptions};
 use trawl_model::sink::SourceRoot;
-use trawl_model::{DirBatch, DirId, Issue, Sink, Timestamp};
+use trawl_model::{DirBatch, DirId, IdMap, Issue, Sink, Timestamp};
 use trawl_scan::trace::{TraceOptions, default_root, read_trace};
 use trawl_scan::{Excludes, Mounts, Progress, ScanError, ScanProgress, WalkOptions, Xattrs, walk};
 
 use crate::failure::{Failure, shown};
 use crate::index::progress::{Scan, Style, event, watch};
 use crate::index::summary::{Done, Issues, issue_event, issue_line};
-use crate::index::{IndexArgs, IssuesShown};
+use crate::index::{IndexArgs, IssuesShown, id_map};
+
+/// The option in a snapshot's description that says that its ids are mapped.
+pub(crate) const ID_MAP: &str = "id-map";
 
 /// What to read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,6 +41,7 @@ pub(crate) struct Scanner<'a> {
     args: &'a IndexArgs,
     style: Style,
     excludes: Excludes,
+    id_map: id_map::Wanted,
     cancel: &'static AtomicBool,
 }
 
@@ -60,6 +64,7 @@ impl<'a> Scanner<'a> {
             args,
             style: args.style(),
             excludes,
+            id_map: id_map::Wanted::read(args.id_map.as_deref())?,
             cancel,
         })
     }
@@ -80,7 +85,9 @@ impl<'a> Scanner<'a> {
 
     fn run_root(&self, job: &Job, root: Vec<u8>) -> Result<Done, Failure> {
         let clock = Instant::now();
-        let writer = SnapshotWriter::begin(self.index, &root, self.writer_options())?;
+        let id_map = self.id_map.for_source(self.index, &root)?;
+        let options = self.writer_options(id_map.as_ref());
+        let writer = SnapshotWriter::begin(self.index, &root, options)?.with_id_map(id_map);
         let mut sink = Collector {
             writer,
             issues: Issues::default(),
@@ -174,7 +181,7 @@ impl<'a> Scanner<'a> {
         options
     }
 
-    fn writer_options(&self) -> WriterOptions {
+    fn writer_options(&self, id_map: Option<&IdMap>) -> WriterOptions {
         let mut options = BTreeMap::new();
         let mut note = |name: &str, value: String| options.insert(name.to_owned(), value);
         if self.args.cross_file_systems {
@@ -182,6 +189,9 @@ impl<'a> Scanner<'a> {
         }
         if self.args.no_xattr {
             note("no-xattr", "yes".into());
+        }
+        if id_map.is_some() {
+            note(ID_MAP, "yes".into());
         }
         if let Some(file) = &self.args.from_trace {
             note("from-trace", shown(file.as_os_str().as_bytes()));

@@ -7,7 +7,9 @@ mod answers;
 mod attributes;
 mod du;
 
+mod check;
 mod golden;
+mod id_map;
 mod index;
 mod ls;
 mod shared;

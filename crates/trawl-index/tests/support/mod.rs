@@ -185,8 +185,8 @@ pub fn odd_tree(root: &str, dirs: u64, files: u64, seed: u64) -> Tree {
             path: root.as_bytes().to_vec(),
             above,
             entry,
-            xattrs: Vec::new(),
             heap: batch.heap,
+            ..SourceRoot::default()
         },
         events,
     }

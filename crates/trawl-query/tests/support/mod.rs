@@ -247,8 +247,8 @@ impl Tree {
                 path: self.root.clone(),
                 above,
                 entry,
-                xattrs: Vec::new(),
                 heap: heap.heap,
+                ..SourceRoot::default()
             })
             .unwrap();
         self.deliver(0, None, &mut writer, random);

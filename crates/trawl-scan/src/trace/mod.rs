@@ -133,6 +133,7 @@ impl<S: Sink, F: Fn(io::Error) -> ScanError<S::Error>> Replay<'_, S, F> {
         let root = SourceRoot {
             path: self.root.clone(),
             above: Vec::new(),
+            above_on_device: 0,
             entry,
             xattrs: heap.xattrs,
             heap: heap.heap,

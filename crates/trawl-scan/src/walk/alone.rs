@@ -81,6 +81,7 @@ fn root_of(batch: &DirBatch) -> SourceRoot {
     SourceRoot {
         path: batch.path.clone(),
         above: Vec::new(),
+        above_on_device: 0,
         entry,
         xattrs: Vec::new(),
         heap: heap.heap,

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use trawl_model::sink::SourceRoot;
 use trawl_model::{Acl, DirAccess, DirBatch, Entry, Span, Xattr};
+use trawl_sys::device::DeviceNumber;
 use trawl_sys::directory::{Purpose, open_at, open_root};
 use trawl_sys::stat::{Stat, stat_fd};
 use trawl_sys::{AsFd, Errno, SysError, project, xattr};
@@ -55,6 +56,8 @@ struct Way {
     fd: OwnedFd,
     reader: xattr::Reader,
     above: Vec<DirAccess>,
+    /// On which device each of them lies.
+    devices: Vec<DeviceNumber>,
 }
 
 impl Way {
@@ -63,6 +66,7 @@ impl Way {
             fd: open_root(Purpose::Pass)?,
             reader: xattr::Reader::for_any_thread(),
             above: Vec::new(),
+            devices: Vec::new(),
         };
         let mut names: Vec<CString> = Vec::new();
         for name in path.split(|b| *b == b'/').filter(|n| !n.is_empty()) {
@@ -100,6 +104,7 @@ impl Way {
         };
         let _ = name;
         self.above.push(access(&stat, acl));
+        self.devices.push(stat.dev);
         Ok(())
     }
 
@@ -123,8 +128,10 @@ impl Way {
         if xattrs == Xattrs::Read {
             read_attributes(self.reader, &fd, &mut heap, &mut entry)?;
         }
+        let devices = self.devices.iter().rev();
         let source = SourceRoot {
             path: path.to_bytes().to_vec(),
+            above_on_device: devices.take_while(|dev| **dev == stat.dev).count(),
             above: self.above,
             entry,
             xattrs: heap.xattrs,

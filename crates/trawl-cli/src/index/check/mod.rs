@@ -1,0 +1,177 @@
+//! `trawl index --check-permissions`: is what users are shown what they may
+//! see? Derived twice, both times by the kernel: a thread that has become the
+//! user looks at the source, and opens the index.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | `people`, `sample` | who is asked about, and which directories |
+//! | `source`, `recorded` | what is to be seen: on the live source, or by the rules |
+//! | `shown` | what the index shows |
+//! | `facts`, `compare` | both side by side |
+//! | `audit`, `report`, `progress` | one source from end to end |
+//!
+//! It changes nothing, but for access times of directories that users list.
+
+mod audit;
+mod compare;
+mod facts;
+mod people;
+mod progress;
+mod recorded;
+mod report;
+mod sample;
+mod shown;
+mod source;
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use trawl_index::{IndexDir, Readers};
+use trawl_model::path;
+
+use self::audit::{Wanted, audit};
+use self::people::Person;
+use self::sample::Size;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::index::progress::Style;
+use crate::index::scan::now;
+use crate::output::{Output, say};
+use crate::scope::not_indexed;
+
+/// Directories that are looked at of each source unless said otherwise.
+const SAMPLE: u32 = 1000;
+
+/// Options of the check.
+#[derive(Debug, clap::Args)]
+pub(crate) struct CheckArgs {
+    /// Compare what users are shown with what the file system shows them: of
+    /// the trees named, or of all. Scans nothing. Needs root
+    #[arg(long, conflicts_with_all = ["from_trace", "verify", "gc", "id_map", "private"])]
+    pub(crate) check_permissions: bool,
+    /// Check for this user: a name, a number, or a number with groups, such
+    /// as 1000:100,4 [default: owners of directories, some accounts, nobody]
+    #[arg(long, value_name = "USER", requires = "check_permissions")]
+    user: Vec<OsString>,
+    /// Look at so many directories of each tree, some of each kind of
+    /// permissions [default: 1000]
+    #[arg(long, value_name = "N", requires = "check_permissions",
+          value_parser = clap::value_parser!(u32).range(1..))]
+    sample: Option<u32>,
+    /// Look at all directories
+    #[arg(long, requires = "check_permissions", conflicts_with = "sample")]
+    all: bool,
+    /// Choose as the run did that named this seed
+    #[arg(long, value_name = "NUMBER", requires = "check_permissions")]
+    seed: Option<u64>,
+}
+
+/// How answers are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    Text,
+    Json,
+}
+
+/// Checks the trees at these paths, or all sources.
+pub(crate) fn run(
+    dir: &Path,
+    paths: &[OsString],
+    args: &CheckArgs,
+    style: Style,
+    form: Form,
+) -> Result<Exit, Failure> {
+    if trawl_sys::identity::effective_uid() != 0 {
+        let text = "--check-permissions becomes one user after the other: run it as root";
+        return Err(Failure::Usage(text.into()));
+    }
+    let people: Result<Vec<Person>, Failure> = args.user.iter().map(people::named).collect();
+    let people = people?;
+    let cancel = trawl_sys::signal::watch_interrupts()
+        .map_err(|error| Failure::Usage(format!("cannot watch for signals: {error}")))?;
+    // Users do not share our working directory's permissions.
+    let dir = std::path::absolute(dir).map_err(Failure::NoWorkingDirectory)?;
+    let index = IndexDir::open(&dir)?;
+    if index.readers() == Readers::Owner {
+        let text = format!(
+            "{} is for its owner alone: nobody else is shown anything",
+            dir.display()
+        );
+        return Err(Failure::Usage(text));
+    }
+    let wanted = Wanted {
+        dir: &dir,
+        size: args.size(),
+        people: &people,
+        style,
+        cancel,
+    };
+    let mut exit = Exit::Complete;
+    let mut output = Output::stdout();
+    let targets = targets(&index, paths, &mut exit)?;
+    for (source, top) in &targets {
+        let Some(report) = audit(&index, source, top, &wanted)? else {
+            continue;
+        };
+        match form {
+            Form::Text => output.put(report.text())?,
+            Form::Json => {
+                for object in report.json() {
+                    output.put(object.close() + "\n")?;
+                }
+            }
+        }
+        exit = exit.and(report.exit());
+    }
+    output.finish()?;
+    Ok(exit)
+}
+
+impl CheckArgs {
+    fn size(&self) -> Size {
+        let most = match self.all {
+            true => usize::MAX,
+            false => usize::try_from(self.sample.unwrap_or(SAMPLE)).unwrap_or(usize::MAX),
+        };
+        let seed = self.seed.unwrap_or_else(|| u64::from(now().nanos));
+        Size { most, seed }
+    }
+}
+
+/// The sources that the paths lie in, and where in them to begin.
+fn targets(
+    index: &IndexDir,
+    paths: &[OsString],
+    exit: &mut Exit,
+) -> Result<Vec<(trawl_index::Source, Vec<u8>)>, Failure> {
+    let sources = || index.sources().map_err(Failure::from);
+    if paths.is_empty() {
+        let whole = |source: trawl_index::Source| {
+            let root = source.root().to_vec();
+            (source, root)
+        };
+        return Ok(sources()?.into_iter().map(whole).collect());
+    }
+    let mut targets = Vec::new();
+    for given in paths {
+        let real = std::fs::canonicalize(given).ok();
+        let real = real
+            .as_deref()
+            .map_or(given.as_bytes(), |path| path.as_os_str().as_bytes());
+        let around = path::normalize(real).and_then(|real| {
+            let sources = sources().ok()?.into_iter();
+            let around = sources.filter(|source| path::is_within(&real, source.root()));
+            let nearest = around.max_by_key(|source| source.root().len())?;
+            Some((nearest, real))
+        });
+        match around {
+            Some(target) => targets.push(target),
+            None => {
+                say(not_indexed(real, None));
+                *exit = exit.and(Exit::Fatal);
+            }
+        }
+    }
+    Ok(targets)
+}

@@ -1,0 +1,71 @@
+//! `--id-map`: which map a scan's ids go through.
+
+use std::path::{Path, PathBuf};
+
+use trawl_index::IndexDir;
+use trawl_model::IdMap;
+
+use crate::failure::Failure;
+
+/// The largest map that is read, bytes: some hundred thousand lines.
+const SIZE_MAX_BYTES: u64 = 4 << 20;
+
+/// What `--id-map` says, read once for all sources.
+#[derive(Clone, Debug)]
+pub(crate) enum Wanted {
+    /// Nothing: each source's map stays.
+    AsBefore,
+    /// This map, or none from now on.
+    Now(Option<IdMap>),
+}
+
+impl Wanted {
+    /// Reads the file that is named.
+    pub(crate) fn read(given: Option<&Path>) -> Result<Wanted, Failure> {
+        match given {
+            None => Ok(Wanted::AsBefore),
+            Some(path) if path.as_os_str() == "none" => Ok(Wanted::Now(None)),
+            Some(path) => {
+                let map = IdMap::parse(&read(path)?).map_err(|problem| Failure::IdMap {
+                    path: path.to_owned(),
+                    problem,
+                })?;
+                Ok(Wanted::Now(Some(map)))
+            }
+        }
+    }
+
+    /// The map for the source with this root.
+    pub(crate) fn for_source(
+        &self,
+        index: &IndexDir,
+        root: &[u8],
+    ) -> Result<Option<IdMap>, Failure> {
+        match self {
+            Wanted::Now(map) => Ok(map.clone()),
+            Wanted::AsBefore => {
+                let source = index.source(root)?;
+                let map = source.map(|source| source.id_map()).transpose()?;
+                Ok(map.flatten())
+            }
+        }
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+    use std::io::Read as _;
+    let failed = |source| Failure::File {
+        action: "read",
+        path: PathBuf::from(path),
+        source,
+    };
+    let mut text = Vec::new();
+    let file = std::fs::File::open(path).map_err(failed)?;
+    file.take(SIZE_MAX_BYTES + 1)
+        .read_to_end(&mut text)
+        .map_err(failed)?;
+    if text.len() as u64 > SIZE_MAX_BYTES {
+        return Err(failed(std::io::ErrorKind::FileTooLarge.into()));
+    }
+    Ok(text)
+}

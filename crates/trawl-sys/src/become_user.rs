@@ -1,0 +1,120 @@
+//! Work done as another user, for the kernel to judge it as theirs.
+//!
+//! Users and groups belong to a thread, not to a process: a thread of its own
+//! becomes the user, does the work and ends. Threads that it starts are the
+//! user's, too. Nothing is given to a program that the user could trace: with
+//! the change of ids the kernel makes the process one that only the superuser
+//! may look into (`PR_GET_DUMPABLE`, unless fs.suid_dumpable is 1).
+
+use rustix::process::{Gid, Uid};
+use rustix::thread::{
+    CapabilitySet, CapabilitySets, set_capabilities, set_thread_groups, set_thread_res_gid,
+    set_thread_res_uid,
+};
+
+use crate::error::{Named, Op, SysError};
+
+/// Who a thread becomes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct User {
+    /// Real, effective, saved and file-system user id.
+    pub uid: u32,
+    /// The group ids likewise.
+    pub gid: u32,
+    /// All supplementary groups.
+    pub groups: Vec<u32>,
+}
+
+/// Does `work` as this user, without any capability, and returns what it
+/// returned; this thread waits.
+///
+/// Source: <https://man7.org/linux/man-pages/man2/setresuid.2.html>, "C library/kernel
+/// differences"
+///
+/// # Errors
+/// If this process may not become that user, or no thread can be started. Then nothing was done.
+///
+/// # Panics
+/// If `work` does.
+pub fn as_user<T: Send>(user: &User, work: impl FnOnce() -> T + Send) -> Result<T, SysError> {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new()
+            .name("as a user".into())
+            .spawn_scoped(scope, || become_user(user).map(|()| work()))
+            .map_err(|error| {
+                let errno = error.raw_os_error().unwrap_or(libc::EAGAIN);
+                SysError::new(Op::Clone, crate::Errno(errno))
+            })?;
+        match thread.join() {
+            Ok(done) => done,
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    })
+}
+
+/// Groups first, while that is still allowed.
+fn become_user(user: &User) -> Result<(), SysError> {
+    let groups: Vec<Gid> = user.groups.iter().map(|gid| Gid::from_raw(*gid)).collect();
+    let (uid, gid) = (Uid::from_raw(user.uid), Gid::from_raw(user.gid));
+    set_thread_groups(&groups).named(Op::Setgroups)?;
+    set_thread_res_gid(gid, gid, gid).named(Op::Setresgid)?;
+    set_thread_res_uid(uid, uid, uid).named(Op::Setresuid)?;
+    // Gone with the user id already, unless this process was told to keep them.
+    let none = CapabilitySets {
+        effective: CapabilitySet::empty(),
+        permitted: CapabilitySet::empty(),
+        inheritable: CapabilitySet::empty(),
+    };
+    set_capabilities(None, none).named(Op::Capset)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn may_read(path: &std::path::Path) -> bool {
+        std::fs::read(path).is_ok()
+    }
+
+    #[test]
+    fn the_kernel_judges_the_work_and_nothing_else() {
+        if crate::identity::effective_uid() != 0 {
+            eprintln!("work as another user: skipped, because it needs root");
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let all = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(folder.path(), all).unwrap();
+        let file = folder.path().join("file");
+        std::fs::write(&file, "x").unwrap();
+        std::os::unix::fs::chown(&file, Some(0), Some(4720)).unwrap();
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o640)).unwrap();
+        let user = |groups: &[u32]| User {
+            uid: 4711,
+            gid: 4711,
+            groups: groups.to_vec(),
+        };
+        let ask = |user: &User| as_user(user, || may_read(&file)).unwrap();
+        assert!(!ask(&user(&[])));
+        assert!(ask(&user(&[4711, 4720])));
+        let ids = as_user(&user(&[4720]), || {
+            // A thread of that thread is the user's, too.
+            let inner = std::thread::scope(|scope| {
+                let thread = scope.spawn(|| (crate::identity::effective_uid(), may_read(&file)));
+                thread.join().unwrap()
+            });
+            let groups = crate::identity::groups().unwrap();
+            let back = set_thread_res_uid(Uid::ROOT, Uid::ROOT, Uid::ROOT);
+            (
+                inner,
+                groups,
+                crate::identity::effective_gid(),
+                back.is_ok(),
+            )
+        });
+        assert_eq!(ids, Ok(((4711, true), vec![4720], 4711, false)));
+        assert_eq!(crate::identity::effective_uid(), 0);
+        assert!(may_read(&file));
+    }
+}
