@@ -27,6 +27,7 @@ use crate::source::{Source, snapshot_ids};
 use crate::store::{Dir, sync_file};
 use crate::{attributes, crash, sealed};
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 use trawl_model::guard::{Guard, Predicate};
 use trawl_model::placement::{GuardId, Placer};
 use trawl_model::sink::SourceRoot;
@@ -73,7 +74,7 @@ pub struct Committed {
 /// Nothing happens before the source's root is told: what is above it says
 /// where in the index the source may lie.
 pub struct SnapshotWriter {
-    index: IndexDir,
+    index: Arc<IndexDir>,
     root: Vec<u8>,
     options: WriterOptions,
     id_map: Option<IdMap>,
@@ -88,7 +89,7 @@ impl SnapshotWriter {
     /// If the index cannot be opened a second time.
     pub fn begin(index: &IndexDir, root: &[u8], options: WriterOptions) -> Result<SnapshotWriter> {
         Ok(SnapshotWriter {
-            index: index.try_clone()?,
+            index: Arc::new(index.try_clone()?),
             root: root.to_vec(),
             options,
             id_map: None,
@@ -182,7 +183,7 @@ impl Prepared {
 
 /// A snapshot being written.
 struct Work {
-    index: IndexDir,
+    index: Arc<IndexDir>,
     source: Source,
     /// The source's `data`.
     top: Dir,
@@ -206,7 +207,7 @@ struct Work {
 impl Work {
     /// # Errors
     /// [`IndexError::Busy`] if another process writes this source.
-    fn begin(index: IndexDir, root: &SourceRoot, options: WriterOptions) -> Result<Work> {
+    fn begin(index: Arc<IndexDir>, root: &SourceRoot, options: WriterOptions) -> Result<Work> {
         let placer = Placer::new(&root.path, &root.above);
         let above = placer.guard(placer.root_guard());
         let source = index.add_source(&root.path, &above.0, options.started)?;
@@ -217,8 +218,8 @@ impl Work {
         let id = next_id(&source, options.started)?;
         lock.sign()?;
         let before = source.current_id()?;
-        let list = before.map(|id| ShardList::read(source.dir(), id));
-        let list = list.transpose()?.flatten();
+        // If it is lost, indexing again is what makes a new one.
+        let list = before.and_then(|id| ShardList::read(source.dir(), id).ok()?);
         Ok(Work {
             top: source.dir().open_dir(layout::DATA)?,
             compressor: Compressor::new(source.path())?,
@@ -510,7 +511,7 @@ impl Sink for SnapshotWriter {
         if let Some(map) = &self.id_map {
             map.apply_root(&mut root);
         }
-        let mut work = Work::begin(self.index.try_clone()?, &root, self.options.clone())?;
+        let mut work = Work::begin(Arc::clone(&self.index), &root, self.options.clone())?;
         work.id_map = self.id_map.as_ref().map(IdMap::to_string);
         work.add_root(root);
         self.work = Some(work);

@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use trawl_index::IndexDir;
+use trawl_index::{IndexDir, Source};
 use trawl_model::IdMap;
 
 use crate::failure::Failure;
+use crate::index::scan::ID_MAP;
 
 /// The largest map that is read, bytes: some hundred thousand lines.
 const SIZE_MAX_BYTES: u64 = 4 << 20;
@@ -44,12 +45,23 @@ impl Wanted {
         match self {
             Wanted::Now(map) => Ok(map.clone()),
             Wanted::AsBefore => {
-                let source = index.source(root)?;
-                let map = source.map(|source| source.id_map()).transpose()?;
-                Ok(map.flatten())
+                let Some(source) = index.source(root)? else {
+                    return Ok(None);
+                };
+                match source.id_map() {
+                    // What is lost held no map: indexing again repairs it.
+                    Err(_) if !has_map(&source)? => Ok(None),
+                    map => Ok(map?),
+                }
             }
         }
     }
+}
+
+/// True if the last scan of a source says that it had a map.
+fn has_map(source: &Source) -> Result<bool, Failure> {
+    let last = source.snapshots()?.pop();
+    Ok(last.is_some_and(|info| info.options.contains_key(ID_MAP)))
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, Failure> {
