@@ -5,7 +5,7 @@ use crate::id::{SnapshotId, SourceId};
 use crate::layout;
 use crate::manifest::check_format;
 use crate::snapshot::{Snapshot, SnapshotInfo, time};
-use crate::store::{Dir, if_there};
+use crate::store::{Dir, Readers, if_there};
 use crate::{sealed, text};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -66,6 +66,11 @@ impl Source {
     /// Its root path: absolute, no trailing slash, empty for `/`.
     pub fn root(&self) -> &[u8] {
         &self.info.root
+    }
+
+    /// Who may read the index that it is in.
+    pub fn readers(&self) -> Readers {
+        self.dir.readers()
     }
 
     /// Where it lies in the index.

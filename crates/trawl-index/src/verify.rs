@@ -3,9 +3,10 @@
 //! Needs no lock and changes nothing; a source that is being written or
 //! collected meanwhile is checked as of its current snapshot.
 
+use crate::clean::Kept;
 use crate::error::{Cause, IndexError, Result};
 use crate::guard_walk;
-use crate::id::{Hash, SnapshotId, SourceId};
+use crate::id::{Edition, Hash, SnapshotId, SourceId};
 use crate::index::IndexDir;
 use crate::layout::{self, DataName, GuardName};
 use crate::manifest::{FileRef, Manifest};
@@ -225,7 +226,9 @@ struct Check<'a> {
     all: BTreeSet<SnapshotId>,
     current: Option<SnapshotId>,
     /// Manifests that the lists of shards name and no walk has met yet.
-    missing: BTreeMap<Vec<String>, BTreeSet<SnapshotId>>,
+    missing: BTreeMap<Vec<String>, BTreeSet<Edition>>,
+    /// Which editions the snapshots are in, as far as that can be read.
+    editions: Kept,
     /// Guard directories whose permissions were looked at.
     looked_at: BTreeSet<Vec<String>>,
     buffer: Vec<u8>,
@@ -241,6 +244,7 @@ impl<'a> Check<'a> {
             all: BTreeSet::new(),
             current: None,
             missing: BTreeMap::new(),
+            editions: Kept::default(),
             looked_at: BTreeSet::new(),
             buffer: vec![0; BUFFER_BYTES],
         }
@@ -296,8 +300,11 @@ impl<'a> Check<'a> {
 
     fn check_snapshots(&mut self) -> Result<()> {
         let dir = self.source.dir().open_dir(layout::SNAPSHOTS)?;
+        let ids = snapshot_ids(self.source.dir())?;
+        self.editions = Kept::read(self.source, ids.iter().copied());
         for name in dir.list()? {
-            let id = layout::snapshot_name(&name).or(layout::shard_list_name(&name));
+            let listed = layout::shard_list_name(&name);
+            let id = layout::snapshot_name(&name).or(listed.map(|edition| edition.id));
             match id {
                 None if name.ends_with(layout::TEMPORARY_ENDING) => {
                     self.found.add(dir.join(&name), Problem::Unreferenced);
@@ -306,10 +313,12 @@ impl<'a> Check<'a> {
                 Some(id) if Some(id) > self.current && self.current.is_some() => {
                     self.found.add(dir.join(&name), Problem::Unreferenced);
                 }
+                Some(_) if listed.is_some_and(|edition| !self.editions.has(edition)) => {
+                    self.found.add(dir.join(&name), Problem::Unreferenced);
+                }
                 Some(_) => {}
             }
         }
-        let ids = snapshot_ids(self.source.dir())?;
         let committed = ids.into_iter().filter(|id| match self.current {
             Some(current) => *id <= current,
             // `current` is damaged or missing: all may have been committed.
@@ -338,19 +347,25 @@ impl<'a> Check<'a> {
                 let problem = "it is of another source".to_owned();
                 self.found.add(path, Problem::Damaged(problem));
             }
-            Ok(_) => self.found.files += 1,
+            Ok(info) => {
+                self.found.files += 1;
+                self.check_shard_list(dir, info.edition());
+            }
             Err(error) => self.found.add_error(error, path),
         }
-        let name = layout::shard_list_file(id);
+    }
+
+    fn check_shard_list(&mut self, dir: &Dir, edition: Edition) {
+        let name = layout::shard_list_file(edition);
         let path = dir.join(&name);
         let list = dir
             .read(&name)
-            .and_then(|bytes| ShardList::from_bytes(&bytes, &path, id));
+            .and_then(|bytes| ShardList::from_bytes(&bytes, &path, edition.id));
         match list {
             Ok(list) => {
                 self.found.files += 1;
                 for components in list.shards {
-                    self.missing.entry(components).or_default().insert(id);
+                    self.missing.entry(components).or_default().insert(edition);
                 }
             }
             Err(error) => self.found.add_error(error, path),
@@ -402,15 +417,16 @@ impl<'a> Check<'a> {
         let mut actual: HashMap<String, (u64, Hash)> = HashMap::new();
         let mut is_known_whole = true;
         for name in &names {
-            let DataName::Manifest(id) = layout::data_name(name) else {
+            let DataName::Manifest(edition) = layout::data_name(name) else {
                 continue;
             };
-            if !self.all.contains(&id) {
+            let id = edition.id;
+            if !self.all.contains(&id) || !self.editions.has(edition) {
                 continue;
             }
             needed.insert(name.clone());
             if let Some(ids) = self.missing.get_mut(components) {
-                ids.remove(&id);
+                ids.remove(&edition);
             }
             match self.read_manifest(components, data, name, id) {
                 Ok(manifest) => {

@@ -19,6 +19,7 @@ use crate::index::{IndexDir, temporary_name};
 use crate::layout;
 use crate::lock::SourceLock;
 use crate::manifest::{GuardStep, Totals};
+use crate::revision::{Place, Revision};
 use crate::schema::FORMAT;
 use crate::segment::{Listing, ListingKind};
 use crate::shard::{ShardBuffer, Snapshotting};
@@ -160,6 +161,23 @@ impl Prepared {
         &self.work.above
     }
 
+    /// Its shards' permissions come to be asked for in an older snapshot of
+    /// the source: begins to write that again, with other shards.
+    ///
+    /// # Errors
+    /// If the older snapshot's files cannot be listed.
+    pub fn revise(&self, older: &Snapshot) -> Result<Revision<'_>> {
+        let place = Place {
+            source: &self.work.source,
+            top: &self.work.top,
+            above: &self.work.above,
+            writer: self.work.id,
+            readers: self.work.index.readers(),
+            memory_bytes: self.work.options.memory_bytes,
+        };
+        Revision::begin(place, older)
+    }
+
     /// Makes it current.
     ///
     /// # Errors
@@ -205,7 +223,7 @@ impl Work {
         let id = next_id(&source, options.started)?;
         lock.sign()?;
         let before = source.current_id()?;
-        let list = before.map(|id| ShardList::read(source.dir(), id));
+        let list = before.map(|id| ShardList::of(source.dir(), id));
         let list = list.transpose()?.flatten();
         Ok(Work {
             top: source.dir().open_dir(layout::DATA)?,
@@ -296,6 +314,7 @@ impl Work {
         let info = SnapshotInfo {
             format: FORMAT,
             id: self.id,
+            revision: None,
             root: self.source.root().to_vec(),
             started: self.options.started,
             finished,
@@ -318,7 +337,7 @@ impl Work {
             let file = dir.write_new_for(name, &bytes, readers)?;
             sync_file(&file, &dir.join(name))
         };
-        let name = layout::shard_list_file(self.id);
+        let name = layout::shard_list_file(self.id.into());
         let bytes = sealed::seal_json(&list, &dir.join(&name))?;
         write(&name, bytes, Readers::Owner)?;
         let name = layout::snapshot_file(self.id);
@@ -358,7 +377,7 @@ impl Work {
     fn shared(&self) -> Snapshotting<'_> {
         Snapshotting {
             top: &self.top,
-            id: self.id,
+            edition: self.id.into(),
             root: self.source.root(),
         }
     }
@@ -439,7 +458,7 @@ impl Work {
     fn flush(&mut self, guard: GuardId) -> Result<()> {
         let shared = Snapshotting {
             top: &self.top,
-            id: self.id,
+            edition: self.id.into(),
             root: self.source.root(),
         };
         if let Some(shard) = self.shards.get_mut(&guard) {

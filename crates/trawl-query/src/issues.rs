@@ -209,7 +209,7 @@ fn sort(issues: &mut [Issue]) {
     issues.sort_by(|a, b| path::cmp(&a.path, &b.path).then_with(|| a.cmp(b)));
 }
 
-fn read_issues(
+pub(crate) fn read_issues(
     view: &View,
     at: SegmentAt,
     scratch: &mut Scratch,
