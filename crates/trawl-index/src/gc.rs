@@ -112,6 +112,21 @@ pub fn collect(source: &Source, retention: Retention) -> Result<Collected> {
     Ok(done)
 }
 
+/// Removes the descriptions of these snapshots, whoever reads them, the
+/// current one's aside. [`collect`] removes their files.
+///
+/// # Errors
+/// [`IndexError::Busy`] if the source is being written.
+pub fn forget_snapshots(source: &Source, ids: &[SnapshotId]) -> Result<()> {
+    let _lock = SourceLock::take(source.dir())?;
+    let current = source.current_id()?;
+    let snapshots = source.dir().open_dir(layout::SNAPSHOTS)?;
+    for id in ids.iter().filter(|id| Some(**id) != current) {
+        if_there(snapshots.remove_file(&layout::snapshot_file(*id)))?;
+    }
+    snapshots.sync()
+}
+
 /// Removes a snapshot's description; false if it stays, because `spare` is
 /// set and somebody reads the snapshot.
 fn forget(snapshots: &Dir, id: SnapshotId, spare: bool) -> Result<bool> {

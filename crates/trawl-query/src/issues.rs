@@ -209,7 +209,7 @@ fn sort(issues: &mut [Issue]) {
     issues.sort_by(|a, b| path::cmp(&a.path, &b.path).then_with(|| a.cmp(b)));
 }
 
-pub(crate) fn read_issues(
+fn read_issues(
     view: &View,
     at: SegmentAt,
     scratch: &mut Scratch,
@@ -221,13 +221,14 @@ pub(crate) fn read_issues(
     let mut start = 0;
     while start < file.rows() {
         let end = file.rows().min(start + CHUNK_ROWS);
-        read_chunk(&file, start..end, scratch, &mut visit)?;
+        read_issue_rows(&file, start..end, scratch, &mut visit)?;
         start = end;
     }
     Ok(())
 }
 
-fn read_chunk(
+/// Gives some rows of an issues table.
+pub(crate) fn read_issue_rows(
     file: &SegmentFile,
     rows: Range<u64>,
     scratch: &mut Scratch,

@@ -7,7 +7,7 @@
 //! everything there is of some rows.
 
 use crate::error::Result;
-use crate::issues::read_issues;
+use crate::issues::read_issue_rows;
 use crate::locate::Span;
 use crate::merge::Merge;
 use crate::segment::{Scratch, SegmentFile, read_dirs, read_rows};
@@ -81,18 +81,6 @@ impl View {
         Values::new(self)
     }
 
-    /// The row that stands apart from a segment's listings, if it has one.
-    pub fn own_row(&self, segment: usize) -> Result<Option<DirBatch>> {
-        let mut own = None;
-        if self.segment(segment).is_some_and(|(_, info)| info.own_row) {
-            self.stored_listings(segment, 0..1, |_, batch| {
-                own = Some(batch);
-                Ok::<(), crate::QueryError>(())
-            })?;
-        }
-        Ok(own)
-    }
-
     /// Gives rows of a segment's dirs table with the entries that they stand
     /// for. A large directory comes in pieces, as fragments from 0.
     pub fn stored_listings<E: From<crate::QueryError>>(
@@ -144,9 +132,14 @@ impl View {
         Ok(())
     }
 
-    /// Gives all issues in a segment, in order.
-    pub fn stored_issues(&self, segment: usize, visit: impl FnMut(Issue)) -> Result<()> {
-        read_issues(self, segment, &mut Scratch::default(), visit)
+    /// Some rows of a segment's issues.
+    pub fn stored_issues(&self, segment: usize, rows: Range<u64>) -> Result<Vec<Issue>> {
+        let mut issues = Vec::new();
+        if let Some(file) = self.file(segment, Table::Issues)? {
+            let mut visit = |issue| issues.push(issue);
+            read_issue_rows(&file, rows, &mut Scratch::default(), &mut visit)?;
+        }
+        Ok(issues)
     }
 }
 
