@@ -93,8 +93,8 @@ impl Mover<'_, '_> {
             }
             if let Some(barrier) = self.now.barrier(&at) {
                 let now = self.now.guard(barrier);
-                let target = self.plan.guards.copy_target(self.number, &now, &at);
-                if let Some(guard) = self.plan.guards.get(target) {
+                let target = self.plan.guards.copy_target(self.number, &now);
+                if let Some(guard) = target.and_then(|to| self.plan.guards.get(to)) {
                     let own = Stored::Rows(ListingKind::Barrier, own_row(batch, entry));
                     self.revision.add(guard, own)?;
                 }

@@ -22,6 +22,8 @@ pub(crate) struct Guards {
     /// True if what guarded the source as a whole was stricter, so that
     /// every row must be guarded by it.
     all_move: bool,
+    /// True if what guards the source as a whole from now on is stricter.
+    pub(crate) is_source_stricter: bool,
     known: HashMap<(usize, usize), Option<TargetId>>,
     targets: Vec<Guard>,
     target_ids: HashMap<Guard, TargetId>,
@@ -31,13 +33,18 @@ impl Guards {
     pub(crate) fn of(snapshot: &Snapshot, now: &Now) -> Result<Guards> {
         let above = now.above().clone();
         let before = snapshot.above().ok_or_else(|| IndexError::Damaged {
-            path: snapshot.shards.first().map(Shard::dir_path).unwrap_or_default(),
+            path: snapshot
+                .shards
+                .first()
+                .map(Shard::dir_path)
+                .unwrap_or_default(),
             problem: "the list of its shards does not say what is above the source".to_owned(),
         })?;
         // From now on it lies behind `above`, whatever that was.
         let mut around = above.clone();
         let is_new = |element: &&Element| !above.0.iter().any(|now| now.implies(element));
         around.0.extend(before.0.iter().filter(is_new).cloned());
+        let is_source_stricter = before.tightened(&above).is_some();
         let full = |shard: &Shard| {
             let guard = shard.manifest.guard()?;
             Ok(Guard([&around.0[..], &guard.0].concat()))
@@ -45,6 +52,7 @@ impl Guards {
         Ok(Guards {
             then: snapshot.shards.iter().map(full).collect::<Result<_>>()?,
             all_move: around != above,
+            is_source_stricter,
             above,
             known: HashMap::new(),
             targets: Vec::new(),
@@ -64,11 +72,12 @@ impl Guards {
         target
     }
 
-    /// The same for the row of the directory behind a barrier, which its
-    /// shard's guard ends with.
-    pub(crate) fn own_target(&mut self, then: usize, now: &Guard, path: &[u8]) -> Option<TargetId> {
+    /// The same for the row of the directory behind the barrier that the
+    /// guard of its shard ends with.
+    pub(crate) fn own_target(&mut self, then: usize, now: &Guard) -> Option<TargetId> {
         let guard = self.tightened(then, now)?;
-        Some(self.intern(barrier_last(guard, path)))
+        let barrier = self.then.get(then)?.0.last()?.clone();
+        Some(self.intern(barrier_last(guard, &barrier)))
     }
 
     fn tightened(&self, then: usize, now: &Guard) -> Option<Guard> {
@@ -97,19 +106,20 @@ impl Guards {
     }
 
     /// Where the copy of a row goes that lay in shard `then`, for those who
-    /// know the path behind a barrier that there is now.
-    pub(crate) fn copy_target(&mut self, then: usize, now: &Guard, path: &[u8]) -> TargetId {
-        let then = self.then.get(then).cloned().unwrap_or_default();
-        let guard = then.tightened(now).unwrap_or(then);
-        self.intern(barrier_last(guard, path))
+    /// know the path behind the barrier that `now` ends with.
+    pub(crate) fn copy_target(&mut self, then: usize, now: &Guard) -> Option<TargetId> {
+        let barrier = now.0.last()?;
+        let then = self.then.get(then)?;
+        let guard = then.tightened(now).unwrap_or_else(|| then.clone());
+        Some(self.intern(barrier_last(guard, barrier)))
     }
 }
 
-/// The barriers in front of `path` after everything else: only a guard that
-/// ends with one tells whose row stands apart behind it.
-fn barrier_last(guard: Guard, path: &[u8]) -> Guard {
-    let is_it = |element: &Element| matches!(element, Element::Barrier { path: at, .. } if at == path);
-    let (barriers, mut rest): (Vec<_>, Vec<_>) = guard.0.into_iter().partition(is_it);
-    rest.extend(barriers);
-    Guard(rest)
+/// A guard that ends with this barrier: only such a one tells whose row stands
+/// apart behind it. Others in front of the same path come before it, also if
+/// something else asks for more.
+fn barrier_last(mut guard: Guard, barrier: &Element) -> Guard {
+    guard.0.retain(|element| element != barrier);
+    guard.0.push(barrier.clone());
+    guard
 }

@@ -210,8 +210,13 @@ impl<'a> Beside<'a> {
         self.path.extend_from_slice(next);
         let segment = self.listings.place().segment;
         let shard = self.view.stored_segment(segment).map(|found| found.0);
-        if self.stack.last().is_none_or(|(end, _)| *end != self.path.len()) {
-            self.stack.push((self.path.len(), shard.unwrap_or_default()));
+        if self
+            .stack
+            .last()
+            .is_none_or(|(end, _)| *end != self.path.len())
+        {
+            self.stack
+                .push((self.path.len(), shard.unwrap_or_default()));
         }
         self.has_next = self.listings.advance()?;
         Ok(())

@@ -68,8 +68,11 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
+    /// True if the snapshot can stay as it is. Where the source as a whole
+    /// gets a stricter guard no row moves, but that has to be noted: it holds
+    /// for this snapshot from now on, also if the guard gets weaker again.
     pub(crate) fn is_empty(&self) -> bool {
-        self.segments.is_empty()
+        self.segments.is_empty() && !self.guards.is_source_stricter
     }
 
     fn moves(&mut self, segment: usize) -> &mut SegmentMoves {
@@ -159,7 +162,10 @@ impl Planner<'_> {
                 continue;
             }
             let dir = info.first_dir.as_deref();
-            match shard.barrier().filter(|at| path::split(at).map(|(dir, _)| dir) == dir) {
+            match shard
+                .barrier()
+                .filter(|at| path::split(at).map(|(dir, _)| dir) == dir)
+            {
                 Some(barrier) => behind.push((barrier.to_vec(), segment)),
                 None => {
                     let now = self.now.root_guard();
@@ -178,7 +184,7 @@ impl Planner<'_> {
             };
             let guard = self.now.guard(now);
             let then = self.shard_of(segment);
-            let target = self.plan.guards.own_target(then, &guard, &barrier);
+            let target = self.plan.guards.own_target(then, &guard);
             self.move_own(segment, target);
             self.plan.apart.insert(barrier);
         }
@@ -331,7 +337,8 @@ impl<'a> Group<'a> {
 /// True if a value stands apart with the own row of its entry, behind the
 /// barrier in front of that.
 fn stands_apart(view: &View, value: &Value, path: &[u8]) -> bool {
-    let is_it = |step: &GuardStep| matches!(step, GuardStep::Barrier { path: at, .. } if at == path);
+    let is_it =
+        |step: &GuardStep| matches!(step, GuardStep::Barrier { path: at, .. } if at == path);
     let found = view.stored_segment(value.place.segment);
     found.is_some_and(|(_, shard, _)| shard.manifest.guard.iter().any(is_it))
 }

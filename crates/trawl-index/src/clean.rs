@@ -2,8 +2,8 @@
 //! commit. Called with the source's lock held.
 
 use crate::error::Result;
-use crate::guard_walk;
 use crate::gc::Collected;
+use crate::guard_walk;
 use crate::id::{Edition, SegmentId, SnapshotId};
 use crate::layout::{self, DataName, GuardName};
 use crate::manifest::Manifest;
@@ -20,7 +20,10 @@ pub(crate) fn remove_snapshot<'a>(
     shards: impl Iterator<Item = &'a [String]>,
 ) -> Result<()> {
     let snapshots = source.dir().open_dir(layout::SNAPSHOTS)?;
-    for name in [layout::snapshot_file(id), layout::shard_list_file(id.into())] {
+    for name in [
+        layout::snapshot_file(id),
+        layout::shard_list_file(id.into()),
+    ] {
         if_there(snapshots.remove_file(&name))?;
     }
     let top = source.dir().open_dir(layout::DATA)?;

@@ -222,10 +222,7 @@ mod tests {
             assert_eq!(data_name(&name), DataName::Segment(id, table));
         }
         let manifest = manifest_file(id.snapshot.into());
-        assert_eq!(
-            data_name(&manifest),
-            DataName::Manifest(id.snapshot.into())
-        );
+        assert_eq!(data_name(&manifest), DataName::Manifest(id.snapshot.into()));
         let revised = Edition {
             id: id.snapshot,
             revision: Some(SnapshotId(0x1235)),

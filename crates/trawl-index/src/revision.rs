@@ -219,9 +219,8 @@ impl<'a> Revision<'a> {
         let mut barriers: BTreeSet<Vec<String>> = self.list.barriers.iter().cloned().collect();
         for shard in used {
             let names = shard.components();
-            let is_barriers = |end: &usize| {
-                layout::guard_name(&names[end - 1]) == GuardName::Barriers
-            };
+            let is_barriers =
+                |end: &usize| layout::guard_name(&names[end - 1]) == GuardName::Barriers;
             let ends = (1..=names.len()).filter(is_barriers);
             barriers.extend(ends.map(|end| names[..end].to_vec()));
         }

@@ -272,9 +272,13 @@ impl Element {
             (Element::Predicate(p), Element::Predicate(q)) => p.implies(q),
             (Element::Predicate(p), Element::Barrier { list, .. }) => p.implies(list),
             (Element::Barrier { .. }, Element::Predicate(q)) => q.is_trivial(),
-            (Element::Barrier { path, list }, Element::Barrier { path: other, list: q }) => {
-                path == other && list.implies(q)
-            }
+            (
+                Element::Barrier { path, list },
+                Element::Barrier {
+                    path: other,
+                    list: q,
+                },
+            ) => path == other && list.implies(q),
         }
     }
 }

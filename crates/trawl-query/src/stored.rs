@@ -292,7 +292,9 @@ impl<'a> Reader<'a> {
         for at in 0..chunk.len() {
             let number = |column: usize| chunk.number(column, at);
             let (first, count) = (number(0), number(1));
-            let end = first.checked_add(count).filter(|end| *end <= self.info.rows);
+            let end = first
+                .checked_add(count)
+                .filter(|end| *end <= self.info.rows);
             let end = end.ok_or_else(|| file.damaged("it refers to rows that are not there"))?;
             let birth = births.get(at).copied().unwrap_or(NO_BIRTH);
             dirs.push(Dir {
@@ -329,7 +331,14 @@ impl<'a> Reader<'a> {
         };
         for row in rows {
             let at = (row - from) as usize;
-            push_entry(&mut out, &Row { batch, at, dir: b"" });
+            push_entry(
+                &mut out,
+                &Row {
+                    batch,
+                    at,
+                    dir: b"",
+                },
+            );
         }
         let kind = self.kind(dir.row, &out);
         let is_odd = |entry: &Entry| {
@@ -337,7 +346,10 @@ impl<'a> Reader<'a> {
             name.is_empty() || name.iter().any(|byte| matches!(byte, b'/' | 0))
         };
         if kind == ListingKind::Listed && out.entries.iter().any(is_odd) {
-            return Err(self.dirs.damaged("it has rows with impossible names").into());
+            return Err(self
+                .dirs
+                .damaged("it has rows with impossible names")
+                .into());
         }
         let stored = Stored {
             row: dir.row,

@@ -320,7 +320,11 @@ pub(crate) struct Chunk {
 }
 
 impl Chunk {
-    pub(crate) fn read(file: &SegmentFile, rows: Range<u64>, scratch: &mut Scratch) -> Result<Chunk> {
+    pub(crate) fn read(
+        file: &SegmentFile,
+        rows: Range<u64>,
+        scratch: &mut Scratch,
+    ) -> Result<Chunk> {
         let (dir, name) = read_keys(file, rows.clone(), scratch)?;
         let mut chunk = Chunk {
             dir,
