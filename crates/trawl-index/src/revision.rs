@@ -49,6 +49,7 @@ pub(crate) struct Place<'a> {
 
 /// Something that lies in a shard.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "none outlives a call")]
 pub enum Stored {
     /// Rows of a directory, or one that stands apart. Attribute values and
     /// issues that the batch carries do not count.

@@ -287,7 +287,13 @@ impl<'a> Reader<'a> {
         let chunk = read_dirs(file, rows.clone(), &COLUMNS, scratch)?;
         let mut births = Vec::new();
         let at = DirColumn::OwnBtime as usize;
-        file.numbers(at, NO_BIRTH, &[rows.clone()], scratch, &mut births)?;
+        file.numbers(
+            at,
+            NO_BIRTH,
+            std::slice::from_ref(&rows),
+            scratch,
+            &mut births,
+        )?;
         let mut dirs = Vec::with_capacity(chunk.len());
         for at in 0..chunk.len() {
             let number = |column: usize| chunk.number(column, at);
