@@ -9,7 +9,7 @@
 mod support;
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use support::{Names, ROOT, Random, Seen, State, may_see, seen, users, write};
 use trawl_index::gc::{self, Retention};
@@ -135,7 +135,7 @@ fn finish(index: &Path, now: &State, after: &[BTreeSet<Seen>]) {
 }
 
 /// A copy with owners, modes and access control lists.
-fn copy_tree(from: &Path, to: &PathBuf) {
+fn copy_tree(from: &Path, to: &Path) {
     let copied = Command::new("cp").arg("-a").args([from, to]).status();
     assert!(copied.unwrap().success());
 }
