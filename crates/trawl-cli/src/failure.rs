@@ -51,6 +51,9 @@ pub(crate) enum Failure {
     /// The index could not be asked.
     #[error(transparent)]
     Query(#[from] trawl_query::QueryError),
+    /// An older snapshot could not be made as strict as the new one.
+    #[error("older snapshots cannot be given the permissions of now: {0}")]
+    History(#[from] trawl_history::HistoryError),
     /// A scan did not reach its end.
     #[error(transparent)]
     Scan(trawl_scan::ScanError<trawl_index::IndexError>),

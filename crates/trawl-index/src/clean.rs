@@ -2,13 +2,15 @@
 //! commit. Called with the source's lock held.
 
 use crate::error::Result;
+use crate::gc::Collected;
 use crate::guard_walk;
-use crate::id::SnapshotId;
+use crate::id::{Edition, SegmentId, SnapshotId};
 use crate::layout::{self, DataName, GuardName};
-use crate::snapshot::ShardList;
+use crate::manifest::Manifest;
+use crate::snapshot::{ShardList, SnapshotInfo};
 use crate::source::{Source, snapshot_ids};
 use crate::store::{Dir, if_there};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// Removes the files of a snapshot that was not committed. `shards` are the
 /// places that its writer may have written to.
@@ -19,7 +21,11 @@ pub(crate) fn remove_snapshot<'a>(
 ) -> Result<()> {
     let snapshots = source.dir().open_dir(layout::SNAPSHOTS)?;
     if_there(snapshots.remove_file(&layout::snapshot_file(id)))?;
-    if_there(source.private()?.remove_file(&layout::shard_list_file(id)))?;
+    if_there(
+        source
+            .private()?
+            .remove_file(&layout::shard_list_file(id.into())),
+    )?;
     let top = source.dir().open_dir(layout::DATA)?;
     for components in shards {
         if let Some(data) = if_there(top.open_below(components))? {
@@ -41,7 +47,7 @@ pub(crate) fn remove_leftovers(source: &Source) -> Result<u64> {
             || name.ends_with(layout::TEMPORARY_ENDING)
     })?;
     removed += remove_matching(&source.private()?, |name| {
-        layout::shard_list_name(name).is_some_and(is_newer)
+        layout::shard_list_name(name).is_some_and(|edition| is_newer(edition.id))
             || name.ends_with(layout::TEMPORARY_ENDING)
     })?;
     let top = source.dir().open_dir(layout::DATA)?;
@@ -52,7 +58,12 @@ pub(crate) fn remove_leftovers(source: &Source) -> Result<u64> {
         })?;
         Ok(())
     })?;
-    prune(&top, &kept_barriers(source, snapshot_ids(source.dir())?)?)?;
+    let ids = snapshot_ids(source.dir())?;
+    let kept = Kept::read(source, ids.iter().copied());
+    removed += remove_stale_lists(&source.private()?, &kept)?;
+    let mut swept = Collected::default();
+    sweep(&top, &kept, &kept_barriers(source, ids)?, &mut swept)?;
+    removed += swept.files;
     remove_temporary(source.dir())?;
     Ok(removed)
 }
@@ -72,6 +83,82 @@ fn remove_temporary(dir: &Dir) -> Result<()> {
     remove_matching(dir, |name| name.ends_with(layout::TEMPORARY_ENDING)).map(drop)
 }
 
+/// The snapshots whose files stay.
+#[derive(Debug, Default)]
+pub(crate) struct Kept {
+    /// `None` for one of which it is unknown in which edition it is.
+    editions: HashMap<SnapshotId, Option<Edition>>,
+}
+
+impl Kept {
+    /// These snapshots as their descriptions say.
+    pub(crate) fn read(source: &Source, ids: impl IntoIterator<Item = SnapshotId>) -> Kept {
+        let edition = |id| {
+            let info = SnapshotInfo::read(source.dir(), id).ok();
+            (id, info.map(|info| info.edition()))
+        };
+        Kept {
+            editions: ids.into_iter().map(edition).collect(),
+        }
+    }
+
+    pub(crate) fn has(&self, edition: Edition) -> bool {
+        match self.editions.get(&edition.id) {
+            Some(Some(kept)) => *kept == edition,
+            Some(None) => true,
+            None => false,
+        }
+    }
+}
+
+/// Removes the lists of shards of editions that do not stay.
+pub(crate) fn remove_stale_lists(private: &Dir, kept: &Kept) -> Result<u64> {
+    remove_matching(private, |name| {
+        layout::shard_list_name(name).is_some_and(|edition| !kept.has(edition))
+    })
+}
+
+/// Removes all that is not kept below `top`, and directories that are empty
+/// then but for the directories of barriers in `barriers`.
+pub(crate) fn sweep(
+    top: &Dir,
+    kept: &Kept,
+    barriers: &HashSet<Vec<String>>,
+    done: &mut Collected,
+) -> Result<()> {
+    guard_walk::walk(top, &mut |_, data| sweep_data(data, kept, done))?;
+    prune(top, barriers)
+}
+
+/// Removes all that is not kept from one `data` directory.
+pub(crate) fn sweep_data(data: &Dir, kept: &Kept, done: &mut Collected) -> Result<()> {
+    let mut needed: HashSet<SegmentId> = HashSet::new();
+    for name in data.list()? {
+        let DataName::Manifest(edition) = layout::data_name(&name) else {
+            continue;
+        };
+        if !kept.has(edition) {
+            continue;
+        }
+        let path = data.join(&name);
+        match Manifest::from_bytes(&data.read(&name)?, &path, edition.id) {
+            Ok(manifest) => needed.extend(manifest.segments.iter().map(|s| s.id)),
+            Err(_) => {
+                // What it needs is unknown, so everything stays.
+                done.damaged.push(path);
+                return Ok(());
+            }
+        }
+    }
+    done.files += remove_matching(data, |name| match layout::data_name(name) {
+        DataName::Manifest(edition) => !kept.has(edition),
+        DataName::Segment(id, _) => !needed.contains(&id),
+        DataName::Temporary => true,
+        DataName::Foreign => false,
+    })?;
+    Ok(())
+}
+
 /// The directories of barriers that these snapshots have, some of them
 /// without a barrier: that there is one must not tell which.
 pub(crate) fn kept_barriers(
@@ -80,7 +167,7 @@ pub(crate) fn kept_barriers(
 ) -> Result<HashSet<Vec<String>>> {
     let mut kept = HashSet::new();
     for id in ids {
-        if let Some(list) = if_there(ShardList::read(source.dir(), id))?.flatten() {
+        if let Some(list) = if_there(ShardList::of(source.dir(), id))?.flatten() {
             kept.extend(list.barriers);
         }
     }

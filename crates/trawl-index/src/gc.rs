@@ -7,15 +7,13 @@
 //! have open stay theirs until closed. Only names that the format knows are
 //! ever removed.
 
-use crate::clean::{kept_barriers, prune, remove_matching};
+use crate::clean::{Kept, kept_barriers, remove_matching, remove_stale_lists, sweep};
 use crate::error::{IndexError, Result};
 use crate::guard_dirs::disguise;
-use crate::guard_walk;
-use crate::id::{SegmentId, SnapshotId, SourceId};
+use crate::id::{SnapshotId, SourceId};
 use crate::index::{IndexDir, temporary_name};
-use crate::layout::{self, DataName};
+use crate::layout;
 use crate::lock::SourceLock;
-use crate::manifest::Manifest;
 use crate::snapshot::lock_against_readers;
 use crate::source::{Source, is_current_lost, read_current, snapshot_ids};
 use crate::store::{Dir, if_there};
@@ -97,13 +95,11 @@ pub fn collect(source: &Source, retention: Retention) -> Result<Collected> {
     })?;
     snapshots.sync()?;
     // Only now: while a description is there, so is what it describes.
-    remove_matching(&source.private()?, |name| {
-        name.ends_with(layout::TEMPORARY_ENDING)
-            || layout::shard_list_name(name).is_some_and(|id| !kept.contains(&id))
-    })?;
+    let editions = Kept::read(source, kept.iter().copied());
+    remove_stale_lists(&source.private()?, &editions)?;
     let top = source.dir().open_dir(layout::DATA)?;
     let barriers = kept_barriers(source, kept.iter().copied())?;
-    sweep(&top, &kept, &barriers, &mut done)?;
+    sweep(&top, &editions, &barriers, &mut done)?;
     for components in &barriers {
         if let (Some(dir), Some(id)) = (if_there(top.open_below(components))?, current) {
             disguise(&dir, id.time())?;
@@ -116,6 +112,21 @@ pub fn collect(source: &Source, retention: Retention) -> Result<Collected> {
     Ok(done)
 }
 
+/// Removes the descriptions of these snapshots, whoever reads them, the
+/// current one's aside. [`collect`] removes their files.
+///
+/// # Errors
+/// [`IndexError::Busy`] if the source is being written.
+pub fn forget_snapshots(source: &Source, ids: &[SnapshotId]) -> Result<()> {
+    let _lock = SourceLock::take(source.dir())?;
+    let current = source.current_id()?;
+    let snapshots = source.dir().open_dir(layout::SNAPSHOTS)?;
+    for id in ids.iter().filter(|id| Some(**id) != current) {
+        if_there(snapshots.remove_file(&layout::snapshot_file(*id)))?;
+    }
+    snapshots.sync()
+}
+
 /// Removes a snapshot's description; false if it stays, because `spare` is
 /// set and somebody reads the snapshot.
 fn forget(snapshots: &Dir, id: SnapshotId, spare: bool) -> Result<bool> {
@@ -126,44 +137,6 @@ fn forget(snapshots: &Dir, id: SnapshotId, spare: bool) -> Result<bool> {
     }
     snapshots.remove_file(&layout::snapshot_file(id))?;
     Ok(true)
-}
-
-fn sweep(
-    top: &Dir,
-    kept: &HashSet<SnapshotId>,
-    barriers: &HashSet<Vec<String>>,
-    done: &mut Collected,
-) -> Result<()> {
-    guard_walk::walk(top, &mut |_, data| sweep_data(data, kept, done))?;
-    prune(top, barriers)
-}
-
-fn sweep_data(data: &Dir, kept: &HashSet<SnapshotId>, done: &mut Collected) -> Result<()> {
-    let mut needed: HashSet<SegmentId> = HashSet::new();
-    for name in data.list()? {
-        let DataName::Manifest(id) = layout::data_name(&name) else {
-            continue;
-        };
-        if !kept.contains(&id) {
-            continue;
-        }
-        let path = data.join(&name);
-        match Manifest::from_bytes(&data.read(&name)?, &path, id) {
-            Ok(manifest) => needed.extend(manifest.segments.iter().map(|s| s.id)),
-            Err(_) => {
-                // What it needs is unknown, so everything stays.
-                done.damaged.push(path);
-                return Ok(());
-            }
-        }
-    }
-    done.files += remove_matching(data, |name| match layout::data_name(name) {
-        DataName::Manifest(id) => !kept.contains(&id),
-        DataName::Segment(id, _) => !needed.contains(&id),
-        DataName::Temporary => true,
-        DataName::Foreign => false,
-    })?;
-    Ok(())
 }
 
 /// Removes a source that has never had a snapshot, such as one whose first
@@ -214,7 +187,7 @@ pub fn remove_source(index: &IndexDir, root: &[u8]) -> Result<()> {
     if let Some(top) = if_there(dir.open_dir(layout::DATA))? {
         sweep(
             &top,
-            &HashSet::new(),
+            &Kept::default(),
             &HashSet::new(),
             &mut Collected::default(),
         )?;

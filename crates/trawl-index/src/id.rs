@@ -25,6 +25,16 @@ pub struct SegmentId {
     pub number: u32,
 }
 
+/// A snapshot as it was written, or as it was written again, behind stricter
+/// guards, when a later snapshot was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Edition {
+    /// The snapshot.
+    pub id: SnapshotId,
+    /// The later snapshot whose permissions were last asked for, too.
+    pub revision: Option<SnapshotId>,
+}
+
 /// xxh3-128 of some bytes: finds damage, does not withstand forgery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Hash(pub u128);
@@ -76,6 +86,36 @@ impl fmt::Display for SourceId {
 impl fmt::Display for SnapshotId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:016x}", self.0)
+    }
+}
+
+impl From<SnapshotId> for Edition {
+    /// The snapshot as it was written first.
+    fn from(id: SnapshotId) -> Edition {
+        Edition { id, revision: None }
+    }
+}
+
+impl fmt::Display for Edition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.revision {
+            None => write!(f, "{}", self.id),
+            Some(revision) => write!(f, "{}-{revision}", self.id),
+        }
+    }
+}
+
+impl FromStr for Edition {
+    type Err = NotAnId;
+
+    fn from_str(text: &str) -> Result<Self, NotAnId> {
+        match text.split_once('-') {
+            None => text.parse().map(|id: SnapshotId| id.into()),
+            Some((id, revision)) => Ok(Edition {
+                id: id.parse()?,
+                revision: Some(revision.parse()?),
+            }),
+        }
     }
 }
 

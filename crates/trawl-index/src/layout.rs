@@ -4,8 +4,8 @@
 //! FORMAT
 //! sources/…/<source>/source.json  lock  current
 //!                    snapshots/<snapshot>.json
-//!                    private/data/<snapshot>.shards
-//!                    data/<snapshot>.manifest  <segment>.<table>.parquet
+//!                    private/data/<edition>.shards
+//!                    data/<edition>.manifest  <segment>.<table>.parquet
 //!                         p<hash>/data/…
 //!                         b<hash>/<hash>/data/…
 //! ```
@@ -19,7 +19,7 @@
 //! what is above a source's root guards all of the source. Hashes are the
 //! first half of BLAKE3, 32 hex digits: nobody can make two that are equal.
 
-use crate::id::{SegmentId, SnapshotId};
+use crate::id::{Edition, SegmentId, SnapshotId};
 use crate::schema::Table;
 use std::path::PathBuf;
 use trawl_model::guard::{Element, Predicate};
@@ -60,13 +60,13 @@ pub fn snapshot_file(id: SnapshotId) -> String {
     format!("{id}{SNAPSHOT_ENDING}")
 }
 
-/// `<snapshot>.shards`.
-pub fn shard_list_file(id: SnapshotId) -> String {
+/// `<edition>.shards`.
+pub fn shard_list_file(id: Edition) -> String {
     format!("{id}{SHARD_LIST_ENDING}")
 }
 
-/// `<snapshot>.manifest`.
-pub fn manifest_file(id: SnapshotId) -> String {
+/// `<edition>.manifest`.
+pub fn manifest_file(id: Edition) -> String {
     format!("{id}{MANIFEST_ENDING}")
 }
 
@@ -158,7 +158,7 @@ pub fn is_barrier_name(name: &str) -> bool {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DataName {
     /// A manifest.
-    Manifest(SnapshotId),
+    Manifest(Edition),
     /// One of a segment's files.
     Segment(SegmentId, Table),
     /// Being written, or left by a writer that was killed.
@@ -185,10 +185,10 @@ pub fn data_name(name: &str) -> DataName {
     })
 }
 
-/// The snapshot whose writer made a file in a `data` directory.
+/// The snapshot that a file in a `data` directory is of.
 pub fn snapshot_of(name: &str) -> Option<SnapshotId> {
     match data_name(name) {
-        DataName::Manifest(id) => Some(id),
+        DataName::Manifest(edition) => Some(edition.id),
         DataName::Segment(id, _) => Some(id.snapshot),
         DataName::Temporary | DataName::Foreign => None,
     }
@@ -199,8 +199,8 @@ pub fn snapshot_name(name: &str) -> Option<SnapshotId> {
     name.strip_suffix(SNAPSHOT_ENDING)?.parse().ok()
 }
 
-/// The snapshot whose shards this file lists.
-pub fn shard_list_name(name: &str) -> Option<SnapshotId> {
+/// The snapshot whose shards this file lists, and in which edition.
+pub fn shard_list_name(name: &str) -> Option<Edition> {
     name.strip_suffix(SHARD_LIST_ENDING)?.parse().ok()
 }
 
@@ -225,8 +225,15 @@ mod tests {
             let name = segment_file(id, table);
             assert_eq!(data_name(&name), DataName::Segment(id, table));
         }
-        let manifest = manifest_file(id.snapshot);
-        assert_eq!(data_name(&manifest), DataName::Manifest(id.snapshot));
+        let manifest = manifest_file(id.snapshot.into());
+        assert_eq!(data_name(&manifest), DataName::Manifest(id.snapshot.into()));
+        let revised = Edition {
+            id: id.snapshot,
+            revision: Some(SnapshotId(0x1235)),
+        };
+        let manifest = manifest_file(revised);
+        assert_eq!(data_name(&manifest), DataName::Manifest(revised));
+        assert_eq!(shard_list_name(&shard_list_file(revised)), Some(revised));
         assert_eq!(data_name("x.tmp"), DataName::Temporary);
         assert_eq!(data_name("core"), DataName::Foreign);
         assert_eq!(

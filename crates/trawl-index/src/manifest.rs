@@ -141,6 +141,23 @@ impl Totals {
     }
 }
 
+impl Totals {
+    /// Takes away sums that were added before.
+    pub(crate) fn subtract(&mut self, other: &Totals) {
+        self.entries = self.entries.wrapping_sub(other.entries);
+        self.files = self.files.wrapping_sub(other.files);
+        self.dirs = self.dirs.wrapping_sub(other.dirs);
+        self.symlinks = self.symlinks.wrapping_sub(other.symlinks);
+        self.others = self.others.wrapping_sub(other.others);
+        self.size_bytes = self.size_bytes.wrapping_sub(other.size_bytes);
+        self.blocks = self.blocks.wrapping_sub(other.blocks);
+        self.links = self.links.wrapping_sub(other.links);
+        self.xattrs = self.xattrs.wrapping_sub(other.xattrs);
+        self.issues = self.issues.wrapping_sub(other.issues);
+        self.listed = self.listed.wrapping_sub(other.listed);
+    }
+}
+
 impl GuardStep {
     /// The steps of a guard.
     pub fn of_guard(guard: &Guard) -> Vec<GuardStep> {
@@ -185,7 +202,7 @@ impl Manifest {
     /// [`IndexError::Damaged`] if its text makes no sense.
     pub fn guard(&self) -> Result<Guard> {
         GuardStep::to_guard(&self.guard).ok_or_else(|| {
-            let path = Path::new(layout::DATA).join(layout::manifest_file(self.snapshot));
+            let path = Path::new(layout::DATA).join(layout::manifest_file(self.snapshot.into()));
             IndexError::damaged(&path, "its guard makes no sense")
         })
     }

@@ -12,14 +12,14 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::iter::once;
 use trawl_model::column::Column;
-use trawl_model::{DirBatch, Entry, FileType, Issue, Span, Timestamp, escape, path};
+use trawl_model::{DirBatch, Entry, FileType, Issue, Meta, Span, Timestamp, escape, path};
 
 /// Rows transposed at a time: few enough to stay in the nearest cache.
 const BLOCK_ROWS: usize = 256;
 
 /// What a row of the dirs table stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum ListingKind {
+pub enum ListingKind {
     /// The place of the source root's own row; sorts before a listing of
     /// the same path.
     Root,
@@ -248,12 +248,9 @@ impl SegmentWriter<'_> {
         let first_row = self.rows(Table::Entries);
         self.write_links(&batch.entries, first_row)?;
         self.write_entries(batch)?;
-        if kind != ListingKind::Barrier {
-            sums.add_to(&mut self.totals);
-        }
+        self.totals.add(&sums.totals(kind, batch.fragment));
         if kind == ListingKind::Listed {
             sums.add_to(&mut self.before);
-            self.totals.listed += u64::from(batch.fragment == 0);
         }
         Ok(())
     }
@@ -292,7 +289,7 @@ impl SegmentWriter<'_> {
     fn write_links(&mut self, entries: &[Entry], first_row: u64) -> Result<()> {
         for (at, entry) in entries.iter().enumerate() {
             let meta = &entry.meta;
-            if meta.nlink < 2 || meta.file_type() == FileType::Directory {
+            if !has_links(meta) {
                 continue;
             }
             let columns = self.table(Table::Links)?.columns();
@@ -400,6 +397,11 @@ impl SegmentWriter<'_> {
         };
         Ok((info, self.totals))
     }
+}
+
+/// True if an entry has a row in the links table.
+pub(crate) fn has_links(meta: &Meta) -> bool {
+    meta.nlink > 1 && meta.file_type() != FileType::Directory
 }
 
 /// Appends a directory's own attributes.
@@ -539,7 +541,7 @@ fn push_strings(columns: &mut [ColumnData], batch: &DirBatch, block: &[Entry], f
 
 /// Sums, minima and maxima over a directory's rows.
 #[derive(Default)]
-struct Sums {
+pub(crate) struct Sums {
     rows: u64,
     files: u64,
     dirs: u64,
@@ -554,7 +556,7 @@ struct Sums {
 }
 
 impl Sums {
-    fn of(entries: &[Entry]) -> Sums {
+    pub(crate) fn of(entries: &[Entry]) -> Sums {
         let Some(first) = entries.first() else {
             return Sums::default();
         };
@@ -582,6 +584,17 @@ impl Sums {
             widen(&mut sums.ctime, meta.ctime.secs);
         }
         sums
+    }
+
+    /// What a listing adds to the sums over a shard; rows of other tables
+    /// aside.
+    pub(crate) fn totals(&self, kind: ListingKind, fragment: u32) -> Totals {
+        let mut totals = Totals::default();
+        if kind != ListingKind::Barrier {
+            self.add_to(&mut totals);
+        }
+        totals.listed = u64::from(kind == ListingKind::Listed && fragment == 0);
+        totals
     }
 
     fn add_to(&self, totals: &mut Totals) {

@@ -3,7 +3,7 @@
 use crate::encode::Compressor;
 use crate::error::{IndexError, Result};
 use crate::guard_dirs::GuardDirs;
-use crate::id::{SegmentId, SnapshotId};
+use crate::id::{Edition, SegmentId};
 use crate::layout;
 use crate::manifest::{GuardStep, Manifest, SegmentInfo, Totals};
 use crate::schema::FORMAT;
@@ -29,7 +29,7 @@ pub(crate) struct ShardBuffer {
 pub(crate) struct Snapshotting<'a> {
     /// The source's `data`.
     pub(crate) top: &'a Dir,
-    pub(crate) id: SnapshotId,
+    pub(crate) edition: Edition,
     /// The source's root path.
     pub(crate) root: &'a [u8],
 }
@@ -45,6 +45,34 @@ impl ShardBuffer {
             segments: Vec::new(),
             totals: Totals::default(),
         }
+    }
+
+    /// A shard of which there is something already. New segments are
+    /// numbered from `next_segment`.
+    pub(crate) fn of(manifest: &Manifest, next_segment: u32) -> Result<ShardBuffer> {
+        let mut shard = ShardBuffer::new(manifest.guard()?);
+        shard.segments = manifest.segments.clone();
+        shard.totals = manifest.totals;
+        shard.next_segment = next_segment;
+        Ok(shard)
+    }
+
+    /// Takes a segment out; its rows still count.
+    pub(crate) fn remove_segment(&mut self, id: SegmentId) {
+        self.segments.retain(|segment| segment.id != id);
+    }
+
+    /// Rows of a segment that was taken out count no longer.
+    pub(crate) fn uncount(&mut self, totals: &Totals) {
+        self.totals.subtract(totals);
+    }
+
+    pub(crate) fn number_from(&mut self, next_segment: u32) {
+        self.next_segment = next_segment;
+    }
+
+    pub(crate) fn guard(&self) -> &Guard {
+        &self.guard
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
@@ -114,7 +142,7 @@ impl ShardBuffer {
         let target = Target {
             dir: &dir,
             id: SegmentId {
-                snapshot: shared.id,
+                snapshot: shared.edition.id,
                 number: self.next_segment,
             },
             root: &root,
@@ -129,10 +157,10 @@ impl ShardBuffer {
     /// Writes the manifest (not synced).
     pub(crate) fn write_manifest(&self, shared: &Snapshotting<'_>) -> Result<()> {
         let dir = shared.top.open_below(&self.components)?;
-        let name = layout::manifest_file(shared.id);
+        let name = layout::manifest_file(shared.edition);
         let manifest = Manifest {
             format: FORMAT,
-            snapshot: shared.id,
+            snapshot: shared.edition.id,
             root: shared.root.to_vec(),
             guard: GuardStep::of_guard(&self.guard),
             segments: self.segments.clone(),
@@ -155,7 +183,7 @@ impl ShardBuffer {
             return Ok(());
         };
         for name in data.list()? {
-            if layout::snapshot_of(&name) == Some(shared.id) {
+            if layout::snapshot_of(&name) == Some(shared.edition.id) {
                 sync_file(&data.open_file(&name)?, &data.join(&name))?;
             }
         }

@@ -12,7 +12,7 @@
 
 use crate::error::{IndexError, Result};
 use crate::guard_walk::{self, Reached};
-use crate::id::{SegmentId, SnapshotId};
+use crate::id::{Edition, SegmentId, SnapshotId};
 use crate::layout;
 use crate::manifest::{FileRef, GuardStep, Manifest, SegmentInfo, Totals, check_format};
 use crate::schema::Table;
@@ -24,7 +24,12 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use trawl_model::Timestamp;
+use trawl_model::guard::Guard;
 use trawl_sys::lock::{Lock, try_lock};
+
+/// How often a snapshot is opened again because it was written again
+/// meanwhile.
+const REVISIONS_MOST: usize = 16;
 
 /// When and how a snapshot was made; nothing that permissions hide.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,6 +38,10 @@ pub struct SnapshotInfo {
     pub format: u32,
     /// Its id.
     pub id: SnapshotId,
+    /// The later snapshot whose permissions were last asked for in this one,
+    /// too, so that it was written again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revision: Option<SnapshotId>,
     /// The source's root path.
     #[serde(with = "text")]
     pub root: Vec<u8>,
@@ -77,7 +86,7 @@ pub struct Shard {
     top: Arc<Dir>,
     /// Keeps gc away from the files while anyone may still open them.
     _pin: Arc<Option<File>>,
-    components: Vec<String>,
+    pub(crate) components: Vec<String>,
     /// What it holds.
     pub manifest: Manifest,
 }
@@ -92,6 +101,8 @@ pub struct Snapshot {
     /// False if this process could look behind every guard: then it sees all
     /// that there is.
     pub is_partial: bool,
+    /// What guarded the source as a whole; known to the index's owner.
+    above: Option<Guard>,
     files: Files,
     reached: Reached,
 }
@@ -101,7 +112,7 @@ pub struct Snapshot {
 struct Files {
     top: Arc<Dir>,
     pin: Arc<Option<File>>,
-    id: SnapshotId,
+    edition: Edition,
     root: Vec<u8>,
 }
 
@@ -114,6 +125,14 @@ impl SnapshotInfo {
             return Err(IndexError::damaged(path, problem));
         }
         Ok(info)
+    }
+
+    /// In which edition its shards are.
+    pub fn edition(&self) -> Edition {
+        Edition {
+            id: self.id,
+            revision: self.revision,
+        }
     }
 
     pub(crate) fn read(source: &Dir, id: SnapshotId) -> Result<SnapshotInfo> {
@@ -135,12 +154,17 @@ impl ShardList {
         Ok(list)
     }
 
+    /// The list of a snapshot as it is now, if this process may read it.
+    pub(crate) fn of(source: &Dir, id: SnapshotId) -> Result<Option<ShardList>> {
+        ShardList::read(source, SnapshotInfo::read(source, id)?.edition())
+    }
+
     /// The list, if this process may read it.
-    pub(crate) fn read(source: &Dir, id: SnapshotId) -> Result<Option<ShardList>> {
-        let name = layout::shard_list_file(id);
+    pub(crate) fn read(source: &Dir, edition: Edition) -> Result<Option<ShardList>> {
+        let name = layout::shard_list_file(edition);
         let read = source.open_private().and_then(|private| {
             let bytes = private.read(&name)?;
-            ShardList::from_bytes(&bytes, &private.join(&name), id)
+            ShardList::from_bytes(&bytes, &private.join(&name), edition.id)
         });
         match read {
             Ok(list) => Ok(Some(list)),
@@ -150,7 +174,7 @@ impl ShardList {
     }
 
     /// Refuses a snapshot of which a shard is missing.
-    fn check(&self, source: &Dir, shards: &[Shard]) -> Result<()> {
+    fn check(&self, source: &Dir, edition: Edition, shards: &[Shard]) -> Result<()> {
         let found: HashSet<&[String]> = shards.iter().map(|s| &s.components[..]).collect();
         let missing = self.shards.iter().find(|c| !found.contains(&c[..]));
         match missing {
@@ -158,7 +182,7 @@ impl ShardList {
             Some(components) => {
                 let dir = source.join(layout::DATA);
                 let dir = dir.join(layout::display_path(components));
-                let path = dir.join(layout::manifest_file(self.snapshot));
+                let path = dir.join(layout::manifest_file(edition));
                 Err(IndexError::damaged(&path, "it is missing"))
             }
         }
@@ -171,15 +195,37 @@ impl Snapshot {
     /// gc removes a snapshot's description before anything else of it, so
     /// one that is there before and after the walk was whole in between; and
     /// gc removes none that is pinned, so it stays so while the result lives.
+    ///
+    /// A snapshot that is written again meanwhile is opened again: as long
+    /// as the description is the same, so is what it describes.
     pub(crate) fn open(source: &Dir, root: &[u8], id: SnapshotId) -> Result<Snapshot> {
+        let mut tries = 0;
+        loop {
+            let pin = Arc::new(pin(source, id)?);
+            let info = SnapshotInfo::read(source, id)?;
+            let before = info.edition();
+            let opened = Snapshot::open_edition(source, root, info, pin);
+            tries += 1;
+            if tries > REVISIONS_MOST || SnapshotInfo::read(source, id)?.edition() == before {
+                return opened;
+            }
+        }
+    }
+
+    fn open_edition(
+        source: &Dir,
+        root: &[u8],
+        info: SnapshotInfo,
+        pin: Arc<Option<File>>,
+    ) -> Result<Snapshot> {
+        let (id, edition) = (info.id, info.edition());
         let files = Files {
-            pin: Arc::new(pin(source, id)?),
+            pin,
             top: Arc::new(source.open_dir(layout::DATA)?),
-            id,
+            edition,
             root: root.to_vec(),
         };
-        let info = SnapshotInfo::read(source, id)?;
-        let list = ShardList::read(source, id);
+        let list = ShardList::read(source, edition);
         let mut shards = Vec::new();
         let walked = guard_walk::walk(&files.top, &mut |components, data| {
             shards.extend(files.shard(components, data)?);
@@ -187,9 +233,11 @@ impl Snapshot {
         });
         SnapshotInfo::read(source, id)?;
         let reached = walked?;
-        if let Some(list) = list? {
-            list.check(source, &shards)?;
+        let list = list?;
+        if let Some(list) = &list {
+            list.check(source, edition, &shards)?;
         }
+        let above = list.as_ref().map(|list| &list.above[..]);
         if info.root != root || shards.is_empty() {
             let path = source
                 .join(layout::SNAPSHOTS)
@@ -204,6 +252,7 @@ impl Snapshot {
             info,
             shards,
             is_partial: reached.is_partial(),
+            above: above.and_then(GuardStep::to_guard),
             files,
             reached,
         })
@@ -222,6 +271,12 @@ impl Snapshot {
         Ok(shards)
     }
 
+    /// What guarded the source as a whole when its shards were written.
+    /// `None` for whoever may not know all guards.
+    pub fn above(&self) -> Option<&Guard> {
+        self.above.as_ref()
+    }
+
     /// Sums over the shards that this process may read.
     pub fn totals(&self) -> Totals {
         let mut totals = Totals::default();
@@ -235,12 +290,12 @@ impl Snapshot {
 impl Files {
     /// The shard in a `data` directory, if the snapshot has one there.
     fn shard(&self, components: &[String], data: &Dir) -> Result<Option<Shard>> {
-        let name = layout::manifest_file(self.id);
+        let name = layout::manifest_file(self.edition);
         let Some(bytes) = if_there(data.read(&name))? else {
             return Ok(None);
         };
         let path = data.join(&name);
-        let manifest = Manifest::from_bytes(&bytes, &path, self.id)?;
+        let manifest = Manifest::from_bytes(&bytes, &path, self.edition.id)?;
         if manifest.root != self.root || layout::data_components(&manifest.guard()?.0) != components
         {
             return Err(IndexError::damaged(&path, "it belongs elsewhere"));

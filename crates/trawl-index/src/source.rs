@@ -5,7 +5,7 @@ use crate::id::{SnapshotId, SourceId};
 use crate::layout;
 use crate::manifest::{GuardStep, check_format};
 use crate::snapshot::{ShardList, Snapshot, SnapshotInfo, time};
-use crate::store::{Dir, if_there};
+use crate::store::{Dir, Readers, if_there};
 use crate::{sealed, text};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -70,6 +70,11 @@ impl Source {
         &self.info.root
     }
 
+    /// Who may read the index that it is in.
+    pub fn readers(&self) -> Readers {
+        self.dir.readers()
+    }
+
     /// Where it lies in the index.
     pub fn path(&self) -> &Path {
         self.dir.path()
@@ -100,12 +105,14 @@ impl Source {
         let Some(id) = self.current_id()? else {
             return Ok(None);
         };
-        let list = ShardList::read(&self.dir, id)?;
+        let list = ShardList::of(&self.dir, id)?;
         let text = list.and_then(|list| list.id_map);
         let map = text.map(|text| IdMap::parse(text.as_bytes()));
         map.transpose().map_err(|error| {
             let path = self.dir.join(layout::PRIVATE);
-            let path = path.join(layout::DATA).join(layout::shard_list_file(id));
+            let path = path
+                .join(layout::DATA)
+                .join(layout::shard_list_file(id.into()));
             IndexError::damaged(&path, format!("its id map makes no sense: {error}"))
         })
     }
@@ -116,7 +123,7 @@ impl Source {
         let Some(id) = self.current_id()? else {
             return Ok(None);
         };
-        let list = ShardList::read(&self.dir, id)?;
+        let list = ShardList::of(&self.dir, id)?;
         Ok(list.and_then(|list| GuardStep::to_guard(&list.above)))
     }
 

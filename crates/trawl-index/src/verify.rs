@@ -3,9 +3,10 @@
 //! Needs no lock and changes nothing; a source that is being written or
 //! collected meanwhile is checked as of its current snapshot.
 
+use crate::clean::Kept;
 use crate::error::{Cause, IndexError, Result};
 use crate::guard_walk;
-use crate::id::{Hash, SnapshotId, SourceId};
+use crate::id::{Edition, Hash, SnapshotId, SourceId};
 use crate::index::IndexDir;
 use crate::layout::{self, DataName, GuardName};
 use crate::manifest::{FileRef, GuardStep, Manifest};
@@ -198,7 +199,7 @@ pub fn check_permissions(index: &IndexDir, source: &Source) -> Result<(Vec<Findi
     let Some(id) = source.current_id()? else {
         return Ok((Vec::new(), 0));
     };
-    let (snapshot, list) = (source.snapshot(id)?, ShardList::read(source.dir(), id)?);
+    let (snapshot, list) = (source.snapshot(id)?, ShardList::of(source.dir(), id)?);
     let mut above = Check::new(source, Scope::Current, &mut found);
     above.check_plain(index.dir())?;
     above.check_way(index.sources_dir(), source.place())?;
@@ -262,7 +263,9 @@ struct Check<'a> {
     all: BTreeSet<SnapshotId>,
     current: Option<SnapshotId>,
     /// Manifests that the lists of shards name and no walk has met yet.
-    missing: BTreeMap<Vec<String>, BTreeSet<SnapshotId>>,
+    missing: BTreeMap<Vec<String>, BTreeSet<Edition>>,
+    /// Which editions the snapshots are in, as far as that can be read.
+    editions: Kept,
     /// Guard directories whose permissions were looked at.
     looked_at: BTreeSet<Vec<String>>,
     buffer: Vec<u8>,
@@ -278,6 +281,7 @@ impl<'a> Check<'a> {
             all: BTreeSet::new(),
             current: None,
             missing: BTreeMap::new(),
+            editions: Kept::default(),
             looked_at: BTreeSet::new(),
             buffer: vec![0; BUFFER_BYTES],
         }
@@ -334,9 +338,21 @@ impl<'a> Check<'a> {
 
     fn check_snapshots(&mut self) -> Result<()> {
         let dir = self.source.dir().open_dir(layout::SNAPSHOTS)?;
-        self.check_names(&dir, layout::snapshot_name)?;
-        self.check_names(&self.source.private()?, layout::shard_list_name)?;
         let ids = snapshot_ids(self.source.dir())?;
+        self.editions = Kept::read(self.source, ids.iter().copied());
+        self.check_names(&dir, layout::snapshot_name)?;
+        let private = self.source.private()?;
+        self.check_names(&private, |name| {
+            layout::shard_list_name(name).map(|edition| edition.id)
+        })?;
+        for name in private.list()? {
+            let listed = layout::shard_list_name(&name);
+            if listed.is_some_and(|edition| {
+                Some(edition.id) <= self.current && !self.editions.has(edition)
+            }) {
+                self.found.add(private.join(&name), Problem::Unreferenced);
+            }
+        }
         let committed = ids.into_iter().filter(|id| match self.current {
             Some(current) => *id <= current,
             // `current` is damaged or missing: all may have been committed.
@@ -379,12 +395,20 @@ impl<'a> Check<'a> {
                 let problem = "it is of another source".to_owned();
                 self.found.add(path, Problem::Damaged(problem));
             }
-            Ok(_) => self.found.files += 1,
+            Ok(info) => {
+                self.found.files += 1;
+                self.check_shard_list(info.edition());
+            }
             Err(error) => self.found.add_error(error, path),
         }
+    }
+
+    fn check_shard_list(&mut self, edition: Edition) {
         let private = self.source.path().join(layout::PRIVATE);
-        let path = private.join(layout::DATA).join(layout::shard_list_file(id));
-        let list = ShardList::read(self.source.dir(), id);
+        let path = private
+            .join(layout::DATA)
+            .join(layout::shard_list_file(edition));
+        let list = ShardList::read(self.source.dir(), edition);
         match list {
             Ok(None) => {
                 let problem = Problem::Unreadable("permission denied".to_owned());
@@ -393,7 +417,7 @@ impl<'a> Check<'a> {
             Ok(Some(list)) => {
                 self.found.files += 1;
                 for components in list.shards {
-                    self.missing.entry(components).or_default().insert(id);
+                    self.missing.entry(components).or_default().insert(edition);
                 }
             }
             Err(error) => self.found.add_error(error, path),
@@ -478,15 +502,16 @@ impl<'a> Check<'a> {
         let mut actual: HashMap<String, (u64, Hash)> = HashMap::new();
         let mut is_known_whole = true;
         for name in &names {
-            let DataName::Manifest(id) = layout::data_name(name) else {
+            let DataName::Manifest(edition) = layout::data_name(name) else {
                 continue;
             };
-            if !self.all.contains(&id) {
+            let id = edition.id;
+            if !self.all.contains(&id) || !self.editions.has(edition) {
                 continue;
             }
             needed.insert(name.clone());
             if let Some(ids) = self.missing.get_mut(components) {
-                ids.remove(&id);
+                ids.remove(&edition);
             }
             match self.read_manifest(components, data, name, id) {
                 Ok(manifest) => {

@@ -19,6 +19,7 @@ use crate::index::{IndexDir, temporary_name};
 use crate::layout;
 use crate::lock::SourceLock;
 use crate::manifest::{GuardStep, Totals};
+use crate::revision::{Place, Revision};
 use crate::schema::FORMAT;
 use crate::segment::{Listing, ListingKind};
 use crate::shard::{ShardBuffer, Snapshotting};
@@ -171,6 +172,22 @@ impl Prepared {
         &self.work.above
     }
 
+    /// Its shards' permissions come to be asked for in an older snapshot of
+    /// the source: begins to write that again, with other shards.
+    ///
+    /// # Errors
+    /// If the older snapshot's files cannot be listed.
+    pub fn revise(&self, older: &Snapshot) -> Result<Revision<'_>> {
+        let place = Place {
+            source: &self.work.source,
+            top: &self.work.top,
+            above: &self.work.above,
+            writer: self.work.id,
+            memory_bytes: self.work.options.memory_bytes,
+        };
+        Revision::begin(place, older)
+    }
+
     /// Makes it current.
     ///
     /// # Errors
@@ -219,7 +236,7 @@ impl Work {
         lock.sign()?;
         let before = source.current_id()?;
         // If it is lost, indexing again is what makes a new one.
-        let list = before.and_then(|id| ShardList::read(source.dir(), id).ok()?);
+        let list = before.and_then(|id| ShardList::of(source.dir(), id).ok()?);
         Ok(Work {
             top: source.dir().open_dir(layout::DATA)?,
             compressor: Compressor::new(source.path())?,
@@ -310,6 +327,7 @@ impl Work {
         let info = SnapshotInfo {
             format: FORMAT,
             id: self.id,
+            revision: None,
             root: self.source.root().to_vec(),
             started: self.options.started,
             finished,
@@ -330,7 +348,7 @@ impl Work {
         };
         let dir = self.source.dir().open_dir(layout::SNAPSHOTS)?;
         let private = self.source.private()?;
-        let name = layout::shard_list_file(self.id);
+        let name = layout::shard_list_file(self.id.into());
         let bytes = sealed::seal_json(&list, &private.join(&name))?;
         sync_file(&private.write_new(&name, &bytes)?, &private.join(&name))?;
         private.sync()?;
@@ -371,7 +389,7 @@ impl Work {
     fn shared(&self) -> Snapshotting<'_> {
         Snapshotting {
             top: &self.top,
-            id: self.id,
+            edition: self.id.into(),
             root: self.source.root(),
         }
     }
@@ -452,7 +470,7 @@ impl Work {
     fn flush(&mut self, guard: GuardId) -> Result<()> {
         let shared = Snapshotting {
             top: &self.top,
-            id: self.id,
+            edition: self.id.into(),
             root: self.source.root(),
         };
         if let Some(shard) = self.shards.get_mut(&guard) {

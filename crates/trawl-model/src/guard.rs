@@ -267,6 +267,25 @@ pub enum Element {
     },
 }
 
+impl Element {
+    /// True if everyone who passes `self` passes `other` too, whatever paths
+    /// they know.
+    pub fn implies(&self, other: &Element) -> bool {
+        match (self, other) {
+            (Element::Predicate(p), Element::Predicate(q)) => p.implies(q),
+            (Element::Predicate(p), Element::Barrier { list, .. }) => p.implies(list),
+            (Element::Barrier { .. }, Element::Predicate(q)) => q.is_trivial(),
+            (
+                Element::Barrier { path, list },
+                Element::Barrier {
+                    path: other,
+                    list: q,
+                },
+            ) => path == other && list.implies(q),
+        }
+    }
+}
+
 /// What stands between a user and a directory's content: all elements must
 /// be passed, in tree order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -285,6 +304,23 @@ impl Guard {
     /// True if everyone passes.
     pub fn is_trivial(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// What this guard becomes where `now` must be passed, too: the elements
+    /// of `now`, then those of this one that they do not imply. `None` if it
+    /// asks for all of `now` already.
+    pub fn tightened(&self, now: &Guard) -> Option<Guard> {
+        let asks = |element: &Element| self.0.iter().any(|mine| mine.implies(element));
+        if now.0.iter().all(asks) {
+            return None;
+        }
+        let mut both = now.0.clone();
+        for element in &self.0 {
+            if !both.iter().any(|before| before.implies(element)) {
+                both.push(element.clone());
+            }
+        }
+        Some(Guard(both))
     }
 }
 
@@ -402,6 +438,41 @@ pub(crate) mod tests {
             prop_assert_eq!(Predicate::parse(&a.to_string()), Some(a.clone()));
             let implied = everybody.iter().all(|who| !a.admits(who) || b.admits(who));
             prop_assert_eq!(implied, a.implies(&b), "{} / {}", a, b);
+        }
+    }
+
+    /// Guards of predicates and of barriers in front of one of two paths.
+    fn any_guard() -> impl Strategy<Value = Guard> {
+        let element = (any_access(), 0u8..4).prop_map(|(access, kind)| {
+            let who = Predicate::of(&access, Bit::Read);
+            match kind {
+                0 | 1 => Element::Predicate(who),
+                _ => Element::Barrier {
+                    path: format!("/p{kind}").into_bytes(),
+                    list: who,
+                },
+            }
+        });
+        proptest::collection::vec(element, 0..4).prop_map(Guard)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(200))]
+
+        #[test]
+        fn a_tightened_guard_admits_those_whom_both_admit(then in any_guard(), now in any_guard()) {
+            let tightened = then.tightened(&now);
+            for who in everybody() {
+                for known in 0..4 {
+                    let knows = |path: &[u8]| match path {
+                        b"/p2" => known & 1 != 0,
+                        _ => known & 2 != 0,
+                    };
+                    let both = then.admits(&who, knows) && now.admits(&who, knows);
+                    let result = tightened.as_ref().unwrap_or(&then);
+                    prop_assert_eq!(result.admits(&who, knows), both, "{:?} {}", who, known);
+                }
+            }
         }
     }
 

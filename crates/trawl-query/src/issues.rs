@@ -280,13 +280,14 @@ fn read_issues(
     let mut start = 0;
     while start < file.rows() {
         let end = file.rows().min(start + CHUNK_ROWS);
-        read_chunk(&file, start..end, scratch, &mut visit)?;
+        read_issue_rows(&file, start..end, scratch, &mut visit)?;
         start = end;
     }
     Ok(())
 }
 
-fn read_chunk(
+/// Gives some rows of an issues table.
+pub(crate) fn read_issue_rows(
     file: &SegmentFile,
     rows: Range<u64>,
     scratch: &mut Scratch,

@@ -38,6 +38,7 @@ mod permission;
 mod plan;
 mod segment;
 mod stats;
+pub mod stored;
 mod totals;
 mod usage;
 mod view;

@@ -122,7 +122,11 @@ fn find_root(view: &View, scratch: &mut Scratch) -> Result<Option<RowBatch>> {
         view,
         above,
         name,
-        |shard| shard.barrier().is_none(),
+        // A barrier above the root is not one of a directory in it.
+        |shard| {
+            let barrier = shard.barrier();
+            barrier.is_none_or(|barrier| path::is_within(view.root(), barrier))
+        },
         scratch,
     )
 }

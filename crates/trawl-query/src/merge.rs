@@ -199,6 +199,12 @@ impl<'a> Merge<'a> {
         Ok(true)
     }
 
+    /// The directories that the last run is part of.
+    pub(crate) fn given_chunk(&self) -> Option<&DirChunk> {
+        let given = self.cursors.get(self.given?)?;
+        Some(&given.chunk)
+    }
+
     /// The next run; `None` at the end.
     pub(crate) fn next_run(&mut self) -> Result<Option<Run<'_>>> {
         if let Some(given) = self.given.take() {

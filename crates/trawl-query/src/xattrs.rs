@@ -298,7 +298,7 @@ fn last_barrier(guard: &[GuardStep]) -> Option<&[u8]> {
 }
 
 /// Path order of entries, each given as its directory and its name.
-fn order(a: (&[u8], &[u8]), b: (&[u8], &[u8])) -> Ordering {
+pub(crate) fn order(a: (&[u8], &[u8]), b: (&[u8], &[u8])) -> Ordering {
     path::cmp(a.0, b.0).then_with(|| a.1.cmp(b.1))
 }
 
@@ -338,15 +338,19 @@ fn read_keys(
 
 /// Consecutive rows of an xattrs table.
 #[derive(Default)]
-struct Chunk {
-    dir: ByteColumn,
-    name: ByteColumn,
-    attr: ByteColumn,
-    value: ByteColumn,
+pub(crate) struct Chunk {
+    pub(crate) dir: ByteColumn,
+    pub(crate) name: ByteColumn,
+    pub(crate) attr: ByteColumn,
+    pub(crate) value: ByteColumn,
 }
 
 impl Chunk {
-    fn read(file: &SegmentFile, rows: Range<u64>, scratch: &mut Scratch) -> Result<Chunk> {
+    pub(crate) fn read(
+        file: &SegmentFile,
+        rows: Range<u64>,
+        scratch: &mut Scratch,
+    ) -> Result<Chunk> {
         let (dir, name) = read_keys(file, rows.clone(), scratch)?;
         let mut chunk = Chunk {
             dir,

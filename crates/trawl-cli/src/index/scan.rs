@@ -7,7 +7,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use trawl_index::{IndexDir, IndexError, SnapshotWriter, WriterOptions};
+use trawl_history::Tightened;
+use trawl_index::{Committed, IndexDir, IndexError, SnapshotWriter, WriterOptions};
 use trawl_model::sink::SourceRoot;
 use trawl_model::{DirBatch, DirId, IdMap, Issue, Sink, Timestamp};
 use trawl_scan::trace::{TraceOptions, default_root, read_trace};
@@ -17,6 +18,7 @@ use crate::failure::{Failure, shown};
 use crate::index::progress::{Scan, Style, event, watch};
 use crate::index::summary::{Done, Issues, issue_event, issue_line};
 use crate::index::{IndexArgs, IssuesShown, id_map};
+use crate::output::say;
 
 /// The option in a snapshot's description that says that its ids are mapped.
 pub(crate) const ID_MAP: &str = "id-map";
@@ -101,19 +103,21 @@ impl<'a> Scanner<'a> {
             writing: &writing,
         };
         self.tell("start", &root);
-        let (counts, committed, issues) = watch(self.style, &scan, || {
+        let (counts, (committed, tightened), issues) = watch(self.style, &scan, || {
             let counts = self.read(job, &root, &progress, &mut sink)?;
             writing.store(true, Ordering::Relaxed);
             let Collector { writer, issues, .. } = sink;
             if self.cancel.load(Ordering::Relaxed) {
                 return Err(Failure::Interrupted);
             }
-            Ok((counts, writer.commit(now())?, issues))
+            Ok((counts, publish(writer)?, issues))
         })?;
+        self.forget_damaged(&root, &tightened)?;
         let done = Done {
             root,
             counts,
             committed,
+            tightened,
             issues,
             elapsed: clock.elapsed(),
         };
@@ -121,6 +125,24 @@ impl<'a> Scanner<'a> {
             eprintln!("{}", done.json().close());
         }
         Ok(done)
+    }
+
+    /// Forgets older snapshots that are damaged, so that nobody knows what
+    /// they show to whom.
+    fn forget_damaged(&self, root: &[u8], tightened: &Tightened) -> Result<(), Failure> {
+        if tightened.damaged.is_empty() {
+            return Ok(());
+        }
+        if let Some(source) = self.index.source(root)? {
+            trawl_index::gc::forget_snapshots(&source, &tightened.damaged)?;
+        }
+        for id in &tightened.damaged {
+            let root = shown(root);
+            say(format_args!(
+                "{root}: snapshot {id} forgotten: it is damaged, and could show more than now is allowed"
+            ));
+        }
+        Ok(())
     }
 
     /// The source's root path, as the scanner will report it.
@@ -261,6 +283,14 @@ impl<'a> Scanner<'a> {
             ),
         }
     }
+}
+
+/// Makes what was read the current snapshot, and the older ones as strict as
+/// that before anyone reads it.
+fn publish(writer: SnapshotWriter) -> Result<(Committed, Tightened), Failure> {
+    let prepared = writer.prepare(now())?;
+    let tightened = trawl_history::tighten(&prepared)?;
+    Ok((prepared.publish()?, tightened))
 }
 
 /// The time of day.

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
+use trawl_history::Tightened;
 use trawl_index::Committed;
 use trawl_model::Issue;
 use trawl_scan::Progress;
@@ -48,6 +49,8 @@ pub(crate) struct Done {
     pub(crate) counts: Progress,
     /// What was written.
     pub(crate) committed: Committed,
+    /// What was done to older snapshots.
+    pub(crate) tightened: Tightened,
     /// What could not be read.
     pub(crate) issues: Issues,
     /// From the first to the last system call.
@@ -55,7 +58,7 @@ pub(crate) struct Done {
 }
 
 impl Done {
-    /// Three lines for people.
+    /// Three lines for people, and one more if older snapshots changed.
     pub(crate) fn text(&self, index: &Path) -> String {
         let totals = &self.committed.totals;
         let entries = totals.entries;
@@ -84,6 +87,15 @@ impl Done {
             grouped(rate(entries, self.elapsed)),
             self.committed.id,
         );
+        let older = self.tightened.snapshots.len();
+        if older > 0 {
+            let _ = writeln!(
+                out,
+                "  {} of {} got stricter guards",
+                counted(self.tightened.directories, "directory"),
+                counted(u64::try_from(older).unwrap_or(u64::MAX), "older snapshot"),
+            );
+        }
         out
     }
 
@@ -98,6 +110,8 @@ impl Done {
             .number("vanished", self.counts.vanished)
             .number("unread", self.issues.hiding)
             .text("snapshot", &self.committed.id.to_string())
+            .number("tightened_snapshots", self.tightened.snapshots.len())
+            .number("tightened_directories", self.tightened.directories)
             .number("shards", self.committed.shards)
             .array(
                 "shard_rows",

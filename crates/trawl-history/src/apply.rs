@@ -1,0 +1,155 @@
+//! Moving what has to move: the segments that hold it are read whole, and
+//! their rows put where they belong now.
+
+use trawl_index::revision::{Revision, Stored};
+use trawl_index::{ListingKind, SegmentInfo, Shard, Table};
+use trawl_model::{DirBatch, Entry, FileType, path};
+use trawl_query::View;
+use trawl_query::stored::Place;
+
+use crate::error::{HistoryError, Result};
+use crate::now::Now;
+use crate::plan::{Plan, SegmentMoves};
+
+/// Issues that are read at a time.
+const ISSUES_AT_A_TIME: usize = 4096;
+
+/// Writes the snapshot `then` again as `plan` says.
+pub(crate) fn apply(
+    mut revision: Revision<'_>,
+    then: &View,
+    now: &Now,
+    plan: &mut Plan,
+) -> Result<()> {
+    let segments = std::mem::take(&mut plan.segments);
+    for (segment, moves) in &segments {
+        let Some((number, shard, info)) = then.stored_segment(*segment) else {
+            continue;
+        };
+        revision.take_segment(shard, info);
+        let mut mover = Mover {
+            revision: &mut revision,
+            then,
+            now,
+            plan,
+            segment: *segment,
+            number,
+            shard,
+            info,
+            moves,
+        };
+        mover.listings()?;
+        mover.values()?;
+        mover.issues()?;
+    }
+    revision.finish()?;
+    Ok(())
+}
+
+struct Mover<'m, 'r> {
+    revision: &'m mut Revision<'r>,
+    then: &'m View,
+    now: &'m Now,
+    plan: &'m mut Plan,
+    segment: usize,
+    /// The shard's place among those of `then`.
+    number: usize,
+    shard: &'m Shard,
+    info: &'m SegmentInfo,
+    moves: &'m SegmentMoves,
+}
+
+impl Mover<'_, '_> {
+    fn listings(&mut self) -> Result<()> {
+        let (then, segment, dirs) = (self.then, self.segment, self.info.dirs);
+        then.stored_listings::<HistoryError>(segment, 0..dirs, |stored, mut batch| {
+            let row = stored.row;
+            if self.plan.continued.contains(&Place { segment, row }) {
+                batch.fragment += 1;
+            }
+            let target = self.moves.dirs.get(row);
+            if target.is_some() && stored.kind == ListingKind::Listed {
+                self.copy_own_rows(&batch)?;
+            }
+            let guard = target.and_then(|target| self.plan.guards.get(target));
+            let rows = Stored::Rows(stored.kind, batch);
+            Ok(self.revision.put(self.shard, guard, rows)?)
+        })
+    }
+
+    /// Copies the rows of directories that are behind barriers now to there,
+    /// for those who know their names and may not list what held them.
+    fn copy_own_rows(&mut self, batch: &DirBatch) -> Result<()> {
+        if !self.now.has_barriers_in(&batch.path) {
+            return Ok(());
+        }
+        for entry in &batch.entries {
+            if entry.meta.file_type() != FileType::Directory {
+                continue;
+            }
+            let at = path::join(&batch.path, batch.bytes(entry.name));
+            if self.plan.apart.contains(&at) {
+                continue;
+            }
+            if let Some(barrier) = self.now.barrier(&at) {
+                let now = self.now.guard(barrier);
+                let target = self.plan.guards.copy_target(self.number, &now);
+                if let Some(guard) = target.and_then(|to| self.plan.guards.get(to)) {
+                    let own = Stored::Rows(ListingKind::Barrier, own_row(batch, entry));
+                    self.revision.add(guard, own)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn values(&mut self) -> Result<()> {
+        let then = self.then;
+        then.stored_values::<HistoryError>(self.segment, |row, value| {
+            let target = self.moves.values.get(row);
+            let guard = target.and_then(|target| self.plan.guards.get(target));
+            let [dir, name, attr, value] = value.map(<[u8]>::to_vec);
+            let value = Stored::Value {
+                dir,
+                name,
+                attr,
+                value,
+            };
+            Ok(self.revision.put(self.shard, guard, value)?)
+        })
+    }
+
+    fn issues(&mut self) -> Result<()> {
+        let end = self.info.files.get(&Table::Issues).map_or(0, |f| f.rows);
+        for start in (0..end).step_by(ISSUES_AT_A_TIME) {
+            let rows = start..end.min(start + ISSUES_AT_A_TIME as u64);
+            let issues = self.then.stored_issues(self.segment, rows.clone())?;
+            for (row, issue) in rows.zip(issues) {
+                let target = self.moves.issues.get(row);
+                let guard = target.and_then(|target| self.plan.guards.get(target));
+                let issue = Stored::Issue(issue);
+                self.revision.put(self.shard, guard, issue)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A batch of one row of another.
+fn own_row(batch: &DirBatch, entry: &Entry) -> DirBatch {
+    let mut own = DirBatch {
+        path: batch.path.clone(),
+        ..DirBatch::default()
+    };
+    let mut copied = |span| own.push_bytes(batch.bytes(span));
+    let copy = Entry {
+        meta: entry.meta,
+        name: copied(entry.name),
+        link_target: copied(entry.link_target),
+        xattr_names: copied(entry.xattr_names),
+        acl: copied(entry.acl),
+        acl_default: copied(entry.acl_default),
+    };
+    own.entries.push(copy);
+    own
+}

@@ -1,0 +1,103 @@
+//! Old snapshots stay guarded by the stricter of then and now.
+//!
+//! When a new snapshot of a source is written and not yet current, every
+//! older one that is kept is held against it: what lies behind a guard that
+//! does not ask for all that the new snapshot's asks for moves behind both
+//! (`docs/history.md` says what counts as *now* for what is gone). The older
+//! snapshot is replaced as a whole, by one rename, before the new one becomes
+//! current.
+//!
+//! Invariants:
+//!
+//! - whoever can read something of an old snapshot afterwards could before;
+//! - memory is bounded by batches of rows and by the runs of rows that move;
+//! - an old snapshot is read no further than the paths of its directories
+//!   (and the names of its attributes) if nothing in it has to move.
+//!
+//! Read first: [`tighten`]; `now` finds what guards a path in the new
+//! snapshot, `plan` what has to move, `apply` moves it.
+#![forbid(unsafe_code)]
+
+mod apply;
+mod error;
+mod guards;
+mod now;
+mod plan;
+
+pub use error::{HistoryError, Result};
+
+use std::sync::Arc;
+use trawl_index::{Prepared, Readers, Snapshot, SnapshotId};
+use trawl_model::guard::Credentials;
+use trawl_query::View;
+
+/// What was done to older snapshots.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tightened {
+    /// Those of which something moved.
+    pub snapshots: Vec<SnapshotId>,
+    /// Directories whose rows moved, over all snapshots.
+    pub directories: u64,
+    /// Attribute values, issues and rows that stand apart which moved.
+    pub others: u64,
+    /// Snapshots that are damaged, so that they are as they were: they must
+    /// not be kept.
+    pub damaged: Vec<SnapshotId>,
+}
+
+/// Makes the older snapshots of a source as strict as `prepared`, which is
+/// about to become current.
+///
+/// # Errors
+/// If a file cannot be read or written. Snapshots that come before the
+/// failure stay tightened, which is right whatever happens to the new one.
+pub fn tighten(prepared: &Prepared) -> Result<Tightened> {
+    let source = prepared.source();
+    let mut done = Tightened::default();
+    // An index for its owner alone shows nothing to anyone else.
+    if source.readers() == Readers::Owner {
+        return Ok(done);
+    }
+    let older = source.snapshots()?;
+    if older.is_empty() {
+        return Ok(done);
+    }
+    let mut now = now::Now::of(prepared)?;
+    for info in older.iter().rev() {
+        let tightened = source
+            .snapshot(info.id)
+            .map_err(HistoryError::from)
+            .and_then(|snapshot| tighten_one(prepared, &mut now, snapshot, &mut done));
+        match tightened {
+            Ok(()) => {}
+            Err(error) if error.is_damage() => done.damaged.push(info.id),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(done)
+}
+
+fn tighten_one(
+    prepared: &Prepared,
+    now: &mut now::Now,
+    snapshot: Snapshot,
+    done: &mut Tightened,
+) -> Result<()> {
+    let id = snapshot.info.id;
+    let then = view_of(snapshot.clone());
+    let mut plan = plan::make(&then, &snapshot, now)?;
+    if plan.is_empty() {
+        return Ok(());
+    }
+    apply::apply(prepared.revise(&snapshot)?, &then, now, &mut plan)?;
+    done.snapshots.push(id);
+    done.directories += plan.directories;
+    done.others += plan.others;
+    Ok(())
+}
+
+/// A snapshot as its owner reads it.
+fn view_of(snapshot: Snapshot) -> Arc<View> {
+    let who = Credentials::default();
+    Arc::new(View::new(snapshot, Arc::new(who)))
+}

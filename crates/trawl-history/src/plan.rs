@@ -1,0 +1,344 @@
+//! What of an older snapshot has to move.
+//!
+//! Everything is asked for in path order, beside the listed directories of
+//! the new snapshot. What moves is kept as runs of rows with one target.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, HashSet};
+use std::ops::Range;
+use std::sync::Arc;
+use trawl_index::{GuardStep, Snapshot, Table};
+use trawl_model::path;
+use trawl_query::View;
+use trawl_query::stored::{Place, Value, Values};
+
+use crate::error::Result;
+use crate::guards::{Guards, TargetId};
+use crate::now::{Beside, Now};
+
+/// Issues that are held at a time.
+const ISSUES_MOST: usize = 64 * 1024;
+/// Issues that are read at a time.
+const ISSUES_AT_A_TIME: usize = 4096;
+
+/// Rows of a table that move, ascending.
+#[derive(Default)]
+pub(crate) struct Moves(Vec<(Range<u64>, TargetId)>);
+
+impl Moves {
+    fn push(&mut self, row: u64, target: TargetId) {
+        match self.0.last_mut() {
+            Some((rows, to)) if rows.end == row && *to == target => rows.end += 1,
+            _ => self.0.push((row..row + 1, target)),
+        }
+    }
+
+    /// Puts rows that came in any order in order.
+    fn sort(&mut self) {
+        self.0.sort_by_key(|(rows, _)| rows.start);
+    }
+
+    pub(crate) fn get(&self, row: u64) -> Option<TargetId> {
+        let at = self.0.partition_point(|(rows, _)| rows.end <= row);
+        let (rows, target) = self.0.get(at)?;
+        rows.contains(&row).then_some(*target)
+    }
+}
+
+/// What of one segment moves.
+#[derive(Default)]
+pub(crate) struct SegmentMoves {
+    /// Rows of the dirs table.
+    pub(crate) dirs: Moves,
+    pub(crate) values: Moves,
+    pub(crate) issues: Moves,
+}
+
+/// What moves.
+pub(crate) struct Plan {
+    pub(crate) guards: Guards,
+    pub(crate) segments: BTreeMap<usize, SegmentMoves>,
+    /// Rows of dirs tables that go on with a directory of another segment of
+    /// the same shard.
+    pub(crate) continued: HashSet<Place>,
+    /// Directories whose own row stands apart already.
+    pub(crate) apart: HashSet<Vec<u8>>,
+    pub(crate) directories: u64,
+    pub(crate) others: u64,
+}
+
+impl Plan {
+    /// True if the snapshot can stay as it is. Where the source as a whole
+    /// gets a stricter guard no row moves, but that has to be noted: it holds
+    /// for this snapshot from now on, also if the guard gets weaker again.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.segments.is_empty() && !self.guards.is_source_stricter
+    }
+
+    fn moves(&mut self, segment: usize) -> &mut SegmentMoves {
+        self.segments.entry(segment).or_default()
+    }
+}
+
+/// Finds what of `then` has to move.
+pub(crate) fn make(then: &View, snapshot: &Snapshot, now: &mut Now) -> Result<Plan> {
+    let plan = Plan {
+        guards: Guards::of(snapshot, now)?,
+        segments: BTreeMap::new(),
+        continued: HashSet::new(),
+        apart: HashSet::new(),
+        directories: 0,
+        others: 0,
+    };
+    let mut planner = Planner {
+        then,
+        view: Arc::clone(&now.view),
+        now,
+        plan,
+    };
+    planner.listings()?;
+    planner.own_rows()?;
+    planner.values()?;
+    planner.issues()?;
+    for moves in planner.plan.segments.values_mut() {
+        moves.values.sort();
+        moves.issues.sort();
+    }
+    Ok(planner.plan)
+}
+
+struct Planner<'a> {
+    then: &'a View,
+    /// The new snapshot.
+    view: Arc<View>,
+    now: &'a mut Now,
+    plan: Plan,
+}
+
+impl Planner<'_> {
+    fn shard_of(&self, segment: usize) -> usize {
+        let found = self.then.stored_segment(segment);
+        found.map_or(usize::MAX, |(shard, ..)| shard)
+    }
+
+    fn target(&mut self, segment: usize, now: usize) -> Option<TargetId> {
+        let then = self.shard_of(segment);
+        self.plan.guards.target(then, self.now, now)
+    }
+
+    fn listings(&mut self) -> Result<()> {
+        let view = Arc::clone(&self.view);
+        let mut beside = Beside::new(&view)?;
+        let mut listings = self.then.listings()?;
+        let (mut last, mut is_first) = (Vec::new(), true);
+        while listings.advance()? {
+            let (dir, place) = (listings.path(), listings.place());
+            let now = beside.guard_in(self.now, dir)?;
+            let is_new = is_first || last != dir;
+            if !is_new {
+                self.plan.continued.insert(place);
+            }
+            if let Some(target) = self.target(place.segment, now) {
+                self.plan.moves(place.segment).dirs.push(place.row, target);
+                self.plan.directories += u64::from(is_new);
+            }
+            if is_new {
+                last.clear();
+                last.extend_from_slice(dir);
+                is_first = false;
+            }
+        }
+        Ok(())
+    }
+
+    /// Rows that stand apart: the root's, and those behind barriers.
+    fn own_rows(&mut self) -> Result<()> {
+        let mut behind = Vec::new();
+        for segment in 0..self.then.stored_segments() {
+            let Some((_, shard, info)) = self.then.stored_segment(segment) else {
+                continue;
+            };
+            if !info.own_row {
+                continue;
+            }
+            let dir = info.first_dir.as_deref();
+            match shard
+                .barrier()
+                .filter(|at| path::split(at).map(|(dir, _)| dir) == dir)
+            {
+                Some(barrier) => behind.push((barrier.to_vec(), segment)),
+                None => {
+                    let now = self.now.root_guard();
+                    let target = self.target(segment, now);
+                    self.move_own(segment, target);
+                }
+            }
+        }
+        behind.sort_by(|(a, _), (b, _)| path::cmp(parent(a), parent(b)));
+        let view = Arc::clone(&self.view);
+        let mut beside = Beside::new(&view)?;
+        for (barrier, segment) in behind {
+            let now = match self.now.barrier(&barrier) {
+                Some(now) => now,
+                None => beside.guard_in(self.now, parent(&barrier))?,
+            };
+            let guard = self.now.guard(now);
+            let then = self.shard_of(segment);
+            let target = self.plan.guards.own_target(then, &guard);
+            self.move_own(segment, target);
+            self.plan.apart.insert(barrier);
+        }
+        Ok(())
+    }
+
+    fn move_own(&mut self, segment: usize, target: Option<TargetId>) {
+        if let Some(target) = target {
+            // It is row 0, before all others that move.
+            self.plan.moves(segment).dirs.0.insert(0, (0..1, target));
+            self.plan.others += 1;
+        }
+    }
+
+    fn values(&mut self) -> Result<()> {
+        let mut then = self.then.values()?;
+        let Some(mut value) = then.next_value()? else {
+            return Ok(());
+        };
+        let view = Arc::clone(&self.view);
+        let (mut beside, mut group) = (Beside::new(&view)?, Group::new(&view)?);
+        loop {
+            group.find(&value)?;
+            let now = match group.guard_of(self.then, &value) {
+                Some(now) => now,
+                None => self.value_guard(&mut beside, &value)?,
+            };
+            let Place { segment, row } = value.place;
+            if let Some(target) = self.target(segment, now) {
+                self.plan.moves(segment).values.push(row, target);
+                self.plan.others += 1;
+            }
+            match then.next_value()? {
+                Some(next) => value = next,
+                None => return Ok(()),
+            }
+        }
+    }
+
+    /// What guards an attribute's value now though it is gone.
+    fn value_guard(&mut self, beside: &mut Beside<'_>, value: &Value) -> Result<usize> {
+        let path = value.path();
+        let listing = match path == self.then.root() {
+            true => self.now.root_guard(),
+            false => beside.guard_in(self.now, &value.dir)?,
+        };
+        match value.attr.starts_with(b"user.") {
+            true => self.now.reading(listing, &path),
+            false => Ok(listing),
+        }
+    }
+
+    fn issues(&mut self) -> Result<()> {
+        let then = self.then;
+        let mut batch: Vec<(Vec<u8>, Place)> = Vec::new();
+        for segment in 0..then.stored_segments() {
+            let table = then
+                .stored_segment(segment)
+                .and_then(|(_, _, info)| info.files.get(&Table::Issues));
+            let end = table.map_or(0, |file| file.rows);
+            for start in (0..end).step_by(ISSUES_AT_A_TIME) {
+                let rows = start..end.min(start + ISSUES_AT_A_TIME as u64);
+                let issues = then.stored_issues(segment, rows.clone())?;
+                let places = rows.map(|row| Place { segment, row });
+                batch.extend(issues.into_iter().map(|issue| issue.path).zip(places));
+                if batch.len() >= ISSUES_MOST {
+                    self.place_issues(&mut batch)?;
+                }
+            }
+        }
+        self.place_issues(&mut batch)
+    }
+
+    fn place_issues(&mut self, batch: &mut Vec<(Vec<u8>, Place)>) -> Result<()> {
+        if batch.is_empty() {
+            return Ok(());
+        }
+        batch.sort_by(|(a, _), (b, _)| path::cmp(parent(a), parent(b)));
+        let view = Arc::clone(&self.view);
+        let mut beside = Beside::new(&view)?;
+        for (path, Place { segment, row }) in batch.drain(..) {
+            let now = match path == self.then.root() {
+                true => self.now.root_guard(),
+                false => beside.guard_in(self.now, parent(&path))?,
+            };
+            if let Some(target) = self.target(segment, now) {
+                self.plan.moves(segment).issues.push(row, target);
+                self.plan.others += 1;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The directory that holds what lies at `path`.
+fn parent(path: &[u8]) -> &[u8] {
+    path::split(path).map_or(&[], |(dir, _)| dir)
+}
+
+/// The values of one attribute of one entry in the new snapshot: one in the
+/// shard that its directory says, and perhaps one that stands apart with the
+/// entry's own row.
+struct Group<'a> {
+    values: Values<'a>,
+    next: Option<Value>,
+    found: Vec<Value>,
+}
+
+impl<'a> Group<'a> {
+    fn new(view: &'a View) -> Result<Group<'a>> {
+        let mut values = view.values()?;
+        Ok(Group {
+            next: values.next_value()?,
+            values,
+            found: Vec::new(),
+        })
+    }
+
+    /// Finds those of `wanted`, which does not come before the last one.
+    fn find(&mut self, wanted: &Value) -> Result<()> {
+        let order = |value: &Value| value.order(wanted);
+        self.found.retain(|value| order(value) == Ordering::Equal);
+        while let Some(next) = &self.next {
+            match order(next) {
+                Ordering::Greater => break,
+                Ordering::Equal => self.found.extend(self.next.take()),
+                Ordering::Less => {}
+            }
+            self.next = self.values.next_value()?;
+        }
+        Ok(())
+    }
+
+    /// The guard of what `value` of the older snapshot corresponds to.
+    fn guard_of(&self, then: &View, value: &Value) -> Option<usize> {
+        let (path, view) = (value.path(), self.values.view());
+        let is_apart = stands_apart(then, value, &path);
+        let same = |other: &&Value| stands_apart(view, other, &path) == is_apart;
+        let mut found = self.found.iter();
+        let other = match found.clone().find(same) {
+            Some(other) => Some(other),
+            None if is_apart => found.next(),
+            None => None,
+        };
+        let (shard, ..) = view.stored_segment(other?.place.segment)?;
+        Some(shard)
+    }
+}
+
+/// True if a value stands apart with the own row of its entry, behind the
+/// barrier in front of that.
+fn stands_apart(view: &View, value: &Value, path: &[u8]) -> bool {
+    let is_it =
+        |step: &GuardStep| matches!(step, GuardStep::Barrier { path: at, .. } if at == path);
+    let found = view.stored_segment(value.place.segment);
+    found.is_some_and(|(_, shard, _)| shard.manifest.guard.iter().any(is_it))
+}

@@ -1,0 +1,141 @@
+//! A process that ends at any point while it makes older snapshots stricter
+//! leaves each of them as it was or as it is to be, and whole; the next one
+//! finishes the work and leaves no trace of the first.
+//!
+//! The child is this test program again, told by the environment what to do.
+
+#![forbid(unsafe_code)]
+
+mod support;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
+use support::{Names, ROOT, Random, Seen, State, may_see, seen, users, write};
+use trawl_index::gc::{self, Retention};
+use trawl_index::verify::{Scope, verify};
+use trawl_index::{IndexDir, Snapshot};
+use trawl_testkit::crash::at_each_point;
+use trawl_testkit::skip::{Skip, without_root};
+
+const INDEX: &str = "TRAWL_TEST_INDEX";
+
+/// A tree, and the same with less permissions.
+fn states() -> (State, State) {
+    let mut random = Random(3);
+    let mut then = State::random(&mut random, 12);
+    for node in then.nodes.values_mut() {
+        node.mode |= 0o555;
+    }
+    let mut now = then.clone();
+    for (at, node) in &mut now.nodes {
+        if at != ROOT && at.len() % 2 == 0 {
+            node.mode &= 0o750;
+        }
+    }
+    (then, now)
+}
+
+/// The child's part; does nothing in an ordinary run.
+#[test]
+fn child() {
+    if let Some(index) = std::env::var_os(INDEX) {
+        write(Path::new(&index), &states().1, 3);
+    }
+}
+
+fn snapshots(index: &Path) -> Vec<Snapshot> {
+    let index = IndexDir::open(index).unwrap();
+    let source = index.source(ROOT).unwrap().unwrap();
+    let infos = source.snapshots().unwrap();
+    let open = |info: &trawl_index::SnapshotInfo| source.snapshot(info.id).unwrap();
+    infos.iter().map(open).collect()
+}
+
+fn damage(index: &Path) -> Vec<trawl_index::verify::Finding> {
+    let index = IndexDir::open(index).unwrap();
+    let found = verify(&index, Scope::All).unwrap().findings;
+    found
+        .into_iter()
+        .filter(|f| f.problem.is_damage())
+        .collect()
+}
+
+/// What each user sees of a snapshot.
+fn views(snapshot: &Snapshot) -> Vec<BTreeSet<Seen>> {
+    let see = |who| seen(snapshot, &who, Names::Unknown);
+    users().into_iter().map(see).collect()
+}
+
+#[test]
+fn a_crash_leaves_each_snapshot_as_it_was_or_as_it_is_to_be() {
+    let name = "a_crash_leaves_each_snapshot_as_it_was_or_as_it_is_to_be";
+    if !cfg!(debug_assertions) {
+        return Skip::new(name, "crash points are in debug builds only").say();
+    }
+    if let Some(skip) = without_root(name) {
+        return skip.say();
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let (base, copy) = (dir.path().join("base"), dir.path().join("copy"));
+    let (then, now) = states();
+    write(&base, &then, 1);
+    write(&base, &then, 2);
+    let before: Vec<_> = snapshots(&base).iter().map(views).collect();
+    let whole = before[0][0].clone();
+    let after: Vec<BTreeSet<Seen>> = users()
+        .iter()
+        .map(|who| {
+            let both = |one: &&Seen| {
+                let states = [&then, &now];
+                states.iter().all(|s| may_see(s, one, who, Names::Unknown))
+            };
+            whole.iter().filter(both).cloned().collect()
+        })
+        .collect();
+    assert_ne!(before[0], after);
+    let mut done_before_the_end = 0;
+    let prepare = |_| {
+        let _ = std::fs::remove_dir_all(&copy);
+        copy_tree(&base, &copy);
+        let mut child = Command::new(std::env::current_exe().unwrap());
+        child.args(["--exact", "child"]).env(INDEX, &copy);
+        child
+    };
+    let crashes = at_each_point(prepare, |point, _| {
+        assert_eq!(damage(&copy), [], "point {point}");
+        let found = snapshots(&copy);
+        for (at, old) in found.iter().take(2).enumerate() {
+            let seen = views(old);
+            let is_done = seen == after;
+            assert!(is_done || seen == before[at], "point {point} snapshot {at}");
+            // What is not current yet changes nothing for the worse.
+            assert!(is_done || found.len() == 2, "point {point} snapshot {at}");
+            done_before_the_end += u32::from(is_done && found.len() == 2);
+        }
+        finish(&copy, &now, &after);
+    });
+    assert!(crashes.points > 40, "{}", crashes.points);
+    assert!(done_before_the_end > 0);
+    assert_eq!(crashes.last.code, Some(0));
+    assert_eq!(snapshots(&copy).len(), 3);
+}
+
+/// The next writer does what was left undone.
+fn finish(index: &Path, now: &State, after: &[BTreeSet<Seen>]) {
+    write(index, now, 9);
+    for old in snapshots(index).iter().take(2) {
+        assert_eq!(views(old), after);
+    }
+    let opened = IndexDir::open(index).unwrap();
+    assert_eq!(verify(&opened, Scope::All).unwrap().findings, []);
+    let source = opened.source(ROOT).unwrap().unwrap();
+    gc::collect(&source, Retention::default()).unwrap();
+    assert_eq!(verify(&opened, Scope::All).unwrap().findings, []);
+}
+
+/// A copy with owners, modes and access control lists.
+fn copy_tree(from: &Path, to: &Path) {
+    let copied = Command::new("cp").arg("-a").args([from, to]).status();
+    assert!(copied.unwrap().success());
+}

@@ -1,0 +1,311 @@
+//! Writing a committed snapshot again, with rows behind stricter guards.
+//!
+//! Segments stay as they are unless a row of theirs has to move; the rows of
+//! those that do not are added one by one, to the shard they were in or to
+//! another. What is new has names that nothing refers to until the snapshot's
+//! description is replaced by one that names the new edition: that rename is
+//! the commit. What only the old edition needed is removed then. A crash
+//! before leaves the old edition, one after it the new one; the next writer
+//! or gc removes the rest.
+//!
+//! Rows can be added in any order; fragments of one directory are put
+//! together if they lie in memory together.
+
+use crate::clean::{Kept, remove_stale_lists, sweep_data};
+use crate::encode::Compressor;
+use crate::error::{IndexError, Result};
+use crate::gc::Collected;
+use crate::guard_dirs::{self, GuardDirs};
+use crate::id::{Edition, SnapshotId};
+use crate::index::temporary_name;
+use crate::layout::{self, DataName, GuardName};
+use crate::manifest::{GuardStep, SegmentInfo, Totals};
+use crate::schema::FORMAT;
+use crate::segment::{Listing, ListingKind, Sums, XattrRow, has_links};
+use crate::shard::{ShardBuffer, Snapshotting};
+use crate::snapshot::{Shard, ShardList, Snapshot, SnapshotInfo};
+use crate::source::{Source, snapshot_ids};
+use crate::store::{Dir, if_there, sync_file};
+use crate::{crash, sealed};
+use std::collections::{BTreeMap, BTreeSet};
+use trawl_model::guard::Guard;
+use trawl_model::{DirBatch, Issue};
+
+/// Above so many files one syncfs(2) is cheaper than an fsync(2) each.
+const SYNC_EACH_FILES: usize = 32;
+
+/// What a new edition is written for, and where.
+pub(crate) struct Place<'a> {
+    pub(crate) source: &'a Source,
+    /// The source's `data`.
+    pub(crate) top: &'a Dir,
+    /// What guards the source as a whole from now on.
+    pub(crate) above: &'a Guard,
+    /// The snapshot that is being made.
+    pub(crate) writer: SnapshotId,
+    pub(crate) memory_bytes: usize,
+}
+
+/// Something that lies in a shard.
+#[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "none outlives a call")]
+pub enum Stored {
+    /// Rows of a directory, or one that stands apart. Attribute values and
+    /// issues that the batch carries do not count.
+    Rows(ListingKind, DirBatch),
+    /// The value of an extended attribute.
+    Value {
+        /// The directory of the entry.
+        dir: Vec<u8>,
+        /// The entry's name.
+        name: Vec<u8>,
+        /// The attribute's full name.
+        attr: Vec<u8>,
+        /// Its value.
+        value: Vec<u8>,
+    },
+    /// Something that could not be read.
+    Issue(Issue),
+}
+
+/// A new edition of a snapshot while it is written. Dropped, it is removed.
+pub struct Revision<'a> {
+    place: Place<'a>,
+    info: SnapshotInfo,
+    list: ShardList,
+    /// By directory names from the source's `data`.
+    shards: BTreeMap<Vec<String>, ShardBuffer>,
+    dirs: GuardDirs,
+    compressor: Compressor,
+    memory_bytes: usize,
+    committed: bool,
+}
+
+impl<'a> Revision<'a> {
+    pub(crate) fn begin(place: Place<'a>, older: &Snapshot) -> Result<Revision<'a>> {
+        let source = place.source.dir();
+        let mut info = SnapshotInfo::read(source, older.info.id)?;
+        let list = ShardList::read(source, info.edition())?;
+        let list = list.filter(|_| info == older.info).ok_or_else(|| {
+            let name = layout::shard_list_file(info.edition());
+            IndexError::damaged(&source.join(&name), "it is not of the snapshot to revise")
+        })?;
+        info.revision = Some(place.writer);
+        let mut revision = Revision {
+            compressor: Compressor::new(place.source.path())?,
+            place,
+            info,
+            list,
+            shards: BTreeMap::new(),
+            dirs: GuardDirs::default(),
+            memory_bytes: 0,
+            committed: false,
+        };
+        for shard in &older.shards {
+            let next = revision.next_segment(&shard.components)?;
+            let buffer = ShardBuffer::of(&shard.manifest, next)?;
+            revision.shards.insert(shard.components.clone(), buffer);
+        }
+        Ok(revision)
+    }
+
+    /// The first number that no segment of the snapshot in this directory
+    /// has, needed or not.
+    fn next_segment(&self, components: &[String]) -> Result<u32> {
+        let Some(dir) = if_there(self.place.top.open_below(components))? else {
+            return Ok(0);
+        };
+        let number = |name: &String| match layout::data_name(name) {
+            DataName::Segment(id, _) if id.snapshot == self.info.id => Some(id.number + 1),
+            _ => None,
+        };
+        Ok(dir.list()?.iter().filter_map(number).max().unwrap_or(0))
+    }
+
+    /// Takes a segment out of its shard. Its rows are to be added, each once.
+    pub fn take_segment(&mut self, shard: &Shard, segment: &SegmentInfo) {
+        if let Some(buffer) = self.shards.get_mut(&shard.components) {
+            buffer.remove_segment(segment.id);
+        }
+    }
+
+    /// Moves something of a segment that was taken out of `from` behind `to`,
+    /// a guard below what guards the source as a whole; to the shard that it
+    /// came from if that is `None`.
+    pub fn put(&mut self, from: &Shard, to: Option<&Guard>, what: Stored) -> Result<()> {
+        if let Some(buffer) = self.shards.get_mut(&from.components) {
+            buffer.uncount(&totals_of(&what));
+        }
+        match to {
+            Some(guard) => self.add(guard, what),
+            None => self.add(&from.manifest.guard()?, what),
+        }
+    }
+
+    /// Adds something that was not in the snapshot, or not there.
+    pub fn add(&mut self, guard: &Guard, what: Stored) -> Result<()> {
+        let components = layout::data_components(&guard.0);
+        if !self.shards.contains_key(&components) {
+            let mut buffer = ShardBuffer::new(guard.clone());
+            buffer.number_from(self.next_segment(&components)?);
+            self.shards.insert(components.clone(), buffer);
+        }
+        if let Some(buffer) = self.shards.get_mut(&components) {
+            if buffer.guard() != guard {
+                let path = layout::display_path(&components);
+                return Err(IndexError::damaged(&path, "two guards have the same hash"));
+            }
+            self.memory_bytes += match what {
+                Stored::Rows(kind, batch) => buffer.add_listing(Listing { kind, batch }),
+                Stored::Issue(issue) => buffer.add_issue(issue),
+                Stored::Value {
+                    dir,
+                    name,
+                    attr,
+                    value,
+                } => buffer.add_xattr(XattrRow {
+                    dir,
+                    name,
+                    attr,
+                    value,
+                }),
+            };
+        }
+        self.make_room()
+    }
+
+    /// Writes everything that waits if that is much.
+    fn make_room(&mut self) -> Result<()> {
+        if self.memory_bytes > self.place.memory_bytes {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        let shared = shared(&self.place, self.info.edition());
+        for shard in self.shards.values_mut() {
+            self.memory_bytes -= shard.flush(&shared, &mut self.dirs, &mut self.compressor)?;
+        }
+        Ok(())
+    }
+
+    /// Replaces the snapshot by this edition.
+    ///
+    /// # Errors
+    /// Any failure leaves the snapshot as it was.
+    pub fn finish(mut self) -> Result<()> {
+        self.flush()?;
+        let shared = shared(&self.place, self.info.edition());
+        let used: Vec<&ShardBuffer> = self.shards.values().filter(|s| s.is_used()).collect();
+        used.iter()
+            .try_for_each(|shard| shard.write_manifest(&shared))?;
+        let barriers = self.disguise_barriers(&used)?;
+        match used.iter().map(|shard| shard.files() + 1).sum::<usize>() > SYNC_EACH_FILES {
+            true => self.place.top.sync_filesystem()?,
+            false => used.iter().try_for_each(|shard| shard.sync(&shared))?,
+        }
+        self.list.format = FORMAT;
+        self.list.above = GuardStep::of_guard(self.place.above);
+        self.list.shards = used.iter().map(|s| s.components().to_vec()).collect();
+        self.list.barriers = barriers.into_iter().collect();
+        self.replace_description()?;
+        self.remove_other_editions()
+    }
+
+    /// Makes the directories of barriers that lead to the shards look like
+    /// their likes; returns all that the snapshot has.
+    fn disguise_barriers(&self, used: &[&ShardBuffer]) -> Result<BTreeSet<Vec<String>>> {
+        let mut barriers: BTreeSet<Vec<String>> = self.list.barriers.iter().cloned().collect();
+        for shard in used {
+            let names = shard.components();
+            let is_barriers =
+                |end: &usize| layout::guard_name(&names[end - 1]) == GuardName::Barriers;
+            let ends = (1..=names.len()).filter(is_barriers);
+            barriers.extend(ends.map(|end| names[..end].to_vec()));
+        }
+        for components in &barriers {
+            if let Some(dir) = if_there(self.place.top.open_below(components))? {
+                guard_dirs::disguise(&dir, self.place.writer.time())?;
+            }
+        }
+        Ok(barriers)
+    }
+
+    fn replace_description(&mut self) -> Result<()> {
+        let edition = self.info.edition();
+        let private = self.place.source.private()?;
+        let name = layout::shard_list_file(edition);
+        let bytes = sealed::seal_json(&self.list, &private.join(&name))?;
+        sync_file(&private.write_new(&name, &bytes)?, &private.join(&name))?;
+        private.sync()?;
+        let dir = self.place.source.dir().open_dir(layout::SNAPSHOTS)?;
+        let name = layout::snapshot_file(edition.id);
+        let bytes = sealed::seal_json(&self.info, &dir.join(&name))?;
+        let temporary = temporary_name(&name);
+        let file = dir.write_new(&temporary, &bytes)?;
+        sync_file(&file, &dir.join(&temporary))?;
+        crash::point("before a new edition");
+        dir.rename(&temporary, &name)?;
+        // From here on its files must stay, whatever else fails.
+        self.committed = true;
+        dir.sync()
+    }
+
+    /// Removes what only other editions of the snapshot need: the new one's
+    /// files if it was not committed.
+    fn remove_other_editions(&self) -> Result<()> {
+        let source = self.place.source;
+        let ids = snapshot_ids(source.dir())?;
+        let kept = Kept::read(source, ids.into_iter().chain([self.place.writer]));
+        let mut done = Collected::default();
+        for components in self.shards.keys() {
+            if let Some(data) = if_there(self.place.top.open_below(components))? {
+                sweep_data(&data, &kept, &mut done)?;
+                crate::clean::remove_empty(self.place.top, components);
+            }
+        }
+        let snapshots = source.dir().open_dir(layout::SNAPSHOTS)?;
+        remove_stale_lists(&source.private()?, &kept)?;
+        if_there(snapshots.remove_file(&temporary_name(&layout::snapshot_file(self.info.id))))?;
+        Ok(())
+    }
+}
+
+impl Drop for Revision<'_> {
+    /// What this leaves because it fails, gc removes.
+    fn drop(&mut self) {
+        if !self.committed {
+            let _ = self.remove_other_editions();
+        }
+    }
+}
+
+fn shared<'a>(place: &'a Place<'_>, edition: Edition) -> Snapshotting<'a> {
+    Snapshotting {
+        top: place.top,
+        edition,
+        root: place.source.root(),
+    }
+}
+
+/// What something counts for in the sums over its shard.
+fn totals_of(what: &Stored) -> Totals {
+    match what {
+        Stored::Rows(kind, batch) => {
+            let linked = batch.entries.iter().filter(|e| has_links(&e.meta));
+            Totals {
+                links: linked.count() as u64,
+                ..Sums::of(&batch.entries).totals(*kind, batch.fragment)
+            }
+        }
+        Stored::Value { .. } => Totals {
+            xattrs: 1,
+            ..Totals::default()
+        },
+        Stored::Issue(_) => Totals {
+            issues: 1,
+            ..Totals::default()
+        },
+    }
+}

@@ -1,0 +1,585 @@
+//! What a snapshot's shards hold, as it is stored: for whoever moves rows
+//! between them.
+//!
+//! Where a row lies is a [`Place`]: a segment of the view and a row of one of
+//! its tables. [`Listings`] and [`Values`] go over all segments in path
+//! order, without reading more than keys; the functions of [`View`] here give
+//! everything there is of some rows.
+
+use crate::error::Result;
+use crate::issues::read_issue_rows;
+use crate::locate::Span;
+use crate::merge::Merge;
+use crate::segment::{Scratch, SegmentFile, read_dirs, read_rows};
+use crate::view::View;
+use crate::walk::Order;
+use crate::xattrs::{Chunk, order};
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+use std::ops::Range;
+use std::result::Result as Outcome;
+use std::sync::Arc;
+use trawl_index::schema::{DirColumn, Table};
+use trawl_index::{ListingKind, SegmentInfo, Shard};
+use trawl_model::column::ColumnSet;
+use trawl_model::rows::{Row, RowBatch};
+use trawl_model::{Dev, DirBatch, Entry, Gid, Issue, Meta, Timestamp, Uid, path};
+
+/// Rows of a dirs table that are read at a time.
+const DIRS_ROWS: u64 = 1024;
+/// Rows of entries that are read at a time, about; also the most in a batch.
+const ENTRY_ROWS: u64 = 32 * 1024;
+/// Rows of an xattrs table that are read at a time.
+const VALUE_ROWS: u64 = 1024;
+
+/// A segment of a view, and a row of one of its tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Place {
+    /// Which segment: see [`View::stored_segment`].
+    pub segment: usize,
+    /// Which row.
+    pub row: u64,
+}
+
+/// The listed directories of a view, in path order. One that has rows in
+/// several segments comes several times.
+pub struct Listings<'a> {
+    merge: Merge<'a>,
+    segment: usize,
+    /// Rows of the chunk that was given last; the first is the current one.
+    run: Range<usize>,
+}
+
+impl View {
+    /// The number of its segments.
+    pub fn stored_segments(&self) -> usize {
+        self.segments().count()
+    }
+
+    /// A segment, its shard, and the shard's place among [`View::shards`].
+    pub fn stored_segment(&self, at: usize) -> Option<(usize, &Shard, &SegmentInfo)> {
+        let (number, _) = self.shard_of(at)?;
+        let (shard, segment) = self.segment(at)?;
+        Some((number, shard, segment))
+    }
+
+    /// All listed directories.
+    pub fn listings(&self) -> Result<Listings<'_>> {
+        let spans = self.segments().filter_map(|(segment, _, info)| {
+            let dirs = u64::from(info.own_row)..info.dirs;
+            (!dirs.is_empty()).then_some(Span { segment, dirs })
+        });
+        Ok(Listings {
+            merge: Merge::new(self, spans.collect(), &[], Order::Forward)?,
+            segment: 0,
+            run: 0..0,
+        })
+    }
+
+    /// All attribute values.
+    pub fn values(&self) -> Result<Values<'_>> {
+        Values::new(self)
+    }
+
+    /// Gives rows of a segment's dirs table with the entries that they stand
+    /// for. A large directory comes in pieces, as fragments from 0.
+    pub fn stored_listings<E: From<crate::QueryError>>(
+        &self,
+        segment: usize,
+        rows: Range<u64>,
+        mut visit: impl FnMut(Stored<'_>, DirBatch) -> Outcome<(), E>,
+    ) -> Outcome<(), E> {
+        let Some(reader) = Reader::open(self, segment)? else {
+            return Ok(());
+        };
+        let mut scratch = Scratch::default();
+        let mut start = rows.start;
+        while start < rows.end {
+            let end = rows.end.min(start + DIRS_ROWS);
+            reader.read(start..end, &mut scratch, &mut visit)?;
+            start = end;
+        }
+        Ok(())
+    }
+
+    /// Gives all values in a segment, each with its row: directory, entry,
+    /// attribute, value.
+    pub fn stored_values<E: From<crate::QueryError>>(
+        &self,
+        segment: usize,
+        mut visit: impl FnMut(u64, [&[u8]; 4]) -> Outcome<(), E>,
+    ) -> Outcome<(), E> {
+        let Some(file) = self.file(segment, Table::Xattrs)? else {
+            return Ok(());
+        };
+        let mut scratch = Scratch::default();
+        let mut start = 0;
+        while start < file.rows() {
+            let end = file.rows().min(start + VALUE_ROWS);
+            let chunk = Chunk::read(&file, start..end, &mut scratch)?;
+            for at in 0..chunk.name.len() {
+                let Chunk {
+                    dir,
+                    name,
+                    attr,
+                    value,
+                } = &chunk;
+                let row = [dir, name, attr, value].map(|column| column.get(at));
+                visit(start + at as u64, row)?;
+            }
+            start = end;
+        }
+        Ok(())
+    }
+
+    /// Some rows of a segment's issues.
+    pub fn stored_issues(&self, segment: usize, rows: Range<u64>) -> Result<Vec<Issue>> {
+        let mut issues = Vec::new();
+        if let Some(file) = self.file(segment, Table::Issues)? {
+            let mut visit = |issue| issues.push(issue);
+            read_issue_rows(&file, rows, &mut Scratch::default(), &mut visit)?;
+        }
+        Ok(issues)
+    }
+}
+
+impl Listings<'_> {
+    /// Goes to the next directory; false if there is none.
+    pub fn advance(&mut self) -> Result<bool> {
+        if self.run.start + 1 < self.run.end {
+            self.run.start += 1;
+            return Ok(true);
+        }
+        self.run = 0..0;
+        if let Some(run) = self.merge.next_run()? {
+            (self.segment, self.run) = (run.segment, run.range);
+        }
+        Ok(!self.run.is_empty())
+    }
+
+    /// The current directory's path.
+    pub fn path(&self) -> &[u8] {
+        let chunk = self.merge.given_chunk();
+        chunk.map_or(&[], |chunk| chunk.path.get(self.run.start))
+    }
+
+    /// Where it is.
+    pub fn place(&self) -> Place {
+        let first = self.merge.given_chunk().map_or(0, |chunk| chunk.rows.start);
+        Place {
+            segment: self.segment,
+            row: first + self.run.start as u64,
+        }
+    }
+}
+
+/// A row of a dirs table.
+#[derive(Clone, Copy, Debug)]
+pub struct Stored<'a> {
+    /// Its number.
+    pub row: u64,
+    /// What it stands for.
+    pub kind: ListingKind,
+    /// The shard.
+    pub shard: &'a Shard,
+}
+
+/// What is read of a dirs table.
+const COLUMNS: [DirColumn; 18] = [
+    DirColumn::FirstRow,
+    DirColumn::Rows,
+    DirColumn::OwnIno,
+    DirColumn::OwnDev,
+    DirColumn::OwnMode,
+    DirColumn::OwnNlink,
+    DirColumn::OwnUid,
+    DirColumn::OwnGid,
+    DirColumn::OwnSize,
+    DirColumn::OwnBlocks,
+    DirColumn::OwnAtime,
+    DirColumn::OwnAtimeNs,
+    DirColumn::OwnMtime,
+    DirColumn::OwnMtimeNs,
+    DirColumn::OwnCtime,
+    DirColumn::OwnCtimeNs,
+    DirColumn::OwnBtime,
+    DirColumn::OwnBtimeNs,
+];
+
+/// The tables of a segment that listings are made of.
+struct Reader<'a> {
+    shard: &'a Shard,
+    info: &'a SegmentInfo,
+    dirs: Arc<SegmentFile>,
+    entries: Option<Arc<SegmentFile>>,
+}
+
+/// One row of a dirs table: its path, its attributes, its entries.
+struct Dir {
+    row: u64,
+    path: Vec<u8>,
+    own: Meta,
+    entries: Range<u64>,
+}
+
+impl<'a> Reader<'a> {
+    fn open(view: &'a View, segment: usize) -> Result<Option<Reader<'a>>> {
+        let (Some((shard, info)), Some(dirs)) =
+            (view.segment(segment), view.file(segment, Table::Dirs)?)
+        else {
+            return Ok(None);
+        };
+        Ok(Some(Reader {
+            shard,
+            info,
+            dirs,
+            entries: view.file(segment, Table::Entries)?,
+        }))
+    }
+
+    fn read<E: From<crate::QueryError>>(
+        &self,
+        rows: Range<u64>,
+        scratch: &mut Scratch,
+        visit: &mut impl FnMut(Stored<'_>, DirBatch) -> Outcome<(), E>,
+    ) -> Outcome<(), E> {
+        let dirs = self.read_dirs(rows, scratch)?;
+        let mut rest = &dirs[..];
+        while let Some(first) = rest.first() {
+            let from = first.entries.start;
+            let near = |dir: &&Dir| dir.entries.end <= from.saturating_add(ENTRY_ROWS);
+            // The tables are in one order.
+            let count = rest.iter().take_while(near).count();
+            let (group, after) = rest.split_at(count.max(1));
+            rest = after;
+            let end = group.last().map_or(from, |last| last.entries.end);
+            if count > 0 {
+                let batch = self.read_entries(from..end, scratch)?;
+                for dir in group {
+                    self.give(dir, &batch, from, 0, dir.entries.clone(), visit)?;
+                }
+                scratch.recycle(batch);
+            } else {
+                self.read_large(first, scratch, visit)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn read_large<E: From<crate::QueryError>>(
+        &self,
+        dir: &Dir,
+        scratch: &mut Scratch,
+        visit: &mut impl FnMut(Stored<'_>, DirBatch) -> Outcome<(), E>,
+    ) -> Outcome<(), E> {
+        let starts = dir.entries.clone().step_by(ENTRY_ROWS as usize);
+        for (fragment, start) in (0u32..).zip(starts) {
+            let rows = start..dir.entries.end.min(start + ENTRY_ROWS);
+            let batch = self.read_entries(rows.clone(), scratch)?;
+            self.give(dir, &batch, start, fragment, rows, visit)?;
+            scratch.recycle(batch);
+        }
+        Ok(())
+    }
+
+    fn read_dirs(&self, rows: Range<u64>, scratch: &mut Scratch) -> Result<Vec<Dir>> {
+        let file = &self.dirs;
+        let chunk = read_dirs(file, rows.clone(), &COLUMNS, scratch)?;
+        let mut births = Vec::new();
+        let at = DirColumn::OwnBtime as usize;
+        file.numbers(
+            at,
+            NO_BIRTH,
+            std::slice::from_ref(&rows),
+            scratch,
+            &mut births,
+        )?;
+        let mut dirs = Vec::with_capacity(chunk.len());
+        for at in 0..chunk.len() {
+            let number = |column: usize| chunk.number(column, at);
+            let (first, count) = (number(0), number(1));
+            let end = first
+                .checked_add(count)
+                .filter(|end| *end <= self.info.rows);
+            let end = end.ok_or_else(|| file.damaged("it refers to rows that are not there"))?;
+            let birth = births.get(at).copied().unwrap_or(NO_BIRTH);
+            dirs.push(Dir {
+                row: rows.start + at as u64,
+                path: chunk.path.get(at).to_vec(),
+                own: own_meta(number, birth),
+                entries: first..end,
+            });
+        }
+        Ok(dirs)
+    }
+
+    fn read_entries(&self, rows: Range<u64>, scratch: &mut Scratch) -> Result<RowBatch> {
+        match &self.entries {
+            Some(file) => read_rows(file, ColumnSet::all(), &[rows], scratch),
+            None => Ok(RowBatch::default()),
+        }
+    }
+
+    fn give<E: From<crate::QueryError>>(
+        &self,
+        dir: &Dir,
+        batch: &RowBatch,
+        from: u64,
+        fragment: u32,
+        rows: Range<u64>,
+        visit: &mut impl FnMut(Stored<'_>, DirBatch) -> Outcome<(), E>,
+    ) -> Outcome<(), E> {
+        let mut out = DirBatch {
+            path: dir.path.clone(),
+            own: dir.own,
+            fragment,
+            ..DirBatch::default()
+        };
+        for row in rows {
+            let at = (row - from) as usize;
+            push_entry(
+                &mut out,
+                &Row {
+                    batch,
+                    at,
+                    dir: b"",
+                },
+            );
+        }
+        let kind = self.kind(dir.row, &out);
+        let is_odd = |entry: &Entry| {
+            let name = out.bytes(entry.name);
+            name.is_empty() || name.iter().any(|byte| matches!(byte, b'/' | 0))
+        };
+        if kind == ListingKind::Listed && out.entries.iter().any(is_odd) {
+            return Err(self
+                .dirs
+                .damaged("it has rows with impossible names")
+                .into());
+        }
+        let stored = Stored {
+            row: dir.row,
+            kind,
+            shard: self.shard,
+        };
+        visit(stored, out)
+    }
+
+    fn kind(&self, row: u64, batch: &DirBatch) -> ListingKind {
+        if row > 0 || !self.info.own_row {
+            return ListingKind::Listed;
+        }
+        let name = batch.entries.first().map(|entry| batch.bytes(entry.name));
+        let path = path::join(&batch.path, name.unwrap_or_default());
+        match self.shard.barrier() == Some(&path[..]) {
+            true => ListingKind::Barrier,
+            false => ListingKind::Root,
+        }
+    }
+}
+
+/// Stands for an unknown time of creation.
+const NO_BIRTH: i64 = trawl_model::rows::NO_BTIME;
+
+/// A directory's own attributes, from [`COLUMNS`].
+fn own_meta(number: impl Fn(usize) -> u64, birth: i64) -> Meta {
+    let time = |column: usize| Timestamp {
+        secs: number(column) as i64,
+        nanos: number(column + 1) as u32,
+    };
+    Meta {
+        ino: number(2),
+        dev: Dev::from_u64(number(3)),
+        mode: number(4) as u32,
+        nlink: number(5) as u32,
+        uid: Uid(number(6) as u32),
+        gid: Gid(number(7) as u32),
+        size: number(8),
+        blocks: number(9),
+        atime: time(10),
+        mtime: time(12),
+        ctime: time(14),
+        btime: (birth != NO_BIRTH).then(|| time(16)),
+        ..Meta::default()
+    }
+}
+
+fn push_entry(out: &mut DirBatch, row: &Row<'_>) {
+    let meta = Meta {
+        ino: row.ino(),
+        dev: row.dev(),
+        rdev: row.rdev(),
+        mode: row.mode(),
+        nlink: row.nlink(),
+        uid: row.uid(),
+        gid: row.gid(),
+        size: row.size(),
+        blocks: row.blocks(),
+        blksize: row.blksize(),
+        atime: row.atime(),
+        mtime: row.mtime(),
+        ctime: row.ctime(),
+        btime: row.btime(),
+        attributes: row.attributes(),
+        project: row.project(),
+    };
+    let entry = Entry {
+        meta,
+        name: out.push_bytes(row.name()),
+        link_target: out.push_bytes(row.link_target()),
+        xattr_names: out.push_bytes(row.xattr_names()),
+        acl: out.push_bytes(row.acl()),
+        acl_default: out.push_bytes(row.acl_default()),
+    };
+    out.entries.push(entry);
+}
+
+/// Keys of all attribute values of a view, in the order of entries: path
+/// order of directories, then names.
+pub struct Values<'a> {
+    view: &'a View,
+    cursors: Vec<Cursor>,
+    heads: BinaryHeap<Reverse<Head>>,
+    scratch: Scratch,
+}
+
+/// A value's key, and where it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Value {
+    /// The directory of the entry.
+    pub dir: Vec<u8>,
+    /// The entry's name.
+    pub name: Vec<u8>,
+    /// The attribute's full name.
+    pub attr: Vec<u8>,
+    /// Where it is.
+    pub place: Place,
+}
+
+impl Value {
+    /// Entries in path order, their attributes by name.
+    pub fn order(&self, other: &Value) -> Ordering {
+        order((&self.dir, &self.name), (&other.dir, &other.name))
+            .then_with(|| self.attr.cmp(&other.attr))
+    }
+
+    /// The path of the entry; `/` itself has no name.
+    pub fn path(&self) -> Vec<u8> {
+        match &self.name[..] {
+            b"" => self.dir.clone(),
+            name => path::join(&self.dir, name),
+        }
+    }
+}
+
+/// What is still to come of one table.
+struct Cursor {
+    segment: usize,
+    file: Arc<SegmentFile>,
+    next: u64,
+    /// Keys of the current entry and others after it, the next one last.
+    ready: Vec<Value>,
+}
+
+/// The next value of a cursor.
+struct Head {
+    value: Value,
+    cursor: usize,
+}
+
+impl Ord for Head {
+    fn cmp(&self, other: &Head) -> Ordering {
+        self.value
+            .order(&other.value)
+            .then(self.cursor.cmp(&other.cursor))
+    }
+}
+
+impl PartialOrd for Head {
+    fn partial_cmp(&self, other: &Head) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Head {
+    fn eq(&self, other: &Head) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Head {}
+
+impl<'a> Values<'a> {
+    fn new(view: &'a View) -> Result<Values<'a>> {
+        let mut values = Values {
+            view,
+            cursors: Vec::new(),
+            heads: BinaryHeap::new(),
+            scratch: Scratch::default(),
+        };
+        for segment in 0..view.stored_segments() {
+            if let Some(file) = view.file(segment, Table::Xattrs)? {
+                values.cursors.push(Cursor {
+                    segment,
+                    file,
+                    next: 0,
+                    ready: Vec::new(),
+                });
+                values.push_head(values.cursors.len() - 1)?;
+            }
+        }
+        Ok(values)
+    }
+
+    /// The view that it is of.
+    pub fn view(&self) -> &'a View {
+        self.view
+    }
+
+    /// The next value.
+    pub fn next_value(&mut self) -> Result<Option<Value>> {
+        let Some(Reverse(head)) = self.heads.pop() else {
+            return Ok(None);
+        };
+        self.push_head(head.cursor)?;
+        Ok(Some(head.value))
+    }
+
+    fn push_head(&mut self, at: usize) -> Result<()> {
+        let Some(cursor) = self.cursors.get_mut(at) else {
+            return Ok(());
+        };
+        if cursor.ready.is_empty() {
+            cursor.fill(&mut self.scratch)?;
+        }
+        if let Some(value) = cursor.ready.pop() {
+            self.heads.push(Reverse(Head { value, cursor: at }));
+        }
+        Ok(())
+    }
+}
+
+impl Cursor {
+    /// Reads some rows; an entry's attributes are put in order if they are
+    /// read together, and few entries have more than these.
+    fn fill(&mut self, scratch: &mut Scratch) -> Result<()> {
+        let end = self.file.rows().min(self.next + VALUE_ROWS);
+        if self.next >= end {
+            return Ok(());
+        }
+        let chunk = Chunk::read(&self.file, self.next..end, scratch)?;
+        let value = |at: usize| Value {
+            dir: chunk.dir.get(at).to_vec(),
+            name: chunk.name.get(at).to_vec(),
+            attr: chunk.attr.get(at).to_vec(),
+            place: Place {
+                segment: self.segment,
+                row: self.next + at as u64,
+            },
+        };
+        self.ready = (0..chunk.name.len()).map(value).collect();
+        self.ready.sort_by(|a, b| b.order(a));
+        self.next = end;
+        Ok(())
+    }
+}
