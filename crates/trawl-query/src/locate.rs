@@ -266,13 +266,26 @@ fn find_name(
     Ok(found.map(|at| start + at as u64))
 }
 
-/// The listings of `dir`, or of its subtree, segment by segment.
+/// The listings of `dir`, or of its subtree, segment by segment. One question
+/// asks for the same subtree again and again: the last ones are remembered.
 pub(crate) fn scope(
     view: &View,
     dir: &[u8],
     reach: Reach,
     scratch: &mut Scratch,
 ) -> Result<Vec<Span>> {
+    if reach == Reach::Itself {
+        return find_scope(view, dir, reach, scratch);
+    }
+    if let Some(known) = view.known_subtree(dir) {
+        return Ok(known);
+    }
+    let spans = find_scope(view, dir, reach, scratch)?;
+    view.keep_subtree(dir, &spans);
+    Ok(spans)
+}
+
+fn find_scope(view: &View, dir: &[u8], reach: Reach, scratch: &mut Scratch) -> Result<Vec<Span>> {
     let mut spans = Vec::new();
     for (at, shard, segment) in view.segments() {
         let (Some(first), Some(last)) = (&segment.first_dir, &segment.last_dir) else {

@@ -2,7 +2,7 @@
 //! them that are open.
 
 use crate::error::{QueryError, Result};
-use crate::locate::{Located, locate};
+use crate::locate::{Located, Span, locate};
 use crate::segment::{Scratch, SegmentFile};
 use rustix::process::{Resource, getrlimit};
 use std::collections::{HashMap, VecDeque};
@@ -15,6 +15,8 @@ use trawl_model::guard::Credentials;
 /// Files that are kept open, at most; fewer where a process may have few
 /// descriptors.
 const OPEN_FILES: usize = 200;
+/// Subtrees of which it is remembered where their listings lie.
+const SUBTREES: usize = 4;
 /// Bytes of small files that are kept in memory.
 const KEPT_BYTES: usize = 32 << 20;
 
@@ -29,6 +31,8 @@ pub struct View {
     open: Mutex<OpenFiles>,
     /// The last view with more shards that was asked for.
     wider: Mutex<Option<Wider>>,
+    /// Subtrees that were asked for lately, and where their listings lie.
+    subtrees: Mutex<VecDeque<(Vec<u8>, Vec<Span>)>>,
 }
 
 /// A view with shards that only those find who know a path.
@@ -114,7 +118,26 @@ impl View {
             who,
             open: Mutex::new(OpenFiles::new()),
             wider: Mutex::new(None),
+            subtrees: Mutex::new(VecDeque::new()),
         }
+    }
+
+    /// Where a subtree's listings lie, if that was asked lately.
+    pub(crate) fn known_subtree(&self, dir: &[u8]) -> Option<Vec<Span>> {
+        let subtrees = self.subtrees.lock();
+        let subtrees = subtrees.unwrap_or_else(PoisonError::into_inner);
+        let known = subtrees.iter().find(|(path, _)| path == dir);
+        known.map(|(_, spans)| spans.clone())
+    }
+
+    /// Remembers it in the place of what was remembered longest.
+    pub(crate) fn keep_subtree(&self, dir: &[u8], spans: &[Span]) {
+        let subtrees = self.subtrees.lock();
+        let mut subtrees = subtrees.unwrap_or_else(PoisonError::into_inner);
+        if subtrees.len() >= SUBTREES {
+            subtrees.pop_front();
+        }
+        subtrees.push_back((dir.to_vec(), spans.to_vec()));
     }
 
     /// This view with the shards that only those find who know `asked`; the

@@ -98,7 +98,7 @@ fn limits_of_the_shell_are_errors_or_enough() {
     let short = limited("-f 20", &site.index(), tree, "index -q").expect_code(2);
     assert!(short.errors().contains("file too large"), "{short}");
     site.trawl(["index", "--verify"]).expect_code(0);
-    for limit in ["-n 64", "-n 16", "-v 400000"] {
+    for limit in ["-n 64", "-n 32", "-v 400000"] {
         limited(limit, &site.index(), tree, "index -q").expect_code(0);
         let answer = limited(limit, &site.index(), tree, "ls -lR").expect_code(0);
         assert!(answer.stdout == before, "{limit}");
