@@ -11,6 +11,7 @@
 //! what it wrote; what a killed one left is removed by the next.
 
 use crate::clean;
+use crate::digest::DigestKey;
 use crate::encode::Compressor;
 use crate::error::{IndexError, Result};
 use crate::guard_dirs::{self, GuardDirs};
@@ -172,6 +173,27 @@ impl Prepared {
         &self.work.above
     }
 
+    /// True if it guards what it holds as the committed snapshot `id` guards
+    /// what that holds, and both hold the same directories, all of which were
+    /// listed. Attribute values may still be guarded differently.
+    pub fn is_placed_as(&self, id: SnapshotId) -> Result<bool> {
+        let totals = &self.committed.totals;
+        let Some(before) = ShardList::of(self.work.source.dir(), id)? else {
+            return Ok(false);
+        };
+        let now = self.work.shard_list();
+        Ok(totals.dirs == totals.listed
+            && now.digests.len() == before.digests.len()
+            && (now.key, now.digests, now.shards) == (before.key, before.digests, before.shards)
+            && now.above == before.above)
+    }
+
+    /// True if the committed snapshot `id` has attribute values.
+    pub fn has_values(&self, id: SnapshotId) -> Result<bool> {
+        let list = ShardList::of(self.work.source.dir(), id)?;
+        Ok(list.is_none_or(|list| list.values > 0 || list.digests.is_empty()))
+    }
+
     /// Its shards' permissions come to be asked for in an older snapshot of
     /// the source: begins to write that again, with other shards.
     ///
@@ -213,6 +235,7 @@ struct Work {
     /// What guards the source as a whole: its directory lies behind it, so
     /// that guards below it need not repeat it.
     above: Guard,
+    key: DigestKey,
     dirs: GuardDirs,
     barriers: Vec<Vec<String>>,
     shards: HashMap<GuardId, ShardBuffer>,
@@ -240,6 +263,10 @@ impl Work {
         Ok(Work {
             top: source.dir().open_dir(layout::DATA)?,
             compressor: Compressor::new(source.path())?,
+            key: match &list {
+                Some(list) if list.key != DigestKey::default() => list.key,
+                _ => DigestKey::random(source.path())?,
+            },
             placer: placer.with_large_open(list.map(|list| list.large_open).unwrap_or_default()),
             index,
             source,
@@ -323,6 +350,24 @@ impl Work {
         Ok(())
     }
 
+    fn shard_list(&self) -> ShardList {
+        let used = self.shards.values().filter(|shard| shard.is_used());
+        let mut used: Vec<&ShardBuffer> = used.collect();
+        used.sort_unstable_by_key(|shard| shard.components());
+        ShardList {
+            format: FORMAT,
+            snapshot: self.id,
+            above: GuardStep::of_guard(&self.above),
+            shards: used.iter().map(|s| s.components().to_vec()).collect(),
+            digests: used.iter().map(|s| s.digest()).collect(),
+            key: self.key,
+            values: used.iter().map(|s| s.totals().xattrs).sum(),
+            barriers: self.barriers.clone(),
+            large_open: self.placer.large_open().to_vec(),
+            id_map: self.id_map.clone(),
+        }
+    }
+
     fn write_description(&self, finished: Timestamp) -> Result<()> {
         let info = SnapshotInfo {
             format: FORMAT,
@@ -334,18 +379,7 @@ impl Work {
             version: self.options.version.clone(),
             options: self.options.options.clone(),
         };
-        let used = self.shards.values().filter(|shard| shard.is_used());
-        let mut shards: Vec<_> = used.map(|shard| shard.components().to_vec()).collect();
-        shards.sort_unstable();
-        let list = ShardList {
-            format: FORMAT,
-            snapshot: self.id,
-            above: GuardStep::of_guard(&self.above),
-            shards,
-            barriers: self.barriers.clone(),
-            large_open: self.placer.large_open().to_vec(),
-            id_map: self.id_map.clone(),
-        };
+        let list = self.shard_list();
         let dir = self.source.dir().open_dir(layout::SNAPSHOTS)?;
         let private = self.source.private()?;
         let name = layout::shard_list_file(self.id.into());
@@ -431,8 +465,13 @@ impl Work {
         self.copy_own_rows(&batch);
         self.accept_values(guard, &mut batch);
         let issues = std::mem::take(&mut batch.issues);
+        let is_first = batch.fragment == 0;
+        let digest = is_first.then(|| self.key.of(ListingKind::Listed, &batch.path));
         let shard = self.shard(guard);
         let mut added: usize = issues.into_iter().map(|issue| shard.add_issue(issue)).sum();
+        if let Some(digest) = digest {
+            shard.add_digest(digest);
+        }
         added += shard.add_listing(Listing {
             kind: ListingKind::Listed,
             batch,
