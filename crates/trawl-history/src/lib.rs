@@ -65,22 +65,22 @@ pub fn tighten(prepared: &Prepared) -> Result<Tightened> {
     }
     // Then what there is has been held against these guards before.
     let is_same = match older.last() {
-        Some(current) => prepared.is_placed_as(current.id)?,
+        Some(current) => prepared.is_placed_as(current.id),
         None => true,
     };
     let mut now = None;
     // The current one comes last: if it is guarded as the new one is, nothing
     // is left to do for those before it, also where a run was cut short.
     for info in &older {
-        if is_same && !prepared.has_values(info.id)? {
+        if is_same && !prepared.may_have_values(info.id) {
             continue;
         }
         let now = match &mut now {
             Some(now) => now,
             None => now.insert(now::Now::of(prepared)?),
         };
-        let tightened = source
-            .snapshot(info.id)
+        let tightened = prepared
+            .older(info.id)
             .map_err(HistoryError::from)
             .and_then(|snapshot| tighten_one(prepared, now, snapshot, &mut done));
         match tightened {

@@ -225,7 +225,13 @@ impl Snapshot {
             let pin = Arc::new(pin(source, id)?);
             let info = SnapshotInfo::read(source, id)?;
             let before = info.edition();
-            let opened = Snapshot::open_edition(source, root, info, pin);
+            let files = Files {
+                pin,
+                top: Arc::new(source.open_dir(layout::DATA)?),
+                edition: before,
+                root: root.to_vec(),
+            };
+            let opened = Snapshot::open_edition(source, info, files);
             tries += 1;
             if tries > REVISIONS_MOST || SnapshotInfo::read(source, id)?.edition() == before {
                 return opened;
@@ -233,19 +239,26 @@ impl Snapshot {
         }
     }
 
-    fn open_edition(
+    /// The same for who holds the source's lock, so that the snapshot stays
+    /// as it is, with the source's `data` that is open already.
+    pub(crate) fn open_locked(
         source: &Dir,
+        top: Arc<Dir>,
         root: &[u8],
-        info: SnapshotInfo,
-        pin: Arc<Option<File>>,
+        id: SnapshotId,
     ) -> Result<Snapshot> {
-        let (id, edition) = (info.id, info.edition());
+        let info = SnapshotInfo::read(source, id)?;
         let files = Files {
-            pin,
-            top: Arc::new(source.open_dir(layout::DATA)?),
-            edition,
+            pin: Arc::new(None),
+            top,
+            edition: info.edition(),
             root: root.to_vec(),
         };
+        Snapshot::open_edition(source, info, files)
+    }
+
+    fn open_edition(source: &Dir, info: SnapshotInfo, files: Files) -> Result<Snapshot> {
+        let (id, edition) = (info.id, info.edition());
         let list = ShardList::read(source, edition);
         let mut shards = Vec::new();
         let walked = guard_walk::walk(&files.top, &mut |components, data| {
@@ -260,7 +273,7 @@ impl Snapshot {
             list.tell_digests(&mut shards);
         }
         let above = list.as_ref().map(|list| &list.above[..]);
-        if info.root != root || shards.is_empty() {
+        if info.root != files.root || shards.is_empty() {
             let path = source
                 .join(layout::SNAPSHOTS)
                 .join(layout::snapshot_file(id));
