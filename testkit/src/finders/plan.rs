@@ -186,9 +186,27 @@ impl Plan {
         path
     }
 
-    /// The plan without an entry and what is in it.
-    pub fn without(&self, number: usize) -> Plan {
-        let mut gone = BTreeSet::from([number]);
+    /// The plan with an entry that is nothing special; `None` if it is that.
+    pub fn plainer(&self, number: usize) -> Option<Plan> {
+        let mut smaller = self.clone();
+        let node = smaller
+            .nodes
+            .iter_mut()
+            .find(|node| node.number == number)?;
+        let is_folder = matches!(node.kind, Kind::Folder | Kind::Mount);
+        node.access = Access::plain(if is_folder { 0o755 } else { 0o644 });
+        (node.times, node.xattr) = (None, None);
+        match &mut node.kind {
+            Kind::File { size_bytes } => *size_bytes = 0,
+            kind @ Kind::Mount => *kind = Kind::Folder,
+            _ => {}
+        }
+        (smaller != *self).then_some(smaller)
+    }
+
+    /// The plan without some entries and what is in them.
+    pub fn without(&self, numbers: &[usize]) -> Plan {
+        let mut gone: BTreeSet<usize> = numbers.iter().copied().collect();
         let mut smaller = self.clone();
         smaller.nodes.retain(|node| {
             let goes = gone.contains(&node.number)
@@ -417,7 +435,7 @@ mod tests {
         let parent = inner
             .and_then(|n| n.parent)
             .expect("a folder with something in it");
-        let smaller = plan.without(parent);
+        let smaller = plan.without(&[parent]);
         assert!(smaller.nodes.len() + 2 <= plan.nodes.len());
         assert!(smaller.nodes.iter().all(|n| n.parent != Some(parent)));
     }

@@ -1,12 +1,12 @@
 //! The smallest command line and tree for which an answer is still wrong.
 
 use super::case::Case;
-use super::plan::{Kind, Plan};
+use super::plan::Plan;
 
 /// Command lines that are tried at most.
 const CASE_ATTEMPTS: usize = 250;
 /// Trees that are built at most.
-const TREE_ATTEMPTS: usize = 120;
+const TREE_ATTEMPTS: usize = 150;
 
 /// A smaller command line for which `fails` still says true.
 pub fn shrink_case(case: &Case, mut fails: impl FnMut(&Case) -> bool) -> Case {
@@ -27,41 +27,44 @@ pub fn shrink_case(case: &Case, mut fails: impl FnMut(&Case) -> bool) -> Case {
     }
 }
 
-/// A smaller tree for which `fails` still says true.
+/// A smaller tree for which `fails` still says true: without half of what
+/// is there, a quarter and so on, then with plainer entries.
 pub fn shrink_plan(plan: &Plan, mut fails: impl FnMut(&Plan) -> bool) -> Plan {
     let mut smallest = plan.clone();
     let mut attempts = 0;
-    loop {
+    let mut tries = |candidate: &Plan| {
+        attempts += 1;
+        attempts <= TREE_ATTEMPTS && fails(candidate)
+    };
+    let mut count = smallest.nodes.len().div_ceil(2);
+    while count > 0 {
         let before = smallest.nodes.len();
-        // Folders first, and outer ones before inner ones: most goes at once.
-        let mut numbers: Vec<(bool, usize)> = smallest
-            .nodes
-            .iter()
-            .map(|node| {
-                (
-                    !matches!(node.kind, Kind::Folder | Kind::Mount),
-                    node.number,
-                )
-            })
-            .collect();
-        numbers.sort_unstable();
-        for (_, number) in numbers {
-            if smallest.node(number).is_none() {
-                continue;
-            }
-            attempts += 1;
-            if attempts > TREE_ATTEMPTS {
-                return smallest;
-            }
-            let candidate = smallest.without(number);
-            if fails(&candidate) {
+        // Outer ones come first: most goes at once.
+        let numbers: Vec<usize> = smallest.nodes.iter().map(|node| node.number).collect();
+        for some in numbers.chunks(count) {
+            let candidate = smallest.without(some);
+            if candidate.nodes.len() < smallest.nodes.len() && tries(&candidate) {
                 smallest = candidate;
             }
         }
-        if smallest.nodes.len() == before {
-            return smallest;
+        let is_done = smallest.nodes.len() == before;
+        count = if is_done {
+            count / 2
+        } else {
+            count.min(smallest.nodes.len())
+        };
+    }
+    for number in smallest
+        .nodes
+        .iter()
+        .map(|node| node.number)
+        .collect::<Vec<_>>()
+    {
+        if let Some(candidate) = smallest.plainer(number).filter(&mut tries) {
+            smallest = candidate;
         }
     }
+    smallest
 }
 
 #[cfg(test)]

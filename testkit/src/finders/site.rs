@@ -76,7 +76,7 @@ pub struct Site {
     trawl: PathBuf,
     // Unmounted in this order, before the directories go.
     mounted: Mounted,
-    bound: Bound,
+    _bound: Bound,
     scratch: Scratch,
 }
 
@@ -84,6 +84,10 @@ pub struct Site {
 const HANG_SECS: &str = "60";
 /// What is compared of a tree after a deletion.
 const LEFT: &str = "%P %y %m %U %G %l\\0";
+
+/// What is beside the tree, as a script makes it.
+const BESIDE: &str = "umask 022; mkdir -p work/tree work/beside/inner
+printf beside > work/beside/inner/file; cd work/tree\n";
 
 /// A directory mounted on itself, so that mount options hold for it.
 #[derive(Debug)]
@@ -147,7 +151,7 @@ impl Site {
             is_noatime: bound.0.is_some(),
             trawl: trawl.to_path_buf(),
             mounted: Mounted::default(),
-            bound,
+            _bound: bound,
             scratch,
         };
         site.rebuild(plan)?;
@@ -185,11 +189,6 @@ impl Site {
     /// The tree that finders run in.
     pub fn tree(&self) -> PathBuf {
         self.scratch.join("work/tree")
-    }
-
-    /// Whether reading is known to leave access times alone.
-    pub fn bound(&self) -> bool {
-        self.bound.0.is_some()
     }
 
     /// Directories that somebody may list and not search: the index shows
@@ -289,7 +288,7 @@ impl Site {
             }
         };
         let asked = |side: Side| case.shown(&format!("{user}{}", side.shown()));
-        let mut text = String::from("mkdir work work/tree; cd work/tree; umask 022\n");
+        let mut text = String::from(BESIDE);
         text += &build::script(&self.plan);
         if side == Side::Index {
             text +=
@@ -324,6 +323,7 @@ pub fn vocabularies(trawl: &Path) -> (Vocabulary, Option<Vocabulary>) {
             "unknown predicate",
             "are not kept",
             "Unknown regular expression type",
+            "cannot figure out how to interpret",
         ];
         signs.iter().any(|sign| errors.contains(sign))
     };

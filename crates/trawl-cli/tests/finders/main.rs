@@ -15,6 +15,7 @@
 
 #![forbid(unsafe_code)]
 
+mod known;
 mod run;
 mod tally;
 
@@ -63,6 +64,7 @@ fn every_finder_answers_as_gnu_find_does() {
         failures: number("TRAWL_FIND_FAILURES", 1) as usize,
     };
     let run = Run::new(plan);
+    run.expect_known();
     run.work();
     run.judge();
 }
@@ -103,7 +105,7 @@ fn the_comparison_finds_what_is_wrong() {
         ("pleased", "find \"$@\"; exit 0"),
     ] {
         let program = install(name, body);
-        assert_eq!(failures(program).len(), 1, "{name}");
+        assert!(!failures(program).is_empty(), "{name} passes");
     }
 }
 

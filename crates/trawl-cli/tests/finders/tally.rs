@@ -38,6 +38,15 @@ fn name(side: Side) -> &'static str {
     }
 }
 
+/// The first line that one has and the other lacks.
+fn only(one: &Answer, other: &Answer) -> String {
+    let (one, other) = (one.ran.errors(), other.ran.errors());
+    let line = one
+        .lines()
+        .find(|line| !other.lines().any(|theirs| theirs == *line));
+    line.unwrap_or_default().chars().take(200).collect()
+}
+
 impl Tally {
     /// Counts one comparison that found nothing wrong.
     pub(crate) fn add(&mut self, side: Side, theirs: &Answer, ours: &Answer, likeness: Likeness) {
@@ -55,16 +64,9 @@ impl Tally {
         compared.same_order += usize::from(likeness.order);
         compared.same_wording += usize::from(likeness.wording);
         if !likeness.wording {
-            let first = |answer: &Answer| {
-                answer
-                    .ran
-                    .errors()
-                    .lines()
-                    .take(2)
-                    .collect::<Vec<_>>()
-                    .join(" / ")
-            };
-            compared.wordings.insert((first(theirs), first(ours)));
+            compared
+                .wordings
+                .insert((only(theirs, ours), only(ours, theirs)));
         }
     }
 

@@ -58,23 +58,38 @@ impl Field {
 
     /// `%d` of a number that is not negative.
     pub fn push_decimal(&self, out: &mut Vec<u8>, number: u64) {
-        let sign = match (self.plus, self.blank) {
+        self.push_number(out, self.sign(), &number.to_string());
+    }
+
+    /// What stands where a minus would.
+    fn sign(&self) -> &'static str {
+        match (self.plus, self.blank) {
             (true, _) => "+",
             (_, true) => " ",
             _ => "",
-        };
-        self.push_number(out, sign, &number.to_string());
+        }
     }
 
-    /// `%o`.
+    /// `%o`; `#` sees to a leading zero, and one is enough.
     pub fn push_octal(&self, out: &mut Vec<u8>, number: u32) {
         let digits = format!("{number:o}");
-        let prefix = if self.alternate && number != 0 {
-            "0"
+        let least = if self.alternate && number != 0 {
+            digits.len() + 1
+        } else if self.alternate {
+            1
         } else {
-            ""
+            0
         };
-        self.push_number(out, prefix, &digits);
+        match self.precision {
+            Some(precision) => {
+                let field = Field {
+                    precision: Some(precision.max(least)),
+                    ..*self
+                };
+                field.push_number(out, "", &digits);
+            }
+            None => self.push_number(out, "", &format!("{digits:0>least$}")),
+        }
     }
 
     /// A number that is already text, as `%g` makes it.
@@ -85,12 +100,15 @@ impl Field {
             zeros: self.zeros && number.is_finite(),
             ..*self
         };
-        plain.push_number(out, if self.plus { "+" } else { "" }, &digits);
+        plain.push_number(out, self.sign(), &digits);
     }
 
     fn push_number(&self, out: &mut Vec<u8>, prefix: &str, digits: &str) {
         let mut digits = digits.to_owned();
         if let Some(least) = self.precision {
+            if least == 0 && digits == "0" {
+                digits.clear();
+            }
             let missing = least.saturating_sub(digits.len());
             digits.insert_str(0, &"0".repeat(missing));
         } else if self.zeros && !self.left {
