@@ -16,7 +16,7 @@ use trawl_testkit::oracle::Identity;
 use trawl_testkit::prng::Prng;
 use trawl_testkit::skip;
 
-use crate::known;
+use crate::known::{self, Asked, Asker};
 use crate::tally::Tally;
 
 /// Command lines for each tree.
@@ -83,6 +83,7 @@ pub(crate) struct Run {
 struct Question<'a> {
     side: Side,
     identity: &'a Identity,
+    asker: Asker,
     seed: u64,
 }
 
@@ -145,29 +146,35 @@ impl Run {
         let people = people();
         let hidden: Vec<bool> = people
             .iter()
-            .map(|person| !site.listed_only(person).is_empty())
+            .map(|(person, _)| !site.listed_only(person).is_empty())
             .collect();
         let cases: Vec<Case> = (0..CASES_PER_TREE)
             .map(|_| self.draw(&site, &mut prng))
             .collect();
         for (at, case) in cases.iter().enumerate() {
-            let person = at % people.len();
+            let (identity, asker) = &people[at % people.len()];
             for &side in self.vocabularies.keys() {
-                let is_left_out =
-                    side == Side::Index && hidden[person] || known::may_differ(side, case);
+                let asked = Asked {
+                    case,
+                    asker: *asker,
+                    plan: &plan,
+                };
+                let is_hidden = side == Side::Index && hidden[at % people.len()];
+                let is_left_out = is_hidden || known::may_differ(side, &asked);
                 if is_left_out || !self.vocabularies[&side].knows_all(case) {
                     self.tally.lock().expect("no thread panicked").left_out += 1;
                     continue;
                 }
                 let question = Question {
                     side,
-                    identity: &people[person],
+                    identity,
+                    asker: *asker,
                     seed,
                 };
                 self.compare(&mut site, case, &question);
             }
             if self.has_bfs && at % 4 == 0 {
-                self.ask_bfs(&site, case, &people[person]);
+                self.ask_bfs(&site, case, identity);
             }
         }
     }
@@ -205,6 +212,9 @@ impl Run {
         let plan = known::place();
         let site = Site::build(&plan, &self.plan.trawl).expect("a small tree");
         for known in known::KNOWN {
+            let Some(identity) = known.asker.identity() else {
+                continue;
+            };
             let case = Case {
                 exprs: vec![Expr::leaf(known.example)],
                 ..Case::default()
@@ -214,7 +224,8 @@ impl Run {
             for (&side, _) in asked {
                 let question = Question {
                     side,
-                    identity: &Identity::Ourselves,
+                    identity: &identity,
+                    asker: known.asker,
                     seed: 0,
                 };
                 let what = known.what;
@@ -246,7 +257,15 @@ impl Run {
     fn explain(&self, site: &mut Site, case: &Case, question: &Question<'_>, first: &Difference) {
         let is_same =
             |found: Option<Difference>| found.is_some_and(|found| found.kind == first.kind);
-        let small = shrink::shrink_case(case, |case| is_same(differs(site, case, question)));
+        let fails = |site: &Site, case: &Case| {
+            let asked = Asked {
+                case,
+                asker: question.asker,
+                plan: &site.plan,
+            };
+            !known::may_differ(question.side, &asked) && is_same(differs(site, case, question))
+        };
+        let small = shrink::shrink_case(case, |case| fails(site, case));
         let signature = signature(&small, question.side, first.kind);
         if self
             .failures
@@ -258,10 +277,10 @@ impl Run {
         }
         let whole = site.plan.clone();
         let plan = shrink::shrink_plan(&whole, |plan| {
-            site.rebuild(plan).is_ok() && is_same(differs(site, &small, question))
+            site.rebuild(plan).is_ok() && fails(site, &small)
         });
         site.rebuild(&plan).expect("a tree that was built before");
-        let small = shrink::shrink_case(&small, |case| is_same(differs(site, case, question)));
+        let small = shrink::shrink_case(&small, |case| fails(site, case));
         let report = self.report(site, case, &small, question);
         site.rebuild(&whole).expect("a tree that was built before");
         self.failures
@@ -363,16 +382,10 @@ impl Run {
 }
 
 /// Ourselves and, if we may become one, an ordinary user.
-fn people() -> Vec<Identity> {
-    let other = Identity::Other {
-        uid: 60_004,
-        gid: 60_101,
-        groups: vec![60_102],
-    };
-    match skip::is_root() {
-        true => vec![Identity::Ourselves, other],
-        false => vec![Identity::Ourselves],
-    }
+fn people() -> Vec<(Identity, Asker)> {
+    let both = [Asker::Ourselves, Asker::User];
+    let known = |asker: Asker| Some((asker.identity()?, asker));
+    both.into_iter().filter_map(known).collect()
 }
 
 /// The oracle's answer without `-quit`, where that is in the command line.
