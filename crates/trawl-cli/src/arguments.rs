@@ -9,6 +9,7 @@ use std::path::PathBuf;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
+use crate::find::Called;
 use crate::generate::{ManArgs, Shell};
 use crate::output::ColourWhen;
 
@@ -120,6 +121,9 @@ pub(crate) struct FindArgs {
         value_name = "ARGUMENT"
     )]
     pub(crate) arguments: Vec<OsString>,
+    /// Under which name the program was called.
+    #[arg(skip)]
+    pub(crate) called: Called,
 }
 
 /// The definition, with what holds for every command: a repeated option is
@@ -136,11 +140,16 @@ pub(crate) fn command() -> clap::Command {
 /// for.
 pub(crate) fn parse(words: Vec<OsString>) -> Result<Arguments, clap::Error> {
     let command = command();
+    let called = match is_find(&words) {
+        true => Called::Find,
+        false => Called::Trawl,
+    };
     let (ours, for_find) = split_find(&command, words);
     let matches = command.try_get_matches_from(ours)?;
     let mut arguments = Arguments::from_arg_matches(&matches)?;
     if let (Command::Find(find), Some(words)) = (&mut arguments.command, for_find) {
         find.arguments = words;
+        find.called = called;
     }
     Ok(arguments)
 }
@@ -154,8 +163,7 @@ fn split_find(
 ) -> (Vec<OsString>, Option<Vec<OsString>>) {
     let find = OsStr::new("find");
     let mut rest = words;
-    let program = rest.first().map(PathBuf::from);
-    if program.as_deref().and_then(std::path::Path::file_name) == Some(find) {
+    if is_find(&rest) {
         let arguments = rest.split_off(1);
         return (vec!["trawl".into(), "find".into()], Some(arguments));
     }
@@ -171,6 +179,12 @@ fn split_find(
         }
     }
     (rest, None)
+}
+
+/// True if the program is called `find`.
+fn is_find(words: &[OsString]) -> bool {
+    let program = words.first().map(std::path::Path::new);
+    program.and_then(std::path::Path::file_name) == Some(OsStr::new("find"))
 }
 
 /// How many words the option takes that `word` begins; `None` if it is none.

@@ -68,6 +68,18 @@ impl Failure {
         matches!(self, Failure::Write(error) if error.kind() == io::ErrorKind::BrokenPipe)
     }
 
+    /// True if there is no index where one was looked for.
+    pub(crate) fn is_missing_index(&self) -> bool {
+        use trawl_index::IndexError;
+        use trawl_query::QueryError;
+        matches!(
+            self,
+            Failure::Index(IndexError::NoIndex { .. })
+                | Failure::Query(QueryError::Index(IndexError::NoIndex { .. }))
+                | Failure::NoHome
+        )
+    }
+
     /// How the process ends after it.
     pub(crate) fn exit(&self) -> Exit {
         match self {

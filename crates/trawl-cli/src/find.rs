@@ -14,8 +14,9 @@ use trawl_find::leaf::{Effect, Leaf};
 use trawl_find::predicate::{Cost, Kind, Parse, Predicate, Standard};
 use trawl_find::reference::error_text;
 use trawl_find::{Environment, Parsed, Program};
+use trawl_model::path;
 use trawl_model::rows::Row;
-use trawl_query::Located;
+use trawl_query::{Index, Located};
 use trawl_text::quote::Terminal;
 
 use crate::arguments::Manner;
@@ -24,9 +25,9 @@ use crate::failure::{Failure, quoted};
 use crate::live;
 use crate::ls::item::{COLUMNS, Item};
 use crate::output::Output;
-use crate::resolve::Resolved;
+use crate::resolve::{Resolved, is_recorded};
 use crate::rows;
-use crate::scope::{Denials, Depth, Follow, Session, not_indexed};
+use crate::scope::{Denials, Depth, Follow, Session};
 
 /// How matches are written where the words hold no action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,23 +42,75 @@ enum Writing {
     Zero,
 }
 
+/// Where the answer comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Source {
+    /// The index; what is not in it from the live file system.
+    Index,
+    /// The live file system.
+    Live,
+}
+
+/// Under which name the program was called.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Called {
+    /// As `trawl find`.
+    #[default]
+    Trawl,
+    /// As `find`: nothing but what find would say.
+    Find,
+}
+
+/// Where the program that is called `find` looks: `index`, or else the live
+/// file system, as scripts expect.
+const SOURCE_VARIABLE: &str = "TRAWL_FIND";
+
 /// Our own words in front of find's.
 const OURS: &str = "\nOptions of every question, before the paths:\n  \
+    --live                         walk the file system instead of asking the index\n  \
     --json, --csv, -0              print matches as JSON objects, as CSV, or NUL-ended\n  \
-    --status                       say as of when the answer is true and what was not read\n";
+    --status                       say as of when the answer is true and what was not read\n\n\
+Called as `find` (by a symbolic link), the program walks the file system, unless\n\
+TRAWL_FIND=index is set.\n";
 
 /// What `trawl find --help` prints, and the manual page says.
 pub(crate) fn help() -> String {
     trawl_find::help::text() + OURS
 }
 
+/// What was asked for beside find's own words.
+struct Ours {
+    index: Option<PathBuf>,
+    writing: Writing,
+    source: Source,
+    called: Called,
+    manner: Manner,
+}
+
 /// Runs the command. Exit codes are those of GNU find.
 pub(crate) fn run(
     index: Option<PathBuf>,
     words: &[OsString],
-    mut manner: Manner,
+    called: Called,
+    manner: Manner,
 ) -> Result<Exit, Failure> {
-    let (writing, words) = take_ours(words, &mut manner);
+    let mut ours = Ours {
+        index,
+        writing: Writing::Usual,
+        source: Source::Index,
+        called,
+        manner,
+    };
+    let words = match called {
+        Called::Trawl => ours.take(words),
+        Called::Find => {
+            let asks_index = std::env::var_os(SOURCE_VARIABLE).is_some_and(|v| v == "index");
+            if !asks_index {
+                ours.source = Source::Live;
+            }
+            words
+        }
+    };
     let words: Vec<Vec<u8>> = words.iter().map(|word| word.clone().into_vec()).collect();
     let env = Environment::of_process();
     let program = match trawl_find::parse(&words, &env) {
@@ -69,7 +122,7 @@ pub(crate) fn run(
             return Ok(Exit::Find(1));
         }
     };
-    match search(index, *program, writing, &env, manner) {
+    match search(ours, *program, &env) {
         // Whoever read the output has enough.
         Err(failure) if failure.is_closed_pipe() => Ok(Exit::Find(0)),
         Err(failure) => {
@@ -93,43 +146,54 @@ fn print(text: &str) -> Result<Exit, Failure> {
     Ok(Exit::Complete)
 }
 
-/// Splits our words off the front.
-fn take_ours<'w>(mut words: &'w [OsString], manner: &mut Manner) -> (Writing, &'w [OsString]) {
-    let mut writing = Writing::Usual;
-    while let Some((word, rest)) = words.split_first() {
-        match word.as_encoded_bytes() {
-            b"--json" => writing = Writing::Json,
-            b"--csv" => writing = Writing::Csv,
-            b"-0" => writing = Writing::Zero,
-            b"--status" => manner.status = true,
-            _ => break,
+impl Ours {
+    /// Splits our words off the front.
+    fn take<'w>(&mut self, mut words: &'w [OsString]) -> &'w [OsString] {
+        while let Some((word, rest)) = words.split_first() {
+            match word.as_encoded_bytes() {
+                b"--live" => self.source = Source::Live,
+                b"--json" => self.writing = Writing::Json,
+                b"--csv" => self.writing = Writing::Csv,
+                b"-0" => self.writing = Writing::Zero,
+                b"--status" => self.manner.status = true,
+                _ => break,
+            }
+            words = rest;
         }
-        words = rest;
+        words
     }
-    (writing, words)
+
+    /// The index to ask; `None` if there is none, or it is not to be asked.
+    fn open(&self, program: &Program) -> Result<Option<Session>, Failure> {
+        if self.source == Source::Live {
+            return Ok(None);
+        }
+        match Session::open(self.index.clone(), self.manner, Exit::Issues) {
+            Ok(mut session) => {
+                session.tell_denials(Denials::Counted);
+                if program.traversal.max_depth == 0 {
+                    session.reach_to(Depth::Itself);
+                }
+                Ok(Some(session))
+            }
+            // Only an index that was not asked for by name may be missing.
+            Err(failure) if self.index.is_none() && failure.is_missing_index() => Ok(None),
+            Err(failure) => Err(failure),
+        }
+    }
 }
 
-fn search(
-    index: Option<PathBuf>,
-    mut program: Program,
-    writing: Writing,
-    env: &Environment,
-    manner: Manner,
-) -> Result<Exit, Failure> {
-    if let Some(node) = writing.node()
+fn search(ours: Ours, mut program: Program, env: &Environment) -> Result<Exit, Failure> {
+    if let Some(node) = ours.writing.node()
         && !program.print_with(node)
     {
         let text = "--json, --csv and -0 print matches themselves: leave out -print and the like";
         return Err(Failure::Usage(text.into()));
     }
-    let mut session = Session::open(index, manner, Exit::Issues)?;
-    session.tell_denials(Denials::Counted);
-    if program.traversal.max_depth == 0 {
-        session.reach_to(Depth::Itself);
-    }
-    let shared = session.share_index();
+    let session = ours.open(&program)?;
+    let shared = session.as_ref().map(Session::share_index);
     let (mut output, mut errors) = (Output::stdout(), io::stderr());
-    if writing == Writing::Csv {
+    if ours.writing == Writing::Csv {
         output.put(rows::CSV_HEADER)?;
     }
     let streams = Streams {
@@ -140,43 +204,115 @@ fn search(
         cancel: live::cancel(),
         ..RunOptions::default()
     };
-    let mut search = Search::new(&shared, &program, env, options, streams);
-    let mut failed = false;
+    let search = Search::new(&program, env, options, streams).map_err(failure)?;
+    let mut asked = Asked {
+        search,
+        session,
+        ours: &ours,
+        follow: program.traversal.follow,
+    };
     for spelled in &program.starts {
-        let located = match session.resolve(spelled, Follow::Never)? {
-            Some(Resolved::To(Located::NotIndexed { nearest }, path)) => {
-                complain(&not_indexed(&path, nearest.as_deref()));
-                failed = true;
-                continue;
+        match &shared {
+            Some(index) => asked.visit(index, spelled)?,
+            None => asked.visit_live(spelled, "there is no index")?,
+        }
+    }
+    let Asked {
+        search, session, ..
+    } = asked;
+    let code = search.finish().map_err(failure)?;
+    output.finish()?;
+    if let Some(session) = session
+        && ours.manner.status
+    {
+        session.finish()?;
+    }
+    Ok(Exit::Find(code))
+}
+
+/// A search and where it is asked.
+struct Asked<'a> {
+    search: Search<'a>,
+    session: Option<Session>,
+    ours: &'a Ours,
+    follow: trawl_find::traversal::Follow,
+}
+
+impl Asked<'_> {
+    /// Searches a start point in the index, or live if it is not there.
+    fn visit(&mut self, index: &Index, spelled: &[u8]) -> Result<(), Failure> {
+        use trawl_find::traversal::Follow as Links;
+        let Some(session) = &mut self.session else {
+            return Ok(());
+        };
+        let mut resolved = match self.follow {
+            Links::Never => session.resolve_in_index(spelled, Follow::Never)?,
+            Links::Arguments | Links::Always => {
+                match session.resolve_in_index(spelled, Follow::Last)? {
+                    // A link that leads nowhere stands for itself.
+                    Some(Resolved::To(Located::Missing { .. }, _)) => {
+                        session.resolve_in_index(spelled, Follow::Never)?
+                    }
+                    other => other,
+                }
+            }
+        };
+        if self.follow == Links::Always {
+            resolved =
+                resolved.filter(|resolved| !matches!(resolved, Resolved::To(Located::Found(_), _)));
+            if resolved.is_none() {
+                return self.visit_live(spelled, "links are followed");
+            }
+        }
+        let located = match resolved {
+            Some(Resolved::To(Located::NotIndexed { .. }, _)) => {
+                return self.visit_live(spelled, "it is not indexed");
+            }
+            Some(Resolved::To(Located::Hidden { dir, view }, _)) if !is_recorded(&view) => {
+                let why = format!(
+                    "the index keeps it only for those who may list {}",
+                    quoted(path::display(&dir))
+                );
+                return self.visit_live(spelled, &why);
             }
             Some(Resolved::To(Located::Missing { root }, path)) => {
-                search
-                    .visit_missing(spelled, &root, &path)
-                    .map_err(failure)?;
-                continue;
+                let done = self.search.visit_missing(index, spelled, &root, &path);
+                return done.map_err(failure);
             }
             Some(Resolved::Unread(error)) => {
-                complain(&format_args!("{}: {}", quoted(spelled), error_text(&error)));
-                failed = true;
-                continue;
+                let done = self.search.complain(spelled, &error_text(&error));
+                return done.map_err(failure);
+            }
+            Some(Resolved::Loop) => {
+                let done = self
+                    .search
+                    .complain(spelled, "Too many levels of symbolic links");
+                return done.map_err(failure);
             }
             Some(Resolved::To(located, _)) => Some(located),
-            Some(Resolved::Loop) | None => None,
+            None => None,
         };
-        if manner.status
+        if self.ours.manner.status
             && let Some(Located::Found(start)) = &located
         {
             session.note(start, Depth::All)?;
         }
-        search.visit(spelled, located).map_err(failure)?;
+        self.search.visit(index, spelled, located).map_err(failure)
     }
-    let code = search.exit_code().max(u8::from(failed));
-    drop(search);
-    output.finish()?;
-    if manner.status {
-        session.finish()?;
+
+    /// Walks a start point, and says why if the index was asked for.
+    fn visit_live(&self, spelled: &[u8], why: &str) -> Result<(), Failure> {
+        let is_asked = self.ours.source == Source::Index && self.ours.called == Called::Trawl;
+        if is_asked && !self.search.has_ended() {
+            let shown = quoted(spelled);
+            self.search
+                .remark(&format!(
+                    "{shown}: read from the file system now, since {why}"
+                ))
+                .map_err(failure)?;
+        }
+        self.search.visit_live(spelled).map_err(failure)
     }
-    Ok(Exit::Find(code))
 }
 
 fn failure(error: DriverError) -> Failure {
@@ -196,7 +332,7 @@ impl Writing {
             Writing::Csv => (&CSV, Box::new(Written(Writing::Csv))),
             Writing::Zero => (&ZERO, Box::new(Written(Writing::Zero))),
         };
-        Some(Node { predicate, leaf })
+        Some(Node::new(predicate, leaf))
     }
 }
 
@@ -252,10 +388,16 @@ mod tests {
         let words: Vec<OsString> = ["--status", "--json", ".", "--csv"]
             .map(OsString::from)
             .to_vec();
-        let mut manner = Manner::default();
-        let (writing, rest) = take_ours(&words, &mut manner);
-        assert_eq!((writing, rest), (Writing::Json, &words[2..]));
-        assert!(manner.status);
+        let mut ours = Ours {
+            index: None,
+            writing: Writing::Usual,
+            source: Source::Index,
+            called: Called::Trawl,
+            manner: Manner::default(),
+        };
+        assert_eq!(ours.take(&words), &words[2..]);
+        assert_eq!(ours.writing, Writing::Json);
+        assert!(ours.manner.status);
     }
 
     #[test]

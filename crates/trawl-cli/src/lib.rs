@@ -95,7 +95,7 @@ fn dispatch(arguments: Arguments) -> Result<Exit, Failure> {
             let dir = settings::index_dir(index)?;
             index::upkeep::collect_all(&dir, args.retention, args.json)
         }
-        Command::Find(args) => find::run(index, &args.arguments, manner),
+        Command::Find(args) => find::run(index, &args.arguments, args.called, manner),
         Command::Du(args) => du::run(index, &args, manner),
         Command::Ls(args) => ls::run(index, &args, manner),
         Command::Stat(args) => stat::run(index, &args, manner),

@@ -188,18 +188,27 @@ impl Session {
         given: &[u8],
         follow: Follow,
     ) -> Result<Option<Resolved>, Failure> {
+        Ok(match self.resolve_in_index(given, follow)? {
+            Some(Resolved::To(Located::Hidden { dir, view }, path)) => {
+                Some(self.look_live(given, path, dir, &view)?)
+            }
+            other => other,
+        })
+    }
+
+    /// As [`Session::resolve`], but for who asks the live system themselves
+    /// about [`Located::Hidden`].
+    pub(crate) fn resolve_in_index(
+        &self,
+        given: &[u8],
+        follow: Follow,
+    ) -> Result<Option<Resolved>, Failure> {
         let cwd: &[u8] = match given.first() {
             None => return Ok(None),
             Some(b'/') => b"",
             Some(_) => self.cwd()?,
         };
-        let resolved = match resolve(&*self.index, cwd, given, follow)? {
-            Resolved::To(Located::Hidden { dir, view }, path) => {
-                self.look_live(given, path, dir, &view)?
-            }
-            other => other,
-        };
-        Ok(Some(resolved))
+        Ok(Some(resolve(&*self.index, cwd, given, follow)?))
     }
 
     /// Looks for `path` on the live system, as the user: the index keeps it

@@ -1,5 +1,5 @@
 //! What a leaf knows besides the row: where it lies as seen from the start
-//! point, how the world is, and where output goes.
+//! point, how the world is, whom to ask about it, and where output goes.
 
 use trawl_model::Timestamp;
 use trawl_model::rows::Row;
@@ -10,8 +10,10 @@ use trawl_text::zone::Zone;
 use crate::base_name::bare_name;
 use crate::environment::Environment;
 use crate::file_systems::FileSystems;
-use crate::lookups::Lookups;
-use crate::output::Output;
+use crate::leaf::{Effect, Facts};
+use crate::output::{Output, Sink};
+use crate::probe::Probe;
+use crate::traversal::Follow;
 
 /// What is the same for every row of a search.
 #[derive(Debug)]
@@ -31,6 +33,20 @@ pub struct World {
     pub ls_block_bytes: u64,
     /// Kinds of file systems by device.
     pub file_systems: FileSystems,
+    /// Which symbolic links are followed.
+    pub follow: Follow,
+    /// Whether what vanishes during the search is passed over in silence.
+    pub races: Races,
+}
+
+/// What is done about entries that vanish while they are looked at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Races {
+    /// It is said.
+    #[default]
+    Told,
+    /// Nothing (`-ignore_readdir_race`).
+    Ignored,
 }
 
 impl World {
@@ -44,8 +60,40 @@ impl World {
             terminal: env.terminal,
             ls_block_bytes: env.ls_block_bytes,
             file_systems: FileSystems::default(),
+            follow: Follow::default(),
+            races: Races::default(),
         }
     }
+}
+
+/// Whether an evaluation may do what has to be done in order.
+///
+/// Rows are tested by many threads at once. What depends on order, or changes
+/// something, is left to one thread that takes such rows one after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// It may print; it stops at a leaf that needs its turn.
+    Any,
+    /// It stops before anything is printed, too.
+    Scout,
+    /// It may do everything.
+    Mine,
+}
+
+/// The leaf at which an evaluation stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stop {
+    /// Which one of the expression.
+    pub(crate) leaf: usize,
+    /// What it would do.
+    pub effect: Effect,
+}
+
+/// What only the evaluation in order may use: the program's real output.
+pub trait Hands {
+    /// Writes out what was printed so far, so that it comes before what a
+    /// command prints.
+    fn flush(&self, out: Output, others: Vec<Output>);
 }
 
 /// Buffers that contexts hand on to each other.
@@ -56,12 +104,26 @@ pub struct Buffers {
 }
 
 /// Where a search begins.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StartPoint {
     /// As the user wrote it.
     pub spelled: Vec<u8>,
     /// Where it lies in the index (see [`trawl_model::path`]).
     pub stored: Vec<u8>,
+}
+
+impl StartPoint {
+    /// The path of what is `below` it, as it is printed.
+    pub fn spell(&self, below: &[u8]) -> Vec<u8> {
+        let mut spelled = self.spelled.clone();
+        if !below.is_empty() {
+            if !spelled.ends_with(b"/") {
+                spelled.push(b'/');
+            }
+            spelled.extend_from_slice(below);
+        }
+        spelled
+    }
 }
 
 /// Where the current row lies.
@@ -75,18 +137,33 @@ enum Position {
 
 /// The surroundings of the row at hand. One per worker; moved from directory
 /// to directory.
-#[derive(Debug)]
 pub struct Context<'a> {
     /// What is the same for every row.
     pub world: &'a World,
     /// Where the search began.
     pub start: &'a StartPoint,
-    /// What was looked up of the whole scope.
-    pub lookups: &'a Lookups,
+    /// Answers what the row does not.
+    pub probe: &'a dyn Probe,
     /// How many levels below the start point the row lies.
     pub depth: usize,
-    /// What was printed.
+    /// What was printed, of the sink that is printed to now.
     pub out: Output,
+    /// What was printed to other sinks than standard output, by number.
+    pub others: Vec<Output>,
+    /// Whether somebody watches what is printed now.
+    pub terminal: Terminal,
+    /// What may be done.
+    pub turn: Turn,
+    /// What is known of the row.
+    pub known: Facts,
+    /// The real output, if it is this evaluation's turn.
+    pub hands: Option<&'a dyn Hands>,
+    /// Where evaluation stopped at a leaf that needs its turn.
+    pub deferred: Option<Stop>,
+    /// Set when a leaf did what needs its turn.
+    pub acted: bool,
+    /// Set when something went wrong that was already told.
+    pub failed: bool,
     /// Set by `-prune` on a directory.
     pub pruned: bool,
     /// Set by `-quit`.
@@ -103,13 +180,21 @@ pub struct Context<'a> {
 
 impl<'a> Context<'a> {
     /// A context that stands at the start point.
-    pub fn new(world: &'a World, start: &'a StartPoint, lookups: &'a Lookups) -> Context<'a> {
+    pub fn new(world: &'a World, start: &'a StartPoint, probe: &'a dyn Probe) -> Context<'a> {
         Context {
             world,
             start,
-            lookups,
+            probe,
             depth: 0,
             out: Output::default(),
+            others: Vec::new(),
+            terminal: world.terminal,
+            turn: Turn::Any,
+            known: Facts::Attributes,
+            hands: None,
+            deferred: None,
+            acted: false,
+            failed: false,
             pruned: false,
             quit: false,
             complaints: Vec::new(),
@@ -129,18 +214,60 @@ impl<'a> Context<'a> {
         self
     }
 
-    /// The buffers, the output and the complaints.
-    pub fn into_buffers(self) -> (Buffers, Output, Vec<u8>) {
-        let buffers = Buffers {
-            prefix: self.prefix,
-            path: self.path,
+    /// Takes the buffers out, for the next context.
+    pub fn take_buffers(&mut self) -> Buffers {
+        Buffers {
+            prefix: std::mem::take(&mut self.prefix),
+            path: std::mem::take(&mut self.path),
+        }
+    }
+
+    /// True once nothing more is to be evaluated of this row.
+    #[inline]
+    pub fn is_halted(&self) -> bool {
+        self.quit || self.deferred.is_some()
+    }
+
+    /// Moves to the next row, of which nothing was evaluated yet.
+    pub fn next_row(&mut self) {
+        (self.path_of, self.pruned) = (None, false);
+        (self.deferred, self.acted) = (None, false);
+    }
+
+    /// Prints to another sink.
+    pub fn print_to(&mut self, sink: Sink, print: impl FnOnce(&mut Context<'a>)) {
+        let Some(number) = sink.number() else {
+            return print(self);
         };
-        (buffers, self.out, self.complaints)
+        if self.others.len() <= number {
+            self.others.resize_with(number + 1, Output::default);
+        }
+        std::mem::swap(&mut self.out, &mut self.others[number]);
+        let watched = std::mem::replace(&mut self.terminal, sink.terminal());
+        print(self);
+        self.terminal = watched;
+        std::mem::swap(&mut self.out, &mut self.others[number]);
+    }
+
+    /// Lets everything that was printed be seen before something else prints.
+    pub fn flush(&mut self) {
+        if let Some(hands) = self.hands {
+            let out = std::mem::take(&mut self.out);
+            hands.flush(out, std::mem::take(&mut self.others));
+        }
     }
 
     /// Moves to the rows of the directory `dir` (its stored path), which lies
     /// `depth` levels below the start point (0 for the start point itself).
     pub fn enter(&mut self, dir: &[u8], depth: usize) {
+        let below = dir.strip_prefix(&self.start.stored[..]).unwrap_or(dir);
+        let below = below.strip_prefix(b"/").unwrap_or(below);
+        self.enter_below(below, depth);
+    }
+
+    /// Moves to the rows of the directory that is `below` the start point,
+    /// `depth` levels deep.
+    pub fn enter_below(&mut self, below: &[u8], depth: usize) {
         self.position = Position::Below;
         self.depth = depth + 1;
         self.path_of = None;
@@ -149,8 +276,6 @@ impl<'a> Context<'a> {
         if !self.prefix.ends_with(b"/") {
             self.prefix.push(b'/');
         }
-        let below = dir.strip_prefix(&self.start.stored[..]).unwrap_or(dir);
-        let below = below.strip_prefix(b"/").unwrap_or(below);
         if !below.is_empty() {
             self.prefix.extend_from_slice(below);
             self.prefix.push(b'/');
@@ -217,6 +342,11 @@ impl<'a> Context<'a> {
         self.out.bytes.push(end);
     }
 
+    /// True at the start point itself.
+    pub fn is_at_start(&self) -> bool {
+        self.position == Position::Start
+    }
+
     /// Notes a line for standard error; the exit code becomes 1.
     pub fn complain(&mut self, line: &str) {
         self.complaints.extend_from_slice(line.as_bytes());
@@ -227,11 +357,12 @@ impl<'a> Context<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::probe::NoProbe;
     use crate::testing::{batch_of_names, world};
 
     #[test]
     fn paths_are_spelled_from_the_start() {
-        let (world, none) = (world(), Lookups::default());
+        let world = world();
         let batch = batch_of_names(&[b"n"]);
         for (spelled, stored, dir, expected, below) in [
             (".", "/w", "/w", "./n", "n"),
@@ -245,7 +376,7 @@ mod tests {
                 spelled: spelled.into(),
                 stored: stored.into(),
             };
-            let mut cx = Context::new(&world, &start, &none);
+            let mut cx = Context::new(&world, &start, &NoProbe);
             let row = Row {
                 batch: &batch,
                 at: 0,

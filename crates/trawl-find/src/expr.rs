@@ -1,11 +1,11 @@
 //! The expression: leaves joined by and, or, not and comma.
 
-use trawl_model::ColumnSet;
 use trawl_model::filter::Filter;
 use trawl_model::rows::Row;
+use trawl_model::{Column, ColumnSet};
 
-use crate::context::Context;
-use crate::leaf::{Effect, Leaf};
+use crate::context::{Context, Stop, Turn};
+use crate::leaf::{Effect, Facts, Leaf};
 use crate::predicate::{Cost, Predicate};
 
 /// A leaf and the predicate that it came from.
@@ -15,6 +15,59 @@ pub struct Node {
     pub predicate: &'static Predicate,
     /// What is run.
     pub leaf: Box<dyn Leaf>,
+    /// What it does.
+    pub effect: Effect,
+    /// What has to be known before it is run.
+    facts: Facts,
+}
+
+impl Node {
+    /// A leaf that came from this predicate.
+    pub fn new(predicate: &'static Predicate, leaf: Box<dyn Leaf>) -> Node {
+        let columns = predicate.columns.union(leaf.columns());
+        let by_columns = match columns.minus(NAME_ONLY).is_empty() {
+            true => Facts::Name,
+            false => Facts::Attributes,
+        };
+        Node {
+            predicate,
+            effect: leaf.effect(),
+            facts: leaf.facts().unwrap_or(by_columns),
+            leaf,
+        }
+    }
+
+    #[inline]
+    fn eval(&self, row: &Row<'_>, cx: &mut Context<'_>) -> bool {
+        let waits = match cx.turn {
+            Turn::Mine => false,
+            Turn::Any => self.effect.needs_turn(),
+            Turn::Scout => !matches!(self.effect, Effect::None | Effect::Prune),
+        };
+        if waits {
+            cx.deferred = Some(Stop {
+                leaf: std::ptr::from_ref(self).addr(),
+                effect: self.effect,
+            });
+            return false;
+        }
+        // Of what could not be looked at, no test of its attributes is true.
+        self.facts <= cx.known && self.leaf.eval(row, cx)
+    }
+}
+
+/// What a directory says of an entry without a look at it.
+const NAME_ONLY: ColumnSet = ColumnSet::of(&[Column::Name, Column::Ino]);
+
+/// What is known of an expression before all of the row is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Foresight {
+    /// This, and nothing happens on the way.
+    Value(bool),
+    /// Nothing yet, but nothing happens on the way either.
+    Open,
+    /// Something may happen.
+    Acts,
 }
 
 /// An expression, evaluated from left to right and only as far as needed.
@@ -37,19 +90,60 @@ impl Expr {
     /// out in the context; after `-quit` nothing more is evaluated.
     pub fn eval(&self, row: &Row<'_>, cx: &mut Context<'_>) -> bool {
         match self {
-            Expr::Leaf(node) => node.leaf.eval(row, cx),
+            Expr::Leaf(node) => node.eval(row, cx),
             Expr::Not(inner) => !inner.eval(row, cx),
-            Expr::And(parts) => parts.iter().all(|part| part.eval(row, cx) && !cx.quit),
-            Expr::Or(parts) => parts.iter().any(|part| part.eval(row, cx) || cx.quit),
+            Expr::And(parts) => parts
+                .iter()
+                .all(|part| part.eval(row, cx) && !cx.is_halted()),
+            Expr::Or(parts) => parts
+                .iter()
+                .any(|part| part.eval(row, cx) || cx.is_halted()),
             Expr::Comma(parts) => {
                 let mut value = false;
                 for part in parts {
                     value = part.eval(row, cx);
-                    if cx.quit {
+                    if cx.is_halted() {
                         return false;
                     }
                 }
                 value
+            }
+        }
+    }
+
+    /// What has to be known of an entry for every leaf to be run.
+    pub fn facts(&self) -> Facts {
+        let mut facts = Facts::Name;
+        self.leaves(&mut |node| facts = facts.max(node.facts));
+        facts
+    }
+
+    /// True if nothing can happen on this row, as far as the `known` facts of
+    /// it tell: the rest need not be looked up.
+    pub fn is_idle(&self, row: &Row<'_>, cx: &mut Context<'_>, known: Facts) -> bool {
+        matches!(self.foresee(row, cx, known), Foresight::Value(_))
+    }
+
+    fn foresee(&self, row: &Row<'_>, cx: &mut Context<'_>, known: Facts) -> Foresight {
+        match self {
+            Expr::Leaf(node) if node.effect != Effect::None => Foresight::Acts,
+            Expr::Leaf(node) if node.facts > known => Foresight::Open,
+            Expr::Leaf(node) => Foresight::Value(node.leaf.eval(row, cx)),
+            Expr::Not(inner) => match inner.foresee(row, cx, known) {
+                Foresight::Value(value) => Foresight::Value(!value),
+                other => other,
+            },
+            Expr::And(parts) => foresee_until(parts, row, cx, known, Settles::IfFalse),
+            Expr::Or(parts) => foresee_until(parts, row, cx, known, Settles::IfTrue),
+            Expr::Comma(parts) => {
+                let mut last = Foresight::Open;
+                for part in parts {
+                    last = part.foresee(row, cx, known);
+                    if last == Foresight::Acts {
+                        break;
+                    }
+                }
+                last
             }
         }
     }
@@ -79,8 +173,20 @@ impl Expr {
     /// True if some leaf has this effect.
     pub fn has(&self, effect: Effect) -> bool {
         let mut found = false;
-        self.leaves(&mut |node| found |= node.leaf.effect() == effect);
+        self.leaves(&mut |node| found |= node.effect == effect);
         found
+    }
+
+    /// True if some leaf takes the place of the default `-print`.
+    pub fn acts(&self) -> bool {
+        let mut found = false;
+        self.leaves(&mut |node| found |= node.leaf.replaces_print());
+        found
+    }
+
+    /// True if some leaf needs its turn.
+    pub fn needs_turns(&self) -> bool {
+        self.has(Effect::InOrder) || self.has(Effect::Change)
     }
 
     /// True if some leaf asks whether directories are empty.
@@ -110,7 +216,7 @@ impl Expr {
     /// ever does. Rows that do not fulfil it need not be read.
     pub fn filter_for(&self, effects: &[Effect]) -> Option<Filter> {
         match self {
-            Expr::Leaf(node) => effects.contains(&node.leaf.effect()).then(Filter::default),
+            Expr::Leaf(node) => effects.contains(&node.effect).then(Filter::default),
             Expr::Not(inner) => inner.filter_for(effects),
             Expr::And(parts) => {
                 // A part is reached only where those before it were true.
@@ -137,7 +243,7 @@ impl Expr {
     fn pure_cost(&self) -> Option<Cost> {
         let mut cost = Some(Cost::Free);
         self.leaves(&mut |node| {
-            cost = match node.leaf.effect() {
+            cost = match node.effect {
                 Effect::None => cost.map(|c| c.max(node.predicate.cost)),
                 _ => None,
             };
@@ -158,6 +264,35 @@ impl Expr {
             Expr::Comma(parts) => Expr::Comma(each(parts)),
         }
     }
+}
+
+/// The value that settles a list of parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Settles {
+    IfTrue,
+    IfFalse,
+}
+
+/// A part that settles the list does so although one before it is open: that
+/// one does nothing, and may as well be run later. A part that acts ends it.
+fn foresee_until(
+    parts: &[Expr],
+    row: &Row<'_>,
+    cx: &mut Context<'_>,
+    known: Facts,
+    settles: Settles,
+) -> Foresight {
+    let settling = settles == Settles::IfTrue;
+    let mut all = Foresight::Value(!settling);
+    for part in parts {
+        match part.foresee(row, cx, known) {
+            Foresight::Value(value) if value == settling => return Foresight::Value(settling),
+            Foresight::Value(_) => {}
+            Foresight::Open => all = Foresight::Open,
+            Foresight::Acts => return Foresight::Acts,
+        }
+    }
+    all
 }
 
 /// Sorts each run of pure parts by cost, keeping the order of equals.

@@ -18,6 +18,38 @@ pub enum Effect {
     Prune,
     /// Ends the search.
     Quit,
+    /// Depends on the rows before: evaluated in order, by one thread.
+    InOrder,
+    /// Runs a command or changes a file: evaluated in order, by one thread,
+    /// on what is there now.
+    Change,
+}
+
+impl Effect {
+    /// Everything that may be seen of a search.
+    pub const VISIBLE: [Effect; 4] = [
+        Effect::Output,
+        Effect::Quit,
+        Effect::InOrder,
+        Effect::Change,
+    ];
+
+    /// True if a leaf with this effect needs its turn.
+    pub fn needs_turn(self) -> bool {
+        matches!(self, Effect::InOrder | Effect::Change)
+    }
+}
+
+/// What has to be known of an entry of the live file system before a leaf can
+/// be put to it: each more costly than the one before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Facts {
+    /// What a directory says of it: name, inode number.
+    Name,
+    /// And its type.
+    Type,
+    /// And its attributes, stat(2).
+    Attributes,
 }
 
 /// A test or an action, ready to be put to rows.
@@ -39,6 +71,20 @@ pub trait Leaf: Send + Sync + std::fmt::Debug {
     fn effect(&self) -> Effect {
         Effect::None
     }
+
+    /// True if nothing is printed by default beside it.
+    fn replaces_print(&self) -> bool {
+        matches!(self.effect(), Effect::Output | Effect::Change)
+    }
+
+    /// What it has to know of an entry of the live file system; `None` if that
+    /// follows from its columns.
+    fn facts(&self) -> Option<Facts> {
+        None
+    }
+
+    /// Does what was put off until the search has ended.
+    fn finish(&self, _: &mut Context<'_>) {}
 
     /// The test of extended attributes that it is, if it is one.
     fn attribute_test(&self) -> Option<&AttributeTest> {

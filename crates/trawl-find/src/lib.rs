@@ -23,20 +23,26 @@ pub mod environment;
 pub mod error;
 pub mod expr;
 pub mod file_systems;
+pub mod files;
 pub mod format;
 pub mod help;
+mod indexed;
 pub mod leaf;
+mod live;
 pub mod lookups;
 pub mod output;
 pub mod parser;
 pub mod predicate;
 mod predicates;
+mod printer;
+pub mod probe;
 pub mod reference;
 pub mod regex;
 pub mod registry;
 pub mod start;
 #[cfg(test)]
 mod testing;
+pub mod traversal;
 
 pub use environment::Environment;
 pub use error::FindError;

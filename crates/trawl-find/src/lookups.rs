@@ -8,6 +8,8 @@ use std::collections::{HashMap, HashSet};
 
 use trawl_text::glob::Glob;
 
+use crate::probe::Cause;
+
 /// Paths, as stored.
 pub type Paths = HashSet<Vec<u8>>;
 
@@ -22,6 +24,19 @@ pub struct Emptiness {
     pub denied: Paths,
 }
 
+impl Emptiness {
+    /// Whether a directory, by its stored path, holds nothing.
+    ///
+    /// # Errors
+    /// If it may not be listed.
+    pub fn holds(&self, stored: &[u8]) -> Result<bool, Cause> {
+        match self.denied.contains(stored) {
+            true => Err(Cause("Permission denied".into())),
+            false => Ok(self.empty.contains(stored)),
+        }
+    }
+}
+
 /// What was looked up.
 #[derive(Debug, Default)]
 pub struct Lookups {
@@ -29,6 +44,14 @@ pub struct Lookups {
     pub empty_directories: Emptiness,
     /// By [`AttributeTest::word`], entries with an attribute that passes it.
     pub with_attribute: HashMap<Vec<u8>, Paths>,
+}
+
+impl Lookups {
+    /// Whether an entry was found to have an attribute that passes a test.
+    pub fn has_attribute(&self, test: &AttributeTest, stored: impl Fn() -> Vec<u8>) -> bool {
+        let found = self.with_attribute.get(&test.word);
+        found.is_some_and(|paths| !paths.is_empty() && paths.contains(&stored()))
+    }
 }
 
 /// Which names of attributes are meant.

@@ -5,6 +5,8 @@
 //! so they leave the padding out, note where it belongs, and it is put in
 //! when the parts are written in order.
 
+use trawl_text::quote::Terminal;
+
 /// Columns of `-ls` that grow, as indices into [`Widths`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -37,6 +39,33 @@ impl Default for Widths {
     }
 }
 
+/// Where a leaf prints to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sink {
+    /// Standard output.
+    Stdout,
+    /// Another one, by its number in [`crate::Program::files`].
+    File(usize, Terminal),
+}
+
+impl Sink {
+    /// Its number beside standard output.
+    pub fn number(self) -> Option<usize> {
+        match self {
+            Sink::Stdout => None,
+            Sink::File(number, _) => Some(number),
+        }
+    }
+
+    /// Whether somebody watches it.
+    pub fn terminal(self) -> Terminal {
+        match self {
+            Sink::Stdout => Terminal::Absent,
+            Sink::File(_, terminal) => terminal,
+        }
+    }
+}
+
 /// A place where padding belongs, or where a column widens without any.
 #[derive(Clone, Copy, Debug)]
 struct Pad {
@@ -50,6 +79,13 @@ struct Pad {
 enum Fill {
     Blanks,
     Nothing,
+}
+
+/// How much had been printed at some time.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Mark {
+    bytes: usize,
+    pads: usize,
 }
 
 /// Printed bytes and their missing padding.
@@ -90,6 +126,25 @@ impl Output {
             width,
             fill: Fill::Nothing,
         });
+    }
+
+    /// True if nothing was printed.
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty() && self.pads.is_empty()
+    }
+
+    /// How much was printed, to go back to.
+    pub fn mark(&self) -> Mark {
+        Mark {
+            bytes: self.bytes.len(),
+            pads: self.pads.len(),
+        }
+    }
+
+    /// Forgets what was printed since.
+    pub fn truncate(&mut self, mark: Mark) {
+        self.bytes.truncate(mark.bytes);
+        self.pads.truncate(mark.pads);
     }
 
     /// The bytes with their padding, widening `widths` on the way.

@@ -7,6 +7,8 @@ use std::path::Path;
 
 use trawl_model::Timestamp;
 
+use crate::traversal::Follow;
+
 /// What is asked of a named file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reference {
@@ -26,20 +28,26 @@ pub struct Reference {
 
 /// Finds named files.
 pub trait References: Send + Sync + std::fmt::Debug {
-    /// The attributes of the file at `path`, a symbolic link's own. The error
-    /// says why there are none, as strerror(3) would.
-    fn attributes(&self, path: &[u8]) -> Result<Reference, String>;
+    /// The attributes of the file at `path`: a symbolic link's own, unless
+    /// links are followed and it leads somewhere. The error says why there are
+    /// none, as strerror(3) would.
+    fn attributes(&self, path: &[u8], follow: Follow) -> Result<Reference, String>;
 }
 
-/// The live file system, lstat(2).
+/// The live file system, lstat(2) or stat(2).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LiveFiles;
 
 impl References for LiveFiles {
-    fn attributes(&self, path: &[u8]) -> Result<Reference, String> {
-        let meta = Path::new(OsStr::from_bytes(path))
-            .symlink_metadata()
-            .map_err(|error| error_text(&error))?;
+    fn attributes(&self, path: &[u8], follow: Follow) -> Result<Reference, String> {
+        let path = Path::new(OsStr::from_bytes(path));
+        let own = || path.symlink_metadata();
+        let meta = match follow {
+            Follow::Never => own(),
+            // A link that leads nowhere stands for itself.
+            Follow::Arguments | Follow::Always => path.metadata().or_else(|_| own()),
+        };
+        let meta = meta.map_err(|error| error_text(&error))?;
         let time = |secs: i64, nanos: i64| Timestamp {
             secs,
             nanos: u32::try_from(nanos).unwrap_or(0),

@@ -15,9 +15,11 @@ use crate::environment::{Environment, Warnings};
 use crate::error::FindError;
 use crate::expr::Expr;
 use crate::leaf::Effect;
-use crate::lookups::{Emptiness, Lookups};
+use crate::lookups::{AttributeTest, Emptiness, Lookups};
 use crate::parser::{Parsed, Program, parse};
+use crate::probe::{Access, Cause, Place, Probe, Target};
 use crate::reference::{Reference, References};
+use crate::traversal::Follow;
 
 /// When tests run: 2023-11-14 22:13:20 UTC and five nanoseconds.
 pub(crate) const NOW: Timestamp = Timestamp {
@@ -133,7 +135,7 @@ pub(crate) fn batch_of_names(names: &[&[u8]]) -> RowBatch {
 struct OneFile;
 
 impl References for OneFile {
-    fn attributes(&self, path: &[u8]) -> Result<Reference, String> {
+    fn attributes(&self, path: &[u8], _: Follow) -> Result<Reference, String> {
         if path != b"here" {
             return Err("No such file or directory".into());
         }
@@ -145,6 +147,36 @@ impl References for OneFile {
             ctime: NOW.minus_secs(100),
             btime: None,
         })
+    }
+}
+
+/// Answers from what was looked up; what links lead to is missing, and
+/// everything may be done.
+pub(crate) struct LookedUp(pub(crate) Lookups);
+
+impl Probe for LookedUp {
+    fn is_empty_directory(&self, row: &Row<'_>, _: &[u8]) -> Result<bool, Cause> {
+        self.0.empty_directories.holds(&row.path())
+    }
+
+    fn target(&self, _: &Row<'_>, _: &[u8]) -> Target {
+        Target::Missing
+    }
+
+    fn own_type(&self, row: &Row<'_>, _: &[u8]) -> Target {
+        Target::Is(row.file_type())
+    }
+
+    fn may(&self, _: &Row<'_>, _: &[u8], _: Access) -> bool {
+        true
+    }
+
+    fn has_attribute(&self, row: &Row<'_>, _: &[u8], test: &AttributeTest) -> bool {
+        self.0.has_attribute(test, || row.path())
+    }
+
+    fn place(&self, _: &Row<'_>, _: &[u8]) -> Option<Place<'_>> {
+        None
     }
 }
 
@@ -169,6 +201,8 @@ pub(crate) fn world() -> World {
         terminal: Terminal::Absent,
         ls_block_bytes: 1024,
         file_systems: Default::default(),
+        follow: Follow::Never,
+        races: Default::default(),
     }
 }
 
@@ -275,11 +309,12 @@ fn run_program(program: &Program, spec: &Spec) -> Run {
                 .insert(test.word.clone(), paths("/w/top/name"));
         }
     });
+    let probe = LookedUp(lookups);
     let start = StartPoint {
         spelled: b".".to_vec(),
         stored: b"/w".to_vec(),
     };
-    let mut cx = Context::new(&world, &start, &lookups);
+    let mut cx = Context::new(&world, &start, &probe);
     cx.enter(b"/w/top", 1);
     let row = Row {
         batch: &batch,

@@ -46,6 +46,22 @@ impl ByteColumn {
         }
     }
 
+    /// Forgets all values, and keeps the memory.
+    pub fn clear(&mut self) {
+        self.offsets.clear();
+        self.offsets.push(0);
+        self.data.clear();
+    }
+
+    /// A column with value `at` alone, or none if there are none.
+    fn alone(&self, at: usize) -> ByteColumn {
+        let mut column = ByteColumn::default();
+        if at < self.len() {
+            column.push(self.get(at));
+        }
+        column
+    }
+
     /// The number of values.
     pub fn len(&self) -> usize {
         self.offsets.len().saturating_sub(1)
@@ -115,6 +131,70 @@ pub struct RowBatch {
     pub attributes: Vec<u64>,
 }
 
+impl RowBatch {
+    /// Forgets all rows, and keeps the memory.
+    pub fn clear(&mut self) {
+        self.len = 0;
+        for column in self.byte_columns() {
+            column.clear();
+        }
+        let RowBatch {
+            ino,
+            dev,
+            rdev,
+            size,
+            blocks,
+            attributes,
+            ..
+        } = self;
+        for column in [ino, dev, rdev, size, blocks, attributes] {
+            column.clear();
+        }
+        let RowBatch {
+            mode,
+            nlink,
+            uid,
+            gid,
+            blksize,
+            project,
+            ..
+        } = self;
+        for column in [mode, nlink, uid, gid, blksize, project] {
+            column.clear();
+        }
+        let RowBatch {
+            atime,
+            mtime,
+            ctime,
+            btime,
+            ..
+        } = self;
+        for column in [atime, mtime, ctime, btime] {
+            column.clear();
+        }
+        let RowBatch {
+            atime_ns,
+            mtime_ns,
+            ctime_ns,
+            btime_ns,
+            ..
+        } = self;
+        for column in [atime_ns, mtime_ns, ctime_ns, btime_ns] {
+            column.clear();
+        }
+    }
+
+    fn byte_columns(&mut self) -> [&mut ByteColumn; 5] {
+        [
+            &mut self.name,
+            &mut self.link_target,
+            &mut self.xattr_names,
+            &mut self.acl,
+            &mut self.acl_default,
+        ]
+    }
+}
+
 /// The stored value that stands for "no birth time".
 pub const NO_BTIME: i64 = i64::MIN;
 /// The stored value that stands for "no project id".
@@ -164,7 +244,45 @@ macro_rules! time_getters {
     };
 }
 
+/// Value `at` alone, or nothing if there is none.
+fn one<T: Copy>(column: &[T], at: usize) -> Vec<T> {
+    column.get(at).map(|value| vec![*value]).unwrap_or_default()
+}
+
 impl<'a> Row<'a> {
+    /// A batch with a copy of this row and no other.
+    pub fn alone(&self) -> RowBatch {
+        let (from, at) = (self.batch, self.at);
+        RowBatch {
+            len: 1,
+            name: from.name.alone(at),
+            ino: one(&from.ino, at),
+            dev: one(&from.dev, at),
+            mode: one(&from.mode, at),
+            nlink: one(&from.nlink, at),
+            uid: one(&from.uid, at),
+            gid: one(&from.gid, at),
+            rdev: one(&from.rdev, at),
+            size: one(&from.size, at),
+            blocks: one(&from.blocks, at),
+            blksize: one(&from.blksize, at),
+            atime: one(&from.atime, at),
+            atime_ns: one(&from.atime_ns, at),
+            mtime: one(&from.mtime, at),
+            mtime_ns: one(&from.mtime_ns, at),
+            ctime: one(&from.ctime, at),
+            ctime_ns: one(&from.ctime_ns, at),
+            btime: one(&from.btime, at),
+            btime_ns: one(&from.btime_ns, at),
+            link_target: from.link_target.alone(at),
+            xattr_names: from.xattr_names.alone(at),
+            acl: from.acl.alone(at),
+            acl_default: from.acl_default.alone(at),
+            project: one(&from.project, at),
+            attributes: one(&from.attributes, at),
+        }
+    }
+
     number_getters! {
         /// Inode number.
         ino: ino -> u64;

@@ -5,7 +5,7 @@ use std::ffi::CStr;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 
-use rustix::fs::{CWD, Mode, OFlags, RawDir};
+use rustix::fs::{CWD, Mode, OFlags, RawDir, ResolveFlags};
 
 use crate::error::{Errno, Named, Op, SysError};
 
@@ -53,6 +53,48 @@ pub fn open_at(parent: impl AsFd, name: &CStr, purpose: Purpose) -> Result<Owned
     }
 }
 
+/// Whether a symbolic link at the end of a name is followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Links {
+    /// It is an error.
+    Refused,
+    /// What it leads to is opened.
+    Followed,
+}
+
+/// As [`open_at`], with a choice about symbolic links; `name` may be a path.
+///
+/// Source: <https://man7.org/linux/man-pages/man2/open.2.html>
+pub fn open_path(
+    parent: impl AsFd,
+    name: &CStr,
+    purpose: Purpose,
+    links: Links,
+) -> Result<OwnedFd, SysError> {
+    let mut flags = flags(purpose);
+    if links == Links::Followed {
+        flags.remove(OFlags::NOFOLLOW);
+    }
+    rustix::fs::openat(parent, name, flags, Mode::empty()).named(Op::Openat)
+}
+
+/// Opens the directory at the relative `path` below `parent`. Where links are
+/// refused, no component may be one, and the path cannot leave `parent`.
+///
+/// Source: <https://man7.org/linux/man-pages/man2/openat2.2.html>
+pub fn open_below(
+    parent: impl AsFd,
+    path: &CStr,
+    purpose: Purpose,
+    links: Links,
+) -> Result<OwnedFd, SysError> {
+    if links == Links::Followed {
+        return open_path(parent, path, purpose, links);
+    }
+    let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::BENEATH;
+    rustix::fs::openat2(parent, path, flags(purpose), Mode::empty(), resolve).named(Op::Openat)
+}
+
 /// Opens the file-system root `/`.
 pub fn open_root(purpose: Purpose) -> Result<OwnedFd, SysError> {
     open_at(CWD, c"/", purpose)
@@ -84,6 +126,16 @@ impl<'a> RawEntry<'a> {
             rustix::fs::FileType::Directory => TypeHint::Directory,
             rustix::fs::FileType::Unknown => TypeHint::Unknown,
             _ => TypeHint::Other,
+        }
+    }
+
+    /// The type as bits of a mode (`S_IFMT`); `None` where the directory does not tell.
+    #[inline]
+    #[must_use]
+    pub fn type_bits(&self) -> Option<u32> {
+        match self.raw.file_type() {
+            rustix::fs::FileType::Unknown => None,
+            known => Some(known.as_raw_mode() & libc::S_IFMT),
         }
     }
 

@@ -12,6 +12,7 @@ use std::fmt;
 )]
 pub enum Op {
     Openat,
+    Faccessat,
     Getdents64,
     Statx,
     Readlinkat,
@@ -53,8 +54,9 @@ pub enum Op {
 
 impl Op {
     /// Every operation, for tables that map a stored name back to the operation.
-    pub const ALL: [Op; 38] = [
+    pub const ALL: [Op; 39] = [
         Op::Openat,
+        Op::Faccessat,
         Op::Getdents64,
         Op::Statx,
         Op::Readlinkat,
@@ -99,6 +101,7 @@ impl Op {
     pub const fn name(self) -> &'static str {
         match self {
             Op::Openat => "openat",
+            Op::Faccessat => "faccessat",
             Op::Getdents64 => "getdents64",
             Op::Statx => "statx",
             Op::Readlinkat => "readlinkat",

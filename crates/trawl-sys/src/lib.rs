@@ -8,6 +8,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`directory`] | open a directory without following links, getdents64 |
+//! | [`access`] | whether the caller may read, write or execute |
 //! | [`stat`] | statx of a name or a descriptor |
 //! | [`link`] | readlinkat |
 //! | [`xattr`] | list and read extended attributes beside a directory descriptor |
@@ -26,6 +27,7 @@
 
 #![cfg(target_os = "linux")]
 
+pub mod access;
 pub mod become_user;
 pub mod device;
 pub mod directory;
@@ -43,4 +45,5 @@ pub mod stat;
 pub mod xattr;
 
 pub use error::{Errno, Op, SysError};
+pub use rustix::fs::CWD;
 pub use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};

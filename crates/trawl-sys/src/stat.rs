@@ -157,6 +157,17 @@ pub fn stat_at(directory: impl AsFd, name: &CStr) -> Result<Stat, SysError> {
         .map(|raw| convert(&raw))
 }
 
+/// Stats what `name` in `directory` leads to, symbolic links followed, without mounting an
+/// automount point.
+///
+/// Source: <https://man7.org/linux/man-pages/man2/statx.2.html>
+#[inline]
+pub fn stat_at_followed(directory: impl AsFd, name: &CStr) -> Result<Stat, SysError> {
+    rustix::fs::statx(directory, name, AtFlags::NO_AUTOMOUNT, WANTED)
+        .named(Op::Statx)
+        .map(|raw| convert(&raw))
+}
+
 /// Stats an open descriptor (also one opened with [`crate::directory::Purpose::Pass`]).
 ///
 /// Source: <https://man7.org/linux/man-pages/man2/statx.2.html>

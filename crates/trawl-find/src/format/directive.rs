@@ -10,6 +10,7 @@ use super::Field;
 use crate::age::Which;
 use crate::base_name::{base_name, leading};
 use crate::context::Context;
+use crate::probe::Target;
 
 /// What a directive stands for. The letters are find's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -182,7 +183,7 @@ impl Directive {
     /// Those that hold names, which a terminal gets without control
     /// characters.
     fn print_name(self, field: Field, row: &Row<'_>, cx: &mut Context<'_>) {
-        let terminal = cx.world.terminal;
+        let terminal = cx.terminal;
         let text = match self {
             Directive::Start => &cx.start.spelled,
             Directive::LinkTarget => row.link_target(),
@@ -197,7 +198,8 @@ impl Directive {
 
     /// Those that are numbers or words of the entry's attributes.
     fn print_attribute(self, field: Field, row: &Row<'_>, cx: &mut Context<'_>) {
-        let owners = &cx.world.owners;
+        let world = cx.world;
+        let owners = &world.owners;
         let text = match self {
             Directive::Blocks => row.blocks().to_string(),
             Directive::Kibibytes => row.blocks().div_ceil(2).to_string(),
@@ -216,7 +218,7 @@ impl Directive {
                 Some(name) => return field.push_text(&mut cx.out.bytes, &name),
                 None => row.gid().to_string(),
             },
-            Directive::TargetType => char::from(target_type(row)).to_string(),
+            Directive::TargetType => char::from(target_type(row, cx)).to_string(),
             _ => char::from(row.file_type().letter()).to_string(),
         };
         field.push_text(&mut cx.out.bytes, text.as_bytes());
@@ -270,20 +272,19 @@ fn sparseness(row: &Row<'_>) -> f64 {
 /// The letter of what a link leads to. The index does not follow links, so
 /// that is asked of the live file: `N` if there is none, `L` for a loop, `?`
 /// if it cannot be told.
-fn target_type(row: &Row<'_>) -> u8 {
-    use std::os::unix::ffi::OsStrExt;
-    use std::os::unix::fs::MetadataExt;
-    if row.file_type() != FileType::Symlink {
-        return row.file_type().letter();
-    }
-    let path = row.path();
-    match std::fs::metadata(std::ffi::OsStr::from_bytes(&path)) {
-        Ok(meta) => FileType::from_mode(meta.mode()).letter(),
-        Err(error) => match error.kind() {
-            std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => b'N',
-            _ if crate::reference::error_text(&error).starts_with("Too many levels") => b'L',
-            _ => b'?',
-        },
+fn target_type(row: &Row<'_>, cx: &mut Context<'_>) -> u8 {
+    let target = match (row.file_type(), cx.world.follow) {
+        (FileType::Symlink, _) => {
+            let path = cx.path(row).to_vec();
+            cx.probe.target(row, &path)
+        }
+        (other, _) => return other.letter(),
+    };
+    match target {
+        Target::Is(kind) => kind.letter(),
+        Target::Missing => b'N',
+        Target::Loop => b'L',
+        Target::Unknown(_) => b'?',
     }
 }
 

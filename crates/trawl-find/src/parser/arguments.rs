@@ -83,7 +83,10 @@ impl<'a> Arguments<'a> {
     /// If there is no word or no such file.
     pub fn reference(&mut self, name: &'static str) -> Result<Reference, FindError> {
         let path = self.value()?;
-        let attributes = self.env.references.attributes(path);
+        let attributes = {
+            let follow = self.settings.traversal.follow;
+            self.env.references.attributes(path, follow)
+        };
         attributes.map_err(|why| FindError::bad(name, format!("{}: {why}", self.quoted(path))))
     }
 

@@ -4,21 +4,30 @@ use trawl_text::quote;
 
 use super::arguments::Arguments;
 use super::grammar::{Token, join};
-use super::settings::{Settings, Traversal};
+use super::settings::Settings;
+use crate::context::Races;
 use crate::environment::{Environment, Warnings};
 use crate::error::FindError;
 use crate::expr::{Expr, Node};
+use crate::files::OutputFile;
 use crate::leaf::Effect;
 use crate::predicate::{Kind, Parse, Predicate};
 use crate::predicates::{constant, print};
 use crate::regex::Dialect;
 use crate::registry;
+use crate::traversal::{Follow, Traversal};
 
 /// A search, ready to be run.
 #[derive(Debug)]
 pub struct Program {
     /// Start points as they were spelled; `.` if none was given.
     pub starts: Vec<Vec<u8>>,
+    /// The file that start points are to be read from instead, NUL-ended.
+    pub starts_from: Option<Vec<u8>>,
+    /// The files that leaves print to.
+    pub files: Vec<OutputFile>,
+    /// What is done about entries that vanish.
+    pub races: Races,
     /// What is asked of every entry, its actions included.
     pub expr: Expr,
     /// Which entries are visited.
@@ -65,7 +74,7 @@ pub enum Parsed {
 /// What find would exit with 1 for, in its words.
 pub fn parse(words: &[Vec<u8>], env: &Environment) -> Result<Parsed, FindError> {
     let mut warnings = Vec::new();
-    let words = leading_options(words, env, &mut warnings)?;
+    let (follow, words) = leading_options(words, env, &mut warnings)?;
     let paths = words
         .iter()
         .take_while(|word| !begins_expression(word, Place::Leading))
@@ -77,10 +86,17 @@ pub fn parse(words: &[Vec<u8>], env: &Environment) -> Result<Parsed, FindError> 
     let mut reader = Reader {
         env,
         settings: Settings {
-            traversal: Traversal::default(),
+            traversal: Traversal {
+                follow,
+                ..Traversal::default()
+            },
             dialect: Dialect::Emacs,
             warnings: env.warnings,
             day_start: None,
+            races: Races::Told,
+            files: Vec::new(),
+            starts_from: None,
+            depth_was_asked: false,
         },
         warnings,
         first_test: None,
@@ -88,10 +104,6 @@ pub fn parse(words: &[Vec<u8>], env: &Environment) -> Result<Parsed, FindError> 
         tokens: Vec::new(),
     };
     reader.read(words)?;
-    let starts = match starts {
-        [] => vec![b".".to_vec()],
-        given => given.to_vec(),
-    };
     reader.finish(starts).map(|p| Parsed::Search(Box::new(p)))
 }
 
@@ -100,12 +112,13 @@ fn leading_options<'a>(
     mut words: &'a [Vec<u8>],
     env: &Environment,
     warnings: &mut Vec<String>,
-) -> Result<&'a [Vec<u8>], FindError> {
-    let mut follows = None;
+) -> Result<(Follow, &'a [Vec<u8>]), FindError> {
+    let mut follow = Follow::Never;
     while let Some((word, rest)) = words.split_first() {
         match &word[..] {
-            b"-P" => follows = None,
-            b"-H" | b"-L" => follows = Some(word),
+            b"-P" => follow = Follow::Never,
+            b"-H" => follow = Follow::Arguments,
+            b"-L" => follow = Follow::Always,
             b"--" => {
                 words = rest;
                 break;
@@ -124,13 +137,7 @@ fn leading_options<'a>(
         }
         words = rest;
     }
-    match follows {
-        Some(word) => Err(FindError::NotYet {
-            name: String::from_utf8_lossy(word).into_owned(),
-            instead: "symbolic links are not followed; start at the link's target",
-        }),
-        None => Ok(words),
-    }
+    Ok((follow, words))
 }
 
 fn check_level(level: &[u8]) -> Result<(), FindError> {
@@ -221,7 +228,7 @@ impl Reader<'_> {
             }
         };
         let used = args.used();
-        self.tokens.push(Token::Leaf(Node { predicate, leaf }));
+        self.tokens.push(Token::Leaf(Node::new(predicate, leaf)));
         Ok(used)
     }
 
@@ -243,16 +250,23 @@ impl Reader<'_> {
 
     fn stray_path(&self, word: &[u8]) -> FindError {
         // A pattern that the shell expanded leaves names of files behind.
-        let exists = self.env.references.attributes(word).is_ok();
+        let exists = self.env.references.attributes(word, Follow::Never).is_ok();
         FindError::PathAfterExpression {
             word: String::from_utf8_lossy(word).into_owned(),
             after: self.last.clone().filter(|_| exists),
         }
     }
 
-    fn finish(self, starts: Vec<Vec<u8>>) -> Result<Program, FindError> {
+    fn finish(self, starts: &[Vec<u8>]) -> Result<Program, FindError> {
         let joined = join(self.tokens)?;
-        let acts = joined.as_ref().is_some_and(|e| e.has(Effect::Output));
+        let settings = self.settings;
+        if let (Some(from), Some(start)) = (&settings.starts_from, starts.first()) {
+            return Err(start_beside_file(start, from, self.env));
+        }
+        let acts = joined.as_ref().is_some_and(Expr::acts);
+        if let Some(expr) = &joined {
+            check_deletion(expr, &settings)?;
+        }
         let print = || Expr::Leaf(print::node());
         let expr = match joined {
             None => print(),
@@ -260,13 +274,47 @@ impl Reader<'_> {
             Some(expr) => Expr::And(vec![expr, print()]),
         };
         Ok(Program {
-            starts,
+            starts: match starts {
+                [] => vec![b".".to_vec()],
+                given => given.to_vec(),
+            },
+            starts_from: settings.starts_from,
+            files: settings.files,
+            races: settings.races,
             expr: expr.optimized(),
-            traversal: self.settings.traversal,
+            traversal: settings.traversal,
             warnings: self.warnings,
             prints_by_default: !acts,
         })
     }
+}
+
+/// `-delete` turns on `-depth`, with which `-prune` does nothing: that may
+/// delete what was meant to be kept.
+fn check_deletion(expr: &Expr, settings: &Settings) -> Result<(), FindError> {
+    let mut deletes = false;
+    expr.leaves(&mut |node| deletes |= node.predicate.name == "-delete");
+    if deletes && expr.has(Effect::Prune) && !settings.depth_was_asked {
+        return Err(FindError::Grammar {
+            reason: "The -delete action automatically turns on -depth, but -prune does nothing \
+                     when -depth is in effect.  If you want to carry on anyway, just explicitly \
+                     use the -depth option."
+                .into(),
+        });
+    }
+    Ok(())
+}
+
+fn start_beside_file(start: &[u8], from: &[u8], env: &Environment) -> FindError {
+    let quoted = |text| quote::message(text, env.locale);
+    let mut reason = format!(
+        "extra operand {}\nfile operands cannot be combined with -files0-from",
+        quoted(start)
+    );
+    if from == b"-" {
+        reason.push_str(" reading from standard input");
+    }
+    FindError::bad("-files0-from", reason)
 }
 
 fn unknown(name: String) -> FindError {
@@ -324,7 +372,6 @@ mod tests {
         for word in ["-exec", "-delete", "-fprint", "-xtype", "-follow"] {
             assert!(error_of(word).contains("not supported yet"), "{word}");
         }
-        assert!(error_of("-L .").contains("not supported yet"));
     }
 
     #[test]

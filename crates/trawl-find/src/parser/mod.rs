@@ -10,4 +10,4 @@ mod settings;
 
 pub use arguments::Arguments;
 pub use command_line::{Parsed, Program, parse};
-pub use settings::{Settings, Traversal};
+pub use settings::Settings;

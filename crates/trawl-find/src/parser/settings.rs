@@ -2,35 +2,14 @@
 
 use trawl_model::Timestamp;
 
+use crate::context::Races;
 use crate::environment::Warnings;
+use crate::files::OutputFile;
 use crate::regex::Dialect;
-
-/// Which part of the tree is visited, and in what order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Traversal {
-    /// Rows nearer to the start point than this are not tested.
-    pub min_depth: usize,
-    /// Rows further from the start point than this are not visited.
-    pub max_depth: usize,
-    /// True if the contents of a directory come before it (`-depth`).
-    pub contents_first: bool,
-    /// True if other file systems are left out (`-xdev`).
-    pub one_file_system: bool,
-}
-
-impl Default for Traversal {
-    fn default() -> Self {
-        Traversal {
-            min_depth: 0,
-            max_depth: usize::MAX,
-            contents_first: false,
-            one_file_system: false,
-        }
-    }
-}
+use crate::traversal::Traversal;
 
 /// Everything that options can set.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Settings {
     /// The whole search.
     pub traversal: Traversal,
@@ -40,4 +19,12 @@ pub struct Settings {
     pub warnings: Warnings,
     /// Midnight, once `-daystart` was seen.
     pub day_start: Option<Timestamp>,
+    /// What is done about entries that vanish.
+    pub races: Races,
+    /// The files that leaves print to.
+    pub files: Vec<OutputFile>,
+    /// The file that start points are read from.
+    pub starts_from: Option<Vec<u8>>,
+    /// True once `-depth` was given in words, not by `-delete`.
+    pub depth_was_asked: bool,
 }

@@ -16,6 +16,7 @@ pub(crate) static DEPTH: Predicate = Predicate {
     standard: Standard::Posix,
     parse: Parse::Option(|args| {
         args.settings.traversal.contents_first = true;
+        args.settings.depth_was_asked = true;
         Ok(())
     }),
 };
@@ -32,6 +33,7 @@ pub(crate) static D: Predicate = Predicate {
     standard: Standard::Gnu,
     parse: Parse::Option(|args| {
         args.settings.traversal.contents_first = true;
+        args.settings.depth_was_asked = true;
         args.warn(
             "warning: the -d option is deprecated; please use -depth instead, because the latter \
              is a POSIX-compliant feature."

@@ -40,17 +40,14 @@ impl Leaf for Empty {
 
 /// find opens the directory here, and says so if it may not.
 fn is_empty(row: &Row<'_>, cx: &mut Context<'_>) -> bool {
-    let known = &cx.lookups.empty_directories;
-    if known.empty.is_empty() && known.denied.is_empty() {
-        return false;
-    }
-    let stored = row.path();
-    if known.denied.contains(&stored) {
-        let path = cx.path(row).to_vec();
-        let quoted = quote::message(&path, cx.world.locale);
-        cx.complain(&format!("{quoted}: Permission denied"));
-    }
-    known.empty.contains(&stored)
+    let path = cx.path(row).to_vec();
+    cx.probe
+        .is_empty_directory(row, &path)
+        .unwrap_or_else(|cause| {
+            let quoted = quote::message(&path, cx.world.locale);
+            cx.complain(&format!("{quoted}: {}", cause.0));
+            false
+        })
 }
 
 #[cfg(test)]

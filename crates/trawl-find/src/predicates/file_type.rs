@@ -7,7 +7,7 @@ use trawl_model::{Column, ColumnSet, FileType};
 use crate::compare::between;
 use crate::context::Context;
 use crate::error::FindError;
-use crate::leaf::Leaf;
+use crate::leaf::{Facts, Leaf};
 use crate::parser::Arguments;
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 
@@ -32,6 +32,10 @@ struct Type {
 impl Leaf for Type {
     fn eval(&self, row: &Row<'_>, _: &mut Context<'_>) -> bool {
         self.wanted.contains(&row.file_type())
+    }
+
+    fn facts(&self) -> Option<Facts> {
+        Some(Facts::Type)
     }
 
     fn filter(&self) -> Filter {

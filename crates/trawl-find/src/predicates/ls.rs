@@ -80,22 +80,24 @@ fn push_inode(row: &Row<'_>, cx: &mut Context<'_>) {
 
 fn push_owners(row: &Row<'_>, cx: &mut Context<'_>) {
     let (uid, gid) = (row.uid(), row.gid());
-    // A number takes eight places, widens the columns behind it, and for
-    // the owner counts the blank behind it: find's own arithmetic.
-    for (column, name, id, blank) in [
-        (LsColumn::Owner, cx.world.owners.user(uid), uid.0, 1),
-        (LsColumn::Group, cx.world.owners.group(gid), gid.0, 0),
-    ] {
-        match name {
-            Some(name) => cx.out.push_left(column, &name),
-            None => {
-                let text = format!("{id:<8}");
-                cx.out.bytes.extend_from_slice(text.as_bytes());
-                cx.out.widen(column, text.len() + blank);
-            }
+    match cx.world.owners.user(uid) {
+        Some(name) => {
+            cx.out.push_left(LsColumn::Owner, &name);
+            cx.out.bytes.push(b' ');
         }
-        cx.out.bytes.push(b' ');
+        None => {
+            // An owner's number takes eight places whatever the column has,
+            // and the blank behind it counts for the column: find's own
+            // arithmetic.
+            let text = format!("{:<8} ", uid.0);
+            cx.out.bytes.extend_from_slice(text.as_bytes());
+            cx.out.widen(LsColumn::Owner, text.len());
+        }
     }
+    let group = cx.world.owners.group(gid);
+    let group = group.unwrap_or_else(|| gid.0.to_string().into_bytes().into());
+    cx.out.push_left(LsColumn::Group, &group);
+    cx.out.bytes.push(b' ');
 }
 
 /// The size, or the two numbers of a device.

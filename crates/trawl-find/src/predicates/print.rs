@@ -26,7 +26,7 @@ struct Print;
 
 impl Leaf for Print {
     fn eval(&self, row: &Row<'_>, cx: &mut Context<'_>) -> bool {
-        cx.print_path(row, b'\n', cx.world.terminal);
+        cx.print_path(row, b'\n', cx.terminal);
         true
     }
 
@@ -37,10 +37,7 @@ impl Leaf for Print {
 
 /// The action that is understood where there is none.
 pub(crate) fn node() -> Node {
-    Node {
-        predicate: &PRINT,
-        leaf: Box::new(Print),
-    }
+    Node::new(&PRINT, Box::new(Print))
 }
 
 #[cfg(test)]

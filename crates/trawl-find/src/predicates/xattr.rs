@@ -57,9 +57,14 @@ impl Leaf for HasAttribute {
             b"system.posix_acl_default" => test.is_about(name) && test.admits(row.acl_default()),
             _ => test.value.is_none() && test.is_about(name),
         };
-        let found = cx.lookups.with_attribute.get(&test.word);
-        row.xattr_names().split(|byte| *byte == 0).any(in_row)
-            || found.is_some_and(|paths| !paths.is_empty() && paths.contains(&row.path()))
+        if row.xattr_names().split(|byte| *byte == 0).any(in_row) {
+            return true;
+        }
+        if !test.needs_lookup() {
+            return false;
+        }
+        let path = cx.path(row).to_vec();
+        cx.probe.has_attribute(row, &path, test)
     }
 
     fn attribute_test(&self) -> Option<&AttributeTest> {

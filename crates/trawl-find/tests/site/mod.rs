@@ -9,6 +9,7 @@ use std::sync::atomic::AtomicBool;
 use trawl_find::driver::{RunOptions, Streams, run};
 use trawl_find::environment::Warnings;
 use trawl_find::reference::{Reference, References};
+use trawl_find::traversal::Follow;
 use trawl_find::{Environment, Parsed, parse};
 use trawl_index::{IndexDir, SnapshotWriter, WriterOptions};
 use trawl_model::Timestamp;
@@ -165,12 +166,12 @@ impl Site {
 struct FilesOf(PathBuf);
 
 impl References for FilesOf {
-    fn attributes(&self, path: &[u8]) -> Result<Reference, String> {
+    fn attributes(&self, path: &[u8], follow: Follow) -> Result<Reference, String> {
         if path.is_empty() {
             return Err("No such file or directory".into());
         }
         let path = self.0.join(std::ffi::OsStr::from_bytes(path));
-        trawl_find::reference::LiveFiles.attributes(path.as_os_str().as_bytes())
+        trawl_find::reference::LiveFiles.attributes(path.as_os_str().as_bytes(), follow)
     }
 }
 

@@ -1,0 +1,101 @@
+//! The files that `-fprint` and its relatives write to.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::sync::Mutex;
+
+use trawl_text::quote::Terminal;
+
+use crate::environment::Environment;
+use crate::output::Sink;
+use crate::reference::error_text;
+
+/// A file that is written during the search.
+#[derive(Debug)]
+pub struct OutputFile {
+    /// As it was spelled.
+    pub path: Vec<u8>,
+    target: Target,
+}
+
+#[derive(Debug)]
+enum Target {
+    Stderr,
+    /// Buffered; the first error is kept and told at the end.
+    File(Mutex<io::BufWriter<File>>),
+}
+
+impl OutputFile {
+    /// Writes `bytes`.
+    ///
+    /// # Errors
+    /// Those of write(2).
+    pub fn write(&self, bytes: &[u8], errors: &mut dyn Write) -> io::Result<()> {
+        match &self.target {
+            Target::Stderr => errors.write_all(bytes),
+            Target::File(file) => lock(file).write_all(bytes),
+        }
+    }
+
+    /// Lets what was written be seen.
+    ///
+    /// # Errors
+    /// Those of write(2).
+    pub fn flush(&self) -> io::Result<()> {
+        match &self.target {
+            Target::Stderr => Ok(()),
+            Target::File(file) => lock(file).flush(),
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// The sink for a path: the same for the same spelling. The file is made, or
+/// emptied, at once; `/dev/stdout` and `/dev/stderr` stand for the program's
+/// own streams.
+///
+/// # Errors
+/// Why the file cannot be written, as strerror(3) says it.
+pub fn sink(files: &mut Vec<OutputFile>, path: &[u8], env: &Environment) -> Result<Sink, String> {
+    if path == b"/dev/stdout" {
+        return Ok(Sink::Stdout);
+    }
+    let known = files.iter().position(|file| file.path == path);
+    let number = match known {
+        Some(number) => number,
+        None => {
+            let target = match path {
+                b"/dev/stderr" => Target::Stderr,
+                _ => open(path)?,
+            };
+            files.push(OutputFile {
+                path: path.to_vec(),
+                target,
+            });
+            files.len() - 1
+        }
+    };
+    let watched = match &files[number].target {
+        Target::Stderr => trawl_sys::process::is_terminal(io::stderr()),
+        Target::File(file) => trawl_sys::process::is_terminal(lock(file).get_ref()),
+    };
+    Ok(Sink::File(
+        number,
+        match watched {
+            true => Terminal::Watched(env.locale),
+            false => Terminal::Absent,
+        },
+    ))
+}
+
+fn open(path: &[u8]) -> Result<Target, String> {
+    let file = File::create(OsStr::from_bytes(path)).map_err(|error| error_text(&error))?;
+    Ok(Target::File(Mutex::new(io::BufWriter::new(file))))
+}

@@ -1,0 +1,156 @@
+//! A search in the index.
+//!
+//! Rows are tested in parallel, since no test depends on another row. What
+//! does depend on order is kept apart: output is written in order; `-quit`
+//! drops what comes after it; what `-prune` and `-xdev` keep out is found by
+//! a first pass over the directories alone. Where leaves need their turn,
+//! threads only find the rows that these leaves, or any action, would see;
+//! one thread takes them in order (`turns`).
+
+mod probe;
+mod turns;
+mod walk;
+
+use std::io;
+
+use trawl_model::rows::Row;
+use trawl_model::{FileType, Issue, Op, path};
+use trawl_query::{Index, Located, Start};
+use trawl_text::quote;
+
+use crate::context::{Context, StartPoint, Turn, World};
+use crate::driver::{ABSENT, DENIED, DriverError, Search};
+use crate::output::Output;
+use crate::parser::Program;
+use crate::start;
+use probe::IndexProbe;
+use walk::Walk;
+
+/// What workers share: the question and where it is asked.
+#[derive(Clone, Copy)]
+struct Scope<'s> {
+    program: &'s Program,
+    world: &'s World,
+    point: &'s StartPoint,
+    probe: &'s IndexProbe<'s>,
+    /// What threads may do.
+    turn: Turn,
+}
+
+/// See [`Search::visit`].
+pub(crate) fn visit(
+    search: &Search<'_>,
+    index: &Index,
+    spelled: &[u8],
+    located: Option<Located>,
+) -> Result<(), DriverError> {
+    let found = match located {
+        Some(Located::Found(found)) => found,
+        Some(Located::NotDirectory { .. }) => return search.complain(spelled, "Not a directory"),
+        // Whoever can ask the live system about what is hidden does so before.
+        Some(Located::Denied { .. } | Located::Hidden { .. }) => {
+            return search.complain(spelled, DENIED);
+        }
+        Some(Located::NotIndexed { nearest }) => {
+            let locale = search.question.world.locale;
+            let why = match nearest {
+                Some(root) => format!(
+                    "Not in the index; the nearest path that is: {}",
+                    quote::message(path::display(&root), locale)
+                ),
+                None => "Not in the index, which is empty; run `trawl index` first".into(),
+            };
+            return search.complain(spelled, &why);
+        }
+        _ => return search.complain(spelled, ABSENT),
+    };
+    if start::asks_for_directory(spelled) && !found.is_dir {
+        let is_link = row_of(&found, b"").file_type() == FileType::Symlink;
+        let why = if is_link { ABSENT } else { "Not a directory" };
+        return search.complain(spelled, why);
+    }
+    let point = StartPoint {
+        spelled: spelled.to_vec(),
+        stored: found.path.clone(),
+    };
+    Walk::new(search, index, &point, &found)?.run()
+}
+
+/// See [`Search::visit_missing`].
+pub(crate) fn visit_missing(
+    search: &Search<'_>,
+    index: &Index,
+    spelled: &[u8],
+    root: &[u8],
+    stored: &[u8],
+) -> Result<(), DriverError> {
+    if let Located::Found(source) = index.locate(root)? {
+        let hides = |issue: &Issue| match lists(issue) {
+            true => is_below(stored, &issue.path),
+            false => issue.op.hides_entries() && path::is_within(stored, &issue.path),
+        };
+        let recorded = index.recorded_issues(&source, None)?;
+        if let Some(issue) = recorded.iter().find(|i| hides(i)) {
+            return search.complain(spelled, &cause(issue));
+        }
+    }
+    search.complain(spelled, ABSENT)
+}
+
+impl Scope<'_> {
+    /// Whether the expression prunes the row; nothing else that it does
+    /// counts.
+    fn prunes(&self, row: &Row<'_>, cx: &mut Context<'_>) -> bool {
+        if row.file_type() != FileType::Directory {
+            return false;
+        }
+        cx.next_row();
+        self.program.expr.eval(row, cx);
+        cx.quit = false;
+        cx.out = Output::default();
+        cx.others.clear();
+        cx.complaints.clear();
+        cx.pruned
+    }
+}
+
+/// The start point's own row, which lies in `dir`.
+fn row_of<'r>(found: &'r Start, dir: &'r [u8]) -> Row<'r> {
+    Row {
+        batch: &found.row,
+        at: 0,
+        dir,
+    }
+}
+
+fn depth_limit(max_depth: usize) -> Option<usize> {
+    (max_depth != usize::MAX).then_some(max_depth)
+}
+
+fn is_below(path: &[u8], dir: &[u8]) -> bool {
+    path.len() > dir.len() && path::is_within(path, dir)
+}
+
+/// True if the issue is of listing a directory, which happens only if the
+/// search goes into it.
+fn lists(issue: &Issue) -> bool {
+    matches!(issue.op, Op::OpenDir | Op::ReadDir)
+}
+
+/// A stored path below the start point as it is printed.
+fn spell(point: &StartPoint, stored: &[u8]) -> Vec<u8> {
+    point.spell(below(point, stored))
+}
+
+/// The part of a stored path that is below the start point.
+fn below<'p>(point: &StartPoint, stored: &'p [u8]) -> &'p [u8] {
+    let below = stored.strip_prefix(&point.stored[..]).unwrap_or(stored);
+    below.strip_prefix(b"/").unwrap_or(below)
+}
+
+fn cause(issue: &Issue) -> String {
+    match issue.errno.0 {
+        0 => issue.detail.clone(),
+        errno => crate::reference::error_text(&io::Error::from_raw_os_error(errno)),
+    }
+}

@@ -1,0 +1,232 @@
+//! Rows that need their turn, one after the other.
+//!
+//! Where a command is run or a file changed, the file is looked at as it is
+//! now, and the expression is put to that: what changed since it was indexed
+//! is passed over and told.
+
+use std::ffi::CString;
+use std::os::fd::{AsFd, OwnedFd};
+
+use trawl_model::path;
+use trawl_model::rows::Row;
+use trawl_sys::directory::{Links, Purpose, open_below, open_path};
+use trawl_sys::{CWD, Errno, SysError};
+
+use super::below;
+use super::probe::IndexProbe;
+use super::walk::Waiting;
+use crate::context::{Context, Races, StartPoint, Stop, Turn};
+use crate::driver::{DriverError, Search};
+use crate::leaf::Effect;
+use crate::live::looker::{Looker, Meaning};
+use crate::live::probe::{LiveProbe, cause};
+use crate::printer::Part;
+use crate::probe::Probe;
+use crate::traversal::Follow;
+
+/// What is said of a file that the index knows otherwise.
+const CHANGED: &str = "changed since it was indexed, and is left alone";
+
+/// Takes rows in order.
+pub(super) struct Turns<'t, 's> {
+    search: &'t Search<'s>,
+    point: &'t StartPoint,
+    probe: &'t IndexProbe<'t>,
+    looker: Looker,
+    /// True if something may be changed: then only what is there now counts.
+    looks_again: bool,
+    /// The start point, opened.
+    start: Option<OwnedFd>,
+    /// The directory that was opened last, below the start point.
+    dir: Option<(Vec<u8>, OwnedFd)>,
+    pruned: Vec<Vec<u8>>,
+}
+
+impl<'t, 's> Turns<'t, 's> {
+    pub(super) fn new(
+        search: &'t Search<'s>,
+        point: &'t StartPoint,
+        probe: &'t IndexProbe<'t>,
+    ) -> Turns<'t, 's> {
+        let expr = &search.question.program.expr;
+        Turns {
+            search,
+            point,
+            probe,
+            looker: Looker::new(expr.columns()),
+            looks_again: expr.has(Effect::Change),
+            start: None,
+            dir: None,
+            pruned: Vec::new(),
+        }
+    }
+
+    /// Directories that were pruned in their turn.
+    pub(super) fn pruned(&self) -> &[Vec<u8>] {
+        &self.pruned
+    }
+
+    /// Takes the start point's own row; whether it was pruned.
+    pub(super) fn start(&mut self, row: &Row<'_>, stop: Stop) -> Result<bool, DriverError> {
+        let follow = self.search.question.world.follow;
+        if self.looks_again {
+            let Ok(name) = CString::new(&self.point.spelled[..]) else {
+                return Ok(false);
+            };
+            let meaning = match follow {
+                Follow::Never => Meaning::Itself,
+                _ => Meaning::Target,
+            };
+            if let Err(error) = self.looker.look(CWD, &name, meaning) {
+                self.tell(&self.point.spelled, &error)?;
+                return Ok(false);
+            }
+            let probe = LiveProbe::at_start(CWD, follow);
+            let row = self.looker.row();
+            return self.evaluate(&row, &probe, None, stop);
+        }
+        self.evaluate(row, self.probe, None, stop)
+    }
+
+    /// Takes rows below the start point.
+    pub(super) fn take(&mut self, rows: Vec<Waiting>) -> Result<(), DriverError> {
+        for waiting in rows {
+            if self.search.is_over() {
+                break;
+            }
+            let row = Row {
+                batch: &waiting.batch,
+                at: 0,
+                dir: &waiting.dir,
+            };
+            let stored = row.path();
+            if self.is_kept_out(&stored) {
+                continue;
+            }
+            let place = (below(self.point, &waiting.dir), waiting.dir_depth);
+            let pruned = match self.looks_again {
+                true => self.look_again(&row, place, waiting.stop)?,
+                false => self.evaluate(&row, self.probe, Some(place), waiting.stop)?,
+            };
+            if pruned {
+                self.pruned.push(stored);
+            }
+        }
+        Ok(())
+    }
+
+    fn is_kept_out(&self, stored: &[u8]) -> bool {
+        let within = |dir: &Vec<u8>| path::is_within(stored, dir);
+        // The order is depth-first: what was pruned last is the nearest.
+        self.pruned.last().is_some_and(within) || self.pruned.iter().any(within)
+    }
+
+    fn look_again(
+        &mut self,
+        row: &Row<'_>,
+        place: (&[u8], usize),
+        stop: Stop,
+    ) -> Result<bool, DriverError> {
+        let meaning = match self.search.question.world.follow {
+            Follow::Always => Meaning::Target,
+            _ => Meaning::Itself,
+        };
+        let name = CString::new(row.name()).unwrap_or_default();
+        let found = match self.open(place.0) {
+            Ok(()) => match &self.dir {
+                Some((_, fd)) => self.looker.look(fd.as_fd(), &name, meaning),
+                None => Err(SysError::new(trawl_sys::Op::Openat, Errno::NOENT)),
+            },
+            Err(error) => Err(error),
+        };
+        let spelled = || {
+            let dir = self.point.spell(place.0);
+            path::join(dir.strip_suffix(b"/").unwrap_or(&dir), row.name())
+        };
+        if let Err(error) = found {
+            self.tell(&spelled(), &error)?;
+            return Ok(false);
+        }
+        let Some((_, fd)) = &self.dir else {
+            return Ok(false);
+        };
+        let probe = LiveProbe::below(fd.as_fd(), self.search.question.world.follow);
+        let row = self.looker.row();
+        self.evaluate(&row, &probe, Some(place), stop)
+    }
+
+    /// Opens a directory below the start point, through no link unless links
+    /// are followed.
+    fn open(&mut self, dir: &[u8]) -> Result<(), SysError> {
+        if self.dir.as_ref().is_some_and(|(open, _)| open == dir) {
+            return Ok(());
+        }
+        self.dir = None;
+        let links = |followed| match followed {
+            true => Links::Followed,
+            false => Links::Refused,
+        };
+        let follow = self.search.question.world.follow;
+        if self.start.is_none() {
+            let name = CString::new(&self.point.spelled[..]).unwrap_or_default();
+            let links = links(follow != Follow::Never);
+            self.start = Some(open_path(CWD, &name, Purpose::Pass, links)?);
+        }
+        let Some(start) = &self.start else {
+            return Ok(());
+        };
+        let below = if dir.is_empty() { &b"."[..] } else { dir };
+        let name = CString::new(below).unwrap_or_default();
+        let links = links(follow == Follow::Always);
+        let fd = open_below(start, &name, Purpose::Pass, links)?;
+        self.dir = Some((dir.to_vec(), fd));
+        Ok(())
+    }
+
+    /// Tells that a file cannot be looked at any more.
+    fn tell(&self, spelled: &[u8], error: &SysError) -> Result<(), DriverError> {
+        let gone = matches!(error.errno, Errno::NOENT | Errno::NOTDIR | Errno::LOOP);
+        match gone {
+            true if self.search.question.world.races == Races::Ignored => Ok(()),
+            true => self.search.complain(spelled, CHANGED),
+            false => self.search.complain(spelled, &cause(error).0),
+        }
+    }
+
+    /// Puts a row to the expression, whose leaves may act now; whether it was
+    /// pruned.
+    fn evaluate(
+        &self,
+        row: &Row<'_>,
+        probe: &dyn Probe,
+        place: Option<(&[u8], usize)>,
+        stop: Stop,
+    ) -> Result<bool, DriverError> {
+        let mut part = Part::default();
+        let mut cx = Context::new(&self.search.question.world, self.point, probe);
+        if let Some((dir, depth)) = place {
+            cx.enter_below(dir, depth);
+        }
+        let expr = &self.search.question.program.expr;
+        if self.looks_again && stop.effect == Effect::Change {
+            cx.turn = Turn::Scout;
+            expr.eval(row, &mut cx);
+            if cx.deferred != Some(stop) {
+                let path = cx.path(row).to_vec();
+                return match self.search.question.world.races {
+                    Races::Ignored => Ok(false),
+                    Races::Told => self.search.complain(&path, CHANGED).map(|()| false),
+                };
+            }
+            cx.complaints.clear();
+            cx.next_row();
+        }
+        cx.turn = Turn::Mine;
+        cx.hands = Some(&self.search.printer);
+        expr.eval(row, &mut cx);
+        let pruned = cx.pruned && !self.search.question.program.traversal.contents_first;
+        part.take_back(cx);
+        self.search.printer.emit(part)?;
+        Ok(pruned)
+    }
+}

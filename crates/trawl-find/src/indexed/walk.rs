@@ -1,0 +1,397 @@
+//! One start point: its own row, what is kept out, everything below, and what
+//! could not be read.
+
+use std::collections::{HashMap, HashSet};
+use std::ops::ControlFlow;
+
+use trawl_model::filter::{Clause, Filter};
+use trawl_model::rows::{Row, RowBatch};
+use trawl_model::{Column, ColumnSet, FileType, path};
+use trawl_query::{DeniedRequest, DirRequest, Index, Listing, Order, Request, Start};
+
+use super::probe::IndexProbe;
+use super::turns::Turns;
+use super::{Scope, cause, depth_limit, is_below, lists, row_of, spell};
+use crate::context::{Context, StartPoint, Stop, Turn};
+use crate::driver::{DENIED, DriverError, Search};
+use crate::leaf::Effect;
+use crate::lookups::{Emptiness, Lookups, Paths};
+use crate::printer::Part;
+
+/// A row that has to wait for its turn.
+pub(super) struct Waiting {
+    /// What it waits for.
+    pub(super) stop: Stop,
+    /// The row alone.
+    pub(super) batch: RowBatch,
+    /// Its directory, as stored.
+    pub(super) dir: Vec<u8>,
+    /// How deep its directory lies below the start point.
+    pub(super) dir_depth: usize,
+}
+
+/// What a worker hands over: what some listings came to.
+#[derive(Default)]
+struct Found {
+    part: Part,
+    pruned: Vec<Vec<u8>>,
+    waiting: Vec<Waiting>,
+}
+
+/// Which rows of a listing are put to the expression.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Pass {
+    /// All, for what they print.
+    Print,
+    /// Directories, for what they keep the search out of.
+    Prune,
+}
+
+/// The search of one start point.
+pub(super) struct Walk<'w, 's> {
+    search: &'w Search<'s>,
+    index: &'w Index,
+    point: &'w StartPoint,
+    found: &'w Start,
+    probe: IndexProbe<'w>,
+}
+
+impl<'w, 's> Walk<'w, 's> {
+    pub(super) fn new(
+        search: &'w Search<'s>,
+        index: &'w Index,
+        point: &'w StartPoint,
+        found: &'w Start,
+    ) -> Result<Walk<'w, 's>, DriverError> {
+        let mut walk = Walk {
+            search,
+            index,
+            point,
+            found,
+            probe: IndexProbe::new(index, &search.question.world),
+        };
+        walk.probe.lookups = Lookups {
+            empty_directories: walk.empty_directories()?,
+            with_attribute: walk.with_attribute()?,
+        };
+        Ok(walk)
+    }
+
+    pub(super) fn run(&self) -> Result<(), DriverError> {
+        let traversal = &self.search.question.program.traversal;
+        let (first, printer) = (traversal.contents_first, &self.search.printer);
+        let mut turns = Turns::new(self.search, self.point, &self.probe);
+        let mut pruned = false;
+        if !first {
+            pruned = self.start_row(&mut turns)?;
+        }
+        if !printer.has_ended() && !pruned && self.found.is_dir && traversal.max_depth > 0 {
+            let mut skip = self.find_pruned()?;
+            self.walk(skip.clone(), &mut turns)?;
+            skip.extend(turns.pruned().iter().cloned());
+            self.report_issues(&skip)?;
+        }
+        if first && !printer.has_ended() {
+            self.start_row(&mut turns)?;
+        }
+        Ok(())
+    }
+
+    fn scope(&self) -> Scope<'_> {
+        Scope {
+            program: self.search.question.program,
+            world: &self.search.question.world,
+            point: self.point,
+            probe: &self.probe,
+            turn: match self.search.question.program.expr.needs_turns() {
+                true => Turn::Scout,
+                false => Turn::Any,
+            },
+        }
+    }
+
+    /// Puts the start point's own row to the expression; whether it was
+    /// pruned.
+    fn start_row(&self, turns: &mut Turns<'_, '_>) -> Result<bool, DriverError> {
+        if self.search.question.program.traversal.min_depth > 0 {
+            return Ok(false);
+        }
+        let parent = path::split(&self.found.path).map_or(&b""[..], |(dir, _)| dir);
+        let row = row_of(self.found, parent);
+        let mut part = Part::default();
+        let mut cx = Context::new(&self.search.question.world, self.point, &self.probe);
+        cx.turn = self.scope().turn;
+        self.search.question.program.expr.eval(&row, &mut cx);
+        let pruned = cx.pruned;
+        if let Some(stop) = cx.deferred {
+            return turns.start(&row, stop);
+        }
+        part.take_back(cx);
+        self.search.printer.emit(part)?;
+        Ok(pruned)
+    }
+
+    /// Directories of the scope that were listed and have no entry, and those
+    /// of which that cannot be told.
+    fn empty_directories(&self) -> Result<Emptiness, DriverError> {
+        let mut known = Emptiness::default();
+        if !self.found.is_dir || !self.search.question.program.expr.needs_empty_directories() {
+            return Ok(known);
+        }
+        let max_depth = self.search.question.program.traversal.max_depth;
+        let request = DirRequest {
+            // A directory at the greatest depth is tested, too.
+            max_depth: depth_limit(max_depth),
+            cancel: self.search.question.options.cancel,
+            ..DirRequest::default()
+        };
+        self.index.directories(self.found, &request, |directory| {
+            if directory.sums.entries() == 0 {
+                known.empty.insert(directory.path.clone());
+            }
+            ControlFlow::Continue(())
+        })?;
+        let deeper = depth_limit(max_depth.saturating_add(1));
+        for issue in self.index.issues(self.found, deeper)? {
+            if lists(&issue) {
+                if cause(&issue) == DENIED {
+                    known.denied.insert(issue.path);
+                }
+            } else if issue.op.hides_entries()
+                && let Some((dir, _)) = path::split(&issue.path)
+            {
+                // An entry whose attributes could not be read has no row, but
+                // it is there.
+                known.empty.remove(dir);
+            }
+        }
+        Ok(known)
+    }
+
+    /// For each test of extended attributes, the entries that pass it as far
+    /// as rows do not tell.
+    fn with_attribute(&self) -> Result<HashMap<Vec<u8>, Paths>, DriverError> {
+        let mut tests = Vec::new();
+        self.search.question.program.expr.leaves(&mut |node| {
+            let test = node.leaf.attribute_test();
+            tests.extend(test.filter(|test| test.needs_lookup()));
+        });
+        let mut passed: HashMap<Vec<u8>, Paths> = HashMap::new();
+        if tests.is_empty() {
+            return Ok(passed);
+        }
+        let wanted = |name: &[u8]| tests.iter().any(|test| test.looks_up(name));
+        let cancel = self.search.question.options.cancel;
+        self.index
+            .attribute_values(self.found, cancel, wanted, |path, name, value| {
+                for test in &tests {
+                    if test.looks_up(name) && test.admits(value) {
+                        let paths = passed.entry(test.word.clone()).or_default();
+                        paths.insert(path.to_vec());
+                    }
+                }
+            })?;
+        Ok(passed)
+    }
+
+    /// Directories that `-prune` and `-xdev` keep the search out of, in path
+    /// order, none within another.
+    fn find_pruned(&self) -> Result<Vec<Vec<u8>>, DriverError> {
+        let program = self.search.question.program;
+        let traversal = &program.traversal;
+        let by_action = match traversal.contents_first {
+            true => None,
+            false => program.expr.filter_for(&[Effect::Prune]),
+        };
+        let dev = row_of(self.found, b"").dev();
+        let one_device = traversal.one_file_system.then_some(dev);
+        if by_action.is_none() && one_device.is_none() || traversal.max_depth < 2 {
+            return Ok(Vec::new());
+        }
+        let mut filter = match one_device {
+            Some(_) => Filter::default(),
+            None => by_action.clone().unwrap_or_default(),
+        };
+        filter.add(Clause {
+            column: Column::Mode,
+            low: 0o040_000,
+            high: 0o047_777,
+        });
+        let mut request = self.request(self.columns(Pass::Prune), filter);
+        request.min_depth = 1;
+        request.max_depth = depth_limit(traversal.max_depth - 1);
+        let mut pruned: Vec<Vec<u8>> = Vec::new();
+        let min_depth = traversal.min_depth;
+        let scope = self.scope();
+        let work = |listing: &Listing<'_>, found: &mut Found| {
+            for row in rows_of(listing) {
+                if row.file_type() == FileType::Directory
+                    && one_device.is_some_and(|dev| row.dev() != dev)
+                {
+                    found.pruned.push(row.path());
+                }
+            }
+            if by_action.is_some() && listing.dir.depth + 1 >= min_depth {
+                scope.eval(listing, Pass::Prune, found);
+            }
+        };
+        self.index
+            .walk(self.found, &request, work, |found: Found| {
+                pruned.extend(found.pruned);
+                ControlFlow::Continue(())
+            })?;
+        pruned.sort_by(|a, b| path::cmp(a, b));
+        pruned.dedup_by(|later, kept| path::is_within(later, kept));
+        Ok(pruned)
+    }
+
+    fn walk(&self, skip: Vec<Vec<u8>>, turns: &mut Turns<'_, '_>) -> Result<(), DriverError> {
+        let program = self.search.question.program;
+        let mut visible = Effect::VISIBLE.to_vec();
+        if program.expr.needs_turns() && !program.traversal.contents_first {
+            // What is kept out may depend on what is done.
+            visible.push(Effect::Prune);
+        }
+        let Some(filter) = program.expr.filter_for(&visible) else {
+            return Ok(());
+        };
+        let mut request = self.request(self.columns(Pass::Print), filter);
+        request.skip = skip;
+        let (scope, printer) = (self.scope(), &self.search.printer);
+        let work = |listing: &Listing<'_>, found: &mut Found| {
+            scope.eval(listing, Pass::Print, found);
+        };
+        let mut failure = None;
+        let take = |found: Found| {
+            let done = printer.emit(found.part).map_err(DriverError::Write);
+            let done = done.and_then(|()| turns.take(found.waiting));
+            match done {
+                Ok(()) if printer.has_ended() => ControlFlow::Break(()),
+                Ok(()) => ControlFlow::Continue(()),
+                Err(error) => {
+                    failure = Some(error);
+                    ControlFlow::Break(())
+                }
+            }
+        };
+        self.index.walk(self.found, &request, work, take)?;
+        failure.map_or(Ok(()), Err)
+    }
+
+    fn columns(&self, pass: Pass) -> ColumnSet {
+        let columns = self.search.question.program.expr.columns();
+        match pass {
+            Pass::Print if !self.search.question.program.expr.needs_turns() => columns,
+            _ => columns.union(ColumnSet::of(&[Column::Name, Column::Mode, Column::Dev])),
+        }
+    }
+
+    fn request(&self, columns: ColumnSet, filter: Filter) -> Request<'w> {
+        let traversal = &self.search.question.program.traversal;
+        Request {
+            columns,
+            filter,
+            min_depth: traversal.min_depth.max(1),
+            max_depth: depth_limit(traversal.max_depth),
+            order: match traversal.contents_first {
+                true => Order::Backward,
+                false => Order::Forward,
+            },
+            threads: self.search.question.options.threads,
+            cancel: self.search.question.options.cancel,
+            ..Request::default()
+        }
+    }
+
+    /// Prints what could not be read of the part that was visited.
+    fn report_issues(&self, skip: &[Vec<u8>]) -> Result<(), DriverError> {
+        if self.search.printer.has_ended() {
+            return Ok(());
+        }
+        let max_depth = depth_limit(self.search.question.program.traversal.max_depth);
+        let mut told: HashSet<Vec<u8>> = HashSet::new();
+        for issue in self.index.recorded_issues(self.found, max_depth)? {
+            let skipped = skip.iter().any(|dir| match is_below(&issue.path, dir) {
+                true => true,
+                false => issue.path == *dir && lists(&issue),
+            });
+            if !skipped && issue.op.hides_entries() && !told.contains(&issue.path) {
+                self.search
+                    .complain(&spell(self.point, &issue.path), &cause(&issue))?;
+                told.insert(issue.path);
+            }
+        }
+        self.report_denied(skip, &told)
+    }
+
+    /// Prints which directories the asker may not list, but for those of
+    /// which something was told already.
+    fn report_denied(&self, skip: &[Vec<u8>], told: &HashSet<Vec<u8>>) -> Result<(), DriverError> {
+        let request = DeniedRequest {
+            max_depth: depth_limit(self.search.question.program.traversal.max_depth),
+            skip: skip.to_vec(),
+            cancel: self.search.question.options.cancel,
+        };
+        let mut done = Ok(());
+        self.index.denied(self.found, &request, |path| {
+            if !told.contains(path) {
+                done = self.search.complain(&spell(self.point, path), DENIED);
+            }
+            match done {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(_) => ControlFlow::Break(()),
+            }
+        })?;
+        done
+    }
+}
+
+impl Scope<'_> {
+    /// Puts the rows of a listing to the expression, backwards if contents
+    /// come first.
+    fn eval(&self, listing: &Listing<'_>, pass: Pass, found: &mut Found) {
+        if found.part.quit {
+            return;
+        }
+        let buffers = std::mem::take(&mut found.part.buffers);
+        let mut cx = Context::new(self.world, self.point, self.probe).with_buffers(buffers);
+        found.part.lend(&mut cx);
+        cx.turn = self.turn;
+        cx.enter(listing.dir.path, listing.dir.depth);
+        let visit = |row: Row<'_>| match pass {
+            Pass::Print => {
+                cx.next_row();
+                self.program.expr.eval(&row, &mut cx);
+                if let Some(stop) = cx.deferred {
+                    found.waiting.push(Waiting {
+                        stop,
+                        batch: row.alone(),
+                        dir: listing.dir.path.to_vec(),
+                        dir_depth: listing.dir.depth,
+                    });
+                }
+                if cx.quit {
+                    ControlFlow::Break(())
+                } else {
+                    ControlFlow::Continue(())
+                }
+            }
+            Pass::Prune => {
+                if self.prunes(&row, &mut cx) {
+                    found.pruned.push(row.path());
+                }
+                ControlFlow::Continue(())
+            }
+        };
+        let _ = match self.program.traversal.contents_first {
+            true => rows_of(listing).rev().try_for_each(visit),
+            false => rows_of(listing).try_for_each(visit),
+        };
+        found.part.take_back(cx);
+    }
+}
+
+fn rows_of<'l>(listing: &Listing<'l>) -> impl DoubleEndedIterator<Item = Row<'l>> + use<'l> {
+    let (batch, dir) = (listing.batch, listing.dir.path);
+    listing.range.clone().map(move |at| Row { batch, at, dir })
+}

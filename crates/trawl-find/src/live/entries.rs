@@ -1,0 +1,96 @@
+//! What a directory holds, in the order in which find takes it: the
+//! directory's own, but by inode number where there are many and that is the
+//! order in which they lie on the disk.
+
+use std::os::fd::BorrowedFd;
+
+use trawl_model::rows::{Row, RowBatch};
+use trawl_sys::directory::ReadBuffer;
+use trawl_sys::{Errno, SysError};
+
+/// The most entries that are held of one directory; the rest is read when
+/// these are done.
+const CHUNK_ENTRIES: usize = 100_000;
+/// More entries than this are sorted.
+const SORTED_FROM: usize = 10_000;
+/// Kinds of file systems on whose inode numbers nothing depends (`f_type`):
+/// tmpfs, NFS, CIFS.
+const UNSORTED: [u64; 3] = [0x0102_1994, 0x6969, 0xFF53_4D42];
+
+/// Some entries of a directory.
+#[derive(Debug, Default)]
+pub(crate) struct Entries {
+    /// Names, inode numbers, and types as bits of modes (0 where unknown).
+    batch: RowBatch,
+    /// The order to take them in, if it is not that of the batch.
+    order: Vec<u32>,
+}
+
+/// Whether a directory holds more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum More {
+    /// That was all.
+    No,
+    /// Perhaps.
+    Yes,
+    /// Nothing more can be read.
+    Failed(SysError),
+}
+
+impl Entries {
+    /// Reads on in a directory.
+    pub(crate) fn read(&mut self, dir: BorrowedFd<'_>, buffer: &mut ReadBuffer) -> More {
+        self.batch.name.clear();
+        self.batch.ino.clear();
+        self.batch.mode.clear();
+        self.order.clear();
+        let more = self.fill(dir, buffer);
+        self.batch.len = self.batch.ino.len();
+        if self.batch.len > SORTED_FROM && is_worth_sorting(dir) {
+            self.order.extend(0..self.batch.len as u32);
+            let inodes = &self.batch.ino;
+            self.order
+                .sort_by_key(|at| inodes.get(*at as usize).copied());
+        }
+        more
+    }
+
+    fn fill(&mut self, dir: BorrowedFd<'_>, buffer: &mut ReadBuffer) -> More {
+        let mut reader = buffer.read(dir);
+        // What the buffer holds is taken whole: it is lost with the reader.
+        while self.batch.ino.len() < CHUNK_ENTRIES || !reader.is_buffer_empty() {
+            match reader.next() {
+                None => return More::No,
+                Some(Err(error)) if error.errno == Errno::INTR => {}
+                Some(Err(error)) => return More::Failed(error),
+                Some(Ok(entry)) if entry.is_dot() => {}
+                Some(Ok(entry)) => {
+                    self.batch.name.push(entry.name().to_bytes());
+                    self.batch.ino.push(entry.ino());
+                    self.batch.mode.push(entry.type_bits().unwrap_or(0));
+                }
+            }
+        }
+        More::Yes
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.batch.len
+    }
+
+    /// The entry that comes at this position, as far as it is known.
+    pub(crate) fn row(&self, position: usize) -> Row<'_> {
+        let at = self.order.get(position).map_or(position, |at| *at as usize);
+        Row {
+            batch: &self.batch,
+            at,
+            dir: b"",
+        }
+    }
+}
+
+fn is_worth_sorting(dir: BorrowedFd<'_>) -> bool {
+    let file_system = trawl_sys::filesystem::of_fd(dir);
+    file_system.is_ok_and(|found| !UNSORTED.contains(&found.magic))
+}

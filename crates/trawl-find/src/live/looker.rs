@@ -1,0 +1,156 @@
+//! One entry of the live file system, as a row.
+
+use std::ffi::CStr;
+
+use trawl_model::rows::{NO_BTIME, NO_PROJECT, Row, RowBatch};
+use trawl_model::{Column, ColumnSet, FileType};
+use trawl_sys::link::{TargetBuffer, read_link_at};
+use trawl_sys::stat::{Stat, stat_at, stat_at_followed};
+use trawl_sys::{BorrowedFd, Errno, SysError, xattr};
+
+/// Which of an entry is meant where it is a symbolic link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Meaning {
+    /// The link.
+    Itself,
+    /// What it leads to; itself if that is nothing.
+    Target,
+}
+
+/// What was found in any case.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Looked {
+    pub(crate) is_dir: bool,
+    pub(crate) dev: u64,
+    pub(crate) ino: u64,
+    /// What is to be told of a link that was taken for itself.
+    pub(crate) trouble: Option<SysError>,
+}
+
+/// Fills rows. One per thread.
+pub(crate) struct Looker {
+    wanted: ColumnSet,
+    row: RowBatch,
+    target: TargetBuffer,
+    xattrs: Option<xattr::Reader>,
+}
+
+impl Looker {
+    /// A looker that fills these columns.
+    pub(crate) fn new(wanted: ColumnSet) -> Looker {
+        let of_xattrs = [Column::XattrNames, Column::Acl, Column::AclDefault];
+        let reads = of_xattrs.iter().any(|column| wanted.contains(*column));
+        Looker {
+            wanted,
+            row: RowBatch::default(),
+            target: TargetBuffer::default(),
+            xattrs: reads.then(xattr::Reader::for_any_thread),
+        }
+    }
+
+    /// The row that was filled last.
+    pub(crate) fn row(&self) -> Row<'_> {
+        Row {
+            batch: &self.row,
+            at: 0,
+            dir: b"",
+        }
+    }
+
+    /// Looks at `name` in `dir`.
+    ///
+    /// # Errors
+    /// Those of statx(2).
+    pub(crate) fn look(
+        &mut self,
+        dir: BorrowedFd<'_>,
+        name: &CStr,
+        meaning: Meaning,
+    ) -> Result<Looked, SysError> {
+        let (stat, trouble) = match meaning {
+            Meaning::Itself => (stat_at(dir, name)?, None),
+            Meaning::Target => stat_through(dir, name)?,
+        };
+        self.fill(&stat, name.to_bytes());
+        if stat.is_symlink() && self.wanted.contains(Column::LinkTarget) {
+            let target = read_link_at(dir, name, &mut self.target);
+            self.row.link_target.push(target.unwrap_or_default());
+        }
+        self.fill_attributes(dir, name);
+        Ok(Looked {
+            is_dir: stat.is_directory(),
+            dev: stat.dev.as_u64(),
+            ino: stat.ino,
+            trouble,
+        })
+    }
+
+    fn fill(&mut self, stat: &Stat, name: &[u8]) {
+        let row = &mut self.row;
+        row.clear();
+        row.len = 1;
+        row.name.push(name);
+        row.ino.push(stat.ino);
+        row.dev.push(stat.dev.as_u64());
+        row.mode.push(stat.mode);
+        row.nlink.push(stat.nlink);
+        row.uid.push(stat.uid);
+        row.gid.push(stat.gid);
+        row.rdev.push(stat.rdev.as_u64());
+        row.size.push(stat.size);
+        row.blocks.push(stat.blocks);
+        row.blksize.push(stat.blksize);
+        row.atime.push(stat.atime.secs);
+        row.atime_ns.push(stat.atime.nanos);
+        row.mtime.push(stat.mtime.secs);
+        row.mtime_ns.push(stat.mtime.nanos);
+        row.ctime.push(stat.ctime.secs);
+        row.ctime_ns.push(stat.ctime.nanos);
+        let birth = stat.btime.unwrap_or(trawl_sys::stat::Time {
+            secs: NO_BTIME,
+            nanos: 0,
+        });
+        row.btime.push(birth.secs);
+        row.btime_ns.push(birth.nanos);
+        row.project.push(NO_PROJECT);
+        row.attributes.push(stat.attributes & stat.attributes_mask);
+    }
+
+    /// What cannot be read of attributes is taken as not there, as find does.
+    fn fill_attributes(&mut self, dir: BorrowedFd<'_>, name: &CStr) {
+        let Some(reader) = &mut self.xattrs else {
+            return;
+        };
+        if reader.enter(dir).is_err() {
+            return;
+        }
+        let row = &mut self.row;
+        row.xattr_names
+            .push(reader.list(dir, name).unwrap_or_default());
+        for (attribute, column) in [
+            (c"system.posix_acl_access", &mut row.acl),
+            (c"system.posix_acl_default", &mut row.acl_default),
+        ] {
+            let value = reader.get(dir, name, attribute).ok().flatten();
+            column.push(value.unwrap_or_default());
+        }
+    }
+}
+
+/// What a link leads to; the link itself if it leads nowhere, with a remark if
+/// that is because something on the way is no directory.
+fn stat_through(dir: BorrowedFd<'_>, name: &CStr) -> Result<(Stat, Option<SysError>), SysError> {
+    match stat_at_followed(dir, name) {
+        Ok(stat) => Ok((stat, None)),
+        Err(error) if matches!(error.errno, Errno::NOENT | Errno::NOTDIR) => {
+            let own = stat_at(dir, name).map_err(|_| error)?;
+            Ok((own, (error.errno == Errno::NOTDIR).then_some(error)))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// The type of what `name` leads to, links followed.
+pub(crate) fn type_through(dir: BorrowedFd<'_>, name: &CStr) -> Result<FileType, SysError> {
+    Ok(FileType::from_mode(stat_at_followed(dir, name)?.mode))
+}

@@ -1,0 +1,199 @@
+//! Directories on the way from a start point, and how to open them: by name
+//! in the nearest directory above that is still open. How many stay open is
+//! limited.
+
+use std::ffi::CString;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use trawl_sys::directory::{AccessTime, Links, Purpose, open_below, open_path};
+use trawl_sys::{CWD, Errno, Op, SysError};
+
+use super::looker::Looked;
+
+/// The most directories that are kept open.
+const KEPT_MAX: usize = 512;
+/// Descriptors that are left for everything else: streams, files, commands.
+const SPARE: usize = 16;
+/// Descriptors that a thread needs at once.
+pub(super) const PER_THREAD: usize = 4;
+/// The longest path that the kernel takes at once, its NUL included.
+const PATH_MAX: usize = 4096;
+
+/// How many directories may be kept open.
+#[derive(Debug)]
+pub(super) struct Budget {
+    left: AtomicUsize,
+}
+
+impl Budget {
+    /// What the process's limit leaves to a search with so many threads.
+    pub(super) fn of_process(threads: usize) -> Arc<Budget> {
+        let limit = usize::try_from(trawl_sys::process::descriptor_limit()).unwrap_or(usize::MAX);
+        let spare = SPARE.saturating_add(threads.saturating_mul(PER_THREAD));
+        Arc::new(Budget {
+            left: AtomicUsize::new(limit.saturating_sub(spare).min(KEPT_MAX)),
+        })
+    }
+
+    fn take(&self) -> bool {
+        let less = |left: usize| left.checked_sub(1);
+        self.left
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, less)
+            .is_ok()
+    }
+}
+
+/// An open directory that counts against the budget.
+#[derive(Debug)]
+struct Kept {
+    fd: Arc<OwnedFd>,
+    budget: Arc<Budget>,
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        self.budget.left.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// A directory.
+#[derive(Debug)]
+pub(super) struct Node {
+    parent: Option<Arc<Node>>,
+    /// In the parent; the start point's whole spelling.
+    name: CString,
+    links: Links,
+    /// How many levels it lies below the start point.
+    pub(super) depth: usize,
+    /// Device and inode, where they were looked at.
+    id: Option<(u64, u64)>,
+    kept: OnceLock<Kept>,
+}
+
+impl Node {
+    /// The start point.
+    pub(super) fn start(name: CString, links: Links, looked: &Looked) -> Node {
+        Node {
+            parent: None,
+            name,
+            links,
+            depth: 0,
+            id: Some((looked.dev, looked.ino)),
+            kept: OnceLock::new(),
+        }
+    }
+
+    /// The directory `name` in `parent`.
+    pub(super) fn child(
+        parent: &Arc<Node>,
+        name: CString,
+        links: Links,
+        id: Option<(u64, u64)>,
+    ) -> Node {
+        Node {
+            depth: parent.depth + 1,
+            parent: Some(Arc::clone(parent)),
+            name,
+            links,
+            id,
+            kept: OnceLock::new(),
+        }
+    }
+
+    /// The device of the start point.
+    pub(super) fn start_device(&self) -> Option<u64> {
+        let mut node = self;
+        while let Some(parent) = &node.parent {
+            node = parent;
+        }
+        node.id.map(|(dev, _)| dev)
+    }
+
+    /// How many levels below the start point the directory with this device
+    /// and inode lies, if it is this one or one above.
+    pub(super) fn find_above(&self, id: (u64, u64)) -> Option<usize> {
+        let mut node = Some(self);
+        while let Some(here) = node {
+            if here.id == Some(id) {
+                return Some(here.depth);
+            }
+            node = here.parent.as_deref();
+        }
+        None
+    }
+
+    /// Keeps the directory open for what is below it, if that may be.
+    pub(super) fn keep(&self, fd: &Arc<OwnedFd>, budget: &Arc<Budget>) {
+        if self.kept.get().is_none() && budget.take() {
+            let kept = Kept {
+                fd: Arc::clone(fd),
+                budget: Arc::clone(budget),
+            };
+            let _ = self.kept.set(kept);
+        }
+    }
+
+    /// Opens it to be listed.
+    ///
+    /// # Errors
+    /// Those of open(2).
+    pub(super) fn open(&self) -> Result<Arc<OwnedFd>, SysError> {
+        let mut below = vec![self];
+        let mut node = self;
+        let mut from: Option<Arc<OwnedFd>> = self.kept_fd();
+        while from.is_none()
+            && let Some(parent) = &node.parent
+        {
+            node = parent;
+            from = node.kept_fd();
+            if from.is_none() {
+                below.push(node);
+            }
+        }
+        below.reverse();
+        match (from, below.split_first()) {
+            (Some(from), _) if std::ptr::eq(node, self) => Ok(from),
+            (Some(from), _) => open_chain(from, &below),
+            (None, Some((start, rest))) => {
+                let purpose = match rest {
+                    [] => LIST,
+                    _ => Purpose::Pass,
+                };
+                let fd = open_path(CWD, &start.name, purpose, start.links)?;
+                open_chain(Arc::new(fd), rest)
+            }
+            (None, None) => Err(SysError::new(Op::Openat, Errno::NOENT)),
+        }
+    }
+
+    fn kept_fd(&self) -> Option<Arc<OwnedFd>> {
+        self.kept.get().map(|kept| Arc::clone(&kept.fd))
+    }
+}
+
+const LIST: Purpose = Purpose::List(AccessTime::Update);
+
+/// Opens directories that lie one in the other, the first one in `from`, as
+/// many at once as one path can name; the last one to be listed.
+fn open_chain(mut from: Arc<OwnedFd>, nodes: &[&Node]) -> Result<Arc<OwnedFd>, SysError> {
+    let mut nodes = nodes.iter().peekable();
+    while let Some(first) = nodes.next() {
+        let mut path = first.name.to_bytes().to_vec();
+        while let Some(next) =
+            nodes.next_if(|next| path.len() + next.name.as_bytes_with_nul().len() < PATH_MAX)
+        {
+            path.push(b'/');
+            path.extend_from_slice(next.name.to_bytes());
+        }
+        let purpose = match nodes.peek() {
+            None => LIST,
+            Some(_) => Purpose::Pass,
+        };
+        // Names come from the kernel, without NULs.
+        let path = CString::new(path).unwrap_or_default();
+        from = Arc::new(open_below(&*from, &path, purpose, first.links)?);
+    }
+    Ok(from)
+}

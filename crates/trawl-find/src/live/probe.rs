@@ -1,0 +1,142 @@
+//! What leaves ask about a live entry beyond its row.
+
+use std::ffi::CString;
+
+use trawl_model::FileType;
+use trawl_model::rows::Row;
+use trawl_sys::access::{Wish, check};
+use trawl_sys::directory::{AccessTime, Links, Purpose, ReadBuffer, open_path};
+use trawl_sys::stat::stat_at;
+use trawl_sys::{BorrowedFd, Errno, SysError, xattr};
+
+use super::looker::type_through;
+use crate::lookups::AttributeTest;
+use crate::probe::{Access, Cause, Place, Probe, Target};
+use crate::reference::error_text;
+use crate::traversal::Follow;
+
+/// Answers for the entries of one open directory, or for a start point.
+pub(crate) struct LiveProbe<'p> {
+    dir: BorrowedFd<'p>,
+    links: Links,
+    is_start: bool,
+}
+
+impl<'p> LiveProbe<'p> {
+    /// For the entries of `dir`.
+    pub(crate) fn below(dir: BorrowedFd<'p>, follow: Follow) -> LiveProbe<'p> {
+        LiveProbe {
+            dir,
+            links: match follow {
+                Follow::Always => Links::Followed,
+                _ => Links::Refused,
+            },
+            is_start: false,
+        }
+    }
+
+    /// For a start point, seen from the directory `dir`.
+    pub(crate) fn at_start(dir: BorrowedFd<'p>, follow: Follow) -> LiveProbe<'p> {
+        LiveProbe {
+            dir,
+            links: match follow {
+                Follow::Never => Links::Refused,
+                _ => Links::Followed,
+            },
+            is_start: true,
+        }
+    }
+
+    fn name(&self, row: &Row<'_>, path: &[u8]) -> Option<CString> {
+        CString::new(if self.is_start { path } else { row.name() }).ok()
+    }
+
+    fn is_empty(&self, name: &CString) -> Result<bool, SysError> {
+        let purpose = Purpose::List(AccessTime::Update);
+        let dir = open_path(self.dir, name, purpose, self.links)?;
+        let mut buffer = ReadBuffer::new(4096);
+        let mut reader = buffer.read(&dir);
+        while let Some(entry) = reader.next() {
+            if !entry?.is_dot() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// An errno in the words of strerror(3).
+pub(crate) fn cause(error: &SysError) -> Cause {
+    let error = std::io::Error::from_raw_os_error(error.errno.0);
+    Cause(error_text(&error))
+}
+
+fn gone() -> Cause {
+    Cause("No such file or directory".into())
+}
+
+impl Probe for LiveProbe<'_> {
+    fn is_empty_directory(&self, row: &Row<'_>, path: &[u8]) -> Result<bool, Cause> {
+        let name = self.name(row, path).ok_or_else(gone)?;
+        self.is_empty(&name).map_err(|error| cause(&error))
+    }
+
+    fn target(&self, row: &Row<'_>, path: &[u8]) -> Target {
+        let Some(name) = self.name(row, path) else {
+            return Target::Missing;
+        };
+        match type_through(self.dir, &name) {
+            Ok(kind) => Target::Is(kind),
+            Err(error) => match error.errno {
+                Errno::NOENT | Errno::NOTDIR => Target::Missing,
+                Errno::LOOP => Target::Loop,
+                _ => Target::Unknown(cause(&error)),
+            },
+        }
+    }
+
+    fn own_type(&self, row: &Row<'_>, path: &[u8]) -> Target {
+        let Some(name) = self.name(row, path) else {
+            return Target::Missing;
+        };
+        match stat_at(self.dir, &name) {
+            Ok(stat) => Target::Is(FileType::from_mode(stat.mode)),
+            Err(error) if error.errno == Errno::NOENT => Target::Missing,
+            Err(error) => Target::Unknown(cause(&error)),
+        }
+    }
+
+    fn may(&self, row: &Row<'_>, path: &[u8], access: Access) -> bool {
+        let wish = match access {
+            Access::Read => Wish::Read,
+            Access::Write => Wish::Write,
+            Access::Execute => Wish::Execute,
+        };
+        self.name(row, path)
+            .is_some_and(|name| check(self.dir, &name, wish).is_ok())
+    }
+
+    fn has_attribute(&self, row: &Row<'_>, path: &[u8], test: &AttributeTest) -> bool {
+        let Some(name) = self.name(row, path) else {
+            return false;
+        };
+        let mut reader = xattr::Reader::for_any_thread();
+        if reader.enter(self.dir).is_err() {
+            return false;
+        }
+        let names = reader.list(self.dir, &name).unwrap_or_default().to_vec();
+        let named = names.split(|byte| *byte == 0).filter(|n| !n.is_empty());
+        named.filter(|n| test.looks_up(n)).any(|attribute| {
+            let attribute = CString::new(attribute).unwrap_or_default();
+            let value = reader.get(self.dir, &name, &attribute).ok().flatten();
+            value.is_some_and(|value| test.admits(value))
+        })
+    }
+
+    fn place(&self, row: &Row<'_>, path: &[u8]) -> Option<Place<'_>> {
+        Some(Place {
+            dir: self.dir,
+            name: self.name(row, path)?,
+        })
+    }
+}

@@ -1,0 +1,218 @@
+//! One entry after the other, as find goes, where leaves change something or
+//! depend on what was before: nothing is read ahead of them.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+
+use trawl_sys::SysError;
+use trawl_sys::directory::ReadBuffer;
+
+use super::entries::{Entries, More};
+use super::node::{Budget, Node};
+use super::parallel::opened;
+use super::probe::{LiveProbe, cause};
+use super::visitor::Visitor;
+use crate::context::{Context, StartPoint};
+use crate::driver::{DriverError, Search};
+use crate::printer::Part;
+
+/// A directory that is being gone through.
+struct Frame {
+    node: Arc<Node>,
+    /// Below the start point.
+    below: Vec<u8>,
+    fd: Option<Arc<OwnedFd>>,
+    entries: Entries,
+    more: More,
+    next: usize,
+    /// True if what is in the next entry was done, and it is its own turn.
+    is_back: bool,
+}
+
+/// What stopped the way through a directory.
+enum Step {
+    /// It is done.
+    Done,
+    /// A directory in it comes next.
+    Into(Node, Vec<u8>),
+}
+
+/// Searches what is below the start point.
+pub(super) fn walk(search: &Search<'_>, point: &StartPoint, root: Node) -> Result<(), DriverError> {
+    let mut walk = Walk {
+        search,
+        point,
+        visitor: Visitor::new(&search.question),
+        budget: Budget::of_process(1),
+        buffer: ReadBuffer::new(64 << 10),
+    };
+    let mut stack = Vec::new();
+    stack.extend(walk.enter(root, Vec::new())?);
+    while let Some(frame) = stack.last_mut() {
+        if search.is_over() {
+            break;
+        }
+        match walk.go_on(frame)? {
+            Step::Done => {
+                stack.pop();
+            }
+            Step::Into(node, below) => {
+                if let Some(fd) = frame.fd.take() {
+                    frame.node.keep(&fd, &walk.budget);
+                    // Where it was read to is lost with the descriptor.
+                    frame.fd = (frame.more == More::Yes).then_some(fd);
+                }
+                stack.extend(walk.enter(node, below)?);
+            }
+        }
+    }
+    Ok(())
+}
+
+struct Walk<'w, 's> {
+    search: &'w Search<'s>,
+    point: &'w StartPoint,
+    visitor: Visitor<'w>,
+    budget: Arc<Budget>,
+    buffer: ReadBuffer,
+}
+
+impl Walk<'_, '_> {
+    /// Opens a directory and reads what it holds; `None` if it cannot be
+    /// gone into.
+    fn enter(&mut self, node: Node, below: Vec<u8>) -> Result<Option<Frame>, DriverError> {
+        let node = Arc::new(node);
+        let fd = match opened(&self.search.question, &node) {
+            Ok(Some(fd)) => fd,
+            Ok(None) => return Ok(None),
+            Err(error) => {
+                self.complain(&below, &error)?;
+                return Ok(None);
+            }
+        };
+        let mut frame = Frame {
+            node,
+            below,
+            fd: Some(fd),
+            entries: Entries::default(),
+            more: More::Yes,
+            next: 0,
+            is_back: false,
+        };
+        self.read_on(&mut frame)?;
+        Ok(Some(frame))
+    }
+
+    fn read_on(&mut self, frame: &mut Frame) -> Result<(), DriverError> {
+        let Some(fd) = &frame.fd else {
+            frame.more = More::No;
+            return Ok(());
+        };
+        frame.more = frame.entries.read(fd.as_fd(), &mut self.buffer);
+        frame.next = 0;
+        match frame.more {
+            More::Failed(error) => self.complain(&frame.below, &error),
+            More::Yes | More::No => Ok(()),
+        }
+    }
+
+    fn complain(&self, below: &[u8], error: &SysError) -> Result<(), DriverError> {
+        if self.visitor.passes_over(error) {
+            return Ok(());
+        }
+        let path = self.point.spell(below);
+        self.search.complain(&path, &cause(error).0)
+    }
+
+    /// Goes through a directory until another one comes first.
+    fn go_on(&mut self, frame: &mut Frame) -> Result<Step, DriverError> {
+        loop {
+            let step = self.go_through(frame)?;
+            match step {
+                Step::Done if frame.more == More::Yes && !self.search.has_ended() => {
+                    self.read_on(frame)?;
+                }
+                other => return Ok(other),
+            }
+        }
+    }
+
+    fn go_through(&mut self, frame: &mut Frame) -> Result<Step, DriverError> {
+        let fd = match &frame.fd {
+            Some(fd) => Arc::clone(fd),
+            None => match frame.node.open() {
+                Ok(fd) => Arc::clone(frame.fd.insert(fd)),
+                Err(error) => {
+                    self.complain(&frame.below, &error)?;
+                    return Ok(Step::Done);
+                }
+            },
+        };
+        let mut part = Part::default();
+        let probe = LiveProbe::below(fd.as_fd(), self.search.question.world.follow);
+        let mut cx = Context::new(&self.search.question.world, self.point, &probe);
+        cx.enter_below(&frame.below, frame.node.depth);
+        self.search.take_turn(&mut cx);
+        let mut step = Step::Done;
+        while frame.next < frame.entries.len() && !cx.quit {
+            if let Some(into) = self.one(frame, fd.as_fd(), &mut cx) {
+                step = into;
+                break;
+            }
+        }
+        part.take_back(cx);
+        self.search.printer.emit(part)?;
+        Ok(step)
+    }
+
+    /// Takes the next entry; the directory to go into, if it is one.
+    fn one(
+        &mut self,
+        frame: &mut Frame,
+        fd: std::os::fd::BorrowedFd<'_>,
+        cx: &mut Context<'_>,
+    ) -> Option<Step> {
+        let traversal = &self.search.question.program.traversal;
+        let row = frame.entries.row(frame.next);
+        cx.next_row();
+        let seen = self.visitor.see(fd, &row);
+        let is_back = std::mem::take(&mut frame.is_back);
+        if !is_back && !self.visitor.tell(&seen, &frame.node, &row, cx) {
+            frame.next += 1;
+            return None;
+        }
+        let descends = seen.is_dir && cx.depth < traversal.max_depth;
+        if descends && traversal.contents_first && !is_back {
+            frame.is_back = true;
+            return Some(self.step_into(frame, &row, &seen));
+        }
+        if cx.depth >= traversal.min_depth {
+            self.visitor.evaluate(fd, &row, &seen, cx);
+        }
+        let goes_in = descends && !traversal.contents_first && !cx.pruned && !cx.quit;
+        let step = goes_in.then(|| self.step_into(frame, &row, &seen));
+        frame.next += 1;
+        step
+    }
+
+    fn step_into(
+        &self,
+        frame: &Frame,
+        row: &trawl_model::rows::Row<'_>,
+        seen: &super::visitor::Seen,
+    ) -> Step {
+        let node = self.visitor.child(&frame.node, row, seen);
+        Step::Into(node, child_path(&frame.below, row.name()))
+    }
+}
+
+/// The path below the start point of an entry of a directory.
+pub(super) fn child_path(below: &[u8], name: &[u8]) -> Vec<u8> {
+    let mut path = Vec::with_capacity(below.len() + 1 + name.len());
+    path.extend_from_slice(below);
+    if !below.is_empty() {
+        path.push(b'/');
+    }
+    path.extend_from_slice(name);
+    path
+}

@@ -1,0 +1,231 @@
+//! One entry after the other: looked at as little as the expression needs,
+//! put to it, and whether the search goes into it.
+
+use std::ffi::{CStr, CString};
+use std::os::fd::BorrowedFd;
+
+use trawl_model::FileType;
+use trawl_model::rows::Row;
+use trawl_sys::directory::Links;
+use trawl_sys::{CWD, Errno, SysError};
+use trawl_text::quote;
+
+use super::looker::{Looked, Looker, Meaning};
+use super::node::Node;
+use super::probe::cause;
+use crate::context::{Context, Races};
+use crate::driver::Question;
+use crate::leaf::Facts;
+use crate::traversal::Follow;
+
+/// What is known of an entry before it is put to the expression.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Seen {
+    /// Whether the search would go into it.
+    pub(super) is_dir: bool,
+    /// Device and inode, if it was looked at.
+    pub(super) id: Option<(u64, u64)>,
+    /// Whether the looker holds its row.
+    in_looker: bool,
+    /// Why it could not be looked at.
+    error: Option<SysError>,
+}
+
+/// Puts entries to the expression. One per thread.
+pub(super) struct Visitor<'v> {
+    pub(super) question: &'v Question<'v>,
+    looker: Looker,
+    facts: Facts,
+    follow: Follow,
+    name: Vec<u8>,
+}
+
+impl<'v> Visitor<'v> {
+    pub(super) fn new(question: &'v Question<'v>) -> Visitor<'v> {
+        let expr = &question.program.expr;
+        Visitor {
+            question,
+            looker: Looker::new(expr.columns()),
+            facts: expr.facts(),
+            follow: question.program.traversal.follow,
+            name: Vec::new(),
+        }
+    }
+
+    /// How directories below the start point are opened.
+    pub(super) fn links_below(&self) -> Links {
+        match self.follow {
+            Follow::Always => Links::Followed,
+            _ => Links::Refused,
+        }
+    }
+
+    /// How the start point is opened.
+    pub(super) fn links_at_start(&self) -> Links {
+        match self.follow {
+            Follow::Never => Links::Refused,
+            _ => Links::Followed,
+        }
+    }
+
+    /// Looks at the start point.
+    pub(super) fn look_at_start(&mut self, name: &CStr) -> Result<Looked, SysError> {
+        let meaning = match self.follow {
+            Follow::Never => Meaning::Itself,
+            _ => Meaning::Target,
+        };
+        self.looker.look(CWD, name, meaning)
+    }
+
+    /// Puts the start point, which was looked at last, to the expression.
+    pub(super) fn evaluate_start(&mut self, cx: &mut Context<'_>) {
+        self.question.program.expr.eval(&self.looker.row(), cx);
+    }
+
+    fn look(&mut self, dir: BorrowedFd<'_>, row: &Row<'_>) -> Result<Looked, SysError> {
+        let meaning = match self.follow {
+            Follow::Always => Meaning::Target,
+            _ => Meaning::Itself,
+        };
+        self.name.clear();
+        self.name.extend_from_slice(row.name());
+        self.name.push(0);
+        let name = CStr::from_bytes_with_nul(&self.name).unwrap_or_default();
+        self.looker.look(dir, name, meaning)
+    }
+
+    /// Learns whether an entry of `dir` is a directory. `row` is what the
+    /// directory says of it.
+    pub(super) fn see(&mut self, dir: BorrowedFd<'_>, row: &Row<'_>) -> Seen {
+        let kind = (row.mode() != 0).then(|| row.file_type());
+        let known = match kind {
+            Some(FileType::Symlink) => self.follow != Follow::Always,
+            // What may be part of a loop is looked at.
+            Some(FileType::Directory) => self.follow != Follow::Always,
+            kind => kind.is_some(),
+        };
+        if known {
+            return Seen {
+                is_dir: kind == Some(FileType::Directory),
+                id: None,
+                in_looker: false,
+                error: None,
+            };
+        }
+        match self.look(dir, row) {
+            Ok(looked) => Seen {
+                is_dir: looked.is_dir,
+                id: Some((looked.dev, looked.ino)),
+                in_looker: true,
+                error: looked.trouble,
+            },
+            Err(error) => Seen {
+                is_dir: kind == Some(FileType::Directory),
+                id: None,
+                in_looker: false,
+                error: Some(error),
+            },
+        }
+    }
+
+    /// Tells of what stands in the way of putting the entry to the
+    /// expression; whether it is put to it all the same.
+    pub(super) fn tell(
+        &self,
+        seen: &Seen,
+        node: &Node,
+        row: &Row<'_>,
+        cx: &mut Context<'_>,
+    ) -> bool {
+        if let Some(id) = seen
+            .id
+            .filter(|_| seen.is_dir && self.follow == Follow::Always)
+            && let Some(depth) = node.find_above(id)
+        {
+            let path = cx.path(row).to_vec();
+            let above = ancestor(&path, node.depth + 1 - depth);
+            let quoted = |path| quote::message(path, self.question.world.locale);
+            cx.complain(&format!(
+                "File system loop detected; {} is part of the same file system loop as {}.",
+                quoted(&path),
+                quoted(above)
+            ));
+            return false;
+        }
+        match &seen.error {
+            Some(error) if self.passes_over(error) => false,
+            Some(error) => {
+                complain(row, cx, error);
+                error.errno != Errno::LOOP
+            }
+            None => true,
+        }
+    }
+
+    /// Puts an entry to the expression.
+    pub(super) fn evaluate(
+        &mut self,
+        dir: BorrowedFd<'_>,
+        row: &Row<'_>,
+        seen: &Seen,
+        cx: &mut Context<'_>,
+    ) {
+        let expr = &self.question.program.expr;
+        if seen.in_looker {
+            expr.eval(&self.looker.row(), cx);
+            return;
+        }
+        if self.facts <= Facts::Type {
+            expr.eval(row, cx);
+            return;
+        }
+        if row.mode() != 0 && expr.is_idle(row, cx, Facts::Type) {
+            return;
+        }
+        let looked = match seen.error {
+            None => self.look(dir, row),
+            Some(error) => Err(error),
+        };
+        match looked {
+            Ok(_) => {
+                expr.eval(&self.looker.row(), cx);
+            }
+            Err(error) if self.passes_over(&error) => {}
+            Err(error) => {
+                if seen.error.is_none() {
+                    complain(row, cx, &error);
+                }
+                cx.known = Facts::Type;
+                expr.eval(row, cx);
+                cx.known = Facts::Attributes;
+            }
+        }
+    }
+
+    /// True for the error of what is gone, if that is not to be told.
+    pub(super) fn passes_over(&self, error: &SysError) -> bool {
+        self.question.world.races == Races::Ignored && error.errno == Errno::NOENT
+    }
+
+    /// The directory that an entry of `node` is.
+    pub(super) fn child(&self, node: &std::sync::Arc<Node>, row: &Row<'_>, seen: &Seen) -> Node {
+        let name = CString::new(row.name()).unwrap_or_default();
+        Node::child(node, name, self.links_below(), seen.id)
+    }
+}
+
+fn complain(row: &Row<'_>, cx: &mut Context<'_>, error: &SysError) {
+    let path = cx.path(row).to_vec();
+    let quoted = quote::message(&path, cx.world.locale);
+    cx.complain(&format!("{quoted}: {}", cause(error).0));
+}
+
+/// The path so many levels above.
+fn ancestor(path: &[u8], levels: usize) -> &[u8] {
+    let mut above = path;
+    for _ in 0..levels {
+        let slash = above.iter().rposition(|byte| *byte == b'/');
+        above = &above[..slash.unwrap_or(above.len())];
+    }
+    above
+}

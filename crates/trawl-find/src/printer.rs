@@ -1,0 +1,186 @@
+//! The one place that writes: output in order, messages with find's name
+//! before them, files of `-fprint`, and what they add up to in the exit code.
+
+use std::cell::{Cell, RefCell};
+use std::io::{self, Write};
+
+use trawl_text::locale::Locale;
+use trawl_text::quote;
+
+use crate::context::{Buffers, Context, Hands};
+use crate::files::OutputFile;
+use crate::output::{Output, Widths};
+
+/// Where output and messages go.
+pub struct Streams<'a> {
+    /// Standard output.
+    pub out: &'a mut dyn Write,
+    /// Standard error.
+    pub err: &'a mut dyn Write,
+}
+
+/// What some rows came to, to be written in order.
+#[derive(Default)]
+pub(crate) struct Part {
+    pub(crate) out: Output,
+    pub(crate) others: Vec<Output>,
+    pub(crate) complaints: Vec<u8>,
+    pub(crate) failed: bool,
+    pub(crate) quit: bool,
+    pub(crate) buffers: Buffers,
+}
+
+impl Part {
+    /// Lends what was gathered so far to a context.
+    pub(crate) fn lend(&mut self, cx: &mut Context<'_>) {
+        cx.out = std::mem::take(&mut self.out);
+        cx.others = std::mem::take(&mut self.others);
+        cx.complaints = std::mem::take(&mut self.complaints);
+        cx.failed |= self.failed;
+        cx.quit |= self.quit;
+    }
+
+    /// Takes everything back.
+    pub(crate) fn take_back(&mut self, mut cx: Context<'_>) {
+        self.buffers = cx.take_buffers();
+        self.out = cx.out;
+        self.others = cx.others;
+        self.complaints = cx.complaints;
+        self.failed |= cx.failed;
+        self.quit |= cx.quit;
+    }
+
+    /// True if there is nothing to be written or known.
+    pub(crate) fn is_empty(&self) -> bool {
+        let silent = self.out.is_empty() && self.complaints.is_empty();
+        silent && self.others.iter().all(Output::is_empty) && !self.failed && !self.quit
+    }
+
+    /// How much there is to be written.
+    pub(crate) fn len(&self) -> usize {
+        let others: usize = self.others.iter().map(|out| out.bytes.len()).sum();
+        self.out.bytes.len() + self.complaints.len() + others
+    }
+}
+
+/// Writes parts.
+pub(crate) struct Printer<'a> {
+    streams: RefCell<Streams<'a>>,
+    widths: RefCell<Widths>,
+    files: &'a [OutputFile],
+    locale: Locale,
+    failed: Cell<bool>,
+    ended: Cell<bool>,
+    /// What a write came to that could not be told at once.
+    broken: RefCell<Option<io::Error>>,
+}
+
+impl<'a> Printer<'a> {
+    pub(crate) fn new(streams: Streams<'a>, files: &'a [OutputFile], locale: Locale) -> Self {
+        Printer {
+            streams: RefCell::new(streams),
+            widths: RefCell::default(),
+            files,
+            locale,
+            failed: Cell::new(false),
+            ended: Cell::new(false),
+            broken: RefCell::default(),
+        }
+    }
+
+    /// True if something was told of that the exit code tells of, too.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.failed.get()
+    }
+
+    /// True once nothing more is to be done: `-quit`, a closed pipe.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended.get()
+    }
+
+    /// The exit code is 1.
+    pub(crate) fn fail(&self) {
+        self.failed.set(true);
+    }
+
+    /// Writes a part. A closed pipe ends the search and is no error.
+    pub(crate) fn emit(&self, part: Part) -> io::Result<()> {
+        if part.failed {
+            self.fail();
+        }
+        self.tell(&part.complaints)?;
+        if part.quit {
+            self.ended.set(true);
+        }
+        self.put(part.out, part.others)?;
+        match self.broken.take() {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
+    }
+
+    /// Writes messages, line by line; the exit code is 1 if there is one.
+    fn tell(&self, complaints: &[u8]) -> io::Result<()> {
+        for line in complaints.split_inclusive(|b| *b == b'\n') {
+            self.fail();
+            let line = [b"find: ", line].concat();
+            self.streams.borrow_mut().err.write_all(&line)?;
+        }
+        Ok(())
+    }
+
+    /// Writes a message about a path; the exit code is 1.
+    pub(crate) fn complain(&self, path: &[u8], why: &str) -> io::Result<()> {
+        let quoted = quote::message(path, self.locale);
+        self.tell(format!("{quoted}: {why}\n").as_bytes())
+    }
+
+    /// Writes a line to standard error that is no failure.
+    pub(crate) fn remark(&self, line: &str) -> io::Result<()> {
+        writeln!(self.streams.borrow_mut().err, "find: {line}")
+    }
+
+    fn put(&self, out: Output, others: Vec<Output>) -> io::Result<()> {
+        let widths = &mut self.widths.borrow_mut();
+        let streams = &mut *self.streams.borrow_mut();
+        for (file, output) in self.files.iter().zip(others) {
+            if !output.is_empty() {
+                file.write(&output.finish(widths), streams.err)?;
+            }
+        }
+        if out.is_empty() {
+            return Ok(());
+        }
+        match streams.out.write_all(&out.finish(widths)) {
+            // Whoever read the output has enough.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                self.ended.set(true);
+                Ok(())
+            }
+            other => other,
+        }
+    }
+
+    /// Lets everything be seen that was written.
+    pub(crate) fn flush_all(&self) -> io::Result<()> {
+        for file in self.files {
+            file.flush()?;
+        }
+        match self.streams.borrow_mut().out.flush() {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                self.ended.set(true);
+                Ok(())
+            }
+            other => other,
+        }
+    }
+}
+
+impl Hands for Printer<'_> {
+    fn flush(&self, out: Output, others: Vec<Output>) {
+        let done = self.put(out, others).and_then(|()| self.flush_all());
+        if let Err(error) = done {
+            self.broken.borrow_mut().get_or_insert(error);
+        }
+    }
+}

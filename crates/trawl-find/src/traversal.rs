@@ -1,0 +1,40 @@
+//! Which part of a tree is visited, in what order, and through which links.
+
+/// Which symbolic links lead on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Follow {
+    /// None (`-P`).
+    #[default]
+    Never,
+    /// Those that are start points or named by arguments (`-H`).
+    Arguments,
+    /// All (`-L`, `-follow`).
+    Always,
+}
+
+/// Which part of the tree is visited, and in what order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Traversal {
+    /// Rows nearer to the start point than this are not tested.
+    pub min_depth: usize,
+    /// Rows further from the start point than this are not visited.
+    pub max_depth: usize,
+    /// True if the contents of a directory come before it (`-depth`).
+    pub contents_first: bool,
+    /// True if other file systems are left out (`-xdev`).
+    pub one_file_system: bool,
+    /// Which links are followed.
+    pub follow: Follow,
+}
+
+impl Default for Traversal {
+    fn default() -> Self {
+        Traversal {
+            min_depth: 0,
+            max_depth: usize::MAX,
+            contents_first: false,
+            one_file_system: false,
+            follow: Follow::Never,
+        }
+    }
+}
