@@ -17,10 +17,10 @@ pub(crate) static TRAPS: &[&str] = &[
     r"ulimit -n 12; $FIND many -name '*-7'",
     r"ulimit -n 12; $FIND a -type f -exec echo {} ';'",
     r"ulimit -n 12; $FIND a -type f -execdir echo {} +",
-    r"ulimit -s 256; $FIND many -type f -exec sh -c 'echo $#' sh {} + | awk '{n += $1} END {print n}'",
+    r"ulimit -s 2048; $FIND many -type f -exec sh -c 'echo $#' sh {} + | awk '{n += $1} END {print n}'",
     // Split at what a command line may hold, not before.
     r"$FIND many -type f -exec sh -c 'echo $#' sh {} +",
-    r"ulimit -s 256; $FIND $PWD/many $PWD/many $PWD/many $PWD/many -type f -exec sh -c 'echo $#' sh {} + | wc -l | grep -vx 1 > /dev/null; echo $?",
+    r"ulimit -s 2048; m=$PWD/many; $FIND $m $m $m $m $m $m $m $m $m $m -type f -exec sh -c 'echo $#' sh {} + | wc -l | grep -vx 1 > /dev/null; echo $?",
     // Environment.
     r"POSIXLY_CORRECT=1 $FIND a -name one -ls | wc -l",
     r"POSIXLY_CORRECT=1 $FIND a -name one two",

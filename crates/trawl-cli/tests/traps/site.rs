@@ -34,7 +34,13 @@ mkfifo pipe
 mkdir odd; for n in -dash -name '(' '!' '{}' ' ' 'a b' '*' '\' "it's" '"q"' "$(printf 'new\nline')" "$(printf '\377')" \
   "$(printf '\033[31m')" é ';'; do : > "odd/$n"; done
 mkdir shut shut/inside; : > shut/inside/file; chmod 000 shut
-mkdir many; for n in $(seq 1 300); do : > "many/a-long-name-so-that-there-is-more-than-one-batch-of-them-$n"; done
+mkdir many; long=$(printf '%0200d' 0); for n in $(seq 1 99); do : > "many/$long-$n"; done
+"#;
+
+/// `shut` may be closed to ourselves.
+const RESTORE: &str = r#"
+[ ! -d work ] || chmod u+rwx work/tree/shut 2>/dev/null
+rm -rf work; mkdir work; chmod u+rwx pristine/shut; cp -a pristine work/tree; chmod 000 work/tree/shut
 "#;
 
 pub(crate) struct Site {
@@ -51,22 +57,27 @@ impl Site {
         site
     }
 
+    /// The tree, and a copy to make it from again.
     fn make(&self) {
-        let work = self.scratch.join("work");
-        let mut rm = command("sh");
-        rm.args([
-            "-c",
-            "chmod -R u+rwX \"$0\" 2>/dev/null; rm -rf \"$0\"; mkdir -p \"$0/tree\"",
-        ]);
-        run(rm.arg(&work)).expect_code(0);
+        let pristine = self.scratch.join("pristine");
+        std::fs::create_dir(&pristine).expect("our own directory");
         let mut shell = command("sh");
-        run(shell
-            .args(["-e", "-c", TREE])
-            .current_dir(work.join("tree")))
-        .expect_code(0);
+        run(shell.args(["-e", "-c", TREE]).current_dir(&pristine)).expect_code(0);
+        self.restore();
+        self.index();
+    }
+
+    fn restore(&self) {
+        let mut shell = command("sh");
+        shell.args(["-c", RESTORE]).current_dir(self.scratch.path());
+        run(&mut shell).expect_code(0);
+    }
+
+    fn index(&self) {
         let mut index = command(&self.trawl);
         index.arg("-i").arg(self.scratch.join("index"));
-        let ran = run(index.args(["index", "-q", "--issues", "none"]).arg(&work));
+        index.args(["index", "-q", "--issues", "none"]);
+        let ran = run(index.arg(self.scratch.join("work")));
         assert!(matches!(ran.code, Some(0 | 1)), "{ran}");
     }
 
@@ -96,19 +107,24 @@ impl Site {
 
     /// How the answers differ.
     pub(crate) fn difference(&self, mode: Mode, line: &str) -> Option<String> {
-        let theirs = self.ask_and_mend("find", line);
-        let ours = self.ask_and_mend(&self.finder(mode), line);
+        let changes = ["-delete", " rm "].iter().any(|word| line.contains(word));
+        let theirs = self.ask("find", line);
+        if changes {
+            self.restore();
+        }
+        if changes && mode == Mode::Index {
+            self.index();
+        }
+        let ours = self.ask(&self.finder(mode), line);
+        if changes {
+            self.restore();
+        }
+        // What the next line is asked of.
+        if changes && mode == Mode::Index {
+            self.index();
+        }
         let sides = [shown(&theirs), shown(&ours)];
         (sides[0] != sides[1]).then(|| format!("  find: {}\n  ours: {}\n", sides[0], sides[1]))
-    }
-
-    /// Makes the tree again after a line that may have changed it.
-    fn ask_and_mend(&self, finder: &str, line: &str) -> Ran {
-        let ran = self.ask(finder, line);
-        if line.contains("-delete") || line.contains("rm ") || line.contains("mv ") {
-            self.make();
-        }
-        ran
     }
 }
 
