@@ -184,7 +184,11 @@ fn class(line: &str) -> String {
         .split_once(['‘', '\''])
         .and_then(|(_, rest)| rest.rsplit_once(['’', '\'']));
     let path = path.map_or("", |(path, _)| path);
-    match CAUSES.iter().find(|cause| line.contains(**cause)) {
+    let lower = line.to_lowercase();
+    match CAUSES
+        .iter()
+        .find(|cause| lower.contains(&cause.to_lowercase()))
+    {
         Some(cause) => format!("{cause}: {path}"),
         None if line.starts_with("find: ") || line.starts_with("Try ") => "refused".into(),
         None => line.into(),

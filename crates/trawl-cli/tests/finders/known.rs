@@ -27,6 +27,8 @@ pub(crate) struct Asked<'a> {
     pub(crate) case: &'a Case,
     pub(crate) asker: Asker,
     pub(crate) plan: &'a Plan,
+    /// Whether there are directories that they may list and not search.
+    pub(crate) is_listed_only: bool,
 }
 
 /// Who asks.
@@ -86,7 +88,7 @@ pub(crate) static KNOWN: &[Known] = &[
     },
     Known {
         what: "-empty complains of a directory that may not be read where find never got to it, or the other way",
-        sides: BOTH,
+        sides: &[Side::Index],
         is_in: |asked| asked.asker == Asker::User && asked.case.has("-empty"),
         asker: Asker::User,
         example: &[".", "-empty", "-regex", "none"],
@@ -102,22 +104,21 @@ pub(crate) static KNOWN: &[Known] = &[
         example: &["x/none/.."],
     },
     Known {
-        what: "a link that leads out of the index, as a start with a slash behind it",
-        sides: &[Side::Index],
-        is_in: |asked| {
-            passes_link(asked, &|node| {
-                node.kind == Kind::Symlink(b"/dev/null".to_vec())
-            })
-        },
-        asker: Asker::Ourselves,
-        example: &["null/"],
+        what: "a directory in one that may be listed and not searched is complained of twice",
+        sides: &[Side::Live],
+        is_in: |asked| asked.asker == Asker::User && asked.is_listed_only,
+        asker: Asker::User,
+        example: &["."],
     },
     Known {
-        what: "a link to itself, as a start with a slash behind it",
-        sides: &[Side::Index],
-        is_in: |asked| passes_link(asked, &|node| node.kind == Kind::Symlink(node.name.clone())),
+        what: "-H and -L at a start that is a link through a file",
+        sides: &[Side::Live],
+        is_in: |asked| {
+            let through = |node: &Node| matches!(&node.kind, Kind::Symlink(target) if target.ends_with(b"/x"));
+            passes_link(asked, &through)
+        },
         asker: Asker::Ourselves,
-        example: &["self/"],
+        example: &["-H", "through"],
     },
     Known {
         what: "find forgets an action in a list of -o when it moves tests behind that list ahead of it",
@@ -243,9 +244,10 @@ pub(crate) fn is_asked(known: &Known, side: Side, vocabulary: &Vocabulary) -> bo
 
 /// The tree of the examples.
 pub(crate) fn place() -> Plan {
+    // The directory `r` is the first, and holds the second.
     let node = |(number, (name, kind, mode)): (usize, (&str, Kind, u32))| Node {
         number,
-        parent: None,
+        parent: (number == 1).then_some(0),
         name: name.as_bytes().to_vec(),
         kind,
         access: Access::plain(mode),
@@ -253,11 +255,12 @@ pub(crate) fn place() -> Plan {
         xattr: None,
     };
     let nodes = [
+        ("r", Kind::Folder, 0o744),
+        ("inner", Kind::Folder, 0o755),
         ("f", Kind::File { size_bytes: 3 }, 0o000),
+        ("through", Kind::Symlink(b"f/x".to_vec()), 0o777),
         ("d", Kind::Folder, 0o755),
         ("l", Kind::Symlink(b"f".to_vec()), 0o777),
-        ("null", Kind::Symlink(b"/dev/null".to_vec()), 0o777),
-        ("self", Kind::Symlink(b"self".to_vec()), 0o777),
         ("x", Kind::Folder, 0o711),
     ];
     Plan {

@@ -158,8 +158,9 @@ impl Run {
                     case,
                     asker: *asker,
                     plan: &plan,
+                    is_listed_only: hidden[at % people.len()],
                 };
-                let is_hidden = side == Side::Index && hidden[at % people.len()];
+                let is_hidden = side == Side::Index && asked.is_listed_only;
                 let is_left_out = is_hidden || known::may_differ(side, &asked);
                 if is_left_out || !self.vocabularies[&side].knows_all(case) {
                     self.tally.lock().expect("no thread panicked").left_out += 1;
@@ -211,6 +212,7 @@ impl Run {
     pub(crate) fn expect_known(&self) {
         let plan = known::place();
         let site = Site::build(&plan, &self.plan.trawl).expect("a small tree");
+        let mut passing = Vec::new();
         for known in known::KNOWN {
             let Some(identity) = known.asker.identity() else {
                 continue;
@@ -228,14 +230,16 @@ impl Run {
                     asker: known.asker,
                     seed: 0,
                 };
-                let what = known.what;
-                let differs = differs(&site, &case, &question).is_some();
-                assert!(
-                    differs,
-                    "{side:?} answers as find does: take the row out of known.rs: {what}"
-                );
+                if differs(&site, &case, &question).is_none() {
+                    passing.push(format!("{side:?}: {}", known.what));
+                }
             }
         }
+        assert!(
+            passing.is_empty(),
+            "answered as find does now, take it out of known.rs:\n{}",
+            passing.join("\n")
+        );
     }
 
     fn compare(&self, site: &mut Site, case: &Case, question: &Question<'_>) {
@@ -262,6 +266,7 @@ impl Run {
                 case,
                 asker: question.asker,
                 plan: &site.plan,
+                is_listed_only: !site.listed_only(question.identity).is_empty(),
             };
             !known::may_differ(question.side, &asked) && is_same(differs(site, case, question))
         };
