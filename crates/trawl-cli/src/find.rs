@@ -210,6 +210,7 @@ fn search(ours: Ours, mut program: Program, env: &Environment) -> Result<Exit, F
         session,
         ours: &ours,
         follow: program.traversal.follow,
+        needs_turns: program.expr.needs_turns(),
     };
     for spelled in &program.starts {
         match &shared {
@@ -236,6 +237,7 @@ struct Asked<'a> {
     session: Option<Session>,
     ours: &'a Ours,
     follow: trawl_find::traversal::Follow,
+    needs_turns: bool,
 }
 
 impl Asked<'_> {
@@ -245,7 +247,11 @@ impl Asked<'_> {
         let Some(session) = &mut self.session else {
             return Ok(());
         };
-        let mut resolved = match self.follow {
+        if self.follow == Links::Always && self.needs_turns {
+            let why = "commands are run on what links lead to";
+            return self.visit_live(spelled, why);
+        }
+        let resolved = match self.follow {
             Links::Never => session.resolve_in_index(spelled, Follow::Never)?,
             Links::Arguments | Links::Always => {
                 match session.resolve_in_index(spelled, Follow::Last)? {
@@ -257,13 +263,6 @@ impl Asked<'_> {
                 }
             }
         };
-        if self.follow == Links::Always {
-            resolved =
-                resolved.filter(|resolved| !matches!(resolved, Resolved::To(Located::Found(_), _)));
-            if resolved.is_none() {
-                return self.visit_live(spelled, "links are followed");
-            }
-        }
         let located = match resolved {
             Some(Resolved::To(Located::NotIndexed { .. }, _)) => {
                 return self.visit_live(spelled, "it is not indexed");

@@ -39,6 +39,7 @@ pub mod probe;
 pub mod reference;
 pub mod regex;
 pub mod registry;
+pub mod resolve;
 pub mod start;
 #[cfg(test)]
 mod testing;
