@@ -7,18 +7,19 @@
 //! come first. So a directory's row stays on the right side of everything
 //! that is reached through it.
 
+use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
 use trawl_model::filter::{Clause, Filter};
 use trawl_model::rows::{Row, RowBatch};
 use trawl_model::{Column, ColumnSet, FileType, path};
-use trawl_query::{Listing, Located, Start};
+use trawl_query::{Listing, Located, Request, Start};
 use trawl_text::quote;
 
 use super::Place;
 use super::probe::BehindLink;
 use super::turns::Turns;
-use super::walk::Walk;
+use super::walk::{Walk, rows_of};
 use crate::context::Context;
 use crate::driver::{DENIED, DriverError, LOOP};
 use crate::live;
@@ -37,6 +38,34 @@ struct Link {
 }
 
 impl Link {
+    /// Directory and name that the target spells, if no link on the way could
+    /// turn it: nothing goes up behind a name.
+    fn near_target(&self) -> Option<(Vec<u8>, Vec<u8>)> {
+        let target = self.row.link_target.get(0);
+        let mut names = false;
+        for part in target.split(|byte| *byte == b'/') {
+            match part {
+                b".." if names => return None,
+                b"" | b"." | b".." => {}
+                _ => names = true,
+            }
+        }
+        let ends_in_name = !matches!(
+            target.rsplit(|b| *b == b'/').next(),
+            Some(b"" | b"." | b"..")
+        );
+        if !ends_in_name {
+            return None;
+        }
+        let absolute = match target.first() {
+            Some(b'/') => target.to_vec(),
+            _ => path::join(&self.dir, target),
+        };
+        let absolute = path::normalize(&absolute)?;
+        let (dir, name) = path::split(&absolute)?;
+        Some((dir.to_vec(), name.to_vec()))
+    }
+
     fn row(&self) -> Row<'_> {
         Row {
             batch: &self.row,
@@ -46,6 +75,9 @@ impl Link {
     }
 }
 
+/// Rows, and their paths, by directory and name.
+type Targets = HashMap<(Vec<u8>, Vec<u8>), (Vec<u8>, RowBatch)>;
+
 impl Walk<'_, '_> {
     /// Follows the links below the directory, but for those in `skip`.
     pub(super) fn follow_links(
@@ -53,13 +85,77 @@ impl Walk<'_, '_> {
         skip: &[Vec<u8>],
         turns: &mut Turns<'_, '_>,
     ) -> Result<(), DriverError> {
-        for link in self.links(skip)? {
+        let links = self.links(skip)?;
+        let near = self.near_targets(&links)?;
+        for link in links {
             if self.search.is_over() {
                 break;
             }
-            self.follow(&link, turns)?;
+            match link.near_target().and_then(|at| near.get(&at)) {
+                Some((path, row)) => self.file(&link, row, path)?,
+                None => self.follow(&link, turns)?,
+            }
         }
         Ok(())
+    }
+
+    /// What links lead to directly that is in the same tree and neither a
+    /// directory nor a link: most of them, read in one go.
+    fn near_targets(&self, links: &[Link]) -> Result<Targets, DriverError> {
+        let mut wanted: HashMap<Vec<u8>, HashSet<Vec<u8>>> = HashMap::new();
+        if !self.looks_up() {
+            for (dir, name) in links.iter().filter_map(Link::near_target) {
+                wanted.entry(dir).or_default().insert(name);
+            }
+        }
+        let mut found = Targets::new();
+        if wanted.is_empty() {
+            return Ok(found);
+        }
+        let own = ColumnSet::of(&[Column::Name, Column::Mode]);
+        let columns = self.search.question.program.expr.columns().union(own);
+        let request = Request {
+            columns,
+            threads: self.search.question.options.threads,
+            cancel: self.search.question.options.cancel,
+            ..Request::default()
+        };
+        let work = |listing: &Listing<'_>, targets: &mut Vec<(Vec<u8>, Vec<u8>, RowBatch)>| {
+            let Some(names) = wanted.get(listing.dir.path) else {
+                return;
+            };
+            for row in rows_of(listing) {
+                let leads_on = matches!(row.file_type(), FileType::Symlink | FileType::Directory);
+                if !leads_on && names.contains(row.name()) {
+                    let dir = listing.dir.path.to_vec();
+                    targets.push((dir, row.name().to_vec(), row.alone()));
+                }
+            }
+        };
+        self.index.walk(self.found, &request, work, |targets| {
+            for (dir, name, row) in targets {
+                let path = path::join(&dir, &name);
+                found.insert((dir, name), (path, row));
+            }
+            ControlFlow::Continue(())
+        })?;
+        Ok(found)
+    }
+
+    /// A link that leads to something that is no directory.
+    fn file(&self, link: &Link, target: &RowBatch, stored: &[u8]) -> Result<(), DriverError> {
+        let mut row = target.clone();
+        row.name = link.row.name.clone();
+        let row = Row {
+            batch: &row,
+            at: 0,
+            dir: &link.dir,
+        };
+        let probe = BehindLink {
+            inner: &self.probe,
+            stored,
+        };
+        self.evaluate(link, &row, &probe).map(drop)
     }
 
     fn links(&self, skip: &[Vec<u8>]) -> Result<Vec<Link>, DriverError> {
@@ -73,12 +169,7 @@ impl Walk<'_, '_> {
         request.min_depth = 1;
         request.skip = skip.to_vec();
         let work = |listing: &Listing<'_>, links: &mut Vec<Link>| {
-            let rows = listing.range.clone().map(|at| Row {
-                batch: listing.batch,
-                at,
-                dir: listing.dir.path,
-            });
-            let of_links = rows.filter(|row| row.file_type() == FileType::Symlink);
+            let of_links = rows_of(listing).filter(|row| row.file_type() == FileType::Symlink);
             links.extend(of_links.map(|row| Link {
                 dir: listing.dir.path.to_vec(),
                 dir_depth: listing.dir.depth,
@@ -129,6 +220,9 @@ impl Walk<'_, '_> {
         target: &Start,
         turns: &mut Turns<'_, '_>,
     ) -> Result<(), DriverError> {
+        if !target.is_dir && !self.looks_up() {
+            return self.file(link, &target.row, &target.path);
+        }
         let stored = link.row().path();
         if target.is_dir && self.is_on_the_way(link, &target.path) {
             return self.tell_of_loop(&stored, &target.path);
@@ -140,13 +234,6 @@ impl Walk<'_, '_> {
             at: 0,
             dir: &link.dir,
         };
-        if !target.is_dir && !self.looks_up() {
-            let probe = BehindLink {
-                inner: &self.probe,
-                stored: &target.path,
-            };
-            return self.evaluate(link, &row, &probe).map(drop);
-        }
         let mut way = self.place.way.clone();
         way.push((self.place.stored.clone(), link.dir.clone()));
         let place = Place {

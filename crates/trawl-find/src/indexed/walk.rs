@@ -436,7 +436,9 @@ impl Scope<'_> {
     }
 }
 
-fn rows_of<'l>(listing: &Listing<'l>) -> impl DoubleEndedIterator<Item = Row<'l>> + use<'l> {
+pub(super) fn rows_of<'l>(
+    listing: &Listing<'l>,
+) -> impl DoubleEndedIterator<Item = Row<'l>> + use<'l> {
     let (batch, dir) = (listing.batch, listing.dir.path);
     listing.range.clone().map(move |at| Row { batch, at, dir })
 }
