@@ -62,14 +62,16 @@ impl Zone {
         }
     }
 
-    #[cfg(test)]
-    pub(crate) fn of(zone: TimeZone) -> Zone {
+    /// As `TZ` names it: a place, or rules; UTC if it is neither.
+    pub(crate) fn named(name: &str) -> Zone {
+        let name = name.strip_prefix(':').unwrap_or(name);
+        let zone = TimeZone::get(name).or_else(|_| TimeZone::posix(name));
         Zone {
-            zone: OnceLock::from(zone),
+            zone: OnceLock::from(zone.unwrap_or(TimeZone::UTC)),
         }
     }
 
-    pub(crate) fn get(&self) -> &TimeZone {
+    fn get(&self) -> &TimeZone {
         self.zone
             .get_or_init(|| TimeZone::try_system().unwrap_or(TimeZone::UTC))
     }
@@ -84,6 +86,14 @@ impl Zone {
     pub fn abbreviation(&self, unix_secs: i64) -> String {
         let info = self.get().to_offset_info(stand_in(unix_secs));
         info.abbreviation().to_owned()
+    }
+
+    /// True if clocks show summer time at `unix_secs`.
+    pub(crate) fn is_summer(&self, unix_secs: i64) -> bool {
+        self.get()
+            .to_offset_info(stand_in(unix_secs))
+            .dst()
+            .is_dst()
     }
 
     /// The start of the day that `unix_secs` lies in, as find(1) computes it
@@ -133,6 +143,17 @@ fn civil_at(unix_secs: i64, offset_secs: i32) -> Civil {
 fn days_before_year(year: i64) -> i64 {
     let y = year - 1;
     y * 365 + y.div_euclid(4) - y.div_euclid(100) + y.div_euclid(400) - 719_162
+}
+
+/// Seconds from 1970 to the start of a month, counted from 0, in Greenwich.
+pub(crate) fn seconds_of(year: i64, month: i64) -> Option<i64> {
+    // Years from which no sum of days overflows.
+    let year = Some(year).filter(|year| year.unsigned_abs() < 1 << 40)?;
+    let february = if is_leap(year) { 29 } else { 28 };
+    let lengths = [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+    let months = lengths.get(..usize::try_from(month).ok()?)?;
+    let days = days_before_year(year) + months.iter().sum::<i64>();
+    days.checked_mul(DAY_SECS)
 }
 
 /// True for years with a 29 February.
