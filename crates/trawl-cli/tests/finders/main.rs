@@ -27,7 +27,7 @@ use trawl_testkit::{Scratch, skip};
 
 /// Command lines where nothing else is asked for.
 const CASES: u64 = 300;
-/// Of these the first hundred are the same every time.
+/// The first tree's.
 const SEED: u64 = 1;
 
 fn number(variable: &str, or_else: u64) -> u64 {
