@@ -58,13 +58,6 @@ const BOTH: &[Side] = &[Side::Index, Side::Live];
 
 pub(crate) static KNOWN: &[Known] = &[
     Known {
-        what: "a regular expression that refers back to a group",
-        sides: BOTH,
-        is_in: |asked| regexes(asked.case).any(|regex| regex.windows(2).any(|two| two == b"\\1")),
-        asker: Asker::Ourselves,
-        example: &[".", "-regex", ".*/\\(.\\)\\1*"],
-    },
-    Known {
         what: "an option that holds for what follows it counts as a test",
         sides: BOTH,
         is_in: |asked| asked.case.exprs.iter().any(has_option_as_operand),
@@ -171,15 +164,6 @@ pub(crate) static KNOWN: &[Known] = &[
         ],
     },
 ];
-
-fn regexes(case: &Case) -> impl Iterator<Item = Word> {
-    let leaves: Vec<Vec<Word>> = case.leaves().into_iter().map(<[Word]>::to_vec).collect();
-    let is_regex = |leaf: &Vec<Word>| leaf.first().is_some_and(|word| word.ends_with(b"regex"));
-    leaves
-        .into_iter()
-        .filter(is_regex)
-        .filter_map(|leaf| leaf.get(1).cloned())
-}
 
 /// Whether a start goes through a link, and one of such a kind is there:
 /// one link may lead to another.

@@ -39,21 +39,6 @@ pub(crate) static PENDING: &[Row] = &[
         &[r"$FIND -L links/broken links/loop links/through"],
     ),
     (
-        "dates are not read yet",
-        &[Index, Live],
-        &[
-            r"$FIND ages -newermt '1960-01-02 03:04:05' -printf '%f\n'",
-            r"$FIND ages -newermt '1960-01-02 03:04:05.5' -printf '%f\n'",
-            r"$FIND ages ! -newermt '1970-01-01' -printf '%f\n'",
-            r"$FIND ages -newermt '2300-01-01' -printf '%f\n'",
-            r"$FIND ages -newermt '2 days ago' -printf '%f\n'",
-            r"$FIND ages -newermt yesterday -printf '%f\n'",
-            r"TZ=UTC-14 $FIND ages -newermt 1960-01-02 ! -newermt 1960-01-03 -printf '%f\n'",
-            r"TZ=America/New_York $FIND ages -newermt '1960-01-01 22:04:05' ! -newermt 1970-01-01 -printf '%f\n'",
-            r"$FIND ages -newermt 'not a date'",
-        ],
-    ),
-    (
         "birth times are known here, which find refuses",
         &[Index, Live],
         &[r"$FIND ages -newermB ages/old"],
@@ -62,11 +47,6 @@ pub(crate) static PENDING: &[Row] = &[
         "a zone that is none keeps its name",
         &[Index, Live],
         &[r"TZ=nonsense $FIND ages -name old -printf '%t %TZ\n'"],
-    ),
-    (
-        "back-references are not there yet",
-        &[Index, Live],
-        &[r"$FIND a -regex '.*\(o\).*\1.*'"],
     ),
     (
         "an option for what follows counts as a test",
