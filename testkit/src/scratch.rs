@@ -68,8 +68,12 @@ impl Scratch {
         let copy = self
             .path
             .join(program.file_name().expect("a program has a name"));
-        fs::copy(program, &copy)
-            .unwrap_or_else(|error| panic!("cannot copy {}: {error}", program.display()));
+        // By another process: what another thread starts meanwhile would have
+        // the copy open for writing, and nobody could run it.
+        let mut cp = Command::new("cp");
+        let copied = cp.arg("--").arg(program).arg(&copy).status();
+        let is_copied = copied.is_ok_and(|status| status.success());
+        assert!(is_copied, "cannot copy {}", program.display());
         fs::set_permissions(&copy, fs::Permissions::from_mode(0o755)).expect("our own file");
         copy
     }

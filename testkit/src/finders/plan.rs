@@ -218,11 +218,6 @@ impl Plan {
         });
         smaller
     }
-
-    /// Whether something is mounted in it.
-    pub fn has_mounts(&self) -> bool {
-        self.nodes.iter().any(|node| node.kind == Kind::Mount)
-    }
 }
 
 struct Planner {

@@ -4,7 +4,7 @@
 use std::ffi::OsStr;
 use std::fs::Metadata;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::case::Word;
@@ -276,15 +276,6 @@ impl Values {
             1 => b"./".to_vec(),
             _ => b".".to_vec(),
         }
-    }
-
-    /// How many of the entries are pipes, sockets and devices.
-    pub fn special_entries(&self) -> usize {
-        let special = |facts: &&Facts| {
-            let kind = facts.meta.file_type();
-            kind.is_fifo() || kind.is_socket() || kind.is_block_device() || kind.is_char_device()
-        };
-        self.facts.iter().filter(special).count()
     }
 }
 

@@ -58,13 +58,6 @@ const BOTH: &[Side] = &[Side::Index, Side::Live];
 
 pub(crate) static KNOWN: &[Known] = &[
     Known {
-        what: "a regular expression that refers back to a group",
-        sides: BOTH,
-        is_in: |asked| regexes(asked.case).any(|regex| regex.windows(2).any(|two| two == b"\\1")),
-        asker: Asker::Ourselves,
-        example: &[".", "-regex", ".*/\\(.\\)\\1*"],
-    },
-    Known {
         what: "an option that holds for what follows it counts as a test",
         sides: BOTH,
         is_in: |asked| asked.case.exprs.iter().any(has_option_as_operand),
@@ -108,7 +101,7 @@ pub(crate) static KNOWN: &[Known] = &[
         sides: &[Side::Live],
         is_in: |asked| asked.asker == Asker::User && asked.is_listed_only,
         asker: Asker::User,
-        example: &["."],
+        example: &[".", "-links", "9"],
     },
     Known {
         what: "-H and -L at a start that is a link through a file",
@@ -119,6 +112,44 @@ pub(crate) static KNOWN: &[Known] = &[
         },
         asker: Asker::Ourselves,
         example: &["-H", "through"],
+    },
+    Known {
+        what: "find cannot follow links below paths longer than PATH_MAX, and stops there",
+        sides: BOTH,
+        is_in: |asked| {
+            let is_long = |node: &Node| asked.plan.path(node).len() > 3_500;
+            follows(asked.case) && asked.plan.nodes.iter().any(is_long)
+        },
+        asker: Asker::Ourselves,
+        example: &["-L", "."],
+    },
+    Known {
+        what: "which directory a loop comes back to, where several spellings lead there",
+        sides: &[Side::Index],
+        is_in: |asked| {
+            let is_back =
+                |node: &Node| matches!(&node.kind, Kind::Symlink(to) if to == b".." || to == b".");
+            follows(asked.case) && asked.plan.nodes.iter().any(is_back)
+        },
+        asker: Asker::Ourselves,
+        example: &["-L", ".."],
+    },
+    Known {
+        what: "the start that a loop comes back to has its slashes",
+        sides: &[Side::Live],
+        is_in: |asked| {
+            let has_slash = |start: &Word| start.ends_with(b"/");
+            follows(asked.case) && starts(asked.case).iter().any(has_slash)
+        },
+        asker: Asker::Ourselves,
+        example: &["-L", "./"],
+    },
+    Known {
+        what: "cheaper tests go before -empty, which then does not complain",
+        sides: &[Side::Live],
+        is_in: |asked| asked.asker == Asker::User && asked.case.has("-empty"),
+        asker: Asker::User,
+        example: &[".", "-empty", "-o", "-uid", "0"],
     },
     Known {
         what: "find forgets an action in a list of -o when it moves tests behind that list ahead of it",
@@ -133,15 +164,6 @@ pub(crate) static KNOWN: &[Known] = &[
         ],
     },
 ];
-
-fn regexes(case: &Case) -> impl Iterator<Item = Word> {
-    let leaves: Vec<Vec<Word>> = case.leaves().into_iter().map(<[Word]>::to_vec).collect();
-    let is_regex = |leaf: &Vec<Word>| leaf.first().is_some_and(|word| word.ends_with(b"regex"));
-    leaves
-        .into_iter()
-        .filter(is_regex)
-        .filter_map(|leaf| leaf.get(1).cloned())
-}
 
 /// Whether a start goes through a link, and one of such a kind is there:
 /// one link may lead to another.
@@ -242,30 +264,45 @@ pub(crate) fn is_asked(known: &Known, side: Side, vocabulary: &Vocabulary) -> bo
     known.sides.contains(&side) && words
 }
 
+/// Whether links are followed.
+fn follows(case: &Case) -> bool {
+    case.has("-L") || case.has("-follow")
+}
+
+/// Folders of the chain whose path is longer than `PATH_MAX`.
+const LEVELS: usize = 17;
+
 /// The tree of the examples.
 pub(crate) fn place() -> Plan {
-    // The directory `r` is the first, and holds the second.
-    let node = |(number, (name, kind, mode)): (usize, (&str, Kind, u32))| Node {
-        number,
-        parent: (number == 1).then_some(0),
-        name: name.as_bytes().to_vec(),
-        kind,
-        access: Access::plain(mode),
-        times: None,
-        xattr: None,
-    };
-    let nodes = [
-        ("r", Kind::Folder, 0o744),
-        ("inner", Kind::Folder, 0o755),
-        ("f", Kind::File { size_bytes: 3 }, 0o000),
-        ("through", Kind::Symlink(b"f/x".to_vec()), 0o777),
-        ("d", Kind::Folder, 0o755),
-        ("l", Kind::Symlink(b"f".to_vec()), 0o777),
-        ("x", Kind::Folder, 0o711),
+    let link = |target: &str| Kind::Symlink(target.as_bytes().to_vec());
+    let mut planned = vec![
+        ("r".to_owned(), None, Kind::Folder, 0o744),
+        ("inner".into(), Some(0), Kind::Folder, 0o755),
+        ("f".into(), None, Kind::File { size_bytes: 3 }, 0o000),
+        ("through".into(), None, link("f/x"), 0o777),
+        ("d".into(), None, Kind::Folder, 0o755),
+        ("up".into(), Some(4), link(".."), 0o777),
+        ("via".into(), None, link("d/"), 0o777),
+        ("x".into(), None, Kind::Folder, 0o711),
     ];
+    let mut parent = None;
+    for _ in 0..LEVELS {
+        planned.push(("l".repeat(250), parent, Kind::Folder, 0o755));
+        parent = Some(planned.len() - 1);
+    }
+    let node =
+        |(number, (name, parent, kind, mode)): (usize, (String, Option<usize>, Kind, u32))| Node {
+            number,
+            parent,
+            name: name.into_bytes(),
+            kind,
+            access: Access::plain(mode),
+            times: None,
+            xattr: None,
+        };
     Plan {
         seed: 0,
         present_seconds: 0,
-        nodes: nodes.into_iter().enumerate().map(node).collect(),
+        nodes: planned.into_iter().enumerate().map(node).collect(),
     }
 }

@@ -20,6 +20,7 @@ mod run;
 mod tally;
 
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use run::{Plan, Run};
 use trawl_testkit::finders::{Side, vocabularies};
@@ -27,8 +28,16 @@ use trawl_testkit::{Scratch, skip};
 
 /// Command lines where nothing else is asked for.
 const CASES: u64 = 300;
-/// Of these the first hundred are the same every time.
+/// The first tree's.
 const SEED: u64 = 1;
+
+/// Who writes a program must not start another one meanwhile: it would have
+/// the first one open, which then cannot be run.
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 fn number(variable: &str, or_else: u64) -> u64 {
     let asked = std::env::var(variable).ok();
@@ -47,6 +56,7 @@ fn sides() -> Vec<Side> {
 
 #[test]
 fn every_finder_answers_as_gnu_find_does() {
+    let _alone = alone();
     if let Some(skip) = skip::without_program("finders against GNU find", "find") {
         return skip.say();
     }
@@ -73,6 +83,7 @@ fn every_finder_answers_as_gnu_find_does() {
 /// path, prints one too many, forgets a message or an exit code does not.
 #[test]
 fn the_comparison_finds_what_is_wrong() {
+    let _alone = alone();
     let scratch = Scratch::new("finders-self");
     let install = |name: &str, body: &str| -> PathBuf {
         let path = scratch.join(name);
@@ -112,6 +123,7 @@ fn the_comparison_finds_what_is_wrong() {
 /// What the program does not know is told, not passed over.
 #[test]
 fn the_vocabulary_is_what_the_program_says() {
+    let _alone = alone();
     let trawl = Path::new(env!("CARGO_BIN_EXE_trawl"));
     let (index, _) = vocabularies(trawl);
     assert!(index.knows("-name") && index.knows("-printf") && index.knows("%p"));

@@ -286,7 +286,7 @@ impl Run {
         });
         site.rebuild(&plan).expect("a tree that was built before");
         let small = shrink::shrink_case(&small, |case| fails(site, case));
-        let report = self.report(site, case, &small, question);
+        let report = cut(&self.report(site, case, &small, question));
         site.rebuild(&whole).expect("a tree that was built before");
         self.failures
             .lock()
@@ -404,6 +404,18 @@ fn differs(site: &Site, case: &Case, question: &Question<'_>) -> Option<Differen
     let ours = site.ask(question.side, case, question.identity);
     let whole = whole(site, case, question.identity);
     difference(case, &theirs, &ours, whole.as_ref())
+}
+
+/// The longest line of a report that is shown whole.
+const LINE_BYTES: usize = 3_000;
+
+/// A report without the rest of lines that nobody reads.
+fn cut(report: &str) -> String {
+    let short = |line: &str| match line.char_indices().nth(LINE_BYTES) {
+        Some((at, _)) => format!("{} …\n", &line[..at]),
+        None => format!("{line}\n"),
+    };
+    report.lines().map(short).collect()
 }
 
 /// Failures with the same words are one.

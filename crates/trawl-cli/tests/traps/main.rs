@@ -80,7 +80,7 @@ fn pending_traps_exist() {
     if std::env::var_os("TRAWL_TRAPS").is_some() {
         return;
     }
-    for (_, line, why) in pending::PENDING {
-        assert!(all.contains(line) && !why.is_empty(), "{line}");
+    for line in pending::PENDING.iter().flat_map(|row| row.2) {
+        assert!(all.contains(line), "{line}");
     }
 }
