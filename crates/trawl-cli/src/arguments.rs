@@ -126,7 +126,8 @@ pub(crate) struct FindArgs {
 /// no error, the last one counts.
 pub(crate) fn command() -> clap::Command {
     let command = Arguments::command().args_override_self(true);
-    command.mut_subcommands(|command| command.args_override_self(true))
+    // Long options may be cut short, as with the GNU tools.
+    command.mut_subcommands(|command| command.args_override_self(true).infer_long_args(true))
 }
 
 /// Reads the command line; `words` starts with the program's name.
@@ -243,7 +244,7 @@ mod tests {
         let Command::Ls(ls) = arguments.command else {
             panic!("not ls")
         };
-        let manner = arguments.manner.then(ls.manner);
+        let manner = arguments.manner.then(ls.flags.manner);
         assert!(manner.status);
         assert_eq!(manner.color, Some(ColourWhen::Always));
     }

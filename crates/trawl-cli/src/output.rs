@@ -36,10 +36,13 @@ impl Device {
 pub(crate) enum ColourWhen {
     /// On a terminal, unless NO_COLOR is set.
     #[default]
+    #[value(alias = "tty", alias = "if-tty")]
     Auto,
     /// Always.
+    #[value(alias = "yes", alias = "force")]
     Always,
     /// Never.
+    #[value(alias = "no", alias = "none")]
     Never,
 }
 
@@ -56,9 +59,9 @@ impl ColourWhen {
         }
     }
 
-    /// The decision for standard output in this environment.
-    pub(crate) fn for_stdout(self) -> bool {
-        self.decide(Device::of_stdout(), std::env::var_os("NO_COLOR").as_deref())
+    /// The decision for other things than colours.
+    pub(crate) fn for_device(self) -> bool {
+        self.decide(Device::of_stdout(), None)
     }
 }
 

@@ -89,6 +89,10 @@ pub(crate) fn resolve(
             Some(Resolved::To(Located::Hidden { view, .. }, path)) if !is_recorded(view) => {
                 live::is_directory(path).unwrap_or(false)
             }
+            // What cannot be reached is told, as ls does; a link to nothing is shown.
+            None | Some(Resolved::To(Located::NotDirectory { .. } | Located::Denied { .. }, _)) => {
+                true
+            }
             _ => false,
         };
         if !leads {

@@ -1,0 +1,1 @@
+//! `trawl du` against GNU du: the same lines, in any order.

@@ -1,0 +1,1 @@
+//! `trawl stat` against GNU stat.
