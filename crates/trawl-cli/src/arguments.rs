@@ -7,7 +7,8 @@
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
-use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::generate::{ManArgs, Shell};
 use crate::output::ColourWhen;
@@ -189,6 +190,22 @@ fn option_width(command: &clap::Command, word: &OsStr) -> Option<usize> {
         separate && named
     });
     Some(if takes_next { 2 } else { 1 })
+}
+
+/// Which options were given, in order of their last occurrence: the names of
+/// the fields that they fill.
+pub(crate) fn occurrences(matches: &ArgMatches) -> Vec<String> {
+    let given = matches
+        .ids()
+        .filter(|id| matches.value_source(id.as_str()) == Some(ValueSource::CommandLine));
+    let mut placed: Vec<(usize, String)> = given
+        .filter_map(|id| {
+            let last = matches.indices_of(id.as_str())?.last()?;
+            Some((last, id.as_str().to_owned()))
+        })
+        .collect();
+    placed.sort();
+    placed.into_iter().map(|(_, id)| id).collect()
 }
 
 #[cfg(test)]

@@ -6,10 +6,9 @@
 
 use std::ffi::OsString;
 
-use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, FromArgMatches};
 
-use crate::arguments::Manner;
+use crate::arguments::{Manner, occurrences};
 use crate::output::ColourWhen;
 
 const EXAMPLES: &str = "\
@@ -287,19 +286,4 @@ impl Args for LsArgs {
     fn augment_args_for_update(command: clap::Command) -> clap::Command {
         Flags::augment_args_for_update(command)
     }
-}
-
-/// What was given on the command line, by last occurrence.
-pub(crate) fn occurrences(matches: &ArgMatches) -> Vec<String> {
-    let given = matches
-        .ids()
-        .filter(|id| matches.value_source(id.as_str()) == Some(ValueSource::CommandLine));
-    let mut placed: Vec<(usize, String)> = given
-        .filter_map(|id| {
-            let last = matches.indices_of(id.as_str())?.last()?;
-            Some((last, id.as_str().to_owned()))
-        })
-        .collect();
-    placed.sort();
-    placed.into_iter().map(|(_, id)| id).collect()
 }
