@@ -57,6 +57,10 @@ pub fn run(words: Vec<OsString>) -> Exit {
         Ok(arguments) => arguments,
         Err(error) => {
             // Help and version are not errors, and go to standard output.
+            if !error.use_stderr() && trawl_sys::process::stdout_is_closed() {
+                say("cannot write to standard output: bad file descriptor");
+                return Exit::Fatal;
+            }
             let _ = error.print();
             return if error.use_stderr() {
                 Exit::Fatal

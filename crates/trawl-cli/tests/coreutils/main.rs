@@ -17,6 +17,8 @@
 //! - `du` without `-l` where single lines are compared: which name of a file
 //!   with several counts depends on readdir(3), too.
 //! - `ls -F --classify=auto`: of the same option twice the last one counts.
+//! - `stat -c %12.3Y`: where the width is too small for seconds with decimals
+//!   GNU stat 9.1 adds spaces behind them; where it is large enough both agree.
 //! - What is printed of directories above the tree: others write there.
 
 #![forbid(unsafe_code)]
