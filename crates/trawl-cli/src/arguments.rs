@@ -200,7 +200,7 @@ pub(crate) fn occurrences(matches: &ArgMatches) -> Vec<String> {
         .filter(|id| matches.value_source(id.as_str()) == Some(ValueSource::CommandLine));
     let mut placed: Vec<(usize, String)> = given
         .filter_map(|id| {
-            let last = matches.indices_of(id.as_str())?.last()?;
+            let last = matches.indices_of(id.as_str())?.next_back()?;
             Some((last, id.as_str().to_owned()))
         })
         .collect();

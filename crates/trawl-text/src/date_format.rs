@@ -267,7 +267,6 @@ mod tests {
         let flags = [
             "", "-", "_", "0", "^", "#", "3", "12", "-12", "_12", "012", "^10",
         ];
-        let zones = [":", "::", ":::"];
         // ls has room for a thousand bytes.
         let mut formats = vec!["[%:z][%::z][%:::z][%Q][%%][%".to_owned()];
         for flag in flags {

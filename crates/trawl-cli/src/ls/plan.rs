@@ -321,10 +321,8 @@ impl Said {
             "show_control_chars" => self.hide_control = Some(false),
             "slash" => self.indicator = Indicator::Slash,
             "file_type" => self.indicator = Indicator::FileType,
-            "classify" => {
-                if flags.classify.unwrap_or_default().for_device() {
-                    self.indicator = Indicator::Classify;
-                }
+            "classify" if flags.classify.unwrap_or_default().for_device() => {
+                self.indicator = Indicator::Classify;
             }
             "indicator_style" => {
                 self.indicator = match flags.indicator_style {
