@@ -186,10 +186,9 @@ impl Lister<'_> {
     fn sort(&self, items: &mut [Item]) {
         let sets_in = self.renderer.naming.sets_in(items);
         let width = |item: &Item| self.renderer.name_width(item, sets_in);
-        self.plan().order.sort(items, &width);
-        if self.plan().directories_first {
-            items.sort_by_key(|item| !item.leads_to_directory());
-        }
+        let groups = self.plan().directories_first;
+        let first = |item: &Item| groups && item.leads_to_directory();
+        self.plan().order.sort(items, &first, &width);
     }
 
     /// Lists a directory, and those below it with `-R`.
