@@ -81,10 +81,18 @@ complete -c trawl -n "__fish_trawl_using_subcommand gc" -l keep -d 'Keep so many
 complete -c trawl -n "__fish_trawl_using_subcommand gc" -l keep-for -d 'Keep snapshots younger than this, such as 12h, 30d or 8w' -r
 complete -c trawl -n "__fish_trawl_using_subcommand gc" -l json -d 'One JSON object a line'
 complete -c trawl -n "__fish_trawl_using_subcommand gc" -s h -l help -d 'Print help'
+complete -c trawl -n "__fish_trawl_using_subcommand ls" -l format -d 'Format: long or verbose (-l), single-column (-1), vertical (-C), across or horizontal (-x), commas (-m)' -r -f -a "long\t''
+single-column\t''
+vertical\t''
+across\t''
+commas\t''"
+complete -c trawl -n "__fish_trawl_using_subcommand ls" -s I -l ignore -d 'Not names that match this shell pattern' -r
+complete -c trawl -n "__fish_trawl_using_subcommand ls" -l hide -d 'The same, unless -a or -A is given' -r
 complete -c trawl -n "__fish_trawl_using_subcommand ls" -l sort -d 'What to sort by' -r -f -a "none\t''
 name\t''
 size\t''
 time\t''
+version\t''
 extension\t''
 width\t''"
 complete -c trawl -n "__fish_trawl_using_subcommand ls" -l time -d 'Which time to show and sort by' -r -f -a "modification\t''
@@ -93,21 +101,37 @@ status\t''
 birth\t''"
 complete -c trawl -n "__fish_trawl_using_subcommand ls" -l time-style -d 'How to show times: full-iso, long-iso, iso, locale or +FORMAT' -r
 complete -c trawl -n "__fish_trawl_using_subcommand ls" -l block-size -d 'Unit of sizes, such as M or 512' -r
-complete -c trawl -n "__fish_trawl_using_subcommand ls" -l quoting-style -d 'How to quote names: literal, shell, shell-always, shell-escape, shell-escape-always, c, escape' -r
+complete -c trawl -n "__fish_trawl_using_subcommand ls" -s F -l classify -d 'A character behind each name for its type: one of */=>@|' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
+always\t'Always'
+never\t'Never'"
+complete -c trawl -n "__fish_trawl_using_subcommand ls" -l indicator-style -d 'Which characters: none, slash (-p), file-type, classify (-F)' -r -f -a "none\t''
+slash\t''
+file-type\t''
+classify\t''"
+complete -c trawl -n "__fish_trawl_using_subcommand ls" -l quoting-style -d 'How to quote names: literal, locale, shell, shell-always, shell-escape, shell-escape-always, c, escape' -r
+complete -c trawl -n "__fish_trawl_using_subcommand ls" -l hyperlink -d 'Names as links that terminals can open' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
+always\t'Always'
+never\t'Never'"
 complete -c trawl -n "__fish_trawl_using_subcommand ls" -s w -l width -d 'Line width, 0 for no limit' -r
+complete -c trawl -n "__fish_trawl_using_subcommand ls" -s T -l tabsize -d 'Columns between tab stops, 0 for no tabs' -r
 complete -c trawl -n "__fish_trawl_using_subcommand ls" -l color -l colour -d 'When to use colours' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
 always\t'Always'
 never\t'Never'"
 complete -c trawl -n "__fish_trawl_using_subcommand ls" -s l -d 'Long format: mode, links, owner, group, size, time'
-complete -c trawl -n "__fish_trawl_using_subcommand ls" -s 1 -d 'One name a line'
+complete -c trawl -n "__fish_trawl_using_subcommand ls" -s 1 -d 'One name a line; without effect behind -l'
 complete -c trawl -n "__fish_trawl_using_subcommand ls" -s C -d 'Names in columns, as on a terminal'
+complete -c trawl -n "__fish_trawl_using_subcommand ls" -s x -d 'Names in columns, from left to right'
+complete -c trawl -n "__fish_trawl_using_subcommand ls" -s m -d 'Names with commas between them, as many a line as fit'
 complete -c trawl -n "__fish_trawl_using_subcommand ls" -s a -l all -d 'Names that begin with a dot too'
 complete -c trawl -n "__fish_trawl_using_subcommand ls" -s A -l almost-all -d 'The same without . and ..'
+complete -c trawl -n "__fish_trawl_using_subcommand ls" -s B -l ignore-backups -d 'Not names that end with ~'
+complete -c trawl -n "__fish_trawl_using_subcommand ls" -s f -d 'All names in the order of the index: -aU, and neither -l, -s nor colours that stand before it'
 complete -c trawl -n "__fish_trawl_using_subcommand ls" -s d -l directory -d 'Directories themselves, not what they hold'
 complete -c trawl -n "__fish_trawl_using_subcommand ls" -s R -l recursive -d 'Subdirectories too, and theirs'
 complete -c trawl -n "__fish_trawl_using_subcommand ls" -s t -d 'Newest first'
 complete -c trawl -n "__fish_trawl_using_subcommand ls" -s S -d 'Largest first'
 complete -c trawl -n "__fish_trawl_using_subcommand ls" -s X -d 'By what follows the last dot'
+complete -c trawl -n "__fish_trawl_using_subcommand ls" -s v -d 'By numbers in names'
 complete -c trawl -n "__fish_trawl_using_subcommand ls" -s U -d 'In the order of the index, which is by bytes of the name'
 complete -c trawl -n "__fish_trawl_using_subcommand ls" -s r -l reverse -d 'The other way round'
 complete -c trawl -n "__fish_trawl_using_subcommand ls" -s u -d 'Time of last access; sorts by it without -l'
@@ -120,16 +144,22 @@ complete -c trawl -n "__fish_trawl_using_subcommand ls" -s n -l numeric-uid-gid 
 complete -c trawl -n "__fish_trawl_using_subcommand ls" -s g -d 'Long format without the owner'
 complete -c trawl -n "__fish_trawl_using_subcommand ls" -s o -d 'Long format without the group'
 complete -c trawl -n "__fish_trawl_using_subcommand ls" -s G -l no-group -d 'No group in long format'
+complete -c trawl -n "__fish_trawl_using_subcommand ls" -l author -d 'Each file\'s author in long format, which is its owner'
 complete -c trawl -n "__fish_trawl_using_subcommand ls" -s i -l inode -d 'Inode numbers'
 complete -c trawl -n "__fish_trawl_using_subcommand ls" -s s -l size -d 'Allocated blocks'
-complete -c trawl -n "__fish_trawl_using_subcommand ls" -s F -l classify -d 'A character behind each name for its type: one of */=>@|'
 complete -c trawl -n "__fish_trawl_using_subcommand ls" -l file-type -d 'The same without * for executables'
 complete -c trawl -n "__fish_trawl_using_subcommand ls" -s p -d 'A slash behind directories'
 complete -c trawl -n "__fish_trawl_using_subcommand ls" -s N -l literal -d 'Names as they are, whatever they hold'
 complete -c trawl -n "__fish_trawl_using_subcommand ls" -s Q -l quote-name -d 'Names in double quotes'
 complete -c trawl -n "__fish_trawl_using_subcommand ls" -s b -l escape -d 'Escapes for characters that do not print'
+complete -c trawl -n "__fish_trawl_using_subcommand ls" -s q -l hide-control-chars -d '? for characters that do not print, as on a terminal'
+complete -c trawl -n "__fish_trawl_using_subcommand ls" -l show-control-chars -d 'Characters that do not print as they are'
 complete -c trawl -n "__fish_trawl_using_subcommand ls" -l group-directories-first -d 'Directories before files'
-complete -c trawl -n "__fish_trawl_using_subcommand ls" -s L -l dereference -d 'What links lead to: not yet'
+complete -c trawl -n "__fish_trawl_using_subcommand ls" -s L -l dereference -d 'What links lead to in place of links'
+complete -c trawl -n "__fish_trawl_using_subcommand ls" -s H -l dereference-command-line -d 'The same for links that are arguments'
+complete -c trawl -n "__fish_trawl_using_subcommand ls" -l dereference-command-line-symlink-to-dir -d 'The same for links that are arguments and lead to directories'
+complete -c trawl -n "__fish_trawl_using_subcommand ls" -s Z -l context -d 'Not to be had here: getfattr -n security.selinux shows contexts'
+complete -c trawl -n "__fish_trawl_using_subcommand ls" -s D -l dired -d 'Not to be had here: ls itself has Emacs\' mode'
 complete -c trawl -n "__fish_trawl_using_subcommand ls" -l json -d 'One JSON object a line'
 complete -c trawl -n "__fish_trawl_using_subcommand ls" -l csv -d 'Comma-separated values with a header'
 complete -c trawl -n "__fish_trawl_using_subcommand ls" -s 0 -l zero -d 'End lines with a zero byte; no quotes, one column'
@@ -137,17 +167,29 @@ complete -c trawl -n "__fish_trawl_using_subcommand ls" -l status -d 'Say on sta
 complete -c trawl -n "__fish_trawl_using_subcommand ls" -l help -d 'Print help'
 complete -c trawl -n "__fish_trawl_using_subcommand stat" -s c -l format -d 'Print this, and a newline, for each file' -r
 complete -c trawl -n "__fish_trawl_using_subcommand stat" -l printf -d 'Print this for each file, with \\n and other escapes read' -r
+complete -c trawl -n "__fish_trawl_using_subcommand stat" -l cached -d 'How to use cached attributes: always or default; never is not to be had from an index' -r -f -a "default\t''
+always\t''
+never\t''"
 complete -c trawl -n "__fish_trawl_using_subcommand stat" -l color -l colour -d 'When to use colours' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
 always\t'Always'
 never\t'Never'"
 complete -c trawl -n "__fish_trawl_using_subcommand stat" -s t -l terse -d 'One line of numbers'
-complete -c trawl -n "__fish_trawl_using_subcommand stat" -s L -l dereference -d 'What links lead to: not yet'
+complete -c trawl -n "__fish_trawl_using_subcommand stat" -s L -l dereference -d 'What links lead to in place of links'
+complete -c trawl -n "__fish_trawl_using_subcommand stat" -s f -l file-system -d 'The file systems that files lie on, as they are now'
 complete -c trawl -n "__fish_trawl_using_subcommand stat" -l acl -d 'Access control lists, as getfacl prints them'
 complete -c trawl -n "__fish_trawl_using_subcommand stat" -s n -l numeric -d 'With --acl numbers of users and groups, not names'
 complete -c trawl -n "__fish_trawl_using_subcommand stat" -l json -d 'One JSON object a line'
 complete -c trawl -n "__fish_trawl_using_subcommand stat" -l status -d 'Say on standard error as of when the answer is true and what could not be read'
 complete -c trawl -n "__fish_trawl_using_subcommand stat" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trawl -n "__fish_trawl_using_subcommand du" -l files0-from -d 'Sum up what this file names, each name with a zero byte behind it (-: standard input)' -r
 complete -c trawl -n "__fish_trawl_using_subcommand du" -s d -l max-depth -d 'Show nothing deeper than N below an argument' -r
+complete -c trawl -n "__fish_trawl_using_subcommand du" -s t -l threshold -d 'Show nothing smaller than SIZE; with a minus, nothing larger' -r
+complete -c trawl -n "__fish_trawl_using_subcommand du" -l exclude -d 'Leave out what matches this shell pattern' -r
+complete -c trawl -n "__fish_trawl_using_subcommand du" -s X -l exclude-from -d 'The same for every line of this file (-: standard input)' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand du" -l time -d 'Show the latest time of anything in each directory' -r -f -a "mtime\t''
+atime\t''
+ctime\t''"
+complete -c trawl -n "__fish_trawl_using_subcommand du" -l time-style -d 'How to show times: full-iso, long-iso, iso or +FORMAT' -r
 complete -c trawl -n "__fish_trawl_using_subcommand du" -s B -l block-size -d 'Unit of sizes, such as M or 512' -r
 complete -c trawl -n "__fish_trawl_using_subcommand du" -l color -l colour -d 'When to use colours' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
 always\t'Always'
@@ -159,8 +201,9 @@ complete -c trawl -n "__fish_trawl_using_subcommand du" -s S -l separate-dirs -d
 complete -c trawl -n "__fish_trawl_using_subcommand du" -s l -l count-links -d 'Count every name of a file with several'
 complete -c trawl -n "__fish_trawl_using_subcommand du" -s x -l one-file-system -d 'Leave out what lies on other file systems'
 complete -c trawl -n "__fish_trawl_using_subcommand du" -s D -s H -l dereference-args -d 'Follow links that are arguments'
-complete -c trawl -n "__fish_trawl_using_subcommand du" -s L -l dereference -d 'What links lead to: not yet'
-complete -c trawl -n "__fish_trawl_using_subcommand du" -l apparent-size -d 'Sizes of the content in place of allocated space'
+complete -c trawl -n "__fish_trawl_using_subcommand du" -s L -l dereference -d 'Count what links lead to in place of links'
+complete -c trawl -n "__fish_trawl_using_subcommand du" -s P -l no-dereference -d 'Follow no links; the default'
+complete -c trawl -n "__fish_trawl_using_subcommand du" -s A -l apparent-size -d 'Sizes of the content in place of allocated space'
 complete -c trawl -n "__fish_trawl_using_subcommand du" -l inodes -d 'Numbers of inodes in place of space'
 complete -c trawl -n "__fish_trawl_using_subcommand du" -s b -l bytes -d 'Bytes of content: --apparent-size --block-size=1'
 complete -c trawl -n "__fish_trawl_using_subcommand du" -s k -d 'Blocks of 1024 bytes'

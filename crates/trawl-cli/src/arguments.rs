@@ -7,7 +7,8 @@
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
-use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::find::Called;
 use crate::generate::{ManArgs, Shell};
@@ -130,7 +131,8 @@ pub(crate) struct FindArgs {
 /// no error, the last one counts.
 pub(crate) fn command() -> clap::Command {
     let command = Arguments::command().args_override_self(true);
-    command.mut_subcommands(|command| command.args_override_self(true))
+    // Long options may be cut short, as with the GNU tools.
+    command.mut_subcommands(|command| command.args_override_self(true).infer_long_args(true))
 }
 
 /// Reads the command line; `words` starts with the program's name.
@@ -204,6 +206,22 @@ fn option_width(command: &clap::Command, word: &OsStr) -> Option<usize> {
     Some(if takes_next { 2 } else { 1 })
 }
 
+/// Which options were given, in order of their last occurrence: the names of
+/// the fields that they fill.
+pub(crate) fn occurrences(matches: &ArgMatches) -> Vec<String> {
+    let given = matches
+        .ids()
+        .filter(|id| matches.value_source(id.as_str()) == Some(ValueSource::CommandLine));
+    let mut placed: Vec<(usize, String)> = given
+        .filter_map(|id| {
+            let last = matches.indices_of(id.as_str())?.next_back()?;
+            Some((last, id.as_str().to_owned()))
+        })
+        .collect();
+    placed.sort();
+    placed.into_iter().map(|(_, id)| id).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -257,7 +275,7 @@ mod tests {
         let Command::Ls(ls) = arguments.command else {
             panic!("not ls")
         };
-        let manner = arguments.manner.then(ls.manner);
+        let manner = arguments.manner.then(ls.flags.manner);
         assert!(manner.status);
         assert_eq!(manner.color, Some(ColourWhen::Always));
     }

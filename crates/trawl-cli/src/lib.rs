@@ -10,7 +10,7 @@
 //! | `live` | what a question must read from the live file system instead |
 //! | `index`, `sources` | writing the index and looking after it |
 //! | `find`, `ls`, `stat`, `du`, `stats`, `getfattr` | the questions |
-//! | `rows`, `json`, `csv`, `block_size`, `width` | how answers are written |
+//! | `rows`, `json`, `csv`, `block_size`, `time_look`, `width` | how answers are written |
 //! | [`generate`] | completions and man pages |
 //!
 //! Invariants: results go to standard output, everything else to standard
@@ -39,6 +39,7 @@ mod settings;
 mod sources;
 mod stat;
 mod stats;
+mod time_look;
 mod width;
 
 use std::ffi::OsString;
@@ -57,6 +58,10 @@ pub fn run(words: Vec<OsString>) -> Exit {
         Ok(arguments) => arguments,
         Err(error) => {
             // Help and version are not errors, and go to standard output.
+            if !error.use_stderr() && trawl_sys::process::stdout_is_closed() {
+                say("cannot write to standard output: bad file descriptor");
+                return Exit::Fatal;
+            }
             let _ = error.print();
             return if error.use_stderr() {
                 Exit::Fatal

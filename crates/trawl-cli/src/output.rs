@@ -36,10 +36,13 @@ impl Device {
 pub(crate) enum ColourWhen {
     /// On a terminal, unless NO_COLOR is set.
     #[default]
+    #[value(alias = "tty", alias = "if-tty")]
     Auto,
     /// Always.
+    #[value(alias = "yes", alias = "force")]
     Always,
     /// Never.
+    #[value(alias = "no", alias = "none")]
     Never,
 }
 
@@ -56,22 +59,52 @@ impl ColourWhen {
         }
     }
 
-    /// The decision for standard output in this environment.
-    pub(crate) fn for_stdout(self) -> bool {
-        self.decide(Device::of_stdout(), std::env::var_os("NO_COLOR").as_deref())
+    /// The decision for other things than colours.
+    pub(crate) fn for_device(self) -> bool {
+        self.decide(Device::of_stdout(), None)
     }
 }
 
 /// Standard output, buffered.
 pub(crate) struct Output {
-    writer: BufWriter<StdoutLock<'static>>,
+    writer: BufWriter<Target>,
 }
+
+/// What is written to.
+enum Target {
+    Open(StdoutLock<'static>),
+    /// Nothing: the process was started without.
+    Closed,
+}
+
+impl Write for Target {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Target::Open(stdout) => stdout.write(bytes),
+            Target::Closed => Err(io::Error::from_raw_os_error(BAD_DESCRIPTOR)),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Target::Open(stdout) => stdout.flush(),
+            Target::Closed => Ok(()),
+        }
+    }
+}
+
+/// EBADF, errno(3).
+const BAD_DESCRIPTOR: i32 = 9;
 
 impl Output {
     /// Takes standard output.
     pub(crate) fn stdout() -> Output {
+        let target = match trawl_sys::process::stdout_is_closed() {
+            true => Target::Closed,
+            false => Target::Open(io::stdout().lock()),
+        };
         Output {
-            writer: BufWriter::with_capacity(BUFFER_BYTES, io::stdout().lock()),
+            writer: BufWriter::with_capacity(BUFFER_BYTES, target),
         }
     }
 

@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use trawl_model::rows::Row;
 use trawl_model::{Issue, Op, path};
-use trawl_query::{DeniedRequest, Index, Located, Start, View};
+use trawl_query::{DeniedRequest, Index, Located, Start};
 use trawl_text::time_style::full_iso;
 use trawl_text::zone::Zone;
 
@@ -188,41 +188,72 @@ impl Session {
         given: &[u8],
         follow: Follow,
     ) -> Result<Option<Resolved>, Failure> {
+        let cwd = self.cwd_of(given)?;
         Ok(match self.resolve_in_index(given, follow)? {
             Some(Resolved::To(Located::Hidden { dir, view }, path)) => {
-                Some(self.look_live(given, path, dir, &view)?)
+                let why = format!(
+                    "the index keeps it only for those who may list {}",
+                    quoted(path::display(&dir))
+                );
+                Some(match is_recorded(&view) {
+                    true => Resolved::To(Located::Denied { dir }, path),
+                    false => self.look_live(given, path, dir, &why)?,
+                })
+            }
+            Some(Resolved::To(outside @ Located::NotIndexed { .. }, path)) => {
+                let is_link = follow == Follow::Last && self.is_live_link(&cwd, given)?;
+                Some(match is_link {
+                    true => {
+                        let dir = path::split(&path).map_or(Vec::new(), |(dir, _)| dir.to_vec());
+                        self.look_live(given, path, dir, "a link leads out of the index")?
+                    }
+                    false => Resolved::To(outside, path),
+                })
             }
             other => other,
         })
     }
 
     /// As [`Session::resolve`], but for who asks the live system themselves
-    /// about [`Located::Hidden`].
+    /// about [`Located::Hidden`] and [`Located::NotIndexed`].
     pub(crate) fn resolve_in_index(
         &self,
         given: &[u8],
         follow: Follow,
     ) -> Result<Option<Resolved>, Failure> {
-        let cwd: &[u8] = match given.first() {
-            None => return Ok(None),
-            Some(b'/') => b"",
-            Some(_) => self.cwd()?,
-        };
-        Ok(Some(resolve(&*self.index, cwd, given, follow)?))
+        if given.is_empty() {
+            return Ok(None);
+        }
+        let cwd = self.cwd_of(given)?;
+        Ok(Some(resolve(&*self.index, &cwd, given, follow)?))
     }
 
-    /// Looks for `path` on the live system, as the user: the index keeps it
-    /// for those who may list `dir`.
+    /// The directory that a path is seen from.
+    fn cwd_of(&self, given: &[u8]) -> Result<Vec<u8>, Failure> {
+        match given.first() {
+            None | Some(b'/') => Ok(Vec::new()),
+            Some(_) => Ok(self.cwd()?.to_vec()),
+        }
+    }
+
+    /// True if `given` itself is in the index, and not in a recording.
+    fn is_live_link(&self, cwd: &[u8], given: &[u8]) -> Result<bool, Failure> {
+        let itself = resolve(&*self.index, cwd, given, Follow::Never)?;
+        Ok(match itself {
+            Resolved::To(Located::Found(start), _) => !is_recorded(&start.view),
+            _ => false,
+        })
+    }
+
+    /// Looks for `path` in `dir` on the live system, as the user, and says
+    /// why.
     fn look_live(
         &mut self,
         given: &[u8],
         path: Vec<u8>,
         dir: Vec<u8>,
-        view: &View,
+        why: &str,
     ) -> Result<Resolved, Failure> {
-        if is_recorded(view) {
-            return Ok(Resolved::To(Located::Denied { dir }, path));
-        }
         let is_directory = match live::is_directory(&path) {
             Ok(is_directory) => is_directory,
             Err(error) => return Ok(unreachable(error, path, dir)),
@@ -233,10 +264,8 @@ impl Session {
         };
         let read = Live::read(&path, extent, self.index.who())?;
         say(format_args!(
-            "{}: read from the file system now, since the index keeps it only for those who \
-             may list {}",
-            quoted(given),
-            quoted(path::display(&dir))
+            "{}: read from the file system now, since {why}",
+            quoted(given)
         ));
         let located = read.view.locate(&path)?;
         // Of a directory that was not listed more may be asked later.

@@ -4,7 +4,17 @@
 //! combining marks and control characters; bytes that are no UTF-8 count one
 //! each. The tables hold the large blocks, not every exception.
 
-/// Columns that `text` takes.
+use trawl_text::locale::Locale;
+
+/// Columns that `text` takes where bytes are characters so.
+pub(crate) fn width_in(text: &[u8], locale: Locale) -> usize {
+    match locale {
+        Locale::Utf8 => width(text),
+        Locale::Bytes => text.iter().filter(|b| (b' '..0x7f).contains(*b)).count(),
+    }
+}
+
+/// Columns that `text`, in UTF-8, takes.
 pub(crate) fn width(text: &[u8]) -> usize {
     if text.iter().all(|b| (b' '..0x7f).contains(b)) {
         return text.len();

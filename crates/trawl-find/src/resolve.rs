@@ -91,6 +91,10 @@ pub fn resolve(
             Some(Resolved::To(Located::Hidden { view, .. }, path)) if !is_recorded(view) => {
                 is_directory(path)
             }
+            // What cannot be reached is told, as ls does; a link to nothing is shown.
+            None | Some(Resolved::To(Located::NotDirectory { .. } | Located::Denied { .. }, _)) => {
+                true
+            }
             _ => false,
         };
         if !leads {

@@ -25,19 +25,64 @@ pub struct FileSystem {
 ///
 /// Source: <https://man7.org/linux/man-pages/man2/statfs.2.html>
 pub fn of_fd(fd: impl AsFd) -> Result<FileSystem, SysError> {
-    let raw = rustix::fs::fstatfs(fd).named(Op::Statfs)?;
-    #[allow(
-        clippy::cast_sign_loss,
-        clippy::unnecessary_cast,
-        reason = "widths differ by platform"
-    )]
-    Ok(FileSystem {
+    Ok(of_raw(&rustix::fs::fstatfs(fd).named(Op::Statfs)?))
+}
+
+#[allow(
+    clippy::cast_sign_loss,
+    clippy::unnecessary_cast,
+    reason = "widths differ by platform"
+)]
+fn of_raw(raw: &rustix::fs::StatFs) -> FileSystem {
+    FileSystem {
         magic: raw.f_type as u64 & 0xffff_ffff,
         block_size_bytes: raw.f_bsize as u64,
         blocks: raw.f_blocks as u64,
         blocks_available: raw.f_bavail as u64,
         inodes: raw.f_files as u64,
         inodes_free: raw.f_ffree as u64,
+    }
+}
+
+/// All that statfs tells, for those who show it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Details {
+    /// See [`FileSystem`].
+    pub system: FileSystem,
+    /// Size in bytes of the units that blocks are counted in.
+    pub unit_bytes: u64,
+    /// Free blocks, those for the privileged included.
+    pub blocks_free: u64,
+    /// What tells it from others while it is mounted.
+    pub id: u64,
+    /// Longest name, bytes.
+    pub name_bytes_max: u64,
+}
+
+/// Describes the file system that `path` lies on, through links.
+///
+/// Source: <https://man7.org/linux/man-pages/man2/statfs.2.html>
+pub fn of_path(path: &std::path::Path) -> Result<Details, SysError> {
+    let raw = rustix::fs::statfs(path).named(Op::Statfs)?;
+    // The same number in two words, the other way round.
+    let id = rustix::fs::statvfs(path)
+        .named(Op::Statfs)?
+        .f_fsid
+        .rotate_left(32);
+    #[allow(
+        clippy::cast_sign_loss,
+        clippy::unnecessary_cast,
+        reason = "widths differ by platform"
+    )]
+    Ok(Details {
+        system: of_raw(&raw),
+        unit_bytes: match raw.f_frsize as u64 {
+            0 => raw.f_bsize as u64,
+            size => size,
+        },
+        blocks_free: raw.f_bfree as u64,
+        id,
+        name_bytes_max: raw.f_namelen as u64,
     })
 }
 
@@ -87,6 +132,9 @@ mod tests {
     #[test]
     fn proc_is_proc() {
         let proc = std::fs::File::open("/proc").unwrap();
+        let details = of_path(std::path::Path::new("/proc")).unwrap();
+        assert_eq!(details.system.magic, 0x9fa0);
+        assert!(details.name_bytes_max > 0 && details.unit_bytes > 0);
         assert_eq!(name(of_fd(&proc).unwrap().magic), Some("proc"));
     }
 }

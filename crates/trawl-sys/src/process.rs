@@ -1,5 +1,6 @@
 //! The process itself: its limits, what it has used, and the time of day.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -120,6 +121,30 @@ pub fn terminal_columns(fd: impl std::os::fd::AsFd) -> Option<u16> {
     // SAFETY: zeroed before, and filled by the call, which succeeded.
     let columns = unsafe { size.assume_init() }.ws_col;
     (columns > 0).then_some(columns)
+}
+
+/// Whether standard output was open when the process began.
+static STDOUT_IS_CLOSED: AtomicBool = AtomicBool::new(false);
+
+/// Notes it before the runtime of Rust, which opens `/dev/null` in the place of what is closed.
+extern "C" fn note_closed_stdout() {
+    // SAFETY: asking for a descriptor's flags touches no memory, whatever the number.
+    if unsafe { libc::fcntl(libc::STDOUT_FILENO, libc::F_GETFD) } == -1 {
+        STDOUT_IS_CLOSED.store(true, Ordering::Relaxed);
+    }
+}
+
+// SAFETY: the C library calls what this section holds before `main`, on the only thread, with
+// nothing of Rust's runtime set up; the function needs none of it and cannot unwind.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static AT_START: extern "C" fn() = note_closed_stdout;
+
+/// True if the process was started without a standard output (`>&-` in a shell). What is written
+/// there then is lost without an error, since the runtime has opened `/dev/null` instead.
+#[must_use]
+pub fn stdout_is_closed() -> bool {
+    STDOUT_IS_CLOSED.load(Ordering::Relaxed)
 }
 
 #[cfg(test)]

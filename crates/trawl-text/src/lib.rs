@@ -7,6 +7,7 @@
 //! - [`quote`]: names for terminals, shells and messages.
 //! - [`zone`], [`strftime`], [`time_style`]: times in the local zone.
 //! - [`date`]: dates as people write them.
+//! - [`date_format`]: the formats of date(1), with flags and widths.
 //! - [`owners`]: user and group names, remembered.
 //! - [`glob`]: shell patterns with the meaning of fnmatch(3).
 //! - [`float`]: C's `%g`.
@@ -16,6 +17,7 @@
 #![forbid(unsafe_code)]
 
 pub mod date;
+pub mod date_format;
 pub mod float;
 pub mod glob;
 pub mod locale;

@@ -23,7 +23,7 @@ pub enum Quoting {
     ShellEscapeAlways,
     /// A string of C.
     C,
-    /// As C, without the quotes, spaces escaped (`ls -b`).
+    /// As C, without the quotes (`ls -b`, which escapes spaces [`also`](Quoting::quote_also)).
     Escape,
     /// As C, between ‘ and ’, or ' and ' where text is not UTF-8.
     Locale,
@@ -47,24 +47,30 @@ impl Quoting {
 
     /// `name` in this style.
     pub fn quote<'a>(self, name: &'a [u8], locale: Locale) -> Cow<'a, [u8]> {
-        let wrapped = |open: &[u8], close: &[u8], mark: Escapes| {
+        self.quote_also(name, b"", locale)
+    }
+
+    /// The same with other characters that mean something where the name is
+    /// shown: escaped, or a reason for quotes.
+    pub fn quote_also<'a>(self, name: &'a [u8], also: &[u8], locale: Locale) -> Cow<'a, [u8]> {
+        let wrapped = |open: &[u8], close: &[u8], quotes: &'static [u8]| {
             let mut out = open.to_vec();
-            escape_into(&mut out, name, mark, locale);
+            escape_into(&mut out, name, Escapes { quotes, also }, locale);
             out.extend_from_slice(close);
             Cow::Owned(out)
         };
         match self {
             Quoting::Literal => Cow::Borrowed(name),
-            Quoting::Shell => shell(name, locale, Needed::Sometimes, Controls::Kept),
+            Quoting::Shell => shell(name, locale, Needed::UnlessPlain(also), Controls::Kept),
             Quoting::ShellAlways => shell(name, locale, Needed::Always, Controls::Kept),
-            Quoting::ShellEscape => shell(name, locale, Needed::Sometimes, Controls::Escaped),
-            Quoting::ShellEscapeAlways => shell(name, locale, Needed::Always, Controls::Escaped),
-            Quoting::C => wrapped(b"\"", b"\"", Escapes::also(b"\"")),
-            Quoting::Escape => wrapped(b"", b"", Escapes::also(b" ")),
-            Quoting::Locale if locale.is_utf8() => {
-                wrapped("‘".as_bytes(), "’".as_bytes(), Escapes::also(b""))
+            Quoting::ShellEscape => {
+                shell(name, locale, Needed::UnlessPlain(also), Controls::Escaped)
             }
-            Quoting::Locale => wrapped(b"'", b"'", Escapes::also(b"'")),
+            Quoting::ShellEscapeAlways => shell(name, locale, Needed::Always, Controls::Escaped),
+            Quoting::C => wrapped(b"\"", b"\"", b"\""),
+            Quoting::Escape => wrapped(b"", b"", b""),
+            Quoting::Locale if locale.is_utf8() => wrapped("‘".as_bytes(), "’".as_bytes(), b""),
+            Quoting::Locale => wrapped(b"'", b"'", b"'"),
         }
     }
 }
@@ -113,23 +119,24 @@ fn is_printable(c: char) -> bool {
 
 /// What else a string of C escapes.
 #[derive(Clone, Copy)]
-struct Escapes {
-    also: &'static [u8],
+struct Escapes<'a> {
+    quotes: &'static [u8],
+    also: &'a [u8],
 }
 
-impl Escapes {
-    fn also(also: &'static [u8]) -> Escapes {
-        Escapes { also }
+impl Escapes<'_> {
+    fn has(&self, byte: u8) -> bool {
+        self.quotes.contains(&byte) || self.also.contains(&byte)
     }
 }
 
-fn escape_into(out: &mut Vec<u8>, name: &[u8], escapes: Escapes, locale: Locale) {
+fn escape_into(out: &mut Vec<u8>, name: &[u8], escapes: Escapes<'_>, locale: Locale) {
     let mut rest = name;
     while let Some(piece) = next_piece(rest, locale) {
         match piece {
             Piece::Printable(length) => {
                 let bytes = &rest[..length];
-                if bytes == b"\\" || (length == 1 && escapes.also.contains(&bytes[0])) {
+                if bytes == b"\\" || (length == 1 && escapes.has(bytes[0])) {
                     out.push(b'\\');
                 }
                 out.extend_from_slice(bytes);
@@ -168,8 +175,9 @@ fn push_octal(out: &mut Vec<u8>, byte: u8) {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Needed {
-    Sometimes,
+enum Needed<'a> {
+    /// Unless the name holds nothing special and none of these.
+    UnlessPlain(&'a [u8]),
     Always,
 }
 
@@ -181,9 +189,18 @@ enum Controls {
 
 /// Quoted for a shell: bare, in double quotes where an apostrophe is the
 /// only trouble, otherwise in single quotes.
-fn shell(name: &[u8], locale: Locale, needed: Needed, controls: Controls) -> Cow<'_, [u8]> {
+fn shell<'a>(
+    name: &'a [u8],
+    locale: Locale,
+    needed: Needed<'_>,
+    controls: Controls,
+) -> Cow<'a, [u8]> {
     let survey = Survey::of(name, locale);
-    if needed == Needed::Sometimes && !survey.needs_quotes(controls) && !name.is_empty() {
+    if let Needed::UnlessPlain(also) = needed
+        && !survey.needs_quotes(controls)
+        && !name.iter().any(|b| also.contains(b))
+        && !name.is_empty()
+    {
         return Cow::Borrowed(name);
     }
     if survey.apostrophes && survey.fits_double_quotes {
@@ -408,9 +425,10 @@ mod tests {
                         .current_dir(&folder)
                         .output()
                         .expect("ls(1) is part of every system");
+                    let also: &[u8] = if style == "escape" { b" " } else { b"" };
                     let mut ours = Quoting::parse(style)
                         .unwrap()
-                        .quote(file, locale)
+                        .quote_also(file, also, locale)
                         .into_owned();
                     ours.push(b'\n');
                     assert_eq!(

@@ -101,7 +101,7 @@ fn composite(letter: char) -> Option<&'static str> {
 }
 
 /// Value, least width and filler of the directives that are numbers.
-fn number(letter: char, civil: &Civil) -> Option<(i64, usize, char)> {
+pub(crate) fn number(letter: char, civil: &Civil) -> Option<(i64, usize, char)> {
     let hour_of_twelve = (i64::from(civil.hour) + 11) % 12 + 1;
     let weekday = i64::from(civil.weekday);
     let year_day = i64::from(civil.year_day);

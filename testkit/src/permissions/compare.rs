@@ -29,11 +29,19 @@ pub enum Check {
     Usage,
     /// ls: the long recursive listing.
     List,
+    /// stat: every attribute, of links and of what they lead to.
+    Status,
 }
 
 impl Check {
     /// All of them.
-    pub const ALL: [Check; 4] = [Check::Find, Check::Attributes, Check::Usage, Check::List];
+    pub const ALL: [Check; 5] = [
+        Check::Find,
+        Check::Attributes,
+        Check::Usage,
+        Check::List,
+        Check::Status,
+    ];
 
     /// The word for it in messages and on the command line.
     pub fn word(self) -> &'static str {
@@ -42,6 +50,7 @@ impl Check {
             Check::Attributes => "getfattr",
             Check::Usage => "du",
             Check::List => "ls",
+            Check::Status => "stat",
         }
     }
 }
@@ -75,6 +84,9 @@ impl Tally {
 /// What both sides print about an entry. Access times are left out: asking
 /// changes them.
 const FORMAT: &str = "=%p\\t%y %i %#m %n %U %G %s %b %k %T@ %C@ %l\\0";
+/// The same of stat, whose quoting of names depends on its version.
+const STATUS: &str =
+    "=%n\\t%A %a %b %B %d %D %f %F %g %G %h %i %o %s %t %T %u %U %w %y %z %W %.Y %.Z\\0";
 /// Of the program's line about a start that it read live.
 const LIVE: &str = "read from the file system now";
 /// So many paths are asked for their attributes.
@@ -133,6 +145,7 @@ impl<'a> Questions<'a> {
             Check::Attributes => self.attributes(),
             Check::Usage => self.usage(),
             Check::List => self.list(),
+            Check::Status => self.status(),
         };
         outcome.map_err(|difference| {
             let (seed, word) = (self.site.plan.seed, check.word());
@@ -225,13 +238,7 @@ impl<'a> Questions<'a> {
     }
 
     fn attributes(&self) -> Result<Tally, String> {
-        let mut prng = Prng::new(self.site.plan.seed ^ u64::from(self.person.uid));
-        let short = |path: &&PathBuf| path.as_os_str().len() < 3_500;
-        let shown: Vec<&PathBuf> = self.shown.iter().filter(short).collect();
-        let mut paths: Vec<PathBuf> = self.starts.iter().take(6).cloned().collect();
-        for _ in 0..ATTRIBUTE_PATHS.min(shown.len()) {
-            paths.push((*prng.pick(&shown)).clone());
-        }
+        let paths = self.some_paths();
         let words = ["-d", "-m", "-", "-h", "--absolute-names", "--"];
         let (theirs, ours) = self.both("getfattr", &words, &paths, &[]);
         same_output(&theirs, &ours, Order::Exact, Ending::Newline)?;
@@ -252,6 +259,39 @@ impl<'a> Questions<'a> {
             live: live_lines(&ours),
             ..Tally::default()
         })
+    }
+
+    /// Starts, and some of what find showed.
+    fn some_paths(&self) -> Vec<PathBuf> {
+        let mut prng = Prng::new(self.site.plan.seed ^ u64::from(self.person.uid));
+        let short = |path: &&PathBuf| path.as_os_str().len() < 3_500;
+        let shown: Vec<&PathBuf> = self.shown.iter().filter(short).collect();
+        let mut paths: Vec<PathBuf> = self.starts.iter().take(6).cloned().collect();
+        for _ in 0..ATTRIBUTE_PATHS.min(shown.len()) {
+            paths.push((*prng.pick(&shown)).clone());
+        }
+        paths
+    }
+
+    fn status(&self) -> Result<Tally, String> {
+        let mut tally = Tally::default();
+        let paths = self.some_paths();
+        for words in [
+            &["--printf", STATUS, "--"][..],
+            &["-L", "--printf", STATUS, "--"],
+        ] {
+            let (theirs, ours) = self.both("stat", words, &paths, &[]);
+            same_output(&theirs, &ours, Order::Exact, Ending::Zero)?;
+            self.same_code(&theirs, &ours)?;
+            if !self.is_hidden(&theirs, &ours) {
+                self.same_refusals(&theirs, &ours)?;
+            }
+            tally.questions += 1;
+            tally.rows += split(&ours.stdout, Ending::Zero).len();
+            tally.refusals += refusals(&theirs);
+            tally.live += live_lines(&ours);
+        }
+        Ok(tally)
     }
 
     fn usage(&self) -> Result<Tally, String> {

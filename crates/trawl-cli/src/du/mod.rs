@@ -6,37 +6,44 @@
 //! with names in several directories may count in another one of them.
 
 mod correction;
+mod excluded;
 mod options;
+mod tally;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use trawl_model::path::is_within;
+use trawl_model::Timestamp;
+use trawl_model::path::{is_within, split};
 use trawl_query::{Detail, SeenLinks, Start, Usage, UsageOf, UsageRequest};
 use trawl_text::locale::Locale;
 use trawl_text::quote::Terminal;
+use trawl_text::zone::Zone;
 
 use crate::arguments::Manner;
 use crate::csv::Line;
 use crate::exit::Exit;
-use crate::failure::Failure;
+use crate::failure::{Failure, quoted};
 use crate::json::Object;
-use crate::output::{Device, Output};
+use crate::output::{Device, Output, say};
 use crate::rows::Form;
 use crate::scope::{self, Depth, Follow, Session, printed_path, row_of};
 
 use self::correction::{Corrected, Correction, Part, elsewhere};
+use self::excluded::contents;
 pub(crate) use self::options::DuArgs;
-use self::options::{Measure, Plan, Shown};
+use self::options::{Flags, Links, Measure, Plan, Shown};
+use self::tally::{Amount, Counted, Tally};
 
 /// Runs the command.
 pub(crate) fn run(index: Option<PathBuf>, args: &DuArgs, manner: Manner) -> Result<Exit, Failure> {
-    let plan = args
-        .plan(|name| std::env::var_os(name))
-        .map_err(Failure::Usage)?;
-    let mut session = Session::open(index, manner.then(args.manner), Exit::Issues)?;
+    let flags = &args.flags;
+    let (paths, unnamed) = arguments(flags)?;
+    let plan = args.plan(paths.len(), &|name| std::env::var_os(name))?;
+    let mut session = Session::open(index, manner.then(flags.manner), Exit::Issues)?;
+    session.worsen(unnamed);
     let mut meter = Meter {
         plan: &plan,
         terminal: match Device::of_stdout() {
@@ -49,33 +56,70 @@ pub(crate) fn run(index: Option<PathBuf>, args: &DuArgs, manner: Manner) -> Resu
             false => SeenLinks::new(),
         },
         counted: Vec::new(),
-        total: Usage::default(),
+        // GNU du takes 1970 for the time of no file at all.
+        total: Amount {
+            time: Timestamp::default(),
+            ..Amount::NOTHING
+        },
+        zone: Zone::local(),
     };
     if plan.form == Form::Csv {
         meter.output.put("path,disk_bytes,size_bytes,inodes\n")?;
     }
-    let here = [OsString::from(".")];
-    let paths = if args.paths.is_empty() {
-        &here[..]
-    } else {
-        &args.paths[..]
+    let follow = match plan.links {
+        Links::Themselves => Follow::Never,
+        Links::Arguments | Links::Targets => Follow::Last,
     };
-    let follow = if plan.follow_arguments {
-        Follow::Last
-    } else {
-        Follow::Never
-    };
-    for given in paths {
-        if let Some(start) = session.locate(given, follow)? {
-            meter.argument(&mut session, given.as_bytes(), &start)?;
+    let mut tally = Tally::new(&plan, session.share_index());
+    for given in &paths {
+        if plan.excluded.has(one_slash(given.as_bytes())) {
+            continue;
         }
+        let Some(start) = session.locate(given, follow)? else {
+            continue;
+        };
+        let given = given.as_bytes();
+        match plan.needs_entries() {
+            true => meter.tallied(&mut session, &mut tally, given, &start)?,
+            false => meter.argument(&mut session, given, &start)?,
+        }
+    }
+    if tally.failed {
+        session.worsen(Exit::Issues);
     }
     if plan.total {
         let total = meter.total;
-        meter.print(b"total", &total)?;
+        meter.write(b"total", &total)?;
     }
     meter.output.finish()?;
     session.finish()
+}
+
+/// What is to be summed up, and how it ends if that is not all said well.
+fn arguments(flags: &Flags) -> Result<(Vec<OsString>, Exit), Failure> {
+    let Some(file) = &flags.files0_from else {
+        let here = vec![OsString::from(".")];
+        let given = flags.paths.clone();
+        return Ok((if given.is_empty() { here } else { given }, Exit::Complete));
+    };
+    let text = contents(Path::new(file))?;
+    let text = text.strip_suffix(b"\0").unwrap_or(&text);
+    let (mut paths, mut exit) = (Vec::new(), Exit::Complete);
+    for (at, name) in text.split(|b| *b == 0).enumerate() {
+        match (name, text) {
+            (_, b"") => {}
+            (b"", _) => {
+                let file = quoted(file.as_bytes());
+                say(format_args!(
+                    "{file}: name {} is empty: there is no such file",
+                    at + 1
+                ));
+                exit = Exit::Issues;
+            }
+            _ => paths.push(OsStr::from_bytes(name).to_owned()),
+        }
+    }
+    Ok((paths, exit))
 }
 
 /// What is counted and printed so far.
@@ -87,7 +131,8 @@ struct Meter<'a> {
     seen: SeenLinks,
     /// Earlier arguments: what lies in them is not counted again.
     counted: Vec<Vec<u8>>,
-    total: Usage,
+    total: Amount,
+    zone: Zone,
 }
 
 impl Meter<'_> {
@@ -111,6 +156,51 @@ impl Meter<'_> {
         part.skip = correction.excluded_paths();
         self.lines(session, given, start, &mut correction)?;
         session.note_part(start, one_slash(given), &part)
+    }
+
+    /// Counts an argument entry by entry.
+    fn tallied(
+        &mut self,
+        session: &mut Session,
+        tally: &mut Tally<'_>,
+        given: &[u8],
+        start: &Start,
+    ) -> Result<(), Failure> {
+        let name = one_slash(given);
+        let whole = tally.count(start, name, &mut |counted| self.counted(counted))?;
+        self.total.add(&whole);
+        let excluded = &self.plan.excluded;
+        // Nobody is told of what was not to be seen.
+        let hides = |path: &[u8]| {
+            let mut below = path;
+            while let Some((above, _)) = split(below).filter(|_| is_within(below, &start.path)) {
+                if excluded.has(&printed_path(name, &start.path, below)) {
+                    return true;
+                }
+                below = above;
+            }
+            false
+        };
+        let part = scope::Part {
+            depth: Depth::All,
+            skip: Vec::new(),
+            hides: &hides,
+        };
+        session.note_part(start, name, &part)
+    }
+
+    /// Prints what was counted, if it is wanted.
+    fn counted(&mut self, counted: &Counted<'_>) -> Result<(), Failure> {
+        match self.is_shown(counted.is_dir, counted.depth) {
+            true => self.print(counted.path, &counted.amount),
+            false => Ok(()),
+        }
+    }
+
+    fn is_shown(&self, is_dir: bool, depth: usize) -> bool {
+        let listed = is_dir || depth == 0 || self.plan.shown == Shown::All;
+        let deep = u32::try_from(depth).unwrap_or(u32::MAX) > self.plan.max_depth;
+        listed && !deep
     }
 
     /// Prints a line for each directory of an argument, or each file.
@@ -143,7 +233,7 @@ impl Meter<'_> {
         if let Some(failure) = failed {
             return Err(failure);
         }
-        self.total.add(&whole);
+        self.total.usage.add(&whole);
         self.counted.push(start.path.clone());
         Ok(())
     }
@@ -170,9 +260,7 @@ impl Meter<'_> {
         of: &UsageOf<'_>,
         sums: &Corrected,
     ) -> Result<(), Failure> {
-        let listed = of.is_dir || of.depth == 0 || self.plan.shown == Shown::All;
-        let deep = u32::try_from(of.depth).unwrap_or(u32::MAX) > self.plan.max_depth;
-        if !listed || deep {
+        if !self.is_shown(of.is_dir, of.depth) {
             return Ok(());
         }
         let path = printed_path(one_slash(given), &start.path, of.path);
@@ -182,7 +270,7 @@ impl Meter<'_> {
         } else {
             sums.with_below
         };
-        self.print(&path, &shown)
+        self.print(&path, &untimed(shown))
     }
 
     /// A sum over everything, from running sums, without looking at each
@@ -203,8 +291,8 @@ impl Meter<'_> {
             inodes: (1 + sums.entries()).saturating_sub(repeats.entries),
             ..Usage::default()
         };
-        self.total.add(&usage);
-        self.print(one_slash(given), &usage)
+        self.total.usage.add(&usage);
+        self.print(one_slash(given), &untimed(usage))
     }
 
     fn is_counted(&self, path: &[u8]) -> bool {
@@ -237,7 +325,21 @@ impl Meter<'_> {
         Ok(parts)
     }
 
-    fn print(&mut self, path: &[u8], usage: &Usage) -> Result<(), Failure> {
+    /// Prints a line, unless it is too small or too large.
+    fn print(&mut self, path: &[u8], shown: &Amount) -> Result<(), Failure> {
+        let amount = match self.plan.measure {
+            Measure::Disk => u128::from(shown.usage.blocks) * 512,
+            Measure::Apparent => u128::from(shown.usage.size_bytes),
+            Measure::Inodes => u128::from(shown.usage.inodes),
+        };
+        match self.plan.threshold.admits(amount) {
+            true => self.write(path, shown),
+            false => Ok(()),
+        }
+    }
+
+    fn write(&mut self, path: &[u8], shown: &Amount) -> Result<(), Failure> {
+        let usage = &shown.usage;
         let disk_bytes = u128::from(usage.blocks) * 512;
         let amount = match self.plan.measure {
             Measure::Disk => disk_bytes,
@@ -248,6 +350,11 @@ impl Meter<'_> {
             Form::Text => {
                 let mut line = self.plan.format.show(amount).into_bytes();
                 line.push(b'\t');
+                if let Some((_, look)) = &self.plan.time {
+                    let now = Timestamp::default();
+                    line.extend(look.show(shown.time, now, &self.zone).bytes());
+                    line.push(b'\t');
+                }
                 line.extend_from_slice(&self.terminal.show(path));
                 line.push(self.plan.ending);
                 line
@@ -267,6 +374,13 @@ impl Meter<'_> {
                 .close(),
         };
         self.output.put(line)
+    }
+}
+
+fn untimed(usage: Usage) -> Amount {
+    Amount {
+        usage,
+        ..Amount::NOTHING
     }
 }
 

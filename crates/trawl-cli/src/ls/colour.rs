@@ -1,118 +1,366 @@
-//! Colours of names by type, from `LS_COLORS` or dircolors(1)'s defaults.
+//! Colours of names by type, from `LS_COLORS` or dircolors(1)'s defaults, in
+//! the bytes that GNU ls writes.
 //!
-//! The basics: types, executables, setuid, setgid, sticky and writable
-//! directories, and `*.suffix` rules. Not: broken links (the index may not
-//! hold the target), capabilities, hard links.
+//! Without `LS_COLORS` there are colours only where `TERM` or `COLORTERM` say
+//! that the terminal knows them. A value that makes no sense turns colours
+//! off and is told.
 
-use std::collections::HashMap;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
 
 use trawl_model::FileType;
+use trawl_text::glob::{Case, Glob};
+use trawl_text::locale::Locale;
 
 use crate::ls::item::Item;
+use crate::output::say;
+
+/// What a sequence is for: the two letters of `LS_COLORS` and what GNU ls
+/// uses without it.
+const DEFAULTS: [(&str, Option<&str>); 24] = [
+    ("lc", Some("\x1b[")),
+    ("rc", Some("m")),
+    ("ec", None),
+    ("rs", Some("0")),
+    ("no", None),
+    ("fi", None),
+    ("di", Some("01;34")),
+    ("ln", Some("01;36")),
+    ("pi", Some("33")),
+    ("so", Some("01;35")),
+    ("bd", Some("01;33")),
+    ("cd", Some("01;33")),
+    ("mi", None),
+    ("or", None),
+    ("ex", Some("01;32")),
+    ("do", Some("01;35")),
+    ("su", Some("37;41")),
+    ("sg", Some("30;43")),
+    ("st", Some("37;44")),
+    ("ow", Some("34;42")),
+    ("tw", Some("30;42")),
+    ("ca", None),
+    ("mh", None),
+    ("cl", Some("\x1b[K")),
+];
+
+/// Terminals that know colours, as dircolors(1) lists them.
+const TERMINALS: [&str; 25] = [
+    "Eterm",
+    "ansi",
+    "*color*",
+    "con[0-9]*x[0-9]*",
+    "cons25",
+    "console",
+    "cygwin",
+    "*direct*",
+    "dtterm",
+    "gnome",
+    "hurd",
+    "jfbterm",
+    "konsole",
+    "kterm",
+    "linux",
+    "linux-c",
+    "mlterm",
+    "putty",
+    "rxvt*",
+    "screen*",
+    "st",
+    "terminator",
+    "tmux*",
+    "vt100",
+    "xterm*",
+];
 
 /// The colours in use.
 #[derive(Clone, Debug)]
 pub(crate) struct Palette {
-    kinds: HashMap<String, String>,
+    sequences: Vec<Option<Vec<u8>>>,
     /// Suffix rules, later ones before earlier ones.
-    suffixes: Vec<(Vec<u8>, String)>,
+    suffixes: Vec<(Vec<u8>, Vec<u8>)>,
+    /// Links are shown as what they lead to (`ln=target`).
+    links_as_targets: bool,
 }
 
-/// What GNU ls uses when the variable is not set.
-const DEFAULTS: &str = "di=01;34:ln=01;36:pi=33:so=01;35:bd=01;33:cd=01;33:ex=01;32:su=37;41:\
-                        sg=30;43:st=37;44:ow=34;42:tw=30;42";
+/// Which name of an item is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shown {
+    /// Its own.
+    Name,
+    /// What the link leads to.
+    Target,
+}
 
 impl Palette {
-    /// The defaults changed by `LS_COLORS`; parts that make no sense are
-    /// passed over.
-    pub(crate) fn new(ls_colors: Option<&str>) -> Palette {
+    /// The colours that the environment asks for; `None` for none.
+    pub(crate) fn new(get: &dyn Fn(&str) -> Option<OsString>) -> Option<Palette> {
         let mut palette = Palette {
-            kinds: HashMap::new(),
+            sequences: DEFAULTS
+                .iter()
+                .map(|(_, code)| code.map(|code| code.as_bytes().to_vec()))
+                .collect(),
             suffixes: Vec::new(),
+            links_as_targets: false,
         };
-        let rules = DEFAULTS
-            .split(':')
-            .chain(ls_colors.unwrap_or_default().split(':'));
-        for (key, code) in rules.filter_map(|rule| rule.split_once('=')) {
-            let plain = code.bytes().all(|b| b.is_ascii_digit() || b == b';');
-            if !plain {
-                continue;
-            }
-            match key.strip_prefix('*') {
-                Some(suffix) => palette.suffixes.insert(0, (suffix.into(), code.to_owned())),
-                None => {
-                    palette.kinds.insert(key.to_owned(), code.to_owned());
+        let rules = get("LS_COLORS").filter(|rules| !rules.is_empty());
+        let Some(rules) = rules else {
+            return has_colours(get).then_some(palette);
+        };
+        if palette.read(rules.as_bytes()).is_none() {
+            say("unparsable value for LS_COLORS environment variable");
+            return None;
+        }
+        palette.links_as_targets = palette.get("ln") == Some(b"target");
+        Some(palette)
+    }
+
+    /// Takes in the rules; `None` if they make no sense.
+    fn read(&mut self, rules: &[u8]) -> Option<()> {
+        let mut rest = rules;
+        while let Some((&first, after)) = rest.split_first() {
+            match first {
+                b':' => rest = after,
+                b'*' => {
+                    let (suffix, behind) = sequence(after, Until::Equals)?;
+                    let (code, behind) = sequence(behind.strip_prefix(b"=")?, Until::Colon)?;
+                    self.suffixes.insert(0, (suffix, code));
+                    rest = behind;
+                }
+                _ => {
+                    let (label, behind) = rest.split_at_checked(2)?;
+                    let (code, behind) = sequence(behind.strip_prefix(b"=")?, Until::Colon)?;
+                    let place = DEFAULTS
+                        .iter()
+                        .position(|(name, _)| name.as_bytes() == label);
+                    if place.is_none() {
+                        let label = String::from_utf8_lossy(label);
+                        say(format_args!("unrecognized prefix: {label:?}"));
+                    }
+                    *self.sequences.get_mut(place?)? = Some(code);
+                    rest = behind;
                 }
             }
         }
-        palette
+        Some(())
     }
 
-    /// `text` in the colour of `item`.
-    pub(crate) fn paint(&self, item: &Item, text: &[u8]) -> Vec<u8> {
-        let code = self
-            .code(item)
-            .filter(|code| !matches!(*code, "" | "0" | "00"));
-        match code {
-            None => text.to_vec(),
-            Some(code) => {
-                let start = format!("\x1b[{code}m");
-                [start.as_bytes(), text, b"\x1b[0m"].concat()
-            }
+    fn get(&self, label: &str) -> Option<&[u8]> {
+        let place = DEFAULTS.iter().position(|(name, _)| *name == label)?;
+        self.sequences.get(place)?.as_deref()
+    }
+
+    /// True if things of this kind look different.
+    pub(crate) fn has(&self, label: &str) -> bool {
+        !matches!(self.get(label), None | Some(b"" | b"0" | b"00"))
+    }
+
+    /// True if it must be known what links lead to.
+    pub(crate) fn follows_links(&self, is_long: bool) -> bool {
+        self.has("or") || (self.has("ex") && self.links_as_targets) || (self.has("mi") && is_long)
+    }
+
+    /// What stands in front of every line.
+    pub(crate) fn before_line(&self) -> Vec<u8> {
+        match self.has("no") {
+            true => self.wrapped(self.get("no").unwrap_or_default()),
+            false => Vec::new(),
         }
     }
 
-    fn code(&self, item: &Item) -> Option<&str> {
-        let mode = item.meta.map_or(0, |meta| meta.mode);
-        let special = match item.file_type() {
-            FileType::Directory => directory_keys(mode),
-            FileType::Regular => regular_keys(mode),
-            FileType::Symlink => &["ln"],
-            FileType::Fifo => &["pi"],
-            FileType::Socket => &["so"],
-            FileType::Block => &["bd"],
-            FileType::Char => &["cd"],
-            FileType::Unknown => &["no"],
+    /// What ends a colour.
+    pub(crate) fn end(&self) -> Vec<u8> {
+        match self.get("ec") {
+            Some(end) => end.to_vec(),
+            None => self.wrapped(self.get("rs").unwrap_or_default()),
+        }
+    }
+
+    /// What ls writes last of all, unless it changes nothing.
+    pub(crate) fn farewell(&self) -> Vec<u8> {
+        match (self.get("lc"), self.get("rc")) {
+            (Some(b"\x1b["), Some(b"m")) => Vec::new(),
+            (left, right) => [left.unwrap_or_default(), right.unwrap_or_default()].concat(),
+        }
+    }
+
+    /// What clears the rest of a line that may have wrapped.
+    pub(crate) fn clear(&self) -> &[u8] {
+        self.get("cl").unwrap_or_default()
+    }
+
+    fn wrapped(&self, code: &[u8]) -> Vec<u8> {
+        let side = |label| self.get(label).unwrap_or_default();
+        [side("lc"), code, side("rc")].concat()
+    }
+
+    /// What stands before and behind a name of `item`; `None` if it is not
+    /// coloured.
+    pub(crate) fn around(&self, item: &Item, shown: Shown) -> Option<(Vec<u8>, Vec<u8>)> {
+        match self.code(item, shown) {
+            Some(code) => {
+                let reset = match self.has("no") {
+                    true => self.wrapped(b""),
+                    false => Vec::new(),
+                };
+                Some(([reset, self.wrapped(code)].concat(), self.end()))
+            }
+            None if self.has("no") => Some((Vec::new(), self.end())),
+            None => None,
+        }
+    }
+
+    fn code(&self, item: &Item, shown: Shown) -> Option<&[u8]> {
+        let leads = item.target_mode.is_some();
+        let own = item.meta.map(|meta| meta.mode);
+        let (mode, name) = match shown {
+            Shown::Target => (own.map(|_| item.target_mode.unwrap_or(0)), &item.target),
+            Shown::Name if self.links_as_targets && leads => (item.target_mode, &item.name),
+            Shown::Name => (own, &item.name),
         };
-        let by_kind = special.iter().find_map(|key| self.kinds.get(*key));
-        let found = by_kind.or_else(|| {
-            let regular = item.file_type() == FileType::Regular;
-            let by_suffix = || {
-                let hit = self
-                    .suffixes
-                    .iter()
-                    .find(|(suffix, _)| item.name.ends_with(suffix));
-                hit.map(|(_, code)| code)
-            };
-            regular
-                .then(by_suffix)
-                .flatten()
-                .or_else(|| self.kinds.get("fi"))
-        });
-        found.map(String::as_str)
+        if shown == Shown::Target && !leads && self.has("mi") {
+            return self.get("mi");
+        }
+        let label = match mode {
+            Some(mode) => self.label(mode, item),
+            None => label_of(item.kind),
+        };
+        if label == "fi" {
+            let mut suffixes = self.suffixes.iter();
+            let by_suffix = suffixes.find(|(suffix, _)| ends_with(name, suffix));
+            if let Some((_, code)) = by_suffix {
+                return Some(code);
+            }
+        }
+        let is_orphan = label == "ln" && !leads && shown == Shown::Name;
+        match is_orphan && (self.links_as_targets || self.has("or")) {
+            true => self.get("or"),
+            false => self.get(label),
+        }
+    }
+
+    /// The label for a mode.
+    fn label(&self, mode: u32, item: &Item) -> &'static str {
+        let kind = FileType::from_mode(mode);
+        let links = item.meta.map_or(1, |meta| meta.nlink);
+        let candidates: &[(&'static str, bool)] = match kind {
+            FileType::Regular => &[
+                ("su", mode & 0o4000 != 0),
+                ("sg", mode & 0o2000 != 0),
+                ("ca", item.has_capability),
+                ("ex", mode & 0o111 != 0),
+                ("mh", links > 1),
+            ],
+            FileType::Directory => &[
+                ("tw", mode & 0o1000 != 0 && mode & 0o002 != 0),
+                ("ow", mode & 0o002 != 0),
+                ("st", mode & 0o1000 != 0),
+            ],
+            _ => &[],
+        };
+        let mut special = candidates.iter();
+        let found = special.find(|(label, applies)| *applies && self.has(label));
+        found.map_or(label_of(kind), |(label, _)| label)
     }
 }
 
-/// The rules for a directory, the most special first.
-fn directory_keys(mode: u32) -> &'static [&'static str] {
-    match (mode & 0o1000 != 0, mode & 0o002 != 0) {
-        (true, true) => &["tw", "di"],
-        (false, true) => &["ow", "di"],
-        (true, false) => &["st", "di"],
-        (false, false) => &["di"],
+fn label_of(kind: FileType) -> &'static str {
+    match kind {
+        FileType::Regular => "fi",
+        FileType::Directory => "di",
+        FileType::Symlink => "ln",
+        FileType::Fifo => "pi",
+        FileType::Socket => "so",
+        FileType::Block => "bd",
+        FileType::Char => "cd",
+        FileType::Unknown => "or",
     }
 }
 
-fn regular_keys(mode: u32) -> &'static [&'static str] {
-    if mode & 0o4000 != 0 {
-        &["su"]
-    } else if mode & 0o2000 != 0 {
-        &["sg"]
-    } else if mode & 0o111 != 0 {
-        &["ex"]
-    } else {
-        &[]
+fn ends_with(name: &[u8], suffix: &[u8]) -> bool {
+    let tail = name.len().checked_sub(suffix.len());
+    tail.and_then(|at| name.get(at..))
+        .is_some_and(|tail| tail.eq_ignore_ascii_case(suffix))
+}
+
+fn has_colours(get: &dyn Fn(&str) -> Option<OsString>) -> bool {
+    if get("COLORTERM").is_some_and(|value| !value.is_empty()) {
+        return true;
     }
+    let Some(terminal) = get("TERM").filter(|value| !value.is_empty()) else {
+        return false;
+    };
+    let mut known = TERMINALS.iter();
+    known.any(|pattern| {
+        let glob = Glob::new(pattern.as_bytes(), Case::Sensitive, Locale::Bytes);
+        glob.matches(terminal.as_bytes())
+    })
+}
+
+/// What ends a part of `LS_COLORS`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Until {
+    Equals,
+    Colon,
+}
+
+/// Reads up to the end of a part, escapes resolved: `\e`, `\033`, `\x1b`,
+/// `^[` and the like. `None` if one makes no sense.
+fn sequence(text: &[u8], until: Until) -> Option<(Vec<u8>, &[u8])> {
+    let mut out = Vec::new();
+    let mut rest = text;
+    while let Some((&byte, after)) = rest.split_first() {
+        rest = match byte {
+            b':' => break,
+            b'=' if until == Until::Equals => break,
+            b'\\' => escape(after, &mut out)?,
+            b'^' => {
+                let (&letter, after) = after.split_first()?;
+                out.push(match letter {
+                    b'@'..=b'~' => letter & 0x1f,
+                    b'?' => 0x7f,
+                    _ => return None,
+                });
+                after
+            }
+            _ => {
+                out.push(byte);
+                after
+            }
+        };
+    }
+    Some((out, rest))
+}
+
+fn escape<'t>(text: &'t [u8], out: &mut Vec<u8>) -> Option<&'t [u8]> {
+    let (&letter, after) = text.split_first()?;
+    let number = |text: &[u8], radix: u32| {
+        let digits = text.iter().map_while(|b| char::from(*b).to_digit(radix));
+        digits.fold((0u8, 0usize), |(value, count), digit| {
+            let value = value.wrapping_mul(radix as u8).wrapping_add(digit as u8);
+            (value, count + 1)
+        })
+    };
+    let (byte, used) = match letter {
+        b'0'..=b'7' => {
+            let (value, count) = number(text, 8);
+            (value, count - 1)
+        }
+        b'x' | b'X' => number(after, 16),
+        b'a' => (0x07, 0),
+        b'b' => (0x08, 0),
+        b'e' => (0x1b, 0),
+        b'f' => (0x0c, 0),
+        b'n' => (b'\n', 0),
+        b'r' => (b'\r', 0),
+        b't' => (b'\t', 0),
+        b'v' => (0x0b, 0),
+        b'?' => (0x7f, 0),
+        b'_' => (b' ', 0),
+        other => (other, 0),
+    };
+    out.push(byte);
+    after.get(used..)
 }
 
 #[cfg(test)]
@@ -120,7 +368,11 @@ mod tests {
     use super::*;
     use trawl_model::Meta;
 
-    fn paint(ls_colors: Option<&str>, name: &str, mode: u32) -> String {
+    fn palette(rules: &'static str) -> Option<Palette> {
+        Palette::new(&|name| (name == "LS_COLORS").then(|| rules.into()))
+    }
+
+    fn paint(rules: &'static str, name: &str, mode: u32) -> String {
         let item = Item {
             meta: Some(Meta {
                 mode,
@@ -128,23 +380,37 @@ mod tests {
             }),
             ..Item::unknown(name.as_bytes())
         };
-        String::from_utf8(Palette::new(ls_colors).paint(&item, name.as_bytes())).unwrap()
+        let palette = palette(rules).unwrap();
+        let around = palette.around(&item, Shown::Name).unwrap_or_default();
+        let bytes = [&around.0, name.as_bytes(), &around.1].concat();
+        String::from_utf8(bytes).unwrap()
     }
 
     #[test]
     fn the_defaults_are_those_of_ls() {
-        assert_eq!(paint(None, "d", 0o040_755), "\x1b[01;34md\x1b[0m");
-        assert_eq!(paint(None, "x", 0o100_755), "\x1b[01;32mx\x1b[0m");
-        assert_eq!(paint(None, "t", 0o041_777), "\x1b[30;42mt\x1b[0m");
-        assert_eq!(paint(None, "f", 0o100_644), "f");
+        assert_eq!(paint(":", "d", 0o040_755), "\x1b[01;34md\x1b[0m");
+        assert_eq!(paint(":", "x", 0o100_755), "\x1b[01;32mx\x1b[0m");
+        assert_eq!(paint(":", "t", 0o041_777), "\x1b[30;42mt\x1b[0m");
+        assert_eq!(paint(":", "f", 0o100_644), "f");
     }
 
     #[test]
     fn the_variable_changes_them() {
-        let rules = Some("*.c=31:di=0:*.tar.c=32:bad=\x1b[0m:ln");
-        assert_eq!(paint(rules, "a.c", 0o100_644), "\x1b[31ma.c\x1b[0m");
-        assert_eq!(paint(rules, "a.tar.c", 0o100_644), "\x1b[32ma.tar.c\x1b[0m");
-        assert_eq!(paint(rules, "d", 0o040_755), "d");
-        assert_eq!(paint(rules, "l", 0o120_777), "\x1b[01;36ml\x1b[0m");
+        let rules = "*.c=31:di=0:*.tar.c=\\x33^?2:ec=E";
+        assert_eq!(paint(rules, "a.C", 0o100_644), "\x1b[31ma.CE");
+        assert_eq!(paint(rules, "a.tar.c", 0o100_644), "\x1b[3\x7f2ma.tar.cE");
+        assert_eq!(paint(rules, "d", 0o040_755), "\x1b[0mdE");
+        for nonsense in ["x", "xx=1", "di", "*.c", "di=^!", "di=\\"] {
+            assert!(palette(nonsense).is_none(), "{nonsense}");
+        }
+    }
+
+    #[test]
+    fn colours_need_a_terminal_that_knows_them() {
+        let with = |name: &'static str, value: &'static str| {
+            Palette::new(&|asked| (asked == name).then(|| value.into())).is_some()
+        };
+        assert!(with("TERM", "xterm-256color") && with("COLORTERM", "1"));
+        assert!(!with("TERM", "dumb") && !with("TERM", "") && !with("COLORTERM", ""));
     }
 }

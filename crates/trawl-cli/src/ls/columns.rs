@@ -1,69 +1,135 @@
-//! Names side by side, as many columns as fit, filled from top to bottom.
+//! Names side by side, as many columns as fit, filled from top to bottom
+//! or from left to right, or with commas between them.
+
+use crate::ls::name::Name;
 
 /// The narrowest column: one character and the two spaces between columns.
 const COLUMN_MIN_WIDTH: usize = 3;
 const GAP_WIDTH: usize = 2;
-const TAB_WIDTH: usize = 8;
 
 /// A name ready to print and the columns it takes.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Cell {
-    /// What is written, colours included.
-    pub(crate) bytes: Vec<u8>,
-    /// What is seen, in terminal columns.
+    /// What is written before the name.
+    pub(crate) front: Vec<u8>,
+    /// The name.
+    pub(crate) name: Name,
+    /// The mark behind the name.
+    pub(crate) mark: Option<u8>,
+    /// What is seen of all that, in terminal columns.
     pub(crate) width: usize,
 }
 
-/// What fills the space between columns.
+/// Which way columns are filled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Gap {
-    /// Tabs where they reach, as GNU ls does.
-    Tabs,
-    /// Spaces only.
-    Spaces,
+pub(crate) enum Fill {
+    /// The first column first.
+    Down,
+    /// The first line first.
+    Across,
 }
 
-/// The cells as lines of at most `line_width` columns (0: all in one line).
-pub(crate) fn layout(cells: &[Cell], line_width: usize, gap: Gap) -> Vec<u8> {
-    let mut out = Vec::new();
-    if cells.is_empty() {
-        return out;
+/// Lines that columns go into.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Page {
+    /// Columns of a line (0: all in one line).
+    pub(crate) line_width: usize,
+    /// Columns between tab stops (0: spaces only).
+    pub(crate) tab_width: usize,
+    /// What ends a line.
+    pub(crate) ending: u8,
+}
+
+impl Page {
+    /// The cells in as many columns as fit. `finish` makes the bytes of one,
+    /// given the column that it begins at.
+    pub(crate) fn columns(
+        &self,
+        cells: &[Cell],
+        fill: Fill,
+        finish: impl Fn(&Cell, usize) -> Vec<u8>,
+    ) -> Vec<u8> {
+        if self.line_width == 0 {
+            return self.separated(cells, b' ', finish);
+        }
+        let mut out = Vec::new();
+        if cells.is_empty() {
+            return out;
+        }
+        let widths = column_widths(cells, self.line_width, fill);
+        let rows = cells.len().div_ceil(widths.len());
+        for row in 0..rows {
+            let (first, step) = match fill {
+                Fill::Down => (row, rows),
+                Fill::Across => (row * widths.len(), 1),
+            };
+            let mut position = 0;
+            let in_row = cells.iter().skip(first).step_by(step);
+            let mut columns = in_row.zip(&widths).peekable();
+            while let Some((cell, width)) = columns.next() {
+                out.extend(finish(cell, position));
+                if columns.peek().is_some() {
+                    self.fill(&mut out, position + cell.width, position + width);
+                    position += width;
+                }
+            }
+            out.push(self.ending);
+        }
+        out
     }
-    if line_width == 0 {
-        let line: Vec<&[u8]> = cells.iter().map(|cell| cell.bytes.as_slice()).collect();
-        return [line.join(&b"  "[..]), vec![b'\n']].concat();
+
+    /// The cells with `separator` and a space or a line's end between them.
+    pub(crate) fn separated(
+        &self,
+        cells: &[Cell],
+        separator: u8,
+        finish: impl Fn(&Cell, usize) -> Vec<u8>,
+    ) -> Vec<u8> {
+        let (mut out, mut position) = (Vec::new(), 0);
+        for (nth, cell) in cells.iter().enumerate() {
+            let width = if self.line_width == 0 { 0 } else { cell.width };
+            if nth > 0 {
+                let fits = self.line_width == 0 || position + width + 2 < self.line_width;
+                position = if fits { position + 2 } else { 0 };
+                out.extend([separator, if fits { b' ' } else { self.ending }]);
+            }
+            out.extend(finish(cell, position));
+            position += width;
+        }
+        if !cells.is_empty() {
+            out.push(self.ending);
+        }
+        out
     }
-    let widths = column_widths(cells, line_width);
-    let rows = cells.len().div_ceil(widths.len());
-    for row in 0..rows {
-        let mut position = 0;
-        let in_row = cells.iter().skip(row).step_by(rows);
-        let mut columns = in_row.zip(&widths).peekable();
-        while let Some((cell, width)) = columns.next() {
-            out.extend_from_slice(&cell.bytes);
-            if columns.peek().is_some() {
-                fill(&mut out, position + cell.width, position + width, gap);
-                position += width;
+
+    fn fill(&self, out: &mut Vec<u8>, mut from: usize, to: usize) {
+        let tab = self.tab_width;
+        while from < to {
+            if tab != 0 && to / tab > (from + 1) / tab {
+                out.push(b'\t');
+                from += tab - from % tab;
+            } else {
+                out.push(b' ');
+                from += 1;
             }
         }
-        out.push(b'\n');
     }
-    out
 }
 
 /// The widths of the most columns that fit.
-fn column_widths(cells: &[Cell], line_width: usize) -> Vec<usize> {
+fn column_widths(cells: &[Cell], line_width: usize, fill: Fill) -> Vec<usize> {
     let most = line_width
         .div_ceil(COLUMN_MIN_WIDTH)
         .min(cells.len())
         .max(1);
-    // Columns that do fit are rarely many; start where the shortest names would just fit.
     for columns in (1..=most).rev() {
-        let widths = widths_of(cells, columns);
+        let widths = widths_of(cells, columns, fill);
         let total = widths
             .iter()
             .try_fold(0usize, |sum, width| sum.checked_add(*width));
-        if columns == 1 || total.is_some_and(|total| total < line_width) {
+        // Names that all fit the least width are not looked at again.
+        let least = widths.iter().all(|width| *width == COLUMN_MIN_WIDTH);
+        if columns == 1 || least || total.is_some_and(|total| total < line_width) {
             return widths;
         }
     }
@@ -71,11 +137,14 @@ fn column_widths(cells: &[Cell], line_width: usize) -> Vec<usize> {
 }
 
 /// The widths if there are `columns` columns; the last has no gap.
-fn widths_of(cells: &[Cell], columns: usize) -> Vec<usize> {
+fn widths_of(cells: &[Cell], columns: usize, fill: Fill) -> Vec<usize> {
     let rows = cells.len().div_ceil(columns);
     let mut widths = vec![COLUMN_MIN_WIDTH; columns];
     for (at, cell) in cells.iter().enumerate() {
-        let column = at / rows;
+        let column = match fill {
+            Fill::Down => at / rows,
+            Fill::Across => at % columns,
+        };
         let gap = if column + 1 == columns { 0 } else { GAP_WIDTH };
         if let Some(width) = widths.get_mut(column) {
             *width = (*width).max(cell.width + gap);
@@ -84,55 +153,62 @@ fn widths_of(cells: &[Cell], columns: usize) -> Vec<usize> {
     widths
 }
 
-fn fill(out: &mut Vec<u8>, mut from: usize, to: usize, gap: Gap) {
-    while from < to {
-        if gap == Gap::Tabs && to / TAB_WIDTH > (from + 1) / TAB_WIDTH {
-            out.push(b'\t');
-            from += TAB_WIDTH - from % TAB_WIDTH;
-        } else {
-            out.push(b' ');
-            from += 1;
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn cells(names: &[&str]) -> Vec<Cell> {
         let cell = |name: &&str| Cell {
-            bytes: name.as_bytes().to_vec(),
+            front: name.as_bytes().to_vec(),
             width: name.len(),
+            ..Cell::default()
         };
         names.iter().map(cell).collect()
     }
 
-    fn text(names: &[&str], width: usize, gap: Gap) -> String {
-        String::from_utf8(layout(&cells(names), width, gap)).unwrap()
+    fn text(names: &[&str], line_width: usize, tab_width: usize) -> String {
+        let page = Page {
+            line_width,
+            tab_width,
+            ending: b'\n',
+        };
+        let name = |cell: &Cell, _| cell.front.clone();
+        String::from_utf8(page.columns(&cells(names), Fill::Down, name)).unwrap()
     }
 
     #[test]
     fn columns_are_filled_downwards() {
         let names = ["a", "bb", "ccc", "dddd", "e"];
-        assert_eq!(text(&names, 80, Gap::Spaces), "a  bb  ccc  dddd  e\n");
-        assert_eq!(text(&names, 12, Gap::Spaces), "a    dddd\nbb   e\nccc\n");
-        assert_eq!(text(&names, 5, Gap::Spaces), "a\nbb\nccc\ndddd\ne\n");
-        assert_eq!(text(&[], 80, Gap::Spaces), "");
+        assert_eq!(text(&names, 80, 0), "a  bb  ccc  dddd  e\n");
+        assert_eq!(text(&names, 12, 0), "a    dddd\nbb   e\nccc\n");
+        assert_eq!(text(&names, 5, 0), "a\nbb\nccc\ndddd\ne\n");
+        assert_eq!(text(&[], 80, 0), "");
     }
 
     #[test]
     fn any_length_is_one_line() {
         let names = ["0123456789"; 30];
-        assert_eq!(text(&names, 0, Gap::Tabs), names.join("  ") + "\n");
+        assert_eq!(text(&names, 0, 8), names.join("  ") + "\n");
     }
 
     #[test]
     fn tabs_are_used_where_they_reach() {
-        assert_eq!(text(&["abcdefgh", "b"], 80, Gap::Tabs), "abcdefgh  b\n");
+        assert_eq!(text(&["abcdefgh", "b"], 80, 8), "abcdefgh  b\n");
         assert_eq!(
-            text(&["a", "abcdefghijklmn", "c", "d"], 20, Gap::Tabs),
+            text(&["a", "abcdefghijklmn", "c", "d"], 20, 8),
             "a\t\tc\nabcdefghijklmn\td\n"
         );
+    }
+
+    #[test]
+    fn commas_stand_between_names() {
+        let page = Page {
+            line_width: 10,
+            tab_width: 8,
+            ending: b'\n',
+        };
+        let name = |cell: &Cell, _| cell.front.clone();
+        let out = page.separated(&cells(&["aaa", "bbb", "ccc"]), b',', name);
+        assert_eq!(out, b"aaa, bbb,\nccc\n");
     }
 }

@@ -18,7 +18,7 @@ pub(crate) enum AccessMark {
 }
 
 /// One line of a listing.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Item {
     /// The name as it is printed: spelled by the user on the command line,
     /// the entry's own name in a directory.
@@ -32,6 +32,12 @@ pub(crate) struct Item {
     pub(crate) target_mode: Option<u32>,
     /// See [`AccessMark`].
     pub(crate) mark: AccessMark,
+    /// The type, which may be known without attributes.
+    pub(crate) kind: FileType,
+    /// True if it has capabilities.
+    pub(crate) has_capability: bool,
+    /// Where it is in the end, if that is shown.
+    pub(crate) absolute: Option<Vec<u8>>,
 }
 
 /// Every column that an [`Item`] is made from.
@@ -70,6 +76,9 @@ impl Item {
             target: row.link_target().to_vec(),
             target_mode: None,
             mark: access_mark(row),
+            kind: row.file_type(),
+            has_capability: has_name(row, b"security.capability"),
+            absolute: None,
         }
     }
 
@@ -93,10 +102,12 @@ impl Item {
             atime: time(live.atime(), live.atime_nsec()),
             mtime: time(live.mtime(), live.mtime_nsec()),
             ctime: time(live.ctime(), live.ctime_nsec()),
+            btime: live.created().ok().map(since_epoch),
             ..Meta::default()
         };
         Item {
             meta: Some(meta),
+            kind: meta.file_type(),
             ..Item::unknown(name)
         }
     }
@@ -105,13 +116,25 @@ impl Item {
     pub(crate) fn unknown(name: &[u8]) -> Item {
         Item {
             name: name.to_vec(),
-            ..Item::default()
+            meta: None,
+            target: Vec::new(),
+            target_mode: None,
+            mark: AccessMark::Plain,
+            kind: FileType::Unknown,
+            has_capability: false,
+            absolute: None,
         }
     }
 
-    /// The type; [`FileType::Unknown`] without attributes.
+    /// The type.
     pub(crate) fn file_type(&self) -> FileType {
-        self.meta.map_or(FileType::Unknown, |meta| meta.file_type())
+        self.meta.map_or(self.kind, |meta| meta.file_type())
+    }
+
+    /// True for directories and links that lead to one.
+    pub(crate) fn leads_to_directory(&self) -> bool {
+        let target = self.target_mode.map(FileType::from_mode);
+        self.file_type() == FileType::Directory || target == Some(FileType::Directory)
     }
 
     /// Allocated space, bytes.
@@ -144,14 +167,28 @@ pub(crate) fn meta(row: &Row<'_>) -> Meta {
 
 fn access_mark(row: &Row<'_>) -> AccessMark {
     let is_dir = row.file_type() == FileType::Directory;
-    let mut names = row.xattr_names().split(|b| *b == 0);
     if !row.acl().is_empty() || (is_dir && !row.acl_default().is_empty()) {
         AccessMark::List
-    } else if names.any(|name| name == b"security.selinux") {
+    } else if has_name(row, b"security.selinux") {
         AccessMark::Label
     } else {
         AccessMark::Plain
     }
+}
+
+fn since_epoch(time: std::time::SystemTime) -> Timestamp {
+    let after = time.duration_since(std::time::UNIX_EPOCH);
+    let after = after.unwrap_or_default();
+    Timestamp {
+        secs: i64::try_from(after.as_secs()).unwrap_or_default(),
+        nanos: after.subsec_nanos(),
+    }
+}
+
+fn has_name(row: &Row<'_>, wanted: &[u8]) -> bool {
+    row.xattr_names()
+        .split(|b| *b == 0)
+        .any(|name| name == wanted)
 }
 
 /// Which of a file's times `ls` shows and sorts by.

@@ -3,6 +3,7 @@
 //! Widths are those of the listing at hand; a field that does not exist for
 //! any item takes no room. Widths count terminal columns.
 
+use crate::ls::name::Name;
 use crate::width::width;
 
 /// A field that is padded to the widest of its column.
@@ -40,10 +41,22 @@ pub(crate) struct Line {
     pub(crate) owners: Vec<Field>,
     /// Size or device number.
     pub(crate) size: SizeField,
-    /// The time, or `?`.
-    pub(crate) time: String,
+    /// The time, if it is known.
+    pub(crate) time: Option<String>,
+    /// True if there are attributes.
+    pub(crate) is_known: bool,
     /// Everything from the name on.
-    pub(crate) name: Vec<u8>,
+    pub(crate) name: LongName,
+}
+
+/// A name in the long format.
+#[derive(Clone, Debug)]
+pub(crate) struct LongName {
+    pub(crate) own: Name,
+    /// What a link leads to.
+    pub(crate) target: Option<Name>,
+    /// The mark behind the last of them.
+    pub(crate) mark: Option<u8>,
 }
 
 /// How wide each field is over a listing.
@@ -60,18 +73,15 @@ pub(crate) struct Widths {
     marked: bool,
 }
 
-/// Lines, lined up with these widths, each with `ending`.
-pub(crate) fn push_lines(out: &mut Vec<u8>, lines: &[Line], widths: &Widths, ending: u8) {
-    for line in lines {
-        push_line(out, line, widths);
-        out.push(ending);
-    }
-}
-
 impl Widths {
     /// Makes room for these lines, too.
     pub(crate) fn widen(&mut self, lines: &[Line]) {
         lines.iter().for_each(|line| self.widen_by(line));
+    }
+
+    /// How much room a time that is not known takes.
+    pub(crate) fn expect_time(&mut self, width: usize) {
+        self.time = width;
     }
 
     fn widen_by(&mut self, line: &Line) {
@@ -80,8 +90,7 @@ impl Widths {
         widths.inode = widths.inode.max(length(&line.inode));
         widths.blocks = widths.blocks.max(length(&line.blocks));
         widths.nlink = widths.nlink.max(line.nlink.len());
-        widths.time = widths.time.max(line.time.chars().count());
-        widths.marked |= line.mark != b' ';
+        widths.marked |= line.is_known && line.mark != b' ';
         widths
             .owners
             .resize(widths.owners.len().max(line.owners.len()), 0);
@@ -99,7 +108,10 @@ impl Widths {
     }
 }
 
-fn push_line(out: &mut Vec<u8>, line: &Line, widths: &Widths) {
+/// Writes what stands before the name; returns the column at which GNU ls
+/// takes the name to begin, which counts from behind the owners.
+pub(crate) fn push_fields(out: &mut Vec<u8>, line: &Line, widths: &Widths) -> usize {
+    let mut start = out.len();
     if let Some(inode) = &line.inode {
         push_right(out, inode.as_bytes(), widths.inode);
     }
@@ -120,6 +132,7 @@ fn push_line(out: &mut Vec<u8>, line: &Line, widths: &Widths) {
             }
             Field::Right(number) => push_right(out, number, *wide),
         }
+        start = out.len();
     }
     match &line.size {
         SizeField::Size(size) => push_right(out, size.as_bytes(), widths.size),
@@ -132,8 +145,11 @@ fn push_line(out: &mut Vec<u8>, line: &Line, widths: &Widths) {
             out.extend_from_slice(text.as_bytes());
         }
     }
-    push_right(out, line.time.as_bytes(), widths.time);
-    out.extend_from_slice(&line.name);
+    match &line.time {
+        Some(time) => push_right(out, time.as_bytes(), 0),
+        None => push_right(out, b"?", widths.time),
+    }
+    out.len() - start
 }
 
 impl Field {

@@ -1,27 +1,31 @@
 //! `trawl ls`: directories and files as GNU ls shows them, from the index.
 //!
-//! `plan` reads the options, `item` holds what is listed of an entry, `sort`
-//! orders, `tree` reads directories, `render` makes lines of them with
-//! `long`, `columns` and `colour`.
+//! `options` and `plan` read the options, `item` holds what is listed of an
+//! entry, `sort` and `version` order, `tree` reads directories, `targets` what
+//! links lead to, `render` makes lines of them with `long`, `columns`, `name`
+//! and `colour`.
 
 mod colour;
 mod columns;
 pub(crate) mod item;
 mod long;
+mod name;
+mod options;
 mod plan;
 mod render;
 mod sort;
+mod targets;
 mod tree;
+mod version;
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use trawl_model::FileType;
-use trawl_query::{Located, Start};
+use trawl_query::Start;
 use trawl_text::locale::Locale;
 use trawl_text::owners::Owners;
-use trawl_text::quote::Quoting;
 use trawl_text::zone::Zone;
 
 use crate::arguments::Manner;
@@ -29,37 +33,34 @@ use crate::exit::Exit;
 use crate::failure::{Failure, quoted};
 use crate::index::scan::now;
 use crate::output::{Device, Output, say};
-use crate::resolve::{Resolved, resolve};
 use crate::rows::{self, Form};
 use crate::scope::{Denials, Depth, Follow, Part, Session, join_printed, row_of};
 
 use self::colour::Palette;
 use self::item::Item;
-pub(crate) use self::plan::LsArgs;
-use self::plan::{Hidden, Indicator, Layout, Plan, Surroundings};
+use self::name::Naming;
+pub(crate) use self::options::LsArgs;
+use self::plan::{Hidden, Layout, Links, Plan, Surroundings};
 use self::render::Renderer;
+use self::targets::Child;
 use self::tree::{Directory, Found, Reach, Reader};
 
 /// Runs the command.
 pub(crate) fn run(index: Option<PathBuf>, args: &LsArgs, manner: Manner) -> Result<Exit, Failure> {
-    let manner = manner.then(args.manner);
     let get = |name: &str| std::env::var_os(name);
     let plan = args
         .plan(&Surroundings {
             device: Device::of_stdout(),
-            colour: manner.color.unwrap_or_default().for_stdout(),
+            no_color: get("NO_COLOR"),
+            colour: manner.color,
             terminal_width: crate::output::terminal_width(),
             get: &get,
         })
         .map_err(Failure::Usage)?;
-    let follow = if args.follows_arguments(&plan) {
-        Follow::ToDirectory
-    } else {
-        Follow::Never
-    };
+    let manner = manner.then(args.flags.manner);
     let mut lister = Lister {
         session: Session::open(index, manner, Exit::Fatal)?,
-        renderer: renderer(&plan, &get)?,
+        renderer: renderer(&plan, &get),
         output: Output::stdout(),
         written: Written::Nothing,
     };
@@ -67,10 +68,10 @@ pub(crate) fn run(index: Option<PathBuf>, args: &LsArgs, manner: Manner) -> Resu
         lister.output.put(rows::CSV_HEADER)?;
     }
     let here = [OsString::from(".")];
-    let paths = if args.paths.is_empty() {
+    let paths = if args.flags.paths.is_empty() {
         &here[..]
     } else {
-        &args.paths[..]
+        &args.flags.paths[..]
     };
     lister
         .session
@@ -78,35 +79,21 @@ pub(crate) fn run(index: Option<PathBuf>, args: &LsArgs, manner: Manner) -> Resu
     if plan.directory {
         lister.session.reach_to(Depth::Itself);
     }
-    lister.arguments(paths, follow)?;
+    lister.arguments(paths)?;
+    lister.output.put(lister.renderer.naming.farewell())?;
     lister.output.finish()?;
     lister.session.finish()
 }
 
-fn renderer<'a>(
-    plan: &'a Plan,
-    get: &dyn Fn(&str) -> Option<OsString>,
-) -> Result<Renderer<'a>, Failure> {
-    let quoting = Quoting::parse(&plan.quoting).ok_or_else(|| {
-        let text = format!(
-            "{:?} is no quoting style: trawl ls --help names them",
-            plan.quoting
-        );
-        Failure::Usage(text)
-    })?;
-    let colours = || {
-        let rules = get("LS_COLORS").and_then(|rules| rules.into_string().ok());
-        Palette::new(rules.as_deref())
-    };
-    Ok(Renderer {
+fn renderer<'a>(plan: &'a Plan, get: &dyn Fn(&str) -> Option<OsString>) -> Renderer<'a> {
+    let palette = plan.colour.then(|| Palette::new(get)).flatten();
+    Renderer {
         plan,
-        quoting,
-        locale: Locale::from_env(),
+        naming: Naming::new(plan, Locale::from_env(), palette),
         owners: Owners::default(),
         zone: Zone::local(),
         now: now(),
-        palette: plan.colour.then(colours),
-    })
+    }
 }
 
 /// What was printed so far, which decides on empty lines.
@@ -132,7 +119,12 @@ struct Lister<'a> {
 
 impl Lister<'_> {
     /// Files first, then directories, each sorted, as ls does.
-    fn arguments(&mut self, paths: &[OsString], follow: Follow) -> Result<(), Failure> {
+    fn arguments(&mut self, paths: &[OsString]) -> Result<(), Failure> {
+        let follow = match self.plan().links {
+            Links::Themselves => Follow::Never,
+            Links::ArgumentsToDirectories => Follow::ToDirectory,
+            Links::Arguments | Links::Targets => Follow::Last,
+        };
         let (mut files, mut directories) = (Vec::new(), Vec::new());
         for given in paths {
             let Some(start) = self.session.locate(given, follow)? else {
@@ -160,23 +152,30 @@ impl Lister<'_> {
         } else {
             Header::Named
         };
-        let (mut items, mut starts): (Vec<Item>, Vec<Start>) = (Vec::new(), Vec::new());
+        for (name, start) in self.sorted_starts(directories) {
+            self.directory(&name, &start, header)?;
+        }
+        Ok(())
+    }
+
+    /// Directories among the arguments in the order of a listing.
+    fn sorted_starts(&self, directories: Vec<(Item, Start)>) -> Vec<(Vec<u8>, Start)> {
+        let (mut items, mut starts): (Vec<Item>, Vec<Option<Start>>) = (Vec::new(), Vec::new());
         for (at, (item, start)) in directories.into_iter().enumerate() {
             // The place in `starts` survives sorting in the target, which directories have none of.
             items.push(Item {
                 target: at.to_le_bytes().to_vec(),
                 ..item
             });
-            starts.push(start);
+            starts.push(Some(start));
         }
         self.sort(&mut items);
-        for item in items {
+        let start = |item: Item| {
             let at = item.target.try_into().map_or(0, usize::from_le_bytes);
-            if let Some(start) = starts.get(at) {
-                self.directory(&item.name, start, header)?;
-            }
-        }
-        Ok(())
+            let start = starts.get_mut(at)?.take()?;
+            Some((item.name, start))
+        };
+        items.into_iter().filter_map(start).collect()
     }
 
     fn plan(&self) -> &Plan {
@@ -185,45 +184,53 @@ impl Lister<'_> {
 
     /// Sorts a listing, directories first if that was asked for.
     fn sort(&self, items: &mut [Item]) {
-        self.plan().order.sort(items);
-        if self.plan().directories_first {
-            items.sort_by_key(|item| item.file_type() != FileType::Directory);
-        }
+        let sets_in = self.renderer.naming.sets_in(items);
+        let width = |item: &Item| self.renderer.name_width(item, sets_in);
+        let groups = self.plan().directories_first;
+        let first = |item: &Item| groups && item.leads_to_directory();
+        self.plan().order.sort(items, &first, &width);
     }
 
     /// Lists a directory, and those below it with `-R`.
     fn directory(&mut self, name: &[u8], start: &Start, header: Header) -> Result<(), Failure> {
         let reader = Reader {
             index: self.session.share_index(),
-            hidden: self.plan().hidden,
+            ignored: self.plan().ignored.clone(),
         };
         let told = self.note_listing(start, name)?;
+        let follows = self.plan().links == Links::Targets;
         let found = match (self.plan().recursive, self.is_in_stored_order()) {
             (false, _) => reader.listings(start, name, Reach::Alone, |directory| {
                 self.print_sorted(directory, header).map(drop)
             })?,
+            (true, _) if follows => return self.through_links(&reader, name, start),
             (true, true) => reader.listings(start, name, Reach::Below, |directory| {
                 self.print_sorted(directory, header).map(drop)
             })?,
             (true, false) => reader.in_order(start, name, |directory| {
-                self.print_sorted(directory, header)
+                let children = self.print_sorted(directory, header)?;
+                Ok(children.into_iter().map(|child| child.name).collect())
             })?,
         };
         if found == Found::Unread && told == 0 {
-            let name = quoted(name);
-            say(format_args!(
-                "cannot open directory {name}: it was not read"
-            ));
-            self.session.worsen(Exit::Issues);
+            self.tell_unread(name);
         }
         Ok(())
+    }
+
+    fn tell_unread(&mut self, name: &[u8]) {
+        let name = quoted(name);
+        say(format_args!(
+            "cannot open directory {name}: it was not read"
+        ));
+        self.session.worsen(Exit::Issues);
     }
 
     /// Notes what is listed of `start`, printed as `name`, and how many
     /// directories of it may not be.
     fn note_listing(&mut self, start: &Start, name: &[u8]) -> Result<u64, Failure> {
-        let skips = self.plan().hidden == Hidden::Skip;
-        let hides = |path: &[u8]| skips && tree::is_below_hidden(&start.path, path);
+        let ignored = self.plan().ignored.clone();
+        let hides = |path: &[u8]| ignored.has_between(&start.path, path);
         let part = Part {
             depth: match self.plan().recursive {
                 true => Depth::All,
@@ -243,42 +250,50 @@ impl Lister<'_> {
         self.plan().order.is_stored_order() && !self.plan().directories_first
     }
 
-    /// Prints a listing and returns the names of the directories in it, in
-    /// the order in which they were printed.
+    /// Prints a listing and returns the directories in it, in the order in
+    /// which they were printed.
     fn print_sorted(
         &mut self,
         mut directory: Directory,
         header: Header,
-    ) -> Result<Vec<Vec<u8>>, Failure> {
-        if self.plan().hidden == Hidden::All {
-            directory.items.extend(self.dots(&directory.path)?);
+    ) -> Result<Vec<Child>, Failure> {
+        if self.plan().ignored.hidden() == Hidden::All {
+            let dots = self.dots(&directory.path)?.into_iter();
+            let ignored = &self.renderer.plan.ignored;
+            let shown = dots.filter(|item| !ignored.has(&item.name));
+            directory.items.extend(shown);
         }
+        let children = self.look_through(&mut directory)?;
         self.sort(&mut directory.items);
         if self.plan().form == Form::Text {
             self.print_head(&directory, header)?;
-        }
-        if self.plan().layout == Layout::Long && self.plan().indicator != Indicator::None {
-            let mut items = std::mem::take(&mut directory.items);
-            for item in &mut items {
-                let path = trawl_model::path::join(&directory.path, &item.name);
-                self.look_up_target(item, &path);
-            }
-            directory.items = items;
         }
         self.print(&directory.name, &directory.items, directory.items.len())?;
         self.written = Written::Something;
         let folders = directory.items.into_iter().filter(|item| {
             item.file_type() == FileType::Directory && !matches!(&item.name[..], b"." | b"..")
         });
-        Ok(folders.map(|item| item.name).collect())
+        let child = |item: Item| match children.get(&item.name) {
+            Some(path) => Child {
+                name: item.name,
+                path: Some(path.clone()),
+            },
+            None => Child {
+                name: item.name,
+                path: None,
+            },
+        };
+        Ok(folders.map(child).collect())
     }
 
     fn print_head(&mut self, directory: &Directory, header: Header) -> Result<(), Failure> {
         if header == Header::Named {
             if self.written == Written::Something {
-                self.output.put([self.plan().ending])?;
+                self.output.put("\n")?;
             }
-            self.output.put(self.renderer.header(&directory.name))?;
+            let absolute = self.plan().hyperlinks.then(|| absolute(&directory.path));
+            let line = self.renderer.naming.header(&directory.name, absolute);
+            self.output.put(line)?;
         }
         if self.plan().layout == Layout::Long || self.plan().blocks {
             self.output.put(self.renderer.total(&directory.items))?;
@@ -294,51 +309,22 @@ impl Lister<'_> {
             b"" => item.name.clone(),
             dir => join_printed(dir, &item.name),
         };
-        match self.renderer.plan.form {
-            Form::Text => self.output.put(self.renderer.listing(items, shown)),
+        let (renderer, output) = (&self.renderer, &mut self.output);
+        match renderer.plan.form {
+            Form::Text if shown == 0 => Ok(()),
+            Form::Text => renderer.listing(items, shown, |bytes| output.put(bytes)),
             Form::Json => items.iter().take(shown).try_for_each(|item| {
-                self.output
-                    .put(rows::json(&path(item), item, owners).close() + "\n")
+                output.put(rows::json(&path(item), item, owners).close() + "\n")
             }),
             Form::Csv => items
                 .iter()
                 .take(shown)
-                .try_for_each(|item| self.output.put(rows::csv(&path(item), item, owners))),
+                .try_for_each(|item| output.put(rows::csv(&path(item), item, owners))),
         }
     }
+}
 
-    /// `.` and `..`. What lies above a source's root is not in the index and
-    /// is asked of the live system, unless the source is a recording.
-    fn dots(&self, path: &[u8]) -> Result<Vec<Item>, Failure> {
-        let above = trawl_model::path::split(path).map_or(path, |(above, _)| above);
-        let item = |path: &[u8], name: &[u8]| -> Result<Item, Failure> {
-            Ok(match self.session.index().locate(path)? {
-                Located::Found(start) => Item::from_row(&row_of(&start), name),
-                Located::NotIndexed { .. } => self.live(path, name),
-                _ => Item::unknown(name),
-            })
-        };
-        Ok(vec![item(path, b".")?, item(above, b"..")?])
-    }
-
-    fn live(&self, path: &[u8], name: &[u8]) -> Item {
-        let shown = std::ffi::OsStr::from_bytes(trawl_model::path::display(path));
-        let meta = match self.session.is_live() {
-            true => std::fs::symlink_metadata(shown).ok(),
-            false => None,
-        };
-        meta.map_or_else(|| Item::unknown(name), |meta| Item::from_live(&meta, name))
-    }
-
-    /// Looks up what a link leads to, where its mark is to be shown.
-    fn look_up_target(&self, item: &mut Item, path: &[u8]) {
-        let shown = self.plan().layout == Layout::Long && self.plan().indicator != Indicator::None;
-        if item.file_type() != FileType::Symlink || !shown {
-            return;
-        }
-        let found = resolve(self.session.index(), b"", path, Follow::Last);
-        if let Ok(Resolved::To(Located::Found(start), _)) = found {
-            item.target_mode = start.row.mode.first().copied();
-        }
-    }
+/// A stored path as everyone writes it.
+fn absolute(path: &[u8]) -> Vec<u8> {
+    trawl_model::path::display(path).to_vec()
 }

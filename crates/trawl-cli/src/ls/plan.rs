@@ -1,180 +1,21 @@
-//! The options of `ls`, and the plan that they, the environment and the
-//! device make together.
+//! The plan that the options of `ls`, the environment and the device make
+//! together.
 
 use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
 
-use crate::arguments::Manner;
+use trawl_text::glob::{Case, Glob};
+use trawl_text::locale::Locale;
+use trawl_text::quote::Quoting;
+
 use crate::block_size::SizeFormat;
 use crate::ls::item::TimeKind;
+use crate::ls::options::{Flags, FormatWord, IndicatorWord, LsArgs, SortWord, TimeWord};
 use crate::ls::sort::{Collation, Direction, Order, SortKey};
-use crate::output::Device;
+use crate::output::{ColourWhen, Device};
 use crate::rows::Form;
-
-const EXAMPLES: &str = "\
-Names sort by bytes in the C locale; in others by letters without regard to
-case, which approximates what ls does there. Attributes are those of the
-snapshot: trawl ls --status says of when it is.";
-
-/// Options of `trawl ls`.
-#[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
-pub(crate) struct LsArgs {
-    /// What to list [default: the working directory]
-    #[arg(value_name = "PATH")]
-    pub(crate) paths: Vec<OsString>,
-    /// Long format: mode, links, owner, group, size, time
-    #[arg(short = 'l')]
-    long: bool,
-    /// One name a line
-    #[arg(short = '1')]
-    one: bool,
-    /// Names in columns, as on a terminal
-    #[arg(short = 'C', overrides_with_all = ["long", "one"])]
-    columns: bool,
-    /// Names that begin with a dot too
-    #[arg(short, long)]
-    all: bool,
-    /// The same without . and ..
-    #[arg(short = 'A', long)]
-    almost_all: bool,
-    /// Directories themselves, not what they hold
-    #[arg(short, long)]
-    directory: bool,
-    /// Subdirectories too, and theirs
-    #[arg(short = 'R', long)]
-    recursive: bool,
-    /// Newest first
-    #[arg(short = 't', overrides_with_all = ["by_size", "by_extension", "unsorted", "sort"])]
-    by_time: bool,
-    /// Largest first
-    #[arg(short = 'S', overrides_with_all = ["by_time", "by_extension", "unsorted", "sort"])]
-    by_size: bool,
-    /// By what follows the last dot
-    #[arg(short = 'X', overrides_with_all = ["by_time", "by_size", "unsorted", "sort"])]
-    by_extension: bool,
-    /// In the order of the index, which is by bytes of the name
-    #[arg(short = 'U', overrides_with_all = ["by_time", "by_size", "by_extension", "sort"])]
-    unsorted: bool,
-    /// What to sort by
-    #[arg(long, value_name = "WORD", value_enum,
-          overrides_with_all = ["by_time", "by_size", "by_extension", "unsorted"])]
-    sort: Option<SortWord>,
-    /// The other way round
-    #[arg(short, long)]
-    reverse: bool,
-    /// Which time to show and sort by
-    #[arg(long, value_name = "WORD", value_enum, overrides_with_all = ["accessed", "changed"])]
-    time: Option<TimeWord>,
-    /// Time of last access; sorts by it without -l
-    #[arg(short = 'u', overrides_with_all = ["time", "changed"])]
-    accessed: bool,
-    /// Time of last change of the inode; sorts by it without -l
-    #[arg(short = 'c', overrides_with_all = ["time", "accessed"])]
-    changed: bool,
-    /// How to show times: full-iso, long-iso, iso, locale or +FORMAT
-    #[arg(long, value_name = "STYLE", overrides_with = "full_time")]
-    time_style: Option<String>,
-    /// -l with times to the nanosecond
-    #[arg(long, overrides_with = "time_style")]
-    full_time: bool,
-    /// Sizes with units, powers of 1024
-    #[arg(short, long, overrides_with_all = ["si", "block_size"])]
-    human_readable: bool,
-    /// Sizes with units, powers of 1000
-    #[arg(long, overrides_with_all = ["human_readable", "block_size"])]
-    si: bool,
-    /// Unit of sizes, such as M or 512
-    #[arg(long, value_name = "SIZE", overrides_with_all = ["human_readable", "si"])]
-    block_size: Option<String>,
-    /// Blocks of 1024 bytes for -s and totals, whatever the environment says
-    #[arg(short, long)]
-    kibibytes: bool,
-    /// Numbers in place of names of users and groups; long format
-    #[arg(short, long)]
-    numeric_uid_gid: bool,
-    /// Long format without the owner
-    #[arg(short = 'g')]
-    no_owner: bool,
-    /// Long format without the group
-    #[arg(short = 'o')]
-    no_group_long: bool,
-    /// No group in long format
-    #[arg(short = 'G', long)]
-    no_group: bool,
-    /// Inode numbers
-    #[arg(short, long)]
-    inode: bool,
-    /// Allocated blocks
-    #[arg(short, long = "size")]
-    size_in_blocks: bool,
-    /// A character behind each name for its type: one of */=>@|
-    #[arg(short = 'F', long, overrides_with_all = ["slash", "file_type"])]
-    classify: bool,
-    /// The same without * for executables
-    #[arg(long, overrides_with_all = ["slash", "classify"])]
-    file_type: bool,
-    /// A slash behind directories
-    #[arg(short = 'p', overrides_with_all = ["classify", "file_type"])]
-    slash: bool,
-    /// Names as they are, whatever they hold
-    #[arg(short = 'N', long, overrides_with_all = ["quote_name", "escape", "quoting_style"])]
-    literal: bool,
-    /// Names in double quotes
-    #[arg(short = 'Q', long, overrides_with_all = ["literal", "escape", "quoting_style"])]
-    quote_name: bool,
-    /// Escapes for characters that do not print
-    #[arg(short = 'b', long, overrides_with_all = ["literal", "quote_name", "quoting_style"])]
-    escape: bool,
-    /// How to quote names: literal, shell, shell-always, shell-escape,
-    /// shell-escape-always, c, escape
-    #[arg(long, value_name = "STYLE", overrides_with_all = ["literal", "quote_name", "escape"])]
-    quoting_style: Option<String>,
-    /// Directories before files
-    #[arg(long)]
-    group_directories_first: bool,
-    /// Line width, 0 for no limit
-    #[arg(short, long, value_name = "COLUMNS")]
-    width: Option<usize>,
-    /// What links lead to: not yet
-    #[arg(short = 'L', long)]
-    dereference: bool,
-    /// One JSON object a line
-    #[arg(long, overrides_with = "csv")]
-    json: bool,
-    /// Comma-separated values with a header
-    #[arg(long, overrides_with = "json")]
-    csv: bool,
-    /// End lines with a zero byte; no quotes, one column
-    #[arg(short = '0', long)]
-    zero: bool,
-    #[command(flatten)]
-    pub(crate) manner: Manner,
-    /// Print help
-    #[arg(long, action = clap::ArgAction::Help)]
-    help: Option<bool>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum SortWord {
-    None,
-    Name,
-    Size,
-    Time,
-    Extension,
-    Width,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum TimeWord {
-    #[value(alias = "mtime")]
-    Modification,
-    #[value(alias = "atime", alias = "use")]
-    Access,
-    #[value(alias = "ctime")]
-    Status,
-    #[value(alias = "creation")]
-    Birth,
-}
+use crate::time_look::TimeLook;
 
 /// How names are arranged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -183,8 +24,12 @@ pub(crate) enum Layout {
     Long,
     /// One a line.
     Lines,
-    /// In columns.
+    /// In columns, filled downwards.
     Columns,
+    /// In columns, filled from left to right.
+    Across,
+    /// With commas between them.
+    Commas,
 }
 
 /// Which names that begin with a dot are listed.
@@ -199,7 +44,7 @@ pub(crate) enum Hidden {
 }
 
 /// The character behind a name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Indicator {
     /// None.
     None,
@@ -211,19 +56,64 @@ pub(crate) enum Indicator {
     Classify,
 }
 
-/// How times look.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum TimeLook {
-    /// `Nov  5 12:34`
-    Locale,
-    /// To the nanosecond.
-    FullIso,
-    /// To the minute.
-    LongIso,
-    /// Without the year, if recent.
-    Iso,
-    /// strftime formats for old and recent times.
-    Format(String, String),
+/// Which links are shown as what they lead to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Links {
+    /// None.
+    Themselves,
+    /// Arguments that lead to directories.
+    ArgumentsToDirectories,
+    /// Arguments.
+    Arguments,
+    /// All.
+    Targets,
+}
+
+/// Names that are left out.
+#[derive(Clone, Debug)]
+pub(crate) struct Ignored {
+    hidden: Hidden,
+    patterns: Arc<[Pattern]>,
+}
+
+/// A shell pattern, in which a dot at the start must be written.
+#[derive(Debug)]
+struct Pattern {
+    glob: Glob,
+    begins_with_dot: bool,
+}
+
+impl Ignored {
+    /// True if `name` is not listed.
+    pub(crate) fn has(&self, name: &[u8]) -> bool {
+        let is_dotted = name.first() == Some(&b'.');
+        let by_dot = match self.hidden {
+            Hidden::Skip => is_dotted,
+            Hidden::Almost => matches!(name, b"." | b".."),
+            Hidden::All => false,
+        };
+        let mut patterns = self.patterns.iter();
+        by_dot
+            || patterns.any(|pattern| {
+                (!is_dotted || pattern.begins_with_dot) && pattern.glob.matches(name)
+            })
+    }
+
+    /// True if nothing below `top` is left out but what [`Hidden`] says.
+    pub(crate) fn hidden(&self) -> Hidden {
+        self.hidden
+    }
+
+    /// True if a name that is left out lies between `top` and `path`.
+    pub(crate) fn has_between(&self, top: &[u8], path: &[u8]) -> bool {
+        if self.hidden != Hidden::Skip && self.patterns.is_empty() {
+            return false;
+        }
+        let below = path.strip_prefix(top).unwrap_or_default();
+        below
+            .split(|b| *b == b'/')
+            .any(|name| !name.is_empty() && self.has(name))
+    }
 }
 
 /// What to print of owner and group.
@@ -231,6 +121,7 @@ pub(crate) enum TimeLook {
 pub(crate) struct Owners {
     pub(crate) user: bool,
     pub(crate) group: bool,
+    pub(crate) author: bool,
     pub(crate) numeric: bool,
 }
 
@@ -238,11 +129,12 @@ pub(crate) struct Owners {
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub(crate) layout: Layout,
-    pub(crate) hidden: Hidden,
+    pub(crate) ignored: Ignored,
     pub(crate) directory: bool,
     pub(crate) recursive: bool,
     pub(crate) order: Order,
     pub(crate) directories_first: bool,
+    pub(crate) links: Links,
     pub(crate) time: TimeKind,
     pub(crate) look: TimeLook,
     /// Sizes of files.
@@ -253,9 +145,11 @@ pub(crate) struct Plan {
     pub(crate) inode: bool,
     pub(crate) blocks: bool,
     pub(crate) indicator: Indicator,
-    pub(crate) quoting: String,
+    pub(crate) quoting: Quoting,
     pub(crate) width: usize,
+    pub(crate) tab_width: usize,
     pub(crate) colour: bool,
+    pub(crate) hyperlinks: bool,
     pub(crate) ending: u8,
     pub(crate) form: Form,
     /// True if control characters become `?`.
@@ -265,10 +159,183 @@ pub(crate) struct Plan {
 /// What the plan needs to know of the surroundings.
 pub(crate) struct Surroundings<'a> {
     pub(crate) device: Device,
-    pub(crate) colour: bool,
+    pub(crate) no_color: Option<OsString>,
+    /// Colour option in front of the command.
+    pub(crate) colour: Option<ColourWhen>,
     /// Width of the terminal, if it is known.
     pub(crate) terminal_width: Option<usize>,
     pub(crate) get: &'a dyn Fn(&str) -> Option<OsString>,
+}
+
+/// What options set, one after the other.
+#[derive(Clone, Debug)]
+struct Said {
+    layout: Option<Layout>,
+    hidden: Hidden,
+    key: Option<SortKey>,
+    time: Option<TimeKind>,
+    style: Option<String>,
+    sizes: Option<(SizeFormat, SizeFormat)>,
+    blocks: bool,
+    indicator: Indicator,
+    quoting: Option<Quoting>,
+    hide_control: Option<bool>,
+    links: Option<Links>,
+    colour: ColourWhen,
+    hyperlinks: ColourWhen,
+}
+
+impl Said {
+    fn nothing(around: &Surroundings<'_>) -> Said {
+        Said {
+            layout: None,
+            hidden: Hidden::Skip,
+            key: None,
+            time: None,
+            style: None,
+            sizes: None,
+            blocks: false,
+            indicator: Indicator::None,
+            quoting: None,
+            hide_control: None,
+            links: None,
+            colour: around.colour.unwrap_or(ColourWhen::Auto),
+            hyperlinks: ColourWhen::Never,
+        }
+    }
+
+    /// Takes in one option, by the name of its field.
+    fn hear(&mut self, option: &str, flags: &Flags) -> Result<(), String> {
+        self.hear_of_layout(option, flags);
+        self.hear_of_order(option, flags);
+        self.hear_of_names(option, flags)?;
+        match option {
+            "all" => self.hidden = Hidden::All,
+            "almost_all" => self.hidden = Hidden::Almost,
+            "as_stored" => {
+                self.hidden = Hidden::All;
+                self.key = Some(SortKey::None);
+                self.layout = self.layout.filter(|layout| *layout != Layout::Long);
+                self.colour = ColourWhen::Never;
+                self.hyperlinks = ColourWhen::Never;
+                self.blocks = false;
+            }
+            "size_in_blocks" => self.blocks = true,
+            "dereference" => self.links = Some(Links::Targets),
+            "dereference_command_line" => self.links = Some(Links::Arguments),
+            "dereference_command_line_symlink_to_dir" => {
+                self.links = Some(Links::ArgumentsToDirectories);
+            }
+            "human_readable" => self.sizes = Some((SizeFormat::BINARY, SizeFormat::BINARY)),
+            "si" => self.sizes = Some((SizeFormat::DECIMAL, SizeFormat::DECIMAL)),
+            "block_size" => {
+                let spec = flags.block_size.as_deref().unwrap_or_default();
+                let format = SizeFormat::parse(spec).ok_or_else(|| {
+                    format!("{spec:?} is no block size: use one such as K, MB or 512")
+                })?;
+                self.sizes = Some((format, format));
+            }
+            "color" => self.colour = flags.manner.color.unwrap_or_default(),
+            "hyperlink" => self.hyperlinks = flags.hyperlink.unwrap_or(ColourWhen::Never),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn hear_of_layout(&mut self, option: &str, flags: &Flags) {
+        let layout = match option {
+            "long" | "no_owner" | "no_group_long" | "numeric_uid_gid" => Layout::Long,
+            "full_time" => {
+                self.style = Some("full-iso".into());
+                Layout::Long
+            }
+            "columns" => Layout::Columns,
+            "across" => Layout::Across,
+            "commas" => Layout::Commas,
+            "one" | "zero" if self.layout == Some(Layout::Long) => Layout::Long,
+            "one" | "zero" => Layout::Lines,
+            "format" => match flags.format {
+                Some(FormatWord::Long) => Layout::Long,
+                Some(FormatWord::SingleColumn) => Layout::Lines,
+                Some(FormatWord::Vertical) => Layout::Columns,
+                Some(FormatWord::Across) => Layout::Across,
+                Some(FormatWord::Commas) => Layout::Commas,
+                None => return,
+            },
+            _ => return,
+        };
+        self.layout = Some(layout);
+    }
+
+    fn hear_of_order(&mut self, option: &str, flags: &Flags) {
+        match option {
+            "by_time" => self.key = Some(SortKey::Time),
+            "by_size" => self.key = Some(SortKey::Size),
+            "by_extension" => self.key = Some(SortKey::Extension),
+            "by_version" => self.key = Some(SortKey::Version),
+            "unsorted" => self.key = Some(SortKey::None),
+            "sort" => {
+                self.key = flags.sort.map(|word| match word {
+                    SortWord::None => SortKey::None,
+                    SortWord::Name => SortKey::Name,
+                    SortWord::Size => SortKey::Size,
+                    SortWord::Time => SortKey::Time,
+                    SortWord::Version => SortKey::Version,
+                    SortWord::Extension => SortKey::Extension,
+                    SortWord::Width => SortKey::Width,
+                });
+            }
+            "accessed" => self.time = Some(TimeKind::Accessed),
+            "changed" => self.time = Some(TimeKind::Changed),
+            "time" => {
+                self.time = flags.time.map(|word| match word {
+                    TimeWord::Modification => TimeKind::Modified,
+                    TimeWord::Access => TimeKind::Accessed,
+                    TimeWord::Status => TimeKind::Changed,
+                    TimeWord::Birth => TimeKind::Born,
+                });
+            }
+            "time_style" => self.style.clone_from(&flags.time_style),
+            _ => {}
+        }
+    }
+
+    fn hear_of_names(&mut self, option: &str, flags: &Flags) -> Result<(), String> {
+        match option {
+            "zero" => {
+                self.hide_control = Some(false);
+                self.colour = ColourWhen::Never;
+                self.quoting = Some(Quoting::Literal);
+            }
+            "literal" => self.quoting = Some(Quoting::Literal),
+            "quote_name" => self.quoting = Some(Quoting::C),
+            "escape" => self.quoting = Some(Quoting::Escape),
+            "quoting_style" => {
+                let name = flags.quoting_style.as_deref().unwrap_or_default();
+                let style = Quoting::parse(name).ok_or_else(|| {
+                    format!("{name:?} is no quoting style: trawl ls --help names them")
+                })?;
+                self.quoting = Some(style);
+            }
+            "hide_control_chars" => self.hide_control = Some(true),
+            "show_control_chars" => self.hide_control = Some(false),
+            "slash" => self.indicator = Indicator::Slash,
+            "file_type" => self.indicator = Indicator::FileType,
+            "classify" if flags.classify.unwrap_or_default().for_device() => {
+                self.indicator = Indicator::Classify;
+            }
+            "indicator_style" => {
+                self.indicator = match flags.indicator_style {
+                    Some(IndicatorWord::Slash) => Indicator::Slash,
+                    Some(IndicatorWord::FileType) => Indicator::FileType,
+                    Some(IndicatorWord::Classify) => Indicator::Classify,
+                    Some(IndicatorWord::None) | None => Indicator::None,
+                };
+            }
+            _ => {}
+        }
+        Ok(())
+    }
 }
 
 impl LsArgs {
@@ -277,206 +344,187 @@ impl LsArgs {
     /// # Errors
     /// A sentence about an option that makes no sense.
     pub(crate) fn plan(&self, around: &Surroundings<'_>) -> Result<Plan, String> {
-        if self.dereference {
-            return Err("-L is not there yet: links are shown as links; name their targets".into());
+        let flags = &self.flags;
+        refuse(flags)?;
+        let mut said = Said::nothing(around);
+        for option in &self.order {
+            said.hear(option, flags)?;
         }
-        let on_terminal = around.device == Device::Terminal && !self.zero;
-        let layout = self.layout(on_terminal);
-        let (file_size, block_size) = self.sizes(around.get)?;
-        let numeric = self.numeric_uid_gid;
+        let on_terminal = around.device == Device::Terminal;
+        let default = match on_terminal {
+            true => Layout::Columns,
+            false => Layout::Lines,
+        };
+        let layout = said.layout.unwrap_or(default);
+        let (file_size, block_size) = sizes(said.sizes, flags, around.get);
+        let time = said.time.unwrap_or(TimeKind::Modified);
+        let shows_links = flags.directory || layout == Layout::Long;
+        let follows = !shows_links && said.indicator != Indicator::Classify;
         Ok(Plan {
             layout,
-            hidden: match (self.all, self.almost_all) {
-                (true, _) => Hidden::All,
-                (_, true) => Hidden::Almost,
-                _ => Hidden::Skip,
+            ignored: ignored(flags, said.hidden),
+            directory: flags.directory,
+            recursive: flags.recursive && !flags.directory,
+            order: order(&said, flags, layout, around.get),
+            directories_first: flags.group_directories_first && said.key != Some(SortKey::None),
+            links: said.links.unwrap_or(match follows {
+                true => Links::ArgumentsToDirectories,
+                false => Links::Themselves,
+            }),
+            time,
+            look: match layout {
+                Layout::Long => TimeLook::of_ls(said.style.as_deref(), around.get)?,
+                _ => TimeLook::locale(),
             },
-            directory: self.directory,
-            recursive: self.recursive && !self.directory,
-            order: self.order(layout, around),
-            directories_first: self.group_directories_first,
-            time: self.time_kind(),
-            look: self.time_look(around.get)?,
             file_size,
             block_size,
             owners: Owners {
-                user: !self.no_owner,
-                group: !(self.no_group || self.no_group_long),
-                numeric,
+                user: !flags.no_owner,
+                group: !(flags.no_group || flags.no_group_long),
+                author: flags.author,
+                numeric: flags.numeric_uid_gid,
             },
-            inode: self.inode,
-            blocks: self.size_in_blocks,
-            indicator: self.indicator(),
-            quoting: self.quoting(on_terminal, around.get)?,
-            width: self.line_width(around),
-            colour: around.colour && !self.zero,
-            ending: if self.zero { 0 } else { b'\n' },
-            form: Form::new(self.json, self.csv),
-            hide_control: on_terminal,
+            inode: flags.inode,
+            blocks: said.blocks,
+            indicator: said.indicator,
+            quoting: quoting(said.quoting, on_terminal, around.get),
+            width: line_width(flags, around)?,
+            tab_width: tab_width(flags, around.get)?,
+            colour: said
+                .colour
+                .decide(around.device, around.no_color.as_deref()),
+            hyperlinks: said.hyperlinks.for_device(),
+            ending: if flags.zero { 0 } else { b'\n' },
+            form: Form::new(flags.json, flags.csv),
+            hide_control: said.hide_control.unwrap_or(on_terminal),
         })
     }
+}
 
-    /// True if links on the command line that lead to directories are
-    /// followed, as ls does unless it shows the links themselves.
-    pub(crate) fn follows_arguments(&self, plan: &Plan) -> bool {
-        let shows_links = self.directory || plan.layout == Layout::Long;
-        !shows_links && plan.indicator != Indicator::Classify
+/// What only ls itself can do.
+fn refuse(flags: &Flags) -> Result<(), String> {
+    if flags.context {
+        return Err(
+            "-Z is not there: trawl getfattr -n security.selinux shows security contexts".into(),
+        );
     }
+    match flags.dired {
+        true => Err("-D is not there: use ls itself for Emacs' mode".into()),
+        false => Ok(()),
+    }
+}
 
-    fn layout(&self, on_terminal: bool) -> Layout {
-        let long = self.long
-            || self.full_time
-            || self.numeric_uid_gid
-            || self.no_owner
-            || self.no_group_long;
-        match (long, self.columns, self.one || self.zero) {
-            (true, ..) => Layout::Long,
-            (_, true, _) => Layout::Columns,
-            (.., true) => Layout::Lines,
-            _ if on_terminal => Layout::Columns,
-            _ => Layout::Lines,
-        }
+fn ignored(flags: &Flags, hidden: Hidden) -> Ignored {
+    let pattern = |text: &[u8]| Pattern {
+        glob: Glob::new(text, Case::Sensitive, Locale::from_env()),
+        begins_with_dot: text.starts_with(b".") || text.starts_with(b"\\."),
+    };
+    let mut patterns: Vec<Pattern> = flags
+        .ignore
+        .iter()
+        .map(|text| pattern(text.as_bytes()))
+        .collect();
+    if flags.ignore_backups {
+        patterns.extend([pattern(b"*~"), pattern(b".*~")]);
     }
+    if hidden == Hidden::Skip {
+        patterns.extend(flags.hide.iter().map(|text| pattern(text.as_bytes())));
+    }
+    Ignored {
+        hidden,
+        patterns: patterns.into(),
+    }
+}
 
-    fn order(&self, layout: Layout, around: &Surroundings<'_>) -> Order {
-        let with_time = self.accessed || self.changed || self.time.is_some();
-        let key = if self.by_time || self.sort == Some(SortWord::Time) {
-            SortKey::Time
-        } else if self.by_size || self.sort == Some(SortWord::Size) {
-            SortKey::Size
-        } else if self.by_extension || self.sort == Some(SortWord::Extension) {
-            SortKey::Extension
-        } else if self.unsorted || self.sort == Some(SortWord::None) {
-            SortKey::None
-        } else if self.sort == Some(SortWord::Width) {
-            SortKey::Width
-        } else if self.sort.is_none() && with_time && layout != Layout::Long {
-            SortKey::Time
-        } else {
-            SortKey::Name
-        };
-        Order {
-            key,
-            collation: Collation::from_environment(around.get),
-            time: self.time_kind(),
-            direction: if self.reverse {
-                Direction::Reverse
-            } else {
-                Direction::Forward
-            },
-        }
+fn order(
+    said: &Said,
+    flags: &Flags,
+    layout: Layout,
+    get: &dyn Fn(&str) -> Option<OsString>,
+) -> Order {
+    let by_time = said.time.is_some() && layout != Layout::Long;
+    Order {
+        key: said.key.unwrap_or(match by_time {
+            true => SortKey::Time,
+            false => SortKey::Name,
+        }),
+        collation: Collation::from_environment(get),
+        time: said.time.unwrap_or(TimeKind::Modified),
+        direction: match flags.reverse {
+            true => Direction::Reverse,
+            false => Direction::Forward,
+        },
     }
+}
 
-    fn time_kind(&self) -> TimeKind {
-        match self.time {
-            Some(TimeWord::Access) => TimeKind::Accessed,
-            Some(TimeWord::Status) => TimeKind::Changed,
-            Some(TimeWord::Birth) => TimeKind::Born,
-            Some(TimeWord::Modification) => TimeKind::Modified,
-            None if self.accessed => TimeKind::Accessed,
-            None if self.changed => TimeKind::Changed,
-            None => TimeKind::Modified,
-        }
+/// How sizes of files and allocated space are shown.
+fn sizes(
+    said: Option<(SizeFormat, SizeFormat)>,
+    flags: &Flags,
+    get: &dyn Fn(&str) -> Option<OsString>,
+) -> (SizeFormat, SizeFormat) {
+    if let Some(sizes) = said {
+        return sizes;
     }
+    let blocks = SizeFormat::from_environment(&["LS_BLOCK_SIZE"], get);
+    let named = get("LS_BLOCK_SIZE").is_some() || get("BLOCK_SIZE").is_some();
+    let files = if named { blocks } else { SizeFormat::Blocks(1) };
+    let blocks = match flags.kibibytes {
+        true => SizeFormat::Blocks(1024),
+        false => blocks,
+    };
+    (files, blocks)
+}
 
-    fn time_look(&self, get: &dyn Fn(&str) -> Option<OsString>) -> Result<TimeLook, String> {
-        if self.full_time {
-            return Ok(TimeLook::FullIso);
+fn quoting(
+    said: Option<Quoting>,
+    on_terminal: bool,
+    get: &dyn Fn(&str) -> Option<OsString>,
+) -> Quoting {
+    let variable = || {
+        let style = get("QUOTING_STYLE").and_then(|style| style.into_string().ok())?;
+        let known = Quoting::parse(&style);
+        if known.is_none() {
+            crate::output::say(format_args!(
+                "ignoring invalid value of environment variable QUOTING_STYLE: {style:?}"
+            ));
         }
-        let from_variable = || get("TIME_STYLE").and_then(|style| style.into_string().ok());
-        let Some(style) = self.time_style.clone().or_else(from_variable) else {
-            return Ok(TimeLook::Locale);
-        };
-        // `posix-` means: only outside the POSIX locale, whose look is ours anyway.
-        if style.starts_with("posix-") {
-            return Ok(TimeLook::Locale);
-        }
-        if let Some(format) = style.strip_prefix('+') {
-            let (old, recent) = format.split_once('\n').unwrap_or((format, format));
-            return Ok(TimeLook::Format(old.into(), recent.into()));
-        }
-        match style.as_str() {
-            "full-iso" => Ok(TimeLook::FullIso),
-            "long-iso" => Ok(TimeLook::LongIso),
-            "iso" => Ok(TimeLook::Iso),
-            "locale" => Ok(TimeLook::Locale),
-            _ => Err(format!(
-                "{style:?} is no time style: use full-iso, long-iso, iso, locale or +FORMAT"
-            )),
-        }
-    }
+        known
+    };
+    said.or_else(variable).unwrap_or(match on_terminal {
+        true => Quoting::ShellEscape,
+        false => Quoting::Literal,
+    })
+}
 
-    /// How sizes of files and allocated space are shown.
-    fn sizes(
-        &self,
-        get: &dyn Fn(&str) -> Option<OsString>,
-    ) -> Result<(SizeFormat, SizeFormat), String> {
-        if self.human_readable {
-            return Ok((SizeFormat::BINARY, SizeFormat::BINARY));
-        }
-        if self.si {
-            return Ok((SizeFormat::DECIMAL, SizeFormat::DECIMAL));
-        }
-        if let Some(spec) = &self.block_size {
-            let format = SizeFormat::parse(spec).ok_or_else(|| {
-                format!("{spec:?} is no block size: use one such as K, MB or 512")
-            })?;
-            return Ok((format, format));
-        }
-        let blocks = SizeFormat::from_environment(&["LS_BLOCK_SIZE"], get);
-        let named = get("LS_BLOCK_SIZE").is_some() || get("BLOCK_SIZE").is_some();
-        let files = if named { blocks } else { SizeFormat::Blocks(1) };
-        let blocks = if self.kibibytes {
-            SizeFormat::Blocks(1024)
-        } else {
-            blocks
-        };
-        Ok((files, blocks))
+fn line_width(flags: &Flags, around: &Surroundings<'_>) -> Result<usize, String> {
+    if let Some(text) = &flags.width {
+        return columns(text).ok_or_else(|| format!("{text:?} is no line width"));
     }
+    let variable = || {
+        let text = (around.get)("COLUMNS").filter(|text| !text.is_empty())?;
+        columns(text.to_str()?)
+    };
+    Ok(around.terminal_width.or_else(variable).unwrap_or(80))
+}
 
-    fn indicator(&self) -> Indicator {
-        match (self.classify, self.file_type, self.slash) {
-            (true, ..) => Indicator::Classify,
-            (_, true, _) => Indicator::FileType,
-            (.., true) => Indicator::Slash,
-            _ => Indicator::None,
-        }
+fn tab_width(flags: &Flags, get: &dyn Fn(&str) -> Option<OsString>) -> Result<usize, String> {
+    if let Some(text) = &flags.tabsize {
+        return columns(text).ok_or_else(|| format!("{text:?} is no tab size"));
     }
+    let variable = || columns(get("TABSIZE")?.to_str()?);
+    Ok(variable().unwrap_or(8))
+}
 
-    fn quoting(
-        &self,
-        on_terminal: bool,
-        get: &dyn Fn(&str) -> Option<OsString>,
-    ) -> Result<String, String> {
-        let named = match (self.literal, self.quote_name, self.escape) {
-            (true, ..) => Some("literal".to_owned()),
-            (_, true, _) => Some("c".to_owned()),
-            (.., true) => Some("escape".to_owned()),
-            _ => self.quoting_style.clone(),
-        };
-        if self.zero && named.is_none() {
-            return Ok("literal".into());
-        }
-        let variable = || get("QUOTING_STYLE").and_then(|style| style.into_string().ok());
-        let default = || {
-            if on_terminal {
-                "shell-escape"
-            } else {
-                "literal"
-            }
-            .to_owned()
-        };
-        Ok(named.or_else(variable).unwrap_or_else(default))
-    }
-
-    fn line_width(&self, around: &Surroundings<'_>) -> usize {
-        let variable = || {
-            let columns = (around.get)("COLUMNS")?;
-            columns.to_str()?.parse().ok().filter(|width| *width > 0)
-        };
-        self.width
-            .or_else(variable)
-            .or(around.terminal_width)
-            .unwrap_or(80)
-    }
+/// A number as strtoul(3) reads it; too many columns are no limit.
+fn columns(text: &str) -> Option<usize> {
+    let text = text.trim_start();
+    let text = text.strip_prefix('+').unwrap_or(text);
+    let (digits, radix) = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        Some(digits) => (digits, 16),
+        None if text.len() > 1 && text.starts_with('0') => (text, 8),
+        None => (text, 10),
+    };
+    let is_number = !digits.is_empty() && digits.chars().all(|c| c.is_digit(radix));
+    is_number.then(|| usize::from_str_radix(digits, radix).unwrap_or(0))
 }

@@ -1,18 +1,15 @@
 //! From items to lines: what each field says under a plan.
 
 use trawl_model::{FileType, Meta, Timestamp};
-use trawl_text::locale::Locale;
+use trawl_text::mode;
 use trawl_text::owners::{OwnerName, Owners};
-use trawl_text::quote::{Quoting, Terminal};
 use trawl_text::zone::Zone;
-use trawl_text::{mode, strftime, time_style};
 
-use crate::ls::colour::Palette;
-use crate::ls::columns::{self, Cell, Gap};
+use crate::ls::columns::{Cell, Fill, Page};
 use crate::ls::item::{AccessMark, Item};
-use crate::ls::long::{self, Field, Line, SizeField, Widths};
-use crate::ls::plan::{Indicator, Layout, Plan, TimeLook};
-use crate::width::width;
+use crate::ls::long::{self, Field, Line, LongName, SizeField, Widths};
+use crate::ls::name::Naming;
+use crate::ls::plan::{Indicator, Layout, Plan};
 
 /// Lines of the long format that are held at once.
 const LINES_KEPT: usize = 8192;
@@ -20,33 +17,40 @@ const LINES_KEPT: usize = 8192;
 /// A plan with everything that rendering needs besides.
 pub(crate) struct Renderer<'a> {
     pub(crate) plan: &'a Plan,
-    pub(crate) quoting: Quoting,
-    pub(crate) locale: Locale,
+    pub(crate) naming: Naming,
     pub(crate) owners: Owners,
     pub(crate) zone: Zone,
     pub(crate) now: Timestamp,
-    pub(crate) palette: Option<Palette>,
 }
 
 impl Renderer<'_> {
-    /// The lines of the first `shown` of `items`, without any header; the
-    /// others only widen columns, as directories among the arguments do.
-    pub(crate) fn listing(&self, items: &[Item], shown: usize) -> Vec<u8> {
-        // With quotes round some names only, the others are set in by one.
-        let some_quoted = self.plan.hide_control
-            && self.aligns_quotes()
-            && items.iter().any(|item| self.is_quoted(&item.name));
+    /// Gives the lines of the first `shown` of `items` to `put`, piece by
+    /// piece, without any header; the other items only widen columns, as
+    /// directories among the arguments do.
+    pub(crate) fn listing<E>(
+        &self,
+        items: &[Item],
+        shown: usize,
+        mut put: impl FnMut(Vec<u8>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let sets_in = self.naming.sets_in(items);
         match self.plan.layout {
-            Layout::Long => self.long(items, shown, some_quoted),
-            Layout::Lines | Layout::Columns => self.short(items, shown, some_quoted),
+            Layout::Long => self.long(items, shown, sets_in, put),
+            _ => put(self.short(items, shown, sets_in)),
         }
     }
 
     /// The long format. The lines of a large listing are made twice rather
     /// than kept, once for their widths.
-    fn long(&self, all: &[Item], shown: usize, some_quoted: bool) -> Vec<u8> {
+    fn long<E>(
+        &self,
+        all: &[Item],
+        shown: usize,
+        sets_in: bool,
+        mut put: impl FnMut(Vec<u8>) -> Result<(), E>,
+    ) -> Result<(), E> {
         let lines = |items: &[Item]| -> Vec<Line> {
-            let line = |item| self.long_line(item, some_quoted);
+            let line = |item| self.long_line(item, sets_in);
             items.iter().map(line).collect()
         };
         let mut widths = Widths::default();
@@ -55,17 +59,36 @@ impl Renderer<'_> {
             kept = lines(items);
             widths.widen(&kept);
         }
+        if kept.iter().any(|line| line.time.is_none()) || all.len() > LINES_KEPT {
+            widths.expect_time(self.plan.look.expected_width(&self.zone));
+        }
         let items = all.get(..shown).unwrap_or(all);
-        let mut out = Vec::with_capacity(items.len() * 80);
         if all.len() <= LINES_KEPT {
             kept.truncate(items.len());
-            long::push_lines(&mut out, &kept, &widths, self.plan.ending);
-            return out;
+            return put(self.aligned(&kept, &widths));
         }
-        for items in items.chunks(LINES_KEPT) {
-            long::push_lines(&mut out, &lines(items), &widths, self.plan.ending);
+        let mut pieces = items.chunks(LINES_KEPT);
+        pieces.try_for_each(|items| put(self.aligned(&lines(items), &widths)))
+    }
+
+    fn aligned(&self, lines: &[Line], widths: &Widths) -> Vec<u8> {
+        let mut out = Vec::with_capacity(lines.len() * 80);
+        for line in lines {
+            self.naming.push_line_start(&mut out);
+            let start = long::push_fields(&mut out, line, widths);
+            self.push_long_name(&mut out, &line.name, start);
+            out.push(self.plan.ending);
         }
         out
+    }
+
+    fn push_long_name(&self, out: &mut Vec<u8>, name: &LongName, start: usize) {
+        let length = self.naming.push(out, &name.own, start);
+        if let Some(target) = &name.target {
+            out.extend_from_slice(b" -> ");
+            self.naming.push(out, target, start + length + 4);
+        }
+        out.extend(name.mark);
     }
 
     /// `total 123`: the allocated space of a listing.
@@ -76,61 +99,8 @@ impl Renderer<'_> {
         line
     }
 
-    /// `name:` above a directory's listing.
-    pub(crate) fn header(&self, name: &[u8]) -> Vec<u8> {
-        let mut line = self.shown(name);
-        // A colon would be ambiguous in a name that holds one.
-        let plain = line.as_slice() == name && self.aligns_quotes() && name.contains(&b':');
-        if plain {
-            line = [b"'", name, b"'"].concat();
-        }
-        line.extend_from_slice(b":");
-        line.push(self.plan.ending);
-        line
-    }
-
-    /// A name as it is shown, without colours.
-    fn shown(&self, name: &[u8]) -> Vec<u8> {
-        let quoted = self.quoting.quote(name, self.locale);
-        let device = if self.plan.hide_control {
-            Terminal::Watched(self.locale)
-        } else {
-            Terminal::Absent
-        };
-        device.show(&quoted).into_owned()
-    }
-
-    fn aligns_quotes(&self) -> bool {
-        matches!(self.quoting, Quoting::Shell | Quoting::ShellEscape)
-    }
-
-    fn is_quoted(&self, name: &[u8]) -> bool {
-        matches!(
-            self.quoting.quote(name, self.locale).first(),
-            Some(b'\'' | b'"')
-        ) && !matches!(name.first(), Some(b'\'' | b'"'))
-            || self.quoting.quote(name, self.locale).len() != name.len()
-    }
-
-    /// The name with colours and indicator, and the columns it takes.
-    fn cell(&self, item: &Item, some_quoted: bool) -> Cell {
-        let shown = self.shown(&item.name);
-        let set_in = some_quoted && !self.is_quoted(&item.name);
-        let indicator = self.indicator(item.meta.map(|meta| meta.mode));
-        let width = width(&shown) + usize::from(set_in) + usize::from(indicator.is_some());
-        let painted = match &self.palette {
-            Some(palette) => palette.paint(item, &shown),
-            None => shown,
-        };
-        let mut bytes = if set_in { b" ".to_vec() } else { Vec::new() };
-        bytes.extend(painted);
-        bytes.extend(indicator);
-        Cell { bytes, width }
-    }
-
-    fn indicator(&self, mode: Option<u32>) -> Option<u8> {
-        let mode = mode?;
-        let kind = FileType::from_mode(mode);
+    fn indicator(&self, mode: Option<u32>, kind: FileType) -> Option<u8> {
+        let kind = mode.map_or(kind, FileType::from_mode);
         match (self.plan.indicator, kind) {
             (Indicator::None, _) => None,
             (_, FileType::Directory) => Some(b'/'),
@@ -138,54 +108,80 @@ impl Renderer<'_> {
             (_, FileType::Symlink) => Some(b'@'),
             (_, FileType::Fifo) => Some(b'|'),
             (_, FileType::Socket) => Some(b'='),
-            (Indicator::Classify, FileType::Regular) if mode & 0o111 != 0 => Some(b'*'),
+            (Indicator::Classify, FileType::Regular) if mode.unwrap_or(0) & 0o111 != 0 => {
+                Some(b'*')
+            }
             _ => None,
         }
     }
 
-    fn short(&self, items: &[Item], shown: usize, some_quoted: bool) -> Vec<u8> {
-        let (inodes, blocks): (Vec<String>, Vec<String>) = items
-            .iter()
-            .map(|item| (inode(item), self.blocks(item)))
-            .unzip();
-        let widest = |texts: &[String]| texts.iter().map(String::len).max().unwrap_or(0);
-        let (inode_width, block_width) = (widest(&inodes), widest(&blocks));
-        let cells: Vec<Cell> = items
-            .iter()
-            .take(shown)
-            .zip(inodes.iter().zip(&blocks))
-            .map(|(item, (inode, blocks))| {
-                let mut front = String::new();
-                if self.plan.inode {
-                    front.push_str(&format!("{inode:>inode_width$} "));
-                }
-                if self.plan.blocks {
-                    front.push_str(&format!("{blocks:>block_width$} "));
-                }
-                let cell = self.cell(item, some_quoted);
-                Cell {
-                    bytes: [front.as_bytes(), &cell.bytes].concat(),
-                    width: front.len() + cell.width,
-                }
-            })
-            .collect();
-        if self.plan.layout == Layout::Columns {
-            let gap = if self.palette.is_some() {
-                Gap::Spaces
-            } else {
-                Gap::Tabs
-            };
-            return columns::layout(&cells, self.plan.width, gap);
+    fn short(&self, items: &[Item], shown: usize, sets_in: bool) -> Vec<u8> {
+        let cells = self.cells(items, shown, sets_in);
+        let page = Page {
+            line_width: self.plan.width,
+            tab_width: match self.naming.is_coloured() {
+                true => 0,
+                false => self.plan.tab_width,
+            },
+            ending: self.plan.ending,
+        };
+        let finish = |cell: &Cell, start: usize| {
+            let mut out = Vec::with_capacity(cell.width + 1);
+            self.naming.push_line_start(&mut out);
+            out.extend_from_slice(&cell.front);
+            self.naming.push(&mut out, &cell.name, start);
+            out.extend(cell.mark);
+            out
+        };
+        match self.plan.layout {
+            Layout::Columns => page.columns(&cells, Fill::Down, finish),
+            Layout::Across => page.columns(&cells, Fill::Across, finish),
+            Layout::Commas => page.separated(&cells, b',', finish),
+            Layout::Lines | Layout::Long => {
+                let line = |cell: &Cell| [finish(cell, 0), vec![self.plan.ending]].concat();
+                cells.iter().flat_map(line).collect()
+            }
         }
-        let mut out = Vec::new();
-        for cell in cells {
-            out.extend(cell.bytes);
-            out.push(self.plan.ending);
-        }
-        out
     }
 
-    fn long_line(&self, item: &Item, some_quoted: bool) -> Line {
+    fn cells(&self, items: &[Item], shown: usize, sets_in: bool) -> Vec<Cell> {
+        let fields = |item: &Item| {
+            let inode = self.plan.inode.then(|| inode(item));
+            [inode, self.plan.blocks.then(|| self.blocks(item))]
+        };
+        // Between commas nothing is lined up.
+        let lines_up = self.plan.layout != Layout::Commas;
+        let mut widths = [0, 0];
+        for item in items.iter().filter(|_| lines_up) {
+            for (width, field) in widths.iter_mut().zip(fields(item)) {
+                *width = (*width).max(field.map_or(0, |field| field.len()));
+            }
+        }
+        let cell = |item: &Item| {
+            let mut front = String::new();
+            for (width, field) in widths.iter().zip(fields(item)) {
+                if let Some(field) = field {
+                    front.push_str(&format!("{field:>width$} "));
+                }
+            }
+            let name = self.naming.name(item, sets_in);
+            let mark = self.indicator(item.meta.map(|meta| meta.mode), item.kind);
+            Cell {
+                width: front.len() + name.width + usize::from(mark.is_some()),
+                front: front.into_bytes(),
+                name,
+                mark,
+            }
+        };
+        items.iter().take(shown).map(cell).collect()
+    }
+
+    /// Columns that an item's name takes.
+    pub(crate) fn name_width(&self, item: &Item, sets_in: bool) -> usize {
+        self.naming.name(item, sets_in).width
+    }
+
+    fn long_line(&self, item: &Item, sets_in: bool) -> Line {
         let meta = item.meta;
         let unknown = || "?".to_owned();
         Line {
@@ -193,41 +189,48 @@ impl Renderer<'_> {
             blocks: self.plan.blocks.then(|| self.blocks(item)),
             mode: match meta {
                 Some(meta) => mode::render(meta.mode).to_vec(),
-                None => b"?????????".iter().fold(b"d".to_vec(), |mut line, mark| {
-                    line.push(*mark);
-                    line
-                }),
+                None => [&[long_letter(item.kind)][..], b"?????????"].concat(),
             },
             mark: match item.mark {
+                _ if meta.is_none() => b'?',
                 AccessMark::Plain => b' ',
                 AccessMark::Label => b'.',
                 AccessMark::List => b'+',
             },
+            is_known: meta.is_some(),
             nlink: meta.map_or_else(unknown, |meta| meta.nlink.to_string()),
             owners: self.owner_fields(meta),
             size: self.size(meta),
             time: meta
                 .and_then(|meta| self.plan.time.of(&meta))
-                .map_or_else(unknown, |time| self.time(time)),
-            name: self.long_name(item, some_quoted),
+                .map(|time| self.plan.look.show(time, self.now, &self.zone)),
+            name: self.long_name(item, sets_in),
         }
     }
 
-    fn long_name(&self, item: &Item, some_quoted: bool) -> Vec<u8> {
-        let mut cell = self.cell(item, some_quoted);
-        if item.file_type() != FileType::Symlink {
-            return cell.bytes;
+    fn long_name(&self, item: &Item, sets_in: bool) -> LongName {
+        let own = self.naming.name(item, sets_in);
+        let mode = item.meta.map(|meta| meta.mode);
+        match item.file_type() {
+            // The link's own mark has no place before the arrow.
+            FileType::Symlink if !item.target.is_empty() => LongName {
+                own,
+                target: Some(self.naming.target(item, sets_in)),
+                mark: item
+                    .target_mode
+                    .and_then(|mode| self.indicator(Some(mode), FileType::Unknown)),
+            },
+            FileType::Symlink => LongName {
+                own,
+                target: None,
+                mark: None,
+            },
+            kind => LongName {
+                own,
+                target: None,
+                mark: self.indicator(mode, kind),
+            },
         }
-        // The link's own mark has no place before the arrow.
-        if self.indicator(item.meta.map(|meta| meta.mode)).is_some() {
-            cell.bytes.pop();
-        }
-        if !item.target.is_empty() {
-            cell.bytes.extend_from_slice(b" -> ");
-            cell.bytes.extend(self.shown(&item.target));
-            cell.bytes.extend(self.indicator(item.target_mode));
-        }
-        cell.bytes
     }
 
     fn owner_fields(&self, meta: Option<Meta>) -> Vec<Field> {
@@ -245,9 +248,10 @@ impl Renderer<'_> {
             Some(meta) => field(self.owners.group(meta.gid), meta.gid.0),
             None => unknown(),
         };
-        let mut fields = Vec::with_capacity(2);
+        let mut fields = Vec::with_capacity(3);
         fields.extend(wanted.user.then(user));
         fields.extend(wanted.group.then(group));
+        fields.extend(wanted.author.then(user));
         fields
     }
 
@@ -267,22 +271,14 @@ impl Renderer<'_> {
             None => "?".into(),
         }
     }
+}
 
-    fn time(&self, time: Timestamp) -> String {
-        let mut out = String::new();
-        match &self.plan.look {
-            TimeLook::Locale => time_style::ls(&mut out, time, self.now, &self.zone),
-            TimeLook::FullIso => time_style::full_iso(&mut out, time, &self.zone),
-            TimeLook::LongIso => time_style::long_iso(&mut out, time, &self.zone),
-            TimeLook::Iso => time_style::iso(&mut out, time, self.now, &self.zone),
-            TimeLook::Format(old, recent) => {
-                let half_year_ago = self.now.minus_secs(31_556_952 / 2);
-                let is_recent = half_year_ago < time && time < self.now;
-                let format = if is_recent { recent } else { old };
-                strftime::format(&mut out, format, &self.zone.civil(time.secs), &self.zone);
-            }
-        }
-        out
+/// The first letter of a mode of which only the type is known.
+fn long_letter(kind: FileType) -> u8 {
+    match kind {
+        FileType::Regular => b'-',
+        FileType::Unknown => b'?',
+        other => other.letter(),
     }
 }
 

@@ -11,6 +11,7 @@ use std::ffi::OsString;
 use trawl_model::Timestamp;
 
 use crate::ls::item::{Item, TimeKind};
+use crate::ls::version;
 
 /// What a listing is sorted by; ties are broken by name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,7 +27,9 @@ pub(crate) enum SortKey {
     Time,
     /// What follows the last dot.
     Extension,
-    /// Length of the printed name, shortest first.
+    /// Numbers in the name.
+    Version,
+    /// Width of the printed name, narrowest first.
     Width,
 }
 
@@ -102,18 +105,25 @@ pub(crate) struct Order {
 }
 
 impl Order {
-    /// Sorts a listing.
-    pub(crate) fn sort(&self, items: &mut [Item]) {
+    /// Sorts a listing, what `first` says before the rest; `width` is that of
+    /// a printed name.
+    pub(crate) fn sort(
+        &self,
+        items: &mut [Item],
+        first: &dyn Fn(&Item) -> bool,
+        width: &dyn Fn(&Item) -> usize,
+    ) {
         if self.key == SortKey::None {
             return;
         }
-        items.sort_by(|a, b| {
-            let order = self.compare(a, b);
-            if self.direction == Direction::Reverse {
-                order.reverse()
-            } else {
-                order
-            }
+        // No two names of a directory are equal, and a stable sort needs half as much memory again.
+        items.sort_unstable_by(|a, b| {
+            let order = self.compare(a, b, width);
+            let order = match self.direction {
+                Direction::Reverse => order.reverse(),
+                Direction::Forward => order,
+            };
+            first(b).cmp(&first(a)).then(order)
         });
     }
 
@@ -128,7 +138,7 @@ impl Order {
         }
     }
 
-    fn compare(&self, a: &Item, b: &Item) -> Ordering {
+    fn compare(&self, a: &Item, b: &Item, width: &dyn Fn(&Item) -> usize) -> Ordering {
         let by_key = match self.key {
             SortKey::Name | SortKey::None => Ordering::Equal,
             SortKey::Size => size(b).cmp(&size(a)),
@@ -136,14 +146,21 @@ impl Order {
             SortKey::Extension => self
                 .collation
                 .compare(extension(&a.name), extension(&b.name)),
-            SortKey::Width => a.name.len().cmp(&b.name.len()),
+            SortKey::Version => {
+                return version::compare(&a.name, &b.name).then_with(|| a.name.cmp(&b.name));
+            }
+            SortKey::Width => width(a).cmp(&width(b)),
         };
         by_key.then_with(|| self.collation.compare(&a.name, &b.name))
     }
 
     fn time(&self, item: &Item) -> Timestamp {
         let time = item.meta.as_ref().and_then(|meta| self.time.of(meta));
-        time.unwrap_or_default()
+        let unknown = match item.meta {
+            Some(_) => Timestamp { secs: -1, nanos: 0 },
+            None => Timestamp::default(),
+        };
+        time.unwrap_or(unknown)
     }
 }
 
@@ -173,7 +190,7 @@ mod tests {
             time: TimeKind::Modified,
             direction,
         };
-        order.sort(&mut items);
+        order.sort(&mut items, &|_| false, &|item| item.name.len());
         items
             .into_iter()
             .map(|item| String::from_utf8(item.name).unwrap())
@@ -214,10 +231,10 @@ mod tests {
             direction: Direction::Forward,
         };
         let names = |items: &[Item]| items.iter().map(|i| i.name[0]).collect::<Vec<_>>();
-        order.sort(&mut items);
+        order.sort(&mut items, &|_| false, &|item| item.name.len());
         assert_eq!(names(&items), b"cab");
         order.direction = Direction::Reverse;
-        order.sort(&mut items);
+        order.sort(&mut items, &|_| false, &|item| item.name.len());
         assert_eq!(names(&items), b"bac");
     }
 

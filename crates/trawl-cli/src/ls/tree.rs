@@ -11,7 +11,7 @@ use trawl_query::{Index, Located, Request, Start};
 
 use crate::failure::Failure;
 use crate::ls::item::{self, Item};
-use crate::ls::plan::Hidden;
+use crate::ls::plan::Ignored;
 use crate::scope::{join_printed, printed_path};
 
 /// Entries of a subtree that is read at once where directories are not
@@ -51,7 +51,7 @@ pub(crate) enum Found {
 /// Reads listings.
 pub(crate) struct Reader {
     pub(crate) index: Arc<Index>,
-    pub(crate) hidden: Hidden,
+    pub(crate) ignored: Ignored,
 }
 
 impl Reader {
@@ -78,7 +78,7 @@ impl Reader {
             start,
             &request,
             |listing, found: &mut Vec<Directory>| {
-                if self.hidden == Hidden::Skip && is_below_hidden(&start.path, listing.dir.path) {
+                if self.ignored.has_between(&start.path, listing.dir.path) {
                     return;
                 }
                 found.push(Directory {
@@ -115,7 +115,7 @@ impl Reader {
             at,
             dir: listing.dir.path,
         });
-        let shown = rows.filter(|row| self.hidden != Hidden::Skip || !row.name().starts_with(b"."));
+        let shown = rows.filter(|row| !self.ignored.has(row.name()));
         shown.map(|row| Item::from_row(&row, row.name())).collect()
     }
 
@@ -182,23 +182,5 @@ impl Ahead {
     fn covers(&self, path: &[u8]) -> bool {
         let root = self.root.as_deref();
         root.is_some_and(|root| trawl_model::path::is_within(path, root))
-    }
-}
-
-/// True if a name that begins with a dot lies between `top` and `path`.
-pub(super) fn is_below_hidden(top: &[u8], path: &[u8]) -> bool {
-    let below = path.strip_prefix(top).unwrap_or_default();
-    below.windows(2).any(|pair| pair == b"/.")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn hidden_directories_are_seen_from_the_argument() {
-        assert!(is_below_hidden(b"/w", b"/w/.git/objects"));
-        assert!(!is_below_hidden(b"/w/.git", b"/w/.git/objects"));
-        assert!(!is_below_hidden(b"/w", b"/w/a.b/c"));
     }
 }

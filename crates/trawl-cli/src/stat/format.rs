@@ -4,10 +4,7 @@
 //! A format is parsed once, before any file is looked at, so that a mistake
 //! is found before anything is printed.
 
-use trawl_text::owners::Owners;
-
-use crate::ls::item::Item;
-use crate::stat::value::{Value, is_known, value};
+use crate::stat::value::Value;
 
 /// Longest padding that is honoured; the rest of an absurd width is ignored.
 const WIDTH_MAX: usize = 1 << 20;
@@ -66,35 +63,42 @@ pub(crate) enum BadFormat {
         /// The directive.
         directive: String,
     },
-    /// Something that only the live file system knows.
-    #[error("%{letter}: the index does not hold the {what}; ask stat itself for it")]
-    NotHeld {
-        /// The directive's letter.
-        letter: char,
-        /// What it stands for.
-        what: &'static str,
-    },
 }
 
-/// Everything besides the file that a value may depend on.
-pub(crate) struct Context<'a> {
-    /// Names of users and groups.
-    pub(crate) owners: &'a Owners,
-    /// Renders a time as `%x` shows it.
-    pub(crate) time: &'a dyn Fn(trawl_model::Timestamp) -> String,
-    /// Renders a name as `%N` shows it.
-    pub(crate) quote: &'a dyn Fn(&[u8]) -> Vec<u8>,
+/// What a format is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Subject {
+    /// Files.
+    File,
+    /// The file systems that they lie on.
+    FileSystem,
+}
+
+impl Subject {
+    /// True if `letter` stands for something; `?` is printed for others, as
+    /// stat does.
+    fn knows(self, letter: u8) -> bool {
+        let known: &[u8] = match self {
+            Subject::File => b"aAbBCdDfFgGhimnNorRstTuUwWxXyYzZ",
+            Subject::FileSystem => b"abcdfilnsStT",
+        };
+        known.contains(&letter)
+    }
 }
 
 impl Format {
     /// Reads a format.
-    pub(crate) fn parse(text: &[u8], escapes: Escapes) -> Result<Format, BadFormat> {
+    pub(crate) fn parse(
+        text: &[u8],
+        escapes: Escapes,
+        subject: Subject,
+    ) -> Result<Format, BadFormat> {
         let mut pieces = Vec::new();
         let mut literal = Vec::new();
         let mut rest = text;
         while let Some((&byte, tail)) = rest.split_first() {
             match byte {
-                b'%' => rest = parse_directive(tail, &mut literal, &mut pieces)?,
+                b'%' => rest = parse_directive(tail, &mut literal, &mut pieces, subject)?,
                 b'\\' if escapes == Escapes::Read => rest = parse_escape(tail, &mut literal),
                 _ => {
                     literal.push(byte);
@@ -113,17 +117,28 @@ impl Format {
         self
     }
 
-    /// Appends what the format says of a file, `item.name` being the name
-    /// that the user gave.
-    pub(crate) fn render(&self, item: &Item, context: &Context<'_>, out: &mut Vec<u8>) {
+    /// True if it has a directive with this letter.
+    pub(crate) fn has(&self, wanted: u8) -> bool {
+        let mut pieces = self.pieces.iter();
+        pieces.any(|piece| matches!(piece, Piece::Directive(_, _, letter) if *letter == wanted))
+    }
+
+    /// Appends what the format says, given what its letters stand for: one
+    /// value, or two with an arrow between them.
+    pub(crate) fn render(
+        &self,
+        out: &mut Vec<u8>,
+        value: &dyn Fn(u8, Part) -> (Value, Option<Value>),
+    ) {
         for piece in &self.pieces {
             match piece {
                 Piece::Text(text) => out.extend_from_slice(text),
                 Piece::Directive(spec, part, letter) => {
-                    push_value(out, *spec, &value(*letter, *part, item, context));
-                    if *letter == b'N' && !item.target.is_empty() {
+                    let (value, target) = value(*letter, *part);
+                    push_value(out, *spec, &value);
+                    if let Some(target) = target {
                         out.extend_from_slice(b" -> ");
-                        push_value(out, *spec, &Value::Text((context.quote)(&item.target)));
+                        push_value(out, *spec, &target);
                     }
                 }
             }
@@ -142,6 +157,7 @@ fn parse_directive<'t>(
     text: &'t [u8],
     literal: &mut Vec<u8>,
     pieces: &mut Vec<Piece>,
+    subject: Subject,
 ) -> Result<&'t [u8], BadFormat> {
     let (spec, after) = parse_spec(text);
     let is_plain = after.len() == text.len();
@@ -156,23 +172,13 @@ fn parse_directive<'t>(
         literal.push(b'%');
         return Ok(after.get(1..).unwrap_or_default());
     };
-    let (part, letter, tail) = match (letter, tail.split_first()) {
+    let has_devices = subject == Subject::File;
+    let (part, letter, tail) = match (letter, tail.split_first().filter(|_| has_devices)) {
         (b'H', Some((&device @ (b'd' | b'r'), tail))) => (Part::Major, device, tail),
         (b'L', Some((&device @ (b'd' | b'r'), tail))) => (Part::Minor, device, tail),
         _ => (Part::Whole, letter, tail),
     };
-    let missing = match letter {
-        b'm' => Some("mount point"),
-        b'C' => Some("value of the security context"),
-        _ => None,
-    };
-    if let Some(what) = missing {
-        return Err(BadFormat::NotHeld {
-            letter: char::from(letter),
-            what,
-        });
-    }
-    if !is_known(letter) {
+    if !subject.knows(letter) {
         literal.push(b'?');
         return Ok(tail);
     }
@@ -441,13 +447,9 @@ mod tests {
 
     #[test]
     fn mistakes_are_found_before_anything_is_printed() {
-        let parse = |text: &str| Format::parse(text.as_bytes(), Escapes::Keep);
+        let parse = |text: &str| Format::parse(text.as_bytes(), Escapes::Keep, Subject::File);
         assert!(matches!(parse("%5%"), Err(BadFormat::Invalid { .. })));
         assert!(matches!(parse("%5"), Err(BadFormat::Invalid { .. })));
-        assert!(matches!(
-            parse("a%m"),
-            Err(BadFormat::NotHeld { letter: 'm', .. })
-        ));
         assert_eq!(parse("%%%").unwrap().pieces, [Piece::Text(b"%%".to_vec())]);
         let huge = parse("%99999999999999999999s").unwrap();
         assert!(matches!(
@@ -465,7 +467,7 @@ mod tests {
     #[test]
     fn escapes_are_those_of_printf() {
         let text = |format: &str| {
-            let parsed = Format::parse(format.as_bytes(), Escapes::Read).unwrap();
+            let parsed = Format::parse(format.as_bytes(), Escapes::Read, Subject::File).unwrap();
             match parsed.pieces.as_slice() {
                 [Piece::Text(text)] => text.clone(),
                 other => panic!("{other:?}"),

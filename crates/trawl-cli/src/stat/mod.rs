@@ -1,10 +1,14 @@
 //! `trawl stat`: the attributes of files, as stat(1) prints them.
 //!
-//! Links are shown, never followed (but with `--acl`, as getfacl(1) does). What only the live system knows (mount
-//! points, values of security labels) is an error, not a guess.
+//! Links are shown, unless `-L` asks for what they lead to (with `--acl` they
+//! are always followed, as getfacl(1) does). File systems (`-f`) are always
+//! the live ones, and so is what lies above a source's root (`%m`).
 
 mod acl;
+mod file_system;
+mod file_system_names;
 pub(crate) mod format;
+mod place;
 pub(crate) mod value;
 
 use std::ffi::OsString;
@@ -29,15 +33,17 @@ use crate::output::{Device, Output};
 use crate::rows;
 use crate::scope::{Depth, Follow, Session, row_of};
 use crate::stat::acl::{Ids, Lists, Naming};
-use crate::stat::format::{Context, Escapes, Format};
+use crate::stat::format::{Escapes, Format, Subject};
+use crate::stat::value::{Context, values};
 
 const DIRECTIVES: &str = "\
 Directives: %a %A mode, octal and in letters; %b %B blocks and their size;
-%d %D %Hd %Ld device; %f raw mode; %F type; %g %G group; %h links; %i inode;
-%n %N name; %o I/O size; %r %R %Hr %Lr %t %T device of a device file; %s size;
+%C security context; %d %D %Hd %Ld device; %f raw mode; %F type; %g %G group; %h links; %i inode;
+%m mount point; %n %N name; %o I/O size; %r %R %Hr %Lr %t %T device of a device file; %s size;
 %u %U owner; %w %W birth, %x %X access, %y %Y change of content, %z %Z change
 of inode, for people and as seconds since 1970 (%.3Y: with decimals).
-Not held by the index: %m (mount point), %C (security context).";
+With -f: %a %f %b blocks available, free and in all; %c %d inodes in all and
+free; %i id; %l longest name; %n name; %s %S block sizes; %t %T type.";
 
 /// Options of `trawl stat`.
 #[derive(Debug, clap::Args)]
@@ -47,17 +53,24 @@ pub(crate) struct StatArgs {
     #[arg(value_name = "PATH", required = true)]
     paths: Vec<OsString>,
     /// Print this, and a newline, for each file
-    #[arg(short = 'c', long, value_name = "FORMAT", overrides_with_all = ["printf", "terse"])]
+    #[arg(short = 'c', long, value_name = "FORMAT", overrides_with = "printf")]
     format: Option<OsString>,
     /// Print this for each file, with \n and other escapes read
-    #[arg(long, value_name = "FORMAT", overrides_with_all = ["format", "terse"])]
+    #[arg(long, value_name = "FORMAT", overrides_with = "format")]
     printf: Option<OsString>,
     /// One line of numbers
-    #[arg(short, long, overrides_with_all = ["format", "printf"])]
+    #[arg(short, long)]
     terse: bool,
-    /// What links lead to: not yet
+    /// What links lead to in place of links
     #[arg(short = 'L', long)]
     dereference: bool,
+    /// The file systems that files lie on, as they are now
+    #[arg(short, long)]
+    file_system: bool,
+    /// How to use cached attributes: always or default; never is not to be
+    /// had from an index
+    #[arg(long, value_name = "MODE", value_parser = ["default", "always", "never"])]
+    cached: Option<String>,
     /// Access control lists, as getfacl prints them
     #[arg(long, conflicts_with_all = ["format", "printf", "terse"])]
     acl: bool,
@@ -92,9 +105,12 @@ pub(crate) fn run(
     args: &StatArgs,
     manner: Manner,
 ) -> Result<Exit, Failure> {
-    if args.dereference {
-        let text = "-L is not there yet: links are shown as links; name their targets";
+    if args.cached.as_deref() == Some("never") {
+        let text = "--cached=never asks for what is there now: use stat itself";
         return Err(Failure::Usage(text.into()));
+    }
+    if args.file_system {
+        return file_system::show(args);
     }
     if args.acl && !args.json {
         return show_lists(index, args, manner);
@@ -113,14 +129,13 @@ pub(crate) fn run(
         Device::Other => Terminal::Absent,
     };
     let quote = |name: &[u8]| formats.quoting.quote(name, locale).into_owned();
-    let context = Context {
-        owners: &owners,
-        time: &time,
-        quote: &quote,
+    let follow = match args.dereference {
+        true => Follow::Last,
+        false => Follow::Never,
     };
     let mut output = Output::stdout();
     for given in &args.paths {
-        let Some(start) = session.locate(given, Follow::Never)? else {
+        let Some(start) = session.locate(given, follow)? else {
             continue;
         };
         let item = Item::from_row(&row_of(&start), given.as_bytes());
@@ -134,18 +149,32 @@ pub(crate) fn run(
             name: device.show(&item.name).into_owned(),
             ..item
         };
-        let is_device = matches!(shown.file_type(), FileType::Block | FileType::Char);
-        let format = if is_device {
-            &formats.device
-        } else {
-            &formats.usual
+        let format = formats.of(shown.file_type());
+        let (mount, label) = place::of(&mut session, format, &start, given)?;
+        let context = Context {
+            owners: &owners,
+            time: &time,
+            quote: &quote,
+            mount: &mount,
+            label: &label,
         };
         let mut bytes = Vec::new();
-        format.render(&shown, &context, &mut bytes);
+        format.render(&mut bytes, &|letter, part| {
+            values(letter, part, &shown, &context)
+        });
         output.put(bytes)?;
     }
     output.finish()?;
     session.finish()
+}
+
+impl Formats {
+    fn of(&self, kind: FileType) -> &Format {
+        match kind {
+            FileType::Block | FileType::Char => &self.device,
+            _ => &self.usual,
+        }
+    }
 }
 
 /// An object with the entries of the lists that the mode does not tell.
@@ -191,7 +220,8 @@ fn show_lists(index: Option<PathBuf>, args: &StatArgs, manner: Manner) -> Result
 impl StatArgs {
     fn formats(&self) -> Result<Formats, Failure> {
         let parse = |text: &[u8], escapes| {
-            Format::parse(text, escapes).map_err(|bad| Failure::Usage(bad.to_string()))
+            Format::parse(text, escapes, Subject::File)
+                .map_err(|bad| Failure::Usage(bad.to_string()))
         };
         // GNU stat quotes names only if its format holds a plain %N: not with a width, and not
         // in the default format.

@@ -1,9 +1,10 @@
 //! The values behind `stat`'s directives: one row of the table a letter.
 
 use trawl_model::{Dev, FileType, Timestamp};
+use trawl_text::owners::Owners;
 
 use crate::ls::item::{Item, TimeKind};
-use crate::stat::format::{Context, Part};
+use crate::stat::format::Part;
 
 /// A value and the kind of directive that it is printed by.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,14 +23,34 @@ pub(crate) enum Value {
     Epoch(Timestamp),
 }
 
-/// True if `letter` stands for something; `?` is printed for others, as stat
-/// does.
-pub(crate) fn is_known(letter: u8) -> bool {
-    b"aAbBdDfFgGhinNorRstTuUwWxXyYzZ".contains(&letter)
+/// Everything besides its row that a file's values may depend on.
+pub(crate) struct Context<'a> {
+    /// Names of users and groups.
+    pub(crate) owners: &'a Owners,
+    /// Renders a time as `%x` shows it.
+    pub(crate) time: &'a dyn Fn(Timestamp) -> String,
+    /// Renders a name as `%N` shows it.
+    pub(crate) quote: &'a dyn Fn(&[u8]) -> Vec<u8>,
+    /// Where its file system is mounted.
+    pub(crate) mount: &'a [u8],
+    /// Its security context, or `?`.
+    pub(crate) label: &'a [u8],
+}
+
+/// What a letter stands for; for a link's `%N` also what it leads to.
+pub(crate) fn values(
+    letter: u8,
+    part: Part,
+    item: &Item,
+    context: &Context<'_>,
+) -> (Value, Option<Value>) {
+    let leads = letter == b'N' && !item.target.is_empty();
+    let target = || Value::Text((context.quote)(&item.target));
+    (value(letter, part, item, context), leads.then(target))
 }
 
 /// What `letter` stands for.
-pub(crate) fn value(letter: u8, part: Part, item: &Item, context: &Context<'_>) -> Value {
+fn value(letter: u8, part: Part, item: &Item, context: &Context<'_>) -> Value {
     let meta = item.meta.unwrap_or_default();
     let human = |time: Option<Timestamp>| {
         Value::Text(time.map_or_else(|| "-".into(), context.time).into_bytes())
@@ -48,6 +69,8 @@ pub(crate) fn value(letter: u8, part: Part, item: &Item, context: &Context<'_>) 
         b'G' => name(context.owners.group(meta.gid)),
         b'h' => Value::Unsigned(u64::from(meta.nlink)),
         b'i' => Value::Unsigned(meta.ino),
+        b'm' => Value::Text(context.mount.to_vec()),
+        b'C' => Value::Text(context.label.to_vec()),
         b'n' => Value::Text(item.name.clone()),
         b'N' => Value::Text((context.quote)(&item.name)),
         b'o' => Value::Unsigned(u64::from(meta.blksize)),

@@ -287,3 +287,33 @@ fn find_counts_blocks_as_posixly_correct_asks() {
         .args(["find", ".", "-ls"]);
     assert_eq!(lines(ours), lines(theirs));
 }
+
+/// A shell starts the program without a standard output.
+#[test]
+fn output_that_was_never_open_is_an_error() {
+    let site = Site::empty("answers-closed");
+    std::fs::write(site.tree().join("f"), "x").unwrap();
+    site.index();
+    let program = env!("CARGO_BIN_EXE_trawl");
+    for (line, code) in [
+        ("ls", 2),
+        ("du", 2),
+        ("stat f", 2),
+        ("find .", 1),
+        ("stats", 2),
+        ("sources", 2),
+        ("completions bash", 2),
+        // Nothing is to be written.
+        ("find . -name nothing", 0),
+    ] {
+        let mut command = trawl_testkit::oracle::command("sh");
+        command
+            .args(["-c", &format!("{program} {line} >&-")])
+            .env("TRAWL_INDEX", site.index_dir())
+            .current_dir(site.tree());
+        let ran = trawl_testkit::oracle::run(&mut command);
+        assert_eq!(ran.code, Some(code), "{ran}");
+        let told = ran.errors().to_lowercase().contains("bad file descriptor");
+        assert_eq!(told, code != 0, "{ran}");
+    }
+}

@@ -235,7 +235,9 @@ fn options_that_contradict_are_errors() {
         "du -sa",
         "du -B 0",
         "du -B x",
-        "du -L",
+        "du -t x",
+        "du -t -0",
+        "du --time --time-style=x",
         "du -d -1",
     ] {
         let ran = site.run(line).expect_code(2);

@@ -155,7 +155,18 @@ fn arguments_are_sorted_files_first() {
     assert!(ran.errors().contains("cannot access ‘nowhere’"), "{ran}");
     site.run("ls a/").expect_code(2);
     site.run("ls a/b").expect_code(2);
-    site.run("ls -L link").expect_code(2);
+    for options in ["-L link", "-L d2", "-lLR d2", "-H link", "-LF"] {
+        same(&site, options);
+    }
+    // A link that leads back to where it is.
+    std::os::unix::fs::symlink("..", tree.join("d1/up")).unwrap();
+    site.index();
+    same(&site, "-RL d1");
+    site.run("ls -RL d1").expect_code(2);
+    for options in ["-Z", "-D"] {
+        let ran = site.run(&format!("ls {options}")).expect_code(2);
+        assert!(ran.errors().contains("is not there"), "{ran}");
+    }
 }
 
 #[test]
@@ -181,7 +192,7 @@ fn the_locale_and_the_environment_count() {
     assert!(ran("BLOCK_SIZE", "1K", "ls -lg a").contains(" 3 "));
     assert!(ran("TIME_STYLE", "+@%s@", "ls -lg a").contains('@'));
     assert_eq!(ran("QUOTING_STYLE", "c", "ls a"), "\"a\"\n");
-    assert_eq!(ran("COLUMNS", "4", "ls -C"), "A\nB\na\nb\n");
+    assert_eq!(ran("COLUMNS", "4", "ls -C"), "A  a\nB  b\n");
 }
 
 #[test]
@@ -191,10 +202,13 @@ fn colours_come_when_asked_for() {
     std::fs::write(site.tree().join("f"), "").unwrap();
     site.index();
     assert_eq!(site.run("ls").text(), "d\nf\n");
-    assert_eq!(
-        site.run("ls --color=always").text(),
-        "\u{1b}[01;34md\u{1b}[0m\nf\n"
-    );
+    let on = |terminal: &str| {
+        let mut command = site.command();
+        command.env("TERM", terminal).args(["ls", "--color=always"]);
+        trawl_testkit::oracle::run(&mut command).text()
+    };
+    assert_eq!(on("xterm"), "\u{1b}[0m\u{1b}[01;34md\u{1b}[0m\nf\n");
+    assert_eq!(on("dumb"), "d\nf\n");
     assert_eq!(site.run("--color=always ls --color=never").text(), "d\nf\n");
     let mut command = site.command();
     command
@@ -204,7 +218,7 @@ fn colours_come_when_asked_for() {
     let ran = trawl_testkit::oracle::run(&mut command).expect_code(0);
     assert_eq!(
         ran.text(),
-        "\u{1b}[35md\u{1b}[0m\nf\n",
+        "\u{1b}[0m\u{1b}[35md\u{1b}[0m\nf\n",
         "an option outweighs the variable"
     );
 }

@@ -8,6 +8,7 @@ mod attributes;
 mod du;
 
 mod check;
+mod completions;
 mod golden;
 mod id_map;
 mod index;

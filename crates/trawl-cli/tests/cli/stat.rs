@@ -80,8 +80,8 @@ fn mistakes_are_found_before_anything_is_printed() {
     site.index();
     for (line, problem) in [
         ("stat -c %5% f", "invalid directive"),
-        ("stat -c %m f", "the index does not hold the mount point"),
-        ("stat -L f", "not there yet"),
+        ("stat -f -c %5% f", "invalid directive"),
+        ("stat --cached=never f", "use stat itself"),
         ("stat", "required"),
     ] {
         let ran = site.run(line).expect_code(2);

@@ -1,0 +1,464 @@
+//! Sums made entry by entry, where those that the index keeps do not tell:
+//! with patterns of what to leave out, with times, through links.
+//!
+//! Memory goes with the depth, the width of directories on the way, and the
+//! files that must not be counted twice.
+
+use std::collections::{BTreeMap, HashSet};
+use std::ffi::OsStr;
+use std::ops::ControlFlow;
+use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
+
+use trawl_model::column::{Column, ColumnSet};
+use trawl_model::path::{is_within, join, split};
+use trawl_model::rows::Row;
+use trawl_model::{FileType, Timestamp};
+use trawl_query::{Index, Located, Request, Start, Usage};
+
+use crate::du::options::{Links, Plan};
+use crate::failure::{Failure, quoted};
+use crate::ls::item::{Item, TimeKind};
+use crate::output::say;
+use crate::resolve::{Resolved, resolve};
+use crate::scope::{Follow, printed_path, row_of};
+
+/// What something takes up, and the latest time of anything in it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Amount {
+    pub(crate) usage: Usage,
+    pub(crate) time: Timestamp,
+}
+
+impl Amount {
+    pub(crate) const NOTHING: Amount = Amount {
+        usage: Usage {
+            blocks: 0,
+            size_bytes: 0,
+            dir_size_bytes: 0,
+            inodes: 0,
+        },
+        time: Timestamp {
+            secs: i64::MIN,
+            nanos: 0,
+        },
+    };
+
+    pub(crate) fn add(&mut self, other: &Amount) {
+        self.usage.add(&other.usage);
+        self.time = self.time.max(other.time);
+    }
+}
+
+/// Something that was counted.
+pub(crate) struct Counted<'a> {
+    /// As it is printed.
+    pub(crate) path: &'a [u8],
+    pub(crate) depth: usize,
+    pub(crate) is_dir: bool,
+    pub(crate) amount: Amount,
+}
+
+/// What is kept of a row.
+#[derive(Clone, Debug)]
+struct Entry {
+    name: Vec<u8>,
+    /// Where it is found again.
+    id: (u64, u64),
+    nlink: u32,
+    kind: FileType,
+    amount: Amount,
+}
+
+/// A directory whose entries are being counted.
+struct Frame {
+    /// Stored.
+    path: Vec<u8>,
+    own: Entry,
+    /// What is not in subdirectories.
+    files: Amount,
+    below: Amount,
+    /// Directories in it that were not entered yet.
+    dirs: BTreeMap<Vec<u8>, Entry>,
+}
+
+/// Counts; what is counted once stays known from one start to the next.
+pub(crate) struct Tally<'a> {
+    plan: &'a Plan,
+    index: Arc<Index>,
+    time: TimeKind,
+    seen: HashSet<(u64, u64)>,
+    /// Directories that are being counted, through links too.
+    active: Vec<(u64, u64)>,
+    /// True if a link led where nothing could be read.
+    pub(crate) failed: bool,
+}
+
+/// A start and how it is called.
+struct Place<'a> {
+    start: &'a Start,
+    printed: &'a [u8],
+    depth: usize,
+    device: u64,
+}
+
+/// What is told of each thing that was counted.
+pub(crate) type Visit<'v> = dyn FnMut(&Counted<'_>) -> Result<(), Failure> + 'v;
+
+impl<'a> Tally<'a> {
+    pub(crate) fn new(plan: &'a Plan, index: Arc<Index>) -> Tally<'a> {
+        Tally {
+            plan,
+            index,
+            time: plan
+                .time
+                .as_ref()
+                .map_or(TimeKind::Modified, |(kind, _)| *kind),
+            seen: HashSet::new(),
+            active: Vec::new(),
+            failed: false,
+        }
+    }
+
+    /// Counts `start`, printed as `printed`; returns what it takes up.
+    pub(crate) fn count(
+        &mut self,
+        start: &Start,
+        printed: &[u8],
+        visit: &mut Visit<'_>,
+    ) -> Result<Amount, Failure> {
+        let place = Place {
+            start,
+            printed,
+            depth: 0,
+            device: row_of(start).dev().as_u64(),
+        };
+        match start.is_dir {
+            true => self.subtree(&place, visit),
+            false => {
+                let entry = self.entry(&row_of(start));
+                self.file(&entry, printed, 0, visit)
+            }
+        }
+    }
+
+    fn entry(&self, row: &Row<'_>) -> Entry {
+        Entry::new(&Item::from_row(row, row.name()), self.time)
+    }
+
+    /// Counts what is no directory, unless it was counted before.
+    fn file(
+        &mut self,
+        entry: &Entry,
+        printed: &[u8],
+        depth: usize,
+        visit: &mut Visit<'_>,
+    ) -> Result<Amount, Failure> {
+        if !self.is_new(entry) {
+            return Ok(Amount::NOTHING);
+        }
+        visit(&Counted {
+            path: printed,
+            depth,
+            is_dir: false,
+            amount: entry.amount,
+        })?;
+        Ok(entry.amount)
+    }
+
+    /// True if it is to be counted now.
+    fn is_new(&mut self, entry: &Entry) -> bool {
+        let every = !self.plan.single || self.plan.links == Links::Targets;
+        let has_names = entry.kind != FileType::Directory && entry.nlink > 1;
+        self.plan.count_links || !(every || has_names) || self.seen.insert(entry.id)
+    }
+
+    /// Counts a directory with all below it.
+    fn subtree(&mut self, place: &Place<'_>, visit: &mut Visit<'_>) -> Result<Amount, Failure> {
+        let request = Request {
+            columns: columns(),
+            cancel: crate::live::cancel(),
+            ..Request::default()
+        };
+        let mut frames = Vec::new();
+        self.open(
+            &mut frames,
+            &place.start.path,
+            self.entry(&row_of(place.start)),
+        );
+        let mut failed = None;
+        let time = self.time;
+        let index = Arc::clone(&self.index);
+        index.walk(
+            place.start,
+            &request,
+            |listing, out: &mut Vec<(Vec<u8>, Vec<Entry>)>| {
+                let rows = listing.range.clone().map(|at| Row {
+                    batch: listing.batch,
+                    at,
+                    dir: listing.dir.path,
+                });
+                let entries = rows.map(|row| Entry::new(&Item::from_row(&row, row.name()), time));
+                out.push((listing.dir.path.to_vec(), entries.collect()));
+            },
+            |listings| {
+                for (dir, entries) in listings {
+                    if let Err(failure) = self.listing(place, &mut frames, &dir, entries, visit) {
+                        failed = Some(failure);
+                        return ControlFlow::Break(());
+                    }
+                }
+                ControlFlow::Continue(())
+            },
+        )?;
+        if let Some(failure) = failed {
+            return Err(failure);
+        }
+        let mut whole = Amount::NOTHING;
+        while !frames.is_empty() {
+            whole = self.close(place, &mut frames, visit)?;
+        }
+        Ok(whole)
+    }
+
+    fn open(&mut self, frames: &mut Vec<Frame>, path: &[u8], own: Entry) {
+        self.active.push(own.id);
+        frames.push(Frame {
+            path: path.to_vec(),
+            own,
+            files: Amount::NOTHING,
+            below: Amount::NOTHING,
+            dirs: BTreeMap::new(),
+        });
+    }
+
+    /// Takes in entries of a directory; nothing if it was left out.
+    fn listing(
+        &mut self,
+        place: &Place<'_>,
+        frames: &mut Vec<Frame>,
+        dir: &[u8],
+        entries: Vec<Entry>,
+        visit: &mut Visit<'_>,
+    ) -> Result<(), Failure> {
+        while frames
+            .last()
+            .is_some_and(|frame| !is_within(dir, &frame.path))
+        {
+            self.close(place, frames, visit)?;
+        }
+        if frames.last().is_none_or(|frame| frame.path != dir) {
+            let above = frames
+                .last_mut()
+                .filter(|frame| split(dir).is_some_and(|(above, _)| above == frame.path));
+            let name = split(dir).map_or(&b""[..], |(_, name)| name);
+            let Some(own) = above.and_then(|frame| frame.dirs.remove(name)) else {
+                return Ok(());
+            };
+            self.open(frames, dir, own);
+        }
+        for entry in entries {
+            self.one(place, frames, entry, visit)?;
+        }
+        Ok(())
+    }
+
+    /// Takes in an entry of the innermost directory.
+    fn one(
+        &mut self,
+        place: &Place<'_>,
+        frames: &mut [Frame],
+        entry: Entry,
+        visit: &mut Visit<'_>,
+    ) -> Result<(), Failure> {
+        let Some(frame) = frames.last_mut() else {
+            return Ok(());
+        };
+        let path = join(&frame.path, &entry.name);
+        let printed = printed_path(place.printed, &place.start.path, &path);
+        if self.plan.excluded.has(&printed) {
+            return Ok(());
+        }
+        if entry.kind == FileType::Symlink && self.plan.links == Links::Targets {
+            return self.through(place, frame, &entry, &printed, visit);
+        }
+        if self.plan.one_file_system && entry.id.0 != place.device {
+            return Ok(());
+        }
+        if entry.kind == FileType::Directory && self.active.contains(&entry.id) {
+            // A link led above it.
+            return Ok(());
+        }
+        if entry.kind == FileType::Directory {
+            frame.dirs.insert(entry.name.clone(), entry);
+            return Ok(());
+        }
+        let depth = depth_of(place, &path);
+        let amount = self.file(&entry, &printed, depth, visit)?;
+        frame.files.add(&amount);
+        Ok(())
+    }
+
+    /// Counts what a link leads to.
+    fn through(
+        &mut self,
+        place: &Place<'_>,
+        frame: &mut Frame,
+        link: &Entry,
+        printed: &[u8],
+        visit: &mut Visit<'_>,
+    ) -> Result<(), Failure> {
+        let path = join(&frame.path, &link.name);
+        let depth = depth_of(place, &path);
+        let (target, start) = match resolve(&*self.index, b"", &path, Follow::Last)? {
+            Resolved::To(Located::Found(start), _) => (self.entry(&row_of(&start)), Some(start)),
+            Resolved::To(Located::Missing { .. }, _) => {
+                return self.tell(printed, "no such file or directory");
+            }
+            Resolved::To(Located::NotDirectory { .. }, _) => {
+                return self.tell(printed, "not a directory");
+            }
+            Resolved::To(Located::NotIndexed { .. } | Located::Hidden { .. }, end) => {
+                match self.outside(&end, printed) {
+                    Some(target) => (target, None),
+                    None => return Ok(()),
+                }
+            }
+            Resolved::Loop => return self.tell(printed, "too many levels of symbolic links"),
+            _ => return self.tell(printed, "it leads where nothing can be read"),
+        };
+        if self.plan.one_file_system && target.id.0 != place.device {
+            return Ok(());
+        }
+        let Some(start) = start.filter(|start| start.is_dir) else {
+            let amount = self.file(&target, printed, depth, visit)?;
+            frame.files.add(&amount);
+            return Ok(());
+        };
+        // What it lies in itself is counted already.
+        if !self.active.contains(&target.id) {
+            let inner = Place {
+                start: &start,
+                printed,
+                depth,
+                device: place.device,
+            };
+            let amount = self.subtree(&inner, visit)?;
+            frame.below.add(&amount);
+        }
+        Ok(())
+    }
+
+    /// What the live system says of something that is not in the index.
+    fn outside(&mut self, path: &[u8], printed: &[u8]) -> Option<Entry> {
+        let live = std::fs::metadata(OsStr::from_bytes(trawl_model::path::display(path)));
+        let why = match live {
+            Ok(live) if !live.is_dir() => {
+                return Some(Entry::new(&Item::from_live(&live, b""), self.time));
+            }
+            Ok(_) => "it leads to a directory that is not indexed: index that, too",
+            Err(_) => "no such file or directory",
+        };
+        let _ = self.tell(printed, why);
+        None
+    }
+
+    fn tell(&mut self, printed: &[u8], why: &str) -> Result<(), Failure> {
+        say(format_args!("cannot access {}: {why}", quoted(printed)));
+        self.failed = true;
+        Ok(())
+    }
+
+    /// Ends the innermost directory; returns what it takes up.
+    fn close(
+        &mut self,
+        place: &Place<'_>,
+        frames: &mut Vec<Frame>,
+        visit: &mut Visit<'_>,
+    ) -> Result<Amount, Failure> {
+        let Some(mut frame) = frames.pop() else {
+            return Ok(Amount::NOTHING);
+        };
+        // Those that could not be listed.
+        for (name, dir) in std::mem::take(&mut frame.dirs) {
+            let path = join(&frame.path, &name);
+            let printed = printed_path(place.printed, &place.start.path, &path);
+            if self.is_new(&dir) {
+                visit(&Counted {
+                    path: &printed,
+                    depth: depth_of(place, &path),
+                    is_dir: true,
+                    amount: dir.amount,
+                })?;
+                frame.below.add(&dir.amount);
+            }
+        }
+        self.active.pop();
+        let mut inner = frame.files;
+        let mut shown = frame.own.amount;
+        shown.add(&frame.files);
+        if !self.plan.separate {
+            shown.add(&frame.below);
+        }
+        inner.add(&frame.below);
+        if self.is_new(&frame.own) {
+            inner.add(&frame.own.amount);
+            let printed = printed_path(place.printed, &place.start.path, &frame.path);
+            visit(&Counted {
+                path: &printed,
+                depth: depth_of(place, &frame.path),
+                is_dir: true,
+                amount: shown,
+            })?;
+        }
+        if let Some(above) = frames.last_mut() {
+            above.below.add(&inner);
+        }
+        Ok(inner)
+    }
+}
+
+impl Entry {
+    fn new(item: &Item, time: TimeKind) -> Entry {
+        let meta = item.meta.unwrap_or_default();
+        let is_dir = meta.file_type() == FileType::Directory;
+        Entry {
+            name: item.name.clone(),
+            id: (meta.dev.as_u64(), meta.ino),
+            nlink: meta.nlink,
+            kind: meta.file_type(),
+            amount: Amount {
+                usage: Usage {
+                    blocks: meta.blocks,
+                    size_bytes: meta.size,
+                    dir_size_bytes: if is_dir { meta.size } else { 0 },
+                    inodes: 1,
+                },
+                time: time.of(&meta).unwrap_or_default(),
+            },
+        }
+    }
+}
+
+fn depth_of(place: &Place<'_>, path: &[u8]) -> usize {
+    let top = trawl_model::path::depth(&place.start.path);
+    place.depth + trawl_model::path::depth(path).saturating_sub(top)
+}
+
+fn columns() -> ColumnSet {
+    ColumnSet::of(&[
+        Column::Name,
+        Column::Ino,
+        Column::Dev,
+        Column::Mode,
+        Column::Nlink,
+        Column::Size,
+        Column::Blocks,
+        Column::Atime,
+        Column::AtimeNs,
+        Column::Mtime,
+        Column::MtimeNs,
+        Column::Ctime,
+        Column::CtimeNs,
+    ])
+}

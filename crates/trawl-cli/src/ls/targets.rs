@@ -1,0 +1,240 @@
+//! What lies outside a listing and is shown in it: targets of links, `.` and
+//! `..`, and directories that `-L` reaches through links.
+//!
+//! The index is asked; where it ends the live system is, unless the listing
+//! is of a recording.
+
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
+use trawl_model::FileType;
+use trawl_query::{Located, Start};
+
+use crate::exit::Exit;
+use crate::failure::{Failure, quoted};
+use crate::ls::item::Item;
+use crate::ls::plan::{Indicator, Layout, Links};
+use crate::ls::sort::SortKey;
+use crate::ls::tree::{Directory, Found, Reach, Reader};
+use crate::ls::{Header, Lister, absolute};
+use crate::output::say;
+use crate::resolve::{Resolved, resolve};
+use crate::rows::Form;
+use crate::scope::{Follow, join_printed, row_of};
+
+/// A directory in a listing.
+#[derive(Clone, Debug)]
+pub(crate) struct Child {
+    /// Its name there.
+    pub(crate) name: Vec<u8>,
+    /// Where it is, if a link led there.
+    pub(crate) path: Option<Vec<u8>>,
+}
+
+/// A directory that is still to be listed, or the end of one.
+enum Next {
+    Enter { name: Vec<u8>, path: Vec<u8> },
+    Leave,
+}
+
+impl Lister<'_> {
+    /// Looks up what links in a listing lead to, where that is shown. Returns
+    /// where links to directories led that are shown as these.
+    pub(super) fn look_through(
+        &mut self,
+        directory: &mut Directory,
+    ) -> Result<HashMap<Vec<u8>, Vec<u8>>, Failure> {
+        let mut led = HashMap::new();
+        let replaces = self.plan().links == Links::Targets && self.needs_attributes();
+        if !replaces && !self.shows_targets() && !self.plan().hyperlinks {
+            return Ok(led);
+        }
+        let mut items = std::mem::take(&mut directory.items);
+        for item in items.iter_mut().filter(|item| item.absolute.is_none()) {
+            let path = trawl_model::path::join(&directory.path, &item.name);
+            if !replaces || item.kind != FileType::Symlink {
+                self.look_up_target(item, &path);
+                continue;
+            }
+            match self.behind(&path) {
+                Ok((target, path)) => {
+                    if target.file_type() == FileType::Directory {
+                        led.insert(item.name.clone(), path.clone());
+                    }
+                    *item = Item {
+                        name: std::mem::take(&mut item.name),
+                        absolute: self.plan().hyperlinks.then(|| absolute(&path)),
+                        ..target
+                    };
+                }
+                Err(why) => {
+                    let name = join_printed(&directory.name, &item.name);
+                    say(format_args!("cannot access {}: {why}", quoted(&name)));
+                    self.session.worsen(Exit::Issues);
+                    *item = Item {
+                        kind: FileType::Symlink,
+                        absolute: self.plan().hyperlinks.then(|| self.end_of(&path)),
+                        ..Item::unknown(&item.name)
+                    };
+                }
+            }
+        }
+        directory.items = items;
+        Ok(led)
+    }
+
+    /// What is at the end of the links that begin at `path`, and where.
+    fn behind(&self, path: &[u8]) -> Result<(Item, Vec<u8>), &'static str> {
+        const NOWHERE: &str = "no such file or directory";
+        match resolve(self.session.index(), b"", path, Follow::Last) {
+            Ok(Resolved::To(Located::Found(start), end)) => {
+                Ok((Item::from_row(&row_of(&start), b""), end))
+            }
+            Ok(Resolved::To(Located::NotIndexed { .. } | Located::Hidden { .. }, end)) => {
+                let shown = OsStr::from_bytes(trawl_model::path::display(&end));
+                let live = match self.session.is_live() {
+                    true => std::fs::metadata(shown).map_err(|_| NOWHERE)?,
+                    false => return Err("it lies outside the index"),
+                };
+                Ok((Item::from_live(&live, b""), end))
+            }
+            Ok(Resolved::To(Located::Denied { .. }, _)) => Err("permission denied"),
+            Ok(Resolved::To(Located::NotDirectory { .. }, _)) => Err("not a directory"),
+            Ok(Resolved::Loop) => Err("too many levels of symbolic links"),
+            _ => Err(NOWHERE),
+        }
+    }
+
+    /// True if the listing shows what links lead to beside them.
+    fn shows_targets(&self) -> bool {
+        let plan = self.plan();
+        let follows = self.renderer.naming.follows_links(plan);
+        let marks = plan.indicator >= Indicator::FileType;
+        follows || (plan.layout == Layout::Long && marks)
+    }
+
+    /// Looks up what a link leads to, where that is to be shown.
+    pub(super) fn look_up_target(&self, item: &mut Item, path: &[u8]) {
+        let hyperlinks = self.plan().hyperlinks;
+        if item.file_type() != FileType::Symlink {
+            item.absolute = hyperlinks.then(|| absolute(path));
+            return;
+        }
+        if self.shows_targets()
+            && let Ok((target, _)) = self.behind(path)
+        {
+            item.target_mode = target.meta.map(|meta| meta.mode);
+        }
+        item.absolute = hyperlinks.then(|| self.end_of(path));
+    }
+
+    /// Where links from `path` on end, whether there is something or not.
+    fn end_of(&self, path: &[u8]) -> Vec<u8> {
+        match resolve(self.session.index(), b"", path, Follow::Last) {
+            Ok(Resolved::To(_, end)) => absolute(&end),
+            _ => absolute(path),
+        }
+    }
+
+    /// True if more of an entry is needed than its name: then GNU ls looks at
+    /// what links lead to, and finds that some lead nowhere.
+    fn needs_attributes(&self) -> bool {
+        let plan = self.plan();
+        let sorts = matches!(plan.order.key, SortKey::Time | SortKey::Size);
+        let types = plan.recursive || plan.directories_first || plan.inode;
+        let marks = plan.indicator != Indicator::None || self.renderer.naming.is_coloured();
+        let is_long = plan.layout == Layout::Long || plan.form != Form::Text;
+        is_long || sorts || types || marks || plan.blocks || plan.hyperlinks
+    }
+
+    /// `.` and `..`. What lies above a source's root is not in the index and
+    /// is asked of the live system, unless the source is a recording.
+    pub(super) fn dots(&self, path: &[u8]) -> Result<Vec<Item>, Failure> {
+        let above = trawl_model::path::split(path).map_or(path, |(above, _)| above);
+        let item = |path: &[u8], name: &[u8]| -> Result<Item, Failure> {
+            let mut item = match self.session.index().locate(path)? {
+                Located::Found(start) => Item::from_row(&row_of(&start), name),
+                Located::NotIndexed { .. } => self.live(path, name),
+                _ => Item::unknown(name),
+            };
+            item.kind = FileType::Directory;
+            item.absolute = self.plan().hyperlinks.then(|| absolute(path));
+            Ok(item)
+        };
+        Ok(vec![item(path, b".")?, item(above, b"..")?])
+    }
+
+    fn live(&self, path: &[u8], name: &[u8]) -> Item {
+        let shown = OsStr::from_bytes(trawl_model::path::display(path));
+        let meta = match self.session.is_live() {
+            true => std::fs::symlink_metadata(shown).ok(),
+            false => None,
+        };
+        meta.map_or_else(|| Item::unknown(name), |meta| Item::from_live(&meta, name))
+    }
+
+    /// `-RL`: lists directories below `start`, those behind links too, but
+    /// none within itself.
+    pub(super) fn through_links(
+        &mut self,
+        reader: &Reader,
+        name: &[u8],
+        start: &Start,
+    ) -> Result<(), Failure> {
+        let mut active: Vec<Vec<u8>> = Vec::new();
+        let mut pending = vec![Next::Enter {
+            name: name.to_vec(),
+            path: start.path.clone(),
+        }];
+        while let Some(next) = pending.pop() {
+            let Next::Enter { name, path } = next else {
+                active.pop();
+                continue;
+            };
+            if active.contains(&path) {
+                say(format_args!(
+                    "{}: not listing already-listed directory",
+                    quoted(&name)
+                ));
+                self.session.worsen(Exit::Fatal);
+                continue;
+            }
+            active.push(path.clone());
+            pending.push(Next::Leave);
+            let children = self.list_one(reader, &name, &path)?;
+            for child in children.into_iter().rev() {
+                pending.push(Next::Enter {
+                    name: join_printed(&name, &child.name),
+                    path: child
+                        .path
+                        .unwrap_or_else(|| trawl_model::path::join(&path, &child.name)),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn list_one(
+        &mut self,
+        reader: &Reader,
+        name: &[u8],
+        path: &[u8],
+    ) -> Result<Vec<Child>, Failure> {
+        let mut children = Vec::new();
+        let shown = OsStr::from_bytes(trawl_model::path::display(path));
+        let Some(start) = self.session.locate(shown, Follow::Never)? else {
+            return Ok(children);
+        };
+        let found = reader.listings(&start, name, Reach::Alone, |directory| {
+            children = self.print_sorted(directory, Header::Named)?;
+            Ok(())
+        })?;
+        // Those that may not be opened were told of at the start.
+        let is_below = self.session.denied() > 0;
+        if found == Found::Unread && !is_below {
+            self.tell_unread(name);
+        }
+        Ok(children)
+    }
+}
