@@ -182,6 +182,27 @@ impl<'a> Search<'a> {
         }
     }
 
+    /// Tells leaves how deep the entries lie that come next.
+    pub(crate) fn move_on(&self, cx: &mut Context<'_>) {
+        let (expr, depth) = (&self.question.program.expr, cx.depth);
+        if expr.needs_turns() {
+            expr.leaves(&mut |node| node.leaf.move_on(depth, cx));
+        }
+    }
+
+    /// Tells leaves that a start point was gone through.
+    pub(crate) fn leave(&self) -> Result<(), DriverError> {
+        if self.is_over() {
+            return Ok(());
+        }
+        let (nowhere, mut part) = (StartPoint::default(), Part::default());
+        let mut cx = Context::new(&self.question.world, &nowhere, &NoProbe);
+        self.take_turn(&mut cx);
+        self.move_on(&mut cx);
+        part.take_back(cx);
+        Ok(self.printer.emit(part)?)
+    }
+
     /// True if the search is to go no further.
     pub(crate) fn is_over(&self) -> bool {
         self.has_ended() || self.question.options.is_cancelled()
@@ -214,10 +235,12 @@ impl<'a> Search<'a> {
         let mut cx = Context::new(&question.world, &nowhere, &NoProbe);
         cx.turn = Turn::Mine;
         cx.hands = Some(&self.printer);
-        question
-            .program
-            .expr
-            .leaves(&mut |node| node.leaf.finish(&mut cx));
+        // Who interrupts a search wants no more commands to be run.
+        if !question.options.is_cancelled() {
+            let expr = &question.program.expr;
+            expr.leaves(&mut |node| node.leaf.finish(&mut cx));
+            expr.leaves(&mut |node| node.leaf.move_on(0, &mut cx));
+        }
         let mut part = part;
         part.take_back(cx);
         self.printer.emit(part)?;

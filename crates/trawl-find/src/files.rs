@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::sync::Mutex;
 
 use trawl_text::quote::Terminal;
@@ -28,6 +29,14 @@ enum Target {
 }
 
 impl OutputFile {
+    /// Device and inode, if it is a file.
+    fn id(&self) -> Option<(u64, u64)> {
+        match &self.target {
+            Target::Stderr => None,
+            Target::File(file) => lock(file).get_ref().metadata().ok().map(|m| id_of(&m)),
+        }
+    }
+
     /// Writes `bytes`.
     ///
     /// # Errors
@@ -57,7 +66,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
         .unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// The sink for a path: the same for the same spelling. The file is made, or
+/// The sink for a path: the same for the same file. The file is made, or
 /// emptied, at once; `/dev/stdout` and `/dev/stderr` stand for the program's
 /// own streams.
 ///
@@ -67,8 +76,9 @@ pub fn sink(files: &mut Vec<OutputFile>, path: &[u8], env: &Environment) -> Resu
     if path == b"/dev/stdout" {
         return Ok(Sink::Stdout);
     }
-    let known = files.iter().position(|file| file.path == path);
-    let number = match known {
+    let id = identity(path);
+    let is_known = |file: &OutputFile| file.path == path || id.is_some() && file.id() == id;
+    let number = match files.iter().position(is_known) {
         Some(number) => number,
         None => {
             let target = match path {
@@ -93,6 +103,15 @@ pub fn sink(files: &mut Vec<OutputFile>, path: &[u8], env: &Environment) -> Resu
             false => Terminal::Absent,
         },
     ))
+}
+
+fn identity(path: &[u8]) -> Option<(u64, u64)> {
+    let found = std::fs::metadata(OsStr::from_bytes(path));
+    found.ok().map(|meta| id_of(&meta))
+}
+
+fn id_of(meta: &std::fs::Metadata) -> (u64, u64) {
+    (meta.dev(), meta.ino())
 }
 
 fn open(path: &[u8]) -> Result<Target, String> {

@@ -161,6 +161,13 @@ impl<'a> Printer<'a> {
         }
     }
 
+    /// Keeps the first error for whoever writes next.
+    fn note(&self, done: io::Result<()>) {
+        if let Err(error) = done {
+            self.broken.borrow_mut().get_or_insert(error);
+        }
+    }
+
     /// Lets everything be seen that was written.
     pub(crate) fn flush_all(&self) -> io::Result<()> {
         for file in self.files {
@@ -178,9 +185,14 @@ impl<'a> Printer<'a> {
 
 impl Hands for Printer<'_> {
     fn flush(&self, out: Output, others: Vec<Output>) {
-        let done = self.put(out, others).and_then(|()| self.flush_all());
-        if let Err(error) = done {
-            self.broken.borrow_mut().get_or_insert(error);
-        }
+        self.note(self.put(out, others).and_then(|()| self.flush_all()));
+    }
+
+    fn tell(&self, complaints: &[u8]) {
+        self.note(Printer::tell(self, complaints));
+    }
+
+    fn say(&self, text: &[u8]) {
+        self.note(self.streams.borrow_mut().err.write_all(text));
     }
 }

@@ -65,7 +65,16 @@ static REGISTRY: &[&Predicate] = &[
     &xattr::XATTR,
     &xattrname::XATTRNAME,
     // Actions.
+    &delete::DELETE,
+    &exec::EXEC,
+    &execdir::EXECDIR,
+    &fls::FLS,
+    &fprint::FPRINT,
+    &fprint0::FPRINT0,
+    &fprintf::FPRINTF,
     &ls::LS,
+    &ok::OK,
+    &okdir::OKDIR,
     &print::PRINT,
     &print0::PRINT0,
     &printf::PRINTF,
@@ -75,18 +84,6 @@ static REGISTRY: &[&Predicate] = &[
 
 /// Predicates of GNU find that are still to come, and what to do meanwhile.
 static NOT_YET: &[(&[&str], &str)] = &[
-    (
-        &["-exec", "-execdir", "-ok", "-okdir"],
-        "use -print0 and pipe the paths to `xargs -0`",
-    ),
-    (
-        &["-delete"],
-        "use -print0 and pipe the paths to `xargs -0 rm`",
-    ),
-    (
-        &["-fprint", "-fprint0", "-fprintf", "-fls"],
-        "use the same action without the f and redirect standard output",
-    ),
     (
         &["-readable", "-writable", "-executable"],
         "use -perm, -user and -group",

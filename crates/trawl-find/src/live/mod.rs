@@ -57,6 +57,7 @@ pub(crate) fn visit(search: &Search<'_>, spelled: &[u8]) -> Result<(), DriverErr
     if descends && !pruned && !search.has_ended() {
         let root = Node::start(name.clone(), visitor.links_at_start(), &looked);
         walk(search, &point, root)?;
+        search.leave()?;
     }
     if traversal.contents_first && !search.has_ended() {
         visitor
@@ -92,6 +93,7 @@ fn start_row(
     let mut part = Part::default();
     let mut cx = Context::new(&search.question.world, point, &probe);
     search.take_turn(&mut cx);
+    search.move_on(&mut cx);
     visitor.evaluate_start(&mut cx);
     let pruned = cx.pruned;
     part.take_back(cx);
