@@ -245,7 +245,7 @@ complete -c trawl -n '__fish_seen_subcommand_from find' -o mmin -d 'last changed
 complete -c trawl -n '__fish_seen_subcommand_from find' -o mtime -d 'last changed content N days ago'
 complete -c trawl -n '__fish_seen_subcommand_from find' -o name -d 'has a name that matches PATTERN'
 complete -c trawl -n '__fish_seen_subcommand_from find' -o newer -d 'changed content after the content of FILE changed'
-complete -c trawl -n '__fish_seen_subcommand_from find' -o newerXY -d 'time X (a, B, c, m) is later than time Y of FILE; for Y = t, FILE is @SECONDS'
+complete -c trawl -n '__fish_seen_subcommand_from find' -o newerXY -d 'time X (a, B, c, m) is later than time Y of FILE; for Y = t, FILE is a date in words'
 complete -c trawl -n '__fish_seen_subcommand_from find' -o nogroup -d 'belongs to a group that has no name'
 complete -c trawl -n '__fish_seen_subcommand_from find' -o nouser -d 'belongs to a user that has no name'
 complete -c trawl -n '__fish_seen_subcommand_from find' -o path -d 'has a path, spelled from the start point, that matches PATTERN'

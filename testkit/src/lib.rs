@@ -5,6 +5,7 @@
 //! - [`folder`]: makes entries relative to an open directory, beyond `PATH_MAX` too.
 //! - [`odd_tree`]: one tree with everything that ever broke a tree walker.
 //! - [`random_tree`]: small trees from a seed, for differential tests.
+//! - [`finders`]: random trees and command lines of find for every finder.
 //! - [`permissions`]: random trees full of permissions, a dozen users, and
 //!   what the tools show these users.
 //! - [`oracle`]: runs `find`, `du`, `ls`, `stat` in a fixed environment, as any user.
@@ -19,6 +20,7 @@
 #![forbid(unsafe_code)]
 
 pub mod crash;
+pub mod finders;
 pub mod folder;
 pub mod lines;
 pub mod loop_mount;

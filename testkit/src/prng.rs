@@ -39,6 +39,14 @@ impl Prng {
     pub fn pick<'a, T>(&mut self, choices: &'a [T]) -> &'a T {
         &choices[usize::try_from(self.below(choices.len() as u64)).expect("an index")]
     }
+
+    /// One of the words.
+    ///
+    /// # Panics
+    /// If there are none.
+    pub fn word<'a>(&mut self, choices: &[&'a str]) -> &'a str {
+        self.pick::<&str>(choices)
+    }
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ use trawl_find::expr::Node;
 use trawl_find::leaf::{Effect, Leaf};
 use trawl_find::predicate::{Cost, Kind, Parse, Predicate, Standard};
 use trawl_find::reference::error_text;
+use trawl_find::start_list::StartPoints;
 use trawl_find::{Environment, Parsed, Program};
 use trawl_model::path;
 use trawl_model::rows::Row;
@@ -210,12 +211,11 @@ fn search(ours: Ours, mut program: Program, env: &Environment) -> Result<Exit, F
         session,
         ours: &ours,
         follow: program.traversal.follow,
+        needs_turns: program.expr.needs_turns(),
     };
-    for spelled in &program.starts {
-        match &shared {
-            Some(index) => asked.visit(index, spelled)?,
-            None => asked.visit_live(spelled, "there is no index")?,
-        }
+    match program.start_points(env.locale) {
+        Ok(points) => asked.visit_all(shared.as_deref(), points)?,
+        Err(why) => asked.search.tell(&why).map_err(failure)?,
     }
     let Asked {
         search, session, ..
@@ -236,16 +236,40 @@ struct Asked<'a> {
     session: Option<Session>,
     ours: &'a Ours,
     follow: trawl_find::traversal::Follow,
+    needs_turns: bool,
 }
 
 impl Asked<'_> {
+    /// Searches one start point after the other.
+    fn visit_all(
+        &mut self,
+        shared: Option<&Index>,
+        points: StartPoints<'_>,
+    ) -> Result<(), Failure> {
+        for spelled in points {
+            match (spelled, shared) {
+                (Err(why), _) => self.search.tell(&why).map_err(failure)?,
+                (Ok(spelled), Some(index)) => self.visit(index, &spelled)?,
+                (Ok(spelled), None) => self.visit_live(&spelled, "there is no index")?,
+            }
+            if self.search.has_ended() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     /// Searches a start point in the index, or live if it is not there.
     fn visit(&mut self, index: &Index, spelled: &[u8]) -> Result<(), Failure> {
         use trawl_find::traversal::Follow as Links;
         let Some(session) = &mut self.session else {
             return Ok(());
         };
-        let mut resolved = match self.follow {
+        if self.follow == Links::Always && self.needs_turns {
+            let why = "commands are run on what links lead to";
+            return self.visit_live(spelled, why);
+        }
+        let resolved = match self.follow {
             Links::Never => session.resolve_in_index(spelled, Follow::Never)?,
             Links::Arguments | Links::Always => {
                 match session.resolve_in_index(spelled, Follow::Last)? {
@@ -257,13 +281,6 @@ impl Asked<'_> {
                 }
             }
         };
-        if self.follow == Links::Always {
-            resolved =
-                resolved.filter(|resolved| !matches!(resolved, Resolved::To(Located::Found(_), _)));
-            if resolved.is_none() {
-                return self.visit_live(spelled, "links are followed");
-            }
-        }
         let located = match resolved {
             Some(Resolved::To(Located::NotIndexed { .. }, _)) => {
                 return self.visit_live(spelled, "it is not indexed");

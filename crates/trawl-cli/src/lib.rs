@@ -33,7 +33,6 @@ mod json;
 mod live;
 mod ls;
 mod output;
-mod resolve;
 mod rows;
 mod scope;
 mod settings;
@@ -43,6 +42,8 @@ mod stats;
 mod width;
 
 use std::ffi::OsString;
+
+use trawl_find::resolve;
 
 use arguments::{Arguments, Command};
 use exit::Exit;

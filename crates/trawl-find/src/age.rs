@@ -130,18 +130,43 @@ impl Window {
     }
 }
 
-/// A number as strtod(3) reads it, but for those that are none (`nan`).
+/// A number as strtod(3) reads it, but for those that are none (`nan`, at
+/// which find fails an assertion).
 pub(crate) fn parse_float(text: &[u8]) -> Option<f64> {
-    let text = std::str::from_utf8(text.trim_ascii_start()).ok()?;
-    let hex = text.strip_prefix("0x").or(text.strip_prefix("0X"));
-    if let Some(digits) = hex {
-        let digits_only = digits.bytes().all(|b| b.is_ascii_hexdigit());
-        return u64::from_str_radix(digits, 16)
-            .ok()
-            .filter(|_| digits_only)
-            .map(|n| n as f64);
+    let is_blank = |c: char| c.is_ascii_whitespace() || c == '\x0b';
+    let text = std::str::from_utf8(text).ok()?.trim_start_matches(is_blank);
+    let (sign, unsigned) = match text.as_bytes() {
+        [b'-', ..] => (-1.0, &text[1..]),
+        [b'+', ..] => (1.0, &text[1..]),
+        _ => (1.0, text),
+    };
+    match unsigned.strip_prefix("0x").or(unsigned.strip_prefix("0X")) {
+        Some(digits) => parse_hex_float(digits).map(|number| sign * number),
+        None => text.parse::<f64>().ok().filter(|n| !n.is_nan()),
     }
-    text.parse::<f64>().ok().filter(|n| !n.is_nan())
+}
+
+/// `1.8p3`, of which all but digits on one side of the point may be missing.
+fn parse_hex_float(text: &str) -> Option<f64> {
+    let (mantissa, exponent) = match text.split_once(['p', 'P']) {
+        Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
+        None => (text, 0),
+    };
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    if whole.is_empty() && fraction.is_empty() {
+        return None;
+    }
+    let mut number = 0.0;
+    let mut weight = 1.0;
+    for digit in whole.chars() {
+        number = number * 16.0 + f64::from(digit.to_digit(16)?);
+    }
+    for digit in fraction.chars() {
+        weight /= 16.0;
+        number += weight * f64::from(digit.to_digit(16)?);
+    }
+    // No power of two beyond these changes what is finite and not zero.
+    Some(number * 2f64.powi(exponent.clamp(-2_000, 2_000)))
 }
 
 /// A test of one of an entry's times.
@@ -240,14 +265,14 @@ mod tests {
     #[test]
     fn odd_numbers_are_no_danger() {
         for text in [
-            "1e300", "inf", "-1e300", "+inf", "--1e300", "0x10", " 1", "1e-9",
+            "1e300", "inf", "-1e300", "+inf", "--1e300", "0x10", " 1", "1e-9", "0x1p9999", "-0x.8",
         ] {
             for origin in [at(i64::MIN, 0), at(0, 999_999_999), at(i64::MAX, 1)] {
                 let window = Window::parse(text.as_bytes(), origin, DAY_SECS).expect(text);
                 let _ = (window.holds(at(i64::MIN, 0)), window.seconds());
             }
         }
-        for text in ["", "x", "1d", "nan", "0x", "1 ", "+"] {
+        for text in ["", "x", "1d", "nan", "0x", "0x.", "0x1p", "0xg", "1 ", "+"] {
             assert_eq!(Window::parse(text.as_bytes(), at(0, 0), 60), None, "{text}");
         }
     }

@@ -282,12 +282,12 @@ impl<'a> Context<'a> {
     pub fn enter(&mut self, dir: &[u8], depth: usize) {
         let below = dir.strip_prefix(&self.start.stored[..]).unwrap_or(dir);
         let below = below.strip_prefix(b"/").unwrap_or(below);
-        self.enter_below(below, depth);
+        self.enter_below(&[below], depth);
     }
 
     /// Moves to the rows of the directory that is `below` the start point,
-    /// `depth` levels deep.
-    pub fn enter_below(&mut self, below: &[u8], depth: usize) {
+    /// `depth` levels deep. Its path may be given in parts.
+    pub fn enter_below(&mut self, below: &[&[u8]], depth: usize) {
         self.position = Position::Below;
         self.depth = depth + 1;
         self.path_of = None;
@@ -296,8 +296,8 @@ impl<'a> Context<'a> {
         if !self.prefix.ends_with(b"/") {
             self.prefix.push(b'/');
         }
-        if !below.is_empty() {
-            self.prefix.extend_from_slice(below);
+        for part in below.iter().filter(|part| !part.is_empty()) {
+            self.prefix.extend_from_slice(part);
             self.prefix.push(b'/');
         }
     }

@@ -17,12 +17,16 @@ use crate::live;
 use crate::parser::Program;
 use crate::printer::{Part, Printer};
 use crate::probe::NoProbe;
-use crate::start;
+use crate::reference::error_text;
+use crate::resolve::{self, Resolved, resolve};
+use crate::traversal::Follow;
 
 pub use crate::printer::Streams;
 
 /// What is said of a start point that is not there.
 pub(crate) const ABSENT: &str = "No such file or directory";
+/// What is said of links that lead in a circle.
+pub(crate) const LOOP: &str = "Too many levels of symbolic links";
 /// What is said of what the asker may not see.
 pub(crate) const DENIED: &str = "Permission denied";
 
@@ -70,12 +74,14 @@ pub fn run<'a>(
 ) -> Result<u8, DriverError> {
     let search = Search::new(program, env, options, streams)?;
     for spelled in &program.starts {
-        match start::locate(index, cwd, spelled)? {
-            Some(Located::Missing { root }) => {
-                let stored = start::stored_path(cwd, spelled).unwrap_or_default();
+        let follow = search.question.follow_at_start();
+        match resolve(index, cwd, spelled, follow)? {
+            Resolved::To(Located::Missing { root }, stored) => {
                 search.visit_missing(index, spelled, &root, &stored)?;
             }
-            located => search.visit(index, spelled, located)?,
+            Resolved::To(located, _) => search.visit(index, spelled, Some(located))?,
+            Resolved::Loop => search.complain(spelled, LOOP)?,
+            Resolved::Unread(error) => search.complain(spelled, &error_text(&error))?,
         }
     }
     search.finish()
@@ -86,6 +92,16 @@ pub(crate) struct Question<'a> {
     pub(crate) program: &'a Program,
     pub(crate) world: World,
     pub(crate) options: RunOptions<'a>,
+}
+
+impl Question<'_> {
+    /// How a link is taken that is a start point.
+    fn follow_at_start(&self) -> resolve::Follow {
+        match self.world.follow {
+            Follow::Never => resolve::Follow::Never,
+            Follow::Arguments | Follow::Always => resolve::Follow::Last,
+        }
+    }
 }
 
 /// A search under way.
@@ -216,6 +232,14 @@ impl<'a> Search<'a> {
         Ok(self.printer.complain(spelled, why)?)
     }
 
+    /// Prints a message; the exit code becomes 1.
+    ///
+    /// # Errors
+    /// [`DriverError::Write`].
+    pub fn tell(&self, line: &str) -> Result<(), DriverError> {
+        Ok(self.printer.tell(format!("{line}\n").as_bytes())?)
+    }
+
     /// Says something on standard error that is no failure.
     ///
     /// # Errors
@@ -245,6 +269,7 @@ impl<'a> Search<'a> {
         part.take_back(cx);
         self.printer.emit(part)?;
         self.printer.flush_all()?;
+        self.printer.tell_of_files()?;
         Ok(u8::from(self.printer.has_failed()))
     }
 }

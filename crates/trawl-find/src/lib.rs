@@ -41,7 +41,9 @@ pub mod probe;
 pub mod reference;
 pub mod regex;
 pub mod registry;
+pub mod resolve;
 pub mod start;
+pub mod start_list;
 #[cfg(test)]
 mod testing;
 pub mod traversal;

@@ -15,6 +15,7 @@ static REGISTRY: &[&Predicate] = &[
     // Options.
     &depth::DEPTH,
     &depth::D,
+    &files0_from::FILES0_FROM,
     &ignore_readdir_race::IGNORE_READDIR_RACE,
     &ignore_readdir_race::NOIGNORE_READDIR_RACE,
     &maxdepth::MAXDEPTH,
@@ -22,6 +23,7 @@ static REGISTRY: &[&Predicate] = &[
     &noleaf::NOLEAF,
     &xdev::XDEV,
     &daystart::DAYSTART,
+    &follow::FOLLOW,
     &regextype::REGEXTYPE,
     &warn::WARN,
     &warn::NOWARN,
@@ -32,8 +34,10 @@ static REGISTRY: &[&Predicate] = &[
     &atime::ATIME,
     &cmin::CMIN,
     &cnewer::CNEWER,
+    &context::CONTEXT,
     &ctime::CTIME,
     &empty::EMPTY,
+    &executable::EXECUTABLE,
     &constant::FALSE,
     &fstype::FSTYPE,
     &gid::GID,
@@ -54,6 +58,7 @@ static REGISTRY: &[&Predicate] = &[
     &nouser::NOUSER,
     &path::PATH,
     &perm::PERM,
+    &readable::READABLE,
     &regex::REGEX,
     &samefile::SAMEFILE,
     &size::SIZE,
@@ -62,8 +67,10 @@ static REGISTRY: &[&Predicate] = &[
     &uid::UID,
     &used::USED,
     &user::USER,
+    &writable::WRITABLE,
     &xattr::XATTR,
     &xattrname::XATTRNAME,
+    &xtype::XTYPE,
     // Actions.
     &delete::DELETE,
     &exec::EXEC,
@@ -82,20 +89,6 @@ static REGISTRY: &[&Predicate] = &[
     &quit::QUIT,
 ];
 
-/// Predicates of GNU find that are still to come, and what to do meanwhile.
-static NOT_YET: &[(&[&str], &str)] = &[
-    (
-        &["-readable", "-writable", "-executable"],
-        "use -perm, -user and -group",
-    ),
-    (
-        &["-follow", "-xtype"],
-        "symbolic links are not followed; use -type l and -lname",
-    ),
-    (&["-files0-from"], "give the start points as arguments"),
-    (&["-context"], "security contexts are not kept in the index"),
-];
-
 /// Every predicate there is.
 pub fn registry() -> &'static [&'static Predicate] {
     REGISTRY
@@ -111,12 +104,6 @@ pub fn find(word: &str) -> Option<&'static Predicate> {
     })
 }
 
-/// What to do instead of a predicate that is still to come.
-pub fn not_yet(word: &str) -> Option<&'static str> {
-    let row = NOT_YET.iter().find(|(names, _)| names.contains(&word))?;
-    Some(row.1)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -128,7 +115,6 @@ mod tests {
         for predicate in registry() {
             for name in predicate.names() {
                 assert!(seen.insert(name), "{name} is there twice");
-                assert!(not_yet(name).is_none(), "{name} is there already");
                 assert!(find(name).is_some_and(|p| p.name == predicate.name));
             }
             assert!(!predicate.help.is_empty() && !predicate.help.ends_with('.'));

@@ -4,6 +4,7 @@
 //!
 //! `TRAWL_FIND_SEED` and `TRAWL_FIND_CASES` repeat or widen the random part.
 
+mod ages;
 mod expressions;
 mod site;
 

@@ -61,6 +61,6 @@ fn main() -> Result<(), Box<dyn Error>> {
         done.directories,
         done.snapshots.len()
     );
-    prepared.publish()?;
+    prepared.publish(&done.damaged)?;
     Ok(())
 }

@@ -60,6 +60,13 @@ impl Guards {
         })
     }
 
+    /// The shard of the new snapshot that has the same guard as shard `then`,
+    /// if what lies in it can stay there at all.
+    pub(crate) fn same_shard(&self, then: usize, now: &Now) -> Option<usize> {
+        let guard = self.then.get(then).filter(|_| !self.all_move)?;
+        now.shard_behind(guard)
+    }
+
     /// Where what lies in shard `then` goes if it must also pass `now`;
     /// `None` if it can stay.
     pub(crate) fn target(&mut self, then: usize, now: &Now, at: usize) -> Option<TargetId> {

@@ -11,8 +11,9 @@
 //!
 //! - whoever can read something of an old snapshot afterwards could before;
 //! - memory is bounded by batches of rows and by the runs of rows that move;
-//! - an old snapshot is read no further than the paths of its directories
-//!   (and the names of its attributes) if nothing in it has to move.
+//! - nothing is read where digests say that all directories are guarded as
+//!   they were, and no more than the paths of directories and the names of
+//!   attributes where nothing has to move.
 //!
 //! Read first: [`tighten`]; `now` finds what guards a path in the new
 //! snapshot, `plan` what has to move, `apply` moves it.
@@ -62,12 +63,26 @@ pub fn tighten(prepared: &Prepared) -> Result<Tightened> {
     if older.is_empty() {
         return Ok(done);
     }
-    let mut now = now::Now::of(prepared)?;
-    for info in older.iter().rev() {
-        let tightened = source
-            .snapshot(info.id)
+    // Then what there is has been held against these guards before.
+    let is_same = match older.last() {
+        Some(current) => prepared.is_placed_as(current.id),
+        None => true,
+    };
+    let mut now = None;
+    // The current one comes last: if it is guarded as the new one is, nothing
+    // is left to do for those before it, also where a run was cut short.
+    for info in &older {
+        if is_same && !prepared.may_have_values(info.id) {
+            continue;
+        }
+        let now = match &mut now {
+            Some(now) => now,
+            None => now.insert(now::Now::of(prepared)?),
+        };
+        let tightened = prepared
+            .older(info.id)
             .map_err(HistoryError::from)
-            .and_then(|snapshot| tighten_one(prepared, &mut now, snapshot, &mut done));
+            .and_then(|snapshot| tighten_one(prepared, now, snapshot, &mut done));
         match tightened {
             Ok(()) => {}
             Err(error) if error.is_damage() => done.damaged.push(info.id),

@@ -88,6 +88,12 @@ impl Now {
         self.guards.get(at).cloned().unwrap_or_default()
     }
 
+    /// The shard with this guard, if there is one.
+    pub(crate) fn shard_behind(&self, guard: &Guard) -> Option<usize> {
+        let at = self.ids.get(guard).copied()?;
+        (at < self.view.shards().len()).then_some(at)
+    }
+
     /// The guard that ends with the barrier in front of `path`, if there is
     /// one.
     pub(crate) fn barrier(&self, path: &[u8]) -> Option<usize> {

@@ -4,7 +4,7 @@
 //! the new snapshot. What moves is kept as runs of rows with one target.
 
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 use trawl_index::{GuardStep, Snapshot, Table};
@@ -16,6 +16,9 @@ use crate::error::Result;
 use crate::guards::{Guards, TargetId};
 use crate::now::{Beside, Now};
 
+/// Directories that are held; where more are guarded differently, all are gone
+/// through in order.
+const DIRECTORIES_MOST: usize = 256 * 1024;
 /// Issues that are held at a time.
 const ISSUES_MOST: usize = 64 * 1024;
 /// Issues that are read at a time.
@@ -100,7 +103,9 @@ pub(crate) fn make(then: &View, snapshot: &Snapshot, now: &mut Now) -> Result<Pl
     planner.own_rows()?;
     planner.values()?;
     planner.issues()?;
+    planner.find_continued()?;
     for moves in planner.plan.segments.values_mut() {
+        moves.dirs.sort();
         moves.values.sort();
         moves.issues.sort();
     }
@@ -127,25 +132,106 @@ impl Planner<'_> {
     }
 
     fn listings(&mut self) -> Result<()> {
+        let mut elsewhere = Vec::new();
+        for shard in 0..self.then.shards().len() {
+            self.not_in_same_shard(shard, &mut elsewhere)?;
+            if elsewhere.len() > DIRECTORIES_MOST {
+                return self.all_listings();
+            }
+        }
+        elsewhere.sort_by(|(a, _), (b, _)| path::cmp(a, b));
+        let view = Arc::clone(&self.view);
+        let mut beside = Beside::new(&view)?;
+        let mut last = None;
+        for (dir, place) in &elsewhere {
+            let now = beside.guard_in(self.now, dir)?;
+            self.place_listing(*place, now, last != Some(dir));
+            last = Some(dir);
+        }
+        Ok(())
+    }
+
+    /// Finds the directories of a shard that are not in the shard of the new
+    /// snapshot which has the same guard.
+    fn not_in_same_shard(&self, shard: usize, out: &mut Vec<(Vec<u8>, Place)>) -> Result<()> {
+        let same = self.plan.guards.same_shard(shard, self.now);
+        let digest_of = |view: &View, at: usize| view.shards().get(at)?.digest;
+        if let Some(same) = same
+            && let Some(digest) = digest_of(&self.view, same)
+            && digest_of(self.then, shard) == Some(digest)
+        {
+            return Ok(());
+        }
+        let mut listings = self.then.listings_in(shard)?;
+        let mut others = match same {
+            Some(same) => Some(self.view.listings_in(same)?),
+            None => None,
+        };
+        let mut has_other = match &mut others {
+            Some(others) => others.advance()?,
+            None => false,
+        };
+        while listings.advance()? && out.len() <= DIRECTORIES_MOST {
+            let mut order = Ordering::Greater;
+            while let Some(others) = others.as_mut().filter(|_| has_other) {
+                order = path::cmp(others.path(), listings.path());
+                if order != Ordering::Less {
+                    break;
+                }
+                has_other = others.advance()?;
+            }
+            if order != Ordering::Equal || !has_other {
+                out.push((listings.path().to_vec(), listings.place()));
+            }
+        }
+        Ok(())
+    }
+
+    /// The same without holding any: where much has changed.
+    fn all_listings(&mut self) -> Result<()> {
         let view = Arc::clone(&self.view);
         let mut beside = Beside::new(&view)?;
         let mut listings = self.then.listings()?;
-        let (mut last, mut is_first) = (Vec::new(), true);
+        let mut last: Option<Vec<u8>> = None;
         while listings.advance()? {
-            let (dir, place) = (listings.path(), listings.place());
-            let now = beside.guard_in(self.now, dir)?;
-            let is_new = is_first || last != dir;
-            if !is_new {
-                self.plan.continued.insert(place);
-            }
-            if let Some(target) = self.target(place.segment, now) {
-                self.plan.moves(place.segment).dirs.push(place.row, target);
-                self.plan.directories += u64::from(is_new);
-            }
+            let now = beside.guard_in(self.now, listings.path())?;
+            let is_new = last.as_deref() != Some(listings.path());
+            self.place_listing(listings.place(), now, is_new);
             if is_new {
-                last.clear();
-                last.extend_from_slice(dir);
-                is_first = false;
+                last = Some(listings.path().to_vec());
+            }
+        }
+        Ok(())
+    }
+
+    fn place_listing(&mut self, place: Place, now: usize, is_new: bool) {
+        if let Some(target) = self.target(place.segment, now) {
+            self.plan.moves(place.segment).dirs.push(place.row, target);
+            self.plan.directories += u64::from(is_new);
+        }
+    }
+
+    /// Finds rows that go on with a directory of another segment, in shards
+    /// of which a segment is written again.
+    fn find_continued(&mut self) -> Result<()> {
+        let shards: BTreeSet<usize> = self
+            .plan
+            .segments
+            .keys()
+            .map(|segment| self.shard_of(*segment))
+            .collect();
+        for shard in shards {
+            let segments = self.then.shards().get(shard);
+            if segments.is_none_or(|shard| shard.manifest.segments.len() < 2) {
+                continue;
+            }
+            let mut listings = self.then.listings_in(shard)?;
+            let mut last: Option<Vec<u8>> = None;
+            while listings.advance()? {
+                match last.as_deref() == Some(listings.path()) {
+                    true => drop(self.plan.continued.insert(listings.place())),
+                    false => last = Some(listings.path().to_vec()),
+                }
             }
         }
         Ok(())

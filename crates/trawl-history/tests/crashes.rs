@@ -11,7 +11,7 @@ mod support;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
-use support::{Names, ROOT, Random, Seen, State, may_see, seen, users, write};
+use support::{Names, ROOT, Random, Seen, State, may_see, seen, users, write, write_keeping};
 use trawl_index::gc::{self, Retention};
 use trawl_index::verify::{Scope, verify};
 use trawl_index::{IndexDir, Snapshot};
@@ -19,6 +19,8 @@ use trawl_testkit::crash::at_each_point;
 use trawl_testkit::skip::{Skip, without_root};
 
 const INDEX: &str = "TRAWL_TEST_INDEX";
+/// How many snapshots the child keeps.
+const KEEP: &str = "TRAWL_TEST_KEEP";
 
 /// A tree, and the same with less permissions.
 fn states() -> (State, State) {
@@ -40,7 +42,12 @@ fn states() -> (State, State) {
 #[test]
 fn child() {
     if let Some(index) = std::env::var_os(INDEX) {
-        write(Path::new(&index), &states().1, 3);
+        let newest = std::env::var(KEEP).ok().and_then(|text| text.parse().ok());
+        let keep = Retention {
+            newest: newest.unwrap_or(usize::MAX),
+            since: None,
+        };
+        write_keeping(Path::new(&index), &states().1, 3, keep);
     }
 }
 
@@ -119,6 +126,49 @@ fn a_crash_leaves_each_snapshot_as_it_was_or_as_it_is_to_be() {
     assert!(done_before_the_end > 0);
     assert_eq!(crashes.last.code, Some(0));
     assert_eq!(snapshots(&copy).len(), 3);
+}
+
+#[test]
+fn a_crash_while_old_snapshots_go_leaves_nothing_that_shows_more_than_the_current_one() {
+    let name = "a_crash_while_old_snapshots_go_leaves_nothing_that_shows_more";
+    if !cfg!(debug_assertions) {
+        return Skip::new(name, "crash points are in debug builds only").say();
+    }
+    if let Some(skip) = without_root(name) {
+        return skip.say();
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let (base, copy) = (dir.path().join("base"), dir.path().join("copy"));
+    let (then, now) = states();
+    for at in 0..3 {
+        write(&base, &then, at);
+    }
+    let current = snapshots(&base)[2].info.id;
+    let prepare = |_| {
+        let _ = std::fs::remove_dir_all(&copy);
+        copy_tree(&base, &copy);
+        let mut child = Command::new(std::env::current_exe().unwrap());
+        let child_of = child.args(["--exact", "child"]).env(INDEX, &copy);
+        child_of.env(KEEP, "2");
+        child
+    };
+    let mut gone_before_the_end = 0;
+    let crashes = at_each_point(prepare, |point, _| {
+        assert_eq!(damage(&copy), [], "point {point}");
+        let found = snapshots(&copy);
+        let is_current = found.last().unwrap().info.id == current;
+        gone_before_the_end += u32::from(is_current && found.len() == 1);
+        assert!(is_current || found.len() == 2, "point {point}");
+        for old in found.iter().filter(|_| !is_current) {
+            for (who, seen) in users().iter().zip(views(old)) {
+                let ok = |one: &Seen| may_see(&now, one, who, Names::Unknown);
+                assert!(seen.iter().all(ok), "point {point} {who:?}");
+            }
+        }
+    });
+    assert!(gone_before_the_end > 0);
+    assert_eq!(crashes.last.code, Some(0));
+    assert_eq!(snapshots(&copy).len(), 2);
 }
 
 /// The next writer does what was left undone.

@@ -10,7 +10,7 @@ mod support;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
-use support::{Names, ROOT, Random, Seen, State, may_see, seen, users, write};
+use support::{Names, ROOT, Random, Seen, State, may_see, seen, users, write, write_keeping};
 use trawl_index::gc::{self, Retention};
 use trawl_index::verify::{Scope, verify};
 use trawl_index::{IndexDir, Snapshot, SnapshotId};
@@ -63,7 +63,7 @@ fn old_snapshots_show_what_both_then_and_now_allow() {
         let mut snapshots: Vec<(SnapshotId, BTreeSet<Seen>)> = Vec::new();
         for scan in 0..3 {
             if scan > 0 {
-                let changes = 1 + random.below(8);
+                let changes = random.below(8);
                 let next = states[scan - 1].changed(&mut random, changes);
                 states.push(next);
             }
@@ -93,6 +93,77 @@ fn old_snapshots_show_what_both_then_and_now_allow() {
         check_kernel(&opened, &format!("seed {seed}"));
     }
     assert!(tightened > trees(), "{tightened} directories moved");
+}
+
+/// A tree that everyone may read, and the same for its owner alone.
+fn open_and_closed() -> (State, State) {
+    let mut random = Random(5);
+    let mut open = State::random(&mut random, 12);
+    for node in open.nodes.values_mut() {
+        node.mode |= 0o555;
+        node.has_value = false;
+    }
+    let mut closed = open.clone();
+    let inner = closed.nodes.iter_mut().filter(|(at, _)| *at != ROOT);
+    inner.for_each(|(_, node)| node.mode &= 0o700);
+    (open, closed)
+}
+
+#[test]
+fn what_is_not_to_stay_goes_before_unless_it_is_read() {
+    if let Some(skip) = without_root("what_is_not_to_stay_goes_before_unless_it_is_read") {
+        return skip.say();
+    }
+    let (then, now) = open_and_closed();
+    let stranger = &users()[5];
+    for is_read in [false, true] {
+        for newest in [1, 2] {
+            let dir = tempfile::tempdir().unwrap();
+            let index = dir.path().join("index");
+            let [first, second] = [1, 2].map(|at| write(&index, &then, at).0);
+            let reader = is_read.then(|| open(&index, first));
+            let keep = Retention {
+                newest,
+                since: None,
+            };
+            let (third, done) = write_keeping(&index, &now, 3, keep);
+            let old = match is_read {
+                true => vec![first, second],
+                false => vec![second],
+            };
+            assert_eq!(done.snapshots, old);
+            let opened = IndexDir::open(&index).unwrap();
+            let source = opened.source(ROOT).unwrap().unwrap();
+            let left: Vec<_> = source.snapshots().unwrap().iter().map(|s| s.id).collect();
+            assert_eq!(left, [&old[..], &[third]].concat());
+            for id in old {
+                let seen = seen(&open(&index, id), stranger, Names::Unknown);
+                let below = |one: &Seen| matches!(one, Seen::Row(dir, ..) if dir != ROOT);
+                assert!(!seen.iter().any(below), "{seen:?}");
+            }
+            assert_eq!(verify(&opened, Scope::All).unwrap().findings, []);
+            drop(reader);
+        }
+    }
+}
+
+#[test]
+fn a_list_of_shards_that_is_lost_says_nothing() {
+    if let Some(skip) = without_root("a_list_of_shards_that_is_lost_says_nothing") {
+        return skip.say();
+    }
+    let (then, _) = open_and_closed();
+    let dir = tempfile::tempdir().unwrap();
+    let index = dir.path().join("index");
+    let first = write(&index, &then, 1).0;
+    let source = IndexDir::open(&index).unwrap().source(ROOT).unwrap();
+    let private = source.unwrap().path().join("private/data");
+    std::fs::write(private.join(format!("{first}.shards")), "{}").unwrap();
+    let (_, done) = write(&index, &then, 2);
+    assert_eq!(done.damaged, [first]);
+    let opened = IndexDir::open(&index).unwrap();
+    let source = opened.source(ROOT).unwrap().unwrap();
+    assert_eq!(source.snapshots().unwrap().len(), 1);
 }
 
 /// The manifests that the kernel lets each user open by listing from the top

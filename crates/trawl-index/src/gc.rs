@@ -7,7 +7,9 @@
 //! have open stay theirs until closed. Only names that the format knows are
 //! ever removed.
 
-use crate::clean::{Kept, kept_barriers, remove_matching, remove_stale_lists, sweep};
+use crate::clean::{
+    Kept, kept_barriers, remove_leftovers, remove_matching, remove_stale_lists, sweep,
+};
 use crate::error::{IndexError, Result};
 use crate::guard_dirs::disguise;
 use crate::id::{SnapshotId, SourceId};
@@ -68,18 +70,37 @@ pub fn collect(source: &Source, retention: Retention) -> Result<Collected> {
         // could be saved must not be swept away.
         return Ok(done);
     }
+    match current {
+        Some(current) => done = remove_old(source, current, current, retention)?,
+        None => done.files += remove_leftovers(source)?,
+    }
+    done.files += remove_matching(source.dir(), |name| {
+        name.ends_with(layout::TEMPORARY_ENDING)
+    })?;
+    lock.clear()?;
+    Ok(done)
+}
+
+/// Removes old snapshots and what none of the others needs. `newest` counts
+/// as the current one, which `current` is still if it is another. Called with
+/// the source's lock held.
+pub(crate) fn remove_old(
+    source: &Source,
+    newest: SnapshotId,
+    current: SnapshotId,
+    retention: Retention,
+) -> Result<Collected> {
+    let mut done = Collected::default();
     let ids = snapshot_ids(source.dir())?;
-    let committed = ids.into_iter().filter(|id| Some(*id) <= current);
     let snapshots = source.dir().open_dir(layout::SNAPSHOTS)?;
-    let mut kept: HashSet<SnapshotId> = current.into_iter().collect();
-    let mut newer = current;
-    for (rank, id) in committed.rev().enumerate() {
-        let age_ns = current
-            .zip(newer)
-            .map_or(0, |(a, b)| a.0.saturating_sub(b.0));
+    let mut kept: HashSet<SnapshotId> = [newest, current].into();
+    let mut newer = newest;
+    let older = ids.into_iter().rev().filter(|id| *id <= newest);
+    for (rank, id) in older.enumerate() {
+        let age_ns = newest.0.saturating_sub(newer.0);
         let spare = age_ns / 1_000_000_000 < IN_USE_SECS_MOST;
-        newer = Some(id);
-        if Some(id) == current || retention.keeps(id, rank) {
+        newer = id;
+        if kept.contains(&id) || retention.keeps(id, rank) {
             kept.insert(id);
         } else if forget(&snapshots, id, spare)? {
             done.snapshots.push(id);
@@ -94,31 +115,38 @@ pub fn collect(source: &Source, retention: Retention) -> Result<Collected> {
             || layout::snapshot_name(name).is_some_and(|id| !kept.contains(&id))
     })?;
     snapshots.sync()?;
-    // Only now: while a description is there, so is what it describes.
+    remove_unneeded(source, &kept, newest.time(), &mut done)?;
+    Ok(done)
+}
+
+/// Removes what none of these snapshots needs, whose descriptions are the
+/// only ones: while a description is there, so is what it describes.
+fn remove_unneeded(
+    source: &Source,
+    kept: &HashSet<SnapshotId>,
+    time: Timestamp,
+    done: &mut Collected,
+) -> Result<()> {
     let editions = Kept::read(source, kept.iter().copied());
     remove_stale_lists(&source.private()?, &editions)?;
     let top = source.dir().open_dir(layout::DATA)?;
     let barriers = kept_barriers(source, kept.iter().copied())?;
-    sweep(&top, &editions, &barriers, &mut done)?;
+    sweep(&top, &editions, &barriers, done)?;
     for components in &barriers {
-        if let (Some(dir), Some(id)) = (if_there(top.open_below(components))?, current) {
-            disguise(&dir, id.time())?;
+        if let Some(dir) = if_there(top.open_below(components))? {
+            disguise(&dir, time)?;
         }
     }
-    done.files += remove_matching(source.dir(), |name| {
-        name.ends_with(layout::TEMPORARY_ENDING)
-    })?;
-    lock.clear()?;
-    Ok(done)
+    Ok(())
 }
 
 /// Removes the descriptions of these snapshots, whoever reads them, the
-/// current one's aside. [`collect`] removes their files.
-///
-/// # Errors
-/// [`IndexError::Busy`] if the source is being written.
-pub fn forget_snapshots(source: &Source, ids: &[SnapshotId]) -> Result<()> {
-    let _lock = SourceLock::take(source.dir())?;
+/// current one's aside. [`collect`] removes their files. Called with the
+/// source's lock held.
+pub(crate) fn forget_snapshots(source: &Source, ids: &[SnapshotId]) -> Result<()> {
+    if ids.is_empty() {
+        return Ok(());
+    }
     let current = source.current_id()?;
     let snapshots = source.dir().open_dir(layout::SNAPSHOTS)?;
     for id in ids.iter().filter(|id| Some(**id) != current) {

@@ -36,7 +36,7 @@ pub struct Edition {
 }
 
 /// xxh3-128 of some bytes: finds damage, does not withstand forgery.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Hash(pub u128);
 
 impl SourceId {

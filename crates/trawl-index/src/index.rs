@@ -13,15 +13,15 @@ use crate::sealed;
 use crate::source::{Source, SourceInfo};
 use crate::store::{Dir, Readers, if_there};
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use trawl_model::guard::Element;
 use trawl_model::{DirAccess, Timestamp, Uid};
 
 /// An open index.
 #[derive(Debug)]
 pub struct IndexDir {
-    dir: Dir,
-    sources: Dir,
+    dir: Arc<Dir>,
+    sources: Arc<Dir>,
     /// What a walk of the tree of sources came upon, for readers that ask
     /// for one source after the other.
     reached: OnceLock<Reached>,
@@ -51,8 +51,8 @@ impl IndexDir {
         let dir = dir.for_readers(readers);
         let sources = dir.open_dir(layout::SOURCES)?;
         Ok(IndexDir {
-            dir,
-            sources,
+            dir: Arc::new(dir),
+            sources: Arc::new(sources),
             reached: OnceLock::new(),
         })
     }
@@ -131,13 +131,13 @@ impl IndexDir {
         self.dir.readers()
     }
 
-    /// A second handle on it.
-    pub fn try_clone(&self) -> Result<IndexDir> {
-        Ok(IndexDir {
-            dir: self.dir.try_clone()?,
-            sources: self.sources.try_clone()?,
+    /// A second handle on it, with the same descriptors.
+    pub(crate) fn share(&self) -> IndexDir {
+        IndexDir {
+            dir: Arc::clone(&self.dir),
+            sources: Arc::clone(&self.sources),
             reached: OnceLock::new(),
-        })
+        }
     }
 
     /// Where it lies.

@@ -23,6 +23,7 @@
 mod attributes;
 mod clean;
 pub mod crash;
+mod digest;
 mod encode;
 mod error;
 pub mod gc;
@@ -45,6 +46,7 @@ mod text;
 pub mod verify;
 mod writer;
 
+pub use digest::Digest;
 pub use error::{IndexError, Result};
 pub use id::{Edition, Hash, SegmentId, SnapshotId, SourceId};
 pub use index::IndexDir;

@@ -12,11 +12,12 @@
 //! together if they lie in memory together.
 
 use crate::clean::{Kept, remove_stale_lists, sweep_data};
+use crate::digest::DigestKey;
 use crate::encode::Compressor;
 use crate::error::{IndexError, Result};
 use crate::gc::Collected;
 use crate::guard_dirs::{self, GuardDirs};
-use crate::id::{Edition, SnapshotId};
+use crate::id::{Edition, Hash, SnapshotId};
 use crate::index::temporary_name;
 use crate::layout::{self, DataName, GuardName};
 use crate::manifest::{GuardStep, SegmentInfo, Totals};
@@ -103,7 +104,11 @@ impl<'a> Revision<'a> {
         };
         for shard in &older.shards {
             let next = revision.next_segment(&shard.components)?;
-            let buffer = ShardBuffer::of(&shard.manifest, next)?;
+            let mut buffer = ShardBuffer::of(&shard.manifest, next)?;
+            let digest = shard
+                .digest
+                .filter(|digest| digest.key == revision.list.key);
+            buffer.add_digest(digest.map(|digest| digest.sum).unwrap_or_default());
             revision.shards.insert(shard.components.clone(), buffer);
         }
         Ok(revision)
@@ -135,6 +140,9 @@ impl<'a> Revision<'a> {
     pub fn put(&mut self, from: &Shard, to: Option<&Guard>, what: Stored) -> Result<()> {
         if let Some(buffer) = self.shards.get_mut(&from.components) {
             buffer.uncount(&totals_of(&what));
+            if let Some(digest) = digest_of(&self.list.key, &what) {
+                buffer.subtract_digest(digest);
+            }
         }
         match to {
             Some(guard) => self.add(guard, what),
@@ -150,7 +158,9 @@ impl<'a> Revision<'a> {
             buffer.number_from(self.next_segment(&components)?);
             self.shards.insert(components.clone(), buffer);
         }
+        let digest = digest_of(&self.list.key, &what);
         if let Some(buffer) = self.shards.get_mut(&components) {
+            buffer.add_digest(digest.unwrap_or_default());
             if buffer.guard() != guard {
                 let path = layout::display_path(&components);
                 return Err(IndexError::damaged(&path, "two guards have the same hash"));
@@ -208,6 +218,11 @@ impl<'a> Revision<'a> {
         self.list.format = FORMAT;
         self.list.above = GuardStep::of_guard(self.place.above);
         self.list.shards = used.iter().map(|s| s.components().to_vec()).collect();
+        self.list.digests = match self.list.digests.is_empty() {
+            true => Vec::new(),
+            false => used.iter().map(|shard| shard.digest()).collect(),
+        };
+        self.list.values = used.iter().map(|shard| shard.totals().xattrs).sum();
         self.list.barriers = barriers.into_iter().collect();
         self.replace_description()?;
         self.remove_other_editions()
@@ -286,6 +301,16 @@ fn shared<'a>(place: &'a Place<'_>, edition: Edition) -> Snapshotting<'a> {
         top: place.top,
         edition,
         root: place.source.root(),
+    }
+}
+
+/// What something adds to the digest of its shard.
+fn digest_of(key: &DigestKey, what: &Stored) -> Option<Hash> {
+    match what {
+        Stored::Rows(ListingKind::Listed, batch) if batch.fragment == 0 => {
+            Some(key.of(ListingKind::Listed, &batch.path))
+        }
+        _ => None,
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::encode::Compressor;
 use crate::error::{IndexError, Result};
 use crate::guard_dirs::GuardDirs;
-use crate::id::{Edition, SegmentId};
+use crate::id::{Edition, Hash, SegmentId};
 use crate::layout;
 use crate::manifest::{GuardStep, Manifest, SegmentInfo, Totals};
 use crate::schema::FORMAT;
@@ -23,6 +23,8 @@ pub(crate) struct ShardBuffer {
     next_segment: u32,
     segments: Vec<SegmentInfo>,
     totals: Totals,
+    /// Which directories there are: see [`crate::digest`].
+    digest: u128,
 }
 
 /// What all shards of a snapshot share.
@@ -44,6 +46,7 @@ impl ShardBuffer {
             next_segment: 0,
             segments: Vec::new(),
             totals: Totals::default(),
+            digest: 0,
         }
     }
 
@@ -69,6 +72,19 @@ impl ShardBuffer {
 
     pub(crate) fn number_from(&mut self, next_segment: u32) {
         self.next_segment = next_segment;
+    }
+
+    /// Another directory, or one less, is in it.
+    pub(crate) fn add_digest(&mut self, digest: Hash) {
+        self.digest = self.digest.wrapping_add(digest.0);
+    }
+
+    pub(crate) fn subtract_digest(&mut self, digest: Hash) {
+        self.digest = self.digest.wrapping_sub(digest.0);
+    }
+
+    pub(crate) fn digest(&self) -> Hash {
+        Hash(self.digest)
     }
 
     pub(crate) fn guard(&self) -> &Guard {

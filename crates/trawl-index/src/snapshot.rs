@@ -10,16 +10,17 @@
 //! file, can take no other kind of lock, so that they cannot keep each other
 //! out; how long gc waits for them is bounded (see [`crate::gc`]).
 
+use crate::digest::{Digest, DigestKey};
 use crate::error::{IndexError, Result};
 use crate::guard_walk::{self, Reached};
-use crate::id::{Edition, SegmentId, SnapshotId};
+use crate::id::{Edition, Hash, SegmentId, SnapshotId};
 use crate::layout;
 use crate::manifest::{FileRef, GuardStep, Manifest, SegmentInfo, Totals, check_format};
 use crate::schema::Table;
 use crate::store::{Dir, if_there};
 use crate::{sealed, text};
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -69,6 +70,15 @@ pub(crate) struct ShardList {
     pub(crate) above: Vec<GuardStep>,
     /// Directory names from the source's `data` to each shard's.
     pub(crate) shards: Vec<Vec<String>>,
+    /// Which directories are in each, in the same order.
+    #[serde(default)]
+    pub(crate) digests: Vec<Hash>,
+    /// What those are made with.
+    #[serde(default)]
+    pub(crate) key: DigestKey,
+    /// Attribute values in all of them.
+    #[serde(default)]
+    pub(crate) values: u64,
     /// To each directory of barriers, empty ones included.
     pub(crate) barriers: Vec<Vec<String>>,
     /// Subtrees that get a barrier in the next snapshot because they are
@@ -89,6 +99,8 @@ pub struct Shard {
     pub(crate) components: Vec<String>,
     /// What it holds.
     pub manifest: Manifest,
+    /// Which directories are in it; known to the index's owner.
+    pub digest: Option<Digest>,
 }
 
 /// A source at one time.
@@ -173,6 +185,15 @@ impl ShardList {
         }
     }
 
+    fn tell_digests(&self, shards: &mut [Shard]) {
+        let sums: HashMap<_, _> = self.shards.iter().zip(&self.digests).collect();
+        let key = self.key;
+        for shard in shards {
+            let sum = sums.get(&shard.components).copied().copied();
+            shard.digest = sum.map(|sum| Digest { key, sum });
+        }
+    }
+
     /// Refuses a snapshot of which a shard is missing.
     fn check(&self, source: &Dir, edition: Edition, shards: &[Shard]) -> Result<()> {
         let found: HashSet<&[String]> = shards.iter().map(|s| &s.components[..]).collect();
@@ -204,7 +225,13 @@ impl Snapshot {
             let pin = Arc::new(pin(source, id)?);
             let info = SnapshotInfo::read(source, id)?;
             let before = info.edition();
-            let opened = Snapshot::open_edition(source, root, info, pin);
+            let files = Files {
+                pin,
+                top: Arc::new(source.open_dir(layout::DATA)?),
+                edition: before,
+                root: root.to_vec(),
+            };
+            let opened = Snapshot::open_edition(source, info, files);
             tries += 1;
             if tries > REVISIONS_MOST || SnapshotInfo::read(source, id)?.edition() == before {
                 return opened;
@@ -212,19 +239,26 @@ impl Snapshot {
         }
     }
 
-    fn open_edition(
+    /// The same for who holds the source's lock, so that the snapshot stays
+    /// as it is, with the source's `data` that is open already.
+    pub(crate) fn open_locked(
         source: &Dir,
+        top: Arc<Dir>,
         root: &[u8],
-        info: SnapshotInfo,
-        pin: Arc<Option<File>>,
+        id: SnapshotId,
     ) -> Result<Snapshot> {
-        let (id, edition) = (info.id, info.edition());
+        let info = SnapshotInfo::read(source, id)?;
         let files = Files {
-            pin,
-            top: Arc::new(source.open_dir(layout::DATA)?),
-            edition,
+            pin: Arc::new(None),
+            top,
+            edition: info.edition(),
             root: root.to_vec(),
         };
+        Snapshot::open_edition(source, info, files)
+    }
+
+    fn open_edition(source: &Dir, info: SnapshotInfo, files: Files) -> Result<Snapshot> {
+        let (id, edition) = (info.id, info.edition());
         let list = ShardList::read(source, edition);
         let mut shards = Vec::new();
         let walked = guard_walk::walk(&files.top, &mut |components, data| {
@@ -236,9 +270,10 @@ impl Snapshot {
         let list = list?;
         if let Some(list) = &list {
             list.check(source, edition, &shards)?;
+            list.tell_digests(&mut shards);
         }
         let above = list.as_ref().map(|list| &list.above[..]);
-        if info.root != root || shards.is_empty() {
+        if info.root != files.root || shards.is_empty() {
             let path = source
                 .join(layout::SNAPSHOTS)
                 .join(layout::snapshot_file(id));
@@ -305,6 +340,7 @@ impl Files {
             _pin: Arc::clone(&self.pin),
             components: components.to_vec(),
             manifest,
+            digest: None,
         }))
     }
 }

@@ -11,8 +11,10 @@
 //! what it wrote; what a killed one left is removed by the next.
 
 use crate::clean;
+use crate::digest::DigestKey;
 use crate::encode::Compressor;
 use crate::error::{IndexError, Result};
+use crate::gc::{self, Collected, Retention};
 use crate::guard_dirs::{self, GuardDirs};
 use crate::id::SnapshotId;
 use crate::index::{IndexDir, temporary_name};
@@ -87,10 +89,10 @@ impl SnapshotWriter {
     /// if need be.
     ///
     /// # Errors
-    /// If the index cannot be opened a second time.
+    /// None yet: nothing is opened before the root is told.
     pub fn begin(index: &IndexDir, root: &[u8], options: WriterOptions) -> Result<SnapshotWriter> {
         Ok(SnapshotWriter {
-            index: Arc::new(index.try_clone()?),
+            index: Arc::new(index.share()),
             root: root.to_vec(),
             options,
             id_map: None,
@@ -118,7 +120,7 @@ impl SnapshotWriter {
     /// Any failure leaves the previous snapshot current and removes what
     /// was written.
     pub fn commit(self, finished: Timestamp) -> Result<Committed> {
-        self.prepare(finished)?.publish()
+        self.prepare(finished)?.publish(&[])
     }
 
     /// Writes what is left, all but the word that makes the snapshot current.
@@ -162,14 +164,75 @@ impl Prepared {
     }
 
     /// Reads it as if it were current.
+    ///
+    /// # Errors
+    /// If its files cannot be read.
     pub fn snapshot(&self) -> Result<Snapshot> {
-        let source = &self.work.source;
-        Snapshot::open(source.dir(), source.root(), self.work.id)
+        self.older(self.work.id)
+    }
+
+    /// Opens a committed snapshot of the source. Nobody removes it while the
+    /// source is being written.
+    ///
+    /// # Errors
+    /// [`IndexError::NoSnapshot`] if there is none.
+    pub fn older(&self, id: SnapshotId) -> Result<Snapshot> {
+        let (source, top) = (&self.work.source, Arc::clone(&self.work.top));
+        Snapshot::open_locked(source.dir(), top, source.root(), id)
     }
 
     /// What guards the source as a whole from now on.
     pub fn above(&self) -> &Guard {
         &self.work.above
+    }
+
+    /// True if it guards what it holds as the committed snapshot `id` guards
+    /// what that holds, and both hold the same directories, all of which were
+    /// listed. Attribute values may still be guarded differently.
+    ///
+    /// False where that cannot be told: because the list of shards is lost,
+    /// or the last writer did not end its work.
+    pub fn is_placed_as(&self, id: SnapshotId) -> bool {
+        let totals = &self.committed.totals;
+        let Some(before) = self.list_of(id) else {
+            return false;
+        };
+        let now = self.work.shard_list();
+        !self.work.lock.was_interrupted
+            && totals.dirs == totals.listed
+            && (now.key, now.digests, now.shards) == (before.key, before.digests, before.shards)
+            && now.above == before.above
+    }
+
+    /// False if the committed snapshot `id` has no attribute values.
+    pub fn may_have_values(&self, id: SnapshotId) -> bool {
+        let list = self.list_of(id);
+        list.is_none_or(|list| list.values > 0 || list.digests.is_empty())
+    }
+
+    /// What is wrong with a list, those find who need it.
+    fn list_of(&self, id: SnapshotId) -> Option<ShardList> {
+        ShardList::of(self.work.source.dir(), id).ok().flatten()
+    }
+
+    /// Removes the older snapshots that are not to stay when this one is
+    /// current; the one that is current now stays. What stays because
+    /// somebody reads it is among [`Collected::in_use`].
+    ///
+    /// # Errors
+    /// If files cannot be listed or removed.
+    pub fn collect(&self, retention: Retention) -> Result<Collected> {
+        let source = &self.work.source;
+        let Some(current) = source.current_id()? else {
+            return Ok(Collected::default());
+        };
+        let mut ids = snapshot_ids(source.dir())?;
+        ids.push(current);
+        // What one needs of which the list of shards is lost is not known.
+        match ids.iter().all(|id| self.list_of(*id).is_some()) {
+            true => gc::remove_old(source, self.work.id, current, retention),
+            false => Ok(Collected::default()),
+        }
     }
 
     /// Its shards' permissions come to be asked for in an older snapshot of
@@ -188,12 +251,16 @@ impl Prepared {
         Revision::begin(place, older)
     }
 
-    /// Makes it current.
+    /// Makes it current, and forgets these older snapshots, whoever reads
+    /// them ([`gc::collect`] removes their files).
     ///
     /// # Errors
     /// As [`SnapshotWriter::commit`].
-    pub fn publish(mut self) -> Result<Committed> {
+    pub fn publish(mut self, forgotten: &[SnapshotId]) -> Result<Committed> {
         self.work.publish()?;
+        gc::forget_snapshots(&self.work.source, forgotten)?;
+        // Only now: one that ends before tells that work was left.
+        self.work.lock.clear()?;
         Ok(self.committed.clone())
     }
 }
@@ -202,8 +269,8 @@ impl Prepared {
 struct Work {
     index: Arc<IndexDir>,
     source: Source,
-    /// The source's `data`.
-    top: Dir,
+    /// The source's `data`; snapshots that are read meanwhile share it.
+    top: Arc<Dir>,
     lock: SourceLock,
     id: SnapshotId,
     options: WriterOptions,
@@ -213,6 +280,7 @@ struct Work {
     /// What guards the source as a whole: its directory lies behind it, so
     /// that guards below it need not repeat it.
     above: Guard,
+    key: DigestKey,
     dirs: GuardDirs,
     barriers: Vec<Vec<String>>,
     shards: HashMap<GuardId, ShardBuffer>,
@@ -238,8 +306,12 @@ impl Work {
         // If it is lost, indexing again is what makes a new one.
         let list = before.and_then(|id| ShardList::of(source.dir(), id).ok()?);
         Ok(Work {
-            top: source.dir().open_dir(layout::DATA)?,
+            top: Arc::new(source.dir().open_dir(layout::DATA)?),
             compressor: Compressor::new(source.path())?,
+            key: match &list {
+                Some(list) if list.key != DigestKey::default() => list.key,
+                _ => DigestKey::random(source.path())?,
+            },
             placer: placer.with_large_open(list.map(|list| list.large_open).unwrap_or_default()),
             index,
             source,
@@ -323,6 +395,24 @@ impl Work {
         Ok(())
     }
 
+    fn shard_list(&self) -> ShardList {
+        let used = self.shards.values().filter(|shard| shard.is_used());
+        let mut used: Vec<&ShardBuffer> = used.collect();
+        used.sort_unstable_by_key(|shard| shard.components());
+        ShardList {
+            format: FORMAT,
+            snapshot: self.id,
+            above: GuardStep::of_guard(&self.above),
+            shards: used.iter().map(|s| s.components().to_vec()).collect(),
+            digests: used.iter().map(|s| s.digest()).collect(),
+            key: self.key,
+            values: used.iter().map(|s| s.totals().xattrs).sum(),
+            barriers: self.barriers.clone(),
+            large_open: self.placer.large_open().to_vec(),
+            id_map: self.id_map.clone(),
+        }
+    }
+
     fn write_description(&self, finished: Timestamp) -> Result<()> {
         let info = SnapshotInfo {
             format: FORMAT,
@@ -334,18 +424,7 @@ impl Work {
             version: self.options.version.clone(),
             options: self.options.options.clone(),
         };
-        let used = self.shards.values().filter(|shard| shard.is_used());
-        let mut shards: Vec<_> = used.map(|shard| shard.components().to_vec()).collect();
-        shards.sort_unstable();
-        let list = ShardList {
-            format: FORMAT,
-            snapshot: self.id,
-            above: GuardStep::of_guard(&self.above),
-            shards,
-            barriers: self.barriers.clone(),
-            large_open: self.placer.large_open().to_vec(),
-            id_map: self.id_map.clone(),
-        };
+        let list = self.shard_list();
         let dir = self.source.dir().open_dir(layout::SNAPSHOTS)?;
         let private = self.source.private()?;
         let name = layout::shard_list_file(self.id.into());
@@ -383,7 +462,7 @@ impl Work {
         self.committed = replaced.is_ok() || self.source.current_id()? == Some(self.id);
         replaced?;
         crash::point("after the commit");
-        self.lock.clear()
+        Ok(())
     }
 
     fn shared(&self) -> Snapshotting<'_> {
@@ -431,8 +510,13 @@ impl Work {
         self.copy_own_rows(&batch);
         self.accept_values(guard, &mut batch);
         let issues = std::mem::take(&mut batch.issues);
+        let is_first = batch.fragment == 0;
+        let digest = is_first.then(|| self.key.of(ListingKind::Listed, &batch.path));
         let shard = self.shard(guard);
         let mut added: usize = issues.into_iter().map(|issue| shard.add_issue(issue)).sum();
+        if let Some(digest) = digest {
+            shard.add_digest(digest);
+        }
         added += shard.add_listing(Listing {
             kind: ListingKind::Listed,
             batch,

@@ -65,9 +65,19 @@ impl View {
 
     /// All listed directories.
     pub fn listings(&self) -> Result<Listings<'_>> {
+        self.listings_where(|_| true)
+    }
+
+    /// The listed directories of one of [`View::shards`].
+    pub fn listings_in(&self, shard: usize) -> Result<Listings<'_>> {
+        self.listings_where(|at| at == shard)
+    }
+
+    fn listings_where(&self, is_wanted: impl Fn(usize) -> bool) -> Result<Listings<'_>> {
         let spans = self.segments().filter_map(|(segment, _, info)| {
             let dirs = u64::from(info.own_row)..info.dirs;
-            (!dirs.is_empty()).then_some(Span { segment, dirs })
+            let (shard, _) = self.shard_of(segment)?;
+            (is_wanted(shard) && !dirs.is_empty()).then_some(Span { segment, dirs })
         });
         Ok(Listings {
             merge: Merge::new(self, spans.collect(), &[], Order::Forward)?,

@@ -22,6 +22,7 @@
 //! | [`process`] | limits, resource use, the clock |
 //! | [`signal`] | an interrupt flag, the broken-pipe signal |
 //! | [`pattern`] | fnmatch |
+//! | [`regex`] | regular expressions with back-references |
 //! | [`lock`] | locks on open files |
 //!
 //! What it does not do: retry, walk, cache, or decide what an error means.
@@ -42,6 +43,7 @@ pub mod lock;
 pub mod pattern;
 pub mod process;
 pub mod project;
+pub mod regex;
 pub mod signal;
 pub mod stat;
 pub mod xattr;

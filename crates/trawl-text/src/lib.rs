@@ -6,6 +6,7 @@
 //! - [`units`]: sizes with units, rounded as the GNU tools round them.
 //! - [`quote`]: names for terminals, shells and messages.
 //! - [`zone`], [`strftime`], [`time_style`]: times in the local zone.
+//! - [`date`]: dates as people write them.
 //! - [`owners`]: user and group names, remembered.
 //! - [`glob`]: shell patterns with the meaning of fnmatch(3).
 //! - [`float`]: C's `%g`.
@@ -14,6 +15,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod date;
 pub mod float;
 pub mod glob;
 pub mod locale;

@@ -62,7 +62,14 @@ impl Zone {
         }
     }
 
-    fn get(&self) -> &TimeZone {
+    #[cfg(test)]
+    pub(crate) fn of(zone: TimeZone) -> Zone {
+        Zone {
+            zone: OnceLock::from(zone),
+        }
+    }
+
+    pub(crate) fn get(&self) -> &TimeZone {
         self.zone
             .get_or_init(|| TimeZone::try_system().unwrap_or(TimeZone::UTC))
     }

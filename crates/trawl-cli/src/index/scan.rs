@@ -110,9 +110,9 @@ impl<'a> Scanner<'a> {
             if self.cancel.load(Ordering::Relaxed) {
                 return Err(Failure::Interrupted);
             }
-            Ok((counts, publish(writer)?, issues))
+            Ok((counts, self.publish(writer)?, issues))
         })?;
-        self.forget_damaged(&root, &tightened)?;
+        say_forgotten(&root, &tightened);
         let done = Done {
             root,
             counts,
@@ -125,24 +125,6 @@ impl<'a> Scanner<'a> {
             eprintln!("{}", done.json().close());
         }
         Ok(done)
-    }
-
-    /// Forgets older snapshots that are damaged, so that nobody knows what
-    /// they show to whom.
-    fn forget_damaged(&self, root: &[u8], tightened: &Tightened) -> Result<(), Failure> {
-        if tightened.damaged.is_empty() {
-            return Ok(());
-        }
-        if let Some(source) = self.index.source(root)? {
-            trawl_index::gc::forget_snapshots(&source, &tightened.damaged)?;
-        }
-        for id in &tightened.damaged {
-            let root = shown(root);
-            say(format_args!(
-                "{root}: snapshot {id} forgotten: it is damaged, and could show more than now is allowed"
-            ));
-        }
-        Ok(())
     }
 
     /// The source's root path, as the scanner will report it.
@@ -235,6 +217,15 @@ impl<'a> Scanner<'a> {
         }
     }
 
+    /// Makes what was read the current snapshot, and the older ones that stay
+    /// as strict as that before anyone reads it.
+    fn publish(&self, writer: SnapshotWriter) -> Result<(Committed, Tightened), Failure> {
+        let prepared = writer.prepare(now())?;
+        prepared.collect(self.args.retention.retention(now()))?;
+        let tightened = trawl_history::tighten(&prepared)?;
+        Ok((prepared.publish(&tightened.damaged)?, tightened))
+    }
+
     fn tell(&self, name: &str, root: &[u8]) {
         if self.style == Style::Json {
             eprintln!("{}", event(name, root).close());
@@ -285,12 +276,15 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// Makes what was read the current snapshot, and the older ones as strict as
-/// that before anyone reads it.
-fn publish(writer: SnapshotWriter) -> Result<(Committed, Tightened), Failure> {
-    let prepared = writer.prepare(now())?;
-    let tightened = trawl_history::tighten(&prepared)?;
-    Ok((prepared.publish()?, tightened))
+/// Tells of older snapshots that are damaged, so that nobody knows what they
+/// show to whom: they were forgotten.
+fn say_forgotten(root: &[u8], tightened: &Tightened) {
+    for id in &tightened.damaged {
+        let root = shown(root);
+        say(format_args!(
+            "{root}: snapshot {id} forgotten: it is damaged, and could show more than now is allowed"
+        ));
+    }
 }
 
 /// The time of day.

@@ -54,7 +54,7 @@ pub(crate) struct RetentionArgs {
 impl RetentionArgs {
     /// What stays if nothing is said: the current snapshot and the one
     /// before.
-    fn retention(self, now: Timestamp) -> Retention {
+    pub(crate) fn retention(self, now: Timestamp) -> Retention {
         let secs = |age: Duration| i64::try_from(age.as_secs()).unwrap_or(i64::MAX);
         let newest = match (self.keep, self.keep_for) {
             (Some(keep), _) => usize::try_from(keep).unwrap_or(usize::MAX),

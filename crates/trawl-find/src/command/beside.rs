@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 
 use trawl_model::rows::Row;
 use trawl_sys::directory::{Links, Purpose, open_path};
-use trawl_sys::{CWD, SysError};
+use trawl_sys::{Errno, Op, SysError};
 
 use crate::context::Context;
 
@@ -24,34 +24,32 @@ impl Beside {
     /// # Errors
     /// Those of open(2).
     pub(super) fn of(row: &Row<'_>, path: &[u8], cx: &Context<'_>) -> Result<Beside, SysError> {
-        let (parent, name) = match cx.is_at_start() {
-            true => split(path),
-            false => (&b""[..], row.name()),
+        let Some(place) = cx.probe.place(row, path) else {
+            return Err(SysError::new(Op::Openat, Errno::NOENT));
+        };
+        let (parent, name) = split(place.name.to_bytes());
+        let dir = match parent {
+            b"" if cx.is_at_start() => None,
+            b"" => Some(open_path(place.dir, c".", Purpose::Pass, Links::Refused)?),
+            _ => {
+                let parent = CString::new(parent).unwrap_or_default();
+                Some(open_path(
+                    place.dir,
+                    &parent,
+                    Purpose::Pass,
+                    Links::Followed,
+                )?)
+            }
         };
         let name = match name {
             [b'/', ..] => name.to_vec(),
             _ => [b"./", name].concat(),
         };
-        let dir = match cx.probe.place(row, path) {
-            Some(place) if !cx.is_at_start() => {
-                let here = place.dir.try_clone_to_owned();
-                Some(here.map_err(|error| {
-                    let errno = error.raw_os_error().unwrap_or(0);
-                    SysError::new(trawl_sys::Op::Fcntl, trawl_sys::Errno(errno))
-                })?)
-            }
-            _ if parent.is_empty() => None,
-            _ => {
-                let parent = CString::new(parent).unwrap_or_default();
-                Some(open_path(CWD, &parent, Purpose::Pass, Links::Followed)?)
-            }
-        };
         Ok(Beside { dir, name })
     }
 }
 
-/// A start point's directory, empty for the working directory, and its last
-/// component with the slashes at its end as one.
+/// A path's directory, empty if it has none, and its last component with the slashes at its end as one.
 fn split(spelled: &[u8]) -> (&[u8], &[u8]) {
     let bare = spelled.iter().rposition(|byte| *byte != b'/');
     let Some(last) = bare else {

@@ -58,39 +58,61 @@ impl Field {
 
     /// `%d` of a number that is not negative.
     pub fn push_decimal(&self, out: &mut Vec<u8>, number: u64) {
-        let sign = match (self.plus, self.blank) {
+        self.push_number(out, self.sign(), &number.to_string());
+    }
+
+    /// What stands where a minus would.
+    fn sign(&self) -> &'static str {
+        match (self.plus, self.blank) {
             (true, _) => "+",
             (_, true) => " ",
             _ => "",
-        };
-        self.push_number(out, sign, &number.to_string());
+        }
     }
 
-    /// `%o`.
+    /// `%o`; `#` sees to a leading zero, and one is enough.
     pub fn push_octal(&self, out: &mut Vec<u8>, number: u32) {
         let digits = format!("{number:o}");
-        let prefix = if self.alternate && number != 0 {
-            "0"
+        let least = if self.alternate && number != 0 {
+            digits.len() + 1
+        } else if self.alternate {
+            1
         } else {
-            ""
+            0
         };
-        self.push_number(out, prefix, &digits);
+        match self.precision {
+            Some(precision) => {
+                let field = Field {
+                    precision: Some(precision.max(least)),
+                    ..*self
+                };
+                field.push_number(out, "", &digits);
+            }
+            None => self.push_number(out, "", &format!("{digits:0>least$}")),
+        }
     }
 
     /// A number that is already text, as `%g` makes it.
     pub fn push_general(&self, out: &mut Vec<u8>, number: f64) {
-        let digits = trawl_text::float::general(number, self.precision.unwrap_or(6));
+        let precision = self.precision.unwrap_or(6);
+        let mut digits = trawl_text::float::general(number, precision);
+        if self.alternate && number.is_finite() {
+            digits = with_all_digits(&digits, precision.max(1));
+        }
         let plain = Field {
             precision: None,
             zeros: self.zeros && number.is_finite(),
             ..*self
         };
-        plain.push_number(out, if self.plus { "+" } else { "" }, &digits);
+        plain.push_number(out, self.sign(), &digits);
     }
 
     fn push_number(&self, out: &mut Vec<u8>, prefix: &str, digits: &str) {
         let mut digits = digits.to_owned();
         if let Some(least) = self.precision {
+            if least == 0 && digits == "0" {
+                digits.clear();
+            }
             let missing = least.saturating_sub(digits.len());
             digits.insert_str(0, &"0".repeat(missing));
         } else if self.zeros && !self.left {
@@ -112,6 +134,16 @@ impl Field {
     }
 }
 
+/// A number as `%#g` has it: with a point, and zeros up to the precision.
+fn with_all_digits(number: &str, precision: usize) -> String {
+    let (digits, exponent) = number.split_at(number.find('e').unwrap_or(number.len()));
+    let significant = digits.trim_start_matches(['0', '.', '-']);
+    let count = significant.bytes().filter(u8::is_ascii_digit).count();
+    let zeros = "0".repeat(precision.saturating_sub(count.max(1)));
+    let point = if digits.contains('.') { "" } else { "." };
+    format!("{digits}{point}{zeros}{exponent}")
+}
+
 /// A number at the start of `text` and its length.
 fn number(text: &[u8]) -> (usize, usize) {
     let digits = text.iter().take_while(|b| b.is_ascii_digit());
@@ -122,4 +154,51 @@ fn number(text: &[u8]) -> (usize, usize) {
         length += 1;
     }
     (value, length)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(form: &str, push: impl Fn(&Field, &mut Vec<u8>)) -> String {
+        let mut out = Vec::new();
+        push(&Field::parse(form.as_bytes()).0, &mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn numbers_are_as_c_prints_them() {
+        for (form, number, expected) in [
+            (".0", 0, ""),
+            ("#.0", 0, "0"),
+            ("#", 0, "0"),
+            ("#", 0o644, "0644"),
+            ("#.5", 0o644, "00644"),
+            ("#.3", 0o644, "0644"),
+            ("#06", 0o644, "000644"),
+            ("5", 0o644, "  644"),
+        ] {
+            assert_eq!(
+                shown(form, |f, out| f.push_octal(out, number)),
+                expected,
+                "{form}"
+            );
+        }
+        for (form, number, expected) in [
+            ("#", 1.0, "1.00000"),
+            ("#", 0.0, "0.00000"),
+            ("#.3", 0.125, "0.125"),
+            ("#.0", 1.0, "1."),
+            ("# 9", 1.5, "  1.50000"),
+            (" ", 1.5, " 1.5"),
+            ("#.3", 4096.0, "4.10e+03"),
+        ] {
+            assert_eq!(
+                shown(form, |f, out| f.push_general(out, number)),
+                expected,
+                "{form}"
+            );
+        }
+        assert_eq!(shown(".0", |f, out| f.push_decimal(out, 0)), "");
+    }
 }

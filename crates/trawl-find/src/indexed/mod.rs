@@ -7,6 +7,8 @@
 //! threads only find the rows that these leaves, or any action, would see;
 //! one thread takes them in order (`turns`).
 
+mod access;
+mod links;
 mod probe;
 mod turns;
 mod walk;
@@ -14,7 +16,7 @@ mod walk;
 use std::io;
 
 use trawl_model::rows::Row;
-use trawl_model::{FileType, Issue, Op, path};
+use trawl_model::{Dev, FileType, Issue, Op, path};
 use trawl_query::{Index, Located, Start};
 use trawl_text::quote;
 
@@ -33,8 +35,55 @@ struct Scope<'s> {
     world: &'s World,
     point: &'s StartPoint,
     probe: &'s IndexProbe<'s>,
+    place: &'s Place,
+    /// True if rows of links are left to others (`links`).
+    follows: bool,
     /// What threads may do.
     turn: Turn,
+}
+
+/// Where the directory lies in which a walk began: the start point, or what a
+/// link leads to that was followed on the way.
+struct Place {
+    /// As stored.
+    stored: Vec<u8>,
+    /// How it is reached from the start point.
+    below: Vec<u8>,
+    /// How many levels that is.
+    depth: usize,
+    /// The device of the start point.
+    device: Dev,
+    /// The walks on the way: where each began, and the directory in which it
+    /// met the link, as stored.
+    way: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
+impl Place {
+    fn of_start(found: &Start) -> Place {
+        Place {
+            stored: found.path.clone(),
+            below: Vec::new(),
+            depth: 0,
+            device: row_of(found, b"").dev(),
+            way: Vec::new(),
+        }
+    }
+
+    /// How a directory is reached from the start point, in two parts.
+    fn parts<'p>(&'p self, dir: &'p [u8]) -> [&'p [u8]; 2] {
+        let rest = dir.strip_prefix(&self.stored[..]).unwrap_or(dir);
+        [&self.below, rest.strip_prefix(b"/").unwrap_or(rest)]
+    }
+
+    /// How an entry is reached from the start point.
+    fn below(&self, stored: &[u8]) -> Vec<u8> {
+        let [above, rest] = self.parts(stored);
+        match (above.is_empty(), rest.is_empty()) {
+            (true, _) => rest.to_vec(),
+            (_, true) => above.to_vec(),
+            _ => path::join(above, rest),
+        }
+    }
 }
 
 /// See [`Search::visit`].
@@ -73,7 +122,8 @@ pub(crate) fn visit(
         spelled: spelled.to_vec(),
         stored: found.path.clone(),
     };
-    Walk::new(search, index, &point, &found)?.run()
+    let place = Place::of_start(&found);
+    Walk::new(search, index, &point, &found, place)?.run()
 }
 
 /// See [`Search::visit_missing`].
@@ -135,11 +185,6 @@ fn is_below(path: &[u8], dir: &[u8]) -> bool {
 /// search goes into it.
 fn lists(issue: &Issue) -> bool {
     matches!(issue.op, Op::OpenDir | Op::ReadDir)
-}
-
-/// A stored path below the start point as it is printed.
-fn spell(point: &StartPoint, stored: &[u8]) -> Vec<u8> {
-    point.spell(below(point, stored))
 }
 
 /// The part of a stored path that is below the start point.

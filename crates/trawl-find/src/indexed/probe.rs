@@ -1,17 +1,21 @@
 //! What leaves ask about an entry of the index beyond its row.
 
-use std::ffi::OsStr;
+use std::ffi::{CString, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 
-use trawl_model::FileType;
 use trawl_model::rows::Row;
-use trawl_query::Index;
+use trawl_model::{FileType, path};
+use trawl_query::{Index, Located};
+use trawl_sys::CWD;
+use trawl_sys::access::check;
 
+use super::{access, row_of};
 use crate::context::World;
 use crate::lookups::{AttributeTest, Lookups};
 use crate::probe::{Access, Cause, Place, Probe, Target};
 use crate::reference::error_text;
+use crate::resolve::{Follow, Resolved, resolve};
 
 /// Answers from the index.
 pub(super) struct IndexProbe<'p> {
@@ -30,6 +34,18 @@ impl<'p> IndexProbe<'p> {
     }
 }
 
+/// What the live system has at the end of a path, links followed.
+fn live_target(path: &[u8]) -> Target {
+    match std::fs::metadata(OsStr::from_bytes(path)) {
+        Ok(meta) => Target::Is(FileType::from_mode(meta.mode())),
+        Err(error) => match error.kind() {
+            std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => Target::Missing,
+            _ if error_text(&error).starts_with("Too many levels") => Target::Loop,
+            _ => Target::Unknown(Cause(error_text(&error))),
+        },
+    }
+}
+
 impl Probe for IndexProbe<'_> {
     fn is_empty_directory(&self, row: &Row<'_>, _: &[u8]) -> Result<bool, Cause> {
         self.lookups.empty_directories.holds(&row.path())
@@ -39,14 +55,20 @@ impl Probe for IndexProbe<'_> {
         if row.file_type() != FileType::Symlink {
             return Target::Is(row.file_type());
         }
-        let path = row.path();
-        match std::fs::metadata(OsStr::from_bytes(&path)) {
-            Ok(meta) => Target::Is(FileType::from_mode(meta.mode())),
-            Err(error) => match error.kind() {
-                std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => Target::Missing,
-                _ if error_text(&error).starts_with("Too many levels") => Target::Loop,
-                _ => Target::Unknown(Cause(error_text(&error))),
-            },
+        let stored = row.path();
+        match resolve(self.index, b"", &stored, Follow::Last) {
+            Ok(Resolved::To(Located::Found(found), _)) => {
+                Target::Is(row_of(&found, b"").file_type())
+            }
+            Ok(Resolved::To(Located::Missing { .. } | Located::NotDirectory { .. }, _)) => {
+                Target::Missing
+            }
+            Ok(Resolved::To(Located::Denied { .. }, _)) => {
+                Target::Unknown(Cause(crate::driver::DENIED.into()))
+            }
+            Ok(Resolved::Loop) => Target::Loop,
+            // What is not in the index, or not for this asker.
+            _ => live_target(path::display(&stored)),
         }
     }
 
@@ -54,13 +76,53 @@ impl Probe for IndexProbe<'_> {
         Target::Is(row.file_type())
     }
 
-    fn may(&self, _: &Row<'_>, _: &[u8], _: Access) -> bool {
-        let _ = (self.index, self.world);
-        false
+    fn may(&self, row: &Row<'_>, _: &[u8], access: Access) -> bool {
+        if row.file_type() != FileType::Symlink {
+            let file_systems = &self.world.file_systems;
+            return access::admits(row, self.index.who(), access, file_systems);
+        }
+        // What a link leads to, and what lies before that, only the kernel
+        // knows for sure.
+        CString::new(path::display(&row.path()))
+            .is_ok_and(|path| check(CWD, &path, access.wish()).is_ok())
     }
 
     fn has_attribute(&self, row: &Row<'_>, _: &[u8], test: &AttributeTest) -> bool {
         self.lookups.has_attribute(test, || row.path())
+    }
+
+    fn place(&self, _: &Row<'_>, _: &[u8]) -> Option<Place<'_>> {
+        None
+    }
+}
+
+/// Answers of what a link leads to, whose row has the link's name.
+pub(super) struct BehindLink<'p> {
+    pub(super) inner: &'p IndexProbe<'p>,
+    /// Where it lies itself.
+    pub(super) stored: &'p [u8],
+}
+
+impl Probe for BehindLink<'_> {
+    fn is_empty_directory(&self, _: &Row<'_>, _: &[u8]) -> Result<bool, Cause> {
+        self.inner.lookups.empty_directories.holds(self.stored)
+    }
+
+    fn target(&self, row: &Row<'_>, _: &[u8]) -> Target {
+        Target::Is(row.file_type())
+    }
+
+    fn own_type(&self, _: &Row<'_>, _: &[u8]) -> Target {
+        Target::Is(FileType::Symlink)
+    }
+
+    fn may(&self, row: &Row<'_>, path: &[u8], access: Access) -> bool {
+        self.inner.may(row, path, access)
+    }
+
+    fn has_attribute(&self, _: &Row<'_>, _: &[u8], test: &AttributeTest) -> bool {
+        let stored = || self.stored.to_vec();
+        self.inner.lookups.has_attribute(test, stored)
     }
 
     fn place(&self, _: &Row<'_>, _: &[u8]) -> Option<Place<'_>> {

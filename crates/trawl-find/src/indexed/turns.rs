@@ -205,7 +205,7 @@ impl<'t, 's> Turns<'t, 's> {
         let mut part = Part::default();
         let mut cx = Context::new(&self.search.question.world, self.point, probe);
         if let Some((dir, depth)) = place {
-            cx.enter_below(dir, depth);
+            cx.enter_below(&[dir], depth);
         }
         let expr = &self.search.question.program.expr;
         if self.looks_again && stop.effect == Effect::Change {

@@ -11,12 +11,13 @@ use trawl_query::{DeniedRequest, DirRequest, Index, Listing, Order, Request, Sta
 
 use super::probe::IndexProbe;
 use super::turns::Turns;
-use super::{Scope, cause, depth_limit, is_below, lists, row_of, spell};
+use super::{Place, Scope, cause, depth_limit, is_below, lists, row_of};
 use crate::context::{Context, StartPoint, Stop, Turn};
 use crate::driver::{DENIED, DriverError, Search};
 use crate::leaf::Effect;
 use crate::lookups::{Emptiness, Lookups, Paths};
 use crate::printer::Part;
+use crate::traversal::Follow;
 
 /// A row that has to wait for its turn.
 pub(super) struct Waiting {
@@ -49,11 +50,12 @@ enum Pass {
 
 /// The search of one start point.
 pub(super) struct Walk<'w, 's> {
-    search: &'w Search<'s>,
-    index: &'w Index,
-    point: &'w StartPoint,
-    found: &'w Start,
-    probe: IndexProbe<'w>,
+    pub(super) search: &'w Search<'s>,
+    pub(super) index: &'w Index,
+    pub(super) point: &'w StartPoint,
+    pub(super) found: &'w Start,
+    pub(super) place: Place,
+    pub(super) probe: IndexProbe<'w>,
 }
 
 impl<'w, 's> Walk<'w, 's> {
@@ -62,12 +64,14 @@ impl<'w, 's> Walk<'w, 's> {
         index: &'w Index,
         point: &'w StartPoint,
         found: &'w Start,
+        place: Place,
     ) -> Result<Walk<'w, 's>, DriverError> {
         let mut walk = Walk {
             search,
             index,
             point,
             found,
+            place,
             probe: IndexProbe::new(index, &search.question.world),
         };
         walk.probe.lookups = Lookups {
@@ -86,15 +90,33 @@ impl<'w, 's> Walk<'w, 's> {
             pruned = self.start_row(&mut turns)?;
         }
         if !printer.has_ended() && !pruned && self.found.is_dir && traversal.max_depth > 0 {
-            let mut skip = self.find_pruned()?;
-            self.walk(skip.clone(), &mut turns)?;
-            skip.extend(turns.pruned().iter().cloned());
-            self.report_issues(&skip)?;
+            self.contents(&mut turns)?;
         }
         if first && !printer.has_ended() {
             self.start_row(&mut turns)?;
         }
         Ok(())
+    }
+
+    /// Searches what is in the directory.
+    pub(super) fn contents(&self, turns: &mut Turns<'_, '_>) -> Result<(), DriverError> {
+        let first = self.search.question.program.traversal.contents_first;
+        let mut skip = self.find_pruned()?;
+        // What a directory holds, and that is behind its links, is on the
+        // same side of the directory's own row.
+        if self.follows() && first {
+            self.follow_links(&skip, turns)?;
+        }
+        self.walk(skip.clone(), turns)?;
+        if self.follows() && !first {
+            self.follow_links(&skip, turns)?;
+        }
+        skip.extend(turns.pruned().iter().cloned());
+        self.report_issues(&skip)
+    }
+
+    fn follows(&self) -> bool {
+        self.search.question.program.traversal.follow == Follow::Always
     }
 
     fn scope(&self) -> Scope<'_> {
@@ -103,6 +125,8 @@ impl<'w, 's> Walk<'w, 's> {
             world: &self.search.question.world,
             point: self.point,
             probe: &self.probe,
+            place: &self.place,
+            follows: self.follows(),
             turn: match self.search.question.program.expr.needs_turns() {
                 true => Turn::Scout,
                 false => Turn::Any,
@@ -138,7 +162,7 @@ impl<'w, 's> Walk<'w, 's> {
         if !self.found.is_dir || !self.search.question.program.expr.needs_empty_directories() {
             return Ok(known);
         }
-        let max_depth = self.search.question.program.traversal.max_depth;
+        let max_depth = self.levels();
         let request = DirRequest {
             // A directory at the greatest depth is tested, too.
             max_depth: depth_limit(max_depth),
@@ -203,9 +227,8 @@ impl<'w, 's> Walk<'w, 's> {
             true => None,
             false => program.expr.filter_for(&[Effect::Prune]),
         };
-        let dev = row_of(self.found, b"").dev();
-        let one_device = traversal.one_file_system.then_some(dev);
-        if by_action.is_none() && one_device.is_none() || traversal.max_depth < 2 {
+        let one_device = traversal.one_file_system.then_some(self.place.device);
+        if by_action.is_none() && one_device.is_none() || self.levels() < 2 {
             return Ok(Vec::new());
         }
         let mut filter = match one_device {
@@ -219,9 +242,9 @@ impl<'w, 's> Walk<'w, 's> {
         });
         let mut request = self.request(self.columns(Pass::Prune), filter);
         request.min_depth = 1;
-        request.max_depth = depth_limit(traversal.max_depth - 1);
+        request.max_depth = depth_limit(self.levels() - 1);
         let mut pruned: Vec<Vec<u8>> = Vec::new();
-        let min_depth = traversal.min_depth;
+        let min_depth = traversal.min_depth.saturating_sub(self.place.depth);
         let scope = self.scope();
         let work = |listing: &Listing<'_>, found: &mut Found| {
             for row in rows_of(listing) {
@@ -281,18 +304,36 @@ impl<'w, 's> Walk<'w, 's> {
     fn columns(&self, pass: Pass) -> ColumnSet {
         let columns = self.search.question.program.expr.columns();
         match pass {
-            Pass::Print if !self.search.question.program.expr.needs_turns() => columns,
+            Pass::Print if !self.search.question.program.expr.needs_turns() => {
+                match self.follows() {
+                    true => columns.union(ColumnSet::of(&[Column::Mode])),
+                    false => columns,
+                }
+            }
             _ => columns.union(ColumnSet::of(&[Column::Name, Column::Mode, Column::Dev])),
         }
     }
 
-    fn request(&self, columns: ColumnSet, filter: Filter) -> Request<'w> {
+    /// A stored path as it is printed.
+    fn spell(&self, stored: &[u8]) -> Vec<u8> {
+        self.point.spell(&self.place.below(stored))
+    }
+
+    /// How many levels there are below the directory.
+    pub(super) fn levels(&self) -> usize {
+        match self.search.question.program.traversal.max_depth {
+            usize::MAX => usize::MAX,
+            levels => levels.saturating_sub(self.place.depth),
+        }
+    }
+
+    pub(super) fn request(&self, columns: ColumnSet, filter: Filter) -> Request<'_> {
         let traversal = &self.search.question.program.traversal;
         Request {
             columns,
             filter,
-            min_depth: traversal.min_depth.max(1),
-            max_depth: depth_limit(traversal.max_depth),
+            min_depth: traversal.min_depth.saturating_sub(self.place.depth).max(1),
+            max_depth: depth_limit(self.levels()),
             order: match traversal.contents_first {
                 true => Order::Backward,
                 false => Order::Forward,
@@ -308,7 +349,7 @@ impl<'w, 's> Walk<'w, 's> {
         if self.search.printer.has_ended() {
             return Ok(());
         }
-        let max_depth = depth_limit(self.search.question.program.traversal.max_depth);
+        let max_depth = depth_limit(self.levels());
         let mut told: HashSet<Vec<u8>> = HashSet::new();
         for issue in self.index.recorded_issues(self.found, max_depth)? {
             let skipped = skip.iter().any(|dir| match is_below(&issue.path, dir) {
@@ -317,7 +358,7 @@ impl<'w, 's> Walk<'w, 's> {
             });
             if !skipped && issue.op.hides_entries() && !told.contains(&issue.path) {
                 self.search
-                    .complain(&spell(self.point, &issue.path), &cause(&issue))?;
+                    .complain(&self.spell(&issue.path), &cause(&issue))?;
                 told.insert(issue.path);
             }
         }
@@ -328,14 +369,14 @@ impl<'w, 's> Walk<'w, 's> {
     /// which something was told already.
     fn report_denied(&self, skip: &[Vec<u8>], told: &HashSet<Vec<u8>>) -> Result<(), DriverError> {
         let request = DeniedRequest {
-            max_depth: depth_limit(self.search.question.program.traversal.max_depth),
+            max_depth: depth_limit(self.levels()),
             skip: skip.to_vec(),
             cancel: self.search.question.options.cancel,
         };
         let mut done = Ok(());
         self.index.denied(self.found, &request, |path| {
             if !told.contains(path) {
-                done = self.search.complain(&spell(self.point, path), DENIED);
+                done = self.search.complain(&self.spell(path), DENIED);
             }
             match done {
                 Ok(()) => ControlFlow::Continue(()),
@@ -357,8 +398,12 @@ impl Scope<'_> {
         let mut cx = Context::new(self.world, self.point, self.probe).with_buffers(buffers);
         found.part.lend(&mut cx);
         cx.turn = self.turn;
-        cx.enter(listing.dir.path, listing.dir.depth);
+        let depth = self.place.depth + listing.dir.depth;
+        cx.enter_below(&self.place.parts(listing.dir.path), depth);
         let visit = |row: Row<'_>| match pass {
+            Pass::Print if self.follows && row.file_type() == FileType::Symlink => {
+                ControlFlow::Continue(())
+            }
             Pass::Print => {
                 cx.next_row();
                 self.program.expr.eval(&row, &mut cx);

@@ -57,6 +57,12 @@ impl Looker {
         }
     }
 
+    /// Gives the row that was filled last another name.
+    pub(crate) fn rename(&mut self, name: &[u8]) {
+        self.row.name.clear();
+        self.row.name.push(name);
+    }
+
     /// Looks at `name` in `dir`.
     ///
     /// # Errors

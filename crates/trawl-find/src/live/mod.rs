@@ -26,77 +26,152 @@ mod visitor;
 use std::ffi::CString;
 
 use trawl_sys::CWD;
+use trawl_sys::directory::Links;
 
+use crate::base_name::bare_name as base_name;
 use crate::context::{Context, StartPoint};
 use crate::driver::{ABSENT, DriverError, Search};
 use crate::printer::Part;
+use looker::Looked;
 use node::Node;
-use probe::LiveProbe;
+use probe::{LiveProbe, cause};
 use visitor::Visitor;
 
 /// See [`Search::visit_live`].
 pub(crate) fn visit(search: &Search<'_>, spelled: &[u8]) -> Result<(), DriverError> {
-    let Some(name) = name_of(spelled) else {
-        return search.complain(spelled, ABSENT);
-    };
     let point = StartPoint {
         spelled: spelled.to_vec(),
         stored: Vec::new(),
     };
     let mut visitor = Visitor::new(&search.question);
-    let looked = match visitor.look_at_start(&name) {
-        Ok(looked) => looked,
-        Err(error) => return search.complain(spelled, &error.to_string()),
+    let Some(path) = path_of(spelled) else {
+        return search.complain(spelled, ABSENT);
     };
-    let traversal = &search.question.program.traversal;
-    let descends = looked.is_dir && traversal.max_depth > 0;
-    let mut pruned = false;
-    if !traversal.contents_first {
-        pruned = start_row(search, &point, &mut visitor)?;
+    match visitor.look_at_start(&path) {
+        Err(error) => search.complain(spelled, &cause(&error).0),
+        Ok(looked) => {
+            if let Some(trouble) = &looked.trouble {
+                search.complain(spelled, &cause(trouble).0)?;
+            }
+            let entry = Entry {
+                search,
+                point: &point,
+                path,
+                below: None,
+                device: looked.dev,
+            };
+            entry.visit(&mut visitor, &looked)
+        }
     }
-    if descends && !pruned && !search.has_ended() {
-        let root = Node::start(name.clone(), visitor.links_at_start(), &looked);
-        walk(search, &point, root)?;
-        search.leave()?;
-    }
-    if traversal.contents_first && !search.has_ended() {
-        visitor
-            .look_at_start(&name)
-            .map_or(Ok(false), |_| start_row(search, &point, &mut visitor))?;
-    }
-    Ok(())
 }
 
-fn walk(search: &Search<'_>, point: &StartPoint, root: Node) -> Result<(), DriverError> {
-    if search.question.program.expr.needs_turns() {
-        sequential::walk(search, point, root)
-    } else {
-        parallel::walk(search, point, root)
+/// Searches what a link leads to that lies at the path `below` the start
+/// point, so many levels deep; the start point lies on `device`.
+pub(crate) fn visit_link(
+    search: &Search<'_>,
+    point: &StartPoint,
+    below: (&[u8], usize),
+    device: u64,
+) -> Result<(), DriverError> {
+    let spelled = point.spell(below.0);
+    let mut visitor = Visitor::new(&search.question);
+    let Some(path) = path_of(&spelled) else {
+        return search.complain(&spelled, ABSENT);
+    };
+    match visitor.look_at_path(&path, base_name(below.0)) {
+        Err(error) => search.complain(&spelled, &cause(&error).0),
+        Ok(looked) => {
+            let entry = Entry {
+                search,
+                point,
+                path,
+                below: Some(below),
+                device,
+            };
+            entry.visit(&mut visitor, &looked)
+        }
     }
 }
 
 /// The empty path leads nowhere, and no path holds a NUL.
-fn name_of(spelled: &[u8]) -> Option<CString> {
-    CString::new(spelled).ok().filter(|name| !name.is_empty())
+fn path_of(spelled: &[u8]) -> Option<CString> {
+    CString::new(spelled).ok().filter(|path| !path.is_empty())
 }
 
-/// Puts the start point's own row to the expression; whether it was pruned.
-fn start_row(
+/// An entry that is reached by its path from the working directory, with
+/// everything in it.
+struct Entry<'e, 's> {
+    search: &'e Search<'s>,
+    point: &'e StartPoint,
+    path: CString,
+    /// Where it lies below the start point, if it is not the start point.
+    below: Option<(&'e [u8], usize)>,
+    device: u64,
+}
+
+impl Entry<'_, '_> {
+    fn visit(self, visitor: &mut Visitor<'_>, looked: &Looked) -> Result<(), DriverError> {
+        let traversal = &self.search.question.program.traversal;
+        let (below, depth) = self.below.unwrap_or_default();
+        let goes_in = looked.is_dir
+            && depth < traversal.max_depth
+            && !(traversal.one_file_system && looked.dev != self.device);
+        let mut pruned = false;
+        if !traversal.contents_first {
+            pruned = self.evaluate(visitor)?;
+        }
+        if goes_in && !pruned && !self.search.has_ended() {
+            let links = match self.below {
+                None => visitor.links_at_start(),
+                Some(_) => Links::Followed,
+            };
+            let root = Node::start(self.path.clone(), links, looked, self.device, depth);
+            walk(self.search, self.point, root, below.to_vec())?;
+            if self.below.is_none() {
+                self.search.leave()?;
+            }
+        }
+        if traversal.contents_first && !self.search.has_ended() {
+            self.evaluate(visitor)?;
+        }
+        Ok(())
+    }
+
+    /// Puts the entry, which was looked at last, to the expression; whether
+    /// it was pruned.
+    fn evaluate(&self, visitor: &mut Visitor<'_>) -> Result<bool, DriverError> {
+        let question = &self.search.question;
+        let (below, depth) = self.below.unwrap_or_default();
+        if question.program.traversal.min_depth > depth {
+            return Ok(false);
+        }
+        let probe = LiveProbe::at_start(CWD, question.world.follow);
+        let mut part = Part::default();
+        let mut cx = Context::new(&question.world, self.point, &probe);
+        if self.below.is_some() {
+            let dir = below.len() - base_name(below).len();
+            let dir = below[..dir].strip_suffix(b"/").unwrap_or_default();
+            cx.enter_below(&[dir], depth.saturating_sub(1));
+        }
+        self.search.take_turn(&mut cx);
+        self.search.move_on(&mut cx);
+        visitor.evaluate_looked(&mut cx);
+        let pruned = cx.pruned;
+        part.take_back(cx);
+        self.search.printer.emit(part)?;
+        Ok(pruned)
+    }
+}
+
+fn walk(
     search: &Search<'_>,
     point: &StartPoint,
-    visitor: &mut Visitor<'_>,
-) -> Result<bool, DriverError> {
-    if search.question.program.traversal.min_depth > 0 {
-        return Ok(false);
+    root: Node,
+    below: Vec<u8>,
+) -> Result<(), DriverError> {
+    if search.question.program.expr.needs_turns() {
+        sequential::walk(search, point, root, below)
+    } else {
+        parallel::walk(search, point, root, below)
     }
-    let probe = LiveProbe::at_start(CWD, search.question.world.follow);
-    let mut part = Part::default();
-    let mut cx = Context::new(&search.question.world, point, &probe);
-    search.take_turn(&mut cx);
-    search.move_on(&mut cx);
-    visitor.evaluate_start(&mut cx);
-    let pruned = cx.pruned;
-    part.take_back(cx);
-    search.printer.emit(part)?;
-    Ok(pruned)
 }

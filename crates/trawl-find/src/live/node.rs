@@ -67,19 +67,29 @@ pub(super) struct Node {
     links: Links,
     /// How many levels it lies below the start point.
     pub(super) depth: usize,
+    /// The device of the start point.
+    pub(super) device: u64,
     /// Device and inode, where they were looked at.
     id: Option<(u64, u64)>,
     kept: OnceLock<Kept>,
 }
 
 impl Node {
-    /// The start point.
-    pub(super) fn start(name: CString, links: Links, looked: &Looked) -> Node {
+    /// A directory that is reached by its path from the working directory:
+    /// the start point, or what lies `depth` levels below it.
+    pub(super) fn start(
+        path: CString,
+        links: Links,
+        looked: &Looked,
+        device: u64,
+        depth: usize,
+    ) -> Node {
         Node {
             parent: None,
-            name,
+            name: path,
             links,
-            depth: 0,
+            depth,
+            device,
             id: Some((looked.dev, looked.ino)),
             kept: OnceLock::new(),
         }
@@ -94,21 +104,13 @@ impl Node {
     ) -> Node {
         Node {
             depth: parent.depth + 1,
+            device: parent.device,
             parent: Some(Arc::clone(parent)),
             name,
             links,
             id,
             kept: OnceLock::new(),
         }
-    }
-
-    /// The device of the start point.
-    pub(super) fn start_device(&self) -> Option<u64> {
-        let mut node = self;
-        while let Some(parent) = &node.parent {
-            node = parent;
-        }
-        node.id.map(|(dev, _)| dev)
     }
 
     /// How many levels below the start point the directory with this device

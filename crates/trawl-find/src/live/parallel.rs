@@ -80,8 +80,14 @@ struct Pool<'p> {
     changed: Condvar,
 }
 
-/// Searches what is below the start point.
-pub(super) fn walk(search: &Search<'_>, point: &StartPoint, root: Node) -> Result<(), DriverError> {
+/// Searches what is in the directory `root`, whose path is `below` the start
+/// point.
+pub(super) fn walk(
+    search: &Search<'_>,
+    point: &StartPoint,
+    root: Node,
+    below: Vec<u8>,
+) -> Result<(), DriverError> {
     let threads = threads(&search.question);
     let slot = Arc::new(Slot::default());
     let pool = Pool {
@@ -93,7 +99,7 @@ pub(super) fn walk(search: &Search<'_>, point: &StartPoint, root: Node) -> Resul
     };
     lock(&pool.state).tasks.push(Task {
         node: Arc::new(root),
-        below: Vec::new(),
+        below,
         fd: None,
         slot: Arc::clone(&slot),
     });
@@ -301,7 +307,7 @@ impl<'p> Worker<'p> {
         let probe = LiveProbe::below(fd.as_fd(), question.world.follow);
         let buffers = std::mem::take(&mut self.buffers);
         let mut cx = Context::new(&question.world, self.pool.point, &probe).with_buffers(buffers);
-        cx.enter_below(&task.below, task.node.depth);
+        cx.enter_below(&[&task.below], task.node.depth);
         for position in 0..self.entries.len() {
             let row = self.entries.row(position);
             cx.next_row();
@@ -385,7 +391,7 @@ pub(super) fn opened(
     let fd = node.open()?;
     if question.program.traversal.one_file_system {
         let dev = stat_fd(&*fd)?.dev.as_u64();
-        if node.start_device().is_some_and(|start| start != dev) {
+        if node.device != dev {
             return Ok(None);
         }
     }

@@ -4,6 +4,7 @@
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
+use trawl_model::rows::{Row, RowBatch};
 use trawl_sys::SysError;
 use trawl_sys::directory::ReadBuffer;
 
@@ -11,7 +12,7 @@ use super::entries::{Entries, More};
 use super::node::{Budget, Node};
 use super::parallel::opened;
 use super::probe::{LiveProbe, cause};
-use super::visitor::Visitor;
+use super::visitor::{Seen, Visitor};
 use crate::context::{Context, StartPoint};
 use crate::driver::{DriverError, Search};
 use crate::printer::Part;
@@ -25,8 +26,15 @@ struct Frame {
     entries: Entries,
     more: More,
     next: usize,
-    /// True if what is in the next entry was done, and it is its own turn.
-    is_back: bool,
+    /// Set once what is in the next entry was done, and it is its own turn:
+    /// what was seen of it before.
+    back: Option<Back>,
+}
+
+/// What was seen of a directory before what is in it was changed.
+struct Back {
+    seen: Seen,
+    row: Option<RowBatch>,
 }
 
 /// What stopped the way through a directory.
@@ -37,8 +45,14 @@ enum Step {
     Into(Node, Vec<u8>),
 }
 
-/// Searches what is below the start point.
-pub(super) fn walk(search: &Search<'_>, point: &StartPoint, root: Node) -> Result<(), DriverError> {
+/// Searches what is in the directory `root`, whose path is `below` the start
+/// point.
+pub(super) fn walk(
+    search: &Search<'_>,
+    point: &StartPoint,
+    root: Node,
+    below: Vec<u8>,
+) -> Result<(), DriverError> {
     let mut walk = Walk {
         search,
         point,
@@ -47,7 +61,7 @@ pub(super) fn walk(search: &Search<'_>, point: &StartPoint, root: Node) -> Resul
         buffer: ReadBuffer::new(64 << 10),
     };
     let mut stack = Vec::new();
-    stack.extend(walk.enter(root, Vec::new())?);
+    stack.extend(walk.enter(root, below)?);
     while let Some(frame) = stack.last_mut() {
         if search.is_over() {
             break;
@@ -97,7 +111,7 @@ impl Walk<'_, '_> {
             entries: Entries::default(),
             more: More::Yes,
             next: 0,
-            is_back: false,
+            back: None,
         };
         self.read_on(&mut frame)?;
         Ok(Some(frame))
@@ -151,7 +165,7 @@ impl Walk<'_, '_> {
         let mut part = Part::default();
         let probe = LiveProbe::below(fd.as_fd(), self.search.question.world.follow);
         let mut cx = Context::new(&self.search.question.world, self.point, &probe);
-        cx.enter_below(&frame.below, frame.node.depth);
+        cx.enter_below(&[&frame.below], frame.node.depth);
         self.search.take_turn(&mut cx);
         if frame.next < frame.entries.len() {
             self.search.move_on(&mut cx);
@@ -178,16 +192,27 @@ impl Walk<'_, '_> {
         let traversal = &self.search.question.program.traversal;
         let row = frame.entries.row(frame.next);
         cx.next_row();
+        if let Some(back) = frame.back.take() {
+            frame.next += 1;
+            if cx.depth >= traversal.min_depth {
+                match &back.row {
+                    Some(batch) => self.visitor.evaluate_row(batch, cx),
+                    None => self.visitor.evaluate(fd, &row, &back.seen, cx),
+                }
+            }
+            return None;
+        }
         let seen = self.visitor.see(fd, &row);
-        let is_back = std::mem::take(&mut frame.is_back);
-        if !is_back && !self.visitor.tell(&seen, &frame.node, &row, cx) {
+        if !self.visitor.tell(&seen, &frame.node, &row, cx) {
             frame.next += 1;
             return None;
         }
         let descends = seen.is_dir && cx.depth < traversal.max_depth;
-        if descends && traversal.contents_first && !is_back {
-            frame.is_back = true;
-            return Some(self.step_into(frame, &row, &seen));
+        if descends && traversal.contents_first {
+            let step = self.step_into(frame, &row, &seen);
+            let held = self.visitor.look_ahead(fd, &row, &seen);
+            frame.back = Some(Back { seen, row: held });
+            return Some(step);
         }
         if cx.depth >= traversal.min_depth {
             self.visitor.evaluate(fd, &row, &seen, cx);
@@ -198,12 +223,7 @@ impl Walk<'_, '_> {
         step
     }
 
-    fn step_into(
-        &self,
-        frame: &Frame,
-        row: &trawl_model::rows::Row<'_>,
-        seen: &super::visitor::Seen,
-    ) -> Step {
+    fn step_into(&self, frame: &Frame, row: &Row<'_>, seen: &Seen) -> Step {
         let node = self.visitor.child(&frame.node, row, seen);
         Step::Into(node, child_path(&frame.below, row.name()))
     }

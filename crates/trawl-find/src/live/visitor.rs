@@ -5,7 +5,7 @@ use std::ffi::{CStr, CString};
 use std::os::fd::BorrowedFd;
 
 use trawl_model::FileType;
-use trawl_model::rows::Row;
+use trawl_model::rows::{Row, RowBatch};
 use trawl_sys::directory::Links;
 use trawl_sys::{CWD, Errno, SysError};
 use trawl_text::quote;
@@ -77,8 +77,16 @@ impl<'v> Visitor<'v> {
         self.looker.look(CWD, name, meaning)
     }
 
-    /// Puts the start point, which was looked at last, to the expression.
-    pub(super) fn evaluate_start(&mut self, cx: &mut Context<'_>) {
+    /// Looks at what is called `name` and lies at `path` from the working
+    /// directory.
+    pub(super) fn look_at_path(&mut self, path: &CStr, name: &[u8]) -> Result<Looked, SysError> {
+        let looked = self.looker.look(CWD, path, Meaning::Target)?;
+        self.looker.rename(name);
+        Ok(looked)
+    }
+
+    /// Puts what was looked at last to the expression.
+    pub(super) fn evaluate_looked(&mut self, cx: &mut Context<'_>) {
         self.question.program.expr.eval(&self.looker.row(), cx);
     }
 
@@ -200,6 +208,33 @@ impl<'v> Visitor<'v> {
                 cx.known = Facts::Attributes;
             }
         }
+    }
+
+    /// The entry's row as it is before what is in it is changed; `None` if no
+    /// leaf asks for it or it cannot be had.
+    pub(super) fn look_ahead(
+        &mut self,
+        dir: BorrowedFd<'_>,
+        row: &Row<'_>,
+        seen: &Seen,
+    ) -> Option<RowBatch> {
+        if self.facts <= Facts::Type {
+            return None;
+        }
+        if !seen.in_looker {
+            self.look(dir, row).ok()?;
+        }
+        Some(self.looker.row().alone())
+    }
+
+    /// Puts a row of [`Visitor::look_ahead`] to the expression.
+    pub(super) fn evaluate_row(&self, batch: &RowBatch, cx: &mut Context<'_>) {
+        let row = Row {
+            batch,
+            at: 0,
+            dir: b"",
+        };
+        self.question.program.expr.eval(&row, cx);
     }
 
     /// True for the error of what is gone, if that is not to be told.

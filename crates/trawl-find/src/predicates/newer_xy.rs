@@ -1,6 +1,7 @@
 //! `-newerXY`: time X of the entry is later than time Y of a named file.
 
-use trawl_model::ColumnSet;
+use trawl_model::{ColumnSet, Timestamp};
+use trawl_text::date;
 
 use crate::age::{Newer, Which};
 use crate::error::FindError;
@@ -14,7 +15,7 @@ pub(crate) static NEWER_XY: Predicate = Predicate {
     aliases: &[],
     args: "FILE",
     kind: Kind::Test,
-    help: "time X (a, B, c, m) is later than time Y of FILE; for Y = t, FILE is @SECONDS",
+    help: "time X (a, B, c, m) is later than time Y of FILE; for Y = t, FILE is a date in words",
     cost: Cost::Number,
     columns: ColumnSet::EMPTY,
     standard: Standard::Gnu,
@@ -57,24 +58,18 @@ fn parse(args: &mut Arguments<'_>) -> Result<Box<dyn Leaf>, FindError> {
     }))
 }
 
-/// A time given in words: so far, seconds since 1970 behind an `@`.
-fn moment(args: &mut Arguments<'_>) -> Result<trawl_model::Timestamp, FindError> {
-    let text = args.value()?;
-    let shown = String::from_utf8_lossy(text).into_owned();
-    let secs = shown
-        .strip_prefix('@')
-        .and_then(|digits| digits.parse().ok());
-    match secs {
-        Some(secs) => Ok(trawl_model::Timestamp { secs, nanos: 0 }),
-        None => {
-            let quoted = args.quoted(text);
-            let reason = format!(
-                "I cannot figure out how to interpret {quoted} as a date or time; \
-                 give it as @SECONDS since 1970, as `date +@%s -d …` prints it"
-            );
-            Err(FindError::bad("-newerXY", reason))
-        }
-    }
+/// A time given in words.
+fn moment(args: &mut Arguments<'_>) -> Result<Timestamp, FindError> {
+    let name = args.spelled();
+    let text = args.value().map_err(|_| {
+        let name = args.quoted(name.as_bytes());
+        FindError::bad("-newerXY", format!("The {name} test needs an argument"))
+    })?;
+    date::parse(text, args.env.now, &(args.env.zone)()).ok_or_else(|| {
+        let quoted = args.quoted(text);
+        let reason = format!("I cannot figure out how to interpret {quoted} as a date or time");
+        FindError::bad("-newerXY", reason)
+    })
 }
 
 #[cfg(test)]
@@ -92,12 +87,20 @@ mod tests {
             ("-newerma here".to_owned(), 49, true),
             (format!("-newermt @{moment}"), 9, true),
             (format!("-newermt @{moment}"), 11, false),
+            ("-newermt yesterday".to_owned(), 86_399, true),
+            ("-newermt yesterday".to_owned(), 86_401, false),
+            ("-newerat 2000-01-01T00:00Z".to_owned(), 50, true),
         ] {
             let spec = Spec::default().mtime_ago(age_secs);
             assert_eq!(matches(&words, &spec), expected, "{words} {age_secs}");
         }
         assert_eq!(error_of("-newerxy here"), "invalid predicate `-newerxy'");
         assert_eq!(error_of("-newerXY here"), "invalid predicate `-newerXY'");
-        assert!(error_of("-newermt foo").starts_with("I cannot figure out how to interpret ‘foo’"));
+        let unread = "I cannot figure out how to interpret ‘foo’ as a date or time";
+        assert_eq!(error_of("-newermt foo"), unread);
+        assert_eq!(
+            error_of("-newermt"),
+            "The ‘-newermt’ test needs an argument"
+        );
     }
 }

@@ -66,8 +66,8 @@ fn parse(args: &mut Arguments<'_>) -> Result<Box<dyn Leaf>, FindError> {
         let reason = format!("invalid mode {}", args.quoted(text));
         return Err(FindError::bad("-perm", reason));
     };
-    let of_files = change.apply(0, false, 0);
-    if how == How::Any && of_files == 0 {
+    let (of_files, of_directories) = (change.apply(0, false, 0), change.apply(0, true, 0));
+    if how == How::Any && of_files == 0 && of_directories == 0 {
         // find says so even after -nowarn.
         args.warn_always(format!(
             "warning: you have specified a mode pattern {} (which is equivalent to /000). The \
@@ -79,7 +79,7 @@ fn parse(args: &mut Arguments<'_>) -> Result<Box<dyn Leaf>, FindError> {
     Ok(Box::new(Perm {
         how,
         of_files,
-        of_directories: change.apply(0, true, 0),
+        of_directories,
     }))
 }
 

@@ -4,7 +4,7 @@ use trawl_model::rows::Row;
 use trawl_model::{Column, ColumnSet, FileType};
 
 use crate::context::Context;
-use crate::leaf::{Effect, Leaf};
+use crate::leaf::{Effect, Facts, Leaf};
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 
 /// The predicate.
@@ -31,6 +31,10 @@ impl Leaf for Prune {
 
     fn effect(&self) -> Effect {
         Effect::Prune
+    }
+
+    fn facts(&self) -> Option<Facts> {
+        Some(Facts::Type)
     }
 }
 

@@ -5,8 +5,10 @@ use super::syntax::Syntax;
 /// A dialect of regular expressions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Dialect {
-    /// `findutils-default` and `emacs`.
+    /// `emacs`, and what is meant without `-regextype`.
     Emacs,
+    /// `findutils-default`: where it is asked for, `.` matches a newline.
+    Findutils,
     /// `gnu-awk`
     GnuAwk,
     /// `grep`
@@ -27,7 +29,7 @@ pub enum Dialect {
 
 /// In the order in which find lists them.
 const NAMES: &[(&str, Dialect)] = &[
-    ("findutils-default", Dialect::Emacs),
+    ("findutils-default", Dialect::Findutils),
     ("ed", Dialect::PosixBasic),
     ("emacs", Dialect::Emacs),
     ("gnu-awk", Dialect::GnuAwk),
@@ -58,6 +60,7 @@ impl Dialect {
     pub(super) fn syntax(self) -> Syntax {
         match self {
             Dialect::Emacs => Syntax::EMACS,
+            Dialect::Findutils => Syntax::FINDUTILS,
             Dialect::GnuAwk => Syntax::GNU_AWK,
             Dialect::Grep => Syntax::GREP,
             Dialect::PosixAwk => Syntax::POSIX_AWK,

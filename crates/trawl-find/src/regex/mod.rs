@@ -2,8 +2,12 @@
 //!
 //! A pattern is read by the rules of its dialect (`parse`) into a tree, and
 //! the tree is written down for the regex-automata engine (`write`), which
-//! matches bytes in linear time. Back-references have no such translation
-//! and are refused.
+//! matches bytes in linear time. Back-references have no such translation:
+//! patterns with them are left to the C library's own matcher.
+//!
+//! Where this differs from find: a range of characters beyond ASCII goes by
+//! their codes, in every UTF-8 locale (find asks the locale for their order,
+//! and `C.UTF-8` has none to tell).
 
 mod bracket;
 mod dialect;
@@ -15,6 +19,7 @@ mod write;
 use regex_automata::meta;
 use regex_automata::util::syntax::Config;
 use regex_automata::{Anchored, Input};
+use trawl_sys::regex::{Characters, Pattern};
 use trawl_text::glob::Case;
 use trawl_text::locale::Locale;
 
@@ -60,13 +65,10 @@ pub enum RegexError {
     /// Numbers in braces, or a whole, that take too much memory.
     #[error("Regular expression too big")]
     TooBig,
-    /// `\1`
-    #[error("back-references such as \\1 cannot be matched by an index; say it without them")]
-    BackReference,
-    /// `\2` without a second group.
+    /// `\2` where no second group is complete.
     #[error("Invalid back reference")]
     InvalidBackReference,
-    /// The engine does not take it.
+    /// The engine, or the C library, does not take it.
     #[error("{0}")]
     Engine(String),
 }
@@ -74,11 +76,20 @@ pub enum RegexError {
 /// A compiled expression.
 #[derive(Debug)]
 pub struct Regex {
-    engine: meta::Regex,
+    engine: Engine,
+}
+
+#[derive(Debug)]
+enum Engine {
+    Automaton(meta::Regex),
+    Library(Pattern),
 }
 
 /// Memory that a compiled expression may take.
 const SIZE_LIMIT_BYTES: usize = 32 << 20;
+/// Parts that an expression for the C library may have when its repetitions
+/// are written out, as the library does.
+const LIBRARY_PARTS_MOST: u64 = 100_000;
 /// Groups may nest so deep.
 const NEST_LIMIT: u32 = 100;
 
@@ -86,7 +97,7 @@ impl Regex {
     /// Compiles a pattern.
     ///
     /// # Errors
-    /// If it is none in this dialect, has a back-reference, or is too big.
+    /// If it is none in this dialect, or is too big.
     pub fn new(
         pattern: &[u8],
         dialect: Dialect,
@@ -94,7 +105,21 @@ impl Regex {
         locale: Locale,
     ) -> Result<Regex, RegexError> {
         let units = write::units(pattern, locale);
-        let tree = parse::parse(&units, dialect.syntax(), case)?;
+        let syntax = dialect.syntax();
+        let tree = parse::parse(&units, syntax, case)?;
+        if tree.has_reference() {
+            if tree.parts() > LIBRARY_PARTS_MOST {
+                return Err(RegexError::TooBig);
+            }
+            let characters = match locale.is_utf8() {
+                true => Characters::Utf8,
+                false => Characters::Bytes,
+            };
+            let pattern = Pattern::new(pattern, syntax.library(case), characters);
+            return Ok(Regex {
+                engine: Engine::Library(pattern.map_err(RegexError::Engine)?),
+            });
+        }
         let text = format!("\\A(?:{})\\z", write::write(&tree, case, locale));
         let syntax = Config::new()
             .unicode(locale.is_utf8())
@@ -113,13 +138,17 @@ impl Regex {
             Some(_) => RegexError::TooBig,
             None => RegexError::Engine(error.to_string()),
         })?;
-        Ok(Regex { engine })
+        Ok(Regex {
+            engine: Engine::Automaton(engine),
+        })
     }
 
     /// Whether the whole of `path` matches.
     pub fn matches(&self, path: &[u8]) -> bool {
-        self.engine
-            .is_match(Input::new(path).anchored(Anchored::Yes))
+        match &self.engine {
+            Engine::Automaton(engine) => engine.is_match(Input::new(path).anchored(Anchored::Yes)),
+            Engine::Library(pattern) => pattern.matches_whole(path),
+        }
     }
 }
 

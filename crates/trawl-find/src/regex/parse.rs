@@ -46,7 +46,9 @@ struct Reader<'a> {
     next: usize,
     token: Token,
     depth: usize,
-    groups: u8,
+    /// Groups so far, and which of the first nine are complete.
+    groups: u32,
+    closed: u16,
 }
 
 /// Reads a whole pattern.
@@ -60,6 +62,7 @@ pub(super) fn parse(units: &[Unit], syntax: Syntax, case: Case) -> Result<Node, 
         token: Token::End,
         depth: 0,
         groups: 0,
+        closed: 0,
     };
     reader.advance(Place::Start);
     reader.alternatives()
@@ -214,12 +217,10 @@ impl Reader<'_> {
                 self.next += length;
                 Node::Set(set)
             }
-            Token::Reference(number) => {
-                return Err(match number <= self.groups {
-                    true => RegexError::BackReference,
-                    false => RegexError::InvalidBackReference,
-                });
+            Token::Reference(number) if self.closed & (1 << number) == 0 => {
+                return Err(RegexError::InvalidBackReference);
             }
+            Token::Reference(_) => Node::Reference,
             Token::Star | Token::Plus | Token::Question | Token::OpenBrace => {
                 match self.stray_repeat()? {
                     Some(node) => node,
@@ -284,6 +285,8 @@ impl Reader<'_> {
         if self.depth > DEEPEST {
             return Err(RegexError::TooBig);
         }
+        self.groups = self.groups.saturating_add(1);
+        let number = self.groups;
         self.advance(Place::Start);
         let inner = match self.token {
             Token::Close => Node::Empty,
@@ -293,7 +296,9 @@ impl Reader<'_> {
             return Err(RegexError::Open);
         }
         self.depth -= 1;
-        self.groups = self.groups.saturating_add(1);
+        if number <= 9 {
+            self.closed |= 1 << number;
+        }
         Ok(Node::Group(Box::new(inner)))
     }
 
@@ -376,12 +381,14 @@ impl Reader<'_> {
         }
     }
 
+    /// True if neither a brace nor a comma ends the number at hand.
     fn rest_lacks_close(&self) -> bool {
         let mut at = self.at;
         loop {
             match self.peek(at, Place::Within) {
                 (Token::End, _) => return true,
                 (Token::CloseBrace, _) => return false,
+                (Token::Literal(unit), _) if unit.ascii() == b',' => return false,
                 (_, length) => at += length,
             }
         }

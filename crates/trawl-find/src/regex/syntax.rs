@@ -1,6 +1,9 @@
 //! The rules in which dialects differ: the GNU C library's syntax bits
-//! (regex(7), "Regular Expression Syntaxes" of its manual), under names of
-//! our own.
+//! (`<regex.h>`, "Regular Expression Syntaxes" of its manual), under names of
+//! our own. The numbers are the library's, which is told them for patterns
+//! that it matches itself.
+
+use trawl_text::glob::Case;
 
 /// Rules of a dialect.
 #[derive(Clone, Copy, Debug)]
@@ -32,31 +35,31 @@ rules! {
     /// `.` matches a newline.
     DOT_NEWLINE = 6;
     /// Repetitions in braces.
-    INTERVALS = 7;
+    INTERVALS = 9;
     /// No alternatives, `+` or `?`.
-    LIMITED = 8;
+    LIMITED = 10;
     /// A newline separates alternatives.
-    NEWLINE_IS_OR = 9;
+    NEWLINE_IS_OR = 11;
     /// `{`, not `\{`.
-    PLAIN_BRACES = 10;
+    PLAIN_BRACES = 12;
     /// `(`, not `\(`.
-    PLAIN_GROUPS = 11;
+    PLAIN_GROUPS = 13;
     /// No back-references.
-    NO_REFERENCES = 12;
+    NO_REFERENCES = 14;
     /// `|`, not `\|`.
-    PLAIN_OR = 13;
+    PLAIN_OR = 15;
     /// A range that runs backwards is an error.
-    NO_REVERSED_RANGES = 14;
+    NO_REVERSED_RANGES = 16;
     /// A stray `)` is itself.
-    STRAY_CLOSE = 15;
+    STRAY_CLOSE = 17;
     /// No `\w`, `\<` and so on.
-    NO_GNU = 16;
+    NO_GNU = 19;
     /// A brace that begins no repetition is itself.
-    STRAY_BRACES = 17;
+    STRAY_BRACES = 21;
     /// Stray repetitions in braces are errors, and `**` is, too.
-    NO_STRAY_INTERVALS = 18;
+    NO_STRAY_INTERVALS = 24;
     /// `[^x]` does not match a newline.
-    NEGATION_NO_NEWLINE = 19;
+    NEGATION_NO_NEWLINE = 8;
 }
 
 const fn all(rules: &[Rule]) -> Syntax {
@@ -72,6 +75,7 @@ const COMMON: Syntax = all(&[CLASSES, DOT_NEWLINE, INTERVALS, NO_REVERSED_RANGES
 
 impl Syntax {
     pub(super) const EMACS: Syntax = Syntax(0);
+    pub(super) const FINDUTILS: Syntax = all(&[DOT_NEWLINE]);
     pub(super) const POSIX_BASIC: Syntax = COMMON.with(&[BACKSLASH_PLUS, NO_STRAY_INTERVALS]);
     pub(super) const POSIX_MINIMAL_BASIC: Syntax = COMMON.with(&[LIMITED]);
     pub(super) const POSIX_EXTENDED: Syntax = COMMON.with(&[
@@ -106,6 +110,13 @@ impl Syntax {
         STRAY_CLOSE,
         NO_GNU,
     ]);
+
+    /// The bits that the C library's matcher takes.
+    pub(super) fn library(self, case: Case) -> u32 {
+        /// `RE_ICASE`
+        const EITHER_CASE: u32 = 1 << 22;
+        self.0 | if case == Case::Folded { EITHER_CASE } else { 0 }
+    }
 
     pub(super) const fn has(self, rule: Rule) -> bool {
         self.0 & rule.0 != 0

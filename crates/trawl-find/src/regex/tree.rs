@@ -32,11 +32,41 @@ pub(super) enum Node {
     Concat(Vec<Node>),
     Alternate(Vec<Node>),
     Group(Box<Node>),
+    /// What a group before matched. No automaton can tell.
+    Reference,
     Repeat {
         inner: Box<Node>,
         least: u32,
         most: Option<u32>,
     },
+}
+
+impl Node {
+    /// True if a back-reference is somewhere in it.
+    pub(super) fn has_reference(&self) -> bool {
+        match self {
+            Node::Reference => true,
+            Node::Concat(parts) | Node::Alternate(parts) => parts.iter().any(Node::has_reference),
+            Node::Group(inner) | Node::Repeat { inner, .. } => inner.has_reference(),
+            _ => false,
+        }
+    }
+
+    /// How many parts it has when repetitions are written out.
+    pub(super) fn parts(&self) -> u64 {
+        match self {
+            Node::Concat(parts) | Node::Alternate(parts) => {
+                let all = parts.iter().map(Node::parts);
+                all.fold(1, u64::saturating_add)
+            }
+            Node::Group(inner) => inner.parts().saturating_add(1),
+            Node::Repeat { inner, least, most } => {
+                let times = most.unwrap_or(0).max(*least).max(1);
+                inner.parts().saturating_mul(u64::from(times))
+            }
+            _ => 1,
+        }
+    }
 }
 
 /// Places that match nothing but themselves.

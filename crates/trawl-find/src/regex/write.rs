@@ -58,7 +58,7 @@ fn is_plain(node: &Node) -> bool {
             let in_ascii = |(low, high): &(Unit, Unit)| ascii(low) && ascii(high);
             !set.negated && set.classes.is_empty() && set.ranges.iter().all(in_ascii)
         }
-        Node::Word(_) => false,
+        Node::Word(_) | Node::Reference => false,
         Node::Anchor(anchor) => matches!(
             anchor,
             Anchor::LineStart | Anchor::LineEnd | Anchor::TextStart | Anchor::TextEnd
@@ -79,7 +79,7 @@ struct Writer<'a> {
 impl Writer<'_> {
     fn node(&mut self, node: &Node) {
         match node {
-            Node::Empty => {}
+            Node::Empty | Node::Reference => {}
             Node::Literal(unit) => self.literal(*unit),
             Node::AnyButNewline => self.negated("\\n"),
             Node::Any => self.negated(""),

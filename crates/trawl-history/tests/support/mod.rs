@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 use trawl_history::{Tightened, tighten};
+use trawl_index::gc::Retention;
 use trawl_index::{IndexDir, ListingKind, Snapshot, SnapshotId, SnapshotWriter, WriterOptions};
 use trawl_model::guard::Credentials;
 use trawl_model::sink::SourceRoot;
@@ -306,6 +307,20 @@ pub fn users() -> Vec<Credentials> {
 
 /// Writes a snapshot and makes the older ones as strict.
 pub fn write(index: &Path, state: &State, at: i64) -> (SnapshotId, Tightened) {
+    let all = Retention {
+        newest: usize::MAX,
+        since: None,
+    };
+    write_keeping(index, state, at, all)
+}
+
+/// The same; older snapshots that are not to stay are removed.
+pub fn write_keeping(
+    index: &Path,
+    state: &State,
+    at: i64,
+    retention: Retention,
+) -> (SnapshotId, Tightened) {
     let index = IndexDir::create(index, None).unwrap();
     let options = WriterOptions {
         // So that directories come in several segments, too.
@@ -317,8 +332,9 @@ pub fn write(index: &Path, state: &State, at: i64) -> (SnapshotId, Tightened) {
     let mut writer = SnapshotWriter::begin(&index, ROOT, options).unwrap();
     state.feed(&mut writer);
     let prepared = writer.prepare(Timestamp { secs: at, nanos: 1 }).unwrap();
+    prepared.collect(retention).unwrap();
     let done = tighten(&prepared).unwrap();
-    (prepared.publish().unwrap().id, done)
+    (prepared.publish(&done.damaged).unwrap().id, done)
 }
 
 /// Something that can be read of a snapshot.

@@ -13,11 +13,9 @@ use trawl_model::rows::Row;
 use trawl_model::{FileType, path};
 use trawl_query::{Located, QueryError, Start, View};
 
-use crate::live;
-
 /// Whether a link at the end of a path is followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Follow {
+pub enum Follow {
     /// The link itself is meant.
     Never,
     /// What it leads to is meant.
@@ -30,7 +28,7 @@ pub(crate) enum Follow {
 const LINKS_MAX: usize = 40;
 
 /// What an index says about a path; [`trawl_query::Index`] in the program.
-pub(crate) trait Places {
+pub trait Places {
     /// See [`trawl_query::Index::locate`].
     fn locate(&self, path: &[u8]) -> Result<Located, QueryError>;
 }
@@ -43,7 +41,7 @@ impl Places for trawl_query::Index {
 
 /// Where a path led.
 #[derive(Debug)]
-pub(crate) enum Resolved {
+pub enum Resolved {
     /// To what the index says.
     To(Located, Vec<u8>),
     /// Nowhere: too many links, as in a circle.
@@ -52,8 +50,12 @@ pub(crate) enum Resolved {
     Unread(std::io::Error),
 }
 
-/// Resolves `given` (not empty) from the working directory `cwd`.
-pub(crate) fn resolve(
+/// Resolves `given` (not empty) from the working directory `cwd`, as
+/// path_resolution(7) has it.
+///
+/// # Errors
+/// Whatever cannot be read of the index.
+pub fn resolve(
     places: &impl Places,
     cwd: &[u8],
     given: &[u8],
@@ -87,7 +89,7 @@ pub(crate) fn resolve(
         let leads = match &resolved {
             Some(Resolved::To(Located::Found(start), _)) => start.is_dir,
             Some(Resolved::To(Located::Hidden { view, .. }, path)) if !is_recorded(view) => {
-                live::is_directory(path).unwrap_or(false)
+                is_directory(path)
             }
             _ => false,
         };
@@ -213,12 +215,18 @@ fn link_target(places: &impl Places, path: &[u8]) -> Result<Option<Vec<u8>>, Que
     })
 }
 
+/// True if there is a directory at `path` on the live system.
+fn is_directory(path: &[u8]) -> bool {
+    let path = std::path::Path::new(OsStr::from_bytes(path::display(path)));
+    path.symlink_metadata().is_ok_and(|meta| meta.is_dir())
+}
+
 fn live_target(path: &[u8]) -> Option<Vec<u8>> {
     let target = std::fs::read_link(OsStr::from_bytes(path)).ok()?;
     Some(target.into_os_string().into_vec())
 }
 
 /// True if the live system knows nothing of what a view shows.
-pub(crate) fn is_recorded(view: &View) -> bool {
+pub fn is_recorded(view: &View) -> bool {
     view.info().options.contains_key("from-trace")
 }

@@ -1,0 +1,129 @@
+//! Random command lines of find over random trees: GNU find is the oracle,
+//! the program answers from its index and, once it can, from the live file
+//! system, as root and as an ordinary user.
+//!
+//! Some hundreds of command lines as a rule. For a long run, or to see a
+//! failure again:
+//!
+//! ```sh
+//! TRAWL_FIND_CASES=10000 TRAWL_FIND_SEED=1 cargo test -p trawl-cli --test finders -- --nocapture
+//! ```
+//!
+//! `TRAWL_FIND_FAILURES=20` goes on until so many different failures are
+//! shrunk, `TRAWL_FIND_PROGRAM` names another program than the one that was
+//! built, `TRAWL_FIND_SIDES=index` asks only this side.
+
+#![forbid(unsafe_code)]
+
+mod known;
+mod run;
+mod tally;
+
+use std::path::{Path, PathBuf};
+
+use run::{Plan, Run};
+use trawl_testkit::finders::{Side, vocabularies};
+use trawl_testkit::{Scratch, skip};
+
+/// Command lines where nothing else is asked for.
+const CASES: u64 = 300;
+/// Of these the first hundred are the same every time.
+const SEED: u64 = 1;
+
+fn number(variable: &str, or_else: u64) -> u64 {
+    let asked = std::env::var(variable).ok();
+    asked.and_then(|text| text.parse().ok()).unwrap_or(or_else)
+}
+
+fn sides() -> Vec<Side> {
+    let all = [("index", Side::Index), ("live", Side::Live)];
+    let words = std::env::var("TRAWL_FIND_SIDES").unwrap_or_else(|_| "index,live".into());
+    let wanted = |(name, _): &(&str, Side)| words.split(',').any(|word| word == *name);
+    all.into_iter()
+        .filter(wanted)
+        .map(|(_, side)| side)
+        .collect()
+}
+
+#[test]
+fn every_finder_answers_as_gnu_find_does() {
+    if let Some(skip) = skip::without_program("finders against GNU find", "find") {
+        return skip.say();
+    }
+    if let Some(skip) = skip::without_root("finders as an ordinary user, devices, mounts") {
+        skip.say();
+    }
+    let scratch = Scratch::new("finders-program");
+    let built = env!("CARGO_BIN_EXE_trawl").into();
+    let program = std::env::var_os("TRAWL_FIND_PROGRAM").unwrap_or(built);
+    let plan = Plan {
+        trawl: scratch.install(Path::new(&program)),
+        sides: sides(),
+        seed: number("TRAWL_FIND_SEED", SEED),
+        cases: number("TRAWL_FIND_CASES", CASES),
+        failures: number("TRAWL_FIND_FAILURES", 1) as usize,
+    };
+    let run = Run::new(plan);
+    run.expect_known();
+    run.work();
+    run.judge();
+}
+
+/// find itself in the place of the program passes; one that leaves out a
+/// path, prints one too many, forgets a message or an exit code does not.
+#[test]
+fn the_comparison_finds_what_is_wrong() {
+    let scratch = Scratch::new("finders-self");
+    let install = |name: &str, body: &str| -> PathBuf {
+        let path = scratch.join(name);
+        let text = format!(
+            "#!/bin/bash\n[ \"$1\" = -i ] && shift 2\n[ \"$1\" = index ] && exit 0\nshift\n\
+             [ \"$1\" = --live ] && shift\n{body}\n"
+        );
+        std::fs::write(&path, text).expect("a script");
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(&path, mode).expect("our own file");
+        path
+    };
+    let failures = |trawl: PathBuf| {
+        let run = Run::new(Plan {
+            trawl,
+            sides: vec![Side::Index],
+            seed: 1,
+            cases: 40,
+            failures: 1,
+        });
+        run.work();
+        run.failures()
+    };
+    let same = install("same", "exec find \"$@\"");
+    assert_eq!(failures(same), Vec::<String>::new());
+    for (name, body) in [
+        ("less", "find \"$@\" | tail -n +2; exit ${PIPESTATUS[0]}"),
+        ("more", "find \"$@\"; code=$?; echo more; exit $code"),
+        ("mute", "find \"$@\" 2> /dev/null"),
+        ("pleased", "find \"$@\"; exit 0"),
+    ] {
+        let program = install(name, body);
+        assert!(!failures(program).is_empty(), "{name} passes");
+    }
+}
+
+/// What the program does not know is told, not passed over.
+#[test]
+fn the_vocabulary_is_what_the_program_says() {
+    let trawl = Path::new(env!("CARGO_BIN_EXE_trawl"));
+    let (index, _) = vocabularies(trawl);
+    assert!(index.knows("-name") && index.knows("-printf") && index.knows("%p"));
+    let scratch = Scratch::new("finders-words");
+    let nothing = scratch.join("nothing");
+    std::fs::write(
+        &nothing,
+        "#!/bin/sh\necho \"find: unknown predicate\" >&2; exit 1\n",
+    )
+    .expect("a script");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&nothing, mode).expect("our own file");
+    let (index, live) = vocabularies(&nothing);
+    assert!(!index.knows("-name") && !index.knows("%p") && live.is_none());
+}

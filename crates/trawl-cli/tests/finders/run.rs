@@ -1,0 +1,428 @@
+//! Trees on all cores, several command lines each; failures are shrunk.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use trawl_testkit::finders::case::Expr;
+use trawl_testkit::finders::compare::{self, likeness};
+use trawl_testkit::finders::grammar::Vocabulary;
+use trawl_testkit::finders::{
+    self, Case, Difference, Grammar, Purpose, Side, Site, difference, shrink,
+};
+use trawl_testkit::oracle::Identity;
+use trawl_testkit::prng::Prng;
+use trawl_testkit::skip;
+
+use crate::known::{self, Asked, Asker};
+use crate::tally::Tally;
+
+/// Command lines for each tree.
+const CASES_PER_TREE: u64 = 20;
+/// Words that mean the same to bfs, whatever is written behind them.
+const BFS: &[&str] = &[
+    "-name",
+    "-iname",
+    "-path",
+    "-ipath",
+    "-type",
+    "-xtype",
+    "-size",
+    "-empty",
+    "-perm",
+    "-links",
+    "-inum",
+    "-uid",
+    "-gid",
+    "-nouser",
+    "-nogroup",
+    "-samefile",
+    "-mtime",
+    "-mmin",
+    "-newer",
+    "-true",
+    "-false",
+    "-prune",
+    "-print",
+    "-print0",
+    "-maxdepth",
+    "-mindepth",
+    "-depth",
+    "-lname",
+    "-ilname",
+    "-L",
+    "-H",
+    "-P",
+];
+
+/// What is to be done.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    pub(crate) trawl: PathBuf,
+    pub(crate) sides: Vec<Side>,
+    pub(crate) seed: u64,
+    pub(crate) cases: u64,
+    /// So many failures end the run.
+    pub(crate) failures: usize,
+}
+
+/// A run over many trees.
+pub(crate) struct Run {
+    plan: Plan,
+    vocabularies: BTreeMap<Side, Vocabulary>,
+    has_bfs: bool,
+    next: AtomicU64,
+    tally: Mutex<Tally>,
+    /// By the words that are left, each with its report.
+    failures: Mutex<BTreeMap<String, String>>,
+}
+
+/// One question to one side.
+struct Question<'a> {
+    side: Side,
+    identity: &'a Identity,
+    asker: Asker,
+    seed: u64,
+}
+
+impl Run {
+    pub(crate) fn new(plan: Plan) -> Run {
+        let (index, live) = finders::vocabularies(&plan.trawl);
+        let known = [(Side::Index, Some(index)), (Side::Live, live)];
+        let known = known
+            .into_iter()
+            .filter(|(side, _)| plan.sides.contains(side));
+        let vocabularies = known
+            .filter_map(|(side, words)| Some((side, words?)))
+            .collect();
+        Run {
+            plan,
+            vocabularies,
+            has_bfs: skip::without_program("a second opinion", "bfs").is_none(),
+            next: AtomicU64::new(0),
+            tally: Mutex::default(),
+            failures: Mutex::default(),
+        }
+    }
+
+    /// Works through all trees.
+    pub(crate) fn work(&self) {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        std::thread::scope(|scope| {
+            for _ in 0..threads {
+                scope.spawn(|| self.work_alone());
+            }
+        });
+    }
+
+    fn work_alone(&self) {
+        let trees = self.plan.cases.div_ceil(CASES_PER_TREE);
+        while self
+            .failures
+            .lock()
+            .is_ok_and(|failures| failures.len() < self.plan.failures)
+        {
+            let at = self.next.fetch_add(1, Ordering::Relaxed);
+            if at >= trees {
+                return;
+            }
+            self.tree(self.plan.seed + at);
+        }
+    }
+
+    fn tree(&self, seed: u64) {
+        // Half a minute off, so that no limit of a minute is near.
+        let present = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .map_or(0, |age| age.as_secs());
+        let plan = finders::Plan::new(seed, present as i64 + 30);
+        let mut site = match Site::build(&plan, &self.plan.trawl) {
+            Ok(site) => site,
+            Err(error) => panic!("seed {seed}: cannot build the tree: {error}"),
+        };
+        let mut prng = Prng::new(seed);
+        let people = people();
+        let hidden: Vec<bool> = people
+            .iter()
+            .map(|(person, _)| !site.listed_only(person).is_empty())
+            .collect();
+        let cases: Vec<Case> = (0..CASES_PER_TREE)
+            .map(|_| self.draw(&site, &mut prng))
+            .collect();
+        for (at, case) in cases.iter().enumerate() {
+            let (identity, asker) = &people[at % people.len()];
+            for &side in self.vocabularies.keys() {
+                let asked = Asked {
+                    case,
+                    asker: *asker,
+                    plan: &plan,
+                    is_listed_only: hidden[at % people.len()],
+                };
+                let is_hidden = side == Side::Index && asked.is_listed_only;
+                let is_left_out = is_hidden || known::may_differ(side, &asked);
+                if is_left_out || !self.vocabularies[&side].knows_all(case) {
+                    self.tally.lock().expect("no thread panicked").left_out += 1;
+                    continue;
+                }
+                let question = Question {
+                    side,
+                    identity,
+                    asker: *asker,
+                    seed,
+                };
+                self.compare(&mut site, case, &question);
+            }
+            if self.has_bfs && at % 4 == 0 {
+                self.ask_bfs(&site, case, identity);
+            }
+        }
+    }
+
+    /// Most command lines are made of words that every side knows.
+    fn draw(&self, site: &Site, prng: &mut Prng) -> Case {
+        let all: BTreeSet<String> = self
+            .vocabularies
+            .values()
+            .flat_map(|words| words.unknown.iter().cloned())
+            .collect();
+        let most = self
+            .vocabularies
+            .values()
+            .min_by_key(|words| words.unknown.len());
+        let vocabulary = match most {
+            Some(most) if prng.once_in(3) => most.clone(),
+            _ => Vocabulary { unknown: all },
+        };
+        let purpose = match vocabulary.knows("-delete") && prng.once_in(12) {
+            true => Purpose::Delete,
+            false => Purpose::Look,
+        };
+        let grammar = Grammar {
+            values: &site.values,
+            vocabulary: &vocabulary,
+            files: &site.files,
+            is_noatime: site.is_noatime,
+        };
+        grammar.draw(prng, purpose)
+    }
+
+    /// What is known to differ still does.
+    pub(crate) fn expect_known(&self) {
+        let plan = known::place();
+        let site = Site::build(&plan, &self.plan.trawl).expect("a small tree");
+        let mut passing = Vec::new();
+        for known in known::KNOWN {
+            let Some(identity) = known.asker.identity() else {
+                continue;
+            };
+            let case = Case {
+                exprs: vec![Expr::leaf(known.example)],
+                ..Case::default()
+            };
+            let asked = self.vocabularies.iter();
+            let asked = asked.filter(|(side, words)| known::is_asked(known, **side, words));
+            for (&side, _) in asked {
+                let question = Question {
+                    side,
+                    identity: &identity,
+                    asker: known.asker,
+                    seed: 0,
+                };
+                if differs(&site, &case, &question).is_none() {
+                    passing.push(format!("{side:?}: {}", known.what));
+                }
+            }
+        }
+        assert!(
+            passing.is_empty(),
+            "answered as find does now, take it out of known.rs:\n{}",
+            passing.join("\n")
+        );
+    }
+
+    fn compare(&self, site: &mut Site, case: &Case, question: &Question<'_>) {
+        let theirs = site.ask(Side::Gnu, case, question.identity);
+        let ours = site.ask(question.side, case, question.identity);
+        let whole = whole(site, case, question.identity);
+        match difference(case, &theirs, &ours, whole.as_ref()) {
+            None => {
+                let mut tally = self.tally.lock().expect("no thread panicked");
+                tally.add(question.side, &theirs, &ours, likeness(&theirs, &ours));
+            }
+            // A time may pass a limit between one finder and the other.
+            Some(_) if differs(site, case, question).is_none() => {}
+            Some(difference) => self.explain(site, case, question, &difference),
+        }
+    }
+
+    /// Shrinks what differs and writes it down, unless its like is known.
+    fn explain(&self, site: &mut Site, case: &Case, question: &Question<'_>, first: &Difference) {
+        let is_same =
+            |found: Option<Difference>| found.is_some_and(|found| found.kind == first.kind);
+        let fails = |site: &Site, case: &Case| {
+            let asked = Asked {
+                case,
+                asker: question.asker,
+                plan: &site.plan,
+                is_listed_only: !site.listed_only(question.identity).is_empty(),
+            };
+            !known::may_differ(question.side, &asked) && is_same(differs(site, case, question))
+        };
+        let small = shrink::shrink_case(case, |case| fails(site, case));
+        let signature = signature(&small, question.side, first.kind);
+        if self
+            .failures
+            .lock()
+            .expect("no thread panicked")
+            .contains_key(&signature)
+        {
+            return;
+        }
+        let whole = site.plan.clone();
+        let plan = shrink::shrink_plan(&whole, |plan| {
+            site.rebuild(plan).is_ok() && fails(site, &small)
+        });
+        site.rebuild(&plan).expect("a tree that was built before");
+        let small = shrink::shrink_case(&small, |case| fails(site, case));
+        let report = self.report(site, case, &small, question);
+        site.rebuild(&whole).expect("a tree that was built before");
+        self.failures
+            .lock()
+            .expect("no thread panicked")
+            .insert(signature, report);
+    }
+
+    fn report(&self, site: &Site, case: &Case, small: &Case, question: &Question<'_>) -> String {
+        let last = differs(site, small, question);
+        let what = last.map_or("it does not fail again".into(), |d| {
+            format!("{:?}: {}", d.kind, d.text)
+        });
+        let bfs = match self.has_bfs {
+            true => format!(
+                "bfs: {}",
+                site.ask(Side::Bfs, small, question.identity)
+                    .ran
+                    .text()
+                    .escape_debug()
+            ),
+            false => String::new(),
+        };
+        format!(
+            "seed {}, {:?}, {:?}\n{}\nsmallest:\n{what}\n{}{}\nagain: TRAWL_FIND_SEED={} TRAWL_FIND_CASES=1 cargo \
+             test -p trawl-cli --test finders\n",
+            question.seed,
+            question.side,
+            question.identity,
+            case.shown(question.side.shown()),
+            site.reproduction(question.side, small, question.identity),
+            bfs.chars().take(400).collect::<String>(),
+            question.seed,
+        )
+    }
+
+    fn ask_bfs(&self, site: &Site, case: &Case, identity: &Identity) {
+        let known = |words: &[Vec<u8>]| {
+            words
+                .first()
+                .is_some_and(|w| BFS.iter().any(|name| name.as_bytes() == w))
+        };
+        let globals = case.globals.iter().map(Vec::as_slice);
+        let is_known = case.leaves().into_iter().chain(globals).all(known) && case.env.is_empty();
+        if !is_known
+            || case.leading.iter().any(|word| word.starts_with(b"-O"))
+            || case.starts_file.is_some()
+        {
+            return;
+        }
+        let theirs = site.ask(Side::Gnu, case, identity);
+        let mut bfs = site.ask(Side::Bfs, case, identity);
+        // It words messages in its own way.
+        bfs.ran.stderr.clone_from(&theirs.ran.stderr);
+        let same = difference(case, &theirs, &bfs, None).is_none();
+        let mut tally = self.tally.lock().expect("no thread panicked");
+        if same {
+            tally.bfs.0 += 1
+        } else {
+            tally.bfs.1 += 1
+        }
+    }
+
+    /// What failed, one text each.
+    pub(crate) fn failures(self) -> Vec<String> {
+        let failures = self.failures.into_inner().expect("no thread panicked");
+        failures.into_values().collect()
+    }
+
+    /// Prints what was compared; panics with what failed.
+    pub(crate) fn judge(self) {
+        let tally = self.tally.lock().expect("no thread panicked").clone();
+        eprintln!("seed {}\n{tally}", self.plan.seed);
+        for side in &self.plan.sides {
+            match self.vocabularies.get(side) {
+                None => eprintln!("{side:?}: skipped, because the program has no such mode yet"),
+                Some(words) if words.unknown.is_empty() => {}
+                Some(words) => {
+                    let list: Vec<&str> = words.unknown.iter().map(String::as_str).collect();
+                    eprintln!(
+                        "{side:?}: left out, because the program does not know: {}",
+                        list.join(" ")
+                    );
+                }
+            }
+        }
+        let (sides, cases) = (self.vocabularies.len(), self.plan.cases);
+        let failures = self.failures();
+        assert!(
+            failures.is_empty(),
+            "{} failures\n\n{}",
+            failures.len(),
+            failures.join("\n\n")
+        );
+        if cases >= 100 {
+            tally.expect_substance(sides, cases);
+        }
+    }
+}
+
+/// Ourselves and, if we may become one, an ordinary user.
+fn people() -> Vec<(Identity, Asker)> {
+    let both = [Asker::Ourselves, Asker::User];
+    let known = |asker: Asker| Some((asker.identity()?, asker));
+    both.into_iter().filter_map(known).collect()
+}
+
+/// The oracle's answer without `-quit`, where that is in the command line.
+fn whole(site: &Site, case: &Case, identity: &Identity) -> Option<finders::Answer> {
+    case.has("-quit")
+        .then(|| site.ask(Side::Gnu, &case.without_quit(), identity))
+}
+
+fn differs(site: &Site, case: &Case, question: &Question<'_>) -> Option<Difference> {
+    let theirs = site.ask(Side::Gnu, case, question.identity);
+    let ours = site.ask(question.side, case, question.identity);
+    let whole = whole(site, case, question.identity);
+    difference(case, &theirs, &ours, whole.as_ref())
+}
+
+/// Failures with the same words are one.
+fn signature(case: &Case, side: Side, kind: compare::Kind) -> String {
+    let leaves = case.leaves().into_iter().map(<[Vec<u8>]>::to_vec);
+    let globals = case.globals.iter().cloned();
+    let mut words: Vec<String> = leaves
+        .chain(globals)
+        .filter_map(|leaf| {
+            leaf.first()
+                .map(|word| String::from_utf8_lossy(word).into_owned())
+        })
+        .chain(
+            case.leading
+                .iter()
+                .map(|word| String::from_utf8_lossy(word).into_owned()),
+        )
+        .collect();
+    words.sort();
+    words.dedup();
+    format!("{side:?} {kind:?} {}", words.join(" "))
+}

@@ -1,0 +1,108 @@
+//! What was asked, for the claim that it was not nothing, and for the report.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use trawl_testkit::finders::compare::Likeness;
+use trawl_testkit::finders::{Answer, Side};
+
+/// Answers of one side that were compared.
+#[derive(Clone, Debug, Default)]
+struct Compared {
+    questions: usize,
+    records: usize,
+    messages: usize,
+    failures: usize,
+    same_order: usize,
+    same_wording: usize,
+    /// Some messages whose wording differs: find's, and ours.
+    wordings: BTreeSet<(String, String)>,
+}
+
+/// What was asked.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tally {
+    sides: BTreeMap<&'static str, Compared>,
+    /// bfs, where it was asked: as find, and not.
+    pub(crate) bfs: (usize, usize),
+    /// Command lines by how many sides were asked.
+    pub(crate) left_out: usize,
+}
+
+fn name(side: Side) -> &'static str {
+    match side {
+        Side::Gnu => "find",
+        Side::Bfs => "bfs",
+        Side::Index => "index",
+        Side::Live => "live",
+    }
+}
+
+/// The first line that one has and the other lacks.
+fn only(one: &Answer, other: &Answer) -> String {
+    let (one, other) = (one.ran.errors(), other.ran.errors());
+    let line = one
+        .lines()
+        .find(|line| !other.lines().any(|theirs| theirs == *line));
+    line.unwrap_or_default().chars().take(200).collect()
+}
+
+impl Tally {
+    /// Counts one comparison that found nothing wrong.
+    pub(crate) fn add(&mut self, side: Side, theirs: &Answer, ours: &Answer, likeness: Likeness) {
+        let compared = self.sides.entry(name(side)).or_default();
+        let lines = |bytes: &[u8]| {
+            bytes
+                .iter()
+                .filter(|byte| matches!(byte, b'\n' | 0))
+                .count()
+        };
+        compared.questions += 1;
+        compared.records += lines(&ours.ran.stdout);
+        compared.messages += lines(&ours.ran.stderr);
+        compared.failures += usize::from(ours.ran.code != Some(0));
+        compared.same_order += usize::from(likeness.order);
+        compared.same_wording += usize::from(likeness.wording);
+        if !likeness.wording {
+            compared
+                .wordings
+                .insert((only(theirs, ours), only(ours, theirs)));
+        }
+    }
+
+    /// Fails if a run of so many command lines compared next to nothing.
+    pub(crate) fn expect_substance(&self, sides: usize, cases: u64) {
+        assert!(self.sides.len() >= sides, "a side was never asked:\n{self}");
+        for compared in self.sides.values() {
+            let asked = compared.questions as u64;
+            assert!(asked * 3 > cases, "too few questions:\n{self}");
+            assert!(
+                compared.records as u64 > cases && compared.failures > 0,
+                "{self}"
+            );
+        }
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (name, it) in &self.sides {
+            writeln!(
+                f,
+                "{name}: {} questions, {} records, {} messages, {} exit codes other than 0; the same \
+                 order {}, the same wording {}",
+                it.questions, it.records, it.messages, it.failures, it.same_order, it.same_wording
+            )?;
+            for (theirs, ours) in it.wordings.iter().take(8) {
+                writeln!(f, "  find says {theirs}\n  {name} says {ours}")?;
+            }
+        }
+        let (same, others) = self.bfs;
+        writeln!(f, "bfs: as find {same} times, otherwise {others} times")?;
+        writeln!(
+            f,
+            "not asked, because words are unknown or the index is known to differ: {}",
+            self.left_out
+        )
+    }
+}

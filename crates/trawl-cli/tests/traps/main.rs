@@ -1,0 +1,86 @@
+//! Traps that finds have fallen into, each a line of shell that is run with
+//! GNU find and with the program, from the index and from the live file
+//! system. Output (sorted), messages and the exit code must be the same.
+//!
+//! What is known to fail is in [`pending::PENDING`], and must fail: who mends
+//! it takes the row out.
+//!
+//! `TRAWL_TRAPS=size` runs only traps with this in their line, and says what
+//! each side said.
+
+#![forbid(unsafe_code)]
+
+mod actions;
+mod paths;
+mod pending;
+mod process;
+mod site;
+mod tests;
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use site::{Mode, Site};
+use trawl_testkit::skip;
+
+/// Every trap.
+fn traps() -> Vec<&'static str> {
+    let lists = [paths::TRAPS, tests::TRAPS, actions::TRAPS, process::TRAPS];
+    let wanted = std::env::var("TRAWL_TRAPS").unwrap_or_default();
+    let all = lists.into_iter().flatten().copied();
+    all.filter(|line| line.contains(&wanted)).collect()
+}
+
+fn run(mode: Mode) {
+    if let Some(skip) = skip::without_program("traps", "find") {
+        return skip.say();
+    }
+    let site = Site::new();
+    if let Some(skip) = site.cannot(mode) {
+        return skip.say();
+    }
+    let is_loud = std::env::var_os("TRAWL_TRAPS").is_some();
+    let mut wrong = String::new();
+    let mut missing = BTreeSet::new();
+    for line in traps() {
+        let failure = site.difference(mode, line);
+        let is_pending = pending::is_pending(mode, line);
+        let word = failure.as_deref().and_then(pending::missing_word);
+        missing.extend(word);
+        match failure {
+            Some(text) if is_loud || !is_pending && word.is_none() => {
+                let _ = writeln!(wrong, "{line}\n{text}");
+            }
+            None if is_pending => {
+                let _ = writeln!(wrong, "{line}\n  passes: take it out of pending.rs\n");
+            }
+            _ => {}
+        }
+    }
+    let listed = pending::WORDS.iter().copied().filter(|_| !is_loud);
+    for word in listed.filter(|word| !missing.contains(word)) {
+        let _ = writeln!(wrong, "{word} is there: take it out of pending.rs");
+    }
+    assert!(wrong.is_empty(), "{mode:?}\n\n{wrong}");
+}
+
+#[test]
+fn traps_from_the_index() {
+    run(Mode::Index);
+}
+
+#[test]
+fn traps_from_the_live_file_system() {
+    run(Mode::Live);
+}
+
+#[test]
+fn pending_traps_exist() {
+    let all = traps();
+    if std::env::var_os("TRAWL_TRAPS").is_some() {
+        return;
+    }
+    for (_, line, why) in pending::PENDING {
+        assert!(all.contains(line) && !why.is_empty(), "{line}");
+    }
+}

@@ -1,0 +1,228 @@
+//! Symbolic links that are followed (`-L`): each is taken for what it leads
+//! to. That is found in the index where it is indexed, else in the live file
+//! system.
+//!
+//! The rows of links are left out of the walk of a tree and taken here, one
+//! after the other: behind the rest of the tree, or before it if contents
+//! come first. So a directory's row stays on the right side of everything
+//! that is reached through it.
+
+use std::ops::ControlFlow;
+
+use trawl_model::filter::{Clause, Filter};
+use trawl_model::rows::{Row, RowBatch};
+use trawl_model::{Column, ColumnSet, FileType, path};
+use trawl_query::{Listing, Located, Start};
+use trawl_text::quote;
+
+use super::Place;
+use super::probe::BehindLink;
+use super::turns::Turns;
+use super::walk::Walk;
+use crate::context::Context;
+use crate::driver::{DENIED, DriverError, LOOP};
+use crate::live;
+use crate::printer::Part;
+use crate::probe::Probe;
+use crate::resolve::{Follow, Resolved, resolve};
+
+/// A link on the way.
+struct Link {
+    /// Its directory, as stored.
+    dir: Vec<u8>,
+    /// How many levels below the walk's beginning that lies.
+    dir_depth: usize,
+    /// Its own row alone.
+    row: RowBatch,
+}
+
+impl Link {
+    fn row(&self) -> Row<'_> {
+        Row {
+            batch: &self.row,
+            at: 0,
+            dir: &self.dir,
+        }
+    }
+}
+
+impl Walk<'_, '_> {
+    /// Follows the links below the directory, but for those in `skip`.
+    pub(super) fn follow_links(
+        &self,
+        skip: &[Vec<u8>],
+        turns: &mut Turns<'_, '_>,
+    ) -> Result<(), DriverError> {
+        for link in self.links(skip)? {
+            if self.search.is_over() {
+                break;
+            }
+            self.follow(&link, turns)?;
+        }
+        Ok(())
+    }
+
+    fn links(&self, skip: &[Vec<u8>]) -> Result<Vec<Link>, DriverError> {
+        let mut filter = Filter::default();
+        filter.add(Clause {
+            column: Column::Mode,
+            low: 0o120_000,
+            high: 0o127_777,
+        });
+        let mut request = self.request(ColumnSet::all(), filter);
+        request.min_depth = 1;
+        request.skip = skip.to_vec();
+        let work = |listing: &Listing<'_>, links: &mut Vec<Link>| {
+            let rows = listing.range.clone().map(|at| Row {
+                batch: listing.batch,
+                at,
+                dir: listing.dir.path,
+            });
+            let of_links = rows.filter(|row| row.file_type() == FileType::Symlink);
+            links.extend(of_links.map(|row| Link {
+                dir: listing.dir.path.to_vec(),
+                dir_depth: listing.dir.depth,
+                row: row.alone(),
+            }));
+        };
+        let mut all = Vec::new();
+        self.index.walk(self.found, &request, work, |links| {
+            all.extend(links);
+            ControlFlow::Continue(())
+        })?;
+        Ok(all)
+    }
+
+    fn follow(&self, link: &Link, turns: &mut Turns<'_, '_>) -> Result<(), DriverError> {
+        let stored = link.row().path();
+        let spelled = || self.point.spell(&self.place.below(&stored));
+        match resolve(self.index, b"", &stored, Follow::Last)? {
+            Resolved::To(Located::Found(target), _) => self.behind(link, &target, turns),
+            Resolved::To(Located::Missing { .. }, _) => self.alone(link),
+            Resolved::To(Located::NotDirectory { .. }, _) => {
+                self.search.complain(&spelled(), "Not a directory")?;
+                self.alone(link)
+            }
+            Resolved::To(Located::Denied { .. }, _) => {
+                self.search.complain(&spelled(), DENIED)?;
+                self.alone(link)
+            }
+            Resolved::Loop => self.search.complain(&spelled(), LOOP),
+            Resolved::To(..) | Resolved::Unread(_) => {
+                let depth = self.place.depth + link.dir_depth + 1;
+                let below = self.place.below(&stored);
+                let device = self.place.device.as_u64();
+                live::visit_link(self.search, self.point, (&below, depth), device)
+            }
+        }
+    }
+
+    /// A link that leads nowhere stands for itself.
+    fn alone(&self, link: &Link) -> Result<(), DriverError> {
+        self.evaluate(link, &link.row(), &self.probe).map(drop)
+    }
+
+    /// What the link leads to, with everything in it.
+    fn behind(
+        &self,
+        link: &Link,
+        target: &Start,
+        turns: &mut Turns<'_, '_>,
+    ) -> Result<(), DriverError> {
+        let stored = link.row().path();
+        if target.is_dir && self.is_on_the_way(link, &target.path) {
+            return self.tell_of_loop(&stored, &target.path);
+        }
+        let mut row = target.row.clone();
+        row.name = link.row.name.clone();
+        let row = Row {
+            batch: &row,
+            at: 0,
+            dir: &link.dir,
+        };
+        if !target.is_dir && !self.looks_up() {
+            let probe = BehindLink {
+                inner: &self.probe,
+                stored: &target.path,
+            };
+            return self.evaluate(link, &row, &probe).map(drop);
+        }
+        let mut way = self.place.way.clone();
+        way.push((self.place.stored.clone(), link.dir.clone()));
+        let place = Place {
+            stored: target.path.clone(),
+            below: self.place.below(&stored),
+            depth: self.place.depth + link.dir_depth + 1,
+            device: self.place.device,
+            way,
+        };
+        let traversal = &self.search.question.program.traversal;
+        let goes_in = target.is_dir
+            && place.depth < traversal.max_depth
+            && !(traversal.one_file_system && row.dev() != place.device);
+        let walk = Walk::new(self.search, self.index, self.point, target, place)?;
+        let probe = BehindLink {
+            inner: &walk.probe,
+            stored: &target.path,
+        };
+        let first = traversal.contents_first;
+        let pruned = !first && self.evaluate(link, &row, &probe)?;
+        if goes_in && !pruned && !self.search.has_ended() {
+            walk.contents(turns)?;
+        }
+        if first && !self.search.has_ended() {
+            self.evaluate(link, &row, &probe)?;
+        }
+        Ok(())
+    }
+
+    /// True if some leaf asks what rows do not tell.
+    fn looks_up(&self) -> bool {
+        let expr = &self.search.question.program.expr;
+        let mut found = expr.needs_empty_directories();
+        expr.leaves(&mut |node| found |= node.leaf.attribute_test().is_some());
+        found
+    }
+
+    /// True if `target` is a directory that the way to the link goes through.
+    fn is_on_the_way(&self, link: &Link, target: &[u8]) -> bool {
+        let here = (self.place.stored.clone(), link.dir.clone());
+        let mut walks = self.place.way.iter().chain(std::iter::once(&here));
+        walks.any(|(from, to)| path::is_within(to, target) && path::is_within(target, from))
+    }
+
+    fn tell_of_loop(&self, stored: &[u8], target: &[u8]) -> Result<(), DriverError> {
+        let locale = self.search.question.world.locale;
+        let quoted = |path: &[u8]| quote::message(path, locale);
+        let above = match path::is_within(target, &self.place.stored) {
+            true => self.place.below(target),
+            // On the way to a link that was followed before.
+            false => Vec::new(),
+        };
+        let line = format!(
+            "File system loop detected; {} is part of the same file system loop as {}.",
+            quoted(&self.point.spell(&self.place.below(stored))),
+            quoted(&self.point.spell(&above))
+        );
+        self.search.printer.fail();
+        self.search.remark(&line)
+    }
+
+    /// Puts a link's row, or that of what it leads to, to the expression;
+    /// whether it was pruned.
+    fn evaluate(&self, link: &Link, row: &Row<'_>, probe: &dyn Probe) -> Result<bool, DriverError> {
+        let question = &self.search.question;
+        let depth = self.place.depth + link.dir_depth;
+        if question.program.traversal.min_depth > depth + 1 {
+            return Ok(false);
+        }
+        let mut part = Part::default();
+        let mut cx = Context::new(&question.world, self.point, probe);
+        cx.enter_below(&self.place.parts(&link.dir), depth);
+        question.program.expr.eval(row, &mut cx);
+        let pruned = cx.pruned;
+        part.take_back(cx);
+        self.search.printer.emit(part)?;
+        Ok(pruned)
+    }
+}

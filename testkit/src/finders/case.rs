@@ -1,0 +1,327 @@
+//! A command line of find as a tree of its parts, so that parts can be left
+//! out; and what its words say about how its output is to be compared.
+
+use std::fmt::Write as _;
+
+use super::build::quoted;
+
+/// A word of a command line: bytes without NUL.
+pub type Word = Vec<u8>;
+
+/// How sub-expressions are joined, loosest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Operator {
+    /// `,`
+    Comma,
+    /// `-o`
+    Or,
+    /// `-a`, or nothing.
+    And,
+}
+
+/// An expression.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Expr {
+    /// A test, an action or an option, with its arguments.
+    Leaf(Vec<Word>),
+    /// `!`, or `-not`.
+    Not(Word, Box<Expr>),
+    /// Two or more, joined by this word, which may be empty for `And`.
+    Join(Operator, Word, Vec<Expr>),
+    /// In parentheses that need not be there.
+    Group(Box<Expr>),
+}
+
+/// A command line.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Case {
+    /// Variables that are set.
+    pub env: Vec<(String, String)>,
+    /// `-H -L -P -O…`.
+    pub leading: Vec<Word>,
+    /// Start points.
+    pub starts: Vec<Word>,
+    /// Start points in the file that `-files0-from` names.
+    pub starts_file: Option<Vec<Word>>,
+    /// Options for the whole search, each with its argument.
+    pub globals: Vec<Vec<Word>>,
+    /// The rest, joined by nothing.
+    pub exprs: Vec<Expr>,
+}
+
+impl Expr {
+    /// A leaf from its words.
+    pub fn leaf<W: AsRef<[u8]>>(words: &[W]) -> Expr {
+        Expr::Leaf(words.iter().map(|word| word.as_ref().to_vec()).collect())
+    }
+
+    fn binds(&self) -> Option<Operator> {
+        match self {
+            Expr::Join(operator, ..) => Some(*operator),
+            _ => None,
+        }
+    }
+
+    fn render(&self, words: &mut Vec<Word>) {
+        match self {
+            Expr::Leaf(leaf) => words.extend_from_slice(leaf),
+            Expr::Group(inner) => {
+                words.push(b"(".to_vec());
+                inner.render(words);
+                words.push(b")".to_vec());
+            }
+            Expr::Not(word, inner) => {
+                words.push(word.clone());
+                inner.render_within(inner.binds().is_some(), words);
+            }
+            Expr::Join(operator, word, parts) => {
+                for (at, part) in parts.iter().enumerate() {
+                    if at > 0 && !word.is_empty() {
+                        words.push(word.clone());
+                    }
+                    let is_looser = part.binds().is_some_and(|inner| inner <= *operator);
+                    part.render_within(is_looser, words);
+                }
+            }
+        }
+    }
+
+    fn render_within(&self, needs_parentheses: bool, words: &mut Vec<Word>) {
+        if needs_parentheses {
+            words.push(b"(".to_vec());
+        }
+        self.render(words);
+        if needs_parentheses {
+            words.push(b")".to_vec());
+        }
+    }
+
+    /// Every leaf in it.
+    pub fn leaves<'a>(&'a self, found: &mut Vec<&'a [Word]>) {
+        match self {
+            Expr::Leaf(words) => found.push(words),
+            Expr::Not(_, inner) | Expr::Group(inner) => inner.leaves(found),
+            Expr::Join(_, _, parts) => parts.iter().for_each(|part| part.leaves(found)),
+        }
+    }
+
+    /// The same with its leaves changed.
+    pub fn map(&self, change: &impl Fn(&[Word]) -> Vec<Word>) -> Expr {
+        match self {
+            Expr::Leaf(words) => Expr::Leaf(change(words)),
+            Expr::Not(word, inner) => Expr::Not(word.clone(), Box::new(inner.map(change))),
+            Expr::Group(inner) => Expr::Group(Box::new(inner.map(change))),
+            Expr::Join(operator, word, parts) => {
+                let parts = parts.iter().map(|part| part.map(change)).collect();
+                Expr::Join(*operator, word.clone(), parts)
+            }
+        }
+    }
+
+    /// Smaller expressions in its place, the smallest first.
+    fn smaller(&self) -> Vec<Expr> {
+        match self {
+            Expr::Leaf(_) => Vec::new(),
+            Expr::Not(word, inner) => {
+                let within = inner.smaller().into_iter();
+                let within = within.map(|inner| Expr::Not(word.clone(), Box::new(inner)));
+                std::iter::once((**inner).clone()).chain(within).collect()
+            }
+            Expr::Group(inner) => {
+                let within = inner.smaller().into_iter();
+                let within = within.map(|inner| Expr::Group(Box::new(inner)));
+                std::iter::once((**inner).clone()).chain(within).collect()
+            }
+            Expr::Join(operator, word, parts) => smaller_join(*operator, word, parts),
+        }
+    }
+}
+
+fn smaller_join(operator: Operator, word: &Word, parts: &[Expr]) -> Vec<Expr> {
+    let mut found: Vec<Expr> = parts.to_vec();
+    for at in 0..parts.len() {
+        if parts.len() > 2 {
+            let mut fewer = parts.to_vec();
+            fewer.remove(at);
+            found.push(Expr::Join(operator, word.clone(), fewer));
+        }
+        for smaller in parts[at].smaller() {
+            let mut changed = parts.to_vec();
+            changed[at] = smaller;
+            found.push(Expr::Join(operator, word.clone(), changed));
+        }
+    }
+    found
+}
+
+impl Case {
+    /// Every word behind the program's name.
+    pub fn words(&self) -> Vec<Word> {
+        let mut words = self.leading.clone();
+        words.extend_from_slice(&self.starts);
+        words.extend(self.globals.iter().flatten().cloned());
+        for expr in &self.exprs {
+            let is_loose =
+                self.exprs.len() > 1 && expr.binds().is_some_and(|op| op < Operator::And);
+            expr.render_within(is_loose, &mut words);
+        }
+        words
+    }
+
+    /// Every test, action and option in the expression.
+    pub fn leaves(&self) -> Vec<&[Word]> {
+        let mut found = Vec::new();
+        self.exprs.iter().for_each(|expr| expr.leaves(&mut found));
+        found
+    }
+
+    /// Whether a word stands for itself somewhere.
+    pub fn has(&self, word: &str) -> bool {
+        let first = |leaf: &&[Word]| leaf.first().is_some_and(|w| w == word.as_bytes());
+        self.leaves().iter().any(first)
+            || self.leading.iter().any(|w| w == word.as_bytes())
+            || self.globals.iter().any(|g| first(&g.as_slice()))
+    }
+
+    /// The same where `-quit` ends nothing.
+    pub fn without_quit(&self) -> Case {
+        let change = |words: &[Word]| match words {
+            [quit] if quit == b"-quit" => vec![b"-true".to_vec()],
+            _ => words.to_vec(),
+        };
+        let mut case = self.clone();
+        case.exprs = self.exprs.iter().map(|expr| expr.map(&change)).collect();
+        case
+    }
+
+    /// Smaller command lines, the smallest first.
+    pub fn smaller(&self) -> Vec<Case> {
+        let mut found = Vec::new();
+        let mut push = |change: &dyn Fn(&mut Case)| {
+            let mut case = self.clone();
+            change(&mut case);
+            found.push(case);
+        };
+        for at in 0..self.exprs.len() {
+            push(&|case| drop(case.exprs.remove(at)));
+        }
+        for at in 0..self.starts.len() {
+            push(&|case| drop(case.starts.remove(at)));
+        }
+        for at in 0..self.globals.len() {
+            push(&|case| drop(case.globals.remove(at)));
+        }
+        for at in 0..self.leading.len() {
+            push(&|case| drop(case.leading.remove(at)));
+        }
+        for at in 0..self.env.len() {
+            push(&|case| drop(case.env.remove(at)));
+        }
+        for (at, expr) in self.exprs.iter().enumerate() {
+            for smaller in expr.smaller() {
+                push(&|case| case.exprs[at] = smaller.clone());
+            }
+        }
+        found
+    }
+
+    /// As a line for a shell, with this in the place of `find`.
+    pub fn shown(&self, find: &str) -> String {
+        let mut text = String::new();
+        for (name, value) in &self.env {
+            let _ = write!(text, "{name}={} ", quoted(value.as_bytes()));
+        }
+        text += find;
+        for word in self.words() {
+            let _ = write!(text, " {}", quoted(&word));
+        }
+        text
+    }
+
+    /// The bytes that end records of the output: newlines, NULs or both.
+    pub fn endings(&self) -> Vec<u8> {
+        let mut endings: Vec<u8> = self
+            .leaves()
+            .iter()
+            .filter_map(|leaf| ending(leaf))
+            .collect();
+        endings.sort_unstable();
+        endings.dedup();
+        if endings.is_empty() {
+            vec![b'\n']
+        } else {
+            endings
+        }
+    }
+}
+
+/// What ends the records that a leaf writes.
+fn ending(leaf: &[Word]) -> Option<u8> {
+    let (name, arguments) = leaf.split_first()?;
+    match name.as_slice() {
+        b"-print" | b"-fprint" | b"-ls" | b"-fls" => Some(b'\n'),
+        b"-print0" | b"-fprint0" => Some(0),
+        b"-printf" | b"-fprintf" => {
+            let zero = arguments
+                .last()
+                .is_some_and(|f| f.windows(2).any(|two| two == b"\\0"));
+            Some(if zero { 0 } else { b'\n' })
+        }
+        b"-exec" | b"-execdir" | b"-ok" | b"-okdir" => {
+            let zero = arguments.iter().any(|word| word.ends_with(b"\\0"));
+            Some(if zero { 0 } else { b'\n' })
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(exprs: Vec<Expr>) -> String {
+        let case = Case {
+            exprs,
+            ..Case::default()
+        };
+        case.shown("find")
+    }
+
+    #[test]
+    fn parentheses_stand_where_they_must() {
+        let leaf = |name: &str| Expr::leaf(&[name]);
+        let or = Expr::Join(Operator::Or, b"-o".to_vec(), vec![leaf("-a1"), leaf("-a2")]);
+        let and = Expr::Join(Operator::And, Vec::new(), vec![or.clone(), leaf("-a3")]);
+        assert_eq!(line(vec![and]), "find '(' -a1 -o -a2 ')' -a3");
+        assert_eq!(line(vec![or.clone()]), "find -a1 -o -a2");
+        let not = Expr::Not(b"!".to_vec(), Box::new(or.clone()));
+        assert_eq!(
+            line(vec![not, leaf("-x")]),
+            "find '!' '(' -a1 -o -a2 ')' -x"
+        );
+        let comma = Expr::Join(Operator::Comma, b",".to_vec(), vec![or, leaf("-x")]);
+        assert_eq!(line(vec![comma]), "find -a1 -o -a2 , -x");
+    }
+
+    #[test]
+    fn smaller_ones_are_smaller_and_end() {
+        let leaf = |name: &str| Expr::leaf(&[name]);
+        let parts = vec![
+            leaf("-a"),
+            leaf("-b"),
+            Expr::Not(b"!".to_vec(), Box::new(leaf("-c"))),
+        ];
+        let mut case = Case {
+            starts: vec![b".".to_vec()],
+            exprs: vec![Expr::Join(Operator::Or, b"-o".to_vec(), parts)],
+            ..Case::default()
+        };
+        let mut steps = 0;
+        while let Some(smaller) = case.smaller().pop() {
+            assert!(smaller.words().len() < case.words().len());
+            case = smaller;
+            steps += 1;
+        }
+        assert!(steps > 3 && case.words().is_empty());
+    }
+}

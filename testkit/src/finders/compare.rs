@@ -1,0 +1,315 @@
+//! How two answers to one command line differ, in what is determined.
+//!
+//! - Records (of standard output and of files that actions write) are
+//!   compared as a multiset: the order of a walk is not part of the language.
+//!   Runs of blanks count as one where `-ls` aligns columns, which widen in
+//!   the order of printing.
+//! - With `-quit`, which entries came before the end depends on the order:
+//!   records must then be among those of the same command line without it.
+//! - Of each message the class and the path count, not the wording, which is
+//!   compared too and told apart.
+
+use super::case::Case;
+use super::site::Answer;
+use crate::lines::visible;
+
+/// What differs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// A signal, a panic, a hang.
+    Broke,
+    /// Records on standard output.
+    Output,
+    /// Records in files.
+    Files,
+    /// What is left after a deletion.
+    Left,
+    /// The class or the path of a message.
+    Messages,
+    /// The exit code.
+    Code,
+}
+
+/// A difference.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// What differs.
+    pub kind: Kind,
+    /// For a person.
+    pub text: String,
+}
+
+/// How much of an answer is the same though nothing has to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Likeness {
+    /// Standard output, byte for byte.
+    pub order: bool,
+    /// Messages, word for word.
+    pub wording: bool,
+}
+
+/// The program's line about a start that it read from the file system.
+const LIVE: &str = "read from the file system now";
+/// So many records of a difference are shown.
+const SHOWN: usize = 6;
+
+/// How an answer differs from the oracle's; `whole` is the oracle's to the
+/// same command line without `-quit`, where that is in it.
+pub fn difference(
+    case: &Case,
+    theirs: &Answer,
+    ours: &Answer,
+    whole: Option<&Answer>,
+) -> Option<Difference> {
+    let found = |kind: Kind, text: String| Some(Difference { kind, text });
+    if ours.ran.signal.is_some()
+        || ours.ran.code > Some(128)
+        || ours.ran.errors().contains("panicked")
+    {
+        return found(Kind::Broke, ours.ran.to_string());
+    }
+    let blanks = case.has("-ls") || case.has("-fls");
+    let endings = case.endings();
+    let split = |bytes: &[u8]| records(bytes, &endings, blanks);
+    if let Some(whole) = whole {
+        let (part, whole) = (split(&ours.ran.stdout), split(&whole.ran.stdout));
+        let extra = only(&part, &whole);
+        return match extra.is_empty() {
+            true => None,
+            false => found(
+                Kind::Output,
+                format!("never without -quit: {}", shown(&extra)),
+            ),
+        };
+    }
+    let (a, b) = (split(&theirs.ran.stdout), split(&ours.ran.stdout));
+    if a != b {
+        return found(Kind::Output, parted(&a, &b));
+    }
+    for (theirs, ours) in theirs.files.iter().zip(&ours.files) {
+        let (a, b) = (theirs.as_deref().map(split), ours.as_deref().map(split));
+        if a != b {
+            let none = Vec::new();
+            let text = parted(a.as_ref().unwrap_or(&none), b.as_ref().unwrap_or(&none));
+            return found(
+                Kind::Files,
+                format!("{text} ({} and {})", a.is_some(), b.is_some()),
+            );
+        }
+    }
+    if theirs.left != ours.left {
+        let split =
+            |answer: &Answer| records(answer.left.as_deref().unwrap_or_default(), &[0], blanks);
+        return found(Kind::Left, parted(&split(theirs), &split(ours)));
+    }
+    let (a, b) = (classes(&theirs.ran.stderr), classes(&ours.ran.stderr));
+    if a != b {
+        return found(Kind::Messages, parted(&a, &b));
+    }
+    if theirs.ran.code != ours.ran.code {
+        return found(
+            Kind::Code,
+            format!("{:?} of find, {:?} of ours", theirs.ran.code, ours.ran.code),
+        );
+    }
+    None
+}
+
+/// What else is the same.
+pub fn likeness(theirs: &Answer, ours: &Answer) -> Likeness {
+    let lines = |answer: &Answer| {
+        let mut lines = messages(&answer.ran.stderr);
+        lines.sort();
+        lines
+    };
+    Likeness {
+        order: theirs.ran.stdout == ours.ran.stdout,
+        wording: lines(theirs) == lines(ours),
+    }
+}
+
+fn records(bytes: &[u8], endings: &[u8], blanks: bool) -> Vec<Vec<u8>> {
+    let mut records: Vec<Vec<u8>> = bytes
+        .split(|byte| endings.contains(byte))
+        .map(|record| match blanks {
+            true => {
+                let words = record
+                    .split(|byte| *byte == b' ')
+                    .filter(|word| !word.is_empty());
+                words.collect::<Vec<_>>().join(&b' ')
+            }
+            false => record.to_vec(),
+        })
+        .collect();
+    records.sort();
+    records
+}
+
+/// Lines of standard error; a prompt is a line, too.
+fn messages(stderr: &[u8]) -> Vec<String> {
+    let text = String::from_utf8_lossy(stderr).replace(" > ? ", " > ?\n");
+    let lines = text
+        .split(['\n', '\0'])
+        .filter(|line| !line.is_empty() && !line.contains(LIVE));
+    lines.map(String::from).collect()
+}
+
+/// Messages of one class that name one path are the same however worded.
+fn classes(stderr: &[u8]) -> Vec<Vec<u8>> {
+    let mut classes: Vec<String> = messages(stderr).iter().map(|line| class(line)).collect();
+    classes.sort();
+    // Refusing a command line may take several lines.
+    if classes.iter().any(|class| class == "refused") {
+        return vec![b"refused".to_vec()];
+    }
+    classes.into_iter().map(String::into_bytes).collect()
+}
+
+const CAUSES: &[&str] = &[
+    "No such file or directory",
+    "Permission denied",
+    "File system loop detected",
+    "Too many levels of symbolic links",
+    "Not a directory",
+    "File name too long",
+    "Directory not empty",
+    "Operation not permitted",
+];
+
+fn class(line: &str) -> String {
+    if line.contains("warning:") {
+        return "warning".into();
+    }
+    let path = line
+        .split_once(['‘', '\''])
+        .and_then(|(_, rest)| rest.rsplit_once(['’', '\'']));
+    let path = path.map_or("", |(path, _)| path);
+    let lower = line.to_lowercase();
+    match CAUSES
+        .iter()
+        .find(|cause| lower.contains(&cause.to_lowercase()))
+    {
+        Some(cause) => format!("{cause}: {path}"),
+        None if line.starts_with("find: ") || line.starts_with("Try ") => "refused".into(),
+        None => line.into(),
+    }
+}
+
+fn parted(theirs: &[Vec<u8>], ours: &[Vec<u8>]) -> String {
+    let (missing, extra) = (only(theirs, ours), only(ours, theirs));
+    let (a, b) = (theirs.len(), ours.len());
+    format!(
+        "{a} by find, {b} by us\n  only find: {}\n  only we:   {}",
+        shown(&missing),
+        shown(&extra)
+    )
+}
+
+fn shown(records: &[&Vec<u8>]) -> String {
+    let list: Vec<String> = records
+        .iter()
+        .take(SHOWN)
+        .map(|record| visible(record))
+        .collect();
+    let more = records.len().saturating_sub(SHOWN);
+    let more = if more > 0 {
+        format!(" … and {more} more")
+    } else {
+        String::new()
+    };
+    format!("{}{more}", list.join(" ¦ "))
+}
+
+/// Records of the first sorted list that the second lacks, counting repeats.
+fn only<'a>(first: &'a [Vec<u8>], second: &[Vec<u8>]) -> Vec<&'a Vec<u8>> {
+    let mut second = second.iter().peekable();
+    let mut only = Vec::new();
+    for record in first {
+        while second.next_if(|other| *other < record).is_some() {}
+        if second.next_if(|other| *other == record).is_none() {
+            only.push(record);
+        }
+    }
+    only
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::finders::case::Expr;
+    use crate::oracle::Ran;
+
+    fn answer(stdout: &str, stderr: &str, code: i32) -> Answer {
+        Answer {
+            ran: Ran {
+                line: String::new(),
+                stdout: stdout.into(),
+                stderr: stderr.into(),
+                code: Some(code),
+                signal: None,
+            },
+            files: vec![None],
+            left: None,
+        }
+    }
+
+    fn kind(case: &Case, theirs: &Answer, ours: &Answer) -> Option<Kind> {
+        difference(case, theirs, ours, None).map(|difference| difference.kind)
+    }
+
+    #[test]
+    fn order_and_wording_do_not_count_but_everything_else_does() {
+        let case = Case::default();
+        let theirs = answer("a\nb\n", "find: ‘x’: Permission denied\n", 1);
+        let same = answer("b\na\n", "find: cannot open ‘x’: Permission denied\n", 1);
+        assert_eq!(kind(&case, &theirs, &same), None);
+        let alike = Likeness {
+            order: false,
+            wording: false,
+        };
+        assert_eq!(likeness(&theirs, &same), alike);
+        for (other, expected) in [
+            (
+                answer("a\n", "find: ‘x’: Permission denied\n", 1),
+                Kind::Output,
+            ),
+            (
+                answer("a\nb\nb\n", "find: ‘x’: Permission denied\n", 1),
+                Kind::Output,
+            ),
+            (
+                answer("a\nb\n", "find: ‘y’: Permission denied\n", 1),
+                Kind::Messages,
+            ),
+            (
+                answer("a\nb\n", "find: ‘x’: Not a directory\n", 1),
+                Kind::Messages,
+            ),
+            (answer("a\nb\n", "", 1), Kind::Messages),
+            (
+                answer("a\nb\n", "find: ‘x’: Permission denied\n", 0),
+                Kind::Code,
+            ),
+            (
+                answer("a\nb\n", "find: ‘x’: Permission denied\n", 137),
+                Kind::Broke,
+            ),
+        ] {
+            assert_eq!(kind(&case, &theirs, &other), Some(expected));
+        }
+    }
+
+    #[test]
+    fn what_quit_cut_off_must_be_part_of_the_whole() {
+        let case = Case {
+            exprs: vec![Expr::leaf(&["-print"]), Expr::leaf(&["-quit"])],
+            ..Case::default()
+        };
+        let (theirs, whole) = (answer("a\n", "", 0), answer("a\nb\n", "", 0));
+        assert_eq!(
+            difference(&case, &theirs, &answer("b\n", "", 0), Some(&whole)),
+            None
+        );
+        assert!(difference(&case, &theirs, &answer("c\n", "", 0), Some(&whole)).is_some());
+    }
+}

@@ -1,0 +1,30 @@
+//! Random trees and random command lines of find, run through every finder:
+//! GNU find as the oracle, bfs as a second opinion, the program under test
+//! from its index and from the live file system.
+//!
+//! - [`plan`], [`names`]: a tree from a seed, as data; [`build`]: on disk, and
+//!   as a script for a person.
+//! - [`values`]: what the tree has, for arguments that match.
+//! - [`case`]: a command line in parts; [`grammar`], [`formats`]: random ones.
+//! - [`site`]: a tree, its index, and the finders; what a build knows.
+//! - [`compare`]: how two answers differ in what is determined.
+//! - [`shrink`]: the smallest command line and tree that still differ.
+//!
+//! The program under test is known by its command line alone.
+
+pub mod build;
+pub mod case;
+pub mod compare;
+pub mod formats;
+pub mod grammar;
+pub mod names;
+pub mod plan;
+pub mod shrink;
+pub mod site;
+pub mod values;
+
+pub use case::Case;
+pub use compare::{Difference, difference};
+pub use grammar::{Grammar, Purpose, Vocabulary};
+pub use plan::Plan;
+pub use site::{Answer, Side, Site, vocabularies};
