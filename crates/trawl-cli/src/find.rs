@@ -13,6 +13,7 @@ use trawl_find::expr::Node;
 use trawl_find::leaf::{Effect, Leaf};
 use trawl_find::predicate::{Cost, Kind, Parse, Predicate, Standard};
 use trawl_find::reference::error_text;
+use trawl_find::start_list::StartPoints;
 use trawl_find::{Environment, Parsed, Program};
 use trawl_model::path;
 use trawl_model::rows::Row;
@@ -212,11 +213,9 @@ fn search(ours: Ours, mut program: Program, env: &Environment) -> Result<Exit, F
         follow: program.traversal.follow,
         needs_turns: program.expr.needs_turns(),
     };
-    for spelled in &program.starts {
-        match &shared {
-            Some(index) => asked.visit(index, spelled)?,
-            None => asked.visit_live(spelled, "there is no index")?,
-        }
+    match program.start_points(env.locale) {
+        Ok(points) => asked.visit_all(shared.as_deref(), points)?,
+        Err(why) => asked.search.tell(&why).map_err(failure)?,
     }
     let Asked {
         search, session, ..
@@ -241,6 +240,25 @@ struct Asked<'a> {
 }
 
 impl Asked<'_> {
+    /// Searches one start point after the other.
+    fn visit_all(
+        &mut self,
+        shared: Option<&Index>,
+        points: StartPoints<'_>,
+    ) -> Result<(), Failure> {
+        for spelled in points {
+            match (spelled, shared) {
+                (Err(why), _) => self.search.tell(&why).map_err(failure)?,
+                (Ok(spelled), Some(index)) => self.visit(index, &spelled)?,
+                (Ok(spelled), None) => self.visit_live(&spelled, "there is no index")?,
+            }
+            if self.search.has_ended() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     /// Searches a start point in the index, or live if it is not there.
     fn visit(&mut self, index: &Index, spelled: &[u8]) -> Result<(), Failure> {
         use trawl_find::traversal::Follow as Links;

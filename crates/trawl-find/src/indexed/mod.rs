@@ -7,6 +7,7 @@
 //! threads only find the rows that these leaves, or any action, would see;
 //! one thread takes them in order (`turns`).
 
+mod access;
 mod links;
 mod probe;
 mod turns;

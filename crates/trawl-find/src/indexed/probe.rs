@@ -1,14 +1,16 @@
 //! What leaves ask about an entry of the index beyond its row.
 
-use std::ffi::OsStr;
+use std::ffi::{CString, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 
 use trawl_model::rows::Row;
 use trawl_model::{FileType, path};
 use trawl_query::{Index, Located};
+use trawl_sys::CWD;
+use trawl_sys::access::check;
 
-use super::row_of;
+use super::{access, row_of};
 use crate::context::World;
 use crate::lookups::{AttributeTest, Lookups};
 use crate::probe::{Access, Cause, Place, Probe, Target};
@@ -74,9 +76,15 @@ impl Probe for IndexProbe<'_> {
         Target::Is(row.file_type())
     }
 
-    fn may(&self, _: &Row<'_>, _: &[u8], _: Access) -> bool {
-        let _ = self.world;
-        false
+    fn may(&self, row: &Row<'_>, _: &[u8], access: Access) -> bool {
+        if row.file_type() != FileType::Symlink {
+            let file_systems = &self.world.file_systems;
+            return access::admits(row, self.index.who(), access, file_systems);
+        }
+        // What a link leads to, and what lies before that, only the kernel
+        // knows for sure.
+        CString::new(path::display(&row.path()))
+            .is_ok_and(|path| check(CWD, &path, access.wish()).is_ok())
     }
 
     fn has_attribute(&self, row: &Row<'_>, _: &[u8], test: &AttributeTest) -> bool {

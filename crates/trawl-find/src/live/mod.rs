@@ -127,6 +127,9 @@ impl Entry<'_, '_> {
             };
             let root = Node::start(self.path.clone(), links, looked, self.device, depth);
             walk(self.search, self.point, root, below.to_vec())?;
+            if self.below.is_none() {
+                self.search.leave()?;
+            }
         }
         if traversal.contents_first && !self.search.has_ended() {
             self.evaluate(visitor)?;
@@ -151,6 +154,7 @@ impl Entry<'_, '_> {
             cx.enter_below(&[dir], depth.saturating_sub(1));
         }
         self.search.take_turn(&mut cx);
+        self.search.move_on(&mut cx);
         visitor.evaluate_looked(&mut cx);
         let pruned = cx.pruned;
         part.take_back(cx);

@@ -167,6 +167,9 @@ impl Walk<'_, '_> {
         let mut cx = Context::new(&self.search.question.world, self.point, &probe);
         cx.enter_below(&[&frame.below], frame.node.depth);
         self.search.take_turn(&mut cx);
+        if frame.next < frame.entries.len() {
+            self.search.move_on(&mut cx);
+        }
         let mut step = Step::Done;
         while frame.next < frame.entries.len() && !cx.quit {
             if let Some(into) = self.one(frame, fd.as_fd(), &mut cx) {
