@@ -113,6 +113,13 @@ pub(crate) fn run(
         }
     };
     let words: Vec<Vec<u8>> = words.iter().map(|word| word.clone().into_vec()).collect();
+    if std::env::var_os("FIND_BLOCK_SIZE").is_some() {
+        complain(
+            &"The environment variable FIND_BLOCK_SIZE is not supported, the only thing that \
+              affects the block size is the POSIXLY_CORRECT environment variable",
+        );
+        return Ok(Exit::Find(1));
+    }
     let env = Environment::of_process();
     let program = match trawl_find::parse(&words, &env) {
         Ok(Parsed::Search(program)) => program,
@@ -127,12 +134,29 @@ pub(crate) fn run(
         // Whoever read the output has enough.
         Err(failure) if failure.is_closed_pipe() => Ok(Exit::Find(0)),
         Err(failure) => {
-            complain(&failure);
+            match &failure {
+                Failure::Write(error) => complain_of_output(error),
+                other => complain(other),
+            }
             Ok(Exit::Find(1))
         }
         done => done,
     }
 }
+
+/// What find says when standard output takes no more, and again when it is
+/// closed: then only a descriptor that never was open is an error of its own.
+fn complain_of_output(error: &io::Error) {
+    let why = error_text(error);
+    complain(&format_args!("{}: {why}", quoted(b"standard output")));
+    match error.raw_os_error() {
+        Some(EBADF) => complain(&format_args!("write error: {why}")),
+        _ => complain(&"write error"),
+    }
+}
+
+/// errno(3).
+const EBADF: i32 = 9;
 
 /// In find's words, behind its name.
 fn complain(message: &dyn std::fmt::Display) {

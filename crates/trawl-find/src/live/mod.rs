@@ -51,7 +51,7 @@ pub(crate) fn visit(search: &Search<'_>, spelled: &[u8]) -> Result<(), DriverErr
         Err(error) => search.complain(spelled, &cause(&error).0),
         Ok(looked) => {
             if let Some(trouble) = &looked.trouble {
-                search.complain(spelled, &cause(trouble).0)?;
+                return search.complain(spelled, &cause(trouble).0);
             }
             let entry = Entry {
                 search,

@@ -321,13 +321,14 @@ impl<'p> Worker<'p> {
                 self.below
                     .push(below(&self.visitor, task, &row, &seen, pieces));
             }
+            let mut is_open = true;
             if cx.depth >= traversal.min_depth {
-                self.visitor.evaluate(fd.as_fd(), &row, &seen, &mut cx);
+                is_open = self.visitor.evaluate(fd.as_fd(), &row, &seen, &mut cx);
             }
             if cx.quit {
                 break;
             }
-            if descends && !traversal.contents_first && !cx.pruned {
+            if descends && is_open && !traversal.contents_first && !cx.pruned {
                 cut(&mut cx, pieces);
                 self.below
                     .push(below(&self.visitor, task, &row, &seen, pieces));

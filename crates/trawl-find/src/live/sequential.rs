@@ -197,7 +197,9 @@ impl Walk<'_, '_> {
             if cx.depth >= traversal.min_depth {
                 match &back.row {
                     Some(batch) => self.visitor.evaluate_row(batch, cx),
-                    None => self.visitor.evaluate(fd, &row, &back.seen, cx),
+                    None => {
+                        self.visitor.evaluate(fd, &row, &back.seen, cx);
+                    }
                 }
             }
             return None;
@@ -214,10 +216,11 @@ impl Walk<'_, '_> {
             frame.back = Some(Back { seen, row: held });
             return Some(step);
         }
+        let mut is_open = true;
         if cx.depth >= traversal.min_depth {
-            self.visitor.evaluate(fd, &row, &seen, cx);
+            is_open = self.visitor.evaluate(fd, &row, &seen, cx);
         }
-        let goes_in = descends && !traversal.contents_first && !cx.pruned && !cx.quit;
+        let goes_in = descends && is_open && !traversal.contents_first && !cx.pruned && !cx.quit;
         let step = goes_in.then(|| self.step_into(frame, &row, &seen));
         frame.next += 1;
         step

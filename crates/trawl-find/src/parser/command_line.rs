@@ -94,6 +94,10 @@ pub fn parse(words: &[Vec<u8>], env: &Environment) -> Result<Parsed, FindError> 
             warnings: env.warnings,
             day_start: None,
             races: Races::Told,
+            starts: match starts {
+                [] => vec![b".".to_vec()],
+                given => given.to_vec(),
+            },
             files: Vec::new(),
             starts_from: None,
             depth_was_asked: false,
@@ -141,13 +145,14 @@ fn leading_options<'a>(
 }
 
 fn check_level(level: &[u8]) -> Result<(), FindError> {
-    if level.is_empty() || !level.iter().all(u8::is_ascii_digit) {
-        return Err(FindError::bad(
-            "-O",
-            "The -O option must be immediately followed by a decimal integer",
-        ));
-    }
-    Ok(())
+    let reason = match level.first() {
+        None => "The -O option must be immediately followed by a decimal integer",
+        Some(digit) if !digit.is_ascii_digit() => {
+            "Please specify a decimal number immediately after -O"
+        }
+        Some(_) => return Ok(()),
+    };
+    Err(FindError::bad("-O", reason))
 }
 
 /// Where a word stands.
@@ -220,6 +225,15 @@ impl Reader<'_> {
             Parse::Leaf(parse) => parse(&mut args)?,
             Parse::Option(parse) => {
                 parse(&mut args)?;
+                if predicate.kind == Kind::PositionalOption {
+                    // It stands for nothing in the expression, but find then
+                    // takes its name for that of the word before it.
+                    let used = args.used();
+                    if let Some(Token::Operator(_, last)) = self.tokens.last_mut() {
+                        *last = name;
+                    }
+                    return Ok(used);
+                }
                 constant::always()
             }
             Parse::Operator(operator) => {
@@ -236,7 +250,9 @@ impl Reader<'_> {
     fn note_order(&mut self, predicate: &Predicate, name: &str) {
         match (predicate.kind, &self.first_test) {
             (Kind::Test | Kind::Action, None) => self.first_test = Some(name.to_owned()),
-            (Kind::GlobalOption, Some(test)) if self.settings.warnings == Warnings::Shown => {
+            (Kind::GlobalOption, Some(test))
+                if self.settings.warnings == Warnings::Shown && !self.env.is_posix =>
+            {
                 self.warnings.push(format!(
                     "warning: you have specified the global option {name} after the argument \
                      {test}, but global options are not positional, i.e., {name} affects tests \
@@ -275,10 +291,7 @@ impl Reader<'_> {
             Some(expr) => Expr::And(vec![expr, print()]),
         };
         Ok(Program {
-            starts: match starts {
-                [] => vec![b".".to_vec()],
-                given => given.to_vec(),
-            },
+            starts: settings.starts,
             starts_from: settings.starts_from,
             files: settings.files,
             races: settings.races,
