@@ -120,9 +120,9 @@ fn commands_run_as_with_find() {
             "$FIND t -maxdepth 0 -exec sh -c 'kill -9 $$' {} +",
             "$FIND t -exec sh -c 'exit 3' \\; -o -print",
             "$FIND t -exec sh -c 'exit 3' {} +",
-            "$FIND t -execdir echo a{}b{} {} \\; -execdir pwd \\;",
-            "$FIND t t/ t/d -maxdepth 0 -execdir echo {} + -execdir pwd \\;",
-            "$FIND t/d/. t/d/.. t/d// -maxdepth 0 -execdir echo {} \\; -execdir pwd \\;",
+            "$FIND t -execdir echo a{}b{} {} \\; -execdir sh -c 'echo ${PWD##*/w}' \\;",
+            "$FIND t t/ t/d -maxdepth 0 -execdir echo {} + -execdir sh -c 'echo ${PWD##*/w}' \\;",
+            "$FIND t/d/. t/d/.. t/d// -maxdepth 0 -execdir echo {} \\; -execdir sh -c 'echo ${PWD##*/w}' \\;",
             "echo hello | $FIND t -maxdepth 0 -exec cat \\;",
             "printf 'n\\nyes\\n' | $FIND t/a t/d -maxdepth 0 -okdir echo {} \\; -o -print",
             "PATH=:$PATH $FIND t -execdir echo {} \\;",
@@ -139,7 +139,7 @@ fn commands_run_as_with_find() {
 fn commands_for_many_are_cut_as_with_find() {
     let long = "x=$(printf 'n%.0s' {1..200}); for i in {1..3000}; do : > t/d/$x$i; done; ";
     let many = format!("{long}$FIND t -exec sh -c 'echo $# ${{#*}}' x {{}} +");
-    let low = format!("ulimit -s 256; {many}");
+    let low = format!("ulimit -s 700; {many}");
     let beside = format!("{long}$FIND t -execdir sh -c 'echo $# ${{#*}}' x {{}} +");
     compare(
         &[
