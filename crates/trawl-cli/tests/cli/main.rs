@@ -6,6 +6,7 @@
 mod answers;
 mod attributes;
 mod du;
+mod find_access;
 mod find_actions;
 
 mod check;
