@@ -24,6 +24,8 @@ pub mod driver;
 pub mod environment;
 pub mod error;
 pub mod expr;
+#[cfg(test)]
+mod expr_properties;
 pub mod file_systems;
 pub mod files;
 pub mod format;

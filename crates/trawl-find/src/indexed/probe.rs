@@ -11,11 +11,13 @@ use trawl_sys::CWD;
 use trawl_sys::access::check;
 
 use super::{access, row_of};
+use crate::base_name::bare_name;
 use crate::context::World;
 use crate::lookups::{AttributeTest, Lookups};
 use crate::probe::{Access, Cause, Place, Probe, Target};
 use crate::reference::error_text;
-use crate::resolve::{Follow, Resolved, resolve};
+use crate::resolve::{self, Resolved, resolve};
+use crate::traversal::Follow;
 
 /// Answers from the index.
 pub(super) struct IndexProbe<'p> {
@@ -56,7 +58,7 @@ impl Probe for IndexProbe<'_> {
             return Target::Is(row.file_type());
         }
         let stored = row.path();
-        match resolve(self.index, b"", &stored, Follow::Last) {
+        match resolve(self.index, b"", &stored, resolve::Follow::Last) {
             Ok(Resolved::To(Located::Found(found), _)) => {
                 Target::Is(row_of(&found, b"").file_type())
             }
@@ -72,8 +74,16 @@ impl Probe for IndexProbe<'_> {
         }
     }
 
-    fn own_type(&self, row: &Row<'_>, _: &[u8]) -> Target {
-        Target::Is(row.file_type())
+    fn own_type(&self, row: &Row<'_>, path: &[u8]) -> Target {
+        // Of a start point that is a link, the row is that of what it leads to.
+        let is_link = self.world.follow != Follow::Never
+            && bare_name(path) != row.name()
+            && std::fs::symlink_metadata(OsStr::from_bytes(path))
+                .is_ok_and(|meta| meta.is_symlink());
+        Target::Is(match is_link {
+            true => FileType::Symlink,
+            false => row.file_type(),
+        })
     }
 
     fn may(&self, row: &Row<'_>, _: &[u8], access: Access) -> bool {

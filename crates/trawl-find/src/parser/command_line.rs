@@ -350,7 +350,7 @@ fn is_standard_input(path: &[u8]) -> bool {
 fn start_beside_file(start: &[u8], env: &Environment) -> FindError {
     let quoted = |text| quote::message(text, env.locale);
     let reason = format!(
-        "extra operand {}\nfile operands cannot be combined with -files0-from",
+        "extra operand {}\nfind: file operands cannot be combined with -files0-from",
         quoted(start)
     );
     FindError::bad("-files0-from", reason)

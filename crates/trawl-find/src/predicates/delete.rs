@@ -77,20 +77,12 @@ fn remove(row: &Row<'_>, place: &Place<'_>) -> Result<(), SysError> {
 
 #[cfg(test)]
 mod tests {
-    use crate::testing::{Spec, error_of, program, run_on};
+    use crate::testing::{error_of, program};
 
     #[test]
     fn content_goes_first_and_nothing_is_printed() {
         let program = program("-delete");
         assert!(program.traversal.contents_first && !program.prints_by_default);
         assert!(error_of("-prune -o -delete").contains("automatically turns on -depth"));
-    }
-
-    /// No live file is behind this row.
-    #[test]
-    fn failures_are_told() {
-        let run = run_on("-ignore_readdir_race -delete", &Spec::named("f"));
-        let said = "cannot delete ‘./top/f’: No such file or directory\n";
-        assert_eq!(String::from_utf8_lossy(&run.complaints), said);
     }
 }

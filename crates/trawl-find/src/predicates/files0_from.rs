@@ -30,7 +30,7 @@ mod tests {
         assert_eq!(program.starts_from.as_deref(), Some(&b"y"[..]));
         assert_eq!(
             error_of("a -files0-from y"),
-            "extra operand ‘a’\nfile operands cannot be combined with -files0-from"
+            "extra operand ‘a’\nfind: file operands cannot be combined with -files0-from"
         );
         assert_eq!(
             error_of("-files0-from - -ok echo ;"),
