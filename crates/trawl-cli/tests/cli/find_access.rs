@@ -39,6 +39,9 @@ fn ask(program: &[&str], user: &[&str], test: &str, root: &Path) -> Vec<String> 
         .current_dir(root)
         .output()
         .unwrap();
+    // Of the index, not of the file system behind it.
+    let said = String::from_utf8_lossy(&out.stderr);
+    assert!(!said.contains("read from the file system"), "{said}");
     let text = String::from_utf8(out.stdout).unwrap();
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     lines.sort();
