@@ -13,6 +13,7 @@ use trawl_find::expr::Node;
 use trawl_find::leaf::{Effect, Leaf};
 use trawl_find::predicate::{Cost, Kind, Parse, Predicate, Standard};
 use trawl_find::reference::error_text;
+use trawl_find::start_list::StartPoints;
 use trawl_find::{Environment, Parsed, Program};
 use trawl_model::path;
 use trawl_model::rows::Row;
@@ -112,6 +113,13 @@ pub(crate) fn run(
         }
     };
     let words: Vec<Vec<u8>> = words.iter().map(|word| word.clone().into_vec()).collect();
+    if std::env::var_os("FIND_BLOCK_SIZE").is_some() {
+        complain(
+            &"The environment variable FIND_BLOCK_SIZE is not supported, the only thing that \
+              affects the block size is the POSIXLY_CORRECT environment variable",
+        );
+        return Ok(Exit::Find(1));
+    }
     let env = Environment::of_process();
     let program = match trawl_find::parse(&words, &env) {
         Ok(Parsed::Search(program)) => program,
@@ -126,12 +134,29 @@ pub(crate) fn run(
         // Whoever read the output has enough.
         Err(failure) if failure.is_closed_pipe() => Ok(Exit::Find(0)),
         Err(failure) => {
-            complain(&failure);
+            match &failure {
+                Failure::Write(error) => complain_of_output(error),
+                other => complain(other),
+            }
             Ok(Exit::Find(1))
         }
         done => done,
     }
 }
+
+/// What find says when standard output takes no more, and again when it is
+/// closed: then only a descriptor that never was open is an error of its own.
+fn complain_of_output(error: &io::Error) {
+    let why = error_text(error);
+    complain(&format_args!("{}: {why}", quoted(b"standard output")));
+    match error.raw_os_error() {
+        Some(EBADF) => complain(&format_args!("write error: {why}")),
+        _ => complain(&"write error"),
+    }
+}
+
+/// errno(3).
+const EBADF: i32 = 9;
 
 /// In find's words, behind its name.
 fn complain(message: &dyn std::fmt::Display) {
@@ -212,11 +237,9 @@ fn search(ours: Ours, mut program: Program, env: &Environment) -> Result<Exit, F
         follow: program.traversal.follow,
         needs_turns: program.expr.needs_turns(),
     };
-    for spelled in &program.starts {
-        match &shared {
-            Some(index) => asked.visit(index, spelled)?,
-            None => asked.visit_live(spelled, "there is no index")?,
-        }
+    match program.start_points(env.locale) {
+        Ok(points) => asked.visit_all(shared.as_deref(), points)?,
+        Err(why) => asked.search.tell(&why).map_err(failure)?,
     }
     let Asked {
         search, session, ..
@@ -241,6 +264,25 @@ struct Asked<'a> {
 }
 
 impl Asked<'_> {
+    /// Searches one start point after the other.
+    fn visit_all(
+        &mut self,
+        shared: Option<&Index>,
+        points: StartPoints<'_>,
+    ) -> Result<(), Failure> {
+        for spelled in points {
+            match (spelled, shared) {
+                (Err(why), _) => self.search.tell(&why).map_err(failure)?,
+                (Ok(spelled), Some(index)) => self.visit(index, &spelled)?,
+                (Ok(spelled), None) => self.visit_live(&spelled, "there is no index")?,
+            }
+            if self.search.has_ended() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     /// Searches a start point in the index, or live if it is not there.
     fn visit(&mut self, index: &Index, spelled: &[u8]) -> Result<(), Failure> {
         use trawl_find::traversal::Follow as Links;

@@ -94,6 +94,13 @@ pub trait Hands {
     /// Writes out what was printed so far, so that it comes before what a
     /// command prints.
     fn flush(&self, out: Output, others: Vec<Output>);
+
+    /// Writes messages, line by line, to standard error, behind find's name;
+    /// the exit code is 1 if there is one.
+    fn tell(&self, complaints: &[u8]);
+
+    /// Writes to standard error.
+    fn say(&self, text: &[u8]);
 }
 
 /// Buffers that contexts hand on to each other.
@@ -254,7 +261,20 @@ impl<'a> Context<'a> {
         if let Some(hands) = self.hands {
             let out = std::mem::take(&mut self.out);
             hands.flush(out, std::mem::take(&mut self.others));
+            hands.tell(&std::mem::take(&mut self.complaints));
         }
+    }
+
+    /// Writes to standard error at once.
+    pub fn say(&mut self, text: &[u8]) {
+        if let Some(hands) = self.hands {
+            hands.say(text);
+        }
+    }
+
+    /// Says something on standard error at once that is no failure.
+    pub fn remark(&mut self, line: &str) {
+        self.say(format!("find: {line}\n").as_bytes());
     }
 
     /// Moves to the rows of the directory `dir` (its stored path), which lies

@@ -74,6 +74,10 @@ pub fn run<'a>(
 ) -> Result<u8, DriverError> {
     let search = Search::new(program, env, options, streams)?;
     for spelled in &program.starts {
+        if spelled.is_empty() {
+            search.complain(spelled, ABSENT)?;
+            continue;
+        }
         let follow = search.question.follow_at_start();
         match resolve(index, cwd, spelled, follow)? {
             Resolved::To(Located::Missing { root }, stored) => {
@@ -198,6 +202,27 @@ impl<'a> Search<'a> {
         }
     }
 
+    /// Tells leaves how deep the entries lie that come next.
+    pub(crate) fn move_on(&self, cx: &mut Context<'_>) {
+        let (expr, depth) = (&self.question.program.expr, cx.depth);
+        if expr.needs_turns() {
+            expr.leaves(&mut |node| node.leaf.move_on(depth, cx));
+        }
+    }
+
+    /// Tells leaves that a start point was gone through.
+    pub(crate) fn leave(&self) -> Result<(), DriverError> {
+        if self.is_over() {
+            return Ok(());
+        }
+        let (nowhere, mut part) = (StartPoint::default(), Part::default());
+        let mut cx = Context::new(&self.question.world, &nowhere, &NoProbe);
+        self.take_turn(&mut cx);
+        self.move_on(&mut cx);
+        part.take_back(cx);
+        Ok(self.printer.emit(part)?)
+    }
+
     /// True if the search is to go no further.
     pub(crate) fn is_over(&self) -> bool {
         self.has_ended() || self.question.options.is_cancelled()
@@ -209,6 +234,14 @@ impl<'a> Search<'a> {
     /// [`DriverError::Write`].
     pub fn complain(&self, spelled: &[u8], why: &str) -> Result<(), DriverError> {
         Ok(self.printer.complain(spelled, why)?)
+    }
+
+    /// Prints a message; the exit code becomes 1.
+    ///
+    /// # Errors
+    /// [`DriverError::Write`].
+    pub fn tell(&self, line: &str) -> Result<(), DriverError> {
+        Ok(self.printer.tell(format!("{line}\n").as_bytes())?)
     }
 
     /// Says something on standard error that is no failure.
@@ -230,14 +263,17 @@ impl<'a> Search<'a> {
         let mut cx = Context::new(&question.world, &nowhere, &NoProbe);
         cx.turn = Turn::Mine;
         cx.hands = Some(&self.printer);
-        question
-            .program
-            .expr
-            .leaves(&mut |node| node.leaf.finish(&mut cx));
+        // Who interrupts a search wants no more commands to be run.
+        if !question.options.is_cancelled() {
+            let expr = &question.program.expr;
+            expr.leaves(&mut |node| node.leaf.finish(&mut cx));
+            expr.leaves(&mut |node| node.leaf.move_on(0, &mut cx));
+        }
         let mut part = part;
         part.take_back(cx);
         self.printer.emit(part)?;
         self.printer.flush_all()?;
+        self.printer.tell_of_files()?;
         Ok(u8::from(self.printer.has_failed()))
     }
 }

@@ -25,6 +25,8 @@ pub struct Environment {
     /// Size of the blocks that `-ls` counts: 1024 bytes, or 512 if
     /// `POSIXLY_CORRECT` is set.
     pub ls_block_bytes: u64,
+    /// Whether `POSIXLY_CORRECT` is set: no warnings beyond POSIX.
+    pub is_posix: bool,
     /// Attributes of files that arguments name (`-newer FILE`).
     pub references: Box<dyn References>,
 }
@@ -42,6 +44,7 @@ impl Environment {
     /// The process's own: clock, locale, terminals, the live file system.
     pub fn of_process() -> Environment {
         let locale = Locale::from_env();
+        let is_posix = std::env::var_os("POSIXLY_CORRECT").is_some();
         let now = trawl_sys::process::now();
         let watched = trawl_sys::process::is_terminal(std::io::stdout());
         let asked = trawl_sys::process::is_terminal(std::io::stdin());
@@ -62,10 +65,8 @@ impl Environment {
                 Warnings::Hidden
             },
             zone: Zone::local,
-            ls_block_bytes: match std::env::var_os("POSIXLY_CORRECT") {
-                Some(_) => 512,
-                None => 1024,
-            },
+            ls_block_bytes: if is_posix { 512 } else { 1024 },
+            is_posix,
             references: Box::new(crate::reference::LiveFiles),
         }
     }

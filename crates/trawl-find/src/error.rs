@@ -10,14 +10,6 @@ pub enum FindError {
         /// As it was spelled.
         name: String,
     },
-    /// A predicate of GNU find that is still to come.
-    #[error("{name} is not supported yet; {instead}")]
-    NotYet {
-        /// As it was spelled.
-        name: String,
-        /// What to do meanwhile.
-        instead: &'static str,
-    },
     /// A predicate at the end of the words lacks its argument.
     #[error("missing argument to `{name}'")]
     MissingArgument {

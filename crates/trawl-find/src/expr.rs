@@ -251,6 +251,17 @@ impl Expr {
         cost
     }
 
+    /// True if every leaf is a test of the name or the path.
+    fn reads_only_the_path(&self) -> bool {
+        let mut only = true;
+        self.leaves(&mut |node| {
+            let cost = node.predicate.cost;
+            only &= matches!(cost, Cost::Name | Cost::Path | Cost::Regex);
+            only &= node.effect == Effect::None;
+        });
+        only
+    }
+
     /// The same expression with cheap tests before dear ones. Nothing moves
     /// across a part that does something, so what happens is the same.
     #[must_use]
@@ -299,7 +310,10 @@ fn foresee_until(
 fn cheap_first(mut parts: Vec<Expr>) -> Vec<Expr> {
     let runs = parts.chunk_by_mut(|a, b| a.pure_cost().is_some() && b.pure_cost().is_some());
     for run in runs {
-        run.sort_by_key(Expr::pure_cost);
+        match run.iter().any(|part| part.pure_cost() == Some(Cost::Look)) {
+            false => run.sort_by_key(Expr::pure_cost),
+            true => run.sort_by_key(|part| !part.reads_only_the_path()),
+        }
     }
     parts
 }

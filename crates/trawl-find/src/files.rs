@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::sync::Mutex;
 
 use trawl_text::quote::Terminal;
@@ -23,30 +24,71 @@ pub struct OutputFile {
 #[derive(Debug)]
 enum Target {
     Stderr,
-    /// Buffered; the first error is kept and told at the end.
-    File(Mutex<io::BufWriter<File>>),
+    File(Mutex<Writing>),
+}
+
+/// A file under way; the first error is kept, and told at the end.
+#[derive(Debug)]
+struct Writing {
+    file: io::BufWriter<File>,
+    trouble: Option<String>,
+}
+
+impl Writing {
+    fn note(&mut self, done: io::Result<()>) {
+        if let Err(error) = done {
+            self.trouble.get_or_insert_with(|| error_text(&error));
+        }
+    }
 }
 
 impl OutputFile {
-    /// Writes `bytes`.
+    /// Device and inode, if it is a file.
+    fn id(&self) -> Option<(u64, u64)> {
+        match &self.target {
+            Target::Stderr => None,
+            Target::File(writing) => {
+                let meta = lock(writing).file.get_ref().metadata();
+                meta.ok().map(|meta| id_of(&meta))
+            }
+        }
+    }
+
+    /// Writes `bytes`. What goes wrong with a file is kept
+    /// ([`OutputFile::trouble`]).
     ///
     /// # Errors
-    /// Those of write(2).
+    /// Those of writing to standard error.
     pub fn write(&self, bytes: &[u8], errors: &mut dyn Write) -> io::Result<()> {
         match &self.target {
             Target::Stderr => errors.write_all(bytes),
-            Target::File(file) => lock(file).write_all(bytes),
+            Target::File(writing) => {
+                let writing = &mut *lock(writing);
+                if writing.trouble.is_none() {
+                    let done = writing.file.write_all(bytes);
+                    writing.note(done);
+                }
+                Ok(())
+            }
         }
     }
 
     /// Lets what was written be seen.
-    ///
-    /// # Errors
-    /// Those of write(2).
-    pub fn flush(&self) -> io::Result<()> {
+    pub fn flush(&self) {
+        if let Target::File(writing) = &self.target {
+            let writing = &mut *lock(writing);
+            if writing.trouble.is_none() {
+                let done = writing.file.flush();
+                writing.note(done);
+            }
+        }
+    }
+
+    /// Why it could not be written, as strerror(3) says it.
+    pub fn trouble(&self) -> Option<String> {
         match &self.target {
-            Target::Stderr => Ok(()),
-            Target::File(file) => lock(file).flush(),
+            Target::Stderr => None,
+            Target::File(writing) => lock(writing).trouble.clone(),
         }
     }
 }
@@ -57,7 +99,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
         .unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// The sink for a path: the same for the same spelling. The file is made, or
+/// The sink for a path: the same for the same file. The file is made, or
 /// emptied, at once; `/dev/stdout` and `/dev/stderr` stand for the program's
 /// own streams.
 ///
@@ -67,8 +109,9 @@ pub fn sink(files: &mut Vec<OutputFile>, path: &[u8], env: &Environment) -> Resu
     if path == b"/dev/stdout" {
         return Ok(Sink::Stdout);
     }
-    let known = files.iter().position(|file| file.path == path);
-    let number = match known {
+    let id = identity(path);
+    let is_known = |file: &OutputFile| file.path == path || id.is_some() && file.id() == id;
+    let number = match files.iter().position(is_known) {
         Some(number) => number,
         None => {
             let target = match path {
@@ -84,7 +127,7 @@ pub fn sink(files: &mut Vec<OutputFile>, path: &[u8], env: &Environment) -> Resu
     };
     let watched = match &files[number].target {
         Target::Stderr => trawl_sys::process::is_terminal(io::stderr()),
-        Target::File(file) => trawl_sys::process::is_terminal(lock(file).get_ref()),
+        Target::File(file) => trawl_sys::process::is_terminal(lock(file).file.get_ref()),
     };
     Ok(Sink::File(
         number,
@@ -95,7 +138,19 @@ pub fn sink(files: &mut Vec<OutputFile>, path: &[u8], env: &Environment) -> Resu
     ))
 }
 
+fn identity(path: &[u8]) -> Option<(u64, u64)> {
+    let found = std::fs::metadata(OsStr::from_bytes(path));
+    found.ok().map(|meta| id_of(&meta))
+}
+
+fn id_of(meta: &std::fs::Metadata) -> (u64, u64) {
+    (meta.dev(), meta.ino())
+}
+
 fn open(path: &[u8]) -> Result<Target, String> {
     let file = File::create(OsStr::from_bytes(path)).map_err(|error| error_text(&error))?;
-    Ok(Target::File(Mutex::new(io::BufWriter::new(file))))
+    Ok(Target::File(Mutex::new(Writing {
+        file: io::BufWriter::new(file),
+        trouble: None,
+    })))
 }

@@ -83,6 +83,10 @@ pub trait Leaf: Send + Sync + std::fmt::Debug {
         None
     }
 
+    /// Entries of this depth come next: does what was put off until the search
+    /// goes to another directory.
+    fn move_on(&self, _depth: usize, _: &mut Context<'_>) {}
+
     /// Does what was put off until the search has ended.
     fn finish(&self, _: &mut Context<'_>) {}
 

@@ -10,18 +10,22 @@
 //! To add a predicate, write one file in `predicates/` and list it in
 //! [`registry`]; help, man page and completions are made from that list.
 //!
-//! Nothing here follows symbolic links, runs commands or changes files.
+//! Files are changed and commands run by actions that were asked for, and only
+//! after another look at what they are about.
 
 #![forbid(unsafe_code)]
 
 pub mod age;
 pub mod base_name;
+mod command;
 pub mod compare;
 pub mod context;
 pub mod driver;
 pub mod environment;
 pub mod error;
 pub mod expr;
+#[cfg(test)]
+mod expr_properties;
 pub mod file_systems;
 pub mod files;
 pub mod format;
@@ -41,6 +45,7 @@ pub mod regex;
 pub mod registry;
 pub mod resolve;
 pub mod start;
+pub mod start_list;
 #[cfg(test)]
 mod testing;
 pub mod traversal;

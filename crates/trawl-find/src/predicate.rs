@@ -50,6 +50,9 @@ pub enum Cost {
     Path,
     /// A regular expression over the path.
     Regex,
+    /// A look at the file itself, which may be complained of: only what is
+    /// told from the path alone comes before it.
+    Look,
     /// Output.
     Output,
 }

@@ -120,7 +120,7 @@ impl<'a> Printer<'a> {
     }
 
     /// Writes messages, line by line; the exit code is 1 if there is one.
-    fn tell(&self, complaints: &[u8]) -> io::Result<()> {
+    pub(crate) fn tell(&self, complaints: &[u8]) -> io::Result<()> {
         for line in complaints.split_inclusive(|b| *b == b'\n') {
             self.fail();
             let line = [b"find: ", line].concat();
@@ -161,11 +161,26 @@ impl<'a> Printer<'a> {
         }
     }
 
+    /// Tells which files could not be written.
+    pub(crate) fn tell_of_files(&self) -> io::Result<()> {
+        for file in self.files {
+            if let Some(why) = file.trouble() {
+                self.complain(&file.path, &why)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps the first error for whoever writes next.
+    fn note(&self, done: io::Result<()>) {
+        if let Err(error) = done {
+            self.broken.borrow_mut().get_or_insert(error);
+        }
+    }
+
     /// Lets everything be seen that was written.
     pub(crate) fn flush_all(&self) -> io::Result<()> {
-        for file in self.files {
-            file.flush()?;
-        }
+        self.files.iter().for_each(OutputFile::flush);
         match self.streams.borrow_mut().out.flush() {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
                 self.ended.set(true);
@@ -178,9 +193,14 @@ impl<'a> Printer<'a> {
 
 impl Hands for Printer<'_> {
     fn flush(&self, out: Output, others: Vec<Output>) {
-        let done = self.put(out, others).and_then(|()| self.flush_all());
-        if let Err(error) = done {
-            self.broken.borrow_mut().get_or_insert(error);
-        }
+        self.note(self.put(out, others).and_then(|()| self.flush_all()));
+    }
+
+    fn tell(&self, complaints: &[u8]) {
+        self.note(Printer::tell(self, complaints));
+    }
+
+    fn say(&self, text: &[u8]) {
+        self.note(self.streams.borrow_mut().err.write_all(text));
     }
 }

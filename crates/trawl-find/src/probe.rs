@@ -3,9 +3,10 @@
 
 use std::ffi::CString;
 
-use trawl_model::FileType;
 use trawl_model::rows::Row;
+use trawl_model::{Column, ColumnSet, FileType};
 use trawl_sys::BorrowedFd;
+use trawl_sys::access::Wish;
 
 use crate::lookups::AttributeTest;
 
@@ -23,6 +24,28 @@ pub enum Access {
     /// `X_OK`
     Execute,
 }
+
+impl Access {
+    /// The same for the kernel.
+    pub(crate) fn wish(self) -> Wish {
+        match self {
+            Access::Read => Wish::Read,
+            Access::Write => Wish::Write,
+            Access::Execute => Wish::Execute,
+        }
+    }
+}
+
+/// The columns that [`Probe::may`] reads.
+pub const ACCESS_COLUMNS: ColumnSet = ColumnSet::of(&[
+    Column::Name,
+    Column::Dev,
+    Column::Mode,
+    Column::Uid,
+    Column::Gid,
+    Column::Attributes,
+    Column::Acl,
+]);
 
 /// Where a symbolic link led.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -15,6 +15,7 @@ static REGISTRY: &[&Predicate] = &[
     // Options.
     &depth::DEPTH,
     &depth::D,
+    &files0_from::FILES0_FROM,
     &ignore_readdir_race::IGNORE_READDIR_RACE,
     &ignore_readdir_race::NOIGNORE_READDIR_RACE,
     &maxdepth::MAXDEPTH,
@@ -22,6 +23,7 @@ static REGISTRY: &[&Predicate] = &[
     &noleaf::NOLEAF,
     &xdev::XDEV,
     &daystart::DAYSTART,
+    &follow::FOLLOW,
     &regextype::REGEXTYPE,
     &warn::WARN,
     &warn::NOWARN,
@@ -32,8 +34,10 @@ static REGISTRY: &[&Predicate] = &[
     &atime::ATIME,
     &cmin::CMIN,
     &cnewer::CNEWER,
+    &context::CONTEXT,
     &ctime::CTIME,
     &empty::EMPTY,
+    &executable::EXECUTABLE,
     &constant::FALSE,
     &fstype::FSTYPE,
     &gid::GID,
@@ -54,49 +58,37 @@ static REGISTRY: &[&Predicate] = &[
     &nouser::NOUSER,
     &path::PATH,
     &perm::PERM,
+    &readable::READABLE,
     &regex::REGEX,
     &samefile::SAMEFILE,
     &size::SIZE,
     &constant::TRUE,
     &file_type::TYPE,
     &uid::UID,
+    &unique::UNIQUE,
     &used::USED,
     &user::USER,
+    &writable::WRITABLE,
     &xattr::XATTR,
     &xattrname::XATTRNAME,
+    &xtype::XTYPE,
     // Actions.
+    &delete::DELETE,
+    &exec::EXEC,
+    &execdir::EXECDIR,
+    &fls::FLS,
+    &fprint::FPRINT,
+    &fprint0::FPRINT0,
+    &fprintf::FPRINTF,
+    &limit::LIMIT,
     &ls::LS,
+    &ok::OK,
+    &okdir::OKDIR,
     &print::PRINT,
     &print0::PRINT0,
     &printf::PRINTF,
     &prune::PRUNE,
     &quit::QUIT,
-];
-
-/// Predicates of GNU find that are still to come, and what to do meanwhile.
-static NOT_YET: &[(&[&str], &str)] = &[
-    (
-        &["-exec", "-execdir", "-ok", "-okdir"],
-        "use -print0 and pipe the paths to `xargs -0`",
-    ),
-    (
-        &["-delete"],
-        "use -print0 and pipe the paths to `xargs -0 rm`",
-    ),
-    (
-        &["-fprint", "-fprint0", "-fprintf", "-fls"],
-        "use the same action without the f and redirect standard output",
-    ),
-    (
-        &["-readable", "-writable", "-executable"],
-        "use -perm, -user and -group",
-    ),
-    (
-        &["-follow", "-xtype"],
-        "symbolic links are not followed; use -type l and -lname",
-    ),
-    (&["-files0-from"], "give the start points as arguments"),
-    (&["-context"], "security contexts are not kept in the index"),
 ];
 
 /// Every predicate there is.
@@ -114,12 +106,6 @@ pub fn find(word: &str) -> Option<&'static Predicate> {
     })
 }
 
-/// What to do instead of a predicate that is still to come.
-pub fn not_yet(word: &str) -> Option<&'static str> {
-    let row = NOT_YET.iter().find(|(names, _)| names.contains(&word))?;
-    Some(row.1)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -131,7 +117,6 @@ mod tests {
         for predicate in registry() {
             for name in predicate.names() {
                 assert!(seen.insert(name), "{name} is there twice");
-                assert!(not_yet(name).is_none(), "{name} is there already");
                 assert!(find(name).is_some_and(|p| p.name == predicate.name));
             }
             assert!(!predicate.help.is_empty() && !predicate.help.ends_with('.'));

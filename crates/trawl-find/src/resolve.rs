@@ -142,7 +142,14 @@ fn walk(
             let through = match places.locate(&done)? {
                 Located::Found(start) => may_pass(&start),
                 // Only the live system knows what is there.
-                Located::NotIndexed { .. } | Located::Hidden { .. } => Ok(()),
+                Located::NotIndexed { .. } | Located::Hidden { .. } => {
+                    let live = path::join(path::display(&done), b".");
+                    let live = std::path::Path::new(OsStr::from_bytes(&live));
+                    match live.symlink_metadata() {
+                        Ok(_) => Ok(()),
+                        Err(error) => return Ok(Some(Resolved::Unread(error))),
+                    }
+                }
                 nothing => Err(nothing),
             };
             if let Err(nothing) = through {

@@ -188,6 +188,7 @@ pub(crate) fn environment() -> Environment {
         warnings: Warnings::Hidden,
         zone: Zone::utc,
         ls_block_bytes: 1024,
+        is_posix: false,
         references: Box::new(OneFile),
     }
 }

@@ -161,6 +161,7 @@ impl Errno {
     pub const BADF: Errno = Errno(libc::EBADF);
     pub const EXIST: Errno = Errno(libc::EEXIST);
     pub const INTR: Errno = Errno(libc::EINTR);
+    pub const ISDIR: Errno = Errno(libc::EISDIR);
     pub const INVAL: Errno = Errno(libc::EINVAL);
     pub const IO: Errno = Errno(libc::EIO);
     pub const LOOP: Errno = Errno(libc::ELOOP);

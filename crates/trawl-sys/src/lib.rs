@@ -18,6 +18,7 @@
 //! | [`device`] | device numbers to major and minor and back |
 //! | [`identity`] | users and groups by id and by name, the caller's own ids |
 //! | [`become_user`] | work done as another user |
+//! | [`command`] | commands run and waited for |
 //! | [`process`] | limits, resource use, the clock |
 //! | [`signal`] | an interrupt flag, the broken-pipe signal |
 //! | [`pattern`] | fnmatch |
@@ -30,6 +31,7 @@
 
 pub mod access;
 pub mod become_user;
+pub mod command;
 pub mod device;
 pub mod directory;
 mod error;

@@ -6,6 +6,8 @@
 mod answers;
 mod attributes;
 mod du;
+mod find_access;
+mod find_actions;
 
 mod check;
 mod completions;

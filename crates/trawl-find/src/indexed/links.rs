@@ -16,10 +16,10 @@ use trawl_model::{Column, ColumnSet, FileType, path};
 use trawl_query::{Listing, Located, Request, Start};
 use trawl_text::quote;
 
-use super::Place;
 use super::probe::BehindLink;
 use super::turns::Turns;
 use super::walk::{Walk, rows_of};
+use super::{Place, Stretch, joined, rest};
 use crate::context::Context;
 use crate::driver::{DENIED, DriverError, LOOP};
 use crate::live;
@@ -224,8 +224,10 @@ impl Walk<'_, '_> {
             return self.file(link, &target.row, &target.path);
         }
         let stored = link.row().path();
-        if target.is_dir && self.is_on_the_way(link, &target.path) {
-            return self.tell_of_loop(&stored, &target.path);
+        if target.is_dir
+            && let Some(above) = self.on_the_way(link, &target.path)
+        {
+            return self.tell_of_loop(&self.place.below(&stored), &above);
         }
         let mut row = target.row.clone();
         row.name = link.row.name.clone();
@@ -235,7 +237,7 @@ impl Walk<'_, '_> {
             dir: &link.dir,
         };
         let mut way = self.place.way.clone();
-        way.push((self.place.stored.clone(), link.dir.clone()));
+        way.push(self.stretch(link));
         let place = Place {
             stored: target.path.clone(),
             below: self.place.below(&stored),
@@ -271,25 +273,33 @@ impl Walk<'_, '_> {
         found
     }
 
-    /// True if `target` is a directory that the way to the link goes through.
-    fn is_on_the_way(&self, link: &Link, target: &[u8]) -> bool {
-        let here = (self.place.stored.clone(), link.dir.clone());
-        let mut walks = self.place.way.iter().chain(std::iter::once(&here));
-        walks.any(|(from, to)| path::is_within(to, target) && path::is_within(target, from))
+    /// The part of the way that ends at a link.
+    fn stretch(&self, link: &Link) -> Stretch {
+        Stretch {
+            from: self.place.stored.clone(),
+            to: link.dir.clone(),
+            below: self.place.below.clone(),
+        }
     }
 
-    fn tell_of_loop(&self, stored: &[u8], target: &[u8]) -> Result<(), DriverError> {
+    /// How a directory is reached from the start point, if the way to the
+    /// link goes through it.
+    fn on_the_way(&self, link: &Link, target: &[u8]) -> Option<Vec<u8>> {
+        let here = self.stretch(link);
+        let mut way = self.place.way.iter().chain(std::iter::once(&here));
+        let through = way.find(|stretch| stretch.leads_through(target))?;
+        Some(joined(&through.below, rest(target, &through.from)))
+    }
+
+    /// Tells that a directory is one of those above it; both as they are
+    /// reached from the start point.
+    pub(super) fn tell_of_loop(&self, below: &[u8], above: &[u8]) -> Result<(), DriverError> {
         let locale = self.search.question.world.locale;
         let quoted = |path: &[u8]| quote::message(path, locale);
-        let above = match path::is_within(target, &self.place.stored) {
-            true => self.place.below(target),
-            // On the way to a link that was followed before.
-            false => Vec::new(),
-        };
         let line = format!(
             "File system loop detected; {} is part of the same file system loop as {}.",
-            quoted(&self.point.spell(&self.place.below(stored))),
-            quoted(&self.point.spell(&above))
+            quoted(&self.point.spell(below)),
+            quoted(&self.point.spell(above))
         );
         self.search.printer.fail();
         self.search.remark(&line)

@@ -7,6 +7,7 @@
 //! threads only find the rows that these leaves, or any action, would see;
 //! one thread takes them in order (`turns`).
 
+mod access;
 mod links;
 mod probe;
 mod turns;
@@ -52,9 +53,27 @@ struct Place {
     depth: usize,
     /// The device of the start point.
     device: Dev,
-    /// The walks on the way: where each began, and the directory in which it
-    /// met the link, as stored.
-    way: Vec<(Vec<u8>, Vec<u8>)>,
+    /// The walks on the way.
+    way: Vec<Stretch>,
+}
+
+/// A part of the way to a place: from where a walk began to the directory in
+/// which it met a link.
+#[derive(Clone)]
+struct Stretch {
+    /// As stored.
+    from: Vec<u8>,
+    /// As stored.
+    to: Vec<u8>,
+    /// How `from` is reached from the start point.
+    below: Vec<u8>,
+}
+
+impl Stretch {
+    /// True if the way goes through the directory.
+    fn leads_through(&self, stored: &[u8]) -> bool {
+        path::is_within(&self.to, stored) && path::is_within(stored, &self.from)
+    }
 }
 
 impl Place {
@@ -70,18 +89,36 @@ impl Place {
 
     /// How a directory is reached from the start point, in two parts.
     fn parts<'p>(&'p self, dir: &'p [u8]) -> [&'p [u8]; 2] {
-        let rest = dir.strip_prefix(&self.stored[..]).unwrap_or(dir);
-        [&self.below, rest.strip_prefix(b"/").unwrap_or(rest)]
+        [&self.below, rest(dir, &self.stored)]
+    }
+
+    /// Directories below that the way here went through: to go into them
+    /// again would have no end.
+    fn loops(&self) -> impl Iterator<Item = &Stretch> {
+        self.way
+            .iter()
+            .filter(|stretch| is_below(&stretch.from, &self.stored))
     }
 
     /// How an entry is reached from the start point.
     fn below(&self, stored: &[u8]) -> Vec<u8> {
         let [above, rest] = self.parts(stored);
-        match (above.is_empty(), rest.is_empty()) {
-            (true, _) => rest.to_vec(),
-            (_, true) => above.to_vec(),
-            _ => path::join(above, rest),
-        }
+        joined(above, rest)
+    }
+}
+
+/// What is left of a path below a directory.
+fn rest<'p>(path: &'p [u8], dir: &[u8]) -> &'p [u8] {
+    let rest = path.strip_prefix(dir).unwrap_or(path);
+    rest.strip_prefix(b"/").unwrap_or(rest)
+}
+
+/// Two parts of a path below the start point, either of which may be empty.
+fn joined(above: &[u8], rest: &[u8]) -> Vec<u8> {
+    match (above.is_empty(), rest.is_empty()) {
+        (true, _) => rest.to_vec(),
+        (_, true) => above.to_vec(),
+        _ => path::join(above, rest),
     }
 }
 
@@ -188,8 +225,7 @@ fn lists(issue: &Issue) -> bool {
 
 /// The part of a stored path that is below the start point.
 fn below<'p>(point: &StartPoint, stored: &'p [u8]) -> &'p [u8] {
-    let below = stored.strip_prefix(&point.stored[..]).unwrap_or(stored);
-    below.strip_prefix(b"/").unwrap_or(below)
+    rest(stored, &point.stored)
 }
 
 fn cause(issue: &Issue) -> String {

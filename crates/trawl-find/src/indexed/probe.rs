@@ -1,19 +1,23 @@
 //! What leaves ask about an entry of the index beyond its row.
 
-use std::ffi::OsStr;
+use std::ffi::{CString, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 
 use trawl_model::rows::Row;
 use trawl_model::{FileType, path};
 use trawl_query::{Index, Located};
+use trawl_sys::CWD;
+use trawl_sys::access::check;
 
-use super::row_of;
+use super::{access, row_of};
+use crate::base_name::bare_name;
 use crate::context::World;
 use crate::lookups::{AttributeTest, Lookups};
 use crate::probe::{Access, Cause, Place, Probe, Target};
 use crate::reference::error_text;
-use crate::resolve::{Follow, Resolved, resolve};
+use crate::resolve::{self, Resolved, resolve};
+use crate::traversal::Follow;
 
 /// Answers from the index.
 pub(super) struct IndexProbe<'p> {
@@ -54,7 +58,7 @@ impl Probe for IndexProbe<'_> {
             return Target::Is(row.file_type());
         }
         let stored = row.path();
-        match resolve(self.index, b"", &stored, Follow::Last) {
+        match resolve(self.index, b"", &stored, resolve::Follow::Last) {
             Ok(Resolved::To(Located::Found(found), _)) => {
                 Target::Is(row_of(&found, b"").file_type())
             }
@@ -70,13 +74,27 @@ impl Probe for IndexProbe<'_> {
         }
     }
 
-    fn own_type(&self, row: &Row<'_>, _: &[u8]) -> Target {
-        Target::Is(row.file_type())
+    fn own_type(&self, row: &Row<'_>, path: &[u8]) -> Target {
+        // Of a start point that is a link, the row is that of what it leads to.
+        let is_link = self.world.follow != Follow::Never
+            && bare_name(path) != row.name()
+            && std::fs::symlink_metadata(OsStr::from_bytes(path))
+                .is_ok_and(|meta| meta.is_symlink());
+        Target::Is(match is_link {
+            true => FileType::Symlink,
+            false => row.file_type(),
+        })
     }
 
-    fn may(&self, _: &Row<'_>, _: &[u8], _: Access) -> bool {
-        let _ = self.world;
-        false
+    fn may(&self, row: &Row<'_>, _: &[u8], access: Access) -> bool {
+        if row.file_type() != FileType::Symlink {
+            let file_systems = &self.world.file_systems;
+            return access::admits(row, self.index.who(), access, file_systems);
+        }
+        // What a link leads to, and what lies before that, only the kernel
+        // knows for sure.
+        CString::new(path::display(&row.path()))
+            .is_ok_and(|path| check(CWD, &path, access.wish()).is_ok())
     }
 
     fn has_attribute(&self, row: &Row<'_>, _: &[u8], test: &AttributeTest) -> bool {

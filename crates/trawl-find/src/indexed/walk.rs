@@ -102,6 +102,7 @@ impl<'w, 's> Walk<'w, 's> {
     pub(super) fn contents(&self, turns: &mut Turns<'_, '_>) -> Result<(), DriverError> {
         let first = self.search.question.program.traversal.contents_first;
         let mut skip = self.find_pruned()?;
+        self.keep_out_of_loops(&mut skip)?;
         // What a directory holds, and that is behind its links, is on the
         // same side of the directory's own row.
         if self.follows() && first {
@@ -113,6 +114,28 @@ impl<'w, 's> Walk<'w, 's> {
         }
         skip.extend(turns.pruned().iter().cloned());
         self.report_issues(&skip)
+    }
+
+    /// Adds the directories that the way here went through.
+    fn keep_out_of_loops(&self, skip: &mut Vec<Vec<u8>>) -> Result<(), DriverError> {
+        for stretch in self.place.loops() {
+            let is_out = skip.iter().any(|dir| is_below(&stretch.from, dir));
+            let depth = stretch.from.iter().filter(|byte| **byte == b'/').count()
+                - self
+                    .place
+                    .stored
+                    .iter()
+                    .filter(|byte| **byte == b'/')
+                    .count();
+            if is_out || depth > self.levels() {
+                continue;
+            }
+            self.tell_of_loop(&self.place.below(&stretch.from), &stretch.below)?;
+            skip.push(stretch.from.clone());
+        }
+        skip.sort_by(|a, b| path::cmp(a, b));
+        skip.dedup_by(|later, kept| path::is_within(later, kept));
+        Ok(())
     }
 
     fn follows(&self) -> bool {
@@ -388,6 +411,21 @@ impl<'w, 's> Walk<'w, 's> {
 }
 
 impl Scope<'_> {
+    /// Links are followed elsewhere, and directories on the way here end it.
+    fn is_left_out(&self, row: &Row<'_>) -> bool {
+        match row.file_type() {
+            FileType::Symlink => true,
+            FileType::Directory => {
+                let mut loops = self.place.loops().peekable();
+                loops.peek().is_some() && {
+                    let path = row.path();
+                    loops.any(|stretch| stretch.from == path)
+                }
+            }
+            _ => false,
+        }
+    }
+
     /// Puts the rows of a listing to the expression, backwards if contents
     /// come first.
     fn eval(&self, listing: &Listing<'_>, pass: Pass, found: &mut Found) {
@@ -401,9 +439,7 @@ impl Scope<'_> {
         let depth = self.place.depth + listing.dir.depth;
         cx.enter_below(&self.place.parts(listing.dir.path), depth);
         let visit = |row: Row<'_>| match pass {
-            Pass::Print if self.follows && row.file_type() == FileType::Symlink => {
-                ControlFlow::Continue(())
-            }
+            Pass::Print if self.follows && self.is_left_out(&row) => ControlFlow::Continue(()),
             Pass::Print => {
                 cx.next_row();
                 self.program.expr.eval(&row, &mut cx);

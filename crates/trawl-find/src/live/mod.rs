@@ -51,7 +51,7 @@ pub(crate) fn visit(search: &Search<'_>, spelled: &[u8]) -> Result<(), DriverErr
         Err(error) => search.complain(spelled, &cause(&error).0),
         Ok(looked) => {
             if let Some(trouble) = &looked.trouble {
-                search.complain(spelled, &cause(trouble).0)?;
+                return search.complain(spelled, &cause(trouble).0);
             }
             let entry = Entry {
                 search,
@@ -127,6 +127,9 @@ impl Entry<'_, '_> {
             };
             let root = Node::start(self.path.clone(), links, looked, self.device, depth);
             walk(self.search, self.point, root, below.to_vec())?;
+            if self.below.is_none() {
+                self.search.leave()?;
+            }
         }
         if traversal.contents_first && !self.search.has_ended() {
             self.evaluate(visitor)?;
@@ -151,6 +154,7 @@ impl Entry<'_, '_> {
             cx.enter_below(&[dir], depth.saturating_sub(1));
         }
         self.search.take_turn(&mut cx);
+        self.search.move_on(&mut cx);
         visitor.evaluate_looked(&mut cx);
         let pruned = cx.pruned;
         part.take_back(cx);

@@ -193,9 +193,15 @@ fn open_chain(mut from: Arc<OwnedFd>, nodes: &[&Node]) -> Result<Arc<OwnedFd>, S
             None => LIST,
             Some(_) => Purpose::Pass,
         };
-        // Names come from the kernel, without NULs.
-        let path = CString::new(path).unwrap_or_default();
-        from = Arc::new(open_below(&*from, &path, purpose, first.links)?);
+        let opened = match path.len() == first.name.to_bytes().len() {
+            true => open_path(&*from, &first.name, purpose, first.links)?,
+            false => {
+                // Names come from the kernel, without NULs.
+                let path = CString::new(path).unwrap_or_default();
+                open_below(&*from, &path, purpose, first.links)?
+            }
+        };
+        from = Arc::new(opened);
     }
     Ok(from)
 }

@@ -4,7 +4,7 @@ use std::ffi::CString;
 
 use trawl_model::FileType;
 use trawl_model::rows::Row;
-use trawl_sys::access::{Wish, check};
+use trawl_sys::access::check;
 use trawl_sys::directory::{AccessTime, Links, Purpose, ReadBuffer, open_path};
 use trawl_sys::stat::stat_at;
 use trawl_sys::{BorrowedFd, Errno, SysError, xattr};
@@ -107,13 +107,8 @@ impl Probe for LiveProbe<'_> {
     }
 
     fn may(&self, row: &Row<'_>, path: &[u8], access: Access) -> bool {
-        let wish = match access {
-            Access::Read => Wish::Read,
-            Access::Write => Wish::Write,
-            Access::Execute => Wish::Execute,
-        };
         self.name(row, path)
-            .is_some_and(|name| check(self.dir, &name, wish).is_ok())
+            .is_some_and(|name| check(self.dir, &name, access.wish()).is_ok())
     }
 
     fn has_attribute(&self, row: &Row<'_>, path: &[u8], test: &AttributeTest) -> bool {

@@ -167,6 +167,9 @@ impl Walk<'_, '_> {
         let mut cx = Context::new(&self.search.question.world, self.point, &probe);
         cx.enter_below(&[&frame.below], frame.node.depth);
         self.search.take_turn(&mut cx);
+        if frame.next < frame.entries.len() {
+            self.search.move_on(&mut cx);
+        }
         let mut step = Step::Done;
         while frame.next < frame.entries.len() && !cx.quit {
             if let Some(into) = self.one(frame, fd.as_fd(), &mut cx) {
@@ -194,7 +197,9 @@ impl Walk<'_, '_> {
             if cx.depth >= traversal.min_depth {
                 match &back.row {
                     Some(batch) => self.visitor.evaluate_row(batch, cx),
-                    None => self.visitor.evaluate(fd, &row, &back.seen, cx),
+                    None => {
+                        self.visitor.evaluate(fd, &row, &back.seen, cx);
+                    }
                 }
             }
             return None;
@@ -211,10 +216,11 @@ impl Walk<'_, '_> {
             frame.back = Some(Back { seen, row: held });
             return Some(step);
         }
+        let mut is_open = true;
         if cx.depth >= traversal.min_depth {
-            self.visitor.evaluate(fd, &row, &seen, cx);
+            is_open = self.visitor.evaluate(fd, &row, &seen, cx);
         }
-        let goes_in = descends && !traversal.contents_first && !cx.pruned && !cx.quit;
+        let goes_in = descends && is_open && !traversal.contents_first && !cx.pruned && !cx.quit;
         let step = goes_in.then(|| self.step_into(frame, &row, &seen));
         frame.next += 1;
         step

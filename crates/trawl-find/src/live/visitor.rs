@@ -151,7 +151,11 @@ impl<'v> Visitor<'v> {
             && let Some(depth) = node.find_above(id)
         {
             let path = cx.path(row).to_vec();
-            let above = ancestor(&path, node.depth + 1 - depth);
+            let start = cx.start;
+            let above = match depth {
+                0 => &start.spelled[..],
+                _ => ancestor(&path, node.depth + 1 - depth),
+            };
             let quoted = |path| quote::message(path, self.question.world.locale);
             cx.complain(&format!(
                 "File system loop detected; {} is part of the same file system loop as {}.",
@@ -170,25 +174,26 @@ impl<'v> Visitor<'v> {
         }
     }
 
-    /// Puts an entry to the expression.
+    /// Puts an entry to the expression. False if it cannot be looked at, so
+    /// that there is no going into it either.
     pub(super) fn evaluate(
         &mut self,
         dir: BorrowedFd<'_>,
         row: &Row<'_>,
         seen: &Seen,
         cx: &mut Context<'_>,
-    ) {
+    ) -> bool {
         let expr = &self.question.program.expr;
         if seen.in_looker {
             expr.eval(&self.looker.row(), cx);
-            return;
+            return true;
         }
         if self.facts <= Facts::Type {
             expr.eval(row, cx);
-            return;
+            return true;
         }
         if row.mode() != 0 && expr.is_idle(row, cx, Facts::Type) {
-            return;
+            return true;
         }
         let looked = match seen.error {
             None => self.look(dir, row),
@@ -197,8 +202,9 @@ impl<'v> Visitor<'v> {
         match looked {
             Ok(_) => {
                 expr.eval(&self.looker.row(), cx);
+                true
             }
-            Err(error) if self.passes_over(&error) => {}
+            Err(error) if self.passes_over(&error) => false,
             Err(error) => {
                 if seen.error.is_none() {
                     complain(row, cx, &error);
@@ -206,6 +212,7 @@ impl<'v> Visitor<'v> {
                 cx.known = Facts::Type;
                 expr.eval(row, cx);
                 cx.known = Facts::Attributes;
+                false
             }
         }
     }

@@ -8,6 +8,8 @@ use super::settings::Settings;
 use crate::age::DAY_SECS;
 use crate::environment::{Environment, Warnings};
 use crate::error::FindError;
+use crate::files;
+use crate::output::Sink;
 use crate::reference::Reference;
 
 /// The words behind a predicate.
@@ -88,6 +90,24 @@ impl<'a> Arguments<'a> {
             self.env.references.attributes(path, follow)
         };
         attributes.map_err(|why| FindError::bad(name, format!("{}: {why}", self.quoted(path))))
+    }
+
+    /// Takes the next word as the path of a file that is to be written.
+    ///
+    /// # Errors
+    /// If there is no word, or the file cannot be written.
+    pub fn sink(&mut self) -> Result<Sink, FindError> {
+        let path = self.value()?;
+        self.sink_at(path)
+    }
+
+    /// The file that is to be written at `path`.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn sink_at(&mut self, path: &[u8]) -> Result<Sink, FindError> {
+        files::sink(&mut self.settings.files, path, self.env)
+            .map_err(|why| FindError::bad("-fprint", format!("{}: {why}", self.quoted(path))))
     }
 
     /// The time from which ages in days count: a day before now, or the

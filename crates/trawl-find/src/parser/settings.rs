@@ -19,6 +19,8 @@ pub struct Settings {
     pub warnings: Warnings,
     /// Midnight, once `-daystart` was seen.
     pub day_start: Option<Timestamp>,
+    /// Start points as they were spelled; `.` if none was given.
+    pub starts: Vec<Vec<u8>>,
     /// What is done about entries that vanish.
     pub races: Races,
     /// The files that leaves print to.

@@ -15,7 +15,7 @@ pub(crate) static EMPTY: Predicate = Predicate {
     args: "",
     kind: Kind::Test,
     help: "is a regular file of 0 bytes or a directory without entries",
-    cost: Cost::LookUp,
+    cost: Cost::Look,
     columns: ColumnSet::of(&[Column::Mode, Column::Size, Column::Name]),
     standard: Standard::Gnu,
     parse: Parse::Leaf(|_| Ok(Box::new(Empty))),

@@ -21,7 +21,10 @@ pub(crate) static TYPE: Predicate = Predicate {
     cost: Cost::Number,
     columns: ColumnSet::of(&[Column::Mode]),
     standard: Standard::Posix,
-    parse: Parse::Leaf(parse),
+    parse: Parse::Leaf(|args| {
+        let wanted = parse(args, "-type")?;
+        Ok(Box::new(Type { wanted }))
+    }),
 };
 
 #[derive(Debug)]
@@ -56,11 +59,17 @@ fn type_bits(kind: FileType) -> u32 {
         .unwrap_or(0)
 }
 
-fn parse(args: &mut Arguments<'_>) -> Result<Box<dyn Leaf>, FindError> {
+/// Reads the letters of `-type` and `-xtype`.
+pub(super) fn parse(
+    args: &mut Arguments<'_>,
+    name: &'static str,
+) -> Result<Vec<FileType>, FindError> {
     let text = args.value()?;
-    let bad = |reason: String| Err(FindError::bad("-type", reason));
+    let bad = |reason: String| Err(FindError::bad(name, reason));
     if text.is_empty() {
-        return bad("Arguments to -type should contain at least one letter".into());
+        return bad(format!(
+            "Arguments to {name} should contain at least one letter"
+        ));
     }
     let mut wanted = Vec::new();
     let mut rest = text;
@@ -68,32 +77,36 @@ fn parse(args: &mut Arguments<'_>) -> Result<Box<dyn Leaf>, FindError> {
         let shown = String::from_utf8_lossy(std::slice::from_ref(letter)).into_owned();
         let Some(kind) = kind_of(*letter) else {
             return bad(match letter {
-                b'D' => "-type D is not supported because Solaris doors are not supported on the \
-                         platform find was compiled on."
-                    .into(),
-                _ => format!("Unknown argument to -type: {shown}"),
+                b'D' => format!(
+                    "{name} D is not supported because Solaris doors are not supported on the \
+                     platform find was compiled on."
+                ),
+                _ => format!("Unknown argument to {name}: {shown}"),
             });
         };
         if wanted.contains(&kind) {
             return bad(format!(
-                "Duplicate file type '{shown}' in the argument list to -type."
+                "Duplicate file type '{shown}' in the argument list to {name}."
             ));
         }
         wanted.push(kind);
         rest = match tail {
             [] => tail,
             [b','] => {
-                return bad(
-                    "Last file type in list argument to -type is missing, i.e., list is ending \
+                return bad(format!(
+                    "Last file type in list argument to {name} is missing, i.e., list is ending \
                      on: ','"
-                        .into(),
-                );
+                ));
             }
             [b',', more @ ..] => more,
-            _ => return bad("Must separate multiple arguments to -type using: ','".into()),
+            _ => {
+                return bad(format!(
+                    "Must separate multiple arguments to {name} using: ','"
+                ));
+            }
         };
     }
-    Ok(Box::new(Type { wanted }))
+    Ok(wanted)
 }
 
 fn kind_of(letter: u8) -> Option<FileType> {

@@ -1,7 +1,9 @@
-//! `-ignore_readdir_race` and its opposite: an index has no races.
+//! `-ignore_readdir_race` and its opposite: whether what vanishes while it is
+//! looked at is passed over in silence.
 
 use trawl_model::ColumnSet;
 
+use crate::context::Races;
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 
 /// The predicate.
@@ -10,11 +12,14 @@ pub(crate) static IGNORE_READDIR_RACE: Predicate = Predicate {
     aliases: &[],
     args: "",
     kind: Kind::GlobalOption,
-    help: "accepted, changes nothing",
+    help: "say nothing of files that vanish during the search",
     cost: Cost::Free,
     columns: ColumnSet::EMPTY,
     standard: Standard::Gnu,
-    parse: Parse::Option(|_| Ok(())),
+    parse: Parse::Option(|args| {
+        args.settings.races = Races::Ignored;
+        Ok(())
+    }),
 };
 
 /// The predicate.
@@ -23,22 +28,29 @@ pub(crate) static NOIGNORE_READDIR_RACE: Predicate = Predicate {
     aliases: &[],
     args: "",
     kind: Kind::GlobalOption,
-    help: "accepted, changes nothing",
+    help: "say so (the default)",
     cost: Cost::Free,
     columns: ColumnSet::EMPTY,
     standard: Standard::Gnu,
-    parse: Parse::Option(|_| Ok(())),
+    parse: Parse::Option(|args| {
+        args.settings.races = Races::Told;
+        Ok(())
+    }),
 };
 
 #[cfg(test)]
 mod tests {
-    use crate::testing::{Spec, matches};
+    use crate::context::Races;
+    use crate::testing::program;
 
     #[test]
-    fn they_are_true() {
-        assert!(matches(
-            "-ignore_readdir_race -noignore_readdir_race",
-            &Spec::default()
-        ));
+    fn the_last_one_counts() {
+        for (words, expected) in [
+            ("-true", Races::Told),
+            ("-ignore_readdir_race", Races::Ignored),
+            ("-ignore_readdir_race -noignore_readdir_race", Races::Told),
+        ] {
+            assert_eq!(program(words).races, expected, "{words}");
+        }
     }
 }

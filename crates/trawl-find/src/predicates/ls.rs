@@ -6,8 +6,24 @@ use trawl_text::{mode, quote, time_style};
 
 use crate::context::Context;
 use crate::leaf::{Effect, Leaf};
-use crate::output::LsColumn;
+use crate::output::{LsColumn, Sink};
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
+
+/// What a line is made from.
+pub(super) const COLUMNS: ColumnSet = ColumnSet::of(&[
+    Column::Name,
+    Column::Ino,
+    Column::Mode,
+    Column::Nlink,
+    Column::Uid,
+    Column::Gid,
+    Column::Rdev,
+    Column::Size,
+    Column::Blocks,
+    Column::Mtime,
+    Column::MtimeNs,
+    Column::LinkTarget,
+]);
 
 /// The predicate.
 pub(crate) static LS: Predicate = Predicate {
@@ -17,49 +33,47 @@ pub(crate) static LS: Predicate = Predicate {
     kind: Kind::Action,
     help: "print inode, blocks, mode, links, owner, group, size, time and path on a line",
     cost: Cost::Output,
-    columns: ColumnSet::of(&[
-        Column::Name,
-        Column::Ino,
-        Column::Mode,
-        Column::Nlink,
-        Column::Uid,
-        Column::Gid,
-        Column::Rdev,
-        Column::Size,
-        Column::Blocks,
-        Column::Mtime,
-        Column::MtimeNs,
-        Column::LinkTarget,
-    ]),
+    columns: COLUMNS,
     standard: Standard::Gnu,
-    parse: Parse::Leaf(|_| Ok(Box::new(Ls))),
+    parse: Parse::Leaf(|_| Ok(leaf(Sink::Stdout))),
 };
 
 #[derive(Debug)]
-struct Ls;
+struct Ls {
+    sink: Sink,
+}
+
+/// Prints a line for the entry to this sink.
+pub(super) fn leaf(sink: Sink) -> Box<dyn Leaf> {
+    Box::new(Ls { sink })
+}
 
 impl Leaf for Ls {
     fn eval(&self, row: &Row<'_>, cx: &mut Context<'_>) -> bool {
-        push_inode(row, cx);
-        push_owners(row, cx);
-        push_size(row, cx);
-        let mut time = String::from(" ");
-        time_style::find_ls(&mut time, row.mtime(), cx.world.now, &cx.world.zone);
-        time.push(' ');
-        cx.out.bytes.extend_from_slice(time.as_bytes());
-        let path = cx.path(row).to_vec();
-        quote::find_ls(&mut cx.out.bytes, &path);
-        if row.file_type() == FileType::Symlink {
-            cx.out.bytes.extend_from_slice(b" -> ");
-            quote::find_ls(&mut cx.out.bytes, row.link_target());
-        }
-        cx.out.bytes.push(b'\n');
+        cx.print_to(self.sink, |cx| push_line(row, cx));
         true
     }
 
     fn effect(&self) -> Effect {
         Effect::Output
     }
+}
+
+fn push_line(row: &Row<'_>, cx: &mut Context<'_>) {
+    push_inode(row, cx);
+    push_owners(row, cx);
+    push_size(row, cx);
+    let mut time = String::from(" ");
+    time_style::find_ls(&mut time, row.mtime(), cx.world.now, &cx.world.zone);
+    time.push(' ');
+    cx.out.bytes.extend_from_slice(time.as_bytes());
+    let path = cx.path(row).to_vec();
+    quote::find_ls(&mut cx.out.bytes, &path);
+    if row.file_type() == FileType::Symlink {
+        cx.out.bytes.extend_from_slice(b" -> ");
+        quote::find_ls(&mut cx.out.bytes, row.link_target());
+    }
+    cx.out.bytes.push(b'\n');
 }
 
 /// Inode, blocks, mode and links.

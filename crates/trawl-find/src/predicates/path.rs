@@ -38,6 +38,17 @@ impl Leaf for PathTest {
 pub(super) fn parse(args: &mut Arguments<'_>, case: Case) -> Result<Box<dyn Leaf>, FindError> {
     let pattern = args.value()?;
     let glob = Glob::new(pattern, case, args.env.locale);
+    let starts = &args.settings.starts;
+    if pattern.ends_with(b"/")
+        && !args.env.is_posix
+        && !starts.iter().any(|start| glob.matches(start))
+    {
+        args.warn_always(format!(
+            "warning: {} {} will not match anything because it ends with /.",
+            args.spelled(),
+            String::from_utf8_lossy(pattern)
+        ));
+    }
     Ok(Box::new(PathTest { glob }))
 }
 

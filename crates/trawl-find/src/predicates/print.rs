@@ -6,6 +6,7 @@ use trawl_model::{Column, ColumnSet};
 use crate::context::Context;
 use crate::expr::Node;
 use crate::leaf::{Effect, Leaf};
+use crate::output::Sink;
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 
 /// The predicate.
@@ -18,15 +19,18 @@ pub(crate) static PRINT: Predicate = Predicate {
     cost: Cost::Output,
     columns: ColumnSet::of(&[Column::Name]),
     standard: Standard::Posix,
-    parse: Parse::Leaf(|_| Ok(Box::new(Print))),
+    parse: Parse::Leaf(|_| Ok(leaf(Sink::Stdout))),
 };
 
 #[derive(Debug)]
-struct Print;
+struct Print {
+    sink: Sink,
+}
 
 impl Leaf for Print {
+    #[inline]
     fn eval(&self, row: &Row<'_>, cx: &mut Context<'_>) -> bool {
-        cx.print_path(row, b'\n', cx.terminal);
+        cx.print_to(self.sink, |cx| cx.print_path(row, b'\n', cx.terminal));
         true
     }
 
@@ -35,9 +39,14 @@ impl Leaf for Print {
     }
 }
 
+/// Prints the path on a line of this sink.
+pub(super) fn leaf(sink: Sink) -> Box<dyn Leaf> {
+    Box::new(Print { sink })
+}
+
 /// The action that is understood where there is none.
 pub(crate) fn node() -> Node {
-    Node::new(&PRINT, Box::new(Print))
+    Node::new(&PRINT, leaf(Sink::Stdout))
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use trawl_text::quote::Terminal;
 
 use crate::context::Context;
 use crate::leaf::{Effect, Leaf};
+use crate::output::Sink;
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 
 /// The predicate.
@@ -18,22 +19,29 @@ pub(crate) static PRINT0: Predicate = Predicate {
     cost: Cost::Output,
     columns: ColumnSet::of(&[Column::Name]),
     standard: Standard::Gnu,
-    parse: Parse::Leaf(|_| Ok(Box::new(Print0))),
+    parse: Parse::Leaf(|_| Ok(leaf(Sink::Stdout))),
 };
 
 #[derive(Debug)]
-struct Print0;
+struct Print0 {
+    sink: Sink,
+}
 
 impl Leaf for Print0 {
     fn eval(&self, row: &Row<'_>, cx: &mut Context<'_>) -> bool {
         // Never escaped, not even on a terminal.
-        cx.print_path(row, 0, Terminal::Absent);
+        cx.print_to(self.sink, |cx| cx.print_path(row, 0, Terminal::Absent));
         true
     }
 
     fn effect(&self) -> Effect {
         Effect::Output
     }
+}
+
+/// Prints the path and a NUL to this sink.
+pub(super) fn leaf(sink: Sink) -> Box<dyn Leaf> {
+    Box::new(Print0 { sink })
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use crate::context::Context;
 use crate::error::FindError;
 use crate::format::Format;
 use crate::leaf::{Effect, Leaf};
+use crate::output::Sink;
 use crate::parser::Arguments;
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 
@@ -20,17 +21,21 @@ pub(crate) static PRINTF: Predicate = Predicate {
     cost: Cost::Output,
     columns: ColumnSet::EMPTY,
     standard: Standard::Gnu,
-    parse: Parse::Leaf(parse),
+    parse: Parse::Leaf(|args| {
+        let text = args.value()?;
+        leaf(args, text, Sink::Stdout)
+    }),
 };
 
 #[derive(Debug)]
 struct Printf {
     format: Format,
+    sink: Sink,
 }
 
 impl Leaf for Printf {
     fn eval(&self, row: &Row<'_>, cx: &mut Context<'_>) -> bool {
-        self.format.print(row, cx);
+        cx.print_to(self.sink, |cx| self.format.print(row, cx));
         true
     }
 
@@ -43,8 +48,12 @@ impl Leaf for Printf {
     }
 }
 
-fn parse(args: &mut Arguments<'_>) -> Result<Box<dyn Leaf>, FindError> {
-    let text = args.value()?;
+/// Prints what the format `text` says to this sink.
+pub(super) fn leaf(
+    args: &mut Arguments<'_>,
+    text: &[u8],
+    sink: Sink,
+) -> Result<Box<dyn Leaf>, FindError> {
     let mut remarks = Vec::new();
     let format = Format::parse(text, &mut remarks)
         .map_err(|reason| FindError::bad("-printf", reason.to_string()))?;
@@ -52,7 +61,7 @@ fn parse(args: &mut Arguments<'_>) -> Result<Box<dyn Leaf>, FindError> {
         // find prints these whether or not warnings are on.
         args.warn_always(format!("warning: {remark}"));
     }
-    Ok(Box::new(Printf { format }))
+    Ok(Box::new(Printf { format, sink }))
 }
 
 #[cfg(test)]

@@ -134,6 +134,7 @@ impl Site {
             warnings: Warnings::Hidden,
             zone: Zone::utc,
             ls_block_bytes: 1024,
+            is_posix: false,
             references: Box::new(FilesOf(self.scratch.path().to_owned())),
         };
         let (mut out, mut err) = (Vec::new(), Vec::new());

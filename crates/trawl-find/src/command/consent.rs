@@ -1,0 +1,32 @@
+//! The question of `-ok`, and its answer.
+
+use std::io::BufRead;
+
+use crate::context::Context;
+
+/// Asks on standard error whether the program may be run for this path, and
+/// reads a line of standard input.
+pub(super) fn is_given(program: &[u8], path: &[u8], cx: &mut Context<'_>) -> bool {
+    cx.flush();
+    cx.say(&[b"< ", program, b" ... ", path, b" > ? "].concat());
+    let mut answer = Vec::new();
+    let read = std::io::stdin().lock().read_until(b'\n', &mut answer);
+    read.is_ok() && is_yes(&answer)
+}
+
+/// rpmatch(3) in the POSIX locale.
+fn is_yes(answer: &[u8]) -> bool {
+    matches!(answer.first(), Some(b'y' | b'Y'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_begin_with_a_letter() {
+        for (answer, expected) in [("y\n", true), ("Yes", true), ("ja\n", false), ("", false)] {
+            assert_eq!(is_yes(answer.as_bytes()), expected, "{answer}");
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! How a command is run, and what is told of its end.
+
+use std::ffi::OsString;
+use std::os::fd::BorrowedFd;
+use std::os::unix::ffi::OsStrExt;
+
+use trawl_sys::command::{Ended, Input, Launch};
+use trawl_text::quote;
+
+use crate::context::Context;
+use crate::reference::error_text;
+
+/// Whether a command did what it was to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// It ended with code 0.
+    Success,
+    /// It ended otherwise, or could not be run.
+    Failure,
+}
+
+/// Runs a command and waits for it, after everything that was printed so far.
+pub(super) fn launch(
+    words: &[OsString],
+    dir: Option<BorrowedFd<'_>>,
+    input: Input,
+    cx: &mut Context<'_>,
+) -> Outcome {
+    cx.acted = true;
+    cx.flush();
+    let program = words.first().map_or(&b""[..], |word| word.as_bytes());
+    let quoted = quote::message(program, cx.world.locale);
+    match (Launch { words, dir, input }).run() {
+        Ok(Ended::Code(0)) => return Outcome::Success,
+        Ok(Ended::Code(_)) => {}
+        Ok(Ended::Signal(signal)) => cx.remark(&format!("{quoted} terminated by signal {signal}")),
+        Err(error) => cx.remark(&format!("{quoted}: {}", error_text(&error))),
+    }
+    Outcome::Failure
+}

@@ -1,0 +1,185 @@
+//! How a command is read from the words of the expression, and how an entry's
+//! name is put into it.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
+use memchr::memmem;
+
+use super::{Consent, Where};
+use crate::error::FindError;
+use crate::parser::Arguments;
+
+/// What stands for the entry.
+const BRACES: &[u8] = b"{}";
+
+/// What a command ends with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// `;`
+    Semicolon,
+    /// `{} +`
+    Plus,
+}
+
+/// A command as it was written.
+#[derive(Debug)]
+pub(super) struct Words {
+    /// Its words; without the braces at the end if it ends with a plus.
+    pub(super) words: Vec<Vec<u8>>,
+    pub(super) ending: Ending,
+}
+
+/// Takes the words of a command.
+pub(super) fn read(
+    args: &mut Arguments<'_>,
+    place: Where,
+    consent: Consent,
+) -> Result<Words, FindError> {
+    let mut word = args.value()?;
+    if place == Where::Beside {
+        check_search_path(args)?;
+    }
+    if word == b";" {
+        return Err(args.invalid(word));
+    }
+    let (mut words, mut with_braces) = (Vec::new(), Vec::new());
+    let mut follows_braces = false;
+    loop {
+        match word {
+            b";" => {
+                let ending = Ending::Semicolon;
+                return Ok(Words { words, ending });
+            }
+            b"+" if follows_braces && consent == Consent::Given => break,
+            _ => {}
+        }
+        follows_braces = memmem::find(word, BRACES).is_some();
+        if follows_braces {
+            with_braces.push(word);
+        }
+        words.push(word.to_vec());
+        word = args.value()?;
+    }
+    check_braces(args, &with_braces)?;
+    words.pop();
+    let ending = Ending::Plus;
+    Ok(Words { words, ending })
+}
+
+/// Before a plus, braces stand alone, and once.
+fn check_braces(args: &Arguments<'_>, with_braces: &[&[u8]]) -> Result<(), FindError> {
+    let name = args.spelled();
+    let reason = match with_braces {
+        [word] if *word == BRACES => return Ok(()),
+        [word] => format!(
+            "In {} the {} must appear by itself, but you specified {}",
+            args.quoted(format!("{name} ... {{}} +").as_bytes()),
+            args.quoted(BRACES),
+            args.quoted(word)
+        ),
+        _ => format!("Only one instance of {{}} is supported with {name} ... +"),
+    };
+    Err(FindError::bad("-exec", reason))
+}
+
+/// In a directory that somebody else may write to, no command may be looked
+/// for in that directory.
+fn check_search_path(args: &Arguments<'_>) -> Result<(), FindError> {
+    let Some(search) = std::env::var_os("PATH") else {
+        return Ok(());
+    };
+    let name = args.spelled();
+    let combined = format!(
+        "is included in the PATH environment variable, which is insecure in combination with \
+         the {name} action of find.  Please remove"
+    );
+    for dir in search.as_bytes().split(|byte| *byte == b':') {
+        let reason = match dir {
+            b"" | b"." => format!(
+                "The current directory {combined} the current directory from your $PATH (that \
+                 is, remove \".\", doubled colons, or leading or trailing colons)"
+            ),
+            [b'/', ..] => continue,
+            _ => format!(
+                "The relative path {} {combined} that entry from $PATH",
+                args.quoted(dir)
+            ),
+        };
+        return Err(FindError::bad("-execdir", reason));
+    }
+    Ok(())
+}
+
+/// A word with the entry in the place of each pair of braces.
+pub(super) fn fill_in(word: &[u8], entry: &[u8]) -> OsString {
+    let mut filled = Vec::with_capacity(word.len() + entry.len());
+    let mut rest = word;
+    while let Some(at) = memmem::find(rest, BRACES) {
+        filled.extend_from_slice(&rest[..at]);
+        filled.extend_from_slice(entry);
+        rest = &rest[at + BRACES.len()..];
+    }
+    filled.extend_from_slice(rest);
+    OsString::from_vec(filled)
+}
+
+/// A word as it is.
+pub(super) fn as_it_is(word: &[u8]) -> OsString {
+    OsStr::from_bytes(word).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{error_of, program};
+
+    #[test]
+    fn braces_are_filled_in_wherever_they_stand() {
+        for (word, expected) in [
+            ("{}", "./a{}"),
+            ("x{}y{}", "x./a{}y./a{}"),
+            ("{{}}", "{./a{}}"),
+            ("{", "{"),
+            ("", ""),
+        ] {
+            assert_eq!(fill_in(word.as_bytes(), b"./a{}"), *expected, "{word}");
+        }
+    }
+
+    #[test]
+    fn commands_end_where_find_ends_them() {
+        for words in [
+            "-exec echo ;",
+            "-exec echo + ; -print",
+            "-exec echo {} + ( -true )",
+            "-exec echo {} x + ; -print",
+            "-ok echo {} + ;",
+            "-exec {} ;",
+        ] {
+            program(words);
+        }
+    }
+
+    #[test]
+    fn mistakes_are_named_as_find_names_them() {
+        for (words, expected) in [
+            ("-exec", "missing argument to `-exec'"),
+            ("-exec ;", "invalid argument `;' to `-exec'"),
+            ("-ok ;", "invalid argument `;' to `-ok'"),
+            ("-exec echo", "missing argument to `-exec'"),
+            ("-exec echo +", "missing argument to `-exec'"),
+            ("-ok echo {} +", "missing argument to `-ok'"),
+            (
+                "-exec echo {} {} +",
+                "Only one instance of {} is supported with -exec ... +",
+            ),
+            (
+                "-execdir echo x{} +",
+                "In ‘-execdir ... {} +’ the ‘{}’ must appear by itself, but you specified ‘x{}’",
+            ),
+        ] {
+            assert_eq!(error_of(words), expected, "{words}");
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! `-limit`: ends the search once it was reached so often.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use trawl_model::ColumnSet;
+use trawl_model::rows::Row;
+
+use crate::context::Context;
+use crate::leaf::{Effect, Leaf};
+use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
+
+/// The predicate.
+pub(crate) static LIMIT: Predicate = Predicate {
+    name: "-limit",
+    aliases: &[],
+    args: "N",
+    kind: Kind::Action,
+    help: "end the search when this is reached for the Nth time, as in -print -limit 10",
+    cost: Cost::Free,
+    columns: ColumnSet::EMPTY,
+    standard: Standard::Bfs,
+    parse: Parse::Leaf(|args| {
+        let text = args.value()?;
+        let number = std::str::from_utf8(text).ok().and_then(|n| n.parse().ok());
+        match number {
+            Some(left) if left > 0 => Ok(Box::new(Limit {
+                left: AtomicU64::new(left),
+            })),
+            _ => Err(args.invalid(text)),
+        }
+    }),
+};
+
+#[derive(Debug)]
+struct Limit {
+    left: AtomicU64,
+}
+
+impl Leaf for Limit {
+    fn eval(&self, _: &Row<'_>, cx: &mut Context<'_>) -> bool {
+        // One thread has its turn: nothing is lost between the two steps.
+        let left = self.left.load(Ordering::Relaxed).saturating_sub(1);
+        self.left.store(left, Ordering::Relaxed);
+        cx.acted = true;
+        cx.quit |= left == 0;
+        true
+    }
+
+    fn effect(&self) -> Effect {
+        Effect::InOrder
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{error_of, program};
+
+    #[test]
+    fn it_needs_its_turn_and_a_number() {
+        assert!(program("-print -limit 3").expr.needs_turns());
+        for words in ["-limit 0", "-limit x", "-limit -1"] {
+            assert!(error_of(words).starts_with("invalid argument"), "{words}");
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! `-readable`: the asker may read it.
+
+use trawl_model::rows::Row;
+
+use crate::context::Context;
+use crate::leaf::Leaf;
+use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
+use crate::probe::{ACCESS_COLUMNS, Access};
+
+/// The predicate.
+pub(crate) static READABLE: Predicate = Predicate {
+    name: "-readable",
+    aliases: &[],
+    args: "",
+    kind: Kind::Test,
+    help: "the asker may read it, links followed",
+    cost: Cost::LookUp,
+    columns: ACCESS_COLUMNS,
+    standard: Standard::Gnu,
+    parse: Parse::Leaf(|_| Ok(leaf(Access::Read))),
+};
+
+/// Whether the asker may do something with the entry.
+#[derive(Debug)]
+struct May {
+    access: Access,
+}
+
+/// The test for one kind of access.
+pub(super) fn leaf(access: Access) -> Box<dyn Leaf> {
+    Box::new(May { access })
+}
+
+impl Leaf for May {
+    fn eval(&self, row: &Row<'_>, cx: &mut Context<'_>) -> bool {
+        let path = match cx.is_at_start() {
+            true => cx.path(row).to_vec(),
+            false => Vec::new(),
+        };
+        cx.probe.may(row, &path, self.access)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{Spec, error_of, matches};
+
+    /// The probe of tests allows everything.
+    #[test]
+    fn it_takes_no_argument() {
+        assert!(matches("-readable", &Spec::default()));
+        assert!(!matches("! -readable", &Spec::default()));
+        assert!(error_of("-readable x").starts_with("paths must precede"));
+    }
+}

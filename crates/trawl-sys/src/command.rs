@@ -1,0 +1,151 @@
+//! Commands that are run and waited for, in a directory that is known by its descriptor.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Command, Stdio};
+
+/// Where a command reads from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// Where this process reads from.
+    Inherited,
+    /// Nothing: `/dev/null`.
+    Nothing,
+}
+
+/// How a command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// With this exit code.
+    Code(i32),
+    /// By this signal.
+    Signal(i32),
+}
+
+/// A command to be run.
+#[derive(Clone, Copy, Debug)]
+pub struct Launch<'l> {
+    /// The program, looked for in `PATH`, and its arguments.
+    pub words: &'l [OsString],
+    /// The directory it runs in; this process's own if `None`.
+    pub dir: Option<BorrowedFd<'l>>,
+    /// Where it reads from.
+    pub input: Input,
+}
+
+impl Launch<'_> {
+    /// Runs the command and waits for it. A script without an interpreter line is given to
+    /// `/bin/sh`, as execvp(3) does it.
+    ///
+    /// Source: <https://man7.org/linux/man-pages/man3/exec.3.html>
+    ///
+    /// # Errors
+    /// Why the command could not be started; an unusable directory is such a reason, too.
+    pub fn run(&self) -> io::Result<Ended> {
+        let started = match self.dir {
+            None => match self.command().status() {
+                // The fast way of the standard library gives such files to no shell.
+                Err(error) if error.raw_os_error() == Some(libc::ENOEXEC) => {
+                    self.run_after_fork(libc::AT_FDCWD)
+                }
+                other => other,
+            },
+            Some(dir) => self.run_after_fork(dir.as_raw_fd()),
+        };
+        let status = started?;
+        Ok(match status.signal() {
+            Some(signal) => Ended::Signal(signal),
+            None => Ended::Code(status.code().unwrap_or(0)),
+        })
+    }
+
+    fn command(&self) -> Command {
+        let empty = OsStr::new("");
+        let program = self.words.first().map_or(empty, |word| word.as_os_str());
+        let mut command = Command::new(program);
+        command.args(self.words.iter().skip(1));
+        if self.input == Input::Nothing {
+            command.stdin(Stdio::null());
+        }
+        command
+    }
+
+    /// Forks, goes to the directory `dir` unless that is `AT_FDCWD`, and calls execvp(3).
+    fn run_after_fork(&self, dir: i32) -> io::Result<std::process::ExitStatus> {
+        let mut command = self.command();
+        let go = move || {
+            // SAFETY: fchdir(2) takes a number and touches no memory; the descriptor is open
+            // until the child has replaced itself, since `self` borrows it meanwhile.
+            if dir != libc::AT_FDCWD && unsafe { libc::fchdir(dir) } != 0 {
+                return Err(io::Error::last_os_error());
+            }
+            Ok(())
+        };
+        // SAFETY: between fork and exec `go` calls nothing but fchdir(2), which is
+        // async-signal-safe (signal-safety(7)), and allocates nothing.
+        unsafe { command.pre_exec(go) };
+        command.status()
+    }
+}
+
+/// How many bytes the arguments and the environment of a command may have together.
+///
+/// Source: <https://man7.org/linux/man-pages/man3/sysconf.3.html>
+#[must_use]
+pub fn argument_limit_bytes() -> usize {
+    // SAFETY: sysconf takes a number and touches no memory.
+    let limit = unsafe { libc::sysconf(libc::_SC_ARG_MAX) };
+    usize::try_from(limit).unwrap_or(128 << 10)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::AsFd;
+
+    fn run(words: &[&str], dir: Option<BorrowedFd<'_>>) -> io::Result<Ended> {
+        let words: Vec<OsString> = words.iter().map(OsString::from).collect();
+        let input = Input::Nothing;
+        let words = &words;
+        Launch { words, dir, input }.run()
+    }
+
+    #[test]
+    fn commands_end_as_they_end() {
+        assert_eq!(run(&["sh", "-c", "exit 3"], None).unwrap(), Ended::Code(3));
+        assert_eq!(
+            run(&["sh", "-c", "kill -9 $$"], None).unwrap(),
+            Ended::Signal(9)
+        );
+        let error = run(&["no such command"], None).unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(libc::ENOENT));
+        assert!(argument_limit_bytes() >= 4096);
+    }
+
+    #[test]
+    fn commands_run_in_the_directory_of_a_descriptor() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("in")).unwrap();
+        let dir = std::fs::File::open(folder.path().join("in")).unwrap();
+        // Wherever it was moved to.
+        std::fs::rename(folder.path().join("in"), folder.path().join("moved")).unwrap();
+        let ended = run(&["sh", "-c", ": > here"], Some(dir.as_fd())).unwrap();
+        assert_eq!(ended, Ended::Code(0));
+        assert!(folder.path().join("moved/here").exists());
+    }
+
+    #[test]
+    fn scripts_without_an_interpreter_go_to_the_shell() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let script = folder.path().join("script");
+        std::fs::write(&script, "exit 4\n").unwrap();
+        std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let path = script.to_str().unwrap();
+        assert_eq!(run(&[path], None).unwrap(), Ended::Code(4));
+        let dir = std::fs::File::open("/").unwrap();
+        assert_eq!(run(&[path], Some(dir.as_fd())).unwrap(), Ended::Code(4));
+    }
+}
