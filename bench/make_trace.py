@@ -143,7 +143,7 @@ def main() -> None:
     seed = int(sys.argv[4]) if len(sys.argv) > 4 else 42
     areas = [*OF_USERS, SOFTWARE]
     if sys.argv[5:]:
-        areas = [*(area.closed() for area in OF_USERS), replace(SOFTWARE, part=0.076)]
+        areas = [*(area.closed() for area in OF_USERS), replace(SOFTWARE, part=0.072)]
     with open(sys.argv[1], "w", buffering=1 << 20) as out:
         write(out, int(sys.argv[2]), float(sys.argv[3]), seed, areas)
 
