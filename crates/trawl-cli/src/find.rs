@@ -236,6 +236,7 @@ fn search(ours: Ours, mut program: Program, env: &Environment) -> Result<Exit, F
         ours: &ours,
         follow: program.traversal.follow,
         needs_turns: program.expr.needs_turns(),
+        needs_empty_directories: program.expr.needs_empty_directories(),
     };
     match program.start_points(env.locale) {
         Ok(points) => asked.visit_all(shared.as_deref(), points)?,
@@ -261,6 +262,7 @@ struct Asked<'a> {
     ours: &'a Ours,
     follow: trawl_find::traversal::Follow,
     needs_turns: bool,
+    needs_empty_directories: bool,
 }
 
 impl Asked<'_> {
@@ -291,6 +293,10 @@ impl Asked<'_> {
         };
         if self.follow == Links::Always && self.needs_turns {
             let why = "commands are run on what links lead to";
+            return self.visit_live(spelled, why);
+        }
+        if self.needs_empty_directories && self.needs_turns {
+            let why = "commands may empty directories";
             return self.visit_live(spelled, why);
         }
         let resolved = match self.follow {
