@@ -58,13 +58,6 @@ const BOTH: &[Side] = &[Side::Index, Side::Live];
 
 pub(crate) static KNOWN: &[Known] = &[
     Known {
-        what: "an option that holds for what follows it counts as a test",
-        sides: BOTH,
-        is_in: |asked| asked.case.exprs.iter().any(has_option_as_operand),
-        asker: Asker::Ourselves,
-        example: &[".", "-name", "f", "-o", "-daystart"],
-    },
-    Known {
         what: "the number of a user or group beyond 31 bits, which find refuses behind -user and -group",
         sides: BOTH,
         is_in: |asked| {
@@ -85,33 +78,6 @@ pub(crate) static KNOWN: &[Known] = &[
         is_in: |asked| asked.asker == Asker::User && asked.case.has("-empty"),
         asker: Asker::User,
         example: &[".", "-empty", "-regex", "none"],
-    },
-    Known {
-        what: "a start below a directory that may be passed and not listed, with .. in it",
-        sides: &[Side::Index],
-        is_in: |asked| {
-            let above = |start: &Word| start.ends_with(b"/..");
-            asked.asker == Asker::User && starts(asked.case).iter().any(above)
-        },
-        asker: Asker::User,
-        example: &["x/none/.."],
-    },
-    Known {
-        what: "a directory in one that may be listed and not searched is complained of twice",
-        sides: &[Side::Live],
-        is_in: |asked| asked.asker == Asker::User && asked.is_listed_only,
-        asker: Asker::User,
-        example: &[".", "-links", "9"],
-    },
-    Known {
-        what: "-H and -L at a start that is a link through a file",
-        sides: &[Side::Live],
-        is_in: |asked| {
-            let through = |node: &Node| matches!(&node.kind, Kind::Symlink(target) if target.ends_with(b"/x"));
-            passes_link(asked, &through)
-        },
-        asker: Asker::Ourselves,
-        example: &["-H", "through"],
     },
     Known {
         what: "find cannot follow links below paths longer than PATH_MAX, and stops there",
@@ -145,13 +111,6 @@ pub(crate) static KNOWN: &[Known] = &[
         example: &["-L", "./"],
     },
     Known {
-        what: "cheaper tests go before -empty, which then does not complain",
-        sides: &[Side::Live],
-        is_in: |asked| asked.asker == Asker::User && asked.case.has("-empty"),
-        asker: Asker::User,
-        example: &[".", "-empty", "-o", "-uid", "0"],
-    },
-    Known {
         what: "find forgets an action in a list of -o when it moves tests behind that list ahead of it",
         sides: BOTH,
         is_in: |asked| {
@@ -164,22 +123,6 @@ pub(crate) static KNOWN: &[Known] = &[
         ],
     },
 ];
-
-/// Whether a start goes through a link, and one of such a kind is there:
-/// one link may lead to another.
-fn passes_link(asked: &Asked<'_>, is_such: &dyn Fn(&Node) -> bool) -> bool {
-    let nodes = &asked.plan.nodes;
-    let links = nodes
-        .iter()
-        .filter(|node| matches!(node.kind, Kind::Symlink(_)));
-    let names: Vec<&[u8]> = links.map(|node| node.name.as_slice()).collect();
-    let passes = |start: &Word| {
-        start
-            .split(|byte| *byte == b'/')
-            .any(|part| names.contains(&part))
-    };
-    nodes.iter().any(is_such) && starts(asked.case).iter().any(passes)
-}
 
 /// Whether an action stands in a list of `-o` that something is joined to.
 fn has_action_in_or(expr: &Expr) -> bool {
@@ -215,34 +158,6 @@ fn contains_or(expr: &Expr) -> bool {
 const ACTIONS: &[&[u8]] = &[
     b"-print", b"-fprint", b"-exec", b"-ok", b"-ls", b"-fls", b"-quit", b"-prune",
 ];
-const POSITIONAL: &[&[u8]] = &[
-    b"-daystart",
-    b"-follow",
-    b"-regextype",
-    b"-warn",
-    b"-nowarn",
-];
-
-/// Whether such an option stands alone where find wants a test.
-fn has_option_as_operand(expr: &Expr) -> bool {
-    let is_option = |expr: &Expr| match expr {
-        Expr::Leaf(words) => words
-            .first()
-            .is_some_and(|word| POSITIONAL.contains(&word.as_slice())),
-        _ => false,
-    };
-    match expr {
-        Expr::Leaf(_) => false,
-        Expr::Not(_, inner) | Expr::Group(inner) => {
-            is_option(inner) || has_option_as_operand(inner)
-        }
-        Expr::Join(_, word, parts) => {
-            !word.is_empty() && parts.iter().any(is_option)
-                || parts.iter().any(has_option_as_operand)
-        }
-    }
-}
-
 fn starts(case: &Case) -> Vec<Word> {
     case.starts
         .iter()

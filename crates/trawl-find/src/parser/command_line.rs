@@ -239,7 +239,7 @@ impl Reader<'_> {
             Parse::Leaf(parse) => parse(&mut args)?,
             Parse::Option(parse) => {
                 parse(&mut args)?;
-                if predicate.name == "-daystart" {
+                if matches!(predicate.name, "-daystart" | "-files0-from") {
                     // It stands for nothing in the expression, but find then
                     // takes its name for that of the word before it.
                     let used = args.used();
