@@ -44,8 +44,14 @@ impl References for LiveFiles {
         let own = || path.symlink_metadata();
         let meta = match follow {
             Follow::Never => own(),
-            // A link that leads nowhere stands for itself.
-            Follow::Arguments | Follow::Always => path.metadata().or_else(|_| own()),
+            // A link that leads nowhere stands for itself; one in a loop does not.
+            Follow::Arguments | Follow::Always => path.metadata().or_else(|why| {
+                use std::io::ErrorKind::{NotADirectory, NotFound};
+                match why.kind() {
+                    NotFound | NotADirectory => own(),
+                    _ => Err(why),
+                }
+            }),
         };
         let meta = meta.map_err(|error| error_text(&error))?;
         let time = |secs: i64, nanos: i64| Timestamp {

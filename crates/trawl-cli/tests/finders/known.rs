@@ -111,6 +111,38 @@ pub(crate) static KNOWN: &[Known] = &[
         example: &["-L", "./"],
     },
     Known {
+        what: "cheaper tests go before -empty, which then does not complain",
+        sides: &[Side::Live],
+        is_in: |asked| asked.asker == Asker::User && asked.case.has("-empty"),
+        asker: Asker::User,
+        example: &[".", "-links", "9", "-not", "-empty"],
+    },
+    Known {
+        what: "other tests go before -xtype, which then does not complain",
+        sides: &[Side::Index],
+        is_in: |asked| asked.case.has("-xtype") && asked.plan.nodes.iter().any(is_loop),
+        asker: Asker::Ourselves,
+        example: &[".", "-xtype", "d", "-size", "0M"],
+    },
+    Known {
+        what: "no command is run on what lies at a path longer than PATH_MAX",
+        sides: &[Side::Index],
+        is_in: |asked| {
+            let is_long = |node: &Node| asked.plan.path(node).len() > 3_500;
+            let runs = ["-exec", "-execdir", "-ok", "-okdir", "-delete"];
+            runs.iter().any(|word| asked.case.has(word)) && asked.plan.nodes.iter().any(is_long)
+        },
+        asker: Asker::Ourselves,
+        example: &[".", "-exec", "true", "{}", "+"],
+    },
+    Known {
+        what: "what was taken away at the first start has changed since it was indexed",
+        sides: &[Side::Index],
+        is_in: |asked| asked.case.has("-delete") && starts(asked.case).len() > 1,
+        asker: Asker::Ourselves,
+        example: &["f", "f", "-delete"],
+    },
+    Known {
         what: "find forgets an action in a list of -o when it moves tests behind that list ahead of it",
         sides: BOTH,
         is_in: |asked| {
@@ -123,6 +155,11 @@ pub(crate) static KNOWN: &[Known] = &[
         ],
     },
 ];
+
+/// Whether a link leads to itself.
+fn is_loop(node: &Node) -> bool {
+    matches!(&node.kind, Kind::Symlink(target) if target.ends_with(&node.name))
+}
 
 /// Whether an action stands in a list of `-o` that something is joined to.
 fn has_action_in_or(expr: &Expr) -> bool {
@@ -185,7 +222,7 @@ fn follows(case: &Case) -> bool {
 }
 
 /// Folders of the chain whose path is longer than `PATH_MAX`.
-const LEVELS: usize = 17;
+const LEVELS: usize = 18;
 
 /// The tree of the examples.
 pub(crate) fn place() -> Plan {
@@ -199,6 +236,7 @@ pub(crate) fn place() -> Plan {
         ("up".into(), Some(4), link(".."), 0o777),
         ("via".into(), None, link("d/"), 0o777),
         ("x".into(), None, Kind::Folder, 0o711),
+        ("loop".into(), None, link("loop"), 0o777),
     ];
     let mut parent = None;
     for _ in 0..LEVELS {

@@ -19,7 +19,7 @@ pub(crate) static XTYPE: Predicate = Predicate {
     args: "[fdlpsbc,…]",
     kind: Kind::Test,
     help: "the same as -type, of what a link leads to; with -L, of the link itself",
-    cost: Cost::LookUp,
+    cost: Cost::Look,
     columns: ColumnSet::of(&[Column::Name, Column::Mode]),
     standard: Standard::Gnu,
     parse: Parse::Leaf(|args| {
