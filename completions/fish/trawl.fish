@@ -250,6 +250,7 @@ complete -c trawl -n "__fish_trawl_using_subcommand stats" -s h -l help -d 'Prin
 complete -c trawl -n "__fish_trawl_using_subcommand completions" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trawl -n "__fish_trawl_using_subcommand man" -s h -l help -d 'Print help'
 complete -c trawl -n '__fish_seen_subcommand_from find' -o not -d 'true if EXPR is false'
+complete -c trawl -n '__fish_seen_subcommand_from find' -o exclude -d 'leave out what EXPR matches and do not go into it, wherever this stands; true'
 complete -c trawl -n '__fish_seen_subcommand_from find' -o and -d 'true if both sides are; may be left out'
 complete -c trawl -n '__fish_seen_subcommand_from find' -o or -d 'true if one side is'
 complete -c trawl -n '__fish_seen_subcommand_from find' -o depth -d 'list what a directory holds before the directory'

@@ -159,6 +159,17 @@ impl Expr {
         }
     }
 
+    /// The first leaf of this name.
+    pub(crate) fn find_leaf(&mut self, name: &str) -> Option<&mut Node> {
+        match self {
+            Expr::Leaf(node) => (node.predicate.name == name).then_some(node),
+            Expr::Not(inner) => inner.find_leaf(name),
+            Expr::And(parts) | Expr::Or(parts) | Expr::Comma(parts) => {
+                parts.iter_mut().find_map(|part| part.find_leaf(name))
+            }
+        }
+    }
+
     /// The columns that some leaf reads.
     pub fn columns(&self) -> ColumnSet {
         let mut columns = ColumnSet::EMPTY;

@@ -9,6 +9,7 @@ static REGISTRY: &[&Predicate] = &[
     &operators::OPEN,
     &operators::CLOSE,
     &operators::NOT,
+    &exclude::EXCLUDE,
     &operators::AND,
     &operators::OR,
     &operators::COMMA,

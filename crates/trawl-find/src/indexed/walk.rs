@@ -85,6 +85,9 @@ impl<'w, 's> Walk<'w, 's> {
         let traversal = &self.search.question.program.traversal;
         let (first, printer) = (traversal.contents_first, &self.search.printer);
         let mut turns = Turns::new(self.search, self.point, &self.probe);
+        if self.leaves_out_start() {
+            return Ok(());
+        }
         let mut pruned = false;
         if !first {
             pruned = self.start_row(&mut turns)?;
@@ -246,10 +249,11 @@ impl<'w, 's> Walk<'w, 's> {
     fn find_pruned(&self) -> Result<Vec<Vec<u8>>, DriverError> {
         let program = self.search.question.program;
         let traversal = &program.traversal;
-        let by_action = match traversal.contents_first {
-            true => None,
-            false => program.expr.filter_for(&[Effect::Prune]),
+        let asked = match traversal.contents_first {
+            true => program.exclusion(),
+            false => Some(&program.expr),
         };
+        let by_action = asked.and_then(|expr| expr.filter_for(&[Effect::Prune]));
         let one_device = traversal.one_file_system.then_some(self.place.device);
         if by_action.is_none() && one_device.is_none() || self.levels() < 2 {
             return Ok(Vec::new());
@@ -267,7 +271,6 @@ impl<'w, 's> Walk<'w, 's> {
         request.min_depth = 1;
         request.max_depth = depth_limit(self.levels() - 1);
         let mut pruned: Vec<Vec<u8>> = Vec::new();
-        let min_depth = traversal.min_depth.saturating_sub(self.place.depth);
         let scope = self.scope();
         let work = |listing: &Listing<'_>, found: &mut Found| {
             for row in rows_of(listing) {
@@ -277,7 +280,7 @@ impl<'w, 's> Walk<'w, 's> {
                     found.pruned.push(row.path());
                 }
             }
-            if by_action.is_some() && listing.dir.depth + 1 >= min_depth {
+            if by_action.is_some() {
                 scope.eval(listing, Pass::Prune, found);
             }
         };

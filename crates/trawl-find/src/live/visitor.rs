@@ -90,6 +90,33 @@ impl<'v> Visitor<'v> {
         self.question.program.expr.eval(&self.looker.row(), cx);
     }
 
+    /// Whether what was looked at last is left out of the search.
+    pub(super) fn excludes_looked(&mut self, cx: &mut Context<'_>) -> bool {
+        let exclusion = self.question.program.exclusion();
+        exclusion.is_some_and(|expr| expr.eval(&self.looker.row(), cx))
+    }
+
+    /// Whether an entry is left out of the search that is not put to the
+    /// whole expression, or not yet.
+    pub(super) fn excludes(
+        &mut self,
+        dir: BorrowedFd<'_>,
+        row: &Row<'_>,
+        seen: &Seen,
+        cx: &mut Context<'_>,
+    ) -> bool {
+        let Some(exclusion) = self.question.program.exclusion() else {
+            return false;
+        };
+        if seen.in_looker || self.facts > Facts::Type && self.look(dir, row).is_ok() {
+            return exclusion.eval(&self.looker.row(), cx);
+        }
+        cx.known = Facts::Type;
+        let is_out = exclusion.eval(row, cx);
+        cx.known = Facts::Attributes;
+        is_out
+    }
+
     fn look(&mut self, dir: BorrowedFd<'_>, row: &Row<'_>) -> Result<Looked, SysError> {
         let meaning = match self.follow {
             Follow::Always => Meaning::Target,
@@ -241,7 +268,7 @@ impl<'v> Visitor<'v> {
             at: 0,
             dir: b"",
         };
-        self.question.program.expr.eval(&row, cx);
+        self.question.program.inclusion().eval(&row, cx);
     }
 
     /// True for the error of what is gone, if that is not to be told.

@@ -18,6 +18,7 @@ pub(crate) mod daystart;
 pub(crate) mod delete;
 pub(crate) mod depth;
 pub(crate) mod empty;
+pub(crate) mod exclude;
 pub(crate) mod exec;
 pub(crate) mod execdir;
 pub(crate) mod executable;
