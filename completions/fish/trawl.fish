@@ -320,6 +320,7 @@ complete -c trawl -n '__fish_seen_subcommand_from find' -o fls -d 'print a line 
 complete -c trawl -n '__fish_seen_subcommand_from find' -o fprint -d 'print the path on a line of FILE, which is made or emptied at the start'
 complete -c trawl -n '__fish_seen_subcommand_from find' -o fprint0 -d 'print the path and a NUL byte to FILE'
 complete -c trawl -n '__fish_seen_subcommand_from find' -o fprintf -d 'print FORMAT as -printf does to FILE'
+complete -c trawl -n '__fish_seen_subcommand_from find' -o json -d 'print the entry\'s path and attributes as a JSON object on a line'
 complete -c trawl -n '__fish_seen_subcommand_from find' -o limit -d 'end the search when this is reached for the Nth time, as in -print -limit 10'
 complete -c trawl -n '__fish_seen_subcommand_from find' -o ls -d 'print inode, blocks, mode, links, owner, group, size, time and path on a line'
 complete -c trawl -n '__fish_seen_subcommand_from find' -o ok -d 'the same as -exec, asking first; the command reads nothing'

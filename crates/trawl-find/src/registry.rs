@@ -81,6 +81,7 @@ static REGISTRY: &[&Predicate] = &[
     &fprint::FPRINT,
     &fprint0::FPRINT0,
     &fprintf::FPRINTF,
+    &json::JSON,
     &limit::LIMIT,
     &ls::LS,
     &ok::OK,

@@ -38,6 +38,7 @@ pub(crate) mod iname;
 pub(crate) mod inum;
 pub(crate) mod ipath;
 pub(crate) mod iregex;
+pub(crate) mod json;
 pub(crate) mod limit;
 pub(crate) mod links;
 pub(crate) mod lname;
