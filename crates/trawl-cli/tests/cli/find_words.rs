@@ -123,3 +123,52 @@ fn in_words_of_find(line: &str) -> String {
     };
     format!("{path} {rest} {mtime}0 {}", text("target"))
 }
+
+#[test]
+fn what_was_seen_is_not_gone_into_again() {
+    compare_with_bfs(
+        "what -unique passes over",
+        &[
+            "$FIND t -unique",
+            "$FIND t/d t/d/b t -unique",
+            "$FIND t/d t/d -unique",
+            "$FIND t/d t/d -unique -o -type f",
+            "$FIND t/d t/d -depth -unique",
+            "$FIND -L t/d t/ld -unique 2>/dev/null",
+            "$FIND -L t/ld t -type d -unique 2>/dev/null",
+            "$FIND -L t/d/e t/ld -unique -o -print",
+            "$FIND t/d t/d ! -unique -o -false",
+            "$FIND t/d t -mindepth 1 -unique",
+            "$FIND t/d t -mindepth 2 -unique -depth",
+            "$FIND t/d t -unique -exclude -name b -type f",
+            "$FIND t/d t -maxdepth 1 -unique",
+            "$FIND t/a t/a t/z* t/ld -unique",
+        ],
+    );
+}
+
+#[test]
+fn a_limit_counts_what_is_printed() {
+    let lines = [
+        ("$FIND t -limit 3 | wc -l", "3"),
+        ("$FIND t -limit 1", "t"),
+        ("$FIND t -limit 99 | wc -l", "12"),
+        ("$FIND t -type f -limit 2 | wc -l", "2"),
+        ("$FIND t -limit 2 -type f | wc -l", "2"),
+        ("$FIND t -name nothing -limit 2 | wc -l", "0"),
+        ("$FIND t/a t/d/b t/d/f -limit 2", "t/a\nt/d/b"),
+        ("$FIND t -print -limit 3 | wc -l", "3"),
+        ("$FIND t -limit 3 -print | wc -l", "2"),
+        ("$FIND --json t -limit 3 | wc -l", "3"),
+        ("$FIND -0 t -limit 3 | tr -cd '\\0' | wc -c", "3"),
+        ("$FIND t -depth -limit 3 | wc -l", "3"),
+        ("$FIND -L t -limit 3 | wc -l", "3"),
+    ];
+    for source in OURS {
+        for (line, expected) in lines {
+            let (_, out, _, _) = run(source, line);
+            let out = String::from_utf8(out).unwrap();
+            assert_eq!(out.trim_end(), expected, "{source:?} {line}");
+        }
+    }
+}

@@ -163,7 +163,8 @@ impl<'w, 's> Walk<'w, 's> {
     /// Puts the start point's own row to the expression; whether it was
     /// pruned.
     fn start_row(&self, turns: &mut Turns<'_, '_>) -> Result<bool, DriverError> {
-        if self.search.question.program.traversal.min_depth > 0 {
+        let program = self.search.question.program;
+        if program.traversal.min_depth > 0 && !program.notes_all() {
             return Ok(false);
         }
         let parent = path::split(&self.found.path).map_or(&b""[..], |(dir, _)| dir);
@@ -354,11 +355,16 @@ impl<'w, 's> Walk<'w, 's> {
     }
 
     pub(super) fn request(&self, columns: ColumnSet, filter: Filter) -> Request<'_> {
-        let traversal = &self.search.question.program.traversal;
+        let program = self.search.question.program;
+        let traversal = &program.traversal;
+        let min_depth = match program.notes_all() {
+            true => 1,
+            false => traversal.min_depth,
+        };
         Request {
             columns,
             filter,
-            min_depth: traversal.min_depth.saturating_sub(self.place.depth).max(1),
+            min_depth: min_depth.saturating_sub(self.place.depth).max(1),
             max_depth: depth_limit(self.levels()),
             order: match traversal.contents_first {
                 true => Order::Backward,

@@ -105,6 +105,8 @@ enum Asked {
     Everything,
     /// Whether the search leaves it out.
     Exclusion,
+    /// Everything but that.
+    Rest,
 }
 
 /// An entry that is reached by its path from the working directory, with
@@ -125,7 +127,8 @@ impl Entry<'_, '_> {
         let goes_in = looked.is_dir
             && depth < traversal.max_depth
             && !(traversal.one_file_system && looked.dev != self.device);
-        if traversal.is_early(depth, goes_in) && self.evaluate(visitor, Asked::Exclusion)? {
+        let is_early = traversal.is_early(depth, goes_in);
+        if is_early && self.evaluate(visitor, Asked::Exclusion)? {
             return Ok(());
         }
         let mut pruned = false;
@@ -144,17 +147,21 @@ impl Entry<'_, '_> {
             }
         }
         if traversal.contents_first && !self.search.has_ended() {
-            self.evaluate(visitor, Asked::Everything)?;
+            let asked = match is_early {
+                true => Asked::Rest,
+                false => Asked::Everything,
+            };
+            self.evaluate(visitor, asked)?;
         }
         Ok(())
     }
 
     /// Puts the entry, which was looked at last, to the expression; whether
-    /// it was pruned.
+    /// it was pruned or left out.
     fn evaluate(&self, visitor: &mut Visitor<'_>, asked: Asked) -> Result<bool, DriverError> {
         let question = &self.search.question;
         let (below, depth) = self.below.unwrap_or_default();
-        if asked == Asked::Everything && question.program.traversal.min_depth > depth {
+        if asked != Asked::Exclusion && question.program.traversal.min_depth > depth {
             return Ok(false);
         }
         let probe = LiveProbe::at_start(CWD, question.world.follow);
@@ -167,14 +174,20 @@ impl Entry<'_, '_> {
         }
         self.search.take_turn(&mut cx);
         self.search.move_on(&mut cx);
-        match asked {
-            Asked::Everything => visitor.evaluate_looked(&mut cx),
-            Asked::Exclusion => drop(visitor.excludes_looked(&mut cx)),
-        }
-        let pruned = cx.pruned;
+        let program = question.program;
+        let expr = match asked {
+            Asked::Everything => Some(&program.expr),
+            Asked::Exclusion => program.exclusion(),
+            Asked::Rest => Some(program.inclusion()),
+        };
+        let is_true = expr.is_some_and(|expr| visitor.evaluate_looked(expr, &mut cx));
+        let ends_here = match asked {
+            Asked::Exclusion => is_true,
+            Asked::Everything | Asked::Rest => cx.pruned,
+        };
         part.take_back(cx);
         self.search.printer.emit(part)?;
-        Ok(pruned)
+        Ok(ends_here)
     }
 }
 

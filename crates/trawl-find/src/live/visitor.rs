@@ -15,6 +15,7 @@ use super::node::Node;
 use super::probe::cause;
 use crate::context::{Context, Races};
 use crate::driver::Question;
+use crate::expr::Expr;
 use crate::leaf::Facts;
 use crate::traversal::Follow;
 
@@ -85,15 +86,9 @@ impl<'v> Visitor<'v> {
         Ok(looked)
     }
 
-    /// Puts what was looked at last to the expression.
-    pub(super) fn evaluate_looked(&mut self, cx: &mut Context<'_>) {
-        self.question.program.expr.eval(&self.looker.row(), cx);
-    }
-
-    /// Whether what was looked at last is left out of the search.
-    pub(super) fn excludes_looked(&mut self, cx: &mut Context<'_>) -> bool {
-        let exclusion = self.question.program.exclusion();
-        exclusion.is_some_and(|expr| expr.eval(&self.looker.row(), cx))
+    /// Puts what was looked at last to an expression.
+    pub(super) fn evaluate_looked(&self, expr: &Expr, cx: &mut Context<'_>) -> bool {
+        expr.eval(&self.looker.row(), cx)
     }
 
     /// Whether an entry is left out of the search that is not put to the

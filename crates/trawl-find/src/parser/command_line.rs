@@ -12,7 +12,7 @@ use crate::expr::{Expr, Node};
 use crate::files::OutputFile;
 use crate::leaf::Effect;
 use crate::predicate::{Kind, Parse, Predicate};
-use crate::predicates::{constant, exclude, print};
+use crate::predicates::{constant, exclude, limit, print, unique};
 use crate::regex::Dialect;
 use crate::registry;
 use crate::traversal::{Follow, Traversal};
@@ -59,6 +59,12 @@ impl Program {
     /// whatever else is asked.
     pub(crate) fn exclusion(&self) -> Option<&Expr> {
         self.parts()?.first()
+    }
+
+    /// True if entries nearer than `-mindepth` count, too, each in its turn
+    /// (`-unique`).
+    pub(crate) fn notes_all(&self) -> bool {
+        self.exclusion().is_some_and(Expr::needs_turns)
     }
 
     /// What is asked of an entry that is known not to be left out.
@@ -118,6 +124,7 @@ pub fn parse(words: &[Vec<u8>], env: &Environment) -> Result<Parsed, FindError> 
             files: Vec::new(),
             starts_from: None,
             depth_was_asked: false,
+            is_unique: false,
         },
         warnings,
         first_test: None,
@@ -291,8 +298,12 @@ impl Reader<'_> {
     }
 
     fn finish(self, starts: &[Vec<u8>]) -> Result<Program, FindError> {
-        let Joined { expr, excluded } = join(self.tokens)?;
+        let Joined { expr, mut excluded } = join(self.tokens)?;
         let settings = self.settings;
+        if settings.is_unique {
+            // It is asked first: what is excluded counts as seen.
+            excluded.insert(0, Expr::Leaf(unique::node()));
+        }
         if let (Some(_), Some(start)) = (&settings.starts_from, starts.first()) {
             return Err(start_beside_file(start, self.env));
         }
@@ -305,7 +316,13 @@ impl Reader<'_> {
         let expr = match expr {
             None => print(),
             Some(expr) if acts => expr,
-            Some(expr) => Expr::And(vec![expr, print()]),
+            Some(mut expr) => {
+                // What is limited is what is printed.
+                let limits = expr.take_leaves(&limit::LIMIT);
+                let mut parts = vec![expr, print()];
+                parts.extend(limits.into_iter().map(Expr::Leaf));
+                Expr::And(parts)
+            }
         };
         let excludes = !excluded.is_empty();
         let expr = match excludes {
