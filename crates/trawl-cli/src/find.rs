@@ -12,6 +12,7 @@ use trawl_find::driver::{DriverError, RunOptions, Search, Streams};
 use trawl_find::expr::Node;
 use trawl_find::leaf::{Effect, Leaf};
 use trawl_find::predicate::{Cost, Kind, Parse, Predicate, Standard};
+use trawl_find::record;
 use trawl_find::reference::error_text;
 use trawl_find::start_list::StartPoints;
 use trawl_find::{Environment, Parsed, Program};
@@ -369,7 +370,7 @@ impl Writing {
     fn node(self) -> Option<Node> {
         let (predicate, leaf): (_, Box<dyn Leaf>) = match self {
             Writing::Usual => return None,
-            Writing::Json => (&JSON, Box::new(Written(Writing::Json))),
+            Writing::Json => return Some(record::node()),
             Writing::Csv => (&CSV, Box::new(Written(Writing::Csv))),
             Writing::Zero => (&ZERO, Box::new(Written(Writing::Zero))),
         };
@@ -391,7 +392,6 @@ const fn written(name: &'static str, help: &'static str) -> Predicate {
     }
 }
 
-static JSON: Predicate = written("--json", "print each match as a JSON object");
 static CSV: Predicate = written("--csv", "print each match as comma-separated values");
 static ZERO: Predicate = written("-0", "print each path with a NUL byte behind it");
 
@@ -407,11 +407,7 @@ impl Leaf for Written {
         let path = cx.path(row).to_vec();
         let item = Item::from_row(row, &path);
         let owners = &cx.world.owners;
-        let line = match self.0 {
-            Writing::Csv => rows::csv(&path, &item, owners),
-            _ => (rows::json(&path, &item, owners).close() + "\n").into_bytes(),
-        };
-        cx.out.bytes.extend(line);
+        cx.out.bytes.extend(rows::csv(&path, &item, owners));
         true
     }
 

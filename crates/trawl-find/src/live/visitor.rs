@@ -4,8 +4,8 @@
 use std::ffi::{CStr, CString};
 use std::os::fd::BorrowedFd;
 
-use trawl_model::FileType;
 use trawl_model::rows::{Row, RowBatch};
+use trawl_model::{Column, FileType};
 use trawl_sys::directory::Links;
 use trawl_sys::{CWD, Errno, SysError};
 use trawl_text::quote;
@@ -15,6 +15,7 @@ use super::node::Node;
 use super::probe::cause;
 use crate::context::{Context, Races};
 use crate::driver::Question;
+use crate::expr::Expr;
 use crate::leaf::Facts;
 use crate::traversal::Follow;
 
@@ -37,6 +38,9 @@ pub(super) struct Visitor<'v> {
     looker: Looker,
     facts: Facts,
     follow: Follow,
+    /// Whether inode numbers matter: what is mounted on a directory has
+    /// another one than the directory's entry.
+    asks_inodes: bool,
     name: Vec<u8>,
 }
 
@@ -46,6 +50,7 @@ impl<'v> Visitor<'v> {
         Visitor {
             question,
             looker: Looker::new(expr.columns()),
+            asks_inodes: expr.columns().contains(Column::Ino),
             facts: expr.facts(),
             follow: question.program.traversal.follow,
             name: Vec::new(),
@@ -85,9 +90,30 @@ impl<'v> Visitor<'v> {
         Ok(looked)
     }
 
-    /// Puts what was looked at last to the expression.
-    pub(super) fn evaluate_looked(&mut self, cx: &mut Context<'_>) {
-        self.question.program.expr.eval(&self.looker.row(), cx);
+    /// Puts what was looked at last to an expression.
+    pub(super) fn evaluate_looked(&self, expr: &Expr, cx: &mut Context<'_>) -> bool {
+        expr.eval(&self.looker.row(), cx)
+    }
+
+    /// Whether an entry is left out of the search that is not put to the
+    /// whole expression, or not yet.
+    pub(super) fn excludes(
+        &mut self,
+        dir: BorrowedFd<'_>,
+        row: &Row<'_>,
+        seen: &Seen,
+        cx: &mut Context<'_>,
+    ) -> bool {
+        let Some(exclusion) = self.question.program.exclusion() else {
+            return false;
+        };
+        if seen.in_looker || self.facts > Facts::Type && self.look(dir, row).is_ok() {
+            return exclusion.eval(&self.looker.row(), cx);
+        }
+        cx.known = Facts::Type;
+        let is_out = exclusion.eval(row, cx);
+        cx.known = Facts::Attributes;
+        is_out
     }
 
     fn look(&mut self, dir: BorrowedFd<'_>, row: &Row<'_>) -> Result<Looked, SysError> {
@@ -108,8 +134,9 @@ impl<'v> Visitor<'v> {
         let kind = (row.mode() != 0).then(|| row.file_type());
         let known = match kind {
             Some(FileType::Symlink) => self.follow != Follow::Always,
-            // What may be part of a loop is looked at.
-            Some(FileType::Directory) => self.follow != Follow::Always,
+            // What may be part of a loop is looked at, and what may have
+            // another number than the one that is listed here.
+            Some(FileType::Directory) => self.follow != Follow::Always && !self.asks_inodes,
             kind => kind.is_some(),
         };
         if known {
@@ -241,7 +268,7 @@ impl<'v> Visitor<'v> {
             at: 0,
             dir: b"",
         };
-        self.question.program.expr.eval(&row, cx);
+        self.question.program.inclusion().eval(&row, cx);
     }
 
     /// True for the error of what is gone, if that is not to be told.

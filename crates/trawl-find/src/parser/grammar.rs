@@ -4,7 +4,9 @@
 
 use crate::error::FindError;
 use crate::expr::{Expr, Node};
+use crate::leaf::Effect;
 use crate::predicate::Operator;
+use crate::predicates::constant;
 
 /// A word of the expression.
 #[derive(Debug)]
@@ -15,19 +17,40 @@ pub(super) enum Token {
     Operator(Operator, String),
 }
 
-/// Joins the tokens; `None` if there are none.
-pub(super) fn join(tokens: Vec<Token>) -> Result<Option<Expr>, FindError> {
+/// What the tokens make.
+#[derive(Debug, Default)]
+pub(super) struct Joined {
+    /// The expression, if there is one.
+    pub(super) expr: Option<Expr>,
+    /// What the search is to leave out.
+    pub(super) excluded: Vec<Expr>,
+}
+
+/// Joins the tokens.
+pub(super) fn join(tokens: Vec<Token>) -> Result<Joined, FindError> {
     if tokens.is_empty() {
-        return Ok(None);
+        return Ok(Joined::default());
     }
+    if let Some(Token::Operator(Operator::Close, name)) = tokens.first() {
+        return Err(grammar(format!(
+            "invalid expression: expected expression before closing parentheses '{name}'."
+        )));
+    }
+    let acts = |token: &Token| matches!(token, Token::Leaf(node) if node.leaf.replaces_print());
     let mut words = Words {
+        acts: tokens.iter().any(acts),
         tokens: tokens.into_iter().peekable(),
         before: None,
         open: 0,
+        excluded: Vec::new(),
+        is_excluding: false,
     };
     let expr = words.comma()?;
     match words.tokens.peek() {
-        None => Ok(Some(expr)),
+        None => Ok(Joined {
+            expr: Some(expr),
+            excluded: words.excluded,
+        }),
         Some(_) => Err(grammar("you have too many ')'")),
     }
 }
@@ -42,8 +65,15 @@ struct Words {
     tokens: std::iter::Peekable<std::vec::IntoIter<Token>>,
     /// The operator that was read last, if nothing came behind it yet.
     before: Option<String>,
+    /// Whether there is an action: else find adds one behind the words, and
+    /// has something to say of what is missing before it.
+    acts: bool,
     /// Parentheses that are open.
     open: usize,
+    /// What stood behind `-exclude`.
+    excluded: Vec<Expr>,
+    /// True while that is being read.
+    is_excluding: bool,
 }
 
 /// Parentheses and negations nest at most so deep; evaluation recurses.
@@ -90,7 +120,7 @@ impl Words {
             let more = match self.tokens.peek() {
                 None => false,
                 Some(Token::Leaf(_)) => true,
-                Some(Token::Operator(Operator::Not | Operator::Open, _)) => true,
+                Some(Token::Operator(operator, _)) if operator.begins_a_part() => true,
                 Some(_) => self.take(Operator::And),
             };
             if !more {
@@ -108,8 +138,10 @@ impl Words {
             }
             Some(Token::Operator(operator, name)) => self.operator(operator, name),
             None => Err(match self.before.take() {
-                Some(name) => grammar(format!("expected an expression after '{name}'")),
-                None => grammar("invalid expression"),
+                Some(name) if !self.acts => {
+                    grammar(format!("expected an expression after '{name}'"))
+                }
+                _ => grammar("invalid expression"),
             }),
         }
     }
@@ -130,7 +162,31 @@ impl Words {
                 self.nested(|words| Ok(Expr::Not(Box::new(words.primary()?))))
             }
             Operator::Open => self.nested(|words| words.parenthesis(&name)),
+            Operator::Exclude => self.exclusion(name),
         }
+    }
+
+    /// What stands behind `-exclude` is put aside, and is true here.
+    fn exclusion(&mut self, name: String) -> Result<Expr, FindError> {
+        if std::mem::replace(&mut self.is_excluding, true) {
+            return Err(grammar("-exclude is not supported within -exclude"));
+        }
+        self.before = Some(name);
+        let excluded = self.nested(Words::primary)?;
+        self.is_excluding = false;
+        let mut acts = None;
+        excluded.leaves(&mut |node| {
+            if node.effect != Effect::None {
+                acts = Some(node.predicate.name);
+            }
+        });
+        if let Some(action) = acts {
+            return Err(grammar(format!(
+                "{action} is not supported within -exclude"
+            )));
+        }
+        self.excluded.push(excluded);
+        Ok(Expr::Leaf(constant::node()))
     }
 
     fn nested(
@@ -222,6 +278,12 @@ mod tests {
                 "invalid expression; I was expecting to find a ')' somewhere but did not see one.",
             ),
             ("-true )", "you have too many ')'"),
+            (
+                "-daystart ) -print",
+                "invalid expression: expected expression before closing parentheses ')'.",
+            ),
+            ("-print -o", "invalid expression"),
+            ("-ls !", "invalid expression"),
             ("!", "expected an expression after '!'"),
             ("-not", "expected an expression after '-not'"),
             (
