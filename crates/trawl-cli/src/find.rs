@@ -242,6 +242,7 @@ fn search(ours: Ours, mut program: Program, env: &Environment) -> Result<Exit, F
         follow: program.traversal.follow,
         needs_turns: program.expr.needs_turns(),
         live: BTreeMap::new(),
+        needs_empty_directories: program.expr.needs_empty_directories(),
     };
     match program.start_points(env.locale) {
         Ok(points) => asked.visit_all(shared.as_deref(), points)?,
@@ -270,6 +271,7 @@ struct Asked<'a> {
     needs_turns: bool,
     /// What was read live, and when.
     live: BTreeMap<Vec<u8>, trawl_model::Timestamp>,
+    needs_empty_directories: bool,
 }
 
 impl Asked<'_> {
@@ -300,6 +302,10 @@ impl Asked<'_> {
         };
         if self.follow == Links::Always && self.needs_turns {
             let why = "commands are run on what links lead to";
+            return self.visit_live(spelled, None, why);
+        }
+        if self.needs_empty_directories && self.needs_turns {
+            let why = "commands may empty directories";
             return self.visit_live(spelled, None, why);
         }
         let resolved = match self.follow {

@@ -252,10 +252,11 @@ impl<'v> Visitor<'v> {
         row: &Row<'_>,
         seen: &Seen,
     ) -> Option<RowBatch> {
-        if self.facts <= Facts::Type {
-            return None;
-        }
+        // A row that was looked at goes when the next one is.
         if !seen.in_looker {
+            if self.facts <= Facts::Type {
+                return None;
+            }
             self.look(dir, row).ok()?;
         }
         Some(self.looker.row().alone())
