@@ -77,6 +77,13 @@ const OURS: &str = "\nOptions of every question, before the paths:\n  \
 Called as `find` (by a symbolic link), the program walks the file system, unless\n\
 TRAWL_FIND=index is set.\n";
 
+/// What scripts look for in the version is whose language it is.
+const VERSION: &str = concat!(
+    "find (trawl ",
+    env!("CARGO_PKG_VERSION"),
+    ") with the language of GNU findutils 4.9.0\n"
+);
+
 /// What `trawl find --help` prints, and the manual page says.
 pub(crate) fn help() -> String {
     trawl_find::help::text() + OURS
@@ -127,7 +134,7 @@ pub(crate) fn run(
     let program = match trawl_find::parse(&words, &env) {
         Ok(Parsed::Search(program)) => program,
         Ok(Parsed::Help) => return print(&help()),
-        Ok(Parsed::Version) => return print(concat!("trawl ", env!("CARGO_PKG_VERSION"), "\n")),
+        Ok(Parsed::Version) => return print(VERSION),
         Err(error) => {
             complain(&error);
             return Ok(Exit::Find(1));
