@@ -9,7 +9,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from measure import Caches, compared, median_cost, rounds, why_not_cold
+from measure import Caches, Cost, compared, median_cost, rounds, why_not_cold
 from report import Table
 
 OURS = "trawl"
@@ -45,7 +45,7 @@ def commands(question: Question, tree: str, ours: list[str]) -> dict[str, list[s
     return asked
 
 
-def fastest(costs: dict[str, list]) -> str:
+def fastest(costs: dict[str, list[Cost]]) -> str:
     """The peer with the smallest median of wall times."""
     return min((name for name in costs if name != OURS), key=lambda name: median_cost(costs[name]).wall_s)
 

@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
+from typing import Any
 
 
 class Caches(Enum):
@@ -39,7 +40,7 @@ class Cost:
 def run(argv: list[str], env: dict[str, str] | None = None, uid: int | None = None) -> Cost:
     """Runs a command, as another user if one is given, with its output counted and thrown away."""
     read_end, write_end = os.pipe()
-    identity = {} if uid is None else {"user": uid, "group": uid, "extra_groups": []}
+    identity: dict[str, Any] = {} if uid is None else {"user": uid, "group": uid, "extra_groups": []}
     started = time.monotonic()
     child = subprocess.Popen(
         argv,

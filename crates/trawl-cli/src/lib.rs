@@ -10,7 +10,7 @@
 //! | `live` | what a question must read from the live file system instead |
 //! | `index`, `sources` | writing the index and looking after it |
 //! | `find`, `ls`, `stat`, `du`, `stats`, `getfattr` | the questions |
-//! | `rows`, `json`, `csv`, `block_size`, `time_look`, `width` | how answers are written |
+//! | `rows`, `csv`, `block_size`, `time_look`, `width` | how answers are written |
 //! | [`generate`] | completions and man pages |
 //!
 //! Invariants: results go to standard output, everything else to standard
@@ -29,7 +29,6 @@ mod find;
 pub mod generate;
 mod getfattr;
 mod index;
-mod json;
 mod live;
 mod ls;
 mod output;

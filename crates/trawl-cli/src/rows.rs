@@ -1,11 +1,12 @@
 //! Rows for machines: the same columns as JSON objects and as CSV lines.
 
+use trawl_find::record;
 use trawl_model::path::display;
 use trawl_text::owners::Owners;
 
 use crate::csv::Line;
-use crate::json::{Object, decimal};
 use crate::ls::item::Item;
+use trawl_text::json::{Object, decimal};
 
 /// What an answer is written as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,43 +36,7 @@ pub(crate) const CSV_HEADER: &str = "path,type,size,blocks,mode,nlink,uid,user,g
 
 /// An item as an object; `path` is how the user would name it.
 pub(crate) fn json(path: &[u8], item: &Item, owners: &Owners) -> Object {
-    let object = Object::new().bytes("path", display(path));
-    let Some(meta) = item.meta else {
-        return object.null("type");
-    };
-    let object = object
-        .text("type", &char::from(meta.file_type().letter()).to_string())
-        .number("size", meta.size)
-        .number("blocks", meta.blocks)
-        .text("mode", &format!("{:04o}", meta.mode & 0o7777))
-        .number("nlink", meta.nlink)
-        .number("uid", meta.uid.0);
-    let object = named(object, "user", owners.user(meta.uid).as_deref()).number("gid", meta.gid.0);
-    let object = named(object, "group", owners.group(meta.gid).as_deref())
-        .number("inode", meta.ino)
-        .text("device", &device(meta.dev))
-        .text("rdev", &device(meta.rdev))
-        .number("blksize", meta.blksize)
-        .time("atime", Some(meta.atime))
-        .time("mtime", Some(meta.mtime))
-        .time("ctime", Some(meta.ctime))
-        .time("btime", meta.btime);
-    if item.target.is_empty() {
-        object
-    } else {
-        object.bytes("target", &item.target)
-    }
-}
-
-fn named(object: Object, key: &str, name: Option<&[u8]>) -> Object {
-    match name {
-        Some(name) => object.bytes(key, name),
-        None => object.null(key),
-    }
-}
-
-fn device(device: trawl_model::Dev) -> String {
-    format!("{}:{}", device.major, device.minor)
+    record::object(path, item.meta.as_ref(), &item.target, owners)
 }
 
 /// An item as a line under [`CSV_HEADER`].
@@ -90,8 +55,8 @@ pub(crate) fn csv(path: &[u8], item: &Item, owners: &Owners) -> Vec<u8> {
         .value(meta.gid)
         .field(owners.group(meta.gid).as_deref().unwrap_or_default())
         .value(meta.ino)
-        .field(device(meta.dev))
-        .field(device(meta.rdev))
+        .field(record::device(meta.dev))
+        .field(record::device(meta.rdev))
         .field(decimal(meta.atime))
         .field(decimal(meta.mtime))
         .field(decimal(meta.ctime))

@@ -14,9 +14,9 @@ use crate::exit::Exit;
 use crate::failure::{Failure, shown};
 use crate::index::progress::counted;
 use crate::index::scan::ID_MAP;
-use crate::json::Object;
 use crate::output::{Output, say};
 use crate::settings;
+use trawl_text::json::Object;
 
 /// Options of `trawl sources`.
 #[derive(Debug, clap::Args)]

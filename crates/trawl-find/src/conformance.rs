@@ -91,6 +91,7 @@ pub static NOTES: &[Note] = &[
              (`( -print -o -type l -o -type d ) -type b`)",
         ),
     ),
+    both("-exclude", Otherwise(Bfs, "GNU find has no such operator")),
     only_index(
         "-ignore_readdir_race",
         Otherwise(
@@ -132,7 +133,7 @@ pub static NOTES: &[Note] = &[
         ),
     ),
     only_index("-readable", AS_SCANNED),
-    both("-unique", Otherwise(Bfs, "GNU find has no such test")),
+    both("-unique", Otherwise(Bfs, "GNU find has no such option")),
     both("-user", LARGE_NUMBER),
     only_index("-writable", AS_SCANNED),
     both(
@@ -148,6 +149,13 @@ pub static NOTES: &[Note] = &[
     only_index("-exec", LOOKS_AGAIN),
     only_index("-execdir", LOOKS_AGAIN),
     both("-fprintf", BIRTH_TIME),
+    both(
+        "-json",
+        Otherwise(
+            Own,
+            "GNU find has no such action; the objects are those of `--json`",
+        ),
+    ),
     both(
         "-limit",
         Otherwise(Bfs, "bfs 3 has it; GNU find has no such action"),

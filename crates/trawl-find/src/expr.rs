@@ -7,6 +7,7 @@ use trawl_model::{Column, ColumnSet};
 use crate::context::{Context, Stop, Turn};
 use crate::leaf::{Effect, Facts, Leaf};
 use crate::predicate::{Cost, Predicate};
+use crate::predicates::constant;
 
 /// A leaf and the predicate that it came from.
 #[derive(Debug)]
@@ -161,6 +162,26 @@ impl Expr {
                 parts.iter().for_each(|part| part.leaves(visit));
             }
         }
+    }
+
+    /// The first leaf of this name.
+    pub(crate) fn find_leaf(&mut self, name: &str) -> Option<&mut Node> {
+        match self {
+            Expr::Leaf(node) => (node.predicate.name == name).then_some(node),
+            Expr::Not(inner) => inner.find_leaf(name),
+            Expr::And(parts) | Expr::Or(parts) | Expr::Comma(parts) => {
+                parts.iter_mut().find_map(|part| part.find_leaf(name))
+            }
+        }
+    }
+
+    /// Takes out the leaves of a predicate; they are true from now on.
+    pub(crate) fn take_leaves(&mut self, predicate: &Predicate) -> Vec<Node> {
+        let mut taken = Vec::new();
+        while let Some(node) = self.find_leaf(predicate.name) {
+            taken.push(std::mem::replace(node, constant::node()));
+        }
+        taken
     }
 
     /// The columns that some leaf reads.

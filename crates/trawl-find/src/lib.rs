@@ -41,6 +41,7 @@ pub mod predicate;
 mod predicates;
 mod printer;
 pub mod probe;
+pub mod record;
 pub mod reference;
 pub mod regex;
 pub mod registry;

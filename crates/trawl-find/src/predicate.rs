@@ -66,12 +66,21 @@ pub enum Operator {
     Close,
     /// `!`
     Not,
+    /// `-exclude`
+    Exclude,
     /// `-a`
     And,
     /// `-o`
     Or,
     /// `,`
     Comma,
+}
+
+impl Operator {
+    /// True if it stands in front of what it is about.
+    pub(crate) fn begins_a_part(self) -> bool {
+        matches!(self, Operator::Open | Operator::Not | Operator::Exclude)
+    }
 }
 
 /// How a predicate is read.

@@ -27,6 +27,15 @@ pub struct Traversal {
     pub follow: Follow,
 }
 
+impl Traversal {
+    /// True for an entry that is not put to the expression before the search
+    /// may go into it: it is too near, or a directory whose contents come
+    /// first.
+    pub(crate) fn is_early(&self, depth: usize, descends: bool) -> bool {
+        depth < self.min_depth || descends && self.contents_first
+    }
+}
+
 impl Default for Traversal {
     fn default() -> Self {
         Traversal {

@@ -11,6 +11,7 @@
 //! - [`owners`]: user and group names, remembered.
 //! - [`glob`]: shell patterns with the meaning of fnmatch(3).
 //! - [`float`]: C's `%g`.
+//! - [`json`]: objects, one a line.
 //!
 //! Nothing here prints, reads the clock or knows what a row is.
 
@@ -20,6 +21,7 @@ pub mod date;
 pub mod date_format;
 pub mod float;
 pub mod glob;
+pub mod json;
 pub mod locale;
 pub mod mode;
 pub mod owners;

@@ -26,10 +26,10 @@ use crate::arguments::Manner;
 use crate::csv::Line;
 use crate::exit::Exit;
 use crate::failure::{Failure, quoted};
-use crate::json::Object;
 use crate::output::{Device, Output, say};
 use crate::rows::Form;
 use crate::scope::{self, Depth, Follow, Session, printed_path, row_of};
+use trawl_text::json::Object;
 
 use self::correction::{Corrected, Correction, Part, elsewhere};
 use self::excluded::contents;

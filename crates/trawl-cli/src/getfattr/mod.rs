@@ -24,10 +24,10 @@ use crate::arguments::Manner;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::getfattr::encode::Encoding;
-use crate::json::Object;
 use crate::output::Output;
 use crate::resolve::Resolved;
 use crate::scope::{Depth, Follow, Session, not_indexed, row_of};
+use trawl_text::json::Object;
 
 /// Options of `trawl getfattr`.
 #[derive(Debug, clap::Args)]

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use trawl_scan::{Progress, ScanProgress};
 
-use crate::json::Object;
+use trawl_text::json::Object;
 
 /// What `--progress` says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]

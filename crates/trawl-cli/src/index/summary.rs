@@ -13,7 +13,7 @@ use trawl_text::units::{Scale, format};
 use crate::failure::shown;
 use crate::index::IssuesShown;
 use crate::index::progress::{counted, event, grouped, millis, rate};
-use crate::json::Object;
+use trawl_text::json::Object;
 
 /// How many issues are listed unless all are asked for.
 const LISTED_ISSUES: usize = 20;

@@ -15,8 +15,8 @@ use crate::exit::Exit;
 use crate::failure::{Failure, shown};
 use crate::index::progress::{counted, event};
 use crate::index::scan::now;
-use crate::json::Object;
 use crate::output::{Output, say};
+use trawl_text::json::Object;
 
 /// Snapshots of a source that are kept unless said otherwise: the previous
 /// one may still be read by a question that began before the scan ended.

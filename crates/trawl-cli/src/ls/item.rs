@@ -1,6 +1,7 @@
 //! One thing that `ls` lists: what it prints of a row, owned, so that a
 //! directory can be sorted.
 
+use trawl_find::record::meta;
 use trawl_model::column::{Column, ColumnSet};
 use trawl_model::rows::Row;
 use trawl_model::{Dev, FileType, Gid, Meta, Timestamp, Uid};
@@ -140,28 +141,6 @@ impl Item {
     /// Allocated space, bytes.
     pub(crate) fn disk_bytes(&self) -> u128 {
         self.meta.map_or(0, |meta| u128::from(meta.blocks) * 512)
-    }
-}
-
-/// A row's attributes as one value.
-pub(crate) fn meta(row: &Row<'_>) -> Meta {
-    Meta {
-        ino: row.ino(),
-        dev: row.dev(),
-        rdev: row.rdev(),
-        mode: row.mode(),
-        nlink: row.nlink(),
-        uid: row.uid(),
-        gid: row.gid(),
-        size: row.size(),
-        blocks: row.blocks(),
-        blksize: row.blksize(),
-        atime: row.atime(),
-        mtime: row.mtime(),
-        ctime: row.ctime(),
-        btime: row.btime(),
-        attributes: row.attributes(),
-        project: row.project(),
     }
 }
 

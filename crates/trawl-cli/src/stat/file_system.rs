@@ -10,12 +10,12 @@ use trawl_text::quote::Terminal;
 
 use crate::exit::Exit;
 use crate::failure::{Failure, cause, quoted};
-use crate::json::Object;
 use crate::output::{Device, Output, say};
 use crate::stat::StatArgs;
 use crate::stat::file_system_names;
 use crate::stat::format::{Escapes, Format, Subject};
 use crate::stat::value::Value;
+use trawl_text::json::Object;
 
 const TERSE: &str = "%n %i %l %t %s %S %b %f %a %c %d\n";
 const USUAL: &str = "  File: \"%n\"\n    ID: %-8i Namelen: %-7l Type: %T\n\

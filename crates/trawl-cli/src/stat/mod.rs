@@ -27,7 +27,6 @@ use crate::arguments::Manner;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::getfattr::Slash;
-use crate::json::Object;
 use crate::ls::item::Item;
 use crate::output::{Device, Output};
 use crate::rows;
@@ -35,6 +34,7 @@ use crate::scope::{Depth, Follow, Session, row_of};
 use crate::stat::acl::{Ids, Lists, Naming};
 use crate::stat::format::{Escapes, Format, Subject};
 use crate::stat::value::{Context, values};
+use trawl_text::json::Object;
 
 const DIRECTIVES: &str = "\
 Directives: %a %A mode, octal and in letters; %b %B blocks and their size;

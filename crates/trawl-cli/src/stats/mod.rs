@@ -21,10 +21,10 @@ use crate::exit::Exit;
 use crate::failure::{Failure, shown};
 use crate::index::progress::counted;
 use crate::index::scan::now;
-use crate::json::Object;
 use crate::output::{Device, Output};
 use crate::rows::Form;
 use crate::scope::{Depth, Follow, Part, Session};
+use trawl_text::json::Object;
 
 use self::groups::{By, Group, add, groups};
 use self::render::{Ink, section};

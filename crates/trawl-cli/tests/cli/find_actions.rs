@@ -7,11 +7,12 @@ use std::process::Command;
 use trawl_testkit::Scratch;
 
 /// What a shell command came to: exit code, output, messages, the tree.
-type Outcome = (Option<i32>, Vec<u8>, Vec<u8>, Vec<u8>);
+pub(crate) type Outcome = (Option<i32>, Vec<u8>, Vec<u8>, Vec<u8>);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Source {
+pub(crate) enum Source {
     Gnu,
+    Bfs,
     Live,
     Index,
 }
@@ -38,7 +39,7 @@ fn build(root: &Path) {
 }
 
 /// Runs `command`, in which `$FIND` stands for the program, in a new tree.
-fn run(source: Source, command: &str) -> Outcome {
+pub(crate) fn run(source: Source, command: &str) -> Outcome {
     let scratch = Scratch::new("find-actions");
     let (root, index) = (scratch.join("w"), scratch.join("index"));
     std::fs::create_dir(&root).unwrap();
@@ -46,6 +47,7 @@ fn run(source: Source, command: &str) -> Outcome {
     let trawl = env!("CARGO_BIN_EXE_trawl");
     let find = match source {
         Source::Gnu => "find".to_owned(),
+        Source::Bfs => "bfs".to_owned(),
         Source::Live => format!("{trawl} find --live"),
         Source::Index => {
             let made = Command::new(trawl)

@@ -275,6 +275,9 @@ impl Walk<'_, '_> {
             stored: &target.path,
         };
         let first = traversal.contents_first;
+        if self.leaves_out((&link.dir, link.dir_depth), &row, &probe) {
+            return Ok(());
+        }
         let pruned = !first && self.evaluate(link, &row, &probe)?;
         if goes_in && !pruned && !self.search.has_ended() {
             walk.contents(turns)?;

@@ -8,6 +8,7 @@
 //! one thread takes them in order (`turns`).
 
 mod access;
+mod exclusion;
 mod links;
 mod probe;
 mod turns;
@@ -190,8 +191,13 @@ impl Scope<'_> {
         if row.file_type() != FileType::Directory {
             return false;
         }
+        let traversal = &self.program.traversal;
+        let expr = match traversal.contents_first || cx.depth < traversal.min_depth {
+            true => self.program.exclusion(),
+            false => Some(&self.program.expr),
+        };
         cx.next_row();
-        self.program.expr.eval(row, cx);
+        expr.map(|expr| expr.eval(row, cx));
         cx.quit = false;
         cx.out = Output::default();
         cx.others.clear();

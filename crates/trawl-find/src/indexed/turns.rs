@@ -223,8 +223,14 @@ impl<'t, 's> Turns<'t, 's> {
         }
         cx.turn = Turn::Mine;
         cx.hands = Some(&self.search.printer);
-        expr.eval(row, &mut cx);
-        let pruned = cx.pruned && !self.search.question.program.traversal.contents_first;
+        let program = self.search.question.program;
+        match program.exclusion() {
+            Some(exclusion) if cx.depth < program.traversal.min_depth => {
+                exclusion.eval(row, &mut cx)
+            }
+            _ => expr.eval(row, &mut cx),
+        };
+        let pruned = cx.pruned && !program.traversal.contents_first;
         part.take_back(cx);
         self.search.printer.emit(part)?;
         Ok(pruned)

@@ -85,6 +85,9 @@ impl<'w, 's> Walk<'w, 's> {
         let traversal = &self.search.question.program.traversal;
         let (first, printer) = (traversal.contents_first, &self.search.printer);
         let mut turns = Turns::new(self.search, self.point, &self.probe);
+        if self.leaves_out_start() {
+            return Ok(());
+        }
         let mut pruned = false;
         if !first {
             pruned = self.start_row(&mut turns)?;
@@ -160,7 +163,8 @@ impl<'w, 's> Walk<'w, 's> {
     /// Puts the start point's own row to the expression; whether it was
     /// pruned.
     fn start_row(&self, turns: &mut Turns<'_, '_>) -> Result<bool, DriverError> {
-        if self.search.question.program.traversal.min_depth > 0 {
+        let program = self.search.question.program;
+        if program.traversal.min_depth > 0 && !program.notes_all() {
             return Ok(false);
         }
         let parent = path::split(&self.found.path).map_or(&b""[..], |(dir, _)| dir);
@@ -246,10 +250,11 @@ impl<'w, 's> Walk<'w, 's> {
     fn find_pruned(&self) -> Result<Vec<Vec<u8>>, DriverError> {
         let program = self.search.question.program;
         let traversal = &program.traversal;
-        let by_action = match traversal.contents_first {
-            true => None,
-            false => program.expr.filter_for(&[Effect::Prune]),
+        let asked = match traversal.contents_first {
+            true => program.exclusion(),
+            false => Some(&program.expr),
         };
+        let by_action = asked.and_then(|expr| expr.filter_for(&[Effect::Prune]));
         let one_device = traversal.one_file_system.then_some(self.place.device);
         if by_action.is_none() && one_device.is_none() || self.levels() < 2 {
             return Ok(Vec::new());
@@ -267,7 +272,6 @@ impl<'w, 's> Walk<'w, 's> {
         request.min_depth = 1;
         request.max_depth = depth_limit(self.levels() - 1);
         let mut pruned: Vec<Vec<u8>> = Vec::new();
-        let min_depth = traversal.min_depth.saturating_sub(self.place.depth);
         let scope = self.scope();
         let work = |listing: &Listing<'_>, found: &mut Found| {
             for row in rows_of(listing) {
@@ -277,7 +281,7 @@ impl<'w, 's> Walk<'w, 's> {
                     found.pruned.push(row.path());
                 }
             }
-            if by_action.is_some() && listing.dir.depth + 1 >= min_depth {
+            if by_action.is_some() {
                 scope.eval(listing, Pass::Prune, found);
             }
         };
@@ -351,11 +355,16 @@ impl<'w, 's> Walk<'w, 's> {
     }
 
     pub(super) fn request(&self, columns: ColumnSet, filter: Filter) -> Request<'_> {
-        let traversal = &self.search.question.program.traversal;
+        let program = self.search.question.program;
+        let traversal = &program.traversal;
+        let min_depth = match program.notes_all() {
+            true => 1,
+            false => traversal.min_depth,
+        };
         Request {
             columns,
             filter,
-            min_depth: traversal.min_depth.saturating_sub(self.place.depth).max(1),
+            min_depth: min_depth.saturating_sub(self.place.depth).max(1),
             max_depth: depth_limit(self.levels()),
             order: match traversal.contents_first {
                 true => Order::Backward,

@@ -98,6 +98,17 @@ fn path_of(spelled: &[u8]) -> Option<CString> {
     CString::new(spelled).ok().filter(|path| !path.is_empty())
 }
 
+/// What an entry is put to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Asked {
+    /// The expression.
+    Everything,
+    /// Whether the search leaves it out.
+    Exclusion,
+    /// Everything but that.
+    Rest,
+}
+
 /// An entry that is reached by its path from the working directory, with
 /// everything in it.
 struct Entry<'e, 's> {
@@ -116,9 +127,13 @@ impl Entry<'_, '_> {
         let goes_in = looked.is_dir
             && depth < traversal.max_depth
             && !(traversal.one_file_system && looked.dev != self.device);
+        let is_early = traversal.is_early(depth, goes_in);
+        if is_early && self.evaluate(visitor, Asked::Exclusion)? {
+            return Ok(());
+        }
         let mut pruned = false;
         if !traversal.contents_first {
-            pruned = self.evaluate(visitor)?;
+            pruned = self.evaluate(visitor, Asked::Everything)?;
         }
         if goes_in && !pruned && !self.search.has_ended() {
             let links = match self.below {
@@ -132,17 +147,21 @@ impl Entry<'_, '_> {
             }
         }
         if traversal.contents_first && !self.search.has_ended() {
-            self.evaluate(visitor)?;
+            let asked = match is_early {
+                true => Asked::Rest,
+                false => Asked::Everything,
+            };
+            self.evaluate(visitor, asked)?;
         }
         Ok(())
     }
 
     /// Puts the entry, which was looked at last, to the expression; whether
-    /// it was pruned.
-    fn evaluate(&self, visitor: &mut Visitor<'_>) -> Result<bool, DriverError> {
+    /// it was pruned or left out.
+    fn evaluate(&self, visitor: &mut Visitor<'_>, asked: Asked) -> Result<bool, DriverError> {
         let question = &self.search.question;
         let (below, depth) = self.below.unwrap_or_default();
-        if question.program.traversal.min_depth > depth {
+        if asked != Asked::Exclusion && question.program.traversal.min_depth > depth {
             return Ok(false);
         }
         let probe = LiveProbe::at_start(CWD, question.world.follow);
@@ -155,11 +174,20 @@ impl Entry<'_, '_> {
         }
         self.search.take_turn(&mut cx);
         self.search.move_on(&mut cx);
-        visitor.evaluate_looked(&mut cx);
-        let pruned = cx.pruned;
+        let program = question.program;
+        let expr = match asked {
+            Asked::Everything => Some(&program.expr),
+            Asked::Exclusion => program.exclusion(),
+            Asked::Rest => Some(program.inclusion()),
+        };
+        let is_true = expr.is_some_and(|expr| visitor.evaluate_looked(expr, &mut cx));
+        let ends_here = match asked {
+            Asked::Exclusion => is_true,
+            Asked::Everything | Asked::Rest => cx.pruned,
+        };
         part.take_back(cx);
         self.search.printer.emit(part)?;
-        Ok(pruned)
+        Ok(ends_here)
     }
 }
 

@@ -321,6 +321,10 @@ impl<'p> Worker<'p> {
                 continue;
             }
             let descends = seen.is_dir && cx.depth < traversal.max_depth;
+            let is_early = traversal.is_early(cx.depth, descends);
+            if is_early && self.visitor.excludes(fd.as_fd(), &row, &seen, &mut cx) {
+                continue;
+            }
             if descends && traversal.contents_first {
                 cut(&mut cx, pieces);
                 self.below

@@ -210,6 +210,11 @@ impl Walk<'_, '_> {
             return None;
         }
         let descends = seen.is_dir && cx.depth < traversal.max_depth;
+        let is_early = traversal.is_early(cx.depth, descends);
+        if is_early && self.visitor.excludes(fd, &row, &seen, cx) {
+            frame.next += 1;
+            return None;
+        }
         if descends && traversal.contents_first {
             let step = self.step_into(frame, &row, &seen);
             let held = self.visitor.look_ahead(fd, &row, &seen);

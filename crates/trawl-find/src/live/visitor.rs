@@ -15,6 +15,7 @@ use super::node::Node;
 use super::probe::cause;
 use crate::context::{Context, Races};
 use crate::driver::Question;
+use crate::expr::Expr;
 use crate::leaf::Facts;
 use crate::traversal::Follow;
 
@@ -89,9 +90,30 @@ impl<'v> Visitor<'v> {
         Ok(looked)
     }
 
-    /// Puts what was looked at last to the expression.
-    pub(super) fn evaluate_looked(&mut self, cx: &mut Context<'_>) {
-        self.question.program.expr.eval(&self.looker.row(), cx);
+    /// Puts what was looked at last to an expression.
+    pub(super) fn evaluate_looked(&self, expr: &Expr, cx: &mut Context<'_>) -> bool {
+        expr.eval(&self.looker.row(), cx)
+    }
+
+    /// Whether an entry is left out of the search that is not put to the
+    /// whole expression, or not yet.
+    pub(super) fn excludes(
+        &mut self,
+        dir: BorrowedFd<'_>,
+        row: &Row<'_>,
+        seen: &Seen,
+        cx: &mut Context<'_>,
+    ) -> bool {
+        let Some(exclusion) = self.question.program.exclusion() else {
+            return false;
+        };
+        if seen.in_looker || self.facts > Facts::Type && self.look(dir, row).is_ok() {
+            return exclusion.eval(&self.looker.row(), cx);
+        }
+        cx.known = Facts::Type;
+        let is_out = exclusion.eval(row, cx);
+        cx.known = Facts::Attributes;
+        is_out
     }
 
     fn look(&mut self, dir: BorrowedFd<'_>, row: &Row<'_>) -> Result<Looked, SysError> {
@@ -247,7 +269,7 @@ impl<'v> Visitor<'v> {
             at: 0,
             dir: b"",
         };
-        self.question.program.expr.eval(&row, cx);
+        self.question.program.inclusion().eval(&row, cx);
     }
 
     /// True for the error of what is gone, if that is not to be told.

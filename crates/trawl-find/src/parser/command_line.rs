@@ -3,7 +3,7 @@
 use trawl_text::quote;
 
 use super::arguments::Arguments;
-use super::grammar::{Token, join};
+use super::grammar::{Joined, Token, join};
 use super::settings::Settings;
 use crate::context::Races;
 use crate::environment::{Environment, Warnings};
@@ -12,7 +12,7 @@ use crate::expr::{Expr, Node};
 use crate::files::OutputFile;
 use crate::leaf::Effect;
 use crate::predicate::{Kind, Parse, Predicate};
-use crate::predicates::{constant, print};
+use crate::predicates::{constant, exclude, limit, print, unique};
 use crate::regex::Dialect;
 use crate::registry;
 use crate::traversal::{Follow, Traversal};
@@ -36,6 +36,9 @@ pub struct Program {
     pub warnings: Vec<String>,
     /// True if the words held no action, so that paths are printed.
     pub prints_by_default: bool,
+    /// True if the first part of the expression is what the search leaves
+    /// out, and the second one what is asked of the rest.
+    excludes: bool,
 }
 
 impl Program {
@@ -45,15 +48,35 @@ impl Program {
         if !self.prints_by_default {
             return false;
         }
-        // The default action is the last part, see `Reader::finish`.
-        match &mut self.expr {
-            Expr::And(parts) => {
-                parts.pop();
-                parts.push(Expr::Leaf(node));
-            }
-            other => *other = Expr::Leaf(node),
+        // There is no other `-print` than the default one.
+        if let Some(default) = self.expr.find_leaf("-print") {
+            *default = node;
         }
         true
+    }
+
+    /// What the search leaves out (`-exclude`): prunes what it is true of,
+    /// whatever else is asked.
+    pub(crate) fn exclusion(&self) -> Option<&Expr> {
+        self.parts()?.first()
+    }
+
+    /// True if entries nearer than `-mindepth` count, too, each in its turn
+    /// (`-unique`).
+    pub(crate) fn notes_all(&self) -> bool {
+        self.exclusion().is_some_and(Expr::needs_turns)
+    }
+
+    /// What is asked of an entry that is known not to be left out.
+    pub(crate) fn inclusion(&self) -> &Expr {
+        self.parts().and_then(<[Expr]>::last).unwrap_or(&self.expr)
+    }
+
+    fn parts(&self) -> Option<&[Expr]> {
+        match &self.expr {
+            Expr::Or(parts) if self.excludes => Some(parts),
+            _ => None,
+        }
     }
 }
 
@@ -101,6 +124,7 @@ pub fn parse(words: &[Vec<u8>], env: &Environment) -> Result<Parsed, FindError> 
             files: Vec::new(),
             starts_from: None,
             depth_was_asked: false,
+            is_unique: false,
         },
         warnings,
         first_test: None,
@@ -288,21 +312,36 @@ impl Reader<'_> {
     }
 
     fn finish(self, starts: &[Vec<u8>]) -> Result<Program, FindError> {
-        let joined = join(self.tokens)?;
+        let Joined { expr, mut excluded } = join(self.tokens)?;
         let settings = self.settings;
+        if settings.is_unique {
+            // It is asked first: what is excluded counts as seen.
+            excluded.insert(0, Expr::Leaf(unique::node()));
+        }
         if let (Some(_), Some(start)) = (&settings.starts_from, starts.first()) {
             return Err(start_beside_file(start, self.env));
         }
-        let acts = joined.as_ref().is_some_and(Expr::acts);
-        if let Some(expr) = &joined {
+        let acts = expr.as_ref().is_some_and(Expr::acts);
+        if let Some(expr) = &expr {
             check_deletion(expr, &settings)?;
             check_questions(expr, &settings)?;
         }
         let print = || Expr::Leaf(print::node());
-        let expr = match joined {
+        let expr = match expr {
             None => print(),
             Some(expr) if acts => expr,
-            Some(expr) => Expr::And(vec![expr, print()]),
+            Some(mut expr) => {
+                // What is limited is what is printed.
+                let limits = expr.take_leaves(&limit::LIMIT);
+                let mut parts = vec![expr, print()];
+                parts.extend(limits.into_iter().map(Expr::Leaf));
+                Expr::And(parts)
+            }
+        };
+        let excludes = !excluded.is_empty();
+        let expr = match excludes {
+            true => Expr::Or(vec![exclude::exclusion(excluded), expr]),
+            false => expr,
         };
         Ok(Program {
             starts: settings.starts,
@@ -313,6 +352,7 @@ impl Reader<'_> {
             traversal: settings.traversal,
             warnings: self.warnings,
             prints_by_default: !acts,
+            excludes,
         })
     }
 }

@@ -4,7 +4,9 @@
 
 use crate::error::FindError;
 use crate::expr::{Expr, Node};
+use crate::leaf::Effect;
 use crate::predicate::Operator;
+use crate::predicates::constant;
 
 /// A word of the expression.
 #[derive(Debug)]
@@ -15,10 +17,19 @@ pub(super) enum Token {
     Operator(Operator, String),
 }
 
-/// Joins the tokens; `None` if there are none.
-pub(super) fn join(tokens: Vec<Token>) -> Result<Option<Expr>, FindError> {
+/// What the tokens make.
+#[derive(Debug, Default)]
+pub(super) struct Joined {
+    /// The expression, if there is one.
+    pub(super) expr: Option<Expr>,
+    /// What the search is to leave out.
+    pub(super) excluded: Vec<Expr>,
+}
+
+/// Joins the tokens.
+pub(super) fn join(tokens: Vec<Token>) -> Result<Joined, FindError> {
     if tokens.is_empty() {
-        return Ok(None);
+        return Ok(Joined::default());
     }
     if let Some(Token::Operator(Operator::Close, name)) = tokens.first() {
         return Err(grammar(format!(
@@ -31,10 +42,15 @@ pub(super) fn join(tokens: Vec<Token>) -> Result<Option<Expr>, FindError> {
         tokens: tokens.into_iter().peekable(),
         before: None,
         open: 0,
+        excluded: Vec::new(),
+        is_excluding: false,
     };
     let expr = words.comma()?;
     match words.tokens.peek() {
-        None => Ok(Some(expr)),
+        None => Ok(Joined {
+            expr: Some(expr),
+            excluded: words.excluded,
+        }),
         Some(_) => Err(grammar("you have too many ')'")),
     }
 }
@@ -54,6 +70,10 @@ struct Words {
     acts: bool,
     /// Parentheses that are open.
     open: usize,
+    /// What stood behind `-exclude`.
+    excluded: Vec<Expr>,
+    /// True while that is being read.
+    is_excluding: bool,
 }
 
 /// Parentheses and negations nest at most so deep; evaluation recurses.
@@ -100,7 +120,7 @@ impl Words {
             let more = match self.tokens.peek() {
                 None => false,
                 Some(Token::Leaf(_)) => true,
-                Some(Token::Operator(Operator::Not | Operator::Open, _)) => true,
+                Some(Token::Operator(operator, _)) if operator.begins_a_part() => true,
                 Some(_) => self.take(Operator::And),
             };
             if !more {
@@ -142,7 +162,31 @@ impl Words {
                 self.nested(|words| Ok(Expr::Not(Box::new(words.primary()?))))
             }
             Operator::Open => self.nested(|words| words.parenthesis(&name)),
+            Operator::Exclude => self.exclusion(name),
         }
+    }
+
+    /// What stands behind `-exclude` is put aside, and is true here.
+    fn exclusion(&mut self, name: String) -> Result<Expr, FindError> {
+        if std::mem::replace(&mut self.is_excluding, true) {
+            return Err(grammar("-exclude is not supported within -exclude"));
+        }
+        self.before = Some(name);
+        let excluded = self.nested(Words::primary)?;
+        self.is_excluding = false;
+        let mut acts = None;
+        excluded.leaves(&mut |node| {
+            if node.effect != Effect::None {
+                acts = Some(node.predicate.name);
+            }
+        });
+        if let Some(action) = acts {
+            return Err(grammar(format!(
+                "{action} is not supported within -exclude"
+            )));
+        }
+        self.excluded.push(excluded);
+        Ok(Expr::Leaf(constant::node()))
     }
 
     fn nested(

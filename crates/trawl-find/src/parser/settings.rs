@@ -29,4 +29,6 @@ pub struct Settings {
     pub starts_from: Option<Vec<u8>>,
     /// True once `-depth` was given in words, not by `-delete`.
     pub depth_was_asked: bool,
+    /// True if files are left out that were seen before.
+    pub is_unique: bool,
 }

@@ -6,6 +6,7 @@ use trawl_model::rows::Row;
 
 use crate::compare::between;
 use crate::context::Context;
+use crate::expr::Node;
 use crate::leaf::Leaf;
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 
@@ -40,6 +41,11 @@ struct Always;
 
 #[derive(Debug)]
 struct Never;
+
+/// The leaf that stands for a word without a value of its own.
+pub(crate) fn node() -> Node {
+    Node::new(&TRUE, always())
+}
 
 impl Leaf for Always {
     fn eval(&self, _: &Row<'_>, _: &mut Context<'_>) -> bool {

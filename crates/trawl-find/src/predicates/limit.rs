@@ -1,4 +1,5 @@
-//! `-limit`: ends the search once it was reached so often.
+//! `-limit`: ends the search once it was reached so often. Without another
+//! action, it is reached when something was printed.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -15,7 +16,8 @@ pub(crate) static LIMIT: Predicate = Predicate {
     aliases: &[],
     args: "N",
     kind: Kind::Action,
-    help: "end the search when this is reached for the Nth time, as in -print -limit 10",
+    help: "end the search when this is reached for the Nth time, as in -print -limit 10; \
+           without another action, print N paths",
     cost: Cost::Free,
     columns: ColumnSet::EMPTY,
     standard: Standard::Bfs,
@@ -56,8 +58,25 @@ mod tests {
     use crate::testing::{error_of, program};
 
     #[test]
+    fn what_is_printed_by_default_is_counted() {
+        use crate::testing::shape;
+        for (words, expected) in [
+            ("-limit 3", "and(true print limit)"),
+            ("-limit 3 -name x", "and(and(true name) print limit)"),
+            (
+                "-name x -limit 3 -limit 2",
+                "and(and(true true name) print limit limit)",
+            ),
+            ("-print -limit 3", "and(print limit)"),
+        ] {
+            assert_eq!(shape(&program(words).expr), expected, "{words}");
+        }
+    }
+
+    #[test]
     fn it_needs_its_turn_and_a_number() {
         assert!(program("-print -limit 3").expr.needs_turns());
+        assert!(program("-limit 3").prints_by_default);
         for words in ["-limit 0", "-limit x", "-limit -1"] {
             assert!(error_of(words).starts_with("invalid argument"), "{words}");
         }

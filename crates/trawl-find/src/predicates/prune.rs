@@ -4,6 +4,7 @@ use trawl_model::rows::Row;
 use trawl_model::{Column, ColumnSet, FileType};
 
 use crate::context::Context;
+use crate::expr::Node;
 use crate::leaf::{Effect, Facts, Leaf};
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 
@@ -22,6 +23,11 @@ pub(crate) static PRUNE: Predicate = Predicate {
 
 #[derive(Debug)]
 struct Prune;
+
+/// Prunes.
+pub(crate) fn node() -> Node {
+    Node::new(&PRUNE, Box::new(Prune))
+}
 
 impl Leaf for Prune {
     fn eval(&self, row: &Row<'_>, cx: &mut Context<'_>) -> bool {

@@ -14,7 +14,7 @@ use super::people::Person;
 use crate::exit::Exit;
 use crate::failure::shown;
 use crate::index::progress::{counted, event, grouped};
-use crate::json::Object;
+use trawl_text::json::Object;
 
 /// Differences of a kind that are listed for a user, leaks aside.
 const LISTED: usize = 20;

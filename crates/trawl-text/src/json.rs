@@ -11,13 +11,13 @@ use trawl_model::Timestamp;
 
 /// An object under construction.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Object {
+pub struct Object {
     text: String,
 }
 
 impl Object {
     /// An object without members.
-    pub(crate) fn new() -> Object {
+    pub fn new() -> Object {
         Object::default()
     }
 
@@ -30,28 +30,28 @@ impl Object {
 
     /// Adds a number.
     #[must_use]
-    pub(crate) fn number(mut self, key: &str, value: impl Display + Number) -> Object {
+    pub fn number(mut self, key: &str, value: impl Display + Number) -> Object {
         let _ = write!(self.key(key), "{value}");
         self
     }
 
     /// Adds a text.
     #[must_use]
-    pub(crate) fn text(mut self, key: &str, value: &str) -> Object {
+    pub fn text(mut self, key: &str, value: &str) -> Object {
         push_string(self.key(key), value);
         self
     }
 
     /// Adds a truth value.
     #[must_use]
-    pub(crate) fn flag(mut self, key: &str, value: bool) -> Object {
+    pub fn flag(mut self, key: &str, value: bool) -> Object {
         self.key(key).push_str(if value { "true" } else { "false" });
         self
     }
 
     /// Adds a byte string, with its `_raw` beside it where it needs one.
     #[must_use]
-    pub(crate) fn bytes(mut self, key: &str, value: &[u8]) -> Object {
+    pub fn bytes(mut self, key: &str, value: &[u8]) -> Object {
         let text = trawl_model::escape::escape(value);
         push_string(self.key(key), &text);
         if text.as_bytes() == value {
@@ -62,7 +62,7 @@ impl Object {
 
     /// Adds `null`.
     #[must_use]
-    pub(crate) fn null(mut self, key: &str) -> Object {
+    pub fn null(mut self, key: &str) -> Object {
         self.key(key).push_str("null");
         self
     }
@@ -70,7 +70,7 @@ impl Object {
     /// Adds a point in time: seconds since 1970 with nine decimals, a number
     /// that text tools keep exactly.
     #[must_use]
-    pub(crate) fn time(mut self, key: &str, value: Option<Timestamp>) -> Object {
+    pub fn time(mut self, key: &str, value: Option<Timestamp>) -> Object {
         match value {
             Some(time) => self.key(key).push_str(&decimal(time)),
             None => return self.null(key),
@@ -80,7 +80,7 @@ impl Object {
 
     /// Adds an object.
     #[must_use]
-    pub(crate) fn object(mut self, key: &str, value: Object) -> Object {
+    pub fn object(mut self, key: &str, value: Object) -> Object {
         let value = value.close();
         self.key(key).push_str(&value);
         self
@@ -88,14 +88,14 @@ impl Object {
 
     /// Adds an array of values that are JSON already.
     #[must_use]
-    pub(crate) fn array(mut self, key: &str, values: impl Iterator<Item = String>) -> Object {
+    pub fn array(mut self, key: &str, values: impl Iterator<Item = String>) -> Object {
         let values: Vec<String> = values.collect();
         let _ = write!(self.key(key), "[{}]", values.join(","));
         self
     }
 
     /// The object's text, without a newline.
-    pub(crate) fn close(mut self) -> String {
+    pub fn close(mut self) -> String {
         if self.text.is_empty() {
             self.text.push('{');
         }
@@ -105,7 +105,7 @@ impl Object {
 }
 
 /// Types whose `Display` is a JSON number.
-pub(crate) trait Number {}
+pub trait Number {}
 impl Number for u8 {}
 impl Number for i32 {}
 impl Number for u32 {}
@@ -116,7 +116,7 @@ impl Number for u128 {}
 
 /// Seconds with nine decimals. Rounded towards minus infinity as stored, so
 /// that -0.25 s is kept as -1 s + 750,000,000 ns and printed as -0.25.
-pub(crate) fn decimal(time: Timestamp) -> String {
+pub fn decimal(time: Timestamp) -> String {
     let nanos = time.as_nanos();
     let sign = if nanos < 0 { "-" } else { "" };
     let (secs, rest) = (
@@ -127,7 +127,7 @@ pub(crate) fn decimal(time: Timestamp) -> String {
 }
 
 /// Lower-case hexadecimal.
-pub(crate) fn hex(bytes: &[u8]) -> String {
+pub fn hex(bytes: &[u8]) -> String {
     bytes
         .iter()
         .fold(String::with_capacity(bytes.len() * 2), |mut out, byte| {

@@ -1,0 +1,106 @@
+//! An entry as a JSON object: the same keys wherever an entry is written so.
+
+use trawl_model::path::display;
+use trawl_model::rows::Row;
+use trawl_model::{Column, ColumnSet, Dev, Meta};
+use trawl_text::json::Object;
+use trawl_text::owners::Owners;
+
+use crate::expr::Node;
+use crate::predicates::json;
+
+/// Every column that an object is made from.
+pub const COLUMNS: ColumnSet = ColumnSet::of(&[
+    Column::Name,
+    Column::Ino,
+    Column::Dev,
+    Column::Mode,
+    Column::Nlink,
+    Column::Uid,
+    Column::Gid,
+    Column::Rdev,
+    Column::Size,
+    Column::Blocks,
+    Column::Blksize,
+    Column::Atime,
+    Column::AtimeNs,
+    Column::Mtime,
+    Column::MtimeNs,
+    Column::Ctime,
+    Column::CtimeNs,
+    Column::Btime,
+    Column::BtimeNs,
+    Column::LinkTarget,
+]);
+
+/// The action that prints entries so, for
+/// [`Program::print_with`](crate::Program::print_with).
+pub fn node() -> Node {
+    json::node()
+}
+
+/// An entry as an object. `path` is how the user would name it; without
+/// attributes there is a `type` of `null` and nothing else, without a link's
+/// target no `target`. A time of birth that nobody knows is `null`, and so
+/// are names of owners that have none.
+pub fn object(path: &[u8], meta: Option<&Meta>, target: &[u8], owners: &Owners) -> Object {
+    let object = Object::new().bytes("path", display(path));
+    let Some(meta) = meta else {
+        return object.null("type");
+    };
+    let object = object
+        .text("type", &char::from(meta.file_type().letter()).to_string())
+        .number("size", meta.size)
+        .number("blocks", meta.blocks)
+        .text("mode", &format!("{:04o}", meta.mode & 0o7777))
+        .number("nlink", meta.nlink)
+        .number("uid", meta.uid.0);
+    let object = named(object, "user", owners.user(meta.uid).as_deref()).number("gid", meta.gid.0);
+    let object = named(object, "group", owners.group(meta.gid).as_deref())
+        .number("inode", meta.ino)
+        .text("device", &device(meta.dev))
+        .text("rdev", &device(meta.rdev))
+        .number("blksize", meta.blksize)
+        .time("atime", Some(meta.atime))
+        .time("mtime", Some(meta.mtime))
+        .time("ctime", Some(meta.ctime))
+        .time("btime", meta.btime);
+    match target {
+        [] => object,
+        target => object.bytes("target", target),
+    }
+}
+
+fn named(object: Object, key: &str, name: Option<&[u8]>) -> Object {
+    match name {
+        Some(name) => object.bytes(key, name),
+        None => object.null(key),
+    }
+}
+
+/// A device's two numbers.
+pub fn device(device: Dev) -> String {
+    format!("{}:{}", device.major, device.minor)
+}
+
+/// A row's attributes as one value.
+pub fn meta(row: &Row<'_>) -> Meta {
+    Meta {
+        ino: row.ino(),
+        dev: row.dev(),
+        rdev: row.rdev(),
+        mode: row.mode(),
+        nlink: row.nlink(),
+        uid: row.uid(),
+        gid: row.gid(),
+        size: row.size(),
+        blocks: row.blocks(),
+        blksize: row.blksize(),
+        atime: row.atime(),
+        mtime: row.mtime(),
+        ctime: row.ctime(),
+        btime: row.btime(),
+        attributes: row.attributes(),
+        project: row.project(),
+    }
+}
