@@ -303,8 +303,8 @@ impl Reader<'_> {
         let Joined { expr, mut excluded } = join(self.tokens)?;
         let mut settings = self.settings;
         if settings.is_unique {
-            // It is asked first: what is excluded counts as seen.
-            excluded.insert(0, Expr::Leaf(unique::node()));
+            // It is asked last: what is excluded can be told out of turn.
+            excluded.push(Expr::Leaf(unique::node()));
         }
         if let (Some(_), Some(start)) = (&settings.starts_from, starts.first()) {
             return Err(start_beside_file(start, self.env));
