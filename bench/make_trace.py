@@ -1,19 +1,21 @@
 #!/usr/bin/env python3
 """Writes a synthetic file-system trace in GUFI's text format.
 
-usage: make_trace.py OUT DIRECTORIES FILES_PER_DIRECTORY [SEED]
+usage: make_trace.py OUT DIRECTORIES FILES_PER_DIRECTORY [SEED [closed]]
 
 The tree is a small computing centre: homes (some of them private), projects
 shared by groups, scratch space and installed software, 60 users in 12
 groups, log-normal sizes, mixed permissions. `195000 10` gives about 2.2
-million entries. The same arguments give the same bytes.
+million entries. `closed`: homes, projects and scratch space are their
+owners' alone, so that a stranger sees about a twentieth: installed software.
+The same arguments give the same bytes.
 """
 
 from __future__ import annotations
 
 import random
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TextIO
 
 SEPARATOR = "\x1e"
@@ -24,6 +26,28 @@ STEMS = (
 ).split()
 SUFFIXES = [".c", ".h", ".py", ".txt", ".dat", ".h5", ".nc", ".log", ".png", ".o", ".json", ".sh", ""]
 USERS = [(2000 + n, 3000 + n % 12) for n in range(60)]
+
+
+@dataclass(frozen=True)
+class Area:
+    """A directory at the top: whose directories it holds, and their modes."""
+
+    name: str
+    owners: list[tuple[int, int]]
+    part: float
+    modes: list[int]
+
+    def closed(self) -> Area:
+        """The same, open to nobody else."""
+        return replace(self, modes=[0o700])
+
+
+SOFTWARE = Area("sw", [(0, 0)] * 20, 0.10, [0o755])
+OF_USERS = [
+    Area("home", USERS, 0.35, [0o700, 0o750, 0o755]),
+    Area("scratch", USERS, 0.30, [0o755, 0o750, 0o700]),
+    Area("projects", USERS[:12], 0.25, [0o770, 0o750, 0o755]),
+]
 
 
 @dataclass(frozen=True)
@@ -99,27 +123,29 @@ def shares(rng: random.Random, count: int) -> list[float]:
     return [w / sum(weights) for w in weights]
 
 
-def write(out: TextIO, directories: int, files: float, seed: int) -> None:
+def write(out: TextIO, directories: int, files: float, seed: int, areas: list[Area]) -> None:
     """The whole trace."""
     trace = Trace(out, seed, files)
     rng = trace.rng
     root = trace.directory("", 0o755, (0, 0), 0, 0)
-    areas = [("home", USERS, 0.35, [0o700, 0o750, 0o755]), ("scratch", USERS, 0.30, [0o755, 0o750, 0o700]),
-             ("projects", USERS[:12], 0.25, [0o770, 0o750, 0o755]), ("sw", [(0, 0)] * 20, 0.10, [0o755])]
-    for area, owners, part, modes in areas:
-        above = trace.directory(area, 0o755, (0, 0), root.inode, 1)
-        for n, (owner, share) in enumerate(zip(owners, shares(rng, len(owners)))):
-            top = trace.directory(f"{area}/{area[:4]}{n:02d}", rng.choice(modes), owner, above.inode, 2)
-            trace.subtree(top, int(share * part * directories))
+    for area in areas:
+        above = trace.directory(area.name, 0o755, (0, 0), root.inode, 1)
+        for n, (owner, share) in enumerate(zip(area.owners, shares(rng, len(area.owners)))):
+            path = f"{area.name}/{area.name[:4]}{n:02d}"
+            top = trace.directory(path, rng.choice(area.modes), owner, above.inode, 2)
+            trace.subtree(top, int(share * area.part * directories))
 
 
 def main() -> None:
     """Reads the arguments."""
-    if len(sys.argv) not in (4, 5):
+    if len(sys.argv) not in (4, 5, 6) or sys.argv[5:] not in ([], ["closed"]):
         sys.exit(__doc__)
-    seed = int(sys.argv[4]) if len(sys.argv) == 5 else 42
+    seed = int(sys.argv[4]) if len(sys.argv) > 4 else 42
+    areas = [*OF_USERS, SOFTWARE]
+    if sys.argv[5:]:
+        areas = [*(area.closed() for area in OF_USERS), replace(SOFTWARE, part=0.072)]
     with open(sys.argv[1], "w", buffering=1 << 20) as out:
-        write(out, int(sys.argv[2]), float(sys.argv[3]), seed)
+        write(out, int(sys.argv[2]), float(sys.argv[3]), seed, areas)
 
 
 if __name__ == "__main__":

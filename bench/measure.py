@@ -1,18 +1,29 @@
 """Runs commands side by side and says what they cost.
 
-A measurement is a list of paired runs: ours and the peer's, one after the
-other, so that a noisy machine disturbs both. What is reported is the median
-of each and the median of the pairs' ratios.
+A measurement is a list of rounds: in each, all commands run one after the
+other, so that a noisy machine disturbs them alike. What is reported is the
+median of each and the median of the rounds' ratios.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import statistics
 import subprocess
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
+from typing import Any
+
+
+class Caches(Enum):
+    """What the kernel remembers of the disk when a run starts."""
+
+    WARM = "warm"
+    COLD = "cold"
 
 
 @dataclass(frozen=True)
@@ -26,9 +37,10 @@ class Cost:
     output_bytes: int
 
 
-def run(argv: list[str], env: dict[str, str] | None = None) -> Cost:
-    """Runs a command with its output counted and thrown away."""
+def run(argv: list[str], env: dict[str, str] | None = None, uid: int | None = None) -> Cost:
+    """Runs a command, as another user if one is given, with its output counted and thrown away."""
     read_end, write_end = os.pipe()
+    identity: dict[str, Any] = {} if uid is None else {"user": uid, "group": uid, "extra_groups": []}
     started = time.monotonic()
     child = subprocess.Popen(
         argv,
@@ -36,6 +48,7 @@ def run(argv: list[str], env: dict[str, str] | None = None) -> Cost:
         stdout=write_end,
         stderr=subprocess.DEVNULL,
         env={**os.environ, "LC_ALL": "C.UTF-8", **(env or {})},
+        **identity,
     )
     os.close(write_end)
     output_bytes = 0
@@ -74,17 +87,52 @@ def median_cost(costs: list[Cost]) -> Cost:
     )
 
 
-def paired(ours: list[str], peer: list[str], runs: int) -> Pair:
-    """Runs both commands in turn, after one unmeasured run of each."""
-    run(peer)
-    run(ours)
-    both = [(run(ours), run(peer)) for _ in range(runs)]
+def why_not_cold() -> str:
+    """Why the kernel's caches cannot be emptied; nothing if they can."""
+    return "" if os.geteuid() == 0 else "skipped, because only root can empty the kernel's caches"
+
+
+def drop_caches(argv: list[str]) -> None:
+    """Empties the kernel's caches, and reads the program itself back: a user has run it before."""
+    os.sync()
+    Path("/proc/sys/vm/drop_caches").write_text("3\n")
+    program = shutil.which(argv[0])
+    if program:
+        Path(program).read_bytes()
+        run([program, "--version"])
+
+
+def rounds(commands: Mapping[str, list[str]], runs: int, caches: Caches = Caches.WARM) -> dict[str, list[Cost]]:
+    """Runs all commands in turn, so many times; warm, after one unmeasured run of each."""
+    if caches is Caches.WARM:
+        for argv in commands.values():
+            run(argv)
+    costs: dict[str, list[Cost]] = {name: [] for name in commands}
+    names = list(commands)
+    for number in range(runs):
+        first = number % len(names)
+        for name in names[first:] + names[:first]:
+            if caches is Caches.COLD:
+                drop_caches(commands[name])
+            costs[name].append(run(commands[name]))
+    return costs
+
+
+def compared(ours: list[Cost], peer: list[Cost]) -> Pair:
+    """Two commands that ran in the same rounds."""
+    both = list(zip(ours, peer, strict=True))
     return Pair(
-        ours=median_cost([o for o, _ in both]),
-        peer=median_cost([p for _, p in both]),
+        ours=median_cost(ours),
+        peer=median_cost(peer),
         cpu_ratio=statistics.median(o.cpu_s / max(p.cpu_s, 1e-4) for o, p in both),
         wall_ratio=statistics.median(o.wall_s / max(p.wall_s, 1e-4) for o, p in both),
     )
+
+
+def paired(ours: list[str], peer: list[str], runs: int) -> Pair:
+    """Runs two commands in turn, warm."""
+    costs = rounds({"ours": ours, "peer": peer}, runs)
+    return compared(costs["ours"], costs["peer"])
 
 
 def tree_bytes(top: Path) -> int:

@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
 """Measures Trawl beside the tools it replaces and prints a table.
 
-usage: run.py TRAWL TREE WORK [TRACE] [--runs N] [--out FILE]
+usage: run.py TRAWL TREE WORK [--trace FILE] [--forest DIR] [--closed FILE]
+              [--also DIR] [--runs N] [--only PART,…] [--out FILE]
 
-TRAWL is the release binary, TREE a directory tree that is read warm, WORK a
-directory for indexes, TRACE a GUFI text trace (optional). Peers that are not
-installed are left out and named. Figures are medians of paired runs; a ratio
-is ours divided by the peer's, so less than 1 means that we are cheaper.
+TRAWL is the release binary, TREE a directory tree, WORK a directory for
+indexes. `--trace` is a GUFI text trace, `--forest` a tree of a million
+entries or more, `--also` another tree for live finders, `--closed` a trace
+of which a stranger sees little; what needs one that is not given is left out.
+Peers that are not installed are left out and named. Figures are medians of
+paired runs; a ratio is ours divided by the peer's, so less than 1 means that
+we are cheaper. Where nothing else is said, trees are read warm.
 """
 
 from __future__ import annotations
@@ -18,53 +22,16 @@ import shutil
 import subprocess
 import sys
 import time
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from pathlib import Path
 
-from measure import Cost, Pair, paired, run, tree_bytes
+from finders import against_finders
+from measure import Caches, paired, run, tree_bytes
+from report import Table, figures
+from stranger import stranger
 
 EVERY_FIELD = "%p %y %i %m %n %U %G %s %b %A@ %T@ %C@ %l\\n"
 MIB = 1 << 20
-
-
-@dataclass
-class Table:
-    """Rows of the report."""
-
-    rows: list[tuple[str, ...]] = field(default_factory=list)
-
-    def pair(self, what: str, peer: str, pair: Pair, target: str = "", by_cpu: bool = True) -> None:
-        """A row that compares two commands; the target is on CPU or wall."""
-        ratio = pair.cpu_ratio if by_cpu else pair.wall_ratio
-        self.rows.append((
-            what, peer, figures(pair.peer), figures(pair.ours),
-            f"{pair.cpu_ratio:.3f} / {pair.wall_ratio:.3f}", verdict(ratio, target),
-        ))
-        print("  " + " | ".join(self.rows[-1]), file=sys.stderr, flush=True)
-
-    def fact(self, what: str, peer: str, peers_figure: str, ours: str, target: str = "", met: bool | None = None) -> None:
-        """A row with figures that are not times."""
-        said = target if met is None else f"{target}: {'met' if met else 'NOT met'}"
-        self.rows.append((what, peer, peers_figure, ours, "", said))
-        print("  " + " | ".join(self.rows[-1]), file=sys.stderr, flush=True)
-
-    def markdown(self) -> str:
-        """The table."""
-        head = ("what", "peer", "peer: CPU / wall", "trawl: CPU / wall", "ratio CPU / wall", "target")
-        lines = ["| " + " | ".join(row) + " |" for row in [head, ("---",) * 6, *self.rows]]
-        return "\n".join(lines)
-
-
-def figures(cost: Cost) -> str:
-    """CPU and wall time, ms."""
-    return f"{cost.cpu_s * 1e3:.1f} / {cost.wall_s * 1e3:.1f} ms"
-
-
-def verdict(ratio: float, target: str) -> str:
-    """Compares a ratio with a target of the form `<= 1.5`."""
-    if not target:
-        return ""
-    return f"{target}: {'met' if ratio <= float(target.split()[-1]) else 'NOT met'}"
 
 
 class Bench:
@@ -75,7 +42,12 @@ class Bench:
         self.tree = str(args.tree.resolve())
         self.work: Path = args.work.resolve()
         self.trace: Path | None = args.trace
+        self.forest: Path | None = args.forest
+        self.closed: Path | None = args.closed
+        self.also: Path | None = args.also
         self.runs: int = args.runs
+        self.cold_runs = max(3, args.runs // 2)
+        self.entries = 0
         self.table = Table()
         self.index = str(self.work / "tree")
         self.work.mkdir(parents=True, exist_ok=True)
@@ -98,14 +70,15 @@ class Bench:
             self.table.fact(f"peak memory of that, {label} xattrs", "", "", f"{pair.ours.peak_rss_bytes / MIB:.0f} MiB",
                             "<= 200 MiB", pair.ours.peak_rss_bytes <= 200 * MIB)
 
-    def fresh_index(self) -> int:
-        """Leaves one snapshot of the tree; returns its number of entries."""
+    def fresh_index(self) -> None:
+        """Leaves one snapshot of the tree; counts its entries."""
         shutil.rmtree(self.index, ignore_errors=True)
         subprocess.run(self.index_command(self.tree), check=False)
-        return len(subprocess.run(["find", self.tree, "-printf", "."], capture_output=True, check=False).stdout)
+        self.entries = count(Path(self.tree))
 
-    def size(self, entries: int) -> None:
+    def size(self) -> None:
         """Bytes per entry, beside plocate's."""
+        entries = self.entries
         ours = tree_bytes(Path(self.index)) / entries
         peers = ""
         if shutil.which("updatedb.plocate"):
@@ -150,6 +123,31 @@ class Bench:
                     continue
                 self.table.pair(what, name, paired(self.ask(*ours), peer, self.runs))
 
+    def live(self) -> None:
+        """The live walk beside live finders."""
+        runs = {Caches.WARM: self.runs, Caches.COLD: self.cold_runs}
+        trees = [("live, the tree", Path(self.tree))]
+        if self.also:
+            trees.append((f"live, {self.also}", self.also))
+        for label, tree in trees:
+            against_finders(self.table, label, tree, [self.trawl, "find", "--live"], "wall <= 1", runs)
+
+    def million(self) -> None:
+        """Live finders on a tree of a million entries, and its index."""
+        if self.forest is None:
+            return
+        index, forest = str(self.work / "forest"), self.forest.resolve()
+        shutil.rmtree(index, ignore_errors=True)
+        subprocess.run(self.index_command(str(forest), index=index), check=False)
+        label = f"index, {count(forest):,} entries"
+        runs = {Caches.WARM: max(3, self.runs // 2), Caches.COLD: 3}
+        against_finders(self.table, label, forest, [self.trawl, "-i", index, "find"], "wall <= 0.2", runs)
+
+    def seen(self) -> None:
+        """What somebody pays who sees little."""
+        if self.closed is not None:
+            stranger(self.table, self.trawl, self.closed, self.runs)
+
     def recording(self) -> None:
         """A trace of some million entries."""
         if self.trace is None:
@@ -185,8 +183,22 @@ class Bench:
     def machine(self) -> str:
         """Where this was measured."""
         version = subprocess.run([self.trawl, "--version"], capture_output=True, text=True, check=False).stdout.strip()
-        return (f"{version}; Linux {platform.release().split('-')[0]}, {os.cpu_count()} cores; medians of {self.runs} paired runs, "
-                f"warm; figures are CPU / wall; a ratio below 1 means that trawl is cheaper.")
+        return (f"{version}; Linux {platform.release().split('-')[0]}, {os.cpu_count()} cores; medians of {self.runs} paired runs "
+                f"(cold: {self.cold_runs}; a million entries: {max(3, self.runs // 2)}, cold 3), warm where nothing else is said; "
+                f"figures are CPU / wall; a ratio below 1 means that trawl is cheaper.")
+
+    def parts(self) -> dict[str, Callable[[], None]]:
+        """Everything that can be measured, in the order of the report."""
+        return {
+            "scan": self.scan, "index": self.fresh_index, "size": self.size, "start": self.start_up,
+            "questions": self.questions, "live": self.live, "million": self.million,
+            "recording": self.recording, "seen": self.seen,
+        }
+
+
+def count(tree: Path) -> int:
+    """How many entries there are in a tree."""
+    return len(subprocess.run(["find", str(tree), "-printf", "."], capture_output=True, check=False).stdout)
 
 
 def main() -> None:
@@ -195,20 +207,23 @@ def main() -> None:
     parser.add_argument("trawl", type=Path)
     parser.add_argument("tree", type=Path)
     parser.add_argument("work", type=Path)
-    parser.add_argument("trace", type=Path, nargs="?")
+    for tree in ("--trace", "--forest", "--closed", "--also"):
+        parser.add_argument(tree, type=Path)
     parser.add_argument("--runs", type=int, default=9)
+    parser.add_argument("--only", type=lambda words: words.split(","), default=None)
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
     bench = Bench(args)
-    bench.scan()
-    entries = bench.fresh_index()
-    bench.size(entries)
-    bench.start_up()
-    bench.questions()
-    bench.recording()
+    parts = bench.parts()
+    unknown = sorted(set(args.only or []) - set(parts))
+    if unknown:
+        parser.error(f"no such part: {', '.join(unknown)}; there are {', '.join(parts)}")
+    for name in args.only or parts:
+        parts[name]()
+    entries = bench.entries or count(args.tree)
     report = f"{bench.machine()}\nThe tree has {entries:,} entries.\n\n{bench.table.markdown()}\n"
     print(report)
-    if args.out:
+    if args.out and args.only is None:
         args.out.write_text("# Results\n\nMade by `make bench`; see `bench/run.py`.\n\n" + report)
 
 

@@ -9,7 +9,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::{columns, predicates, program};
+use crate::{columns, conformance, predicates, program};
 
 /// The bytes of one file.
 pub(crate) type Bytes = Vec<u8>;
@@ -40,6 +40,10 @@ pub(crate) static GENERATORS: &[Generator] = &[
     Generator::File {
         path: "docs/columns.md",
         make: columns::reference,
+    },
+    Generator::File {
+        path: "docs/conformance.md",
+        make: conformance::table,
     },
     Generator::File {
         path: "docs/find.md",

@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod columns;
+mod conformance;
 mod generate;
 mod predicates;
 mod program;

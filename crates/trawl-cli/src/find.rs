@@ -2,9 +2,10 @@
 //! what belongs to every question: `--json`, `--csv`, `-0` and `--status` as
 //! first words.
 
-use std::ffi::OsString;
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
 use std::io;
-use std::os::unix::ffi::OsStringExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
 use trawl_find::context::Context;
@@ -16,7 +17,6 @@ use trawl_find::record;
 use trawl_find::reference::error_text;
 use trawl_find::start_list::StartPoints;
 use trawl_find::{Environment, Parsed, Program};
-use trawl_model::path;
 use trawl_model::rows::Row;
 use trawl_query::{Index, Located};
 use trawl_text::quote::Terminal;
@@ -24,12 +24,14 @@ use trawl_text::quote::Terminal;
 use crate::arguments::Manner;
 use crate::exit::Exit;
 use crate::failure::{Failure, quoted};
+use crate::index::scan::now;
 use crate::live;
 use crate::ls::item::{COLUMNS, Item};
-use crate::output::Output;
+use crate::output::{Output, say};
 use crate::resolve::{Resolved, is_recorded};
 use crate::rows;
-use crate::scope::{Denials, Depth, Follow, Session};
+use crate::scope::{Denials, Depth, Follow, Session, as_of_live};
+use crate::settings;
 
 /// How matches are written where the words hold no action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +76,13 @@ const OURS: &str = "\nOptions of every question, before the paths:\n  \
     --status                       say as of when the answer is true and what was not read\n\n\
 Called as `find` (by a symbolic link), the program walks the file system, unless\n\
 TRAWL_FIND=index is set.\n";
+
+/// What scripts look for in the version is whose language it is.
+const VERSION: &str = concat!(
+    "find (trawl ",
+    env!("CARGO_PKG_VERSION"),
+    ") with the language of GNU findutils 4.9.0\n"
+);
 
 /// What `trawl find --help` prints, and the manual page says.
 pub(crate) fn help() -> String {
@@ -125,7 +134,7 @@ pub(crate) fn run(
     let program = match trawl_find::parse(&words, &env) {
         Ok(Parsed::Search(program)) => program,
         Ok(Parsed::Help) => return print(&help()),
-        Ok(Parsed::Version) => return print(concat!("trawl ", env!("CARGO_PKG_VERSION"), "\n")),
+        Ok(Parsed::Version) => return print(VERSION),
         Err(error) => {
             complain(&error);
             return Ok(Exit::Find(1));
@@ -203,7 +212,9 @@ impl Ours {
                 Ok(Some(session))
             }
             // Only an index that was not asked for by name may be missing.
-            Err(failure) if self.index.is_none() && failure.is_missing_index() => Ok(None),
+            Err(failure) if !settings::is_named(&self.index) && failure.is_missing_index() => {
+                Ok(None)
+            }
             Err(failure) => Err(failure),
         }
     }
@@ -237,20 +248,23 @@ fn search(ours: Ours, mut program: Program, env: &Environment) -> Result<Exit, F
         ours: &ours,
         follow: program.traversal.follow,
         needs_turns: program.expr.needs_turns(),
+        live: BTreeMap::new(),
+        needs_empty_directories: program.expr.needs_empty_directories(),
     };
     match program.start_points(env.locale) {
         Ok(points) => asked.visit_all(shared.as_deref(), points)?,
         Err(why) => asked.search.tell(&why).map_err(failure)?,
     }
     let Asked {
-        search, session, ..
+        search,
+        session,
+        live,
+        ..
     } = asked;
     let code = search.finish().map_err(failure)?;
     output.finish()?;
-    if let Some(session) = session
-        && ours.manner.status
-    {
-        session.finish()?;
+    if ours.manner.status {
+        finish_status(session, live)?;
     }
     Ok(Exit::Find(code))
 }
@@ -262,6 +276,9 @@ struct Asked<'a> {
     ours: &'a Ours,
     follow: trawl_find::traversal::Follow,
     needs_turns: bool,
+    /// What was read live, and when.
+    live: BTreeMap<Vec<u8>, trawl_model::Timestamp>,
+    needs_empty_directories: bool,
 }
 
 impl Asked<'_> {
@@ -275,7 +292,7 @@ impl Asked<'_> {
             match (spelled, shared) {
                 (Err(why), _) => self.search.tell(&why).map_err(failure)?,
                 (Ok(spelled), Some(index)) => self.visit(index, &spelled)?,
-                (Ok(spelled), None) => self.visit_live(&spelled, "there is no index")?,
+                (Ok(spelled), None) => self.visit_live(&spelled, None, "there is no index")?,
             }
             if self.search.has_ended() {
                 break;
@@ -292,7 +309,11 @@ impl Asked<'_> {
         };
         if self.follow == Links::Always && self.needs_turns {
             let why = "commands are run on what links lead to";
-            return self.visit_live(spelled, why);
+            return self.visit_live(spelled, None, why);
+        }
+        if self.needs_empty_directories && self.needs_turns {
+            let why = "commands may empty directories";
+            return self.visit_live(spelled, None, why);
         }
         let resolved = match self.follow {
             Links::Never => session.resolve_in_index(spelled, Follow::Never)?,
@@ -307,15 +328,15 @@ impl Asked<'_> {
             }
         };
         let located = match resolved {
-            Some(Resolved::To(Located::NotIndexed { .. }, _)) => {
-                return self.visit_live(spelled, "it is not indexed");
+            Some(Resolved::To(Located::NotIndexed { .. }, path)) => {
+                return self.visit_live(spelled, Some(&path), "it is not indexed");
             }
-            Some(Resolved::To(Located::Hidden { dir, view }, _)) if !is_recorded(&view) => {
+            Some(Resolved::To(Located::Hidden { dir, view }, path)) if !is_recorded(&view) => {
                 let why = format!(
                     "the index keeps it only for those who may list {}",
-                    quoted(path::display(&dir))
+                    quoted(trawl_model::path::display(&dir))
                 );
-                return self.visit_live(spelled, &why);
+                return self.visit_live(spelled, Some(&path), &why);
             }
             Some(Resolved::To(Located::Missing { root }, path)) => {
                 let done = self.search.visit_missing(index, spelled, &root, &path);
@@ -342,10 +363,18 @@ impl Asked<'_> {
         self.search.visit(index, spelled, located).map_err(failure)
     }
 
-    /// Walks a start point, and says why if the index was asked for.
-    fn visit_live(&self, spelled: &[u8], why: &str) -> Result<(), Failure> {
+    /// Walks a start point, and says why if the index was asked for and there
+    /// is something to be read. `stored` is its place, where that is known.
+    fn visit_live(
+        &mut self,
+        spelled: &[u8],
+        stored: Option<&[u8]>,
+        why: &str,
+    ) -> Result<(), Failure> {
         let is_asked = self.ours.source == Source::Index && self.ours.called == Called::Trawl;
-        if is_asked && !self.search.has_ended() {
+        let path = std::path::Path::new(OsStr::from_bytes(spelled));
+        let is_there = path.symlink_metadata().is_ok();
+        if is_there && is_asked && !self.search.has_ended() {
             let shown = quoted(spelled);
             self.search
                 .remark(&format!(
@@ -353,7 +382,32 @@ impl Asked<'_> {
                 ))
                 .map_err(failure)?;
         }
+        if is_there && self.ours.manner.status {
+            let place = stored.unwrap_or(spelled).to_vec();
+            self.live.entry(place).or_insert_with(now);
+        }
         self.search.visit_live(spelled).map_err(failure)
+    }
+}
+
+/// Says as of when the parts of an answer are true, and what they lack.
+fn finish_status(
+    session: Option<Session>,
+    live: BTreeMap<Vec<u8>, trawl_model::Timestamp>,
+) -> Result<(), Failure> {
+    match session {
+        Some(mut session) => {
+            for (place, time) in live {
+                session.note_live(&place, time);
+            }
+            session.finish().map(drop)
+        }
+        None => {
+            for (place, time) in live {
+                say(as_of_live(&place, time));
+            }
+            Ok(())
+        }
     }
 }
 

@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use trawl_model::rows::Row;
-use trawl_model::{Issue, Op, path};
+use trawl_model::{Issue, Op, Timestamp, path};
 use trawl_query::{DeniedRequest, Index, Located, Start};
 use trawl_text::time_style::full_iso;
 use trawl_text::zone::Zone;
@@ -335,19 +335,24 @@ impl Session {
         Ok(())
     }
 
+    /// Notes that what lies at a place was read live at this time.
+    pub(crate) fn note_live(&mut self, place: &[u8], time: Timestamp) {
+        let line = || as_of_live(place, time);
+        self.as_of.entry(place.to_vec()).or_insert_with(line);
+    }
+
     fn note_time(&mut self, start: &Start) {
         let info = self.index.as_of(start);
         self.recorded |= is_recorded(&start.view);
         let is_live = is_live(info);
         let key = if is_live { &start.path } else { &info.root };
         self.as_of.entry(key.clone()).or_insert_with(|| {
+            if is_live {
+                return as_of_live(key, info.started);
+            }
             let mut time = String::new();
             full_iso(&mut time, info.started, &Zone::local());
-            let place = shown(key);
-            match is_live {
-                true => format!("{place} as of {time}, read from the file system"),
-                false => format!("{place} as of {time}, snapshot {}", info.id),
-            }
+            format!("{} as of {time}, snapshot {}", shown(key), info.id)
         });
     }
 
@@ -434,6 +439,16 @@ impl Session {
             self.exit
         })
     }
+}
+
+/// Says that what lies at a place was read live.
+pub(crate) fn as_of_live(place: &[u8], time: Timestamp) -> String {
+    let mut shown_time = String::new();
+    full_iso(&mut shown_time, time, &Zone::local());
+    format!(
+        "{} as of {shown_time}, read from the file system",
+        shown(place)
+    )
 }
 
 /// What it means that the live system gives no attributes of `path`.

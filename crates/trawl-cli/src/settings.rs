@@ -22,11 +22,16 @@ pub(crate) fn index_dir(given: Option<PathBuf>) -> Result<PathBuf, Failure> {
 /// who has no index of their own the administrator's, if there is one that
 /// may be opened.
 pub(crate) fn index_to_ask(given: Option<PathBuf>) -> Result<PathBuf, Failure> {
-    let is_named = given.is_some() || variable("TRAWL_INDEX").is_some();
+    let is_named = is_named(&given);
     match index_dir(given) {
         named if is_named => named,
         own => or_shared(own, is_index),
     }
+}
+
+/// True if the user says which index.
+pub(crate) fn is_named(given: &Option<PathBuf>) -> bool {
+    given.is_some() || variable("TRAWL_INDEX").is_some()
 }
 
 /// The user's own index, or the administrator's if only that is there.

@@ -74,6 +74,10 @@ pub fn run<'a>(
 ) -> Result<u8, DriverError> {
     let search = Search::new(program, env, options, streams)?;
     for spelled in &program.starts {
+        if spelled.is_empty() {
+            search.complain(spelled, ABSENT)?;
+            continue;
+        }
         let follow = search.question.follow_at_start();
         match resolve(index, cwd, spelled, follow)? {
             Resolved::To(Located::Missing { root }, stored) => {

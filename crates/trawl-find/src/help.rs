@@ -6,9 +6,13 @@ use crate::registry::registry;
 /// What `-help` prints.
 pub fn text() -> String {
     let mut out = String::from(
-        "Usage: find [-P] [PATH...] [EXPRESSION]\n\n\
-         Paths are looked up in the index; without one, the current directory.\n\
-         Without an action, -print is done.\n",
+        "Usage: find [-H] [-L] [-P] [PATH...] [EXPRESSION]\n\n\
+         Searches PATHs, or else the current directory, for what EXPRESSION is true of.\n\
+         Without an action, -print is done.\n\n\
+         Before the paths:\n  \
+         -P                             follow no symbolic link (the default)\n  \
+         -H                             follow those that are paths or arguments\n  \
+         -L                             follow all\n",
     );
     for (kind, title) in [
         (Kind::Operator, "Operators, tightest first"),

@@ -19,6 +19,7 @@ pub mod age;
 pub mod base_name;
 mod command;
 pub mod compare;
+pub mod conformance;
 pub mod context;
 pub mod driver;
 pub mod environment;

@@ -5,7 +5,8 @@
 //! Links inside indexed trees are read from the index; those above them, and
 //! those that the index keeps from this user, from the live system.
 
-use std::collections::VecDeque;
+use std::cell::RefCell;
+use std::collections::{HashMap, VecDeque};
 use std::ffi::OsStr;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
@@ -31,6 +32,57 @@ const LINKS_MAX: usize = 40;
 pub trait Places {
     /// See [`trawl_query::Index::locate`].
     fn locate(&self, path: &[u8]) -> Result<Located, QueryError>;
+
+    /// The target, if there is a link at `path`.
+    ///
+    /// # Errors
+    /// Whatever cannot be read of the index.
+    fn link_at(&self, path: &[u8]) -> Result<Option<Vec<u8>>, QueryError> {
+        Ok(match self.locate(path)? {
+            Located::Found(start) => is_link(&start).then(|| start.row.link_target.get(0).to_vec()),
+            Located::NotIndexed { .. } => live_target(path),
+            Located::Hidden { view, .. } if !is_recorded(&view) => live_target(path),
+            _ => None,
+        })
+    }
+}
+
+/// An index whose links are remembered, for one who asks about many paths.
+#[derive(Debug)]
+pub struct Remembered<'i> {
+    index: &'i trawl_query::Index,
+    links: RefCell<HashMap<Vec<u8>, Option<Vec<u8>>>>,
+}
+
+/// So many paths are remembered.
+const REMEMBERED_MAX: usize = 1 << 16;
+
+impl<'i> Remembered<'i> {
+    /// The index, of which nothing is known yet.
+    pub fn new(index: &'i trawl_query::Index) -> Remembered<'i> {
+        Remembered {
+            index,
+            links: RefCell::default(),
+        }
+    }
+}
+
+impl Places for Remembered<'_> {
+    fn locate(&self, path: &[u8]) -> Result<Located, QueryError> {
+        self.index.locate(path)
+    }
+
+    fn link_at(&self, path: &[u8]) -> Result<Option<Vec<u8>>, QueryError> {
+        if let Some(known) = self.links.borrow().get(path) {
+            return Ok(known.clone());
+        }
+        let target = self.index.link_at(path)?;
+        let mut links = self.links.borrow_mut();
+        if links.len() < REMEMBERED_MAX {
+            links.insert(path.to_vec(), target.clone());
+        }
+        Ok(target)
+    }
 }
 
 impl Places for trawl_query::Index {
@@ -163,7 +215,7 @@ fn walk(
             done = next;
             continue;
         }
-        match link_target(places, &next)? {
+        match places.link_at(&next)? {
             None => done = next,
             Some(target) => {
                 links += 1;
@@ -214,16 +266,6 @@ fn parts(path: &[u8]) -> impl Iterator<Item = Vec<u8>> {
         .split(|b| *b == b'/')
         .filter(|part| !matches!(*part, b"" | b"."));
     parts.map(<[u8]>::to_vec)
-}
-
-/// The target, if there is a link at `path`.
-fn link_target(places: &impl Places, path: &[u8]) -> Result<Option<Vec<u8>>, QueryError> {
-    Ok(match places.locate(path)? {
-        Located::Found(start) => is_link(&start).then(|| start.row.link_target.get(0).to_vec()),
-        Located::NotIndexed { .. } => live_target(path),
-        Located::Hidden { view, .. } if !is_recorded(&view) => live_target(path),
-        _ => None,
-    })
 }
 
 /// True if there is a directory at `path` on the live system.

@@ -18,7 +18,7 @@ const QUESTIONS: [&str; 5] = ["ls", "stat", "du", "stats", "find"];
 fn what_is_not_indexed_says_what_to_do() {
     let site = small("not-indexed");
     let tree = site.tree().display().to_string();
-    for question in QUESTIONS {
+    for question in QUESTIONS.iter().filter(|question| **question != "find") {
         let ran = site.run(&format!("{question} /no/such/place"));
         assert!(ran.code.is_some_and(|code| code > 0), "{ran}");
         let errors = ran.errors();
@@ -30,6 +30,31 @@ fn what_is_not_indexed_says_what_to_do() {
         assert!(errors.contains("trawl index /no/such/place"), "{ran}");
         assert_eq!(ran.text(), "");
     }
+}
+
+#[test]
+fn find_walks_what_is_not_indexed_and_says_so() {
+    let site = small("not-indexed-find");
+    let ran = site.run("find /no/such/place").expect_code(1);
+    assert_eq!(
+        ran.errors(),
+        "find: ‘/no/such/place’: No such file or directory\n"
+    );
+    let beside = site.scratch.join("beside");
+    std::fs::create_dir(&beside).unwrap();
+    std::fs::write(beside.join("file"), "x").unwrap();
+    let beside = beside.display();
+    let ran = site
+        .run(&format!("find --status {beside} -type f"))
+        .expect_code(0);
+    assert_eq!(ran.text(), format!("{beside}/file\n"));
+    let said =
+        format!("find: ‘{beside}’: read from the file system now, since it is not indexed\n");
+    assert!(ran.errors().starts_with(&said), "{ran}");
+    assert!(
+        ran.errors().contains(&format!("trawl: {beside} as of ")),
+        "{ran}"
+    );
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod attributes;
 mod du;
 mod find_access;
 mod find_actions;
+mod find_live;
 mod find_words;
 
 mod check;

@@ -143,7 +143,9 @@ impl Directive {
             Directive::Name | Directive::Leading | Directive::Path | Directive::Below => &[C::Name],
             Directive::Context => &[C::Name],
             Directive::Group | Directive::GroupId => &[C::Gid],
-            Directive::Inode => &[C::Ino],
+            // The number in a directory's entry is not that of what is mounted
+            // there; what has a device is looked at.
+            Directive::Inode => &[C::Ino, C::Dev],
             Directive::LinkTarget => &[C::Mode, C::LinkTarget],
             Directive::Mode | Directive::Symbolic | Directive::Type => &[C::Mode],
             Directive::TargetType => &[C::Mode, C::Name],

@@ -146,6 +146,13 @@ impl Cutter<'_> {
         };
         self.at += 1;
         match letter {
+            // Flags that mean nothing are printed, and the sign is not.
+            b'%' => {
+                self.plain.push(b'%');
+                self.plain
+                    .extend_from_slice(&self.text[begin..self.at.saturating_sub(1)]);
+                Ok(())
+            }
             b'{' | b'[' | b'(' => Err(FormatError::Reserved(letter)),
             b'A' | b'B' | b'C' | b'T' => {
                 self.time_directive(letter, field, begin);
@@ -223,7 +230,7 @@ mod tests {
             ("%q %5q", "%q %5q", 2),
             ("%A", "%A", 1),
             ("%A!%Tk", "<><>", 0),
-            ("%5%|", "%5%|", 1),
+            ("%5%|%-%.", "%5|%-.", 0),
         ] {
             let (printed, said) = plain(text);
             assert_eq!(

@@ -25,7 +25,8 @@ use crate::driver::{DENIED, DriverError, LOOP};
 use crate::live;
 use crate::printer::Part;
 use crate::probe::Probe;
-use crate::resolve::{Follow, Resolved, resolve};
+use crate::resolve::{Follow, Remembered, Resolved, resolve};
+use crate::start::asks_for_directory;
 
 /// A link on the way.
 struct Link {
@@ -87,13 +88,14 @@ impl Walk<'_, '_> {
     ) -> Result<(), DriverError> {
         let links = self.links(skip)?;
         let near = self.near_targets(&links)?;
+        let places = Remembered::new(self.index);
         for link in links {
             if self.search.is_over() {
                 break;
             }
             match link.near_target().and_then(|at| near.get(&at)) {
                 Some((path, row)) => self.file(&link, row, path)?,
-                None => self.follow(&link, turns)?,
+                None => self.follow(&link, &places, turns)?,
             }
         }
         Ok(())
@@ -184,11 +186,29 @@ impl Walk<'_, '_> {
         Ok(all)
     }
 
-    fn follow(&self, link: &Link, turns: &mut Turns<'_, '_>) -> Result<(), DriverError> {
+    fn follow(
+        &self,
+        link: &Link,
+        places: &Remembered<'_>,
+        turns: &mut Turns<'_, '_>,
+    ) -> Result<(), DriverError> {
         let stored = link.row().path();
         let spelled = || self.point.spell(&self.place.below(&stored));
-        match resolve(self.index, b"", &stored, Follow::Last)? {
-            Resolved::To(Located::Found(target), _) => self.behind(link, &target, turns),
+        let target = link.row.link_target.get(0);
+        // The index holds no link without a target.
+        if target.is_empty() {
+            return self.alone(link);
+        }
+        match resolve(places, &link.dir, target, Follow::Last)? {
+            Resolved::To(Located::Found(found), _)
+                if found.is_dir || !asks_for_directory(target) =>
+            {
+                self.behind(link, &found, turns)
+            }
+            Resolved::To(Located::Found(_), _) => {
+                self.search.complain(&spelled(), "Not a directory")?;
+                self.alone(link)
+            }
             Resolved::To(Located::Missing { .. }, _) => self.alone(link),
             Resolved::To(Located::NotDirectory { .. }, _) => {
                 self.search.complain(&spelled(), "Not a directory")?;

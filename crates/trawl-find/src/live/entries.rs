@@ -8,8 +8,8 @@ use trawl_model::rows::{Row, RowBatch};
 use trawl_sys::directory::ReadBuffer;
 use trawl_sys::{Errno, SysError};
 
-/// The most entries that are held of one directory; the rest is read when
-/// these are done.
+/// The most entries that are taken of one directory at once; the rest is read
+/// when these are done.
 const CHUNK_ENTRIES: usize = 100_000;
 /// More entries than this are sorted.
 const SORTED_FROM: usize = 10_000;
@@ -24,6 +24,8 @@ pub(crate) struct Entries {
     batch: RowBatch,
     /// The order to take them in, if it is not that of the batch.
     order: Vec<u32>,
+    /// What was read with them and comes next.
+    ahead: RowBatch,
 }
 
 /// Whether a directory holds more.
@@ -40,9 +42,8 @@ pub(crate) enum More {
 impl Entries {
     /// Reads on in a directory.
     pub(crate) fn read(&mut self, dir: BorrowedFd<'_>, buffer: &mut ReadBuffer) -> More {
-        self.batch.name.clear();
-        self.batch.ino.clear();
-        self.batch.mode.clear();
+        std::mem::swap(&mut self.batch, &mut self.ahead);
+        forget(&mut self.ahead);
         self.order.clear();
         let more = self.fill(dir, buffer);
         self.batch.len = self.batch.ino.len();
@@ -57,21 +58,39 @@ impl Entries {
 
     fn fill(&mut self, dir: BorrowedFd<'_>, buffer: &mut ReadBuffer) -> More {
         let mut reader = buffer.read(dir);
-        // What the buffer holds is taken whole: it is lost with the reader.
+        // What is in the buffer would be lost with the reader.
         while self.batch.ino.len() < CHUNK_ENTRIES || !reader.is_buffer_empty() {
             match reader.next() {
-                None => return More::No,
+                None if self.ahead.ino.is_empty() => return More::No,
+                // The next call finds the end again.
+                None => return More::Yes,
                 Some(Err(error)) if error.errno == Errno::INTR => {}
+                Some(Err(_)) if !self.ahead.ino.is_empty() => return More::Yes,
                 Some(Err(error)) => return More::Failed(error),
                 Some(Ok(entry)) if entry.is_dot() => {}
                 Some(Ok(entry)) => {
-                    self.batch.name.push(entry.name().to_bytes());
-                    self.batch.ino.push(entry.ino());
-                    self.batch.mode.push(entry.type_bits().unwrap_or(0));
+                    let batch = match self.batch.ino.len() < CHUNK_ENTRIES {
+                        true => &mut self.batch,
+                        false => &mut self.ahead,
+                    };
+                    batch.name.push(entry.name().to_bytes());
+                    batch.ino.push(entry.ino());
+                    batch.mode.push(entry.type_bits().unwrap_or(0));
                 }
             }
         }
         More::Yes
+    }
+
+    /// Takes what was read ahead, for [`Entries::go_on_with`].
+    pub(crate) fn take_ahead(&mut self) -> RowBatch {
+        std::mem::take(&mut self.ahead)
+    }
+
+    /// What is read next begins with what was read ahead before; nothing, at
+    /// the beginning of a directory.
+    pub(crate) fn go_on_with(&mut self, ahead: RowBatch) {
+        self.ahead = ahead;
     }
 
     /// How many there are.
@@ -88,6 +107,13 @@ impl Entries {
             dir: b"",
         }
     }
+}
+
+fn forget(batch: &mut RowBatch) {
+    batch.name.clear();
+    batch.ino.clear();
+    batch.mode.clear();
+    batch.len = 0;
 }
 
 fn is_worth_sorting(dir: BorrowedFd<'_>) -> bool {

@@ -175,6 +175,17 @@ impl Node {
     }
 }
 
+impl Drop for Node {
+    /// Lets go of the directories above one by one: a tree may be deeper than
+    /// the stack.
+    fn drop(&mut self) {
+        let mut above = self.parent.take();
+        while let Some(mut node) = above.and_then(Arc::into_inner) {
+            above = node.parent.take();
+        }
+    }
+}
+
 const LIST: Purpose = Purpose::List(AccessTime::Update);
 
 /// Opens directories that lie one in the other, the first one in `from`, as
@@ -193,9 +204,72 @@ fn open_chain(mut from: Arc<OwnedFd>, nodes: &[&Node]) -> Result<Arc<OwnedFd>, S
             None => LIST,
             Some(_) => Purpose::Pass,
         };
-        // Names come from the kernel, without NULs.
-        let path = CString::new(path).unwrap_or_default();
-        from = Arc::new(open_below(&*from, &path, purpose, first.links)?);
+        let opened = match path.len() == first.name.to_bytes().len() {
+            true => open_path(&*from, &first.name, purpose, first.links)?,
+            false => {
+                // Names come from the kernel, without NULs.
+                let path = CString::new(path).unwrap_or_default();
+                open_below(&*from, &path, purpose, first.links)?
+            }
+        };
+        from = Arc::new(opened);
     }
     Ok(from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chain_deeper_than_the_stack_is_let_go() {
+        let looked = Looked {
+            is_dir: true,
+            dev: 1,
+            ino: 1,
+            trouble: None,
+        };
+        let start = Node::start(c".".into(), Links::Refused, &looked, 1, 0);
+        let mut node = Arc::new(start);
+        for _ in 0..300_000 {
+            node = Arc::new(Node::child(&node, c"x".into(), Links::Refused, None));
+        }
+        assert_eq!(node.depth, 300_000);
+        assert_eq!(node.find_above((1, 1)), Some(0));
+        drop(node);
+    }
+
+    #[test]
+    fn directories_are_opened_from_the_nearest_that_is_open() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a/b/c");
+        std::fs::create_dir_all(&path).unwrap();
+        let name = CString::new(folder.path().as_os_str().as_encoded_bytes()).unwrap();
+        let looked = Looked {
+            is_dir: true,
+            dev: 0,
+            ino: 0,
+            trouble: None,
+        };
+        let start = Arc::new(Node::start(name, Links::Refused, &looked, 0, 0));
+        let child = |parent, name: &std::ffi::CStr| {
+            Arc::new(Node::child(parent, name.into(), Links::Refused, None))
+        };
+        let a = child(&start, c"a");
+        let b = child(&a, c"b");
+        let c = child(&b, c"c");
+        let ino = |node: &Node| {
+            let fd = node.open().unwrap();
+            trawl_sys::stat::stat_fd(&*fd).unwrap().ino
+        };
+        let expected = std::os::unix::fs::MetadataExt::ino(&path.metadata().unwrap());
+        assert_eq!(ino(&c), expected);
+        let budget = Budget::of_process(1);
+        a.keep(&a.open().unwrap(), &budget);
+        assert_eq!(ino(&c), expected);
+        // A link in the place of a directory is refused.
+        std::fs::rename(folder.path().join("a/b"), folder.path().join("a/elsewhere")).unwrap();
+        std::os::unix::fs::symlink("elsewhere", folder.path().join("a/b")).unwrap();
+        assert!(c.open().is_err());
+    }
 }

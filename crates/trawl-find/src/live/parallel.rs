@@ -12,6 +12,7 @@ use std::collections::VecDeque;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
+use trawl_model::rows::RowBatch;
 use trawl_sys::SysError;
 use trawl_sys::directory::ReadBuffer;
 use trawl_sys::stat::stat_fd;
@@ -35,8 +36,9 @@ const THREADS_MAX: usize = 8;
 struct Task {
     node: Arc<Node>,
     below: Vec<u8>,
-    /// The open directory, if a part of it was read.
-    fd: Option<Arc<OwnedFd>>,
+    /// The open directory, and what was read ahead of it, if a part of it
+    /// was read.
+    begun: Option<(Arc<OwnedFd>, RowBatch)>,
     slot: Arc<Slot>,
 }
 
@@ -100,7 +102,7 @@ pub(super) fn walk(
     lock(&pool.state).tasks.push(Task {
         node: Arc::new(root),
         below,
-        fd: None,
+        begun: None,
         slot: Arc::clone(&slot),
     });
     std::thread::scope(|scope| {
@@ -261,8 +263,11 @@ impl<'p> Worker<'p> {
 
     fn run(&mut self, mut task: Task) {
         let mut pieces = VecDeque::new();
-        let fd = match task.fd.take() {
-            Some(fd) => Ok(Some(fd)),
+        let fd = match task.begun.take() {
+            Some((fd, ahead)) => {
+                self.entries.go_on_with(ahead);
+                Ok(Some(fd))
+            }
             None => opened(self.pool.question, &task.node),
         };
         match fd {
@@ -293,7 +298,7 @@ impl<'p> Worker<'p> {
                 self.below.push(Task {
                     node: Arc::clone(&task.node),
                     below: task.below.clone(),
-                    fd: Some(Arc::clone(fd)),
+                    begun: Some((Arc::clone(fd), self.entries.take_ahead())),
                     slot,
                 });
             }
@@ -368,7 +373,7 @@ fn below(
     Task {
         node: Arc::new(visitor.child(&task.node, row, seen)),
         below: child_path(&task.below, row.name()),
-        fd: None,
+        begun: None,
         slot,
     }
 }

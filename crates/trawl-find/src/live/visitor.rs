@@ -4,8 +4,8 @@
 use std::ffi::{CStr, CString};
 use std::os::fd::BorrowedFd;
 
-use trawl_model::FileType;
 use trawl_model::rows::{Row, RowBatch};
+use trawl_model::{Column, FileType};
 use trawl_sys::directory::Links;
 use trawl_sys::{CWD, Errno, SysError};
 use trawl_text::quote;
@@ -38,6 +38,9 @@ pub(super) struct Visitor<'v> {
     looker: Looker,
     facts: Facts,
     follow: Follow,
+    /// Whether inode numbers matter: what is mounted on a directory has
+    /// another one than the directory's entry.
+    asks_inodes: bool,
     name: Vec<u8>,
 }
 
@@ -47,6 +50,7 @@ impl<'v> Visitor<'v> {
         Visitor {
             question,
             looker: Looker::new(expr.columns()),
+            asks_inodes: expr.columns().contains(Column::Ino),
             facts: expr.facts(),
             follow: question.program.traversal.follow,
             name: Vec::new(),
@@ -130,8 +134,9 @@ impl<'v> Visitor<'v> {
         let kind = (row.mode() != 0).then(|| row.file_type());
         let known = match kind {
             Some(FileType::Symlink) => self.follow != Follow::Always,
-            // What may be part of a loop is looked at.
-            Some(FileType::Directory) => self.follow != Follow::Always,
+            // What may be part of a loop is looked at, and what may have
+            // another number than the one that is listed here.
+            Some(FileType::Directory) => self.follow != Follow::Always && !self.asks_inodes,
             kind => kind.is_some(),
         };
         if known {
@@ -247,10 +252,11 @@ impl<'v> Visitor<'v> {
         row: &Row<'_>,
         seen: &Seen,
     ) -> Option<RowBatch> {
-        if self.facts <= Facts::Type {
-            return None;
-        }
+        // A row that was looked at goes when the next one is.
         if !seen.in_looker {
+            if self.facts <= Facts::Type {
+                return None;
+            }
             self.look(dir, row).ok()?;
         }
         Some(self.looker.row().alone())

@@ -156,7 +156,7 @@ fn leading_options<'a>(
             b"-D" => {
                 let (flags, rest) = rest
                     .split_first()
-                    .ok_or_else(|| FindError::bad("-D", "Missing argument after the -D option."))?;
+                    .ok_or_else(|| FindError::bad("-D", NO_FLAGS))?;
                 let flags = quote::message(flags, env.locale);
                 warnings.push(format!("Ignoring unrecognised debug flag {flags}"));
                 words = rest;
@@ -170,13 +170,27 @@ fn leading_options<'a>(
     Ok((follow, words))
 }
 
+const NO_FLAGS: &str =
+    "Missing argument after the -D option.\nTry 'find --help' for more information.";
+
 fn check_level(level: &[u8]) -> Result<(), FindError> {
+    let number = || std::str::from_utf8(level).ok()?.parse::<u64>().ok();
     let reason = match level.first() {
-        None => "The -O option must be immediately followed by a decimal integer",
+        None => "The -O option must be immediately followed by a decimal integer".into(),
         Some(digit) if !digit.is_ascii_digit() => {
-            "Please specify a decimal number immediately after -O"
+            "Please specify a decimal number immediately after -O".into()
         }
-        Some(_) => return Ok(()),
+        Some(_) if number().is_some() => return Ok(()),
+        Some(_) => {
+            let shown = String::from_utf8_lossy(level);
+            let range = level.iter().all(u8::is_ascii_digit);
+            let why = if range {
+                ": Numerical result out of range"
+            } else {
+                ""
+            };
+            format!("Invalid optimisation level {shown}{why}")
+        }
     };
     Err(FindError::bad("-O", reason))
 }
@@ -251,7 +265,7 @@ impl Reader<'_> {
             Parse::Leaf(parse) => parse(&mut args)?,
             Parse::Option(parse) => {
                 parse(&mut args)?;
-                if predicate.kind == Kind::PositionalOption {
+                if predicate.name == "-daystart" {
                     // It stands for nothing in the expression, but find then
                     // takes its name for that of the word before it.
                     let used = args.used();

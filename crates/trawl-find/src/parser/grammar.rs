@@ -31,7 +31,14 @@ pub(super) fn join(tokens: Vec<Token>) -> Result<Joined, FindError> {
     if tokens.is_empty() {
         return Ok(Joined::default());
     }
+    if let Some(Token::Operator(Operator::Close, name)) = tokens.first() {
+        return Err(grammar(format!(
+            "invalid expression: expected expression before closing parentheses '{name}'."
+        )));
+    }
+    let acts = |token: &Token| matches!(token, Token::Leaf(node) if node.leaf.replaces_print());
     let mut words = Words {
+        acts: tokens.iter().any(acts),
         tokens: tokens.into_iter().peekable(),
         before: None,
         open: 0,
@@ -58,6 +65,9 @@ struct Words {
     tokens: std::iter::Peekable<std::vec::IntoIter<Token>>,
     /// The operator that was read last, if nothing came behind it yet.
     before: Option<String>,
+    /// Whether there is an action: else find adds one behind the words, and
+    /// has something to say of what is missing before it.
+    acts: bool,
     /// Parentheses that are open.
     open: usize,
     /// What stood behind `-exclude`.
@@ -128,8 +138,10 @@ impl Words {
             }
             Some(Token::Operator(operator, name)) => self.operator(operator, name),
             None => Err(match self.before.take() {
-                Some(name) => grammar(format!("expected an expression after '{name}'")),
-                None => grammar("invalid expression"),
+                Some(name) if !self.acts => {
+                    grammar(format!("expected an expression after '{name}'"))
+                }
+                _ => grammar("invalid expression"),
             }),
         }
     }
@@ -266,6 +278,12 @@ mod tests {
                 "invalid expression; I was expecting to find a ')' somewhere but did not see one.",
             ),
             ("-true )", "you have too many ')'"),
+            (
+                "-daystart ) -print",
+                "invalid expression: expected expression before closing parentheses ')'.",
+            ),
+            ("-print -o", "invalid expression"),
+            ("-ls !", "invalid expression"),
             ("!", "expected an expression after '!'"),
             ("-not", "expected an expression after '-not'"),
             (

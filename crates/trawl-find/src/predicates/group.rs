@@ -43,7 +43,7 @@ impl Leaf for Group {
 fn parse(args: &mut Arguments<'_>) -> Result<Box<dyn Leaf>, FindError> {
     let name = args.value()?;
     if name.is_empty() {
-        let reason = "The argument to -group should not be empty";
+        let reason = "argument to -group is empty, but should be a group name";
         return Err(FindError::bad("-group", reason));
     }
     let known = trawl_sys::identity::gid_of(name).ok().flatten();
