@@ -330,3 +330,4 @@ complete -c trawl -n '__fish_seen_subcommand_from find' -o print0 -d 'print the 
 complete -c trawl -n '__fish_seen_subcommand_from find' -o printf -d 'print FORMAT, with %-directives and \\\\-escapes filled in'
 complete -c trawl -n '__fish_seen_subcommand_from find' -o prune -d 'do not go into the directory (nothing with -depth); always true'
 complete -c trawl -n '__fish_seen_subcommand_from find' -o quit -d 'end the search'
+complete -c trawl -n '__fish_seen_subcommand_from find' -o sort -d 'print everything in the order of these columns, -COLUMN backwards, then of paths, as in -sort -size,name; held in memory, but with -limit N only the first N'

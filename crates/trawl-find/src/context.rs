@@ -171,6 +171,8 @@ pub struct Context<'a> {
     pub acted: bool,
     /// Set when something went wrong that was already told.
     pub failed: bool,
+    /// True if nothing that happens counts but what is pruned.
+    pub is_trial: bool,
     /// Set by `-prune` on a directory.
     pub pruned: bool,
     /// Set by `-quit`.
@@ -202,6 +204,7 @@ impl<'a> Context<'a> {
             deferred: None,
             acted: false,
             failed: false,
+            is_trial: false,
             pruned: false,
             quit: false,
             complaints: Vec::new(),

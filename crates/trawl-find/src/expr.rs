@@ -84,6 +84,8 @@ pub enum Expr {
     Or(Vec<Expr>),
     /// Evaluates all parts; the last one's value counts.
     Comma(Vec<Expr>),
+    /// Its part, whose output the leaf holds until the search has ended.
+    Sorted(Node, Box<Expr>),
 }
 
 impl Expr {
@@ -106,6 +108,14 @@ impl Expr {
                     if cx.is_halted() {
                         return false;
                     }
+                }
+                value
+            }
+            Expr::Sorted(node, inner) => {
+                let mark = cx.out.mark();
+                let value = inner.eval(row, cx);
+                if !cx.is_trial {
+                    node.leaf.collect(row, cx, mark);
                 }
                 value
             }
@@ -150,6 +160,7 @@ impl Expr {
                 }
                 last
             }
+            Expr::Sorted(_, inner) => inner.foresee(row, cx, known),
         }
     }
 
@@ -158,6 +169,10 @@ impl Expr {
         match self {
             Expr::Leaf(node) => visit(node),
             Expr::Not(inner) => inner.leaves(visit),
+            Expr::Sorted(node, inner) => {
+                visit(node);
+                inner.leaves(visit);
+            }
             Expr::And(parts) | Expr::Or(parts) | Expr::Comma(parts) => {
                 parts.iter().for_each(|part| part.leaves(visit));
             }
@@ -168,7 +183,7 @@ impl Expr {
     pub(crate) fn find_leaf(&mut self, name: &str) -> Option<&mut Node> {
         match self {
             Expr::Leaf(node) => (node.predicate.name == name).then_some(node),
-            Expr::Not(inner) => inner.find_leaf(name),
+            Expr::Not(inner) | Expr::Sorted(_, inner) => inner.find_leaf(name),
             Expr::And(parts) | Expr::Or(parts) | Expr::Comma(parts) => {
                 parts.iter_mut().find_map(|part| part.find_leaf(name))
             }
@@ -226,6 +241,7 @@ impl Expr {
         match self {
             Expr::Leaf(node) => node.leaf.filter(),
             Expr::Not(_) => Filter::default(),
+            Expr::Sorted(_, inner) => inner.filter_if_true(),
             Expr::And(parts) => parts
                 .iter()
                 .fold(Filter::default(), |f, part| f.and(&part.filter_if_true())),
@@ -242,7 +258,7 @@ impl Expr {
     pub fn filter_for(&self, effects: &[Effect]) -> Option<Filter> {
         match self {
             Expr::Leaf(node) => effects.contains(&node.effect).then(Filter::default),
-            Expr::Not(inner) => inner.filter_for(effects),
+            Expr::Not(inner) | Expr::Sorted(_, inner) => inner.filter_for(effects),
             Expr::And(parts) => {
                 // A part is reached only where those before it were true.
                 let mut reached = Filter::default();
@@ -298,6 +314,7 @@ impl Expr {
             Expr::And(parts) => Expr::And(cheap_first(each(parts))),
             Expr::Or(parts) => Expr::Or(cheap_first(each(parts))),
             Expr::Comma(parts) => Expr::Comma(each(parts)),
+            Expr::Sorted(node, inner) => Expr::Sorted(node, Box::new(inner.optimized())),
         }
     }
 }

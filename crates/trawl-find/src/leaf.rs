@@ -6,6 +6,7 @@ use trawl_model::rows::Row;
 
 use crate::context::Context;
 use crate::lookups::AttributeTest;
+use crate::output::Mark;
 
 /// What a leaf does besides being true or false.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -86,6 +87,10 @@ pub trait Leaf: Send + Sync + std::fmt::Debug {
     /// Entries of this depth come next: does what was put off until the search
     /// goes to another directory.
     fn move_on(&self, _depth: usize, _: &mut Context<'_>) {}
+
+    /// Takes over what an expression printed of the row since `mark`, where
+    /// this leaf stands for the order of the whole output.
+    fn collect(&self, _: &Row<'_>, _: &mut Context<'_>, _mark: Mark) {}
 
     /// Does what was put off until the search has ended.
     fn finish(&self, _: &mut Context<'_>) {}

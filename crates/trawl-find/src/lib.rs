@@ -35,6 +35,7 @@ mod indexed;
 pub mod leaf;
 mod live;
 pub mod lookups;
+pub mod order;
 pub mod output;
 pub mod parser;
 pub mod predicate;

@@ -147,6 +147,23 @@ impl Output {
         self.pads.truncate(mark.pads);
     }
 
+    /// Takes out what was printed since.
+    #[must_use]
+    pub fn split_off(&mut self, mark: Mark) -> Output {
+        let mut pads = self.pads.split_off(mark.pads);
+        pads.iter_mut().for_each(|pad| pad.at -= mark.bytes);
+        let bytes = self.bytes.split_off(mark.bytes);
+        Output { bytes, pads }
+    }
+
+    /// Prints this behind what was printed.
+    pub fn append(&mut self, mut other: Output) {
+        let before = self.bytes.len();
+        other.pads.iter_mut().for_each(|pad| pad.at += before);
+        self.pads.append(&mut other.pads);
+        self.bytes.append(&mut other.bytes);
+    }
+
     /// The bytes with their padding, widening `widths` on the way.
     pub fn finish(self, widths: &mut Widths) -> Vec<u8> {
         if self.pads.is_empty() {

@@ -91,6 +91,7 @@ static REGISTRY: &[&Predicate] = &[
     &printf::PRINTF,
     &prune::PRUNE,
     &quit::QUIT,
+    &sort::SORT,
 ];
 
 /// Every predicate there is.

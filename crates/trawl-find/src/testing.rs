@@ -261,6 +261,7 @@ pub(crate) fn shape(expr: &Expr) -> String {
         Expr::And(parts) => list("and", parts),
         Expr::Or(parts) => list("or", parts),
         Expr::Comma(parts) => list("comma", parts),
+        Expr::Sorted(_, inner) => format!("sorted({})", shape(inner)),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Words of `trawl find` that GNU find does not have: beside bfs where bfs
 //! has them, walking the file system and asking the index.
 
+use trawl_testkit::prng::Prng;
 use trawl_testkit::skip::without_program;
 
 use crate::find_actions::{Source, run};
@@ -24,7 +25,10 @@ fn compare_with_bfs(what: &str, lines: &[&str]) {
     }
     let theirs = answers(Source::Bfs, lines);
     for source in OURS {
-        assert_eq!(answers(source, lines), theirs, "{source:?}");
+        let ours = answers(source, lines);
+        for (ours, theirs) in ours.split("== ").zip(theirs.split("== ")) {
+            assert_eq!(ours, theirs, "{source:?}");
+        }
     }
 }
 
@@ -171,4 +175,167 @@ fn a_limit_counts_what_is_printed() {
             assert_eq!(out.trim_end(), expected, "{source:?} {line}");
         }
     }
+}
+
+#[test]
+fn output_is_sorted_as_sort_sorts_it() {
+    // What -sort is given, what find prints, and the keys of sort(1).
+    let orders = [
+        ("name", "%f", "-k1,1"),
+        ("-name", "%f", "-k1,1r"),
+        ("path", "%p", "-k1,1"),
+        ("-path", "%p", "-k1,1r"),
+        ("size", "%s", "-k1,1n"),
+        ("-size", "%s", "-k1,1nr"),
+        ("ino", "%i", "-k1,1n"),
+        ("type,-size", "%y", "-k1,1 -k2,2nr"),
+        ("-nlink,name", "%n\t%f", "-k1,1nr -k2,2"),
+        ("-uid,-ino", "%U\t%i", "-k1,1nr -k2,2nr"),
+        ("link_target,-size", "%l", "-k1,1 -k2,2nr"),
+        ("-mtime", "%T@", "-k1,1nr"),
+        ("blocks", "%b", "-k1,1n"),
+    ];
+    let of_two = |format: &str| match format {
+        "%y" | "%l" => format!("{format}\t%s"),
+        other => other.to_owned(),
+    };
+    let script = orders.map(|(order, format, keys)| {
+        let format = of_two(format);
+        let path = format.split('\t').count() + 1;
+        format!(
+            "$FIND t -sort {order} > ours; $FIND t t/d -sort {order} -limit 5 > first; \
+             printf '%s: ' {order}; \
+             find t -printf '{format}\t%p\\n' | sort -s -t '\t' {keys} -k{path},{path} | \
+             cut -f{path} > theirs; cmp ours theirs && printf 'same '; \
+             find t t/d -printf '{format}\t%p\\n' | sort -s -t '\t' {keys} -k{path},{path} | \
+             cut -f{path} | head -n 5 | cmp first - && echo 'too'"
+        )
+    });
+    let script = script.join("\n");
+    for source in OURS {
+        let (_, out, err, _) = run(source, &format!("export LC_ALL=C\n{script}"));
+        let out = String::from_utf8(out).unwrap();
+        assert_eq!(String::from_utf8_lossy(&err), "", "{source:?}");
+        for (line, (order, ..)) in out.lines().zip(orders) {
+            assert_eq!(line, format!("{order}: same too"), "{source:?}");
+        }
+        assert_eq!(out.lines().count(), orders.len());
+    }
+}
+
+#[test]
+fn what_is_sorted_is_all_that_was_printed_and_nothing_twice() {
+    let lines = [
+        "$FIND t -name d -print -prune -o -print",
+        "$FIND t -name d -prune -o -print",
+        "$FIND t -depth",
+        "$FIND t -depth -exclude -name e",
+        "$FIND t -mindepth 2 -exclude -name e",
+        "$FIND -L t -type f",
+        "$FIND t -printf 'x%p\\n' -name a -printf 'x%py\\n'",
+        "$FIND t/d t -unique",
+        "$FIND t -false",
+        "$FIND -L t/ld t -unique -type f",
+    ];
+    let script: Vec<String> = lines
+        .iter()
+        .map(|line| {
+            format!(
+                "{line} 2>err1 | LC_ALL=C sort > plain; {line} -sort path 2>err2 > sorted; \
+                 cmp plain sorted && cmp err1 err2 && echo same"
+            )
+        })
+        .collect();
+    for source in OURS {
+        let (_, out, err, _) = run(source, &script.join("\n"));
+        assert_eq!(String::from_utf8_lossy(&err), "", "{source:?}");
+        let same = "same\n".repeat(lines.len());
+        assert_eq!(String::from_utf8(out).unwrap(), same, "{source:?}");
+    }
+}
+
+#[test]
+fn sorted_output_keeps_its_form() {
+    for source in OURS {
+        let script = "$FIND --json t -sort -name -limit 1; $FIND -0 t -sort name -limit 1; echo; \
+                      $FIND --csv t -sort -name -limit 1 | wc -l; \
+                      $FIND t -sort -size,name -ls | wc -l; $FIND t -sort name -quit; \
+                      $FIND t -sort nothing; $FIND t -sort";
+        let (code, out, err, _) = run(source, script);
+        let out = String::from_utf8(out).unwrap();
+        let begins = r#"{"path":"t/z z","type":"f","#;
+        assert!(out.starts_with(begins), "{source:?} {out}");
+        assert!(out.ends_with("}\nt/a\0\n2\n12\n"), "{source:?} {out}");
+        let err = String::from_utf8(err).unwrap();
+        let expected = [
+            "only what is printed to standard output can be sorted",
+            "invalid argument `nothing' to `-sort'",
+            "missing argument to `-sort'",
+        ];
+        assert_eq!(code, Some(1));
+        for (line, words) in err.lines().zip(expected) {
+            assert!(line.contains(words), "{source:?} {line}");
+        }
+    }
+}
+
+const TESTS: &[&str] = &[
+    "-name d",
+    "-name e",
+    "-name '[a-c]'",
+    "-name t",
+    "-type d",
+    "-type f",
+    "-type l",
+    "-empty",
+    "-size 0",
+    "-path '*/e*'",
+    "-perm -100",
+    "-true",
+    "-false",
+];
+
+/// A random expression without actions.
+fn expression(prng: &mut Prng, deepest: usize) -> String {
+    match prng.below(if deepest == 0 { 2 } else { 4 }) {
+        0 => (*prng.pick(TESTS)).to_owned(),
+        1 => format!("! {}", prng.pick(TESTS)),
+        joined => {
+            let (left, right) = (expression(prng, deepest - 1), expression(prng, deepest - 1));
+            let or = if joined == 2 { "-o " } else { "" };
+            format!("\\( {left} {or}{right} \\)")
+        }
+    }
+}
+
+/// A random search with exclusions.
+fn search(prng: &mut Prng) -> String {
+    let mut words = vec!["$FIND".to_owned()];
+    if prng.once_in(4) {
+        words.push("-L".into());
+    }
+    words.push((*prng.pick(&["t", "t t/d", "t/ld t/a t"])).to_owned());
+    for option in ["-depth", "-mindepth 1", "-mindepth 2", "-maxdepth 2"] {
+        if prng.once_in(4) {
+            words.push(option.into());
+        }
+    }
+    if prng.once_in(4) {
+        words.push("-name e -prune -o".into());
+    }
+    words.push(format!("-exclude {}", expression(prng, 2)));
+    words.push(expression(prng, 2));
+    if prng.once_in(3) {
+        words.push(format!("-exclude {}", expression(prng, 1)));
+    }
+    // Errors are worded otherwise, and so are their codes.
+    words.join(" ") + " 2>/dev/null | cat"
+}
+
+#[test]
+fn random_exclusions_are_those_of_bfs() {
+    let mut prng = Prng::new(4);
+    let lines: Vec<String> = (0..150).map(|_| search(&mut prng)).collect();
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    compare_with_bfs("random exclusions", &lines);
 }

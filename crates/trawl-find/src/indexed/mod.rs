@@ -197,6 +197,7 @@ impl Scope<'_> {
             false => Some(&self.program.expr),
         };
         cx.next_row();
+        cx.is_trial = true;
         expr.map(|expr| expr.eval(row, cx));
         cx.quit = false;
         cx.out = Output::default();

@@ -12,7 +12,7 @@ use crate::expr::{Expr, Node};
 use crate::files::OutputFile;
 use crate::leaf::Effect;
 use crate::predicate::{Kind, Parse, Predicate};
-use crate::predicates::{constant, exclude, limit, print, unique};
+use crate::predicates::{constant, exclude, limit, print, sort, unique};
 use crate::regex::Dialect;
 use crate::registry;
 use crate::traversal::{Follow, Traversal};
@@ -124,6 +124,8 @@ pub fn parse(words: &[Vec<u8>], env: &Environment) -> Result<Parsed, FindError> 
             files: Vec::new(),
             starts_from: None,
             depth_was_asked: false,
+            order: None,
+            limit: None,
             is_unique: false,
         },
         warnings,
@@ -313,10 +315,10 @@ impl Reader<'_> {
 
     fn finish(self, starts: &[Vec<u8>]) -> Result<Program, FindError> {
         let Joined { expr, mut excluded } = join(self.tokens)?;
-        let settings = self.settings;
+        let mut settings = self.settings;
         if settings.is_unique {
-            // It is asked first: what is excluded counts as seen.
-            excluded.insert(0, Expr::Leaf(unique::node()));
+            // It is asked last: what is excluded can be told out of turn.
+            excluded.push(Expr::Leaf(unique::node()));
         }
         if let (Some(_), Some(start)) = (&settings.starts_from, starts.first()) {
             return Err(start_beside_file(start, self.env));
@@ -338,6 +340,7 @@ impl Reader<'_> {
                 Expr::And(parts)
             }
         };
+        let expr = sort::sorted(expr, &mut settings)?;
         let excludes = !excluded.is_empty();
         let expr = match excludes {
             true => Expr::Or(vec![exclude::exclusion(excluded), expr]),

@@ -5,6 +5,7 @@ use trawl_model::Timestamp;
 use crate::context::Races;
 use crate::environment::Warnings;
 use crate::files::OutputFile;
+use crate::order::Order;
 use crate::regex::Dialect;
 use crate::traversal::Traversal;
 
@@ -29,6 +30,10 @@ pub struct Settings {
     pub starts_from: Option<Vec<u8>>,
     /// True once `-depth` was given in words, not by `-delete`.
     pub depth_was_asked: bool,
+    /// What everything that is printed is sorted by.
+    pub order: Option<Order>,
+    /// The least that `-limit` was given.
+    pub limit: Option<usize>,
     /// True if files are left out that were seen before.
     pub is_unique: bool,
 }

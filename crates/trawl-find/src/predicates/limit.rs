@@ -1,7 +1,7 @@
 //! `-limit`: ends the search once it was reached so often. Without another
 //! action, it is reached when something was printed.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use trawl_model::ColumnSet;
 use trawl_model::rows::Row;
@@ -25,9 +25,13 @@ pub(crate) static LIMIT: Predicate = Predicate {
         let text = args.value()?;
         let number = std::str::from_utf8(text).ok().and_then(|n| n.parse().ok());
         match number {
-            Some(left) if left > 0 => Ok(Box::new(Limit {
-                left: AtomicU64::new(left),
-            })),
+            Some(most) if most > 0 => {
+                let least = args.settings.limit.map_or(most, |least| least.min(most));
+                args.settings.limit = Some(least);
+                Ok(Box::new(Limit {
+                    left: AtomicUsize::new(most),
+                }))
+            }
             _ => Err(args.invalid(text)),
         }
     }),
@@ -35,7 +39,7 @@ pub(crate) static LIMIT: Predicate = Predicate {
 
 #[derive(Debug)]
 struct Limit {
-    left: AtomicU64,
+    left: AtomicUsize,
 }
 
 impl Leaf for Limit {

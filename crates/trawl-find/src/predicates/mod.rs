@@ -68,6 +68,7 @@ pub(crate) mod regex;
 pub(crate) mod regextype;
 pub(crate) mod samefile;
 pub(crate) mod size;
+pub(crate) mod sort;
 pub(crate) mod uid;
 pub(crate) mod unique;
 pub(crate) mod used;

@@ -2,7 +2,8 @@
 //! not gone into again, which matters where links are followed.
 //!
 //! It is an option: every entry counts, whatever else is asked, and what was
-//! seen is left out as `-exclude` leaves things out.
+//! seen is left out as `-exclude` leaves things out. What `-exclude` left out
+//! does not count as seen; to bfs it does.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};

@@ -1,0 +1,163 @@
+//! `-sort`: the whole output in the order of columns. What is printed is held
+//! until the search has ended; beside `-limit`, as much as that needs.
+
+use std::collections::BinaryHeap;
+use std::sync::{Mutex, PoisonError};
+
+use trawl_model::ColumnSet;
+use trawl_model::rows::Row;
+
+use crate::context::Context;
+use crate::error::FindError;
+use crate::expr::{Expr, Node};
+use crate::leaf::{Effect, Leaf};
+use crate::order::{Order, Rank};
+use crate::output::{Mark, Output};
+use crate::parser::Settings;
+use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
+
+/// So much is written at once.
+const CHUNK_BYTES: usize = 1 << 20;
+
+/// The predicate.
+pub(crate) static SORT: Predicate = Predicate {
+    name: "-sort",
+    aliases: &[],
+    args: "[-]COLUMN,...",
+    kind: Kind::Action,
+    help: "print everything in the order of these columns, -COLUMN backwards, then of paths, as \
+           in -sort -size,name; held in memory, but with -limit N only the first N",
+    cost: Cost::Free,
+    columns: ColumnSet::EMPTY,
+    standard: Standard::Trawl,
+    parse: Parse::Option(|args| {
+        let text = args.value()?;
+        match Order::parse(text) {
+            Some(order) => args.settings.order = Some(order),
+            None => return Err(args.invalid(text)),
+        }
+        Ok(())
+    }),
+};
+
+/// The expression, such that what it prints is held until the end, if that
+/// was asked for. Refuses what cannot be held.
+pub(crate) fn sorted(mut expr: Expr, settings: &mut Settings) -> Result<Expr, FindError> {
+    let Some(order) = settings.order.take() else {
+        return Ok(expr);
+    };
+    let refuses = expr.has(Effect::Change) || expr.has(Effect::Quit);
+    if refuses || !settings.files.is_empty() {
+        let reason = "only what is printed to standard output can be sorted: leave out -quit and \
+                      actions that run, change or write files";
+        return Err(FindError::bad("-sort", reason));
+    }
+    // What it limits is what is kept.
+    expr.take_leaves(&super::limit::LIMIT);
+    let leaf = Sort {
+        order,
+        most: settings.limit,
+        held: Mutex::default(),
+    };
+    let node = Node::new(&SORT, Box::new(leaf));
+    Ok(Expr::Sorted(node, Box::new(expr)))
+}
+
+/// What was printed of a row.
+#[derive(Debug)]
+struct Held {
+    rank: Rank,
+    out: Output,
+}
+
+impl PartialEq for Held {
+    fn eq(&self, other: &Held) -> bool {
+        self.rank == other.rank
+    }
+}
+
+impl Eq for Held {}
+
+impl PartialOrd for Held {
+    fn partial_cmp(&self, other: &Held) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Held {
+    fn cmp(&self, other: &Held) -> std::cmp::Ordering {
+        self.rank.cmp(&other.rank)
+    }
+}
+
+#[derive(Debug)]
+struct Sort {
+    order: Order,
+    /// How many are kept.
+    most: Option<usize>,
+    /// The last one on top.
+    held: Mutex<BinaryHeap<Held>>,
+}
+
+impl Leaf for Sort {
+    fn eval(&self, _: &Row<'_>, _: &mut Context<'_>) -> bool {
+        true
+    }
+
+    fn columns(&self) -> ColumnSet {
+        self.order.columns()
+    }
+
+    fn collect(&self, row: &Row<'_>, cx: &mut Context<'_>, mark: Mark) {
+        let out = cx.out.split_off(mark);
+        if out.is_empty() {
+            return;
+        }
+        let rank = self.order.rank(row, cx);
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        held.push(Held { rank, out });
+        if self.most.is_some_and(|most| held.len() > most) {
+            held.pop();
+        }
+    }
+
+    fn finish(&self, cx: &mut Context<'_>) {
+        let held = {
+            let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::take(&mut *held)
+        };
+        for Held { out, .. } in held.into_sorted_vec() {
+            cx.out.append(out);
+            if cx.out.bytes.len() >= CHUNK_BYTES {
+                cx.flush();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{error_of, program, shape};
+
+    #[test]
+    fn only_standard_output_is_sorted() {
+        for words in ["-quit", "-delete", "-exec true ;", "-fprint /dev/null"] {
+            let error = error_of(&format!("-sort size {words}"));
+            assert!(error.starts_with("only what is printed"), "{error}");
+        }
+        for order in ["", ",", "size,", "-", "colour", "size;name", "--size"] {
+            let words = [b"-sort".to_vec(), order.as_bytes().to_vec()];
+            let parsed = crate::parse(&words, &crate::testing::environment());
+            let error = parsed.err().map(|error| error.to_string());
+            assert!(error.is_some_and(|e| e.contains("-sort")), "{order}");
+        }
+    }
+
+    #[test]
+    fn a_limit_is_what_is_kept() {
+        let program = program("-sort -size -exclude -name x -limit 3");
+        let expected = "or(and(or(name) prune) sorted(and(and(sort true true) print true)))";
+        assert_eq!(shape(&program.expr), expected);
+        assert!(!program.expr.needs_turns());
+    }
+}
