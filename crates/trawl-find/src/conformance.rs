@@ -133,7 +133,13 @@ pub static NOTES: &[Note] = &[
         ),
     ),
     only_index("-readable", AS_SCANNED),
-    both("-unique", Otherwise(Bfs, "GNU find has no such option")),
+    both(
+        "-unique",
+        Otherwise(
+            Bfs,
+            "GNU find has no such option; what -exclude leaves out does not count here",
+        ),
+    ),
     both("-user", LARGE_NUMBER),
     only_index("-writable", AS_SCANNED),
     both(
@@ -171,6 +177,13 @@ pub static NOTES: &[Note] = &[
         live: Otherwise(Own, YES),
     },
     both("-printf", BIRTH_TIME),
+    both(
+        "-sort",
+        Otherwise(
+            Own,
+            "GNU find has no such action; sort(1) gives the same order",
+        ),
+    ),
 ];
 
 /// What differs and is no word of the expression.
