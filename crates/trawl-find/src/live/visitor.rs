@@ -41,14 +41,18 @@ pub(super) struct Visitor<'v> {
     /// Whether inode numbers matter: what is mounted on a directory has
     /// another one than the directory's entry.
     asks_inodes: bool,
+    /// True if directories are looked at before the search goes into them.
+    looks_before: bool,
     name: Vec<u8>,
 }
 
 impl<'v> Visitor<'v> {
     pub(super) fn new(question: &'v Question<'v>) -> Visitor<'v> {
         let expr = &question.program.expr;
+        let traversal = &question.program.traversal;
         Visitor {
             question,
+            looks_before: traversal.contents_first && expr.facts() == Facts::Attributes,
             looker: Looker::new(expr.columns()),
             asks_inodes: expr.columns().contains(Column::Ino),
             facts: expr.facts(),
@@ -134,9 +138,12 @@ impl<'v> Visitor<'v> {
         let kind = (row.mode() != 0).then(|| row.file_type());
         let known = match kind {
             Some(FileType::Symlink) => self.follow != Follow::Always,
-            // What may be part of a loop is looked at, and what may have
-            // another number than the one that is listed here.
-            Some(FileType::Directory) => self.follow != Follow::Always && !self.asks_inodes,
+            // What may be part of a loop is looked at, what may have another
+            // number than the one that is listed here, and what comes after
+            // its contents: there is no going into what cannot be looked at.
+            Some(FileType::Directory) => {
+                self.follow != Follow::Always && !self.asks_inodes && !self.looks_before
+            }
             kind => kind.is_some(),
         };
         if known {
@@ -155,7 +162,7 @@ impl<'v> Visitor<'v> {
                 error: looked.trouble,
             },
             Err(error) => Seen {
-                is_dir: kind == Some(FileType::Directory),
+                is_dir: false,
                 id: None,
                 in_looker: false,
                 error: Some(error),
