@@ -3,7 +3,7 @@
 use trawl_model::rows::Row;
 
 use crate::context::Context;
-use crate::leaf::Leaf;
+use crate::leaf::{Facts, Leaf};
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 use crate::probe::{ACCESS_COLUMNS, Access};
 
@@ -38,6 +38,11 @@ impl Leaf for May {
             false => Vec::new(),
         };
         cx.probe.may(row, &path, self.access)
+    }
+
+    /// The kernel is asked by name, where attributes may be out of reach.
+    fn facts(&self) -> Option<Facts> {
+        Some(Facts::Type)
     }
 }
 
