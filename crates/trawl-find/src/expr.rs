@@ -140,9 +140,7 @@ impl Expr {
             Expr::Leaf(node) if node.effect != Effect::None => Foresight::Acts,
             Expr::Leaf(node) if node.facts > known => Foresight::Open,
             // It may complain, and would do so again.
-            Expr::Leaf(node) if matches!(node.predicate.cost, Cost::LookUp | Cost::Look) => {
-                Foresight::Open
-            }
+            Expr::Leaf(node) if node.predicate.cost == Cost::Look => Foresight::Open,
             Expr::Leaf(node) => Foresight::Value(node.leaf.eval(row, cx)),
             Expr::Not(inner) => match inner.foresee(row, cx, known) {
                 Foresight::Value(value) => Foresight::Value(!value),

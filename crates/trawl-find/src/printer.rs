@@ -108,11 +108,11 @@ impl<'a> Printer<'a> {
         if part.failed {
             self.fail();
         }
-        self.tell(&part.complaints)?;
         if part.quit {
             self.ended.set(true);
         }
         self.put(part.out, part.others)?;
+        self.tell(&part.complaints)?;
         match self.broken.take() {
             Some(error) => Err(error),
             None => Ok(()),
@@ -120,7 +120,12 @@ impl<'a> Printer<'a> {
     }
 
     /// Writes messages, line by line; the exit code is 1 if there is one.
+    /// What was printed before is written before, as error(3) does it.
     pub(crate) fn tell(&self, complaints: &[u8]) -> io::Result<()> {
+        if complaints.is_empty() {
+            return Ok(());
+        }
+        self.flush_all()?;
         for line in complaints.split_inclusive(|b| *b == b'\n') {
             self.fail();
             let line = [b"find: ", line].concat();

@@ -40,9 +40,9 @@ impl Leaf for May {
         cx.probe.may(row, &path, self.access)
     }
 
+    /// The kernel is asked by name, where attributes may be out of reach.
     fn facts(&self) -> Option<Facts> {
-        // The kernel is asked by the name alone.
-        Some(Facts::Name)
+        Some(Facts::Type)
     }
 }
 
