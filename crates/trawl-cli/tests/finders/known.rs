@@ -118,19 +118,6 @@ pub(crate) static KNOWN: &[Known] = &[
         example: &[".", "-links", "9", "-not", "-empty"],
     },
     Known {
-        what: "what cannot be looked at is complained of on the way down and back",
-        sides: &[Side::Live],
-        is_in: |asked| {
-            let turns = [
-                "-depth", "-d", "-delete", "-exec", "-execdir", "-ok", "-okdir", "-quit",
-            ];
-            let in_turn = turns.iter().any(|word| asked.case.has(word));
-            asked.asker == Asker::User && asked.is_listed_only && in_turn
-        },
-        asker: Asker::User,
-        example: &[".", "-depth", "-links", "9", "-exec", "true", ";"],
-    },
-    Known {
         what: "find asks -xtype before what stands in front of it, and complains",
         sides: BOTH,
         is_in: |asked| asked.case.has("-xtype") && asked.plan.nodes.iter().any(is_loop),
