@@ -1,9 +1,9 @@
 //! Directories: opened by one name beside an open directory, never through a symbolic link, and
 //! read with getdents64 into one reusable buffer.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{CWD, Mode, OFlags, RawDir, ResolveFlags};
 
@@ -78,12 +78,40 @@ pub fn open_path(
     rustix::fs::openat(parent, name, flags, Mode::empty()).named(Op::Openat)
 }
 
-/// Opens the directory at the relative `path` below `parent`. Where links are
-/// refused, no component may be one, and the path cannot leave `parent`.
+/// The longest path that the kernel takes at once, its NUL included.
+const PATH_MAX: usize = 4096;
+
+/// Opens the directory at the relative `path` below `parent`, however long the path is. Where
+/// links are refused, no component may be one, and the path cannot leave `parent`.
 ///
 /// Source: <https://man7.org/linux/man-pages/man2/openat2.2.html>
 pub fn open_below(
     parent: impl AsFd,
+    path: &CStr,
+    purpose: Purpose,
+    links: Links,
+) -> Result<OwnedFd, SysError> {
+    let mut from: Option<OwnedFd> = None;
+    let mut rest = path.to_bytes();
+    while rest.len() >= PATH_MAX {
+        let cut = rest[..PATH_MAX].iter().rposition(|byte| *byte == b'/');
+        let cut = cut.ok_or_else(|| SysError::new(Op::Openat, Errno::NAMETOOLONG))?;
+        let stage = CString::new(&rest[..cut]).unwrap_or_default();
+        let parent = from.as_ref().map_or(parent.as_fd(), AsFd::as_fd);
+        from = Some(open_stage(parent, &stage, Purpose::Pass, links)?);
+        rest = &rest[cut + 1..];
+    }
+    match from {
+        None => open_stage(parent.as_fd(), path, purpose, links),
+        Some(from) => {
+            let last = CString::new(rest).unwrap_or_default();
+            open_stage(from.as_fd(), &last, purpose, links)
+        }
+    }
+}
+
+fn open_stage(
+    parent: BorrowedFd<'_>,
     path: &CStr,
     purpose: Purpose,
     links: Links,
@@ -225,7 +253,6 @@ impl<Fd: AsFd> Reader<'_, Fd> {
 mod tests {
     use super::*;
     use std::collections::BTreeSet;
-    use std::ffi::CString;
     use std::os::unix::ffi::OsStrExt;
 
     fn open(path: &std::path::Path) -> Result<OwnedFd, SysError> {

@@ -168,6 +168,7 @@ impl Errno {
     pub const MFILE: Errno = Errno(libc::EMFILE);
     pub const NFILE: Errno = Errno(libc::ENFILE);
     pub const NODATA: Errno = Errno(libc::ENODATA);
+    pub const NAMETOOLONG: Errno = Errno(libc::ENAMETOOLONG);
     pub const NOENT: Errno = Errno(libc::ENOENT);
     pub const NOSPC: Errno = Errno(libc::ENOSPC);
     pub const NOSYS: Errno = Errno(libc::ENOSYS);

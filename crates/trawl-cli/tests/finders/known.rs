@@ -125,17 +125,6 @@ pub(crate) static KNOWN: &[Known] = &[
         example: &[".", "-links", "100", "-xtype", "d"],
     },
     Known {
-        what: "no command is run on what lies at a path longer than PATH_MAX",
-        sides: &[Side::Index],
-        is_in: |asked| {
-            let is_long = |node: &Node| asked.plan.path(node).len() > 3_500;
-            let runs = ["-exec", "-execdir", "-ok", "-okdir", "-delete"];
-            runs.iter().any(|word| asked.case.has(word)) && asked.plan.nodes.iter().any(is_long)
-        },
-        asker: Asker::Ourselves,
-        example: &[".", "-exec", "true", "{}", "+"],
-    },
-    Known {
         what: "what was taken away at the first start has changed since it was indexed",
         sides: &[Side::Index],
         is_in: |asked| asked.case.has("-delete") && starts(asked.case).len() > 1,

@@ -18,8 +18,6 @@ const KEPT_MAX: usize = 512;
 const SPARE: usize = 16;
 /// Descriptors that a thread needs at once.
 pub(super) const PER_THREAD: usize = 4;
-/// The longest path that the kernel takes at once, its NUL included.
-const PATH_MAX: usize = 4096;
 
 /// How many directories may be kept open.
 #[derive(Debug)]
@@ -188,33 +186,20 @@ impl Drop for Node {
 
 const LIST: Purpose = Purpose::List(AccessTime::Update);
 
-/// Opens directories that lie one in the other, the first one in `from`, as
-/// many at once as one path can name; the last one to be listed.
-fn open_chain(mut from: Arc<OwnedFd>, nodes: &[&Node]) -> Result<Arc<OwnedFd>, SysError> {
-    let mut nodes = nodes.iter().peekable();
-    while let Some(first) = nodes.next() {
-        let mut path = first.name.to_bytes().to_vec();
-        while let Some(next) =
-            nodes.next_if(|next| path.len() + next.name.as_bytes_with_nul().len() < PATH_MAX)
-        {
-            path.push(b'/');
-            path.extend_from_slice(next.name.to_bytes());
+/// Opens directories that lie one in the other, the first one in `from`; the
+/// last one to be listed.
+fn open_chain(from: Arc<OwnedFd>, nodes: &[&Node]) -> Result<Arc<OwnedFd>, SysError> {
+    let opened = match nodes {
+        [] => return Ok(from),
+        [one] => open_path(&*from, &one.name, LIST, one.links)?,
+        [first, ..] => {
+            let names: Vec<&[u8]> = nodes.iter().map(|node| node.name.to_bytes()).collect();
+            // Names come from the kernel, without NULs.
+            let path = CString::new(names.join(&b'/')).unwrap_or_default();
+            open_below(&*from, &path, LIST, first.links)?
         }
-        let purpose = match nodes.peek() {
-            None => LIST,
-            Some(_) => Purpose::Pass,
-        };
-        let opened = match path.len() == first.name.to_bytes().len() {
-            true => open_path(&*from, &first.name, purpose, first.links)?,
-            false => {
-                // Names come from the kernel, without NULs.
-                let path = CString::new(path).unwrap_or_default();
-                open_below(&*from, &path, purpose, first.links)?
-            }
-        };
-        from = Arc::new(opened);
-    }
-    Ok(from)
+    };
+    Ok(Arc::new(opened))
 }
 
 #[cfg(test)]
