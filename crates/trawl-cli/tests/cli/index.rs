@@ -1,7 +1,7 @@
 //! `trawl index`, `sources`, `verify` and `gc`.
 
 use std::io::Read;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 use trawl_testkit::oracle;
@@ -212,7 +212,21 @@ fn traces_are_indexed_where_they_were_mounted() {
 
 /// Waits until the scan says that it has begun, then interrupts it.
 fn interrupt(site: &Site, signal: Signal) -> (Option<i32>, String) {
-    let mut command = site.command();
+    let ours = site.command();
+    // Who runs the tests may have them ignored, as nohup(1) and a shell's
+    // background jobs do.
+    let mut command = Command::new("env");
+    command.arg("--default-signal=INT,TERM,HUP");
+    command.arg(ours.get_program()).args(ours.get_args());
+    for (name, value) in ours.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    if let Some(dir) = ours.get_current_dir() {
+        command.current_dir(dir);
+    }
     command.args(["index", "--progress", "json", "--threads", "1", "."]);
     let mut child = command
         .stdout(Stdio::null())
