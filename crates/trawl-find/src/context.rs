@@ -280,14 +280,6 @@ impl<'a> Context<'a> {
         self.say(format!("find: {line}\n").as_bytes());
     }
 
-    /// Moves to the rows of the directory `dir` (its stored path), which lies
-    /// `depth` levels below the start point (0 for the start point itself).
-    pub fn enter(&mut self, dir: &[u8], depth: usize) {
-        let below = dir.strip_prefix(&self.start.stored[..]).unwrap_or(dir);
-        let below = below.strip_prefix(b"/").unwrap_or(below);
-        self.enter_below(&[below], depth);
-    }
-
     /// Moves to the rows of the directory that is `below` the start point,
     /// `depth` levels deep. Its path may be given in parts.
     pub fn enter_below(&mut self, below: &[&[u8]], depth: usize) {
@@ -407,7 +399,8 @@ mod tests {
             };
             assert_eq!(cx.path(&row), spelled.as_bytes());
             assert_eq!(cx.path_below_start(&row), b"");
-            cx.enter(dir.as_bytes(), 0);
+            let in_dir = dir.strip_prefix(stored).unwrap_or(dir);
+            cx.enter_below(&[in_dir.trim_start_matches('/').as_bytes()], 0);
             assert_eq!(cx.path(&row), expected.as_bytes());
             assert_eq!(cx.path_below_start(&row), below.as_bytes());
         }

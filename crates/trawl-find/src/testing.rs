@@ -317,7 +317,7 @@ fn run_program(program: &Program, spec: &Spec) -> Run {
         stored: b"/w".to_vec(),
     };
     let mut cx = Context::new(&world, &start, &probe);
-    cx.enter(b"/w/top", 1);
+    cx.enter_below(&[b"top"], 1);
     let row = Row {
         batch: &batch,
         at: 0,

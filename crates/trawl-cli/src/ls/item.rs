@@ -1,6 +1,7 @@
 //! One thing that `ls` lists: what it prints of a row, owned, so that a
 //! directory can be sorted.
 
+use trawl_find::record;
 use trawl_find::record::meta;
 use trawl_model::column::{Column, ColumnSet};
 use trawl_model::rows::Row;
@@ -42,31 +43,11 @@ pub(crate) struct Item {
 }
 
 /// Every column that an [`Item`] is made from.
-pub(crate) const COLUMNS: ColumnSet = ColumnSet::of(&[
-    Column::Name,
-    Column::Ino,
-    Column::Dev,
-    Column::Mode,
-    Column::Nlink,
-    Column::Uid,
-    Column::Gid,
-    Column::Rdev,
-    Column::Size,
-    Column::Blocks,
-    Column::Blksize,
-    Column::Atime,
-    Column::AtimeNs,
-    Column::Mtime,
-    Column::MtimeNs,
-    Column::Ctime,
-    Column::CtimeNs,
-    Column::Btime,
-    Column::BtimeNs,
-    Column::LinkTarget,
+pub(crate) const COLUMNS: ColumnSet = record::COLUMNS.union(ColumnSet::of(&[
     Column::XattrNames,
     Column::Acl,
     Column::AclDefault,
-]);
+]));
 
 impl Item {
     /// The item for a row, under `name`.
