@@ -17,12 +17,22 @@
 
 #![forbid(unsafe_code)]
 
+mod bits;
+mod codec;
+mod dirs;
 mod error;
+mod fold;
 mod glob;
+mod layout;
+mod name_block;
 mod pattern;
 mod read_at;
 mod reader;
 mod regex;
+mod search;
+mod select;
+mod trigrams;
+mod varint;
 mod writer;
 
 pub use error::{NamesError, Result};

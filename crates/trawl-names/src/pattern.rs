@@ -124,7 +124,7 @@ pub(crate) enum Decider<'p> {
     Everything,
     Literal {
         literal: Literal,
-        finder: Finder<'static>,
+        finder: Box<Finder<'static>>,
     },
     Matcher(&'p dyn Matcher),
 }
@@ -152,7 +152,7 @@ impl<'p> Pattern<'p> {
         if case == Case::Folded {
             literal.bytes.make_ascii_lowercase();
         }
-        let finder = Finder::new(&literal.bytes).into_owned();
+        let finder = Box::new(Finder::new(&literal.bytes).into_owned());
         Pattern {
             needles: Needles::literal(literal.clone(), subject, case),
             decider: Decider::Literal { literal, finder },
