@@ -17,6 +17,7 @@ pub mod id;
 pub mod id_map;
 pub mod index_access;
 pub mod issue;
+pub mod need;
 pub mod path;
 pub mod placement;
 pub mod rows;

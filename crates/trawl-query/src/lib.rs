@@ -36,6 +36,7 @@ mod locate;
 mod merge;
 mod permission;
 mod plan;
+mod search;
 mod segment;
 mod selection;
 mod stats;
@@ -52,6 +53,7 @@ pub use index::{Index, Start, View};
 pub use issues::DeniedRequest;
 pub use links::{Repeats, SeenLinks};
 pub use locate::Located;
+pub use search::{Event, Hit, NameRequest};
 pub use segment::{Scratch, SegmentFile};
 pub use selection::RowSelection;
 pub use stats::{
