@@ -18,6 +18,7 @@ const EXAMPLES: &str = "\
 Examples:
   trawl index /home /srv         make or renew the index of two trees
   trawl find /home -name '*.c'   ask it what find would print
+  trawl locate -b '*.iso'         what is so called, wherever it is
   trawl du -sh /home/*           sizes of directories
   trawl ls -l /srv/data          list a directory
   trawl stats /home --by owner   who uses how much
@@ -88,6 +89,8 @@ pub(crate) enum Command {
     /// Search with GNU find's language
     #[command(disable_help_flag = true)]
     Find(FindArgs),
+    /// Find entries by their names as plocate does
+    Locate(Box<crate::locate::LocateArgs>),
     /// List directories as ls does
     #[command(disable_help_flag = true)]
     Ls(Box<crate::ls::LsArgs>),

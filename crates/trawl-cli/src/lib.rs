@@ -9,7 +9,7 @@
 //! | `scope` | from the paths of a question to places in the index |
 //! | `live` | what a question must read from the live file system instead |
 //! | `index`, `sources` | writing the index and looking after it |
-//! | `find`, `ls`, `stat`, `du`, `stats`, `getfattr` | the questions |
+//! | `find`, `locate`, `ls`, `stat`, `du`, `stats`, `getfattr` | the questions |
 //! | `rows`, `csv`, `block_size`, `time_look`, `width` | how answers are written |
 //! | [`generate`] | completions and man pages |
 //!
@@ -30,6 +30,7 @@ pub mod generate;
 mod getfattr;
 mod index;
 mod live;
+mod locate;
 mod ls;
 mod output;
 mod rows;
@@ -101,6 +102,7 @@ fn dispatch(arguments: Arguments) -> Result<Exit, Failure> {
             index::upkeep::collect_all(&dir, args.retention, args.json)
         }
         Command::Find(args) => find::run(index, &args.arguments, args.called, manner),
+        Command::Locate(args) => locate::run(index, &args, manner),
         Command::Du(args) => du::run(index, &args, manner),
         Command::Ls(args) => ls::run(index, &args, manner),
         Command::Stat(args) => stat::run(index, &args, manner),

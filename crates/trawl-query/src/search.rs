@@ -40,6 +40,8 @@ pub struct NameRequest<'a> {
     pub test: &'a (dyn Fn(&[u8]) -> bool + Sync),
     /// The literal that the test looks for, if that is all it does.
     pub literal: Option<&'a Literal>,
+    /// Says of what matches whether it is given.
+    pub keep: Option<&'a (dyn Fn(Hit<'_>) -> bool + Sync)>,
     /// Directories that are left out with everything below them.
     pub skip: &'a [Vec<u8>],
     /// Threads; as many as there are processors if `None`.
@@ -55,6 +57,27 @@ pub struct Hit<'a> {
     pub dir: &'a [u8],
     /// Its name.
     pub name: &'a [u8],
+}
+
+impl NameRequest<'_> {
+    /// Whether an entry is given, wherever it is.
+    pub fn admits(&self, hit: Hit<'_>) -> bool {
+        let matched = match self.within {
+            Within::Name => (self.test)(hit.name),
+            Within::Path => (self.test)(&path::join(hit.dir, hit.name)),
+        };
+        matched && self.keeps(hit)
+    }
+
+    /// Whether what matches is given.
+    fn keeps(&self, hit: Hit<'_>) -> bool {
+        let Hit { dir, name } = hit;
+        let is_out = |out: &Vec<u8>| {
+            path::is_within(dir, out)
+                || path::split(out).is_some_and(|(above, last)| above == dir && last == name)
+        };
+        !self.skip.iter().any(is_out) && self.keep.is_none_or(|keep| keep(hit))
+    }
 }
 
 /// What a search in order has to tell.
@@ -168,12 +191,11 @@ fn search_sidecar(
         }
         None => Pattern::matcher(none, &test),
     };
-    let skipping = Skipping::new(request.skip);
     for rows in &piece.rows {
         check_cancelled_by(request.cancel)?;
         let found = names.search(&pattern, rows.clone(), &mut |found: Found<'_>| {
             let Found { dir, name, .. } = found;
-            if !skipping.leaves_out(dir, name) {
+            if request.keeps(Hit { dir, name }) {
                 give(Hit { dir, name });
             }
             ControlFlow::Continue(())
@@ -189,24 +211,6 @@ fn subject(within: Within) -> Subject {
     match within {
         Within::Name => Subject::Name,
         Within::Path => Subject::Path,
-    }
-}
-
-/// Finds out what is left out.
-struct Skipping<'a> {
-    skip: &'a [Vec<u8>],
-}
-
-impl<'a> Skipping<'a> {
-    fn new(skip: &'a [Vec<u8>]) -> Skipping<'a> {
-        Skipping { skip }
-    }
-
-    fn leaves_out(&self, dir: &[u8], name: &[u8]) -> bool {
-        self.skip.iter().any(|out| {
-            path::is_within(dir, out)
-                || path::split(out).is_some_and(|(above, last)| above == dir && last == name)
-        })
     }
 }
 

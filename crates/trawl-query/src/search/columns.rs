@@ -1,6 +1,6 @@
 //! Names from a segment's tables, where there is no sidecar.
 
-use super::{Hit, NameRequest, Skipping};
+use super::{Hit, NameRequest};
 use crate::error::Result;
 use crate::index::{SegmentAt, View};
 use crate::segment::{DirChunk, Scratch, SegmentFile, check_names, read_dirs, read_names};
@@ -39,7 +39,6 @@ pub(super) fn search(
     }
     let mut tester = Tester {
         request,
-        skipping: Skipping::new(request.skip),
         subject: Vec::new(),
     };
     let mut dir = dir_of(&dirs, rows.start, scratch)?;
@@ -88,7 +87,6 @@ fn rows_of(dirs: &SegmentFile, chunk: &DirChunk, at: usize, rows: u64) -> Result
 
 struct Tester<'a, 'r> {
     request: &'a NameRequest<'r>,
-    skipping: Skipping<'r>,
     /// The directory with a slash behind it, then the name.
     subject: Vec<u8>,
 }
@@ -115,7 +113,7 @@ impl Tester<'_, '_> {
                     (self.request.test)(&self.subject)
                 }
             };
-            if matched && !self.skipping.leaves_out(dir, name) {
+            if matched && self.request.keeps(Hit { dir, name }) {
                 give(Hit { dir, name });
             }
         }

@@ -33,6 +33,18 @@ impl Glob {
     }
 }
 
+impl Glob {
+    /// The literal that a name, or a whole path, must hold, if it need do
+    /// nothing else to match.
+    pub fn literal_search(&self, within: Within) -> Option<Literal> {
+        match (&self.program, self.need(within)) {
+            (Program::General(_) | Program::Nothing, _) => None,
+            (_, Need::Has(literal)) => Some(literal),
+            _ => None,
+        }
+    }
+}
+
 impl General {
     fn need(&self, within: Within) -> Need {
         let by_bytes = self.by_bytes.as_deref();
