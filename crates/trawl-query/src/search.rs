@@ -10,6 +10,7 @@
 mod candidates;
 mod columns;
 mod merge;
+mod narrow;
 mod pieces;
 mod workers;
 
@@ -28,6 +29,7 @@ use trawl_names::{Case, Found, Needles, Pattern, Subject};
 use workers::Workers;
 
 pub(crate) use candidates::candidates;
+pub(crate) use narrow::{narrowed, rows_with};
 
 /// What is looked for.
 #[derive(Clone, Copy)]

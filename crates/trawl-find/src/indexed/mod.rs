@@ -10,6 +10,7 @@
 mod access;
 mod exclusion;
 mod links;
+mod need;
 mod probe;
 mod turns;
 mod walk;

@@ -61,18 +61,34 @@ pub(super) fn search(
 }
 
 /// The row of the dirs table that a row of the entries table belongs to: the
-/// first that ends behind it.
+/// last that begins before it or with it.
 pub(super) fn dir_of(dirs: &SegmentFile, row: u64, scratch: &mut Scratch) -> Result<u64> {
     let (mut low, mut high) = (0, dirs.rows());
+    let mut first_rows = Vec::new();
     while low < high {
+        // Within a page all are there for the price of one.
+        let is_near = high - low <= DIRS;
         let middle = low + (high - low) / 2;
-        let chunk = read_dirs(dirs, middle..middle + 1, &COLUMNS, scratch)?;
-        match chunk.number(0, 0).saturating_add(chunk.number(1, 0)) <= row {
+        let rows = match is_near {
+            true => low..high,
+            false => middle..middle + 1,
+        };
+        first_rows.clear();
+        let column = DirColumn::FirstRow as usize;
+        dirs.numbers(column, 0u64, &[rows], scratch, &mut first_rows)?;
+        if is_near {
+            low += first_rows.partition_point(|first| *first <= row) as u64;
+            break;
+        }
+        match first_rows.first().is_some_and(|first| *first <= row) {
             true => low = middle + 1,
             false => high = middle,
         }
     }
-    Ok(low)
+    match low.checked_sub(1) {
+        Some(dir) => Ok(dir),
+        None => Err(dirs.damaged("it has no directory for some rows")),
+    }
 }
 
 /// The rows of a directory.
