@@ -30,5 +30,5 @@ pub use entry::{DirAccess, DirBatch, Entry, FileType, Meta, Span, Xattr};
 pub use id::{Dev, DirId, Gid, Uid};
 pub use id_map::IdMap;
 pub use issue::{Errno, Issue, Op};
-pub use sink::Sink;
+pub use sink::{KnownListings, Sink};
 pub use time::Timestamp;
