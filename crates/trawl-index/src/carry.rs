@@ -29,8 +29,8 @@ use crate::source::Source;
 use crate::store::Dir;
 use std::collections::{HashMap, HashSet};
 use std::io::Read;
-use std::path::PathBuf;
 use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use trawl_model::{DirBatch, KnownListings, Timestamp};
 use xxhash_rust::xxh3::Xxh3;
@@ -276,7 +276,10 @@ impl Previous {
     ) -> bool {
         let table = Arc::clone(&self.table);
         for at in table.find(item) {
-            let number = table.known.get(at).map_or(usize::MAX, |k| k.segment as usize);
+            let number = table
+                .known
+                .get(at)
+                .map_or(usize::MAX, |k| k.segment as usize);
             let Some(segment) = self.segments.get_mut(number) else {
                 continue;
             };

@@ -8,8 +8,8 @@
 //! ever removed.
 
 use crate::clean::{
-    Kept, kept_barriers, remove_leftovers, remove_matching, remove_stale_items,
-    remove_stale_lists, sweep,
+    Kept, kept_barriers, remove_leftovers, remove_matching, remove_stale_items, remove_stale_lists,
+    sweep,
 };
 use crate::error::{IndexError, Result};
 use crate::guard_dirs::disguise;

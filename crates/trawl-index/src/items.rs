@@ -98,12 +98,7 @@ impl Itemizer {
     }
 
     /// Rows of a directory, in the order in which they are stored.
-    pub(crate) fn listing(
-        &mut self,
-        kind: ListingKind,
-        batch: &DirBatch,
-        extras: Extras,
-    ) -> Item {
+    pub(crate) fn listing(&mut self, kind: ListingKind, batch: &DirBatch, extras: Extras) -> Item {
         let out = &mut self.bytes;
         out.clear();
         out.push(match kind {

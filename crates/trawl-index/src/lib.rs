@@ -60,4 +60,6 @@ pub use segment::ListingKind;
 pub use snapshot::{Shard, Snapshot, SnapshotInfo};
 pub use source::{Source, SourceInfo};
 pub use store::Readers;
-pub use writer::{Committed, DEFAULT_MEMORY_BYTES, Prepared, SnapshotWriter, WriterOptions, Writing};
+pub use writer::{
+    Committed, DEFAULT_MEMORY_BYTES, Prepared, SnapshotWriter, WriterOptions, Writing,
+};

@@ -176,7 +176,6 @@ impl ShardBuffer {
         &self.segments
     }
 
-
     /// Each returns the memory that the new rows take.
     pub(crate) fn add_listing(&mut self, listing: Listing) -> usize {
         let bytes = listing.batch.memory_bytes();

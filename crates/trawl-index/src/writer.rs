@@ -512,7 +512,11 @@ impl Work {
 
     /// Makes segments and manifests durable.
     fn sync(&self) -> Result<()> {
-        let files: usize = self.shards.values().map(|shard| shard.files(self.id) + 1).sum();
+        let files: usize = self
+            .shards
+            .values()
+            .map(|shard| shard.files(self.id) + 1)
+            .sum();
         if files > SYNC_EACH_FILES {
             return self.top.sync_filesystem();
         }

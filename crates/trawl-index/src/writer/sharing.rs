@@ -19,12 +19,7 @@ use trawl_model::{DirBatch, Issue};
 
 impl Work {
     /// Begins to share segments with `list`'s snapshot, the current one.
-    pub(super) fn share(
-        &mut self,
-        writing: Writing,
-        list: Option<&ShardList>,
-        known: &KnownItems,
-    ) {
+    pub(super) fn share(&mut self, writing: Writing, list: Option<&ShardList>, known: &KnownItems) {
         let reader = match writing {
             Writing::Alone => return,
             Writing::Anew => None,
@@ -161,12 +156,15 @@ impl Work {
         self.take_over(&by_previous, settlement.shared)?;
         if !settlement.partial.is_empty() {
             let snapshot = previous.open(&self.source, Arc::clone(&self.top))?;
-            previous.read_back(snapshot, &mut *reader, &settlement.partial, &mut |returned| {
-                match by_previous.get(&returned.shard) {
+            previous.read_back(
+                snapshot,
+                &mut *reader,
+                &settlement.partial,
+                &mut |returned| match by_previous.get(&returned.shard) {
                     Some(guard) => self.put_back(*guard, returned),
                     None => Ok(()),
-                }
-            })?;
+                },
+            )?;
         }
         if let Some(sharing) = &mut self.sharing {
             sharing.previous = Some(previous);
@@ -228,7 +226,10 @@ impl Work {
     }
 
     pub(super) fn finish_items(&mut self) -> Result<()> {
-        let file = self.sharing.as_mut().and_then(|sharing| sharing.file.take());
+        let file = self
+            .sharing
+            .as_mut()
+            .and_then(|sharing| sharing.file.take());
         file.map_or(Ok(()), ItemWriter::finish)
     }
 
