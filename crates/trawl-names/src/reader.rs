@@ -135,6 +135,20 @@ impl<R: ReadAt> Names<R> {
         Search::new(self, pattern, Wanted::Rows(found))?.run(rows)
     }
 
+    /// As [`Names::search`], among rows that [`Names::select`] gave, or some
+    /// of them: these are ascending and do not overlap.
+    ///
+    /// # Errors
+    /// As [`Names::search`].
+    pub fn search_among(
+        &self,
+        pattern: &Pattern<'_>,
+        selected: &[Range<u64>],
+        found: &mut dyn FnMut(Found<'_>) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<()>> {
+        Search::new(self, pattern, Wanted::Rows(found))?.run_among(selected)
+    }
+
     /// Finds which of `rows` match, as ranges in order, without names where
     /// they are not needed. Ranges are disjoint and do not touch. Ends when
     /// `found` breaks; returns whether it did.
