@@ -12,6 +12,7 @@
 //!
 //! Read first: [`Index::locate`] gives a [`Start`]; [`Index::walk`] goes
 //! over the rows below it. `segment` reads files, `locate` finds few rows,
+//! `lookup` finds many by their paths,
 //! `merge` orders directories across segments, `plan` cuts them into
 //! morsels, `decode` reads a morsel's rows.
 //!
@@ -33,6 +34,7 @@ mod index;
 mod issues;
 mod links;
 mod locate;
+mod lookup;
 mod merge;
 mod permission;
 mod plan;
