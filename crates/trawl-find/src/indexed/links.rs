@@ -12,7 +12,7 @@ use std::ops::ControlFlow;
 use trawl_model::filter::{Clause, Filter};
 use trawl_model::rows::{Row, RowBatch};
 use trawl_model::{Column, ColumnSet, FileType};
-use trawl_query::{Listing, Located, Start};
+use trawl_query::{Index, Listing, Located, Start};
 use trawl_text::quote;
 
 use super::probe::BehindLink;
@@ -135,7 +135,7 @@ impl Walk<'_, '_> {
     fn follow(
         &self,
         link: &Link,
-        places: &Remembered<'_>,
+        places: &Remembered<&Index>,
         turns: &mut Turns<'_, '_>,
     ) -> Result<(), DriverError> {
         let stored = link.row().path();
