@@ -369,6 +369,22 @@ impl Shard {
         self.top.open_below(&self.components)?.open_file(&name)
     }
 
+    /// Opens a segment's name sidecar: the file, its length and, for
+    /// messages, its path. `None` if it has none. Whatever goes wrong, and if
+    /// the sidecar is not of the length in the manifest or not of this
+    /// segment's entries file, the segment's tables say the same.
+    ///
+    /// # Errors
+    /// [`IndexError::is_missing`] if it is not there.
+    pub fn open_names(&self, segment: &SegmentInfo) -> Result<Option<(File, u64, PathBuf)>> {
+        let Some(names) = segment.names else {
+            return Ok(None);
+        };
+        let name = layout::names_file(segment.id);
+        let file = self.top.open_below(&self.components)?.open_file(&name)?;
+        Ok(Some((file, names.size_bytes, self.dir_path().join(name))))
+    }
+
     /// Where a segment's file lies, for messages.
     pub fn file_path(&self, segment: SegmentId, table: Table) -> PathBuf {
         self.dir_path().join(layout::segment_file(segment, table))

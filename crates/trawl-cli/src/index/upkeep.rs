@@ -152,7 +152,7 @@ pub(crate) fn verify(dir: &Path, json: bool) -> Result<Exit, Failure> {
         let verdict = match (done.has_damage(), done.findings.is_empty()) {
             (true, _) => "damaged: index the sources again, or restore the files named above",
             (false, false) => {
-                "sound, with files that no snapshot needs: trawl gc removes leftovers"
+                "sound, but for files that no snapshot needs or that can be made again"
             }
             (false, true) => "sound",
         };
