@@ -413,7 +413,7 @@ impl Work {
             done.shard_rows.push(shard.totals().entries);
             done.totals.add(shard.totals());
             for segment in shard.segments() {
-                let bytes: u64 = segment.files.values().map(|file| file.size_bytes).sum();
+                let bytes = segment.size_bytes();
                 done.size_bytes += bytes;
                 if segment.id.snapshot == self.id {
                     done.new_bytes += bytes;

@@ -32,6 +32,7 @@ Examples:
   trawl index --from-trace home.trace --root /home
   trawl index --id-map lab.ids /mnt/lab  a file system with ids of its own
   trawl index --verify                   check every byte of the index
+  trawl index --rebuild-names            make damaged or missing name sidecars again
   trawl index --check-permissions --user ann /home
 
 A scan that is interrupted leaves the previous snapshot untouched and ends
@@ -42,7 +43,7 @@ with exit code 130.";
 #[command(after_help = EXAMPLES)]
 pub(crate) struct IndexArgs {
     /// Trees to scan, each a source of its own
-    #[arg(value_name = "PATH", required_unless_present_any = ["from_trace", "verify", "gc", "check_permissions"])]
+    #[arg(value_name = "PATH", required_unless_present_any = ["from_trace", "verify", "gc", "rebuild_names", "check_permissions"])]
     paths: Vec<OsString>,
     /// Do not enter other file systems (the default)
     #[arg(long, overrides_with = "cross_file_systems")]
@@ -96,6 +97,9 @@ pub(crate) struct IndexArgs {
     /// Remove what no snapshot needs, after the scan if there is one
     #[arg(long)]
     gc: bool,
+    /// Make name sidecars that are missing or damaged again, after the scan if there is one
+    #[arg(long)]
+    rebuild_names: bool,
     #[command(flatten)]
     check: check::CheckArgs,
     /// Print the summary as one JSON object a line
@@ -135,6 +139,9 @@ pub(crate) fn run(index: Option<PathBuf>, args: &IndexArgs) -> Result<Exit, Fail
     }
     if exit != Exit::Interrupted && args.gc {
         exit = exit.and(upkeep::collect_all(&dir, args.retention, args.json)?);
+    }
+    if exit != Exit::Interrupted && args.rebuild_names {
+        exit = exit.and(upkeep::rebuild_names(&dir, args.json)?);
     }
     if exit != Exit::Interrupted && args.verify {
         exit = exit.and(upkeep::verify(&dir, args.json)?);

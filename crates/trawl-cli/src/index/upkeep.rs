@@ -121,6 +121,29 @@ fn say_damaged(done: &Collected) {
     }
 }
 
+/// Makes name sidecars again, in every source.
+pub(crate) fn rebuild_names(dir: &Path, json: bool) -> Result<Exit, Failure> {
+    let index = IndexDir::open(dir)?;
+    let mut output = Output::stdout();
+    for source in index.sources()? {
+        let done = trawl_query::rebuild_names(&source)?;
+        output.put(if json {
+            let object = event("rebuilt-names", source.root());
+            let object = object.number("sound", done.sound);
+            object.number("written", done.written).close() + "\n"
+        } else {
+            format!(
+                "{}: {} written, {} sound\n",
+                shown(trawl_model::path::display(source.root())),
+                counted(done.written, "name sidecar"),
+                done.sound,
+            )
+        })?;
+    }
+    output.finish()?;
+    Ok(Exit::Complete)
+}
+
 /// Checks every byte; exit code 2 if something is damaged, 1 if there is
 /// only what does not belong there.
 pub(crate) fn verify(dir: &Path, json: bool) -> Result<Exit, Failure> {
