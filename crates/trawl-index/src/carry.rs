@@ -538,6 +538,13 @@ impl Table {
     }
 }
 
+impl std::fmt::Debug for KnownItems {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let known = self.0.get().map_or(0, |table| table.known.len());
+        write!(f, "KnownItems({known})")
+    }
+}
+
 impl KnownListings for KnownItems {
     fn is_known(&self, batch: &DirBatch) -> bool {
         let Some(table) = self.0.get() else {

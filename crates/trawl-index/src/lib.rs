@@ -37,6 +37,7 @@ mod items;
 pub mod layout;
 mod lock;
 mod manifest;
+pub mod retention;
 pub mod revision;
 pub mod schema;
 mod sealed;
@@ -47,6 +48,7 @@ mod snapshot;
 mod source;
 mod store;
 mod text;
+pub mod usage;
 pub mod verify;
 mod writer;
 

@@ -91,6 +91,9 @@ pub(crate) struct ShardList {
     /// The map that ids have gone through ([`trawl_model::id_map`]).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) id_map: Option<String>,
+    /// Which snapshots stay ([`crate::retention`]).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) keep: Option<String>,
 }
 
 /// One shard of a snapshot: the rows behind one guard.
