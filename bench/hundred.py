@@ -31,7 +31,8 @@ def hundred(table: Table, trawl: str, generator: str, trees: Path, rows: int) ->
     met = cost.peak_rss_bytes <= MOST_WRITING_BYTES
     table.fact(f"{label} entries: indexing", "", "", f"{cost.cpu_s:.0f} CPU-s, {cost.cpu_s / rows * 1e6:.2f} µs an entry")
     table.fact(f"{label} entries: peak memory of that", "", "", f"{cost.peak_rss_bytes >> 20} MiB", "<= 1 GiB", met)
-    table.fact(f"{label} entries: bytes per entry", "", "", f"{tree_bytes(made.path) / rows:.1f}", "<= 45")
+    each = tree_bytes(made.path) / rows
+    table.fact(f"{label} entries: bytes per entry", "", "", f"{each:.1f}", "<= 45", each <= 45)
     for what, words in questions(trawl, made):
         if is_there(trawl, words[0]):
             table.cost(f"{label} entries: {what}", run(made.ask(trawl, *words)))
