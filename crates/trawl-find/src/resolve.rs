@@ -5,6 +5,7 @@
 //! Links inside indexed trees are read from the index; those above them, and
 //! those that the index keeps from this user, from the live system.
 
+use std::borrow::Borrow;
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::ffi::OsStr;
@@ -12,7 +13,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use trawl_model::rows::Row;
 use trawl_model::{ColumnSet, FileType, path};
-use trawl_query::{Located, QueryError, Start, View};
+use trawl_query::{Index, Located, QueryError, Start, View};
 
 /// Whether a link at the end of a path is followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,8 +56,8 @@ fn link_of(path: &[u8], located: &Located) -> Option<Vec<u8>> {
 /// An index of which answers are remembered, for one who asks about many
 /// paths.
 #[derive(Debug)]
-pub struct Remembered<'i> {
-    index: &'i trawl_query::Index,
+pub struct Remembered<I> {
+    index: I,
     /// What is read of each entry.
     columns: ColumnSet,
     located: RefCell<HashMap<Vec<u8>, Located>>,
@@ -71,10 +72,10 @@ const REMEMBERED_MAX: usize = 1 << 16;
 /// With more entries than these, all are forgotten before more are looked up.
 const LOCATED_MAX: usize = 1 << 14;
 
-impl<'i> Remembered<'i> {
+impl<I: Borrow<Index>> Remembered<I> {
     /// The index, of which nothing is known yet. `columns` are read of what
     /// is looked up ahead.
-    pub fn new(index: &'i trawl_query::Index, columns: ColumnSet) -> Remembered<'i> {
+    pub fn new(index: I, columns: ColumnSet) -> Remembered<I> {
         Remembered {
             index,
             columns,
@@ -118,12 +119,18 @@ impl<'i> Remembered<'i> {
         Ok(())
     }
 
+    /// Forgets everything, since the index may answer otherwise now.
+    pub fn forget(&self) {
+        self.located.borrow_mut().clear();
+        self.links.borrow_mut().clear();
+    }
+
     fn look_up(&self, missed: BTreeSet<Vec<u8>>) -> Result<(), QueryError> {
         let known = self.located.borrow();
         let unknown = missed.into_iter().filter(|path| !known.contains_key(path));
         let paths: Vec<Vec<u8>> = unknown.collect();
         drop(known);
-        let located = self.index.locate_all(&paths, self.columns)?;
+        let located = self.index.borrow().locate_all(&paths, self.columns)?;
         self.located
             .borrow_mut()
             .extend(paths.into_iter().zip(located));
@@ -149,7 +156,7 @@ impl<'i> Remembered<'i> {
     }
 }
 
-impl Places for Remembered<'_> {
+impl<I: Borrow<Index>> Places for Remembered<I> {
     fn locate(&self, path: &[u8]) -> Result<Located, QueryError> {
         if let Some(known) = self.located.borrow().get(path) {
             return Ok(known.clone());
@@ -157,7 +164,7 @@ impl Places for Remembered<'_> {
         match self.miss(path) {
             // Whatever was asked next would be beside the point.
             true => Ok(Located::Missing { root: Vec::new() }),
-            false => self.index.locate(path),
+            false => self.index.borrow().locate(path),
         }
     }
 
@@ -168,7 +175,7 @@ impl Places for Remembered<'_> {
         let target = match self.located.borrow().get(path) {
             Some(located) => link_of(path, located),
             None if self.miss(path) => return Ok(None),
-            None => link_of(path, &self.index.locate(path)?),
+            None => link_of(path, &self.index.borrow().locate(path)?),
         };
         // The target itself will be asked for, if no link turns it.
         if let Some(target) = &target
@@ -186,9 +193,9 @@ impl Places for Remembered<'_> {
     }
 }
 
-impl Places for trawl_query::Index {
+impl Places for Index {
     fn locate(&self, path: &[u8]) -> Result<Located, QueryError> {
-        trawl_query::Index::locate(self, path)
+        Index::locate(self, path)
     }
 }
 
