@@ -37,6 +37,7 @@ const RULES: &[Rule] = &[
         may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-names", "trawl-scan", "trawl-index", "trawl-query", "trawl-history", "trawl-find"],
         may_use_in_tests: &[],
     },
+    Rule { name: "trawl-bench", may_use: &[], may_use_in_tests: &[] },
     Rule { name: TEST_KIT, may_use: &["trawl-sys"], may_use_in_tests: &[] },
 ];
 

@@ -16,6 +16,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use trawl_index::Writing;
+use trawl_scan::trace::STANDARD_INPUT;
 
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -30,6 +31,7 @@ Examples:
   trawl index /home                      scan a tree (again)
   trawl index --exclude .snapshot /data  leave something out
   trawl index --from-trace home.trace --root /home
+  zcat home.gz | trawl index --from-trace - --root /home
   trawl index --id-map lab.ids /mnt/lab  a file system with ids of its own
   trawl index --keep last=3,daily=7,weekly=5 /home
   trawl index --gc --dry-run             what would go, and why
@@ -83,7 +85,8 @@ pub(crate) struct IndexArgs {
     /// for its next scans; `none` forgets it
     #[arg(long, value_name = "FILE|none")]
     id_map: Option<PathBuf>,
-    /// Read a trace that GUFI made instead of a tree
+    /// Read a trace that GUFI made instead of a tree; `-` is standard input,
+    /// which must have directories in depth-first order, sorted by name
     #[arg(long, value_name = "FILE", conflicts_with = "paths")]
     from_trace: Option<PathBuf>,
     /// Where the traced tree was mounted [default: / and the file's stem]
@@ -216,6 +219,10 @@ fn jobs(args: &IndexArgs) -> Result<Vec<Job>, Failure> {
             .collect());
     };
     let root = match &args.root {
+        None if file.as_os_str().as_bytes() == STANDARD_INPUT => {
+            let text = "--from-trace - needs --root PATH, where the traced tree was mounted";
+            return Err(Failure::Usage(text.into()));
+        }
         None => None,
         Some(root) => Some(
             trawl_model::path::normalize(root.as_bytes()).ok_or_else(|| {
