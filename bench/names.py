@@ -37,7 +37,7 @@ QUESTIONS = (
     Question("name glob *.c", ("-b", "*.c"), ("-name", "*.c"), ("-b", "*.c"), 75),
     Question("rare name glob *_01023*.h5", ("-b", "*_01023*.h5"), ("-name", "*_01023*.h5"), ("-b", "*_01023*.h5"), 75),
     Question("path substring turbulence_muon", ("turbulence_muon",), ("-path", "*turbulence_muon*"), ("turbulence_muon",), 10),
-    Question("path substring, a directory's", ("/Maildir/.Storage/",), ("-path", "*/Maildir/.Storage/*"), ("/Maildir/.Storage/",), 10),
+    Question("path substring, a directory's", ("/Maildir/.Report/",), ("-path", "*/Maildir/.Report/*"), ("/Maildir/.Report/",), 10),
     Question("ignoring case: CHECKPOINT_0042", ("-i", "CHECKPOINT_0042"), ("-ipath", "*CHECKPOINT_0042*"), ("-i", "CHECKPOINT_0042")),
     Question("regex run_[0-9]+/.*monte.*\\.vtu$", ("--regex", r"run_[0-9]+/.*monte.*\.vtu$"),
              ("-regextype", "posix-extended", "-regex", r".*run_[0-9]+/.*monte.*\.vtu"), ("--regex", r"run_[0-9]+/.*monte.*\.vtu$"), 270),
@@ -52,7 +52,7 @@ def build_database(trawl: str, made: Made, work: Path) -> Path | None:
     database = work / "generated.plocate"
     with tempfile.NamedTemporaryFile(dir=work) as paths:
         subprocess.run(made.ask(trawl, "find", ROOT, "-not", "-name", "*\n*", "-not", "-path", "*\n*"), stdout=paths, check=False)
-        subprocess.run([builder, "-p", paths.name, str(database)], check=True)
+        subprocess.run([builder, "-p", "-l", "no", paths.name, str(database)], check=True)
     return database
 
 
