@@ -33,7 +33,10 @@ Examples:
   trawl index --from-trace home.trace --root /home
   zcat home.gz | trawl index --from-trace - --root /home
   trawl index --id-map lab.ids /mnt/lab  a file system with ids of its own
+  trawl index --keep last=3,daily=7,weekly=5 /home
+  trawl index --gc --dry-run             what would go, and why
   trawl index --verify                   check every byte of the index
+  trawl index --rebuild-names            make damaged or missing name sidecars again
   trawl index --check-permissions --user ann /home
 
 A scan that is interrupted leaves the previous snapshot untouched and ends
@@ -44,7 +47,7 @@ with exit code 130.";
 #[command(after_help = EXAMPLES)]
 pub(crate) struct IndexArgs {
     /// Trees to scan, each a source of its own
-    #[arg(value_name = "PATH", required_unless_present_any = ["from_trace", "verify", "gc", "check_permissions"])]
+    #[arg(value_name = "PATH", required_unless_present_any = ["from_trace", "verify", "gc", "rebuild_names", "check_permissions"])]
     paths: Vec<OsString>,
     /// Do not enter other file systems (the default)
     #[arg(long, overrides_with = "cross_file_systems")]
@@ -63,8 +66,15 @@ pub(crate) struct IndexArgs {
     #[arg(long)]
     no_xattr: bool,
     /// Write everything anew, also what has not changed since the last scan
-    #[arg(long)]
+    #[arg(long, conflicts_with = "trust_ctime")]
     full: bool,
+    /// Do not look again for extended attributes and ACLs in directories that
+    /// had none at the last scan, if no time of change (ctime) or other
+    /// attribute of what is in them is another one now. Only on ext2 to ext4,
+    /// XFS and Btrfs. Wrong where something changed a disk without the kernel
+    /// noticing, or the clock was set back
+    #[arg(long)]
+    trust_ctime: bool,
     /// Make a new index for its owner alone. The superuser's is otherwise for
     /// all users, each of whom sees what the permissions on the source let
     /// them see
@@ -99,6 +109,13 @@ pub(crate) struct IndexArgs {
     /// Remove what no snapshot needs, after the scan if there is one
     #[arg(long)]
     gc: bool,
+    /// Make name sidecars that are missing or damaged again, after the scan if there is one
+    #[arg(long)]
+    rebuild_names: bool,
+    /// With --gc: only tell which snapshots would stay, and why, and which
+    /// would go
+    #[arg(long, requires = "gc", conflicts_with_all = ["paths", "from_trace"])]
+    dry_run: bool,
     #[command(flatten)]
     check: check::CheckArgs,
     /// Print the summary as one JSON object a line
@@ -137,7 +154,14 @@ pub(crate) fn run(index: Option<PathBuf>, args: &IndexArgs) -> Result<Exit, Fail
         exit = scan_all(&dir, args)?;
     }
     if exit != Exit::Interrupted && args.gc {
-        exit = exit.and(upkeep::collect_all(&dir, args.retention, args.json)?);
+        let act = match args.dry_run {
+            true => upkeep::tell_all,
+            false => upkeep::collect_all,
+        };
+        exit = exit.and(act(&dir, &args.retention, args.json)?);
+    }
+    if exit != Exit::Interrupted && args.rebuild_names {
+        exit = exit.and(upkeep::rebuild_names(&dir, args.json)?);
     }
     if exit != Exit::Interrupted && args.verify {
         exit = exit.and(upkeep::verify(&dir, args.json)?);
@@ -164,7 +188,7 @@ fn scan_all(dir: &std::path::Path, args: &IndexArgs) -> Result<Exit, Failure> {
                 output.put(done.text(dir))?;
             }
             done.say_issues(args.issues);
-            upkeep::retain(&index, &done.root, args.retention)?;
+            upkeep::retain(&index, &done.root, &args.retention)?;
             Ok(exit)
         });
         exit = exit.and(ended.unwrap_or_else(|failure| {
