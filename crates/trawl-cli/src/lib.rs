@@ -6,11 +6,13 @@
 //! | [`exit`] | exit codes and how they combine |
 //! | `arguments` | the command line, and what belongs to `find` |
 //! | `settings`, `output`, `failure` | which index, standard output, error messages |
+//! | `at` | as of when a question is asked |
 //! | `scope` | from the paths of a question to places in the index |
 //! | `live` | what a question must read from the live file system instead |
 //! | `index`, `sources` | writing the index and looking after it |
 //! | `find`, `ls`, `stat`, `du`, `stats`, `getfattr` | the questions |
-//! | `rows`, `csv`, `block_size`, `time_look`, `width` | how answers are written |
+//! | `diff`, `history`, `growth` | questions about several snapshots |
+//! | `table`, `rows`, `csv`, `block_size`, `time_look`, `width` | how answers are written |
 //! | [`generate`] | completions and man pages |
 //!
 //! Invariants: results go to standard output, everything else to standard
@@ -20,14 +22,18 @@
 #![forbid(unsafe_code)]
 
 mod arguments;
+mod at;
 mod block_size;
 mod csv;
+mod diff;
 mod du;
 pub mod exit;
 mod failure;
 mod find;
 pub mod generate;
 mod getfattr;
+mod growth;
+mod history;
 mod index;
 mod live;
 mod ls;
@@ -35,9 +41,11 @@ mod output;
 mod rows;
 mod scope;
 mod settings;
+mod snapshots;
 mod sources;
 mod stat;
 mod stats;
+mod table;
 mod time_look;
 mod width;
 
@@ -89,6 +97,10 @@ fn dispatch(arguments: Arguments) -> Result<Exit, Failure> {
         manner,
         command,
     } = arguments;
+    if manner.at.is_some() && !command.is_question() {
+        let text = "--at is for questions: this is about the index as it is";
+        return Err(Failure::Usage(text.into()));
+    }
     if !matches!(command, Command::Index(_)) {
         end_quietly_on_closed_pipe();
     }
@@ -106,6 +118,9 @@ fn dispatch(arguments: Arguments) -> Result<Exit, Failure> {
         Command::Stat(args) => stat::run(index, &args, manner),
         Command::Getfattr(args) => getfattr::run(index, &args, manner),
         Command::Stats(args) => stats::run(index, &args, manner),
+        Command::Diff(args) => diff::run(index, &args, manner),
+        Command::History(args) => history::run(index, &args, manner),
+        Command::Growth(args) => growth::run(index, &args, manner),
         Command::Completions { shell } => generate::print_completions(shell),
         Command::Man(args) => generate::write_man(&args),
     }

@@ -26,6 +26,8 @@
     reason = "rows are read by lists of ranges, often of one"
 )]
 
+mod as_of;
+mod blocks;
 mod decode;
 mod directories;
 mod error;
@@ -45,6 +47,8 @@ mod view;
 mod walk;
 mod xattrs;
 
+pub use as_of::AsOf;
+pub use blocks::{Block, BlockListing, Blocks};
 pub use directories::{DirRequest, Directory, Own, Sums};
 pub use error::{QueryError, Result};
 pub use index::{Index, Start, View};

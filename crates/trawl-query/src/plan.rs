@@ -76,6 +76,15 @@ const FIRST_BOUND: usize = 2;
 
 impl<'a> Plan<'a> {
     pub(crate) fn new(start: &'a Start, request: &'a Request<'_>) -> Result<Plan<'a>> {
+        Plan::without(start, request, &HashSet::new())
+    }
+
+    /// The same without the rows of some segments.
+    pub(crate) fn without(
+        start: &'a Start,
+        request: &'a Request<'_>,
+        segments: &HashSet<SegmentAt>,
+    ) -> Result<Plan<'a>> {
         let view: &View = &start.view;
         // An entry lies one deeper than its directory.
         let end = request.max_depth.unwrap_or(usize::MAX);
@@ -85,10 +94,11 @@ impl<'a> Plan<'a> {
         } else {
             Reach::Subtree
         };
-        let spans = match start.is_dir && !depths.is_empty() {
+        let mut spans = match start.is_dir && !depths.is_empty() {
             true => scope(view, &start.path, reach, &mut Scratch::default())?,
             false => Vec::new(),
         };
+        spans.retain(|span| !segments.contains(&span.segment));
         let mut columns = vec![DirColumn::FirstRow, DirColumn::Rows];
         let mut clauses = Vec::new();
         for clause in &request.filter.clauses {
