@@ -139,42 +139,60 @@ fn one(
         return Ok(Exit::Fatal);
     };
     drop(session);
-    let mut last = Last::Nothing;
-    let (mut was_there, mut was_hidden) = (false, false);
-    for info in &snapshots {
-        let session = open(index.clone(), manner, AsOf::Snapshot(info.id))?;
-        let now = match session.index().locate(&path)? {
-            Located::Found(start) => Last::Present(start),
-            Located::Missing { .. } | Located::NotDirectory { .. } => Last::Absent,
-            _ => Last::Unknown,
-        };
-        was_there |= matches!(now, Last::Present(_));
-        was_hidden |= matches!(now, Last::Unknown);
-        let said = compared(&last, &now);
-        let is_new = match (&said, &last) {
-            (Said::Same(_), _) | (Said::Gone, Last::Absent) | (Said::Unknown, Last::Unknown) => {
-                false
-            }
-            // Before it was there for the first time there is nothing to tell.
-            (Said::Gone, Last::Nothing) => false,
-            _ => true,
-        };
-        if is_new || writer.is_all {
-            writer.put(given.as_bytes(), info, &said)?;
-        }
-        last = now;
-    }
-    if !was_there && !was_hidden {
+    let seen = go_through(&index, &path, given, manner, &snapshots, writer)?;
+    if seen == Seen::default() {
         say(format_args!(
             "{shown} is in none of {} snapshots",
             snapshots.len()
         ));
         return Ok(Exit::Fatal);
     }
-    Ok(match was_hidden {
+    Ok(match seen.hidden {
         true => Exit::Issues,
         false => Exit::Complete,
     })
+}
+
+/// What there was in all snapshots together.
+#[derive(Default, PartialEq, Eq)]
+struct Seen {
+    present: bool,
+    hidden: bool,
+}
+
+/// Asks one snapshot after the other, and writes what is new in each.
+fn go_through(
+    index: &Option<PathBuf>,
+    path: &[u8],
+    given: &OsStr,
+    manner: Manner,
+    snapshots: &[SnapshotInfo],
+    writer: &mut Writer,
+) -> Result<Seen, Failure> {
+    let mut last = Last::Nothing;
+    let mut seen = Seen::default();
+    for info in snapshots {
+        let session = open(index.clone(), manner, AsOf::Snapshot(info.id))?;
+        let now = match session.index().locate(path)? {
+            Located::Found(start) => Last::Present(start),
+            Located::Missing { .. } | Located::NotDirectory { .. } => Last::Absent,
+            _ => Last::Unknown,
+        };
+        seen.present |= matches!(now, Last::Present(_));
+        seen.hidden |= matches!(now, Last::Unknown);
+        let said = compared(&last, &now);
+        let is_old = match (&said, &last) {
+            // Before it was there for the first time there is nothing to tell.
+            (Said::Gone, Last::Absent | Last::Nothing) => true,
+            (Said::Same(_), _) | (Said::Unknown, Last::Unknown) => true,
+            _ => false,
+        };
+        if !is_old || writer.is_all {
+            writer.put(given.as_bytes(), info, &said)?;
+        }
+        last = now;
+    }
+    Ok(seen)
 }
 
 fn open(index: Option<PathBuf>, manner: Manner, as_of: AsOf) -> Result<Session, Failure> {

@@ -10,8 +10,9 @@
 //! | `scope` | from the paths of a question to places in the index |
 //! | `live` | what a question must read from the live file system instead |
 //! | `index`, `sources` | writing the index and looking after it |
-//! | `find`, `ls`, `stat`, `du`, `stats`, `getfattr` | the questions |
+//! | `find`, `locate`, `ls`, `stat`, `du`, `stats`, `top`, `duplicates`, `getfattr` | the questions |
 //! | `diff`, `history`, `growth` | questions about several snapshots |
+//! | `expression` | which entries a question is about, in find's language |
 //! | `table`, `rows`, `csv`, `block_size`, `time_look`, `width` | how answers are written |
 //! | [`generate`] | completions and man pages |
 //!
@@ -27,7 +28,9 @@ mod block_size;
 mod csv;
 mod diff;
 mod du;
+mod duplicates;
 pub mod exit;
+mod expression;
 mod failure;
 mod find;
 pub mod generate;
@@ -36,6 +39,7 @@ mod growth;
 mod history;
 mod index;
 mod live;
+mod locate;
 mod ls;
 mod output;
 mod rows;
@@ -47,6 +51,7 @@ mod stat;
 mod stats;
 mod table;
 mod time_look;
+mod top;
 mod width;
 
 use std::ffi::OsString;
@@ -113,11 +118,14 @@ fn dispatch(arguments: Arguments) -> Result<Exit, Failure> {
             index::upkeep::collect_all(&dir, args.retention, args.json)
         }
         Command::Find(args) => find::run(index, &args.arguments, args.called, manner),
+        Command::Locate(args) => locate::run(index, &args, manner),
         Command::Du(args) => du::run(index, &args, manner),
         Command::Ls(args) => ls::run(index, &args, manner),
         Command::Stat(args) => stat::run(index, &args, manner),
         Command::Getfattr(args) => getfattr::run(index, &args, manner),
         Command::Stats(args) => stats::run(index, &args, manner),
+        Command::Top(args) => top::run(index, &args, manner),
+        Command::Duplicates(args) => duplicates::run(index, &args, manner),
         Command::Diff(args) => diff::run(index, &args, manner),
         Command::History(args) => history::run(index, &args, manner),
         Command::Growth(args) => growth::run(index, &args, manner),

@@ -57,7 +57,8 @@ pub(crate) fn run(index: Option<PathBuf>, args: &SourcesArgs) -> Result<Exit, Fa
     }
 }
 
-fn list(index: &IndexDir, json: bool) -> Result<Exit, Failure> {
+/// Lists what is indexed.
+pub(crate) fn list(index: &IndexDir, json: bool) -> Result<Exit, Failure> {
     let mut output = Output::stdout();
     let mut exit = Exit::Complete;
     let sources = index.sources()?;

@@ -149,8 +149,13 @@ impl AttributeSet {
             Column::Btime,
             Column::BtimeNs,
         ]);
+        self.compared().union(identity)
+    }
+
+    /// The columns that these alone are read from.
+    pub(crate) fn compared(self) -> ColumnSet {
         let columns = self.iter().map(|one| ColumnSet::of(one.columns()));
-        columns.fold(identity, ColumnSet::union)
+        columns.fold(ColumnSet::EMPTY, ColumnSet::union)
     }
 }
 
@@ -208,13 +213,13 @@ fn is_device_file(before: &Row<'_>, after: &Row<'_>) -> bool {
 /// Rows of one batch.
 pub(crate) type Rows<'a> = (&'a RowBatch, Range<usize>);
 
-/// Calls `visit` with the place of each pair of rows, of as many on each side,
-/// of which a column differs that matters for `compare`. It may give pairs of
-/// which in the end nothing is told; it leaves out none.
-pub(crate) fn for_each_unlike(
+/// Finds the places of pairs of rows, of as many on each side, of which one of
+/// these columns differs. It may give pairs of which in the end nothing is
+/// told; it leaves out none.
+pub(crate) fn find_unlike(
     before: Rows<'_>,
     after: Rows<'_>,
-    compare: AttributeSet,
+    columns: ColumnSet,
     found: &mut Vec<u32>,
 ) {
     found.clear();
@@ -223,8 +228,7 @@ pub(crate) fn for_each_unlike(
         after,
         found,
     };
-    let columns = compare.iter().map(|one| ColumnSet::of(one.columns()));
-    for column in columns.fold(ColumnSet::EMPTY, ColumnSet::union).iter() {
+    for column in columns.iter() {
         finder.look_at(column);
     }
     found.sort_unstable();
@@ -324,10 +328,11 @@ mod tests {
         let a = batch(&[1, 2, 3, 4], &["x", "y", "", ""]);
         let b = batch(&[0, 1, 2, 9, 4], &["-", "x", "z", "", ""]);
         let mut found = Vec::new();
-        for_each_unlike((&a, 0..4), (&b, 1..5), AttributeSet::all(), &mut found);
+        let all = AttributeSet::all().compared();
+        find_unlike((&a, 0..4), (&b, 1..5), all, &mut found);
         assert_eq!(found, [1, 2]);
         let sizes = AttributeSet::of(&[Attribute::Size]);
-        for_each_unlike((&a, 0..4), (&b, 1..5), sizes, &mut found);
+        find_unlike((&a, 0..4), (&b, 1..5), sizes.compared(), &mut found);
         assert_eq!(found, [2]);
     }
 }

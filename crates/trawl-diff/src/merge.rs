@@ -9,10 +9,10 @@ use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 use trawl_model::rows::{Row, RowBatch};
-use trawl_model::{FileType, path};
+use trawl_model::{ColumnSet, FileType, path};
 use trawl_query::{Request, Start};
 
-use crate::attribute::{Attribute, AttributeSet, changed, for_each_unlike};
+use crate::attribute::{Attribute, AttributeSet, changed, find_unlike};
 use crate::side::Side;
 use crate::{Devices, Question, Result, Which};
 
@@ -57,6 +57,7 @@ pub(crate) fn merge(
             skipped: None,
             teller: Teller {
                 compare,
+                columns: compare.compared(),
                 devices: Devices::of(question),
                 came: HashSet::new(),
                 went: HashSet::new(),
@@ -170,6 +171,8 @@ type Span<'a> = (&'a RowBatch, usize, usize);
 /// Tells what differs, and remembers what it means for what is below.
 struct Teller<'v, 'w> {
     compare: AttributeSet,
+    /// What that is read from.
+    columns: ColumnSet,
     devices: Devices,
     /// Directories that only the second has and whose listings may follow.
     came: HashSet<Vec<u8>>,
@@ -261,7 +264,7 @@ impl Teller<'_, '_> {
         }
         let mut unlike = std::mem::take(&mut self.unlike);
         let (before, after) = ((a.0, a.1..a.1 + count), (b.0, b.1..b.1 + count));
-        for_each_unlike(before, after, self.compare, &mut unlike);
+        find_unlike(before, after, self.columns, &mut unlike);
         let mut flow = ControlFlow::Continue(());
         for at in &unlike {
             let at = *at as usize;

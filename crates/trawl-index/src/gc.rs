@@ -8,7 +8,8 @@
 //! ever removed.
 
 use crate::clean::{
-    Kept, kept_barriers, remove_leftovers, remove_matching, remove_stale_lists, sweep,
+    Kept, kept_barriers, remove_leftovers, remove_matching, remove_stale_items, remove_stale_lists,
+    sweep,
 };
 use crate::error::{IndexError, Result};
 use crate::guard_dirs::disguise;
@@ -19,7 +20,7 @@ use crate::lock::SourceLock;
 use crate::snapshot::lock_against_readers;
 use crate::source::{Source, is_current_lost, read_current, snapshot_ids};
 use crate::store::{Dir, if_there};
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::PathBuf;
 use trawl_model::Timestamp;
 
@@ -115,6 +116,7 @@ pub(crate) fn remove_old(
             || layout::snapshot_name(name).is_some_and(|id| !kept.contains(&id))
     })?;
     snapshots.sync()?;
+    done.files += remove_stale_items(source, BTreeSet::from([newest, current]))?;
     remove_unneeded(source, &kept, newest.time(), &mut done)?;
     Ok(done)
 }
@@ -209,7 +211,9 @@ pub fn remove_source(index: &IndexDir, root: &[u8]) -> Result<()> {
     }
     if let Some(private) = if_there(dir.open_private())? {
         remove_matching(&private, |name| {
-            layout::shard_list_name(name).is_some() || name.ends_with(layout::TEMPORARY_ENDING)
+            layout::shard_list_name(name).is_some()
+                || layout::items_name(name).is_some()
+                || name.ends_with(layout::TEMPORARY_ENDING)
         })?;
     }
     if let Some(top) = if_there(dir.open_dir(layout::DATA))? {

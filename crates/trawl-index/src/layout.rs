@@ -4,7 +4,7 @@
 //! FORMAT
 //! sources/…/<source>/source.json  lock  current
 //!                    snapshots/<snapshot>.json
-//!                    private/data/<edition>.shards
+//!                    private/data/<edition>.shards  <snapshot>.items
 //!                    data/<edition>.manifest  <segment>.<table>.parquet
 //!                         p<hash>/data/…
 //!                         b<hash>/<hash>/data/…
@@ -48,6 +48,8 @@ pub const DATA: &str = "data";
 pub const SNAPSHOT_ENDING: &str = ".json";
 /// Ending of the private list of a snapshot's shards.
 pub const SHARD_LIST_ENDING: &str = ".shards";
+/// Ending of the private file with the items of a snapshot's segments.
+pub const ITEMS_ENDING: &str = ".items";
 /// Ending of a manifest.
 pub const MANIFEST_ENDING: &str = ".manifest";
 /// Ending of a segment's file, after the table's name.
@@ -63,6 +65,11 @@ pub fn snapshot_file(id: SnapshotId) -> String {
 /// `<edition>.shards`.
 pub fn shard_list_file(id: Edition) -> String {
     format!("{id}{SHARD_LIST_ENDING}")
+}
+
+/// `<snapshot>.items`.
+pub fn items_file(id: SnapshotId) -> String {
+    format!("{id}{ITEMS_ENDING}")
 }
 
 /// `<edition>.manifest`.
@@ -202,6 +209,11 @@ pub fn snapshot_name(name: &str) -> Option<SnapshotId> {
 /// The snapshot whose shards this file lists, and in which edition.
 pub fn shard_list_name(name: &str) -> Option<Edition> {
     name.strip_suffix(SHARD_LIST_ENDING)?.parse().ok()
+}
+
+/// The snapshot whose writer made the segments that this file has items of.
+pub fn items_name(name: &str) -> Option<SnapshotId> {
+    name.strip_suffix(ITEMS_ENDING)?.parse().ok()
 }
 
 /// Directory names as a path, for messages.

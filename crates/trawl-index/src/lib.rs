@@ -21,6 +21,7 @@
 #![forbid(unsafe_code)]
 
 mod attributes;
+mod carry;
 mod clean;
 pub mod crash;
 mod digest;
@@ -31,6 +32,8 @@ mod guard_dirs;
 mod guard_walk;
 mod id;
 mod index;
+mod item_file;
+mod items;
 pub mod layout;
 mod lock;
 mod manifest;
@@ -46,6 +49,7 @@ mod text;
 pub mod verify;
 mod writer;
 
+pub use carry::{KnownItems, ReadBack};
 pub use digest::Digest;
 pub use error::{IndexError, Result};
 pub use id::{Edition, Hash, SegmentId, SnapshotId, SourceId};
@@ -56,4 +60,6 @@ pub use segment::ListingKind;
 pub use snapshot::{Shard, Snapshot, SnapshotInfo};
 pub use source::{Source, SourceInfo};
 pub use store::Readers;
-pub use writer::{Committed, DEFAULT_MEMORY_BYTES, Prepared, SnapshotWriter, WriterOptions};
+pub use writer::{
+    Committed, DEFAULT_MEMORY_BYTES, Prepared, SnapshotWriter, WriterOptions, Writing,
+};

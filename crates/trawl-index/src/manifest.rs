@@ -207,6 +207,15 @@ impl Manifest {
         })
     }
 
+    /// True if only the snapshot is another.
+    pub(crate) fn says_the_same(&self, other: &Manifest) -> bool {
+        self.format == other.format
+            && self.root == other.root
+            && self.guard == other.guard
+            && self.segments == other.segments
+            && self.totals == other.totals
+    }
+
     /// The manifest's file.
     pub(crate) fn to_bytes(&self, path: &Path) -> Result<Vec<u8>> {
         sealed::seal_json(self, path)
@@ -219,7 +228,8 @@ impl Manifest {
     pub fn from_bytes(bytes: &[u8], path: &Path, snapshot: SnapshotId) -> Result<Manifest> {
         let manifest: Manifest = sealed::unseal_json(bytes, path)?;
         check_format(manifest.format, path)?;
-        if manifest.snapshot != snapshot {
+        // One that did not change since an older snapshot may be that one's.
+        if manifest.snapshot > snapshot {
             let problem = format!("it is of snapshot {}", manifest.snapshot);
             return Err(IndexError::damaged(path, problem));
         }
@@ -373,7 +383,7 @@ mod tests {
     fn manifests_that_contradict_themselves_are_refused() {
         let changes: [fn(&mut Manifest); 5] = [
             |m| m.format = FORMAT + 1,
-            |m| m.snapshot = SnapshotId(8),
+            |m| m.snapshot = SnapshotId(10),
             |m| m.segments[0].rows = 4,
             |m| m.segments[0].last_dir = None,
             |m| {

@@ -147,8 +147,13 @@ fn merge_fragments(mut fragments: Vec<DirBatch>) -> DirBatch {
     merged
 }
 
+/// Adds the rows of a later fragment.
+pub(crate) fn append_fragment(batch: &mut DirBatch, more: DirBatch) {
+    *batch = merge_fragments(vec![std::mem::take(batch), more]);
+}
+
 /// Sorts rows by name where they are not.
-fn sort_rows(batch: &mut DirBatch) {
+pub(crate) fn sort_rows(batch: &mut DirBatch) {
     let heap = &batch.heap;
     let name = |entry: &Entry| {
         let start = entry.name.start as usize;

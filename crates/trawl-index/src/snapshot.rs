@@ -79,6 +79,9 @@ pub(crate) struct ShardList {
     /// Attribute values in all of them.
     #[serde(default)]
     pub(crate) values: u64,
+    /// The writers of its segments that have left items ([`crate::carry`]).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) items: Vec<SnapshotId>,
     /// To each directory of barriers, empty ones included.
     pub(crate) barriers: Vec<Vec<String>>,
     /// Subtrees that get a barrier in the next snapshot because they are

@@ -8,6 +8,7 @@ use crate::error::{Cause, IndexError, Result};
 use crate::guard_walk;
 use crate::id::{Edition, Hash, SnapshotId, SourceId};
 use crate::index::IndexDir;
+use crate::item_file;
 use crate::layout::{self, DataName, GuardName};
 use crate::manifest::{FileRef, GuardStep, Manifest};
 use crate::snapshot::{ShardList, SnapshotInfo};
@@ -343,7 +344,8 @@ impl<'a> Check<'a> {
         self.check_names(&dir, layout::snapshot_name)?;
         let private = self.source.private()?;
         self.check_names(&private, |name| {
-            layout::shard_list_name(name).map(|edition| edition.id)
+            let listed = layout::shard_list_name(name).map(|edition| edition.id);
+            listed.or_else(|| layout::items_name(name))
         })?;
         for name in private.list()? {
             let listed = layout::shard_list_name(&name);
@@ -365,6 +367,35 @@ impl<'a> Check<'a> {
         };
         for id in self.wanted.clone() {
             self.check_snapshot(&dir, id);
+        }
+        self.check_items(&private)
+    }
+
+    /// Reads the items of the current snapshot's segments. Those that only
+    /// older snapshots name are not asked for any more, and may be gone.
+    fn check_items(&mut self, private: &Dir) -> Result<()> {
+        let mut named: BTreeSet<SnapshotId> = BTreeSet::new();
+        for id in self.all.clone() {
+            let Ok(Some(list)) = ShardList::of(self.source.dir(), id) else {
+                // Whoever checks the lists tells of it.
+                return Ok(());
+            };
+            if Some(id) == self.current {
+                for items in &list.items {
+                    let name = layout::items_file(*items);
+                    match item_file::read(private, &name, &mut |_, _| Ok(())) {
+                        Ok(()) => self.found.files += 1,
+                        Err(error) => self.found.add_error(error, private.join(&name)),
+                    }
+                }
+            }
+            named.extend(list.items);
+        }
+        for name in private.list()? {
+            let items = layout::items_name(&name);
+            if items.is_some_and(|id| Some(id) <= self.current && !named.contains(&id)) {
+                self.found.add(private.join(&name), Problem::Unreferenced);
+            }
         }
         Ok(())
     }

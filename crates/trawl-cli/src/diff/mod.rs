@@ -319,31 +319,36 @@ impl Pair {
             ));
             exit = exit.and(Exit::Issues);
         }
-        for (dir, which) in outcome.not_compared.iter().take(NAMED) {
-            let name = quoted(&crate::scope::printed_path(given, top, dir));
-            let lacking = match which {
-                Which::Before => "second",
-                Which::After => "first",
-            };
-            say(format_args!(
-                "{name}: the {lacking} snapshot does not tell what is in it, so that is not compared"
-            ));
-        }
-        let named = outcome.not_compared.len().min(NAMED);
-        let more = (outcome.not_compared.len() - named) as u64 + outcome.more_not_compared;
-        if more > 0 {
-            say(format_args!(
-                "the same of {}",
-                counted(more, "more directory")
-            ));
-        }
-        if outcome.moves_missed {
-            say("so much came and went that some of what moved is told as deleted and created");
-        }
+        say_not_compared(outcome, top, given);
         Ok(match outcome.not_compared.is_empty() {
             true => exit,
             false => exit.and(Exit::Issues),
         })
+    }
+}
+
+/// Names what was not compared, and says what else the answer lacks.
+fn say_not_compared(outcome: &Outcome, top: &[u8], given: &[u8]) {
+    for (dir, which) in outcome.not_compared.iter().take(NAMED) {
+        let name = quoted(&crate::scope::printed_path(given, top, dir));
+        let lacking = match which {
+            Which::Before => "second",
+            Which::After => "first",
+        };
+        say(format_args!(
+            "{name}: the {lacking} snapshot does not tell what is in it, so that is not compared"
+        ));
+    }
+    let named = outcome.not_compared.len().min(NAMED);
+    let more = (outcome.not_compared.len() - named) as u64 + outcome.more_not_compared;
+    if more > 0 {
+        say(format_args!(
+            "the same of {}",
+            counted(more, "more directory")
+        ));
+    }
+    if outcome.moves_missed {
+        say("so much came and went that some of what moved is told as deleted and created");
     }
 }
 

@@ -1,15 +1,17 @@
 //! What one snapshot says of a tree's size, by key.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
 use trawl_model::column::{Column, ColumnSet};
 use trawl_model::rows::{Row, RowBatch};
-use trawl_model::{FileType, Timestamp, path};
-use trawl_query::{Count, Index, QueryError, Request, SeenLinks, Start, StatsRequest};
+use trawl_model::{FileType, path};
+use trawl_query::{
+    Count, Index, Listing, QueryError, Request, SeenLinks, Start, StatsRequest, Trait,
+};
 
 use super::By;
 use crate::scope::row_of;
-use std::ops::ControlFlow;
 
 /// Sizes by key. By total the key is empty; by directory it is the path of
 /// each, and that of the start for what lies beside them; by owner an id.
@@ -40,14 +42,43 @@ fn whole(index: &Index, start: &Start) -> Result<Count, QueryError> {
 
 /// Each directory in `start`, and the rest of it.
 fn directories(index: &Index, start: &Start) -> Result<Measured, QueryError> {
-    let mut measured = Measured::new();
-    let (mut seen, row) = (SeenLinks::new(), row_of(start));
+    let row = row_of(start);
     let mut rest = Count {
         entries: 1,
         size_bytes: row.size(),
         blocks: row.blocks(),
     };
-    let mut inner: Vec<(Vec<u8>, RowBatch)> = Vec::new();
+    let (mut seen, mut measured) = (SeenLinks::new(), Measured::new());
+    let mut inner = Vec::new();
+    for (path, batch) in children(index, start)? {
+        let row = Row {
+            batch: &batch,
+            at: 0,
+            dir: b"",
+        };
+        if row.file_type() == FileType::Directory {
+            inner.push((path, batch));
+        } else if row.nlink() < 2 || seen.is_first(row.dev().as_u64(), row.ino()) {
+            rest.entries += 1;
+            rest.size_bytes = rest.size_bytes.wrapping_add(row.size());
+            rest.blocks = rest.blocks.wrapping_add(row.blocks());
+        }
+    }
+    measured.insert(start.path.clone(), rest);
+    for (path, row) in inner {
+        let inner = Start {
+            view: start.view.clone(),
+            path: path.clone(),
+            row,
+            is_dir: true,
+        };
+        measured.insert(path, whole(index, &inner)?);
+    }
+    Ok(measured)
+}
+
+/// What is right below `start`: paths and rows.
+fn children(index: &Index, start: &Start) -> Result<Vec<(Vec<u8>, RowBatch)>, QueryError> {
     let request = Request {
         columns: ColumnSet::of(&[
             Column::Name,
@@ -62,55 +93,32 @@ fn directories(index: &Index, start: &Start) -> Result<Measured, QueryError> {
         cancel: crate::live::cancel(),
         ..Request::default()
     };
-    index.walk(
-        start,
-        &request,
-        |listing, out: &mut Vec<(Vec<u8>, RowBatch)>| {
-            let row = |at| Row {
-                batch: listing.batch,
-                at,
-                dir: listing.dir.path,
-            };
-            let rows = listing.range.clone().map(row);
-            out.extend(rows.map(|row| (row.path(), row.alone())));
-        },
-        |rows| {
-            for (path, batch) in rows {
-                let row = Row {
-                    batch: &batch,
-                    at: 0,
-                    dir: b"",
-                };
-                if row.file_type() == FileType::Directory {
-                    inner.push((path, batch));
-                } else if row.nlink() < 2 || seen.is_first(row.dev().as_u64(), row.ino()) {
-                    rest.entries += 1;
-                    rest.size_bytes = rest.size_bytes.wrapping_add(row.size());
-                    rest.blocks = rest.blocks.wrapping_add(row.blocks());
-                }
-            }
-            ControlFlow::Continue(())
-        },
-    )?;
-    measured.insert(start.path.clone(), rest);
-    for (path, row) in inner {
-        let inner = Start {
-            view: start.view.clone(),
-            path: path.clone(),
-            row,
-            is_dir: true,
+    let mut all = Vec::new();
+    let work = |listing: &Listing<'_>, out: &mut Vec<(Vec<u8>, RowBatch)>| {
+        let row = |at| Row {
+            batch: listing.batch,
+            at,
+            dir: listing.dir.path,
         };
-        measured.insert(path, whole(index, &inner)?);
-    }
-    Ok(measured)
+        let rows = listing.range.clone().map(row);
+        out.extend(rows.map(|row| (row.path(), row.alone())));
+    };
+    index.walk(start, &request, work, |rows| {
+        all.extend(rows);
+        ControlFlow::Continue(())
+    })?;
+    Ok(all)
 }
 
 fn groups(index: &Index, start: &Start, by: By) -> Result<Measured, QueryError> {
+    let kind = match by {
+        By::Owner => Trait::Owner,
+        _ => Trait::Extension,
+    };
     let request = StatsRequest {
-        // No age is asked for.
-        now: Timestamp::default(),
-        threads: None,
+        traits: &[kind],
         cancel: crate::live::cancel(),
+        ..StatsRequest::default()
     };
     let stats = index.stats(start, &request)?;
     Ok(match by {

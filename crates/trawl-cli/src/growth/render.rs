@@ -229,9 +229,8 @@ impl<'a> Series<'a> {
         out
     }
 
-    /// A line for each key.
-    fn by_key(&self) -> Vec<u8> {
-        let last = self.times.len().saturating_sub(1);
+    /// All keys with what changed of each, those first that changed most.
+    fn most_changed(&self, last: usize) -> Vec<(&[u8], Delta)> {
         let whole = |key: &[u8]| Delta::between(self.point(key, 0), self.point(key, last));
         let mut keys: Vec<(&[u8], Delta)> = self
             .keys()
@@ -245,6 +244,13 @@ impl<'a> Series<'a> {
                 key.to_vec(),
             )
         });
+        keys
+    }
+
+    /// A line for each key.
+    fn by_key(&self) -> Vec<u8> {
+        let last = self.times.len().saturating_sub(1);
+        let keys = self.most_changed(last);
         let zone = Zone::local();
         let heads = [
             self.by.name(),

@@ -15,6 +15,8 @@ pub(crate) mod upkeep;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use trawl_index::Writing;
+
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{Output, say};
@@ -58,6 +60,9 @@ pub(crate) struct IndexArgs {
     /// Do not read extended attributes
     #[arg(long)]
     no_xattr: bool,
+    /// Write everything anew, also what has not changed since the last scan
+    #[arg(long)]
+    full: bool,
     /// Make a new index for its owner alone. The superuser's is otherwise for
     /// all users, each of whom sees what the permissions on the source let
     /// them see
@@ -201,6 +206,14 @@ fn jobs(args: &IndexArgs) -> Result<Vec<Job>, Failure> {
 }
 
 impl IndexArgs {
+    /// What is done about what has not changed.
+    fn writing(&self) -> Writing {
+        match self.full {
+            true => Writing::Anew,
+            false => Writing::Sharing(Box::new(trawl_history::SegmentReader)),
+        }
+    }
+
     /// The style of progress on this terminal; `--quiet` silences what was
     /// not asked for by name.
     fn style(&self) -> Style {

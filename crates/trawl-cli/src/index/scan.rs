@@ -89,7 +89,9 @@ impl<'a> Scanner<'a> {
         let clock = Instant::now();
         let id_map = self.id_map.for_source(self.index, &root)?;
         let options = self.writer_options(id_map.as_ref());
-        let writer = SnapshotWriter::begin(self.index, &root, options)?.with_id_map(id_map);
+        let writer = SnapshotWriter::begin(self.index, &root, options)?
+            .with_id_map(id_map)
+            .with_writing(self.args.writing());
         let mut sink = Collector {
             writer,
             issues: Issues::default(),

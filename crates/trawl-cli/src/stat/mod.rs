@@ -30,7 +30,7 @@ use crate::getfattr::Slash;
 use crate::ls::item::Item;
 use crate::output::{Device, Output};
 use crate::rows;
-use crate::scope::{Depth, Follow, Session, row_of};
+use crate::scope::{Depth, Follow, PATHS_AT_ONCE, Session, row_of};
 use crate::stat::acl::{Ids, Lists, Naming};
 use crate::stat::format::{Escapes, Format, Subject};
 use crate::stat::value::{Context, values};
@@ -109,6 +109,10 @@ pub(crate) fn run(
         let text = "--cached=never asks for what is there now: use stat itself";
         return Err(Failure::Usage(text.into()));
     }
+    if args.file_system && manner.then(args.manner).at.is_some() {
+        let text = "--file-system asks for what is there now: leave out --at";
+        return Err(Failure::Usage(text.into()));
+    }
     if args.file_system {
         return file_system::show(args);
     }
@@ -134,7 +138,11 @@ pub(crate) fn run(
         false => Follow::Never,
     };
     let mut output = Output::stdout();
-    for given in &args.paths {
+    for (at, given) in args.paths.iter().enumerate() {
+        if at % PATHS_AT_ONCE == 0 {
+            let next = args.paths.iter().skip(at).take(PATHS_AT_ONCE);
+            session.expect(&next.cloned().collect::<Vec<_>>(), follow)?;
+        }
         let Some(start) = session.locate(given, follow)? else {
             continue;
         };

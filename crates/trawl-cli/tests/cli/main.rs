@@ -20,4 +20,5 @@ mod ls;
 mod shared;
 mod site;
 mod stat;
+mod top;
 mod users;

@@ -9,6 +9,7 @@ use trawl_model::rows::{Row, RowBatch};
 use trawl_model::{Column, ColumnSet, FileType, path};
 use trawl_query::{DeniedRequest, DirRequest, Index, Listing, Order, Request, Start};
 
+use super::need::Beginnings;
 use super::probe::IndexProbe;
 use super::turns::Turns;
 use super::{Place, Scope, cause, depth_limit, is_below, lists, row_of};
@@ -354,7 +355,9 @@ impl<'w, 's> Walk<'w, 's> {
         }
     }
 
-    pub(super) fn request(&self, columns: ColumnSet, filter: Filter) -> Request<'_> {
+    pub(super) fn request(&self, columns: ColumnSet, mut filter: Filter) -> Request<'_> {
+        let beginnings = Beginnings::new(self.spell(&self.place.stored), &self.place.stored);
+        filter.need = beginnings.stored(&filter.need);
         let program = self.search.question.program;
         let traversal = &program.traversal;
         let min_depth = match program.notes_all() {
