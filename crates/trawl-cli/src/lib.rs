@@ -115,7 +115,11 @@ fn dispatch(arguments: Arguments) -> Result<Exit, Failure> {
         Command::Verify(args) => index::upkeep::verify(&settings::index_dir(index)?, args.json),
         Command::Gc(args) => {
             let dir = settings::index_dir(index)?;
-            index::upkeep::collect_all(&dir, args.retention, args.json)
+            let act = match args.dry_run {
+                true => index::upkeep::tell_all,
+                false => index::upkeep::collect_all,
+            };
+            act(&dir, &args.retention, args.json)
         }
         Command::Find(args) => find::run(index, &args.arguments, args.called, manner),
         Command::Locate(args) => locate::run(index, &args, manner),

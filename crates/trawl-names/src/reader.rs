@@ -179,6 +179,20 @@ impl<R: ReadAt> Names<R> {
         ranges.filter(|range| !range.is_empty()).collect()
     }
 
+    /// Bytes that each of its parts takes, for who measures.
+    pub fn sizes(&self) -> [(&'static str, u64); 4] {
+        let layout = &self.layout;
+        let blocks = layout.names.iter().map(|block| u64::from(block.len));
+        let dirs = layout.dir_blocks.iter().map(|dir| u64::from(dir.block.len));
+        let pages = |pages: &[PlacedPage]| pages.iter().map(|p| u64::from(p.page.len)).sum();
+        [
+            ("names", blocks.sum()),
+            ("directories", dirs.sum()),
+            ("name trigrams", pages(&layout.name_pages)),
+            ("directory trigrams", pages(&layout.dir_pages)),
+        ]
+    }
+
     /// Reads all of it.
     ///
     /// # Errors

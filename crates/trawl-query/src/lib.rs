@@ -47,6 +47,7 @@ mod ranking;
 mod search;
 mod segment;
 mod selection;
+mod sidecar;
 mod stats;
 pub mod stored;
 mod sweep;
@@ -70,6 +71,7 @@ pub use ranking::{RankBy, RankEnd, RankRequest, Ranked};
 pub use search::{Event, Hit, NameRequest};
 pub use segment::{Scratch, SegmentFile};
 pub use selection::RowSelection;
+pub use sidecar::{Rebuilt, rebuild_names};
 pub use stats::{
     AGE_BOUNDS_SECS, AGE_BUCKETS, Count, DEPTHS, Key, NAME_LENGTHS, RowTest, SIZE_BUCKETS, Stats,
     StatsRequest, Trait, age_bucket, extension, size_bucket,

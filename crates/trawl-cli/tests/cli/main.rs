@@ -16,6 +16,7 @@ mod completions;
 mod golden;
 mod id_map;
 mod index;
+mod locate;
 mod ls;
 mod shared;
 mod site;
