@@ -15,7 +15,8 @@ use crate::failure::{Failure, shown};
 use crate::index::progress::counted;
 use crate::index::scan::ID_MAP;
 use crate::output::{Output, say};
-use crate::settings;
+use crate::rows::Form;
+use crate::{settings, snapshots};
 use trawl_text::json::Object;
 
 /// Options of `trawl sources`.
@@ -25,6 +26,9 @@ pub(crate) struct SourcesArgs {
     /// One JSON object a line
     #[arg(long)]
     json: bool,
+    /// List every snapshot of each source: its id, when it began, its size
+    #[arg(long)]
+    snapshots: bool,
     #[command(subcommand)]
     action: Option<Action>,
 }
@@ -44,6 +48,10 @@ pub(crate) fn run(index: Option<PathBuf>, args: &SourcesArgs) -> Result<Exit, Fa
     match &args.action {
         Some(Action::Remove { roots }) => {
             remove(&IndexDir::open(&settings::index_dir(index)?)?, roots)
+        }
+        None if args.snapshots => {
+            let index = IndexDir::open(&settings::index_to_ask(index)?)?;
+            snapshots::list(&index, Form::new(args.json, false))
         }
         None => list(&IndexDir::open(&settings::index_to_ask(index)?)?, args.json),
     }

@@ -184,6 +184,46 @@ impl RowBatch {
         }
     }
 
+    /// Appends a copy of a row. A column that the row does not have stays
+    /// empty, so that all rows must have the same ones.
+    pub fn push(&mut self, row: &Row<'_>) {
+        fn copy<T: Copy>(to: &mut Vec<T>, from: &[T], at: usize) {
+            to.extend(from.get(at));
+        }
+        fn copy_bytes(to: &mut ByteColumn, from: &ByteColumn, at: usize) {
+            if at < from.len() {
+                to.push(from.get(at));
+            }
+        }
+        let (from, at) = (row.batch, row.at);
+        self.len += 1;
+        copy_bytes(&mut self.name, &from.name, at);
+        copy(&mut self.ino, &from.ino, at);
+        copy(&mut self.dev, &from.dev, at);
+        copy(&mut self.mode, &from.mode, at);
+        copy(&mut self.nlink, &from.nlink, at);
+        copy(&mut self.uid, &from.uid, at);
+        copy(&mut self.gid, &from.gid, at);
+        copy(&mut self.rdev, &from.rdev, at);
+        copy(&mut self.size, &from.size, at);
+        copy(&mut self.blocks, &from.blocks, at);
+        copy(&mut self.blksize, &from.blksize, at);
+        copy(&mut self.atime, &from.atime, at);
+        copy(&mut self.atime_ns, &from.atime_ns, at);
+        copy(&mut self.mtime, &from.mtime, at);
+        copy(&mut self.mtime_ns, &from.mtime_ns, at);
+        copy(&mut self.ctime, &from.ctime, at);
+        copy(&mut self.ctime_ns, &from.ctime_ns, at);
+        copy(&mut self.btime, &from.btime, at);
+        copy(&mut self.btime_ns, &from.btime_ns, at);
+        copy_bytes(&mut self.link_target, &from.link_target, at);
+        copy_bytes(&mut self.xattr_names, &from.xattr_names, at);
+        copy_bytes(&mut self.acl, &from.acl, at);
+        copy_bytes(&mut self.acl_default, &from.acl_default, at);
+        copy(&mut self.project, &from.project, at);
+        copy(&mut self.attributes, &from.attributes, at);
+    }
+
     fn byte_columns(&mut self) -> [&mut ByteColumn; 5] {
         [
             &mut self.name,

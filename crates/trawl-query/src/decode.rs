@@ -184,6 +184,27 @@ impl Decoded {
             .for_each(|part| scratch.recycle(part.batch));
     }
 
+    /// A part's rows.
+    pub(crate) fn batch(&self, part: usize) -> Option<&RowBatch> {
+        self.parts.get(part).map(|part| &part.batch)
+    }
+
+    /// Which part and which rows of it each item stands for, in forward order
+    /// and without a filter.
+    pub(crate) fn places(&self, morsel: &Morsel) -> Vec<(usize, Range<usize>)> {
+        let mut next = vec![0usize; self.parts.len()];
+        let place = |item: &Item| {
+            let count = (item.rows.end - item.rows.start) as usize;
+            let start = next.get(item.part).copied().unwrap_or_default();
+            if let Some(next) = next.get_mut(item.part) {
+                *next = start + count;
+            }
+            let len = self.batch(item.part).map_or(0, |batch| batch.len);
+            (item.part, start.min(len)..(start + count).min(len))
+        };
+        morsel.items.iter().map(place).collect()
+    }
+
     /// Calls `visit` for each listing in order.
     pub(crate) fn for_each_listing(
         &self,

@@ -28,6 +28,8 @@
     reason = "rows are read by lists of ranges, often of one"
 )]
 
+mod as_of;
+mod blocks;
 mod decode;
 mod directories;
 mod duplicates;
@@ -55,6 +57,8 @@ mod view;
 mod walk;
 mod xattrs;
 
+pub use as_of::AsOf;
+pub use blocks::{Block, BlockListing, Blocks};
 pub use directories::{DirRequest, Directory, Own, Sums};
 pub use duplicates::{Alike, DuplicateRequest};
 pub use entries_at::Entry;

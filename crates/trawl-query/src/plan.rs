@@ -79,6 +79,15 @@ const FIRST_BOUND: usize = 2;
 
 impl<'a> Plan<'a> {
     pub(crate) fn new(start: &'a Start, request: &'a Request<'_>) -> Result<Plan<'a>> {
+        Plan::without(start, request, &HashSet::new())
+    }
+
+    /// The same without the rows of some segments.
+    pub(crate) fn without(
+        start: &'a Start,
+        request: &'a Request<'_>,
+        segments: &HashSet<SegmentAt>,
+    ) -> Result<Plan<'a>> {
         let view: &View = &start.view;
         // An entry lies one deeper than its directory.
         let end = request.max_depth.unwrap_or(usize::MAX);
@@ -92,6 +101,7 @@ impl<'a> Plan<'a> {
             true => scope(view, &start.path, reach, &mut Scratch::default())?,
             false => Vec::new(),
         };
+        spans.retain(|span| !segments.contains(&span.segment));
         if let Some(selected) = request.rows {
             spans = narrowed(view, spans, selected)?;
         }

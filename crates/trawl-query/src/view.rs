@@ -1,6 +1,7 @@
 //! One snapshot as this process may read it: its segments, and the files of
 //! them that are open.
 
+use crate::as_of::AsOf;
 use crate::error::{QueryError, Result};
 use crate::locate::{Located, Span, locate};
 use crate::segment::{Scratch, SegmentFile};
@@ -28,6 +29,8 @@ pub struct View {
     snapshot: Snapshot,
     /// Who reads it.
     who: Arc<Credentials>,
+    /// Why this snapshot.
+    as_of: AsOf,
     /// Every segment, by shard and place there.
     segments: Vec<(usize, usize)>,
     open: Mutex<OpenFiles>,
@@ -122,10 +125,23 @@ impl View {
             segments,
             snapshot,
             who,
+            as_of: AsOf::Now,
             open: Mutex::new(OpenFiles::new()),
             wider: Mutex::new(None),
             subtrees: Mutex::new(VecDeque::new()),
         }
+    }
+
+    /// Notes why this snapshot was opened.
+    #[must_use]
+    pub fn seen_as_of(self, as_of: AsOf) -> View {
+        View { as_of, ..self }
+    }
+
+    /// True if the question is about the past, so that the live system cannot
+    /// answer what this does not.
+    pub fn is_past(&self) -> bool {
+        self.as_of.is_past()
     }
 
     /// Where a subtree's listings lie, if that was asked lately.
@@ -163,7 +179,8 @@ impl View {
         }
         let mut snapshot = self.snapshot.clone();
         snapshot.shards.extend(behind);
-        let view = Arc::new(View::new(snapshot, Arc::clone(&self.who)));
+        let view = View::new(snapshot, Arc::clone(&self.who)).seen_as_of(self.as_of);
+        let view = Arc::new(view);
         *wider = Some(Wider {
             shards: places,
             view: Arc::clone(&view),
