@@ -53,8 +53,10 @@ fn decode_part(
     if clauses.is_empty() {
         let batch = read_rows(&file, request.columns, &part.ranges, scratch)?;
         let is_good = !request.columns.contains(Column::Name) || check_names(&batch.name);
+        let rows = || part.ranges.iter().cloned().flatten().collect();
+        let kept = request.rows.map(|_| rows());
         return match is_good {
-            true => Ok(DecodedPart { batch, kept: None }),
+            true => Ok(DecodedPart { batch, kept }),
             false => Err(file.damaged("it holds impossible names")),
         };
     }
@@ -213,7 +215,7 @@ impl Decoded {
         if request.order == Order::Backward {
             places.reverse();
         }
-        let give_empty = request.filter.clauses.is_empty();
+        let give_empty = request.filter.clauses.is_empty() && request.rows.is_none();
         for (item, range) in morsel.items.iter().zip(&places) {
             let Some(part) = self.parts.get(item.part) else {
                 continue;

@@ -37,6 +37,7 @@ mod merge;
 mod permission;
 mod plan;
 mod segment;
+mod selection;
 mod stats;
 pub mod stored;
 mod totals;
@@ -52,6 +53,7 @@ pub use issues::DeniedRequest;
 pub use links::{Repeats, SeenLinks};
 pub use locate::Located;
 pub use segment::{Scratch, SegmentFile};
+pub use selection::RowSelection;
 pub use stats::{
     AGE_BOUNDS_SECS, AGE_BUCKETS, Count, SIZE_BUCKETS, Stats, StatsRequest, age_bucket, extension,
     size_bucket,

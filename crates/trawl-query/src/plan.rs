@@ -6,6 +6,7 @@ use crate::index::{SegmentAt, Start, View};
 use crate::locate::{Reach, scope};
 use crate::merge::{Merge, Run};
 use crate::segment::Scratch;
+use crate::selection::{RowSelection, within};
 use crate::walk::{Order, Request};
 use std::collections::{HashSet, VecDeque};
 use std::ops::Range;
@@ -40,7 +41,7 @@ pub(crate) struct Item {
     pub(crate) dir_rows: u64,
     /// Index into [`Morsel::parts`].
     pub(crate) part: usize,
-    /// Its rows.
+    /// Its rows are in here; all that are here, unless some are selected.
     pub(crate) rows: Range<u64>,
 }
 
@@ -62,6 +63,7 @@ pub(crate) struct Plan<'a> {
     depths: Range<usize>,
     skip: &'a [Vec<u8>],
     only: Option<&'a HashSet<Vec<u8>>>,
+    selected: Option<&'a RowSelection>,
     /// Clauses on columns of which directories keep minima and maxima.
     clauses: Vec<Clause>,
     morsel: Morsel,
@@ -85,10 +87,13 @@ impl<'a> Plan<'a> {
         } else {
             Reach::Subtree
         };
-        let spans = match start.is_dir && !depths.is_empty() {
+        let mut spans = match start.is_dir && !depths.is_empty() {
             true => scope(view, &start.path, reach, &mut Scratch::default())?,
             false => Vec::new(),
         };
+        if let Some(selected) = request.rows {
+            spans.retain(|span| selected.of(span.segment) != Some(&[]));
+        }
         let mut columns = vec![DirColumn::FirstRow, DirColumn::Rows];
         let mut clauses = Vec::new();
         for clause in &request.filter.clauses {
@@ -105,6 +110,7 @@ impl<'a> Plan<'a> {
             depths,
             skip: &request.skip,
             only: request.only,
+            selected: request.rows,
             clauses,
             morsel: Morsel::default(),
             done: VecDeque::new(),
@@ -137,6 +143,7 @@ impl<'a> Plan<'a> {
                 morsel: &mut self.morsel,
                 done: &mut self.done,
                 segment: run.segment,
+                selected: self.selected.and_then(|rows| rows.of(run.segment)),
                 order,
             };
             let fits = selection.for_each(&run, |path, depth, first, count| {
@@ -172,14 +179,43 @@ struct Filling<'m> {
     morsel: &'m mut Morsel,
     done: &'m mut VecDeque<Morsel>,
     segment: SegmentAt,
+    /// The rows of the segment that are wanted; `None` for all.
+    selected: Option<&'m [Range<u64>]>,
     order: Order,
 }
 
+/// Whether rows go into a listing of their own.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// They begin one.
+    New,
+    /// They belong to the one before.
+    Same,
+}
+
 impl Filling<'_> {
-    /// Adds a directory, in pieces if it is large; false if its rows do not
-    /// lie where the order says.
+    /// Adds those rows of a directory that are selected, in pieces if they
+    /// are many; false if they do not lie where the order says.
     fn push(&mut self, directory: &Directory<'_>) -> bool {
-        let mut left = directory.rows.clone();
+        let mut place = Place::New;
+        let Some(selected) = self.selected else {
+            return self.push_rows(directory, directory.rows.clone(), &mut place);
+        };
+        let mut ranges = within(selected, &directory.rows);
+        match self.order {
+            Order::Forward => ranges.all(|rows| self.push_rows(directory, rows, &mut place)),
+            Order::Backward => ranges
+                .rev()
+                .all(|rows| self.push_rows(directory, rows, &mut place)),
+        }
+    }
+
+    fn push_rows(
+        &mut self,
+        directory: &Directory<'_>,
+        mut left: Range<u64>,
+        place: &mut Place,
+    ) -> bool {
         loop {
             let room = MORSEL_ROWS
                 .saturating_sub(self.morsel.rows)
@@ -193,12 +229,15 @@ impl Filling<'_> {
                 Order::Forward => left.start = piece.end,
                 Order::Backward => left.end = piece.start,
             }
-            if !self.morsel.push(self.segment, directory, piece, self.order) {
+            let morsel = &mut self.morsel;
+            if !morsel.push(self.segment, directory, piece, *place, self.order) {
                 return false;
             }
+            *place = Place::Same;
             if self.morsel.rows >= MORSEL_ROWS || self.morsel.items.len() >= MORSEL_DIRS {
                 self.done
                     .push_back(std::mem::take(self.morsel).finished(self.order));
+                *place = Place::New;
             }
             if left.is_empty() {
                 return true;
@@ -208,12 +247,14 @@ impl Filling<'_> {
 }
 
 impl Morsel {
-    /// Adds a listing; false if its rows do not lie where the order says.
+    /// Adds rows of a directory; false if they do not lie where the order
+    /// says.
     fn push(
         &mut self,
         segment: SegmentAt,
         directory: &Directory<'_>,
         rows: Range<u64>,
+        place: Place,
         order: Order,
     ) -> bool {
         let part = self.part_of(segment);
@@ -226,9 +267,13 @@ impl Morsel {
             (Some(last), Order::Backward) if last.start < rows.end => return false,
             _ => ranges.push(rows.clone()),
         }
+        self.rows += rows.end - rows.start;
+        if let (Place::Same, Some(item)) = (place, self.items.last_mut()) {
+            item.rows = item.rows.start.min(rows.start)..item.rows.end.max(rows.end);
+            return true;
+        }
         let start = self.paths.len();
         self.paths.extend_from_slice(directory.path);
-        self.rows += rows.end - rows.start;
         self.items.push(Item {
             path: start..self.paths.len(),
             depth: directory.depth,

@@ -12,6 +12,7 @@ use crate::error::{QueryError, Result};
 use crate::index::{Index, Start, View};
 use crate::plan::{Morsel, Plan};
 use crate::segment::Scratch;
+use crate::selection::RowSelection;
 use std::collections::{BTreeMap, HashSet};
 use std::num::NonZeroUsize;
 use std::ops::{ControlFlow, Range};
@@ -53,6 +54,8 @@ pub struct Request<'a> {
     pub skip: Vec<Vec<u8>>,
     /// Rows of other directories than these are left out.
     pub only: Option<&'a HashSet<Vec<u8>>>,
+    /// Other rows than these are left out, and their pages are not read.
+    pub rows: Option<&'a RowSelection>,
     /// In which order.
     pub order: Order,
     /// Threads; as many as there are processors if `None`.
@@ -82,8 +85,8 @@ pub struct Listing<'a> {
     pub dir: &'a DirInfo<'a>,
     /// Decoded columns.
     pub batch: &'a RowBatch,
-    /// Which rows of them. With a filter, listings without any are left
-    /// out; without one, an empty directory gives an empty listing.
+    /// Which rows of them. With a filter or a selection, listings without any
+    /// are left out; without one, an empty directory gives an empty listing.
     pub range: &'a Range<usize>,
 }
 

@@ -16,7 +16,7 @@ use trawl_model::path;
 use trawl_model::rows::Row;
 use trawl_query::{
     AttributeRequest, Detail, DirRequest, Index, Links, Located, Order, QueryError, Request,
-    SeenLinks, Start, UsageRequest,
+    RowSelection, SeenLinks, Start, UsageRequest,
 };
 
 struct Written {
@@ -182,6 +182,7 @@ fn random_request<'a>(tree: &Tree, random: &mut Random) -> Request<'a> {
         max_depth: random.one_in(2).then(|| random.below(4) as usize),
         skip,
         only: None,
+        rows: None,
         order: if random.one_in(2) {
             Order::Forward
         } else {
@@ -189,6 +190,35 @@ fn random_request<'a>(tree: &Tree, random: &mut Random) -> Request<'a> {
         },
         threads: NonZeroUsize::new(1 + random.below(3) as usize),
         cancel: None,
+    }
+}
+
+#[test]
+fn rows_that_are_not_selected_are_not_given() {
+    let shape = Shape {
+        dirs: 12,
+        entries: 900,
+    };
+    let Written { tree, index, _dir } = written(5, "/r", shape);
+    let start = found(&index, &tree.root);
+    let mut wanted = 0;
+    let mut selection = RowSelection::default();
+    for segment in 0..start.view.stored_segments() {
+        let (_, _, info) = start.view.stored_segment(segment).unwrap();
+        // The first may be an own row, which no walk gives.
+        let picked: Vec<u64> = (1..info.rows).filter(|row| row % 7 < 2).collect();
+        wanted += picked.len();
+        selection.restrict(segment, picked.iter().map(|row| *row..row + 1).collect());
+    }
+    assert!(wanted > 100, "{wanted}");
+    for order in [Order::Forward, Order::Backward] {
+        let request = Request {
+            columns: ColumnSet::all(),
+            rows: Some(&selection),
+            order,
+            ..Request::default()
+        };
+        assert_eq!(names(walk(&index, &start, &request)).len(), wanted);
     }
 }
 
@@ -244,6 +274,68 @@ fn a_walk_ends_when_it_is_told_to() {
         let ended = index.walk(&start, &request, nothing, all);
         assert!(matches!(ended, Err(QueryError::Cancelled)));
         cancel.store(false, Ordering::Relaxed);
+    }
+}
+
+/// Some rows of each segment, and all the others.
+fn random_selections(start: &Start, random: &mut Random) -> [RowSelection; 2] {
+    let mut both = [RowSelection::default(), RowSelection::default()];
+    for segment in 0..start.view.stored_segments() {
+        let rows = start.view.stored_segment(segment).map(|(_, _, s)| s.rows);
+        let mut ranges = [Vec::new(), Vec::new()];
+        let (mut at, mut which) = (0, random.below(2) as usize);
+        while at < rows.unwrap_or(0) {
+            let end = at + 1 + random.below(40);
+            ranges[which].push(at..end);
+            (at, which) = (end, 1 - which);
+        }
+        for (selection, ranges) in both.iter_mut().zip(ranges) {
+            selection.restrict(segment, ranges);
+        }
+    }
+    both
+}
+
+/// Rows of a walk by directory and name.
+fn names(listed: Vec<Listed>) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let row = |dir: &Vec<u8>, made: Made| (dir.clone(), made.name);
+    let of_dir = |(dir, _, rows): Listed| {
+        assert!(!rows.is_empty(), "an empty listing of a selection");
+        rows.into_iter()
+            .map(move |made| row(&dir, made))
+            .collect::<Vec<_>>()
+    };
+    let mut all: Vec<_> = listed.into_iter().flat_map(of_dir).collect();
+    all.sort();
+    all
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(8))]
+
+    #[test]
+    fn a_selection_and_the_rest_make_the_whole(seed: u64, many in any::<bool>()) {
+        let shape = match many {
+            true => Shape { dirs: 150, entries: 6 },
+            false => Shape { dirs: 12, entries: 900 },
+        };
+        let Written { tree, index, _dir } = written(seed, "/r", shape);
+        let mut random = Random(seed ^ 77);
+        for _ in 0..4 {
+            let at = &tree.dirs[random.below(tree.dirs.len() as u64) as usize].path;
+            let start = found(&index, at);
+            let whole = random_request(&tree, &mut random);
+            let halves = random_selections(&start, &mut random);
+            let parts = halves.each_ref().map(|half| {
+                let request = Request { rows: Some(half), ..whole.clone() };
+                names(walk(&index, &start, &request))
+            });
+            let mut together = parts.concat();
+            together.sort();
+            let all = walk(&index, &start, &whole);
+            let all = all.into_iter().filter(|(_, _, rows)| !rows.is_empty()).collect();
+            prop_assert_eq!(together, names(all));
+        }
     }
 }
 

@@ -1,0 +1,93 @@
+//! Rows of some segments that are known to be enough.
+//!
+//! Whoever finds out by other means which rows may matter (an index of
+//! names, say) hands them to a walk, which then looks at no other row and
+//! decodes no page without one of them.
+
+use crate::index::SegmentAt;
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// Which rows of which segments a walk looks at.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RowSelection {
+    /// Ascending, neither overlapping nor touching nor empty.
+    segments: HashMap<SegmentAt, Vec<Range<u64>>>,
+}
+
+impl RowSelection {
+    /// Looks at no rows of a segment (numbered as in
+    /// [`View::stored_segment`](crate::View::stored_segment)) but these, which
+    /// are numbers of rows of its entries table. Segments of which nothing is
+    /// said are looked at whole; what is said twice holds both times.
+    pub fn restrict(&mut self, segment: SegmentAt, mut ranges: Vec<Range<u64>>) {
+        ranges.retain(|range| !range.is_empty());
+        ranges.sort_unstable_by_key(|range| range.start);
+        ranges.dedup_by(|later, kept| {
+            let meets = later.start <= kept.end;
+            if meets {
+                kept.end = kept.end.max(later.end);
+            }
+            meets
+        });
+        let both = match self.segments.remove(&segment) {
+            Some(before) => ranges.iter().flat_map(|r| within(&before, r)).collect(),
+            None => ranges,
+        };
+        self.segments.insert(segment, both);
+    }
+
+    /// The rows of a segment that are looked at; `None` for all.
+    pub(crate) fn of(&self, segment: SegmentAt) -> Option<&[Range<u64>]> {
+        self.segments.get(&segment).map(Vec::as_slice)
+    }
+}
+
+/// The parts of `ranges`, which are ascending, that lie in `rows`.
+pub(crate) fn within<'r>(
+    ranges: &'r [Range<u64>],
+    rows: &Range<u64>,
+) -> impl DoubleEndedIterator<Item = Range<u64>> + use<'r> {
+    let Range { start, end } = *rows;
+    let from = ranges.partition_point(|range| range.end <= start);
+    let to = ranges.partition_point(|range| range.start < end).max(from);
+    let inside = ranges.get(from..to).unwrap_or_default();
+    inside
+        .iter()
+        .map(move |range| range.start.max(start)..range.end.min(end))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn rows(ranges: &[Range<u64>]) -> Vec<u64> {
+        ranges.iter().cloned().flatten().collect()
+    }
+
+    fn any_ranges() -> impl Strategy<Value = Vec<Range<u64>>> {
+        let range = (0u64..60, 0u64..9).prop_map(|(start, len)| start..start + len);
+        proptest::collection::vec(range, 0..9)
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_said_twice_holds_both_times(a in any_ranges(), b in any_ranges(), cut in any_ranges()) {
+            let mut selection = RowSelection::default();
+            selection.restrict(3, a.clone());
+            selection.restrict(3, b.clone());
+            let (a, b) = (rows(&a), rows(&b));
+            let wanted: Vec<u64> = (0..99).filter(|row| a.contains(row) && b.contains(row)).collect();
+            let got = selection.of(3).unwrap();
+            prop_assert!(got.iter().all(|range| !range.is_empty()));
+            prop_assert!(got.windows(2).all(|pair| pair[0].end <= pair[1].start));
+            prop_assert_eq!(rows(got), wanted.clone());
+            prop_assert_eq!(selection.of(2), None);
+            for cut in cut {
+                let wanted: Vec<u64> = wanted.iter().copied().filter(|row| cut.contains(row)).collect();
+                prop_assert_eq!(rows(&within(got, &cut).collect::<Vec<_>>()), wanted);
+            }
+        }
+    }
+}
