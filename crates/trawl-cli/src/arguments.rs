@@ -18,9 +18,11 @@ const EXAMPLES: &str = "\
 Examples:
   trawl index /home /srv         make or renew the index of two trees
   trawl find /home -name '*.c'   ask it what find would print
+  trawl locate -b '*.iso'         what is so called, wherever it is
   trawl du -sh /home/*           sizes of directories
   trawl ls -l /srv/data          list a directory
   trawl stats /home --by owner   who uses how much
+  trawl top /home                the largest files
   trawl sources                  what is indexed, as of when
 
 Exit codes: 0 complete, 1 answered but a part could not be read, 2 wrong usage
@@ -88,6 +90,8 @@ pub(crate) enum Command {
     /// Search with GNU find's language
     #[command(disable_help_flag = true)]
     Find(FindArgs),
+    /// Find entries by their names as plocate does
+    Locate(Box<crate::locate::LocateArgs>),
     /// List directories as ls does
     #[command(disable_help_flag = true)]
     Ls(Box<crate::ls::LsArgs>),
@@ -99,8 +103,12 @@ pub(crate) enum Command {
     /// Show extended attributes as getfattr does
     #[command(disable_help_flag = true)]
     Getfattr(Box<crate::getfattr::GetfattrArgs>),
-    /// Count entries and bytes by type, extension, size, age and owner
+    /// Count entries and bytes by type, extension, size, age, owner and more
     Stats(crate::stats::StatsArgs),
+    /// Show what is first by size, time or number: files, directories, owners
+    Top(Box<crate::top::TopArgs>),
+    /// Find files that may be the same
+    Duplicates(crate::duplicates::DuplicatesArgs),
     /// Print completions for a shell
     Completions {
         /// The shell

@@ -3,7 +3,8 @@
 //! 0 complete, 1 complete but for what could not be read, 2 usage or fatal,
 //! 130 interrupted (128 + SIGINT, as shells report it). A path that is not
 //! there is 1 for `du` and `stat` and 2 for `ls`, as the GNU tools have it;
-//! `trawl find` keeps GNU find's codes, which are 0 and 1.
+//! `trawl find` keeps GNU find's codes, which are 0 and 1, and `trawl locate`
+//! plocate's: 1 if nothing matched.
 
 use std::process::ExitCode;
 
@@ -13,6 +14,8 @@ pub enum Exit {
     /// Everything that was asked for was answered.
     #[default]
     Complete,
+    /// Answered: there is no such thing; only `trawl locate` ends so.
+    Unmatched,
     /// Answered, but a part of what was asked for could not be read.
     Issues,
     /// Wrong usage, or nothing could be done.
@@ -28,7 +31,7 @@ impl Exit {
     pub const fn code(self) -> u8 {
         match self {
             Exit::Complete => 0,
-            Exit::Issues => 1,
+            Exit::Unmatched | Exit::Issues => 1,
             Exit::Fatal => 2,
             Exit::Interrupted => 130,
             Exit::Find(code) => code,

@@ -9,7 +9,8 @@
 //! | `scope` | from the paths of a question to places in the index |
 //! | `live` | what a question must read from the live file system instead |
 //! | `index`, `sources` | writing the index and looking after it |
-//! | `find`, `ls`, `stat`, `du`, `stats`, `getfattr` | the questions |
+//! | `find`, `locate`, `ls`, `stat`, `du`, `stats`, `top`, `duplicates`, `getfattr` | the questions |
+//! | `expression` | which entries a question is about, in find's language |
 //! | `rows`, `csv`, `block_size`, `time_look`, `width` | how answers are written |
 //! | [`generate`] | completions and man pages |
 //!
@@ -23,13 +24,16 @@ mod arguments;
 mod block_size;
 mod csv;
 mod du;
+mod duplicates;
 pub mod exit;
+mod expression;
 mod failure;
 mod find;
 pub mod generate;
 mod getfattr;
 mod index;
 mod live;
+mod locate;
 mod ls;
 mod output;
 mod rows;
@@ -39,6 +43,7 @@ mod sources;
 mod stat;
 mod stats;
 mod time_look;
+mod top;
 mod width;
 
 use std::ffi::OsString;
@@ -98,14 +103,21 @@ fn dispatch(arguments: Arguments) -> Result<Exit, Failure> {
         Command::Verify(args) => index::upkeep::verify(&settings::index_dir(index)?, args.json),
         Command::Gc(args) => {
             let dir = settings::index_dir(index)?;
-            index::upkeep::collect_all(&dir, args.retention, args.json)
+            let act = match args.dry_run {
+                true => index::upkeep::tell_all,
+                false => index::upkeep::collect_all,
+            };
+            act(&dir, &args.retention, args.json)
         }
         Command::Find(args) => find::run(index, &args.arguments, args.called, manner),
+        Command::Locate(args) => locate::run(index, &args, manner),
         Command::Du(args) => du::run(index, &args, manner),
         Command::Ls(args) => ls::run(index, &args, manner),
         Command::Stat(args) => stat::run(index, &args, manner),
         Command::Getfattr(args) => getfattr::run(index, &args, manner),
         Command::Stats(args) => stats::run(index, &args, manner),
+        Command::Top(args) => top::run(index, &args, manner),
+        Command::Duplicates(args) => duplicates::run(index, &args, manner),
         Command::Completions { shell } => generate::print_completions(shell),
         Command::Man(args) => generate::write_man(&args),
     }

@@ -73,6 +73,7 @@ impl Comparison {
 pub fn between(column: Column, low: i128, high: i128) -> Filter {
     Filter {
         clauses: vec![Clause { column, low, high }],
+        ..Filter::default()
     }
 }
 

@@ -1,4 +1,5 @@
-//! Old snapshots stay guarded by the stricter of then and now.
+//! Old snapshots stay guarded by the stricter of then and now; and a new one
+//! shares what an old one holds already ([`SegmentReader`]).
 //!
 //! When a new snapshot of a source is written and not yet current, every
 //! older one that is kept is held against it: what lies behind a guard that
@@ -24,8 +25,10 @@ mod error;
 mod guards;
 mod now;
 mod plan;
+mod read_back;
 
 pub use error::{HistoryError, Result};
+pub use read_back::SegmentReader;
 
 use std::sync::Arc;
 use trawl_index::{Prepared, Readers, Snapshot, SnapshotId};

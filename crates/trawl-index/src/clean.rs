@@ -26,6 +26,7 @@ pub(crate) fn remove_snapshot<'a>(
             .private()?
             .remove_file(&layout::shard_list_file(id.into())),
     )?;
+    if_there(source.private()?.remove_file(&layout::items_file(id)))?;
     let top = source.dir().open_dir(layout::DATA)?;
     for components in shards {
         if let Some(data) = if_there(top.open_below(components))? {
@@ -48,6 +49,7 @@ pub(crate) fn remove_leftovers(source: &Source) -> Result<u64> {
     })?;
     removed += remove_matching(&source.private()?, |name| {
         layout::shard_list_name(name).is_some_and(|edition| is_newer(edition.id))
+            || layout::items_name(name).is_some_and(is_newer)
             || name.ends_with(layout::TEMPORARY_ENDING)
     })?;
     let top = source.dir().open_dir(layout::DATA)?;
@@ -61,6 +63,7 @@ pub(crate) fn remove_leftovers(source: &Source) -> Result<u64> {
     let ids = snapshot_ids(source.dir())?;
     let kept = Kept::read(source, ids.iter().copied());
     removed += remove_stale_lists(&source.private()?, &kept)?;
+    removed += remove_stale_items(source, current)?;
     let mut swept = Collected::default();
     sweep(&top, &kept, &kept_barriers(source, ids)?, &mut swept)?;
     removed += swept.files;
@@ -118,6 +121,25 @@ pub(crate) fn remove_stale_lists(private: &Dir, kept: &Kept) -> Result<u64> {
     })
 }
 
+/// Removes the items of segments that none of these snapshots has, of which
+/// one is or will be current: only that one's are asked for.
+pub(crate) fn remove_stale_items(
+    source: &Source,
+    ids: impl IntoIterator<Item = SnapshotId>,
+) -> Result<u64> {
+    let mut needed: HashSet<SnapshotId> = HashSet::new();
+    for id in ids {
+        match ShardList::of(source.dir(), id) {
+            Ok(Some(list)) => needed.extend(list.items),
+            // What it needs is unknown, so everything stays.
+            _ => return Ok(0),
+        }
+    }
+    remove_matching(&source.private()?, |name| {
+        layout::items_name(name).is_some_and(|id| !needed.contains(&id))
+    })
+}
+
 /// Removes all that is not kept below `top`, and directories that are empty
 /// then but for the directories of barriers in `barriers`.
 pub(crate) fn sweep(
@@ -152,7 +174,7 @@ pub(crate) fn sweep_data(data: &Dir, kept: &Kept, done: &mut Collected) -> Resul
     }
     done.files += remove_matching(data, |name| match layout::data_name(name) {
         DataName::Manifest(edition) => !kept.has(edition),
-        DataName::Segment(id, _) => !needed.contains(&id),
+        DataName::Segment(id, _) | DataName::Names(id) => !needed.contains(&id),
         DataName::Temporary => true,
         DataName::Foreign => false,
     })?;

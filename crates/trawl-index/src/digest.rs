@@ -38,12 +38,16 @@ impl DigestKey {
         Ok(DigestKey([low, high].map(first_half)))
     }
 
-    /// What a directory adds.
-    pub(crate) fn of(&self, kind: ListingKind, path: &[u8]) -> Hash {
+    pub(crate) fn bytes(&self) -> [u8; 32] {
         let mut key = [0u8; 32];
         key[..16].copy_from_slice(&self.0[0].0.to_le_bytes());
         key[16..].copy_from_slice(&self.0[1].0.to_le_bytes());
-        let mut hasher = blake3::Hasher::new_keyed(&key);
+        key
+    }
+
+    /// What a directory adds.
+    pub(crate) fn of(&self, kind: ListingKind, path: &[u8]) -> Hash {
+        let mut hasher = blake3::Hasher::new_keyed(&self.bytes());
         hasher.update(&[kind as u8]).update(path);
         first_half(hasher.finalize().as_bytes())
     }

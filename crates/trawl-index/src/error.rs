@@ -125,6 +125,12 @@ pub enum IndexError {
         /// The index directory.
         path: PathBuf,
     },
+    /// What was found unchanged could not be read from the snapshot before.
+    #[error("cannot take over what is unchanged: {cause}; index again with --full")]
+    ReadBack {
+        /// What the reader said.
+        cause: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// The Parquet library could not encode rows.
     #[error("cannot encode {}: {problem}", path.display())]
     Encode {
@@ -195,6 +201,13 @@ impl IndexError {
             action,
             path: path.into(),
             cause: Cause(error.into()),
+        }
+    }
+
+    /// For a [`crate::ReadBack`] that fails.
+    pub fn read_back(cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        IndexError::ReadBack {
+            cause: cause.into(),
         }
     }
 

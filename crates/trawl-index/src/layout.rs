@@ -4,8 +4,9 @@
 //! FORMAT
 //! sources/…/<source>/source.json  lock  current
 //!                    snapshots/<snapshot>.json
-//!                    private/data/<edition>.shards
+//!                    private/data/<edition>.shards  <snapshot>.items
 //!                    data/<edition>.manifest  <segment>.<table>.parquet
+//!                         <segment>.names
 //!                         p<hash>/data/…
 //!                         b<hash>/<hash>/data/…
 //! ```
@@ -48,10 +49,14 @@ pub const DATA: &str = "data";
 pub const SNAPSHOT_ENDING: &str = ".json";
 /// Ending of the private list of a snapshot's shards.
 pub const SHARD_LIST_ENDING: &str = ".shards";
+/// Ending of the private file with the items of a snapshot's segments.
+pub const ITEMS_ENDING: &str = ".items";
 /// Ending of a manifest.
 pub const MANIFEST_ENDING: &str = ".manifest";
 /// Ending of a segment's file, after the table's name.
 pub const SEGMENT_ENDING: &str = ".parquet";
+/// Ending of a segment's name sidecar.
+pub const NAMES_ENDING: &str = ".names";
 /// Ending of a file in progress; it belongs to no snapshot.
 pub const TEMPORARY_ENDING: &str = ".tmp";
 
@@ -65,6 +70,11 @@ pub fn shard_list_file(id: Edition) -> String {
     format!("{id}{SHARD_LIST_ENDING}")
 }
 
+/// `<snapshot>.items`.
+pub fn items_file(id: SnapshotId) -> String {
+    format!("{id}{ITEMS_ENDING}")
+}
+
 /// `<edition>.manifest`.
 pub fn manifest_file(id: Edition) -> String {
     format!("{id}{MANIFEST_ENDING}")
@@ -73,6 +83,11 @@ pub fn manifest_file(id: Edition) -> String {
 /// `<segment>.<table>.parquet`.
 pub fn segment_file(id: SegmentId, table: Table) -> String {
     format!("{id}.{table}{SEGMENT_ENDING}")
+}
+
+/// `<segment>.names`.
+pub fn names_file(id: SegmentId) -> String {
+    format!("{id}{NAMES_ENDING}")
 }
 
 /// Directory names from a source's `data` to a guard's, that included; none
@@ -161,6 +176,8 @@ pub enum DataName {
     Manifest(Edition),
     /// One of a segment's files.
     Segment(SegmentId, Table),
+    /// A segment's name sidecar.
+    Names(SegmentId),
     /// Being written, or left by a writer that was killed.
     Temporary,
     /// Nothing that the format knows.
@@ -180,6 +197,10 @@ pub fn data_name(name: &str) -> DataName {
     if let Some(id) = manifest(name) {
         return DataName::Manifest(id);
     }
+    let names = |name: &str| name.strip_suffix(NAMES_ENDING)?.parse().ok();
+    if let Some(id) = names(name) {
+        return DataName::Names(id);
+    }
     segment(name).map_or(DataName::Foreign, |(id, table)| {
         DataName::Segment(id, table)
     })
@@ -189,7 +210,7 @@ pub fn data_name(name: &str) -> DataName {
 pub fn snapshot_of(name: &str) -> Option<SnapshotId> {
     match data_name(name) {
         DataName::Manifest(edition) => Some(edition.id),
-        DataName::Segment(id, _) => Some(id.snapshot),
+        DataName::Segment(id, _) | DataName::Names(id) => Some(id.snapshot),
         DataName::Temporary | DataName::Foreign => None,
     }
 }
@@ -202,6 +223,11 @@ pub fn snapshot_name(name: &str) -> Option<SnapshotId> {
 /// The snapshot whose shards this file lists, and in which edition.
 pub fn shard_list_name(name: &str) -> Option<Edition> {
     name.strip_suffix(SHARD_LIST_ENDING)?.parse().ok()
+}
+
+/// The snapshot whose writer made the segments that this file has items of.
+pub fn items_name(name: &str) -> Option<SnapshotId> {
+    name.strip_suffix(ITEMS_ENDING)?.parse().ok()
 }
 
 /// Directory names as a path, for messages.
@@ -225,6 +251,7 @@ mod tests {
             let name = segment_file(id, table);
             assert_eq!(data_name(&name), DataName::Segment(id, table));
         }
+        assert_eq!(data_name(&names_file(id)), DataName::Names(id));
         let manifest = manifest_file(id.snapshot.into());
         assert_eq!(data_name(&manifest), DataName::Manifest(id.snapshot.into()));
         let revised = Edition {

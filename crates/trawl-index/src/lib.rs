@@ -21,6 +21,7 @@
 #![forbid(unsafe_code)]
 
 mod attributes;
+mod carry;
 mod clean;
 pub mod crash;
 mod digest;
@@ -31,29 +32,38 @@ mod guard_dirs;
 mod guard_walk;
 mod id;
 mod index;
+mod item_file;
+mod items;
 pub mod layout;
 mod lock;
 mod manifest;
+pub mod retention;
 pub mod revision;
 pub mod schema;
 mod sealed;
 mod segment;
 mod shard;
+mod sidecar;
 mod snapshot;
 mod source;
 mod store;
 mod text;
+pub mod usage;
 pub mod verify;
 mod writer;
 
+pub use carry::{KnownItems, ReadBack};
 pub use digest::Digest;
 pub use error::{IndexError, Result};
 pub use id::{Edition, Hash, SegmentId, SnapshotId, SourceId};
 pub use index::IndexDir;
-pub use manifest::{FileRef, GuardStep, Manifest, SegmentInfo, Totals};
+pub use manifest::{FileRef, GuardStep, Manifest, NamesRef, SegmentInfo, Totals};
 pub use schema::Table;
 pub use segment::ListingKind;
+pub use sidecar::{NAMES_ROWS_LEAST, NamesChanges};
 pub use snapshot::{Shard, Snapshot, SnapshotInfo};
 pub use source::{Source, SourceInfo};
 pub use store::Readers;
-pub use writer::{Committed, DEFAULT_MEMORY_BYTES, Prepared, SnapshotWriter, WriterOptions};
+pub use writer::{
+    Committed, DEFAULT_MEMORY_BYTES, Prepared, SnapshotWriter, WriterOptions, Writing,
+};

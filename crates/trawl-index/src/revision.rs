@@ -209,9 +209,10 @@ impl<'a> Revision<'a> {
         let shared = shared(&self.place, self.info.edition());
         let used: Vec<&ShardBuffer> = self.shards.values().filter(|s| s.is_used()).collect();
         used.iter()
-            .try_for_each(|shard| shard.write_manifest(&shared))?;
+            .try_for_each(|shard| shard.write_manifest(&shared, None))?;
         let barriers = self.disguise_barriers(&used)?;
-        match used.iter().map(|shard| shard.files() + 1).sum::<usize>() > SYNC_EACH_FILES {
+        let id = self.info.id;
+        match used.iter().map(|shard| shard.files(id) + 1).sum::<usize>() > SYNC_EACH_FILES {
             true => self.place.top.sync_filesystem()?,
             false => used.iter().try_for_each(|shard| shard.sync(&shared))?,
         }
@@ -314,16 +315,19 @@ fn digest_of(key: &DigestKey, what: &Stored) -> Option<Hash> {
     }
 }
 
+/// What rows count for in the sums over their shard.
+pub(crate) fn totals_of_rows(kind: ListingKind, batch: &DirBatch) -> Totals {
+    let linked = batch.entries.iter().filter(|e| has_links(&e.meta));
+    Totals {
+        links: linked.count() as u64,
+        ..Sums::of(&batch.entries).totals(kind, batch.fragment)
+    }
+}
+
 /// What something counts for in the sums over its shard.
 fn totals_of(what: &Stored) -> Totals {
     match what {
-        Stored::Rows(kind, batch) => {
-            let linked = batch.entries.iter().filter(|e| has_links(&e.meta));
-            Totals {
-                links: linked.count() as u64,
-                ..Sums::of(&batch.entries).totals(*kind, batch.fragment)
-            }
-        }
+        Stored::Rows(kind, batch) => totals_of_rows(*kind, batch),
         Stored::Value { .. } => Totals {
             xattrs: 1,
             ..Totals::default()

@@ -3,7 +3,9 @@
 use crate::encode::Compressor;
 use crate::error::{IndexError, Result};
 use crate::guard_dirs::GuardDirs;
-use crate::id::{Edition, Hash, SegmentId};
+use crate::id::{Edition, Hash, SegmentId, SnapshotId};
+use crate::item_file::{Continues, SectionHead, shard_hash};
+use crate::items::Item;
 use crate::layout;
 use crate::manifest::{GuardStep, Manifest, SegmentInfo, Totals};
 use crate::schema::FORMAT;
@@ -25,6 +27,12 @@ pub(crate) struct ShardBuffer {
     totals: Totals,
     /// Which directories there are: see [`crate::digest`].
     digest: u128,
+    /// What waits, if anyone wants to know later.
+    items: Vec<Item>,
+    /// What waits goes on with directories of segments that were written.
+    continues: Continues,
+    /// Its place among the shards of the previous snapshot.
+    previous: Option<usize>,
 }
 
 /// What all shards of a snapshot share.
@@ -47,6 +55,9 @@ impl ShardBuffer {
             segments: Vec::new(),
             totals: Totals::default(),
             digest: 0,
+            items: Vec::new(),
+            continues: Continues::No,
+            previous: None,
         }
     }
 
@@ -72,6 +83,52 @@ impl ShardBuffer {
 
     pub(crate) fn number_from(&mut self, next_segment: u32) {
         self.next_segment = next_segment;
+    }
+
+    /// The shard was the one with this number in the previous snapshot.
+    pub(crate) fn with_previous(mut self, previous: Option<usize>) -> ShardBuffer {
+        self.previous = previous;
+        self
+    }
+
+    pub(crate) fn previous(&self) -> Option<usize> {
+        self.previous
+    }
+
+    /// Puts segments of the previous snapshot before those that were written.
+    pub(crate) fn share(&mut self, mut segments: Vec<SegmentInfo>) {
+        segments.append(&mut self.segments);
+        self.segments = segments;
+    }
+
+    /// Counts rows that no segment written here holds.
+    pub(crate) fn count(&mut self, totals: &Totals) {
+        self.totals.add(totals);
+    }
+
+    /// Notes what was added last.
+    pub(crate) fn add_item(&mut self, item: Item, continues: Continues) {
+        self.items.push(item);
+        if continues == Continues::Yes {
+            self.continues = continues;
+        }
+    }
+
+    /// Whether what waits goes on with directories of other segments.
+    pub(crate) fn continues(&self) -> Continues {
+        self.continues
+    }
+
+    /// The items of what waits, with what the next segment will be.
+    pub(crate) fn take_items(&mut self) -> (SectionHead, Vec<Item>) {
+        let items = std::mem::take(&mut self.items);
+        let head = SectionHead {
+            shard: shard_hash(&self.components),
+            number: self.next_segment,
+            continues: std::mem::take(&mut self.continues),
+            count: items.len() as u32,
+        };
+        (head, items)
     }
 
     /// Another directory, or one less, is in it.
@@ -108,15 +165,15 @@ impl ShardBuffer {
         !self.segments.is_empty() || !self.input.is_empty()
     }
 
-    /// Files written so far.
-    pub(crate) fn files(&self) -> usize {
-        self.segments.iter().map(|s| s.files.len()).sum()
+    /// Files written so far by this snapshot's writer.
+    pub(crate) fn files(&self, writer: SnapshotId) -> usize {
+        let own = self.segments.iter().filter(|s| s.id.snapshot == writer);
+        own.map(SegmentInfo::file_count).sum()
     }
 
-    /// Bytes of the segments written so far.
-    pub(crate) fn size_bytes(&self) -> u64 {
-        let files = self.segments.iter().flat_map(|s| s.files.values());
-        files.map(|file| file.size_bytes).sum()
+    /// Its segments, those of older snapshots among them.
+    pub(crate) fn segments(&self) -> &[SegmentInfo] {
+        &self.segments
     }
 
     /// Each returns the memory that the new rows take.
@@ -170,8 +227,14 @@ impl ShardBuffer {
         Ok(bytes)
     }
 
-    /// Writes the manifest (not synced).
-    pub(crate) fn write_manifest(&self, shared: &Snapshotting<'_>) -> Result<()> {
+    /// Writes the manifest (not synced). One that says the same as that of
+    /// the previous snapshot is that file under another name, where the file
+    /// system has such names.
+    pub(crate) fn write_manifest(
+        &self,
+        shared: &Snapshotting<'_>,
+        previous: Option<(&Manifest, &str)>,
+    ) -> Result<()> {
         let dir = shared.top.open_below(&self.components)?;
         let name = layout::manifest_file(shared.edition);
         let manifest = Manifest {
@@ -182,6 +245,12 @@ impl ShardBuffer {
             segments: self.segments.clone(),
             totals: self.totals,
         };
+        if let Some((before, file_name)) = previous
+            && manifest.says_the_same(before)
+            && dir.link(file_name, &name).is_ok()
+        {
+            return Ok(());
+        }
         let bytes = manifest.to_bytes(&dir.join(&name))?;
         dir.write_new(&name, &bytes).map(drop)
     }

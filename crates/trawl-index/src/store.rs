@@ -447,6 +447,13 @@ impl Dir {
             .map_err(|error| IndexError::io("move to", other.join(name), error))
     }
 
+    /// Gives a file of this directory another name beside the one it has.
+    pub(crate) fn link(&self, old: &str, new: &str) -> Result<()> {
+        crash::point("link a file");
+        fs::linkat(&self.fd, old, &self.fd, new, AtFlags::empty())
+            .map_err(|error| IndexError::io("link a file to", self.join(new), error))
+    }
+
     pub(crate) fn rename(&self, old: &str, new: &str) -> Result<()> {
         crash::point("rename");
         fs::renameat(&self.fd, old, &self.fd, new)

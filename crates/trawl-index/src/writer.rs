@@ -9,24 +9,33 @@
 //! and manifests durable, then the snapshot's description, then renames
 //! `current`. A writer that is dropped before that removes
 //! what it wrote; what a killed one left is removed by the next.
+//!
+//! What a segment of the previous snapshot holds unchanged is not written
+//! again ([`crate::carry`]).
 
+mod sharing;
+
+use crate::carry::{KnownItems, Previous, ReadBack};
 use crate::clean;
 use crate::digest::DigestKey;
 use crate::encode::Compressor;
 use crate::error::{IndexError, Result};
-use crate::gc::{self, Collected, Retention};
+use crate::gc::{self, Collected};
 use crate::guard_dirs::{self, GuardDirs};
 use crate::id::SnapshotId;
 use crate::index::{IndexDir, temporary_name};
+use crate::item_file::ItemWriter;
+use crate::items::{Extras, Itemizer};
 use crate::layout;
 use crate::lock::SourceLock;
 use crate::manifest::{GuardStep, Totals};
+use crate::retention::{Keeps, Rule};
 use crate::revision::{Place, Revision};
 use crate::schema::FORMAT;
-use crate::segment::{Listing, ListingKind};
+use crate::segment::ListingKind;
 use crate::shard::{ShardBuffer, Snapshotting};
 use crate::snapshot::{ShardList, Snapshot, SnapshotInfo};
-use crate::source::{Source, snapshot_ids};
+use crate::source::{Source, kept_rule, snapshot_ids};
 use crate::store::{Dir, sync_file};
 use crate::{attributes, crash, sealed};
 use std::collections::{BTreeMap, HashMap};
@@ -70,6 +79,22 @@ pub struct Committed {
     pub shard_rows: Vec<u64>,
     /// Bytes of all segment files.
     pub size_bytes: u64,
+    /// Those of them that are new; the others belong to older snapshots, too.
+    pub new_bytes: u64,
+}
+
+/// What is done about the snapshot before.
+#[derive(Default)]
+pub enum Writing {
+    /// Nothing: every segment is new, and the next snapshot will not know
+    /// what is in them.
+    #[default]
+    Alone,
+    /// Every segment is new; the next snapshot can share them.
+    Anew,
+    /// Segments of the snapshot before are shared. If one is only partly
+    /// unchanged, the reader reads that part again.
+    Sharing(Box<dyn ReadBack>),
 }
 
 /// Writes one snapshot of one source.
@@ -81,6 +106,9 @@ pub struct SnapshotWriter {
     root: Vec<u8>,
     options: WriterOptions,
     id_map: Option<IdMap>,
+    writing: Writing,
+    known: KnownItems,
+    keep: Option<Rule>,
     work: Option<Work>,
 }
 
@@ -96,6 +124,9 @@ impl SnapshotWriter {
             root: root.to_vec(),
             options,
             id_map: None,
+            writing: Writing::Alone,
+            known: KnownItems::default(),
+            keep: None,
             work: None,
         })
     }
@@ -106,6 +137,26 @@ impl SnapshotWriter {
     pub fn with_id_map(mut self, id_map: Option<IdMap>) -> SnapshotWriter {
         self.id_map = id_map;
         self
+    }
+
+    /// With segments that it may have in common with other snapshots.
+    #[must_use]
+    pub fn with_writing(mut self, writing: Writing) -> SnapshotWriter {
+        self.writing = writing;
+        self
+    }
+
+    /// With a rule for which snapshots stay, kept with the source for later
+    /// ([`Source::retention`]); `None` leaves the one that it has.
+    #[must_use]
+    pub fn with_retention(mut self, rule: Option<Rule>) -> SnapshotWriter {
+        self.keep = rule;
+        self
+    }
+
+    /// What the snapshot before holds, as soon as the root was told.
+    pub fn known(&self) -> KnownItems {
+        self.known.clone()
     }
 
     /// The id that the snapshot will have, once its root was told.
@@ -221,7 +272,7 @@ impl Prepared {
     ///
     /// # Errors
     /// If files cannot be listed or removed.
-    pub fn collect(&self, retention: Retention) -> Result<Collected> {
+    pub fn collect(&self, retention: impl Keeps) -> Result<Collected> {
         let source = &self.work.source;
         let Some(current) = source.current_id()? else {
             return Ok(Collected::default());
@@ -230,7 +281,7 @@ impl Prepared {
         ids.push(current);
         // What one needs of which the list of shards is lost is not known.
         match ids.iter().all(|id| self.list_of(*id).is_some()) {
-            true => gc::remove_old(source, self.work.id, current, retention),
+            true => gc::remove_old(source, self.work.id, current, &retention),
             false => Ok(Collected::default()),
         }
     }
@@ -276,7 +327,11 @@ struct Work {
     options: WriterOptions,
     /// The text of the map that the ids have gone through.
     id_map: Option<String>,
+    /// Which snapshots stay, a rule as text.
+    keep: Option<String>,
     placer: Placer,
+    /// The current snapshot's list, until it is known what to do with it.
+    before: Option<ShardList>,
     /// What guards the source as a whole: its directory lies behind it, so
     /// that guards below it need not repeat it.
     above: Guard,
@@ -286,7 +341,19 @@ struct Work {
     shards: HashMap<GuardId, ShardBuffer>,
     memory_bytes: usize,
     compressor: Compressor,
+    sharing: Option<Sharing>,
     committed: bool,
+}
+
+/// What the next snapshot needs to share segments of this one, and what this
+/// one shares with the one before.
+struct Sharing {
+    itemizer: Itemizer,
+    file: Option<ItemWriter>,
+    /// Writers of segments that have left items.
+    items: Vec<SnapshotId>,
+    previous: Option<Previous>,
+    reader: Option<Box<dyn ReadBack>>,
 }
 
 impl Work {
@@ -305,6 +372,7 @@ impl Work {
         let before = source.current_id()?;
         // If it is lost, indexing again is what makes a new one.
         let list = before.and_then(|id| ShardList::of(source.dir(), id).ok()?);
+        let keep = kept_rule(source.dir(), before)?;
         Ok(Work {
             top: Arc::new(source.dir().open_dir(layout::DATA)?),
             compressor: Compressor::new(source.path())?,
@@ -312,18 +380,25 @@ impl Work {
                 Some(list) if list.key != DigestKey::default() => list.key,
                 _ => DigestKey::random(source.path())?,
             },
-            placer: placer.with_large_open(list.map(|list| list.large_open).unwrap_or_default()),
+            placer: placer.with_large_open(
+                list.as_ref()
+                    .map(|list| list.large_open.clone())
+                    .unwrap_or_default(),
+            ),
+            before: list,
             index,
             source,
             lock,
             id,
             options,
             id_map: None,
+            keep,
             above,
             dirs: GuardDirs::default(),
             barriers: Vec::new(),
             shards: HashMap::new(),
             memory_bytes: 0,
+            sharing: None,
             committed: false,
         })
     }
@@ -331,9 +406,11 @@ impl Work {
     fn finish(&mut self, finished: Timestamp) -> Result<Committed> {
         let mut guards: Vec<GuardId> = self.shards.keys().copied().collect();
         guards.sort_unstable();
+        self.settle()?;
         for guard in &guards {
             self.flush(*guard)?;
         }
+        self.finish_items()?;
         self.write_manifests()?;
         self.make_barriers()?;
         self.sync()?;
@@ -344,12 +421,19 @@ impl Work {
             shards: 0,
             shard_rows: Vec::new(),
             size_bytes: 0,
+            new_bytes: 0,
         };
         for shard in self.shards.values().filter(|shard| shard.is_used()) {
             done.shards += 1;
             done.shard_rows.push(shard.totals().entries);
             done.totals.add(shard.totals());
-            done.size_bytes += shard.size_bytes();
+            for segment in shard.segments() {
+                let bytes = segment.size_bytes();
+                done.size_bytes += bytes;
+                if segment.id.snapshot == self.id {
+                    done.new_bytes += bytes;
+                }
+            }
         }
         done.shard_rows.sort_unstable();
         Ok(done)
@@ -390,7 +474,10 @@ impl Work {
             if let Some(other) = by_dir.insert(shard.components(), shard) {
                 shard.check_distinct(other)?;
             }
-            shard.write_manifest(&shared)?;
+            let before = self.previous().zip(shard.previous());
+            let before = before.and_then(|(previous, at)| previous.shard(at));
+            let before = before.map(|before| (&before.manifest, &before.file_name[..]));
+            shard.write_manifest(&shared, before)?;
         }
         Ok(())
     }
@@ -407,9 +494,11 @@ impl Work {
             digests: used.iter().map(|s| s.digest()).collect(),
             key: self.key,
             values: used.iter().map(|s| s.totals().xattrs).sum(),
+            items: self.item_files(&used),
             barriers: self.barriers.clone(),
             large_open: self.placer.large_open().to_vec(),
             id_map: self.id_map.clone(),
+            keep: self.keep.clone(),
         }
     }
 
@@ -439,7 +528,11 @@ impl Work {
 
     /// Makes segments and manifests durable.
     fn sync(&self) -> Result<()> {
-        let files: usize = self.shards.values().map(|shard| shard.files() + 1).sum();
+        let files: usize = self
+            .shards
+            .values()
+            .map(|shard| shard.files(self.id) + 1)
+            .sum();
         if files > SYNC_EACH_FILES {
             return self.top.sync_filesystem();
         }
@@ -475,17 +568,22 @@ impl Work {
 
     fn shard(&mut self, guard: GuardId) -> &mut ShardBuffer {
         let (placer, above) = (&self.placer, self.above.0.len());
+        let sharing = self.sharing.as_ref();
+        let previous = sharing.and_then(|sharing| sharing.previous.as_ref());
         self.shards.entry(guard).or_insert_with(|| {
             let elements = placer.guard(guard).0;
-            ShardBuffer::new(Guard(elements.get(above..).unwrap_or_default().to_vec()))
+            let guard = Guard(elements.get(above..).unwrap_or_default().to_vec());
+            let shard = ShardBuffer::new(guard);
+            let before = previous.and_then(|previous| previous.shard_at(shard.components()));
+            shard.with_previous(before)
         })
     }
 
     /// Copies the rows of directories that get a barrier to behind it, for
     /// those who know their names.
-    fn copy_own_rows(&mut self, batch: &DirBatch) {
+    fn copy_own_rows(&mut self, batch: &DirBatch) -> Result<()> {
         if !self.placer.hides(batch.dir) {
-            return;
+            return Ok(());
         }
         for (at, entry) in batch.entries.iter().enumerate() {
             if entry.meta.file_type() != FileType::Directory {
@@ -497,38 +595,32 @@ impl Work {
                 continue;
             };
             let mut own = own_row(batch, at, entry);
-            self.accept_values(guard, &mut own);
-            self.memory_bytes += self.shard(guard).add_listing(Listing {
-                kind: ListingKind::Barrier,
-                batch: own,
-            });
+            self.accept_values(guard, &mut own)?;
+            self.put_rows(guard, ListingKind::Barrier, own, Extras::Some)?;
         }
+        Ok(())
     }
 
     /// Adds a batch to its shard, and what it carries to theirs.
-    fn accept(&mut self, guard: GuardId, mut batch: DirBatch) {
-        self.copy_own_rows(&batch);
-        self.accept_values(guard, &mut batch);
+    fn accept(&mut self, guard: GuardId, mut batch: DirBatch) -> Result<()> {
+        let extras = Extras::of(&batch);
+        self.copy_own_rows(&batch)?;
+        self.accept_values(guard, &mut batch)?;
         let issues = std::mem::take(&mut batch.issues);
-        let is_first = batch.fragment == 0;
-        let digest = is_first.then(|| self.key.of(ListingKind::Listed, &batch.path));
-        let shard = self.shard(guard);
-        let mut added: usize = issues.into_iter().map(|issue| shard.add_issue(issue)).sum();
-        if let Some(digest) = digest {
-            shard.add_digest(digest);
+        for issue in issues {
+            self.put_issue(guard, issue)?;
         }
-        added += shard.add_listing(Listing {
-            kind: ListingKind::Listed,
-            batch,
-        });
-        self.memory_bytes += added;
+        if batch.fragment == 0 {
+            let digest = self.key.of(ListingKind::Listed, &batch.path);
+            self.shard(guard).add_digest(digest);
+        }
+        self.put_rows(guard, ListingKind::Listed, batch, extras)
     }
 
     /// Adds the attribute values that a batch carries to their shards.
-    fn accept_values(&mut self, guard: GuardId, batch: &mut DirBatch) {
-        for (guard, row) in attributes::take(batch, guard, &mut self.placer) {
-            self.memory_bytes += self.shard(guard).add_xattr(row);
-        }
+    fn accept_values(&mut self, guard: GuardId, batch: &mut DirBatch) -> Result<()> {
+        let rows = attributes::take(batch, guard, &mut self.placer);
+        self.put_values(rows, batch.fragment)
     }
 
     /// Writes the largest shards if the memory budget is spent.
@@ -558,12 +650,14 @@ impl Work {
             root: self.source.root(),
         };
         if let Some(shard) = self.shards.get_mut(&guard) {
+            let (head, items) = shard.take_items();
             self.memory_bytes -= shard.flush(&shared, &mut self.dirs, &mut self.compressor)?;
+            self.keep_items(&head, &items)?;
         }
         Ok(())
     }
 
-    fn add_root(&mut self, root: SourceRoot) {
+    fn add_root(&mut self, root: SourceRoot) -> Result<()> {
         let above = path::split(&root.path).map_or(&[][..], |(above, _)| above);
         let mut batch = DirBatch {
             path: above.to_vec(),
@@ -573,11 +667,8 @@ impl Work {
             ..DirBatch::default()
         };
         let guard = self.placer.root_guard();
-        self.accept_values(guard, &mut batch);
-        self.memory_bytes += self.shard(guard).add_listing(Listing {
-            kind: ListingKind::Root,
-            batch,
-        });
+        self.accept_values(guard, &mut batch)?;
+        self.put_rows(guard, ListingKind::Root, batch, Extras::Some)
     }
 
     fn add_batch(&mut self, batch: DirBatch) -> Result<()> {
@@ -587,16 +678,16 @@ impl Work {
         }
         self.placer.add_rows(batch.dir, batch.entries.len() as u64);
         let guard = self.placer.place(batch.dir);
-        self.accept(guard, batch);
+        self.accept(guard, batch)?;
         self.make_room()
     }
 
-    fn add_issue(&mut self, dir: Option<DirId>, issue: Issue) {
+    fn add_issue(&mut self, dir: Option<DirId>, issue: Issue) -> Result<()> {
         let guard = match dir {
             Some(dir) => self.placer.place(dir),
             None => self.placer.root_guard(),
         };
-        self.memory_bytes += self.shard(guard).add_issue(issue);
+        self.put_issue(guard, issue)
     }
 }
 
@@ -615,7 +706,13 @@ impl Sink for SnapshotWriter {
         }
         let mut work = Work::begin(Arc::clone(&self.index), &root, self.options.clone())?;
         work.id_map = self.id_map.as_ref().map(IdMap::to_string);
-        work.add_root(root);
+        if let Some(rule) = &self.keep {
+            work.keep = Some(rule.to_string());
+        }
+        let list = work.before.take();
+        let writing = std::mem::take(&mut self.writing);
+        work.share(writing, list.as_ref(), &self.known);
+        work.add_root(root)?;
         self.work = Some(work);
         Ok(())
     }
@@ -633,8 +730,7 @@ impl Sink for SnapshotWriter {
     }
 
     fn issue(&mut self, dir: Option<DirId>, issue: Issue) -> Result<()> {
-        self.work(&issue.path)?.add_issue(dir, issue);
-        Ok(())
+        self.work(&issue.path)?.add_issue(dir, issue)
     }
 }
 

@@ -5,6 +5,7 @@
 //! Rows that pass are still put to the question itself.
 
 use crate::column::Column;
+use crate::need::Need;
 
 /// A closed interval that a matching row's value must lie in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,14 +37,24 @@ impl Clause {
     }
 }
 
-/// A conjunction of clauses; empty means that every row may match.
+/// A conjunction of clauses and a need; without any every row may match.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
     /// All of them must hold. No column occurs twice.
     pub clauses: Vec<Clause>,
+    /// What the path must hold.
+    pub need: Need,
 }
 
 impl Filter {
+    /// Rows must fulfil this need.
+    pub fn of_need(need: Need) -> Filter {
+        Filter {
+            need,
+            ..Filter::default()
+        }
+    }
+
     /// Rows must also fulfil `clause`.
     pub fn add(&mut self, clause: Clause) {
         match self.clauses.iter_mut().find(|c| c.column == clause.column) {
@@ -61,6 +72,7 @@ impl Filter {
         for clause in &other.clauses {
             self.add(*clause);
         }
+        self.need = self.need.and(other.need.clone());
         self
     }
 
@@ -78,6 +90,7 @@ impl Filter {
         });
         Filter {
             clauses: widened.collect(),
+            need: self.need.clone().or(other.need.clone()),
         }
     }
 }

@@ -23,6 +23,15 @@ pub struct SourceRoot {
     pub heap: Vec<u8>,
 }
 
+/// What was known of a source before a scan.
+pub trait KnownListings: Sync + std::fmt::Debug {
+    /// True if a directory had these very entries, with these attributes,
+    /// when it was read before, none of them had an extended attribute or an
+    /// ACL, and none has changed since. `batch` is all of the directory's
+    /// entries in order, without extended attributes.
+    fn is_known(&self, batch: &DirBatch) -> bool;
+}
+
 /// Receives a source in an order in which nothing has to be looked up again:
 ///
 /// 1. [`Sink::root`], once;

@@ -235,6 +235,7 @@ fn rows_to_judge<'a>(request: &DeniedRequest<'a>) -> Request<'a> {
         ]),
         filter: Filter {
             clauses: vec![directories],
+            ..Filter::default()
         },
         max_depth: request.max_depth.map(|depth| depth.saturating_sub(1)),
         skip: request.skip.clone(),

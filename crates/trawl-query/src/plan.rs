@@ -5,6 +5,7 @@ use crate::error::Result;
 use crate::index::{SegmentAt, Start, View};
 use crate::locate::{Reach, scope};
 use crate::merge::{Merge, Paths};
+use crate::search::narrowed;
 use crate::segment::{DirRows, Scratch};
 use crate::selection::{RowSelection, within};
 use crate::walk::{Order, Request};
@@ -101,7 +102,7 @@ impl<'a> Plan<'a> {
             false => Vec::new(),
         };
         if let Some(selected) = request.rows {
-            spans.retain(|span| selected.of(span.segment) != Some(&[]));
+            spans = narrowed(view, spans, selected)?;
         }
         let mut columns = vec![DirColumn::FirstRow, DirColumn::Rows];
         let mut bounds = Vec::new();

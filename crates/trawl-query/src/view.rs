@@ -6,11 +6,13 @@ use crate::locate::{Located, Span, locate};
 use crate::segment::{Scratch, SegmentFile};
 use rustix::process::{Resource, getrlimit};
 use std::collections::{HashMap, VecDeque};
+use std::fs::File;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use trawl_index::schema::Table;
 use trawl_index::{SegmentInfo, Shard, Snapshot, SnapshotInfo};
 use trawl_model::guard::Credentials;
+use trawl_names::Names;
 
 /// Files that are kept open, at most; fewer where a process may have few
 /// descriptors.
@@ -29,6 +31,8 @@ pub struct View {
     /// Every segment, by shard and place there.
     segments: Vec<(usize, usize)>,
     open: Mutex<OpenFiles>,
+    /// The segments' name sidecars, as far as they were asked for.
+    names: Vec<OnceLock<Option<Arc<Names<File>>>>>,
     /// The last view with more shards that was asked for.
     wider: Mutex<Option<Wider>>,
     /// Subtrees that were asked for lately, and where their listings lie.
@@ -112,8 +116,10 @@ impl View {
                 .collect::<Vec<_>>()
         };
         let shards = snapshot.shards.iter().enumerate();
+        let segments: Vec<_> = shards.flat_map(in_shard).collect();
         View {
-            segments: shards.flat_map(in_shard).collect(),
+            names: segments.iter().map(|_| OnceLock::new()).collect(),
+            segments,
             snapshot,
             who,
             open: Mutex::new(OpenFiles::new()),
@@ -230,6 +236,11 @@ impl View {
         let file = Arc::new(SegmentFile::open(shard, segment, table, expected)?);
         self.lock_open().keep((at, table), &file);
         Ok(Some(file))
+    }
+
+    /// A segment's name sidecar; `None` if it has none that can be read.
+    pub(crate) fn names(&self, at: SegmentAt) -> Option<Arc<Names<File>>> {
+        self.names.get(at)?.get_or_init(|| None).clone()
     }
 
     /// An error about a segment's file.

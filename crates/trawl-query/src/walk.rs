@@ -11,6 +11,7 @@ use crate::decode::{Decoded, decode};
 use crate::error::{QueryError, Result};
 use crate::index::{Index, Start, View};
 use crate::plan::{Morsel, Plan};
+use crate::search::rows_with;
 use crate::segment::Scratch;
 use crate::selection::RowSelection;
 use std::collections::{BTreeMap, HashSet};
@@ -171,6 +172,15 @@ impl Index {
         W: Fn(&mut Batch<'_>, &mut O) -> Result<()> + Sync,
         E: FnMut(O) -> ControlFlow<()>,
     {
+        // What the filter asks of names leaves out rows before any is read.
+        let named = match request.rows {
+            None => rows_with(start, &request.filter.need)?,
+            Some(_) => None,
+        };
+        let request = &Request {
+            rows: request.rows.or(named.as_ref()),
+            ..request.clone()
+        };
         let mut plan = Plan::new(start, request)?.with_late_paths();
         let Some(first) = plan.next_morsel()? else {
             return Ok(());

@@ -111,6 +111,22 @@ pub fn is_terminal(fd: impl std::os::fd::AsFd) -> bool {
 /// Source: <https://man7.org/linux/man-pages/man2/TIOCGWINSZ.2const.html>
 #[must_use]
 pub fn terminal_columns(fd: impl std::os::fd::AsFd) -> Option<u16> {
+    terminal_size(fd)
+        .map(|size| size.ws_col)
+        .filter(|columns| *columns > 0)
+}
+
+/// How many rows the terminal `fd` has; `None` if it is no terminal or does not know.
+///
+/// Source: <https://man7.org/linux/man-pages/man2/TIOCGWINSZ.2const.html>
+#[must_use]
+pub fn terminal_rows(fd: impl std::os::fd::AsFd) -> Option<u16> {
+    terminal_size(fd)
+        .map(|size| size.ws_row)
+        .filter(|rows| *rows > 0)
+}
+
+fn terminal_size(fd: impl std::os::fd::AsFd) -> Option<libc::winsize> {
     use std::os::fd::AsRawFd;
     let mut size = std::mem::MaybeUninit::<libc::winsize>::zeroed();
     let raw = fd.as_fd().as_raw_fd();
@@ -119,8 +135,7 @@ pub fn terminal_columns(fd: impl std::os::fd::AsFd) -> Option<u16> {
         return None;
     }
     // SAFETY: zeroed before, and filled by the call, which succeeded.
-    let columns = unsafe { size.assume_init() }.ws_col;
-    (columns > 0).then_some(columns)
+    Some(unsafe { size.assume_init() })
 }
 
 /// Whether standard output was open when the process began.

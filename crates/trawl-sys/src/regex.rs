@@ -48,6 +48,14 @@ unsafe extern "C" {
         start: c_int,
         registers: *mut c_void,
     ) -> c_int;
+    fn re_search(
+        buffer: *mut Buffer,
+        text: *const c_char,
+        length: c_int,
+        start: c_int,
+        range: c_int,
+        registers: *mut c_void,
+    ) -> c_int;
     fn regfree(buffer: *mut Buffer);
 }
 
@@ -137,6 +145,31 @@ impl Pattern {
         };
         matched == length
     }
+
+    /// Whether it matches some part of `text`.
+    ///
+    /// Source: <https://www.gnu.org/software/gnulib/manual/html_node/GNU-Searching.html>
+    #[must_use]
+    pub fn matches_part(&self, text: &[u8]) -> bool {
+        let Ok(length) = c_int::try_from(text.len()) else {
+            return false;
+        };
+        let _here = Here::enter(self.characters);
+        let registers = ptr::null_mut();
+        // SAFETY: the buffer holds a compiled pattern, the text has that length, and the places
+        // where a match may start lie in it.
+        let place = unsafe {
+            re_search(
+                self.buffer.get(),
+                text.as_ptr().cast(),
+                length,
+                0,
+                length,
+                registers,
+            )
+        };
+        place >= 0
+    }
 }
 
 impl Drop for Pattern {
@@ -195,6 +228,8 @@ mod tests {
             assert!(!pattern.matches_whole("éè".as_bytes()));
             assert!(!pattern.matches_whole("ééé".as_bytes()));
             assert!(!pattern.matches_whole(b""));
+            assert!(pattern.matches_part("xééx".as_bytes()));
+            assert!(!pattern.matches_part("abc".as_bytes()));
         }
     }
 

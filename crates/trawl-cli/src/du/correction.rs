@@ -167,6 +167,7 @@ fn on_devices(
         columns: ColumnSet::of(&[Column::Name, Column::Mode, Column::Dev]),
         filter: Filter {
             clauses: vec![clause],
+            ..Filter::default()
         },
         ..Request::default()
     };

@@ -13,6 +13,7 @@ use trawl_query::{
 };
 use trawl_text::quote::Terminal;
 
+use super::need::Beginnings;
 use super::probe::IndexProbe;
 use super::turns::Turns;
 use super::{Place, Scope, cause, depth_limit, is_below, lists, row_of};
@@ -376,7 +377,9 @@ impl<'w, 's> Walk<'w, 's> {
         }
     }
 
-    pub(super) fn request(&self, columns: ColumnSet, filter: Filter) -> Request<'_> {
+    pub(super) fn request(&self, columns: ColumnSet, mut filter: Filter) -> Request<'_> {
+        let beginnings = Beginnings::new(self.spell(&self.place.stored), &self.place.stored);
+        filter.need = beginnings.stored(&filter.need);
         let program = self.search.question.program;
         let traversal = &program.traversal;
         let min_depth = match program.notes_all() {

@@ -1,5 +1,7 @@
 //! `-path`: has a path, spelled from the start point, that matches PATTERN.
 
+use trawl_model::filter::Filter;
+use trawl_model::need::Within;
 use trawl_model::rows::Row;
 use trawl_model::{Column, ColumnSet};
 use trawl_text::glob::{Case, Glob};
@@ -31,6 +33,10 @@ struct PathTest {
 impl Leaf for PathTest {
     fn eval(&self, row: &Row<'_>, cx: &mut Context<'_>) -> bool {
         self.glob.matches(cx.path(row))
+    }
+
+    fn filter(&self) -> Filter {
+        Filter::of_need(self.glob.need(Within::Path))
     }
 }
 

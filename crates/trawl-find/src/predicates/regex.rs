@@ -1,5 +1,6 @@
 //! `-regex`: has a path that matches the regular expression PATTERN as a whole.
 
+use trawl_model::filter::Filter;
 use trawl_model::rows::Row;
 use trawl_model::{Column, ColumnSet};
 use trawl_text::glob::Case;
@@ -32,6 +33,10 @@ struct RegexTest {
 impl Leaf for RegexTest {
     fn eval(&self, row: &Row<'_>, cx: &mut Context<'_>) -> bool {
         self.regex.matches(cx.path(row))
+    }
+
+    fn filter(&self) -> Filter {
+        Filter::of_need(self.regex.need().clone())
     }
 }
 

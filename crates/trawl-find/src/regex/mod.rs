@@ -1,4 +1,5 @@
-//! Regular expressions of find's dialects, matched against whole paths.
+//! Regular expressions of find's dialects, matched against whole paths or
+//! looked for in them.
 //!
 //! A pattern is read by the rules of its dialect (`parse`) into a tree, and
 //! the tree is written down for the regex-automata engine (`write`), which
@@ -11,6 +12,7 @@
 
 mod bracket;
 mod dialect;
+mod literals;
 mod parse;
 mod syntax;
 mod tree;
@@ -19,9 +21,12 @@ mod write;
 use regex_automata::meta;
 use regex_automata::util::syntax::Config;
 use regex_automata::{Anchored, Input};
+use trawl_model::need::{Need, Within};
 use trawl_sys::regex::{Characters, Pattern};
 use trawl_text::glob::Case;
 use trawl_text::locale::Locale;
+
+use literals::Extent;
 
 pub use dialect::Dialect;
 
@@ -77,6 +82,7 @@ pub enum RegexError {
 #[derive(Debug)]
 pub struct Regex {
     engine: Engine,
+    need: Need,
 }
 
 #[derive(Debug)]
@@ -94,7 +100,7 @@ const LIBRARY_PARTS_MOST: u64 = 100_000;
 const NEST_LIMIT: u32 = 100;
 
 impl Regex {
-    /// Compiles a pattern.
+    /// Compiles a pattern that matches whole paths.
     ///
     /// # Errors
     /// If it is none in this dialect, or is too big.
@@ -105,42 +111,40 @@ impl Regex {
         locale: Locale,
     ) -> Result<Regex, RegexError> {
         let units = write::units(pattern, locale);
-        let syntax = dialect.syntax();
-        let tree = parse::parse(&units, syntax, case)?;
+        let tree = parse::parse(&units, dialect.syntax(), case)?;
+        let need = literals::need(&tree, case, Extent::Whole, Within::Path);
         if tree.has_reference() {
-            if tree.parts() > LIBRARY_PARTS_MOST {
-                return Err(RegexError::TooBig);
-            }
-            let characters = match locale.is_utf8() {
-                true => Characters::Utf8,
-                false => Characters::Bytes,
-            };
-            let pattern = Pattern::new(pattern, syntax.library(case), characters);
-            return Ok(Regex {
-                engine: Engine::Library(pattern.map_err(RegexError::Engine)?),
-            });
+            let engine = library(pattern, &tree, dialect, case, locale)?;
+            return Ok(Regex { engine, need });
         }
         let text = format!("\\A(?:{})\\z", write::write(&tree, case, locale));
-        let syntax = Config::new()
-            .unicode(locale.is_utf8())
-            .utf8(false)
-            .case_insensitive(case == Case::Folded)
-            .nest_limit(NEST_LIMIT * 4);
-        let config = meta::Config::new()
-            .utf8_empty(false)
-            .nfa_size_limit(Some(SIZE_LIMIT_BYTES))
-            .onepass_size_limit(Some(1 << 20));
-        let engine = meta::Builder::new()
-            .syntax(syntax)
-            .configure(config)
-            .build(&text);
-        let engine = engine.map_err(|error| match error.size_limit() {
-            Some(_) => RegexError::TooBig,
-            None => RegexError::Engine(error.to_string()),
-        })?;
-        Ok(Regex {
-            engine: Engine::Automaton(engine),
-        })
+        let engine = automaton(&text, case, locale)?;
+        Ok(Regex { engine, need })
+    }
+
+    /// Compiles a pattern that is looked for in names or paths, of which `^`
+    /// and `$` are the ends, as regcomp(3) has it.
+    ///
+    /// # Errors
+    /// If it is none in this dialect, or is too big.
+    pub fn part(
+        pattern: &[u8],
+        dialect: Dialect,
+        case: Case,
+        locale: Locale,
+        within: Within,
+    ) -> Result<Regex, RegexError> {
+        let units = write::units(pattern, locale);
+        let mut tree = parse::parse(&units, dialect.syntax(), case)?;
+        tree.anchor_to_text();
+        let need = literals::need(&tree, case, Extent::Part, within);
+        if tree.has_reference() {
+            let engine = library(pattern, &tree, dialect, case, locale)?;
+            return Ok(Regex { engine, need });
+        }
+        let text = write::write(&tree, case, locale);
+        let engine = automaton(&text, case, locale)?;
+        Ok(Regex { engine, need })
     }
 
     /// Whether the whole of `path` matches.
@@ -150,6 +154,60 @@ impl Regex {
             Engine::Library(pattern) => pattern.matches_whole(path),
         }
     }
+
+    /// Whether it matches somewhere in `text`.
+    pub fn is_in(&self, text: &[u8]) -> bool {
+        match &self.engine {
+            Engine::Automaton(engine) => engine.is_match(text),
+            Engine::Library(pattern) => pattern.matches_part(text),
+        }
+    }
+
+    /// What is in everything that matches.
+    pub fn need(&self) -> &Need {
+        &self.need
+    }
+}
+
+/// An expression without back-references.
+fn automaton(text: &str, case: Case, locale: Locale) -> Result<Engine, RegexError> {
+    let syntax = Config::new()
+        .unicode(locale.is_utf8())
+        .utf8(false)
+        .case_insensitive(case == Case::Folded)
+        .nest_limit(NEST_LIMIT * 4);
+    let config = meta::Config::new()
+        .utf8_empty(false)
+        .nfa_size_limit(Some(SIZE_LIMIT_BYTES))
+        .onepass_size_limit(Some(1 << 20));
+    let engine = meta::Builder::new()
+        .syntax(syntax)
+        .configure(config)
+        .build(text);
+    let engine = engine.map_err(|error| match error.size_limit() {
+        Some(_) => RegexError::TooBig,
+        None => RegexError::Engine(error.to_string()),
+    })?;
+    Ok(Engine::Automaton(engine))
+}
+
+/// An expression with back-references.
+fn library(
+    pattern: &[u8],
+    tree: &tree::Node,
+    dialect: Dialect,
+    case: Case,
+    locale: Locale,
+) -> Result<Engine, RegexError> {
+    if tree.parts() > LIBRARY_PARTS_MOST {
+        return Err(RegexError::TooBig);
+    }
+    let characters = match locale.is_utf8() {
+        true => Characters::Utf8,
+        false => Characters::Bytes,
+    };
+    let pattern = Pattern::new(pattern, dialect.syntax().library(case), characters);
+    Ok(Engine::Library(pattern.map_err(RegexError::Engine)?))
 }
 
 #[cfg(test)]

@@ -52,6 +52,22 @@ impl Node {
         }
     }
 
+    /// Anchors of lines become anchors of the whole text.
+    pub(super) fn anchor_to_text(&mut self) {
+        match self {
+            Node::Anchor(anchor) => match anchor {
+                Anchor::LineStart => *anchor = Anchor::TextStart,
+                Anchor::LineEnd => *anchor = Anchor::TextEnd,
+                _ => {}
+            },
+            Node::Concat(parts) | Node::Alternate(parts) => {
+                parts.iter_mut().for_each(Node::anchor_to_text);
+            }
+            Node::Group(inner) | Node::Repeat { inner, .. } => inner.anchor_to_text(),
+            _ => {}
+        }
+    }
+
     /// How many parts it has when repetitions are written out.
     pub(super) fn parts(&self) -> u64 {
         match self {

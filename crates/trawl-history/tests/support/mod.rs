@@ -5,9 +5,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
-use trawl_history::{Tightened, tighten};
+use trawl_history::{SegmentReader, Tightened, tighten};
 use trawl_index::gc::Retention;
-use trawl_index::{IndexDir, ListingKind, Snapshot, SnapshotId, SnapshotWriter, WriterOptions};
+use trawl_index::{
+    IndexDir, ListingKind, Snapshot, SnapshotId, SnapshotWriter, WriterOptions, Writing,
+};
 use trawl_model::guard::Credentials;
 use trawl_model::sink::SourceRoot;
 use trawl_model::{
@@ -329,12 +331,71 @@ pub fn write_keeping(
         version: "test".to_owned(),
         options: BTreeMap::new(),
     };
-    let mut writer = SnapshotWriter::begin(&index, ROOT, options).unwrap();
+    let sharing = Writing::Sharing(Box::new(SegmentReader));
+    let writer = SnapshotWriter::begin(&index, ROOT, options).unwrap();
+    let mut writer = writer.with_writing(sharing);
     state.feed(&mut writer);
     let prepared = writer.prepare(Timestamp { secs: at, nanos: 1 }).unwrap();
     prepared.collect(retention).unwrap();
     let done = tighten(&prepared).unwrap();
     (prepared.publish(&done.damaged).unwrap().id, done)
+}
+
+/// Everything in a snapshot: each row, value and issue with its guard, the
+/// directories, and the sums over the shards.
+pub fn dump(snapshot: &Snapshot) -> Vec<String> {
+    let mut lines = BTreeMap::new();
+    let view = View::new(snapshot.clone(), Arc::new(Credentials::default()));
+    let mut add = |line: String| *lines.entry(line).or_insert(0) += 1;
+    for shard in view.shards() {
+        let guard = shard.manifest.guard().unwrap();
+        add(format!("{guard:?}: {:?}", shard.manifest.totals));
+    }
+    let mut dirs = BTreeSet::new();
+    for segment in 0..view.stored_segments() {
+        let (_, shard, info) = view.stored_segment(segment).unwrap();
+        let guard = shard.manifest.guard().unwrap();
+        view.stored_listings::<trawl_query::QueryError>(segment, 0..info.dirs, |stored, batch| {
+            let dir = String::from_utf8_lossy(&batch.path).into_owned();
+            let at = format!("{guard:?} {:?} {dir}", stored.kind);
+            dirs.insert(format!("{at}: {:?}", batch.own));
+            for entry in &batch.entries {
+                let spans = [
+                    entry.name,
+                    entry.link_target,
+                    entry.xattr_names,
+                    entry.acl,
+                    entry.acl_default,
+                ];
+                let texts = spans.map(|span| String::from_utf8_lossy(batch.bytes(span)));
+                let mut meta = entry.meta;
+                if meta.file_type() == trawl_model::FileType::Symlink {
+                    // To read a link sets it.
+                    meta.atime = Timestamp::default();
+                }
+                add(format!("{at} {texts:?} {meta:?}"));
+            }
+            Ok(())
+        })
+        .unwrap();
+        view.stored_values::<trawl_query::QueryError>(segment, |_, value| {
+            let texts = value.map(String::from_utf8_lossy);
+            add(format!("{guard:?} value {texts:?}"));
+            Ok(())
+        })
+        .unwrap();
+        let issues = info.files.get(&trawl_index::Table::Issues);
+        for issue in view
+            .stored_issues(segment, 0..issues.map_or(0, |file| file.rows))
+            .unwrap()
+        {
+            add(format!("{guard:?} {issue:?}"));
+        }
+    }
+    let rows = lines
+        .into_iter()
+        .map(|(line, count)| format!("{count} {line}"));
+    dirs.into_iter().chain(rows).collect()
 }
 
 /// Something that can be read of a snapshot.

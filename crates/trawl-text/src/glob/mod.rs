@@ -12,6 +12,7 @@
 //! A pattern is compiled once; those that are a literal, a prefix,
 //! a suffix or a substring are found by searching for bytes.
 
+mod literals;
 mod matcher;
 mod parse;
 mod set;

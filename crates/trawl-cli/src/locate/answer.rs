@@ -1,0 +1,136 @@
+//! What `trawl locate` prints.
+
+use std::io::{self, Write};
+
+use trawl_model::path;
+use trawl_query::Hit;
+use trawl_text::json::Object;
+use trawl_text::locale::Locale;
+use trawl_text::quote::{Quoting, Terminal};
+
+use super::LocateArgs;
+use crate::csv::Line;
+use crate::failure::Failure;
+use crate::output::{Device, Output};
+use crate::rows::Form;
+
+/// How a path is written.
+#[derive(Clone, Copy)]
+enum Writing {
+    /// As it is, with this byte behind it.
+    Bytes(u8),
+    /// For a terminal, as one word of a shell where it needs quotes.
+    Quoted(Locale),
+    /// For a terminal, without quotes.
+    Shown(Terminal),
+    Json,
+    Csv,
+}
+
+/// The paths that are printed, or their number.
+pub(super) struct Answer {
+    output: Output,
+    writing: Writing,
+    limit: Option<u64>,
+    /// How many there were.
+    given: u64,
+    path: Vec<u8>,
+    /// True if something was written that is still in the buffer.
+    waits: bool,
+}
+
+impl Answer {
+    pub(super) fn begin(args: &LocateArgs) -> Result<Answer, Failure> {
+        let device = Device::of_stdout();
+        let locale = Locale::from_env();
+        let writing = match (Form::new(args.json, args.csv), device) {
+            (Form::Json, _) => Writing::Json,
+            (Form::Csv, _) => Writing::Csv,
+            _ if args.null => Writing::Bytes(0),
+            (Form::Text, Device::Other) => Writing::Bytes(b'\n'),
+            _ if args.literal => Writing::Shown(Terminal::Watched(locale)),
+            _ => Writing::Quoted(locale),
+        };
+        let rows = trawl_sys::process::terminal_rows(io::stdout());
+        // One is for the prompt.
+        let rows = rows.map(|rows| u64::from(rows).saturating_sub(1).max(1));
+        let mut answer = Answer {
+            output: Output::stdout(),
+            writing,
+            limit: args.limit.or(rows.filter(|_| args.fuzzy)),
+            given: 0,
+            path: Vec::new(),
+            waits: false,
+        };
+        if args.csv {
+            answer.output.put("path\n")?;
+        }
+        Ok(answer)
+    }
+
+    /// How many there may be.
+    pub(super) fn limit(&self) -> Option<usize> {
+        Some(usize::try_from(self.limit?).unwrap_or(usize::MAX))
+    }
+
+    /// True once there are as many as there may be.
+    pub(super) fn is_full(&self) -> bool {
+        self.limit.is_some_and(|limit| self.given >= limit)
+    }
+
+    /// Counts some.
+    pub(super) fn add(&mut self, count: u64) {
+        let most = self.limit.unwrap_or(u64::MAX);
+        self.given = self.given.saturating_add(count).min(most);
+    }
+
+    /// Writes a path, unless there are enough.
+    pub(super) fn hit(&mut self, hit: Hit<'_>) -> Result<(), Failure> {
+        if self.is_full() {
+            return Ok(());
+        }
+        self.given += 1;
+        self.waits = true;
+        self.path.clear();
+        self.path.extend_from_slice(hit.dir);
+        // The file system's root alone has no name.
+        self.path.push(b'/');
+        self.path.extend_from_slice(hit.name);
+        let path = self.path.as_slice();
+        match self.writing {
+            Writing::Bytes(end) => {
+                self.path.push(end);
+                self.output.put(&self.path)
+            }
+            Writing::Quoted(locale) => {
+                let quoted = Quoting::ShellEscape.quote(path, locale);
+                self.output.put([&quoted[..], b"\n"].concat())
+            }
+            Writing::Shown(terminal) => self.output.put([&terminal.show(path)[..], b"\n"].concat()),
+            Writing::Json => {
+                let object = Object::new().bytes("path", path::display(path));
+                self.output.put(object.close() + "\n")
+            }
+            Writing::Csv => self.output.put(Line::new().field(path).close()),
+        }
+    }
+
+    /// There will be nothing for a while: writes what there is.
+    pub(super) fn pause(&mut self) -> Result<(), Failure> {
+        if std::mem::take(&mut self.waits) {
+            self.output.flush().map_err(Failure::Write)?;
+        }
+        Ok(())
+    }
+
+    /// Writes how many there were.
+    pub(super) fn print_count(&mut self) -> Result<(), Failure> {
+        self.output.put(format!("{}\n", self.given))
+    }
+
+    /// Writes what is left; how many there were.
+    pub(super) fn finish(self) -> Result<u64, Failure> {
+        self.output.finish()?;
+        Ok(self.given)
+    }
+}

@@ -1,0 +1,199 @@
+//! The patterns of `trawl locate`, compiled.
+
+use trawl_find::regex::{Dialect, Regex};
+use trawl_model::need::{Literal, Need, Within};
+use trawl_text::glob::{Case, Glob};
+use trawl_text::locale::Locale;
+
+/// What the words on the command line are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Language {
+    /// A substring, or a shell pattern where one has a metacharacter.
+    Plain,
+    /// Basic regular expressions.
+    Basic,
+    /// Extended regular expressions.
+    Extended,
+}
+
+/// Patterns, all of which must match.
+pub(crate) struct Patterns {
+    list: Vec<Pattern>,
+    /// What they are put to.
+    pub(crate) within: Within,
+    /// What everything that matches has.
+    pub(crate) need: Need,
+    /// The literal that is looked for, if that is all.
+    pub(crate) literal: Option<Literal>,
+}
+
+enum Pattern {
+    Glob(Glob),
+    Regex(Regex),
+}
+
+impl Patterns {
+    /// Compiles words; an error says what is wrong with one.
+    pub(crate) fn new(
+        words: &[&[u8]],
+        language: Language,
+        case: Case,
+        within: Within,
+        locale: Locale,
+    ) -> Result<Patterns, String> {
+        let compile = |word: &&[u8]| Pattern::new(word, language, case, within, locale);
+        let list = words.iter().map(compile).collect::<Result<Vec<_>, _>>()?;
+        let needs = list.iter().map(|pattern| pattern.need(within));
+        let literal = match list.as_slice() {
+            [Pattern::Glob(glob)] => glob.literal_search(within),
+            _ => None,
+        };
+        Ok(Patterns {
+            need: needs.fold(Need::Nothing, Need::and),
+            within,
+            literal,
+            list,
+        })
+    }
+
+    /// None: everything matches.
+    pub(crate) fn any(within: Within) -> Patterns {
+        Patterns {
+            list: Vec::new(),
+            within,
+            need: Need::Nothing,
+            literal: None,
+        }
+    }
+
+    /// Whether a name, or a path, matches.
+    pub(crate) fn matches(&self, text: &[u8]) -> bool {
+        self.list.iter().all(|pattern| match pattern {
+            Pattern::Glob(glob) => glob.matches(text),
+            Pattern::Regex(regex) => regex.is_in(text),
+        })
+    }
+}
+
+impl Pattern {
+    fn new(
+        word: &[u8],
+        language: Language,
+        case: Case,
+        within: Within,
+        locale: Locale,
+    ) -> Result<Pattern, String> {
+        let dialect = match language {
+            Language::Plain => {
+                let glob = to_glob(word).ok_or_else(|| wrong(word, "it ends in a backslash"))?;
+                return Ok(Pattern::Glob(Glob::new(&glob, case, locale)));
+            }
+            Language::Basic => Dialect::PosixBasic,
+            Language::Extended => Dialect::PosixExtended,
+        };
+        let regex = Regex::part(word, dialect, case, locale, within);
+        regex
+            .map(Pattern::Regex)
+            .map_err(|why| wrong(word, &why.to_string()))
+    }
+
+    fn need(&self, within: Within) -> Need {
+        match self {
+            Pattern::Glob(glob) => glob.need(within),
+            Pattern::Regex(regex) => regex.need().clone(),
+        }
+    }
+}
+
+fn wrong(word: &[u8], why: &str) -> String {
+    let word = crate::failure::quoted(word);
+    format!("the pattern {word} cannot be used: {why}")
+}
+
+/// A word as a shell pattern for all of a name or path: between `*`s, unless
+/// it has a metacharacter itself. A `[` that nothing closes is none. `None` if
+/// a backslash at the end quotes nothing.
+fn to_glob(word: &[u8]) -> Option<Vec<u8>> {
+    let (mut glob, mut is_plain, mut rest) = (Vec::new(), true, word);
+    while let Some((first, after)) = rest.split_first() {
+        let length = match first {
+            b'\\' => {
+                after.first()?;
+                2
+            }
+            b'*' | b'?' => {
+                is_plain = false;
+                1
+            }
+            b'[' => match bracket(after) {
+                Some(length) => {
+                    is_plain = false;
+                    length + 1
+                }
+                None => {
+                    glob.push(b'\\');
+                    1
+                }
+            },
+            _ => 1,
+        };
+        let (taken, left) = rest.split_at(length);
+        glob.extend_from_slice(taken);
+        rest = left;
+    }
+    Some(match is_plain {
+        true => [b"*", &glob[..], b"*"].concat(),
+        false => glob,
+    })
+}
+
+/// How long the rest of a bracket expression is.
+fn bracket(rest: &[u8]) -> Option<usize> {
+    let negated = usize::from(rest.first() == Some(&b'!'));
+    // A `]` in the first place is a member.
+    let skip = negated + usize::from(rest.get(negated) == Some(&b']'));
+    let end = rest.get(skip..)?.iter().position(|byte| *byte == b']')?;
+    Some(skip + end + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_without_metacharacters_are_looked_for_anywhere() {
+        for (word, glob) in [
+            ("abc", Some("*abc*")),
+            ("", Some("**")),
+            ("a*", Some("a*")),
+            ("a\\*b", Some("*a\\*b*")),
+            ("a[b", Some("*a\\[b*")),
+            ("a[]b", Some("*a\\[]b*")),
+            ("a[]b]", Some("a[]b]")),
+            ("a[!]]", Some("a[!]]")),
+            ("[a]\\?", Some("[a]\\?")),
+            ("a\\", None),
+        ] {
+            let made = to_glob(word.as_bytes());
+            let made = made.map(|glob| String::from_utf8(glob).unwrap());
+            assert_eq!(made.as_deref(), glob, "{word}");
+        }
+    }
+
+    #[test]
+    fn all_patterns_must_match() {
+        let new = |words: &[&[u8]], language| {
+            let (case, within) = (Case::Sensitive, Within::Path);
+            Patterns::new(words, language, case, within, Locale::Utf8)
+        };
+        let both = new(&[b"a", b"?b*"], Language::Plain).unwrap();
+        assert!(both.matches(b"/ba") && !both.matches(b"/b") && !both.matches(b"/a"));
+        assert!(both.literal.is_none());
+        let one = new(&[b"a\\*"], Language::Plain).unwrap();
+        assert_eq!(one.literal.map(|l| l.bytes), Some(b"a*".to_vec()));
+        let regex = new(&[b"^/x$"], Language::Basic).unwrap();
+        assert!(regex.matches(b"/x") && !regex.matches(b"/x\n"));
+        assert!(new(&[b"(a"], Language::Extended).is_err());
+        assert!(new(&[b"a\\"], Language::Plain).is_err());
+    }
+}

@@ -1,0 +1,452 @@
+//! A snapshot that shares segments with others holds, row for row, what one
+//! that was written alone holds, whatever changed in between; and what did
+//! not change takes no room.
+
+#![forbid(unsafe_code)]
+
+mod support;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use support::{ROOT, Random, State, dump, write};
+use trawl_history::{SegmentReader, tighten};
+use trawl_index::gc::{self, Retention};
+use trawl_index::verify::{Scope, verify};
+use trawl_index::{
+    Committed, IndexDir, Snapshot, SnapshotId, SnapshotWriter, WriterOptions, Writing,
+};
+use trawl_model::sink::SourceRoot;
+use trawl_model::{
+    DirAccess, DirBatch, DirId, Entry, Errno, Gid, Issue, Meta, Op, Sink, Timestamp, Uid, Xattr,
+    path,
+};
+use trawl_testkit::skip::without_root;
+
+fn open(index: &Path, id: SnapshotId) -> Snapshot {
+    let index = IndexDir::open(index).unwrap();
+    let source = index.source(ROOT).unwrap().unwrap();
+    source.snapshot(id).unwrap()
+}
+
+/// Equal, or the first lines that are not.
+fn assert_same(a: &[String], b: &[String], case: &str) {
+    let only = |a: &[String], b: &[String]| -> Vec<String> {
+        let lines = a.iter().filter(|line| !b.contains(line));
+        lines.take(3).cloned().collect()
+    };
+    if a != b {
+        panic!("{case}: {:#?} instead of {:#?}", only(a, b), only(b, a));
+    }
+}
+
+#[test]
+fn permissions_that_change_move_rows_as_if_nothing_were_shared() {
+    let name = "permissions_that_change_move_rows_as_if_nothing_were_shared";
+    if let Some(skip) = without_root(name) {
+        return skip.say();
+    }
+    for seed in 0..8 {
+        let dir = tempfile::tempdir().unwrap();
+        let mut random = Random(seed);
+        let mut state = State::random(&mut random, 40);
+        for scan in 0..5 {
+            let (id, _) = write(&dir.path().join("index"), &state, 100 + scan);
+            let alone = dir.path().join(format!("alone-{scan}"));
+            let (fresh, _) = write(&alone, &state, 100 + scan);
+            let shared = dump(&open(&dir.path().join("index"), id));
+            assert_eq!(
+                shared,
+                dump(&open(&alone, fresh)),
+                "seed {seed} scan {scan}"
+            );
+            let changes = random.below(5);
+            state = state.changed(&mut random, changes);
+        }
+    }
+}
+
+/// One entry that is not a directory.
+#[derive(Clone)]
+struct Leaf {
+    meta: Meta,
+    target: Vec<u8>,
+    value: Option<Vec<u8>>,
+    is_unreadable: bool,
+}
+
+/// Directories by path, with their own times and what is in them.
+#[derive(Clone)]
+struct Tree {
+    dirs: BTreeMap<Vec<u8>, (i64, BTreeMap<Vec<u8>, Leaf>)>,
+    /// Directories of more entries come in fragments of that many.
+    fragment: usize,
+}
+
+fn leaf(random: &mut Random) -> Leaf {
+    let stamp = |random: &mut Random| Timestamp {
+        secs: match random.below(20) {
+            0 => i64::MIN,
+            1 => i64::MAX,
+            _ => random.below(1 << 31) as i64,
+        },
+        nanos: random.below(1_000_000_000) as u32,
+    };
+    let is_link = random.below(5) == 0;
+    Leaf {
+        meta: Meta {
+            ino: random.below(1 << 40),
+            mode: if is_link {
+                0o120_777
+            } else {
+                0o100_644 - 4 * random.below(2) as u32
+            },
+            nlink: 1 + random.below(2) as u32,
+            uid: Uid([0, 7, u32::MAX][random.below(3) as usize]),
+            size: random.below(1 << 50),
+            blocks: random.below(100),
+            atime: stamp(random),
+            mtime: stamp(random),
+            ctime: stamp(random),
+            btime: (random.below(2) == 0).then(|| stamp(random)),
+            project: (random.below(9) == 0).then_some(0),
+            attributes: random.below(3),
+            ..Meta::default()
+        },
+        target: if is_link {
+            b"to\xff".to_vec()
+        } else {
+            Vec::new()
+        },
+        value: (random.below(6) == 0).then(|| vec![random.below(256) as u8; 3]),
+        is_unreadable: random.below(12) == 0,
+    }
+}
+
+impl Tree {
+    fn random(random: &mut Random, dirs: u64) -> Tree {
+        let mut tree = Tree {
+            dirs: BTreeMap::from([(ROOT.to_vec(), (0, BTreeMap::new()))]),
+            fragment: 3 + random.below(20) as usize,
+        };
+        (0..dirs).for_each(|_| tree.grow(random));
+        tree
+    }
+
+    fn some_dir(&self, random: &mut Random) -> Vec<u8> {
+        let at = random.below(self.dirs.len() as u64) as usize;
+        self.dirs.keys().nth(at).unwrap().clone()
+    }
+
+    fn grow(&mut self, random: &mut Random) {
+        let names: [&[u8]; 4] = [b"d", b"d-e", b"\xff", b"long name"];
+        let at = self.some_dir(random);
+        let at = path::join(&at, names[random.below(4) as usize]);
+        let leaves = (0..random.below(12)).map(|n| (format!("f{n}").into_bytes(), leaf(random)));
+        let leaves = leaves.collect();
+        self.dirs.entry(at).or_insert((1, leaves));
+    }
+
+    fn change(&mut self, random: &mut Random) {
+        let at = self.some_dir(random);
+        let (time, leaves) = self.dirs.get_mut(&at).unwrap();
+        match random.below(6) {
+            0 => *time += 1,
+            1 => drop(leaves.insert(b"a new one".to_vec(), leaf(random))),
+            2 => drop(leaves.pop_first()),
+            3 => leaves
+                .values_mut()
+                .take(1)
+                .for_each(|leaf| leaf.meta.atime.nanos ^= 1),
+            4 => leaves
+                .values_mut()
+                .for_each(|leaf| leaf.value = leaf.value.take().map(|_| vec![1])),
+            _ if at != ROOT && random.below(3) == 0 => {
+                self.dirs.retain(|other, _| !path::is_within(other, &at));
+            }
+            _ => self.grow(random),
+        }
+    }
+
+    fn feed(&self, writer: &mut SnapshotWriter) {
+        let mut heap = DirBatch::default();
+        let meta = Meta {
+            mode: 0o040_755,
+            ..Meta::default()
+        };
+        let name = heap.push_bytes(b"srv");
+        let entry = Entry {
+            meta,
+            name,
+            ..Entry::default()
+        };
+        let root = SourceRoot {
+            path: ROOT.to_vec(),
+            entry,
+            heap: heap.heap,
+            ..SourceRoot::default()
+        };
+        writer.root(root).unwrap();
+        self.deliver(ROOT, None, &mut 0, writer);
+    }
+
+    fn deliver(
+        &self,
+        dir: &[u8],
+        parent: Option<DirId>,
+        next: &mut u64,
+        writer: &mut SnapshotWriter,
+    ) {
+        let id = DirId(*next);
+        *next += 1;
+        let (time, leaves) = &self.dirs[dir];
+        let own = Meta {
+            mode: 0o040_755,
+            mtime: Timestamp {
+                secs: *time,
+                nanos: 1,
+            },
+            ..Meta::default()
+        };
+        let held = self
+            .dirs
+            .keys()
+            .filter_map(|at| Some((at, path::split(at)?)));
+        let below = held.filter(|(at, (above, _))| above == &dir && at != &ROOT);
+        let below: Vec<&[u8]> = below.map(|(_, (_, name))| name).collect();
+        let mut names: BTreeSet<&[u8]> = leaves.keys().map(|name| &name[..]).collect();
+        names.extend(&below);
+        let names: Vec<&[u8]> = names.into_iter().collect();
+        // As many fragments as it takes, each with every so manieth name.
+        let count = names.len().div_ceil(self.fragment).max(1);
+        for fragment in 0..count {
+            let mut batch = DirBatch {
+                dir: id,
+                parent,
+                path: dir.to_vec(),
+                access: DirAccess {
+                    mode: 0o755,
+                    gid: Gid(0),
+                    ..DirAccess::default()
+                },
+                own,
+                fragment: fragment as u32,
+                ..DirBatch::default()
+            };
+            for name in names.iter().skip(fragment).step_by(count) {
+                push(&mut batch, name, leaves.get(*name));
+            }
+            writer.batch(batch).unwrap();
+        }
+        for name in below {
+            self.deliver(&path::join(dir, name), Some(id), next, writer);
+        }
+        if *time % 3 == 1 {
+            let issue = Issue {
+                path: dir.to_vec(),
+                op: Op::ReadDir,
+                errno: Errno(5),
+                detail: "late".into(),
+            };
+            writer.issue(parent, issue).unwrap();
+        }
+        writer.subtree_done(id).unwrap();
+    }
+}
+
+fn push(batch: &mut DirBatch, name: &[u8], leaf: Option<&Leaf>) {
+    let mut entry = Entry {
+        meta: Meta {
+            mode: 0o040_755,
+            ..Meta::default()
+        },
+        name: batch.push_bytes(name),
+        ..Entry::default()
+    };
+    if let Some(leaf) = leaf {
+        entry.meta = leaf.meta;
+        entry.link_target = batch.push_bytes(&leaf.target);
+        if let Some(value) = &leaf.value {
+            let names: [&[u8]; 2] = [b"user.u", b"trusted.t"];
+            entry.xattr_names = batch.push_bytes(b"user.u\0trusted.t\0");
+            for attr in names {
+                let (name, value) = (batch.push_bytes(attr), batch.push_bytes(value));
+                let entry = batch.entries.len() as u32;
+                batch.xattrs.push(Xattr { entry, name, value });
+            }
+        }
+        if leaf.is_unreadable {
+            batch.issues.push(Issue {
+                path: path::join(&batch.path, name),
+                op: Op::ReadLink,
+                errno: Errno(13),
+                detail: String::new(),
+            });
+        }
+    }
+    batch.entries.push(entry);
+}
+
+fn index_tree(
+    index: &Path,
+    tree: &Tree,
+    at: i64,
+    writing: Writing,
+    memory_bytes: usize,
+) -> Committed {
+    let index = IndexDir::create(index, Some(trawl_index::Readers::Owner)).unwrap();
+    let options = WriterOptions {
+        memory_bytes,
+        started: Timestamp { secs: at, nanos: 0 },
+        version: "test".to_owned(),
+        options: BTreeMap::new(),
+    };
+    let writer = SnapshotWriter::begin(&index, ROOT, options).unwrap();
+    let mut writer = writer.with_writing(writing);
+    tree.feed(&mut writer);
+    let prepared = writer.prepare(Timestamp { secs: at, nanos: 1 }).unwrap();
+    let done = tighten(&prepared).unwrap();
+    prepared.publish(&done.damaged).unwrap()
+}
+
+fn sharing() -> Writing {
+    Writing::Sharing(Box::new(SegmentReader))
+}
+
+#[test]
+fn what_is_shared_is_row_for_row_what_would_have_been_written() {
+    let (mut shared_bytes, mut all_bytes) = (0, 0);
+    for seed in 0..12 {
+        let dir = tempfile::tempdir().unwrap();
+        let at = dir.path().join("index");
+        let mut random = Random(seed);
+        let mut tree = Tree::random(&mut random, 40);
+        let mut kept = Vec::new();
+        for scan in 0..6 {
+            // Also so little that one directory does not fit.
+            let memory = [1 << 20, 20_000, 2_000][random.below(3) as usize];
+            let done = index_tree(&at, &tree, 100 + scan, sharing(), memory);
+            shared_bytes += done.size_bytes - done.new_bytes;
+            all_bytes += done.size_bytes;
+            let alone = dir.path().join(format!("alone-{scan}"));
+            let fresh = index_tree(&alone, &tree, 100 + scan, Writing::Alone, 1 << 20);
+            assert_eq!(done.totals, fresh.totals, "seed {seed} scan {scan}");
+            let whole = dump(&open(&alone, fresh.id));
+            kept.push((done.id, whole));
+            // Older ones stay as they were.
+            for (id, whole) in &kept {
+                assert_same(
+                    &dump(&open(&at, *id)),
+                    whole,
+                    &format!("seed {seed} scan {scan}"),
+                );
+            }
+            let index = IndexDir::open(&at).unwrap();
+            assert_eq!(verify(&index, Scope::All).unwrap().findings, []);
+            if random.below(3) == 0 {
+                let source = index.source(ROOT).unwrap().unwrap();
+                let newest = 1 + random.below(2) as usize;
+                gc::collect(
+                    &source,
+                    Retention {
+                        newest,
+                        since: None,
+                    },
+                )
+                .unwrap();
+                kept.drain(..kept.len().saturating_sub(newest));
+                assert_eq!(verify(&index, Scope::All).unwrap().findings, []);
+            }
+            (0..random.below(4)).for_each(|_| tree.change(&mut random));
+        }
+    }
+    assert!(
+        shared_bytes * 3 > all_bytes,
+        "{shared_bytes} of {all_bytes}"
+    );
+}
+
+fn disk_bytes(dir: &Path) -> u64 {
+    let mut command = std::process::Command::new("du");
+    command.args(["-s", "-B1", "--apparent-size"]).arg(dir);
+    let output = command.output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    text.split_whitespace().next().unwrap().parse().unwrap()
+}
+
+#[test]
+fn what_did_not_change_takes_no_room() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = dir.path().join("index");
+    let mut random = Random(5);
+    let mut tree = Tree::random(&mut random, 900);
+    let first = index_tree(&at, &tree, 100, sharing(), 1 << 20);
+    assert_eq!(first.size_bytes, first.new_bytes);
+    let before = disk_bytes(&at);
+    let second = index_tree(&at, &tree, 101, sharing(), 1 << 20);
+    assert_eq!(second.new_bytes, 0);
+    assert_eq!((second.totals, second.shards), (first.totals, first.shards));
+    let added = disk_bytes(&at) - before;
+    assert!(added * 100 < before, "{added} bytes added to {before}");
+    // One directory less: only its segment is written again.
+    let gone = tree.dirs.keys().next_back().unwrap().clone();
+    tree.dirs.remove(&gone);
+    let third = index_tree(&at, &tree, 102, sharing(), 1 << 20);
+    assert!(third.new_bytes > 0 && third.new_bytes * 2 < third.size_bytes);
+    // With --full, all of it.
+    let fourth = index_tree(&at, &tree, 103, Writing::Anew, 1 << 20);
+    assert_eq!(fourth.new_bytes, fourth.size_bytes);
+}
+
+#[test]
+fn a_damaged_segment_is_written_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = dir.path().join("index");
+    let tree = Tree::random(&mut Random(9), 50);
+    let first = index_tree(&at, &tree, 100, sharing(), 1 << 20);
+    let whole = dump(&open(&at, first.id));
+    let snapshot = open(&at, first.id);
+    let (segment, table, _) = snapshot.shards[0].files().next().unwrap();
+    let file = snapshot.shards[0].file_path(segment.id, table);
+    drop(snapshot);
+    let mut bytes = std::fs::read(&file).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(&file, bytes).unwrap();
+    let second = index_tree(&at, &tree, 101, sharing(), 1 << 20);
+    assert!(second.new_bytes > 0);
+    assert_eq!(dump(&open(&at, second.id)), whole);
+}
+
+#[test]
+fn without_items_everything_is_written_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = dir.path().join("index");
+    let tree = Tree::random(&mut Random(9), 50);
+    let first = index_tree(&at, &tree, 100, sharing(), 1 << 20);
+    let find = std::process::Command::new("find")
+        .arg(&at)
+        .args(["-name", "*.items"])
+        .output();
+    let found = String::from_utf8(find.unwrap().stdout).unwrap();
+    let file = found.trim_end();
+    let whole = std::fs::read(file).unwrap();
+    for bytes in [
+        &whole[..whole.len() - 1],
+        &whole[..7],
+        &[whole.clone(), vec![0]].concat(),
+    ] {
+        std::fs::write(file, bytes).unwrap();
+        let index = IndexDir::open(&at).unwrap();
+        assert!(verify(&index, Scope::All).unwrap().has_damage());
+        let copy = dir.path().join("copy");
+        let copied = std::process::Command::new("cp")
+            .arg("-a")
+            .args([&at, &copy])
+            .status();
+        assert!(copied.unwrap().success());
+        let second = index_tree(&copy, &tree, 101, sharing(), 1 << 20);
+        assert_eq!(second.new_bytes, second.size_bytes);
+        assert_eq!(dump(&open(&copy, second.id)), dump(&open(&at, first.id)));
+        std::fs::remove_dir_all(&copy).unwrap();
+    }
+}

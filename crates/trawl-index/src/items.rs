@@ -1,0 +1,267 @@
+//! What a segment is made of, as keyed hashes: one for each listing, each
+//! group of attribute values and each issue that the writer was given.
+//!
+//! Two items of one source with the same hash hold the same: every column of
+//! every row counts, but for the time of access of a symbolic link. The key is random and kept with the list of shards, for
+//! the index's owner alone, so that nobody can make one item look like
+//! another. It also depends on what a segment is made of, so that segments of
+//! an older program are not taken for what this one would write.
+//!
+//! Which guard an item lies behind is not in the hash: that is asked of the
+//! segment in which the item was.
+
+use crate::digest::DigestKey;
+use crate::schema::{SEGMENT_REVISION, Table};
+use crate::segment::{ListingKind, XattrRow};
+use trawl_model::{DirBatch, Entry, FileType, Issue, Meta, Timestamp};
+
+/// The hash of an item. Its last bit says whether it is a plain listing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Item(pub(crate) [u8; Item::BYTES]);
+
+/// Whether the entries of a listing have anything beyond what statx(2) tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Extras {
+    /// No attribute, no ACL, and nothing that could not be read.
+    None,
+    /// Some, or that is not known.
+    Some,
+}
+
+/// What an item stands for.
+#[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "none outlives a call")]
+pub(crate) enum Content {
+    /// Rows of a directory, or one that stands apart.
+    Rows(ListingKind, DirBatch),
+    /// Values of attributes of entries of one directory.
+    Values(Vec<XattrRow>),
+    /// Something that could not be read.
+    Issue(Issue),
+}
+
+/// What items are hashed with.
+#[derive(Clone, Debug)]
+pub(crate) struct ItemKey([u8; 32]);
+
+/// Hashes items; keeps its buffer.
+#[derive(Debug)]
+pub(crate) struct Itemizer {
+    key: ItemKey,
+    bytes: Vec<u8>,
+}
+
+/// First bytes of what is hashed, so that no item of one kind is one of another.
+const LISTING: u8 = 0;
+const OWN_ROW: u8 = 1;
+const VALUES: u8 = 2;
+const ISSUE: u8 = 3;
+
+impl Item {
+    pub(crate) const BYTES: usize = 16;
+
+    fn of_hash(hash: blake3::Hash, extras: Extras) -> Item {
+        let mut bytes = [0; Item::BYTES];
+        bytes.copy_from_slice(&hash.as_bytes()[..Item::BYTES]);
+        let last = &mut bytes[Item::BYTES - 1];
+        *last = (*last & !1) | u8::from(extras == Extras::None);
+        Item(bytes)
+    }
+
+    /// Where it is among many that are in order, as a fraction of 2^64.
+    pub(crate) fn position(&self) -> u64 {
+        u64::from_be_bytes(self.0.first_chunk().copied().unwrap_or_default())
+    }
+}
+
+impl ItemKey {
+    pub(crate) fn new(key: &DigestKey) -> ItemKey {
+        let mut hasher = blake3::Hasher::new_keyed(&key.bytes());
+        hasher.update(b"items of segments");
+        hasher.update(&SEGMENT_REVISION.to_le_bytes());
+        for table in Table::ALL {
+            for field in table.fields() {
+                hasher.update(table.name().as_bytes()).update(b".");
+                hasher.update(field.name.as_bytes()).update(b"\0");
+            }
+        }
+        ItemKey(*hasher.finalize().as_bytes())
+    }
+}
+
+impl Itemizer {
+    pub(crate) fn new(key: ItemKey) -> Itemizer {
+        Itemizer {
+            key,
+            bytes: Vec::new(),
+        }
+    }
+
+    /// Rows of a directory, in the order in which they are stored.
+    pub(crate) fn listing(&mut self, kind: ListingKind, batch: &DirBatch, extras: Extras) -> Item {
+        let out = &mut self.bytes;
+        out.clear();
+        out.push(match kind {
+            ListingKind::Listed => LISTING,
+            ListingKind::Root | ListingKind::Barrier => OWN_ROW,
+        });
+        push_bytes(out, &batch.path);
+        push_own(out, &batch.own);
+        for entry in &batch.entries {
+            push_entry(out, batch, entry);
+        }
+        self.hash(extras)
+    }
+
+    /// Rows that were read from a segment: they do not tell whether there was
+    /// more to their entries.
+    pub(crate) fn stored_listing(&mut self, kind: ListingKind, batch: &DirBatch) -> [Item; 2] {
+        let some = self.listing(kind, batch, Extras::Some);
+        let Item(mut bytes) = some;
+        bytes[Item::BYTES - 1] ^= 1;
+        [Item(bytes), some]
+    }
+
+    /// Attribute values of entries of one directory behind one guard, in the
+    /// order in which they are stored.
+    pub(crate) fn values(&mut self, rows: &[XattrRow]) -> Item {
+        let out = &mut self.bytes;
+        out.clear();
+        out.push(VALUES);
+        push_bytes(out, rows.first().map_or(&[], |row| &row.dir));
+        for row in rows {
+            push_bytes(out, &row.name);
+            push_bytes(out, &row.attr);
+            push_bytes(out, &row.value);
+        }
+        self.hash(Extras::Some)
+    }
+
+    pub(crate) fn issue(&mut self, issue: &Issue) -> Item {
+        let out = &mut self.bytes;
+        out.clear();
+        out.extend_from_slice(&[ISSUE, issue.op as u8]);
+        out.extend_from_slice(&issue.errno.0.to_le_bytes());
+        push_bytes(out, &issue.path);
+        push_bytes(out, issue.detail.as_bytes());
+        self.hash(Extras::Some)
+    }
+
+    fn hash(&mut self, extras: Extras) -> Item {
+        /// More than this is not kept for the next item.
+        const KEPT_BYTES: usize = 1 << 20;
+        let hash = blake3::keyed_hash(&self.key.0, &self.bytes);
+        if self.bytes.capacity() > KEPT_BYTES {
+            self.bytes = Vec::new();
+        }
+        Item::of_hash(hash, extras)
+    }
+}
+
+impl Extras {
+    /// Of a batch as the source gave it.
+    pub(crate) fn of(batch: &DirBatch) -> Extras {
+        let is_plain = |entry: &Entry| {
+            entry.xattr_names.is_empty() && entry.acl.is_empty() && entry.acl_default.is_empty()
+        };
+        match batch.xattrs.is_empty()
+            && batch.issues.is_empty()
+            && batch.entries.iter().all(is_plain)
+        {
+            true => Extras::None,
+            false => Extras::Some,
+        }
+    }
+}
+
+fn push_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+    push_words(out, [bytes.len() as u64]);
+    out.extend_from_slice(bytes);
+}
+
+fn push_words<const N: usize>(out: &mut Vec<u8>, words: [u64; N]) {
+    out.reserve(8 * N);
+    for word in words {
+        out.extend_from_slice(&word.to_le_bytes());
+    }
+}
+
+fn pair(low: u32, high: u32) -> u64 {
+    u64::from(low) | u64::from(high) << 32
+}
+
+/// A directory's own attributes, those that the dirs table has.
+fn push_own(out: &mut Vec<u8>, own: &Meta) {
+    let born = known_birth(own);
+    let birth = born.unwrap_or_default();
+    let words = [
+        own.ino,
+        own.dev.as_u64(),
+        pair(own.mode, own.nlink),
+        pair(own.uid.0, own.gid.0),
+        own.size,
+        own.blocks,
+        own.atime.secs as u64,
+        own.mtime.secs as u64,
+        own.ctime.secs as u64,
+        birth.secs as u64,
+        pair(own.atime.nanos, own.mtime.nanos),
+        pair(own.ctime.nanos, birth.nanos),
+        u64::from(born.is_some()),
+    ];
+    push_words(out, words);
+}
+
+/// The time of creation, but for the one that readers take for none.
+fn known_birth(meta: &Meta) -> Option<Timestamp> {
+    let no_birth = trawl_model::rows::NO_BTIME;
+    meta.btime.filter(|time| time.secs != no_birth)
+}
+
+/// The time of access, but for a link: to read where it leads, as each scan
+/// does, sets that, and there is no way to read it without.
+fn known_access(meta: &Meta) -> Timestamp {
+    match meta.file_type() {
+        FileType::Symlink => Timestamp::default(),
+        _ => meta.atime,
+    }
+}
+
+fn push_entry(out: &mut Vec<u8>, batch: &DirBatch, entry: &Entry) {
+    let meta = &entry.meta;
+    let born = known_birth(meta);
+    let birth = born.unwrap_or_default();
+    let access = known_access(meta);
+    let known = u32::from(born.is_some()) | u32::from(meta.project.is_some()) << 1;
+    let words = [
+        meta.ino,
+        meta.dev.as_u64(),
+        meta.rdev.as_u64(),
+        pair(meta.mode, meta.nlink),
+        pair(meta.uid.0, meta.gid.0),
+        meta.size,
+        meta.blocks,
+        pair(meta.blksize, known),
+        access.secs as u64,
+        meta.mtime.secs as u64,
+        meta.ctime.secs as u64,
+        birth.secs as u64,
+        pair(access.nanos, meta.mtime.nanos),
+        pair(meta.ctime.nanos, birth.nanos),
+        meta.attributes,
+        pair(meta.project.unwrap_or_default(), entry.name.len),
+        pair(entry.link_target.len, entry.xattr_names.len),
+        pair(entry.acl.len, entry.acl_default.len),
+    ];
+    push_words(out, words);
+    let spans = [
+        entry.name,
+        entry.link_target,
+        entry.xattr_names,
+        entry.acl,
+        entry.acl_default,
+    ];
+    for span in spans.iter().filter(|span| !span.is_empty()) {
+        out.extend_from_slice(batch.bytes(*span));
+    }
+}

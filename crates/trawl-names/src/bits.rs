@@ -1,0 +1,98 @@
+//! Bits in a row, the lowest of a byte first, and numbers in Golomb-Rice
+//! code: the quotient by a power of two in ones and a zero, the rest as it is.
+
+/// Collects bits.
+#[derive(Debug, Default)]
+pub(crate) struct BitWriter {
+    bytes: Vec<u8>,
+    word: u64,
+    used: u32,
+}
+
+impl BitWriter {
+    pub(crate) fn clear(&mut self) {
+        self.bytes.clear();
+        (self.word, self.used) = (0, 0);
+    }
+
+    fn push(&mut self, value: u64, bits: u32) {
+        self.word |= value << self.used;
+        self.used += bits;
+        while self.used >= 8 {
+            self.bytes.push(self.word as u8);
+            self.word >>= 8;
+            self.used -= 8;
+        }
+    }
+
+    pub(crate) fn push_rice(&mut self, value: u32, rice: u32) {
+        let mut ones = value >> rice;
+        while ones >= 32 {
+            self.push(0xffff_ffff, 32);
+            ones -= 32;
+        }
+        self.push((1 << ones) - 1, ones + 1);
+        self.push(u64::from(value) & ((1 << rice) - 1), rice);
+    }
+
+    /// All bytes, the last filled up with zeros.
+    pub(crate) fn finish(&mut self) -> &[u8] {
+        if self.used > 0 {
+            self.bytes.push(self.word as u8);
+            (self.word, self.used) = (0, 0);
+        }
+        &self.bytes
+    }
+}
+
+/// Gives bits back.
+#[derive(Debug)]
+pub(crate) struct BitReader<'b> {
+    bytes: &'b [u8],
+    at: usize,
+}
+
+impl<'b> BitReader<'b> {
+    pub(crate) fn new(bytes: &'b [u8]) -> BitReader<'b> {
+        BitReader { bytes, at: 0 }
+    }
+
+    fn take_bit(&mut self) -> Option<u32> {
+        let byte = *self.bytes.get(self.at / 8)?;
+        let bit = byte >> (self.at % 8) & 1;
+        self.at += 1;
+        Some(u32::from(bit))
+    }
+
+    /// `None` if there are no more, or a number is beyond 32 bits.
+    pub(crate) fn take_rice(&mut self, rice: u32) -> Option<u32> {
+        let mut quotient = 0u64;
+        while self.take_bit()? == 1 {
+            quotient += 1;
+        }
+        let mut rest = 0;
+        for bit in 0..rice {
+            rest |= self.take_bit()? << bit;
+        }
+        u32::try_from(quotient << rice | u64::from(rest)).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn numbers_come_back(values in proptest::collection::vec(0u32..400, 0..50), rice in 0u32..8) {
+            let mut writer = BitWriter::default();
+            values.iter().for_each(|value| writer.push_rice(*value, rice));
+            let bytes = writer.finish().to_vec();
+            let mut reader = BitReader::new(&bytes);
+            for value in values {
+                prop_assert_eq!(reader.take_rice(rice), Some(value));
+            }
+        }
+    }
+}

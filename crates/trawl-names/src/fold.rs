@@ -1,0 +1,93 @@
+//! Letters in small, so that the index finds a name in whatever case.
+//!
+//! ASCII's letters become small. Four characters beyond ASCII are, by
+//! Unicode's simple case folding or by the C library's towlower(3) and
+//! towupper(3), equal to letters of ASCII in either case: those become the
+//! letter. No other character can match a needle of ASCII, and needles are
+//! looked up by their ASCII bytes alone where case is folded.
+
+/// Characters beyond ASCII that match a letter of ASCII in either case.
+const SPECIAL: [(&[u8], u8); 4] = [
+    ("\u{212a}".as_bytes(), b'k'),
+    ("\u{17f}".as_bytes(), b's'),
+    ("\u{130}".as_bytes(), b'i'),
+    ("\u{131}".as_bytes(), b'i'),
+];
+
+/// True if the text holds a character beyond ASCII that matches one of ASCII.
+pub(crate) fn has_special(text: &[u8]) -> bool {
+    !text.is_ascii() && (0..text.len()).any(|at| special_at(text, at).is_some())
+}
+
+/// True if the character is equal to a letter of ASCII in either case.
+pub(crate) fn ascii_of(c: char) -> Option<u8> {
+    let mut buffer = [0; 4];
+    let bytes = c.encode_utf8(&mut buffer).as_bytes();
+    match c.is_ascii() {
+        true => Some(bytes[0].to_ascii_lowercase()),
+        false => special_at(bytes, 0).map(|(letter, _)| letter),
+    }
+}
+
+fn special_at(text: &[u8], at: usize) -> Option<(u8, usize)> {
+    if !matches!(text.get(at)?, 0xe2 | 0xc4 | 0xc5) {
+        return None;
+    }
+    let rest = &text[at..];
+    let found = SPECIAL.iter().find(|(bytes, _)| rest.starts_with(bytes));
+    found.map(|(bytes, letter)| (*letter, bytes.len()))
+}
+
+/// Puts the text in small letters into `out`, which it replaces.
+pub(crate) fn fold_into(text: &[u8], out: &mut Vec<u8>) {
+    out.clear();
+    if !has_special(text) {
+        out.extend_from_slice(text);
+        return out.make_ascii_lowercase();
+    }
+    let mut at = 0;
+    while let Some(byte) = text.get(at) {
+        match special_at(text, at) {
+            Some((letter, len)) => {
+                out.push(letter);
+                at += len;
+            }
+            None => {
+                out.push(byte.to_ascii_lowercase());
+                at += 1;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn characters_equal_to_ascii_become_it() {
+        let mut out = Vec::new();
+        fold_into(
+            "Ma\u{212a}e \u{17f}\u{130}\u{131} \u{c9}".as_bytes(),
+            &mut out,
+        );
+        assert_eq!(out, "make sii \u{c9}".as_bytes());
+        fold_into(b"ABC\xe2\x84", &mut out);
+        assert_eq!(out, b"abc\xe2\x84");
+    }
+
+    /// The list is complete by Unicode's own tables.
+    #[test]
+    fn no_other_character_folds_to_ascii() {
+        for c in (0x80..=0x10_ffff).filter_map(char::from_u32) {
+            let single = |mut cases: Box<dyn Iterator<Item = char>>| {
+                cases.next().is_some_and(|c| c.is_ascii())
+            };
+            let lower = single(Box::new(c.to_lowercase()));
+            let upper = single(Box::new(c.to_uppercase())) && c.to_uppercase().count() == 1;
+            if lower || upper {
+                assert!(ascii_of(c).is_some(), "{c:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! Where what is in a sidecar: the footer at its end, and the index before
+//! it that the footer leads to.
+//!
+//! ```text
+//! name blocks | directory blocks | name pages | directory pages | index | footer
+//! ```
+//! Everything lies without gaps, so lengths say where. Numbers are
+//! little-endian.
+
+use std::path::Path;
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::error::{NamesError, Part, Result};
+use crate::trigrams::{KEYS, Page};
+
+/// The version that this program reads and writes.
+pub(crate) const VERSION: u32 = 1;
+/// What a sidecar ends with.
+const MAGIC: &[u8; 8] = b"trawlnam";
+/// Rows of a block of names; the last may have fewer.
+pub(crate) const BLOCK_ROWS: usize = 512;
+/// Directories of a block; the last may have fewer.
+pub(crate) const BLOCK_DIRS: usize = 256;
+/// Bytes of an unpacked block, at most.
+pub(crate) const BLOCK_BYTES_MOST: usize = 64 << 20;
+/// Bytes of the footer.
+pub(crate) const FOOTER_BYTES: usize = 8 + 5 * 4 + 8 + 16 + 8 + 8;
+/// Bytes in the index that each block and page takes.
+const NAME_BLOCK_BYTES: usize = 16;
+const DIR_BLOCK_BYTES: usize = 24;
+const PAGE_BYTES: usize = 16;
+
+/// A packed block.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Block {
+    pub(crate) offset: u64,
+    pub(crate) len: u32,
+    pub(crate) raw_len: u32,
+    pub(crate) hash: u64,
+}
+
+/// A packed block of directories.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct DirBlock {
+    pub(crate) block: Block,
+    /// The first row of its first directory.
+    pub(crate) first_row: u32,
+    /// The fewest bytes that one of its directories shares with the one
+    /// before it.
+    pub(crate) shared_least: u32,
+}
+
+/// A page of trigram lists and where it lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PlacedPage {
+    pub(crate) offset: u64,
+    pub(crate) page: Page,
+}
+
+/// All of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Layout {
+    pub(crate) rows: u32,
+    pub(crate) dirs: u32,
+    pub(crate) segment: u128,
+    pub(crate) names: Vec<Block>,
+    pub(crate) dir_blocks: Vec<DirBlock>,
+    pub(crate) name_pages: Vec<PlacedPage>,
+    pub(crate) dir_pages: Vec<PlacedPage>,
+}
+
+/// What a footer says.
+pub(crate) struct Footer {
+    rows: u32,
+    dirs: u32,
+    name_pages: u32,
+    dir_pages: u32,
+    index_hash: u64,
+    segment: u128,
+    /// Bytes before the index.
+    body_len: u64,
+}
+
+impl Footer {
+    /// Reads a footer.
+    pub(crate) fn read(bytes: &[u8; FOOTER_BYTES], path: &Path) -> Result<Footer> {
+        let damaged = |problem| Err(NamesError::damaged(path, Part::Footer, problem));
+        let (rest, hash) = bytes.split_at(FOOTER_BYTES - 8);
+        if !rest.ends_with(MAGIC) {
+            return damaged("it is not of a name sidecar");
+        }
+        let mut rest = Numbers(rest);
+        let (version, rows, dirs) = (rest.u32(), rest.u32(), rest.u32());
+        if version != VERSION {
+            return Err(NamesError::Version {
+                path: path.to_owned(),
+                found: version,
+                known: VERSION,
+            });
+        }
+        if hash != xxh3_64(&bytes[..FOOTER_BYTES - 8]).to_le_bytes() {
+            return damaged("its bytes do not match their hash");
+        }
+        Ok(Footer {
+            rows,
+            dirs,
+            name_pages: rest.u32(),
+            dir_pages: rest.u32(),
+            body_len: rest.u64(),
+            index_hash: rest.u64(),
+            segment: u128::from(rest.u64()) | u128::from(rest.u64()) << 64,
+        })
+    }
+
+    /// Where the index begins, and its length; `None` if that is not what is
+    /// between the body and the footer of a file of `file_len` bytes.
+    pub(crate) fn index_place(&self, file_len: u64) -> Option<(u64, usize)> {
+        let index_len = name_blocks(self.rows) * NAME_BLOCK_BYTES
+            + dir_blocks(self.dirs) * DIR_BLOCK_BYTES
+            + (self.name_pages as usize).checked_add(self.dir_pages as usize)? * PAGE_BYTES;
+        let end = self.body_len.checked_add(index_len as u64)?;
+        (end.checked_add(FOOTER_BYTES as u64)? == file_len).then_some((self.body_len, index_len))
+    }
+}
+
+fn name_blocks(rows: u32) -> usize {
+    (rows as usize).div_ceil(BLOCK_ROWS)
+}
+
+fn dir_blocks(dirs: u32) -> usize {
+    (dirs as usize).div_ceil(BLOCK_DIRS)
+}
+
+/// Numbers one after the other; zeros where there are no more.
+struct Numbers<'b>(&'b [u8]);
+
+impl Numbers<'_> {
+    fn u32(&mut self) -> u32 {
+        let (first, rest) = self.0.split_first_chunk().unwrap_or((&[0; 4], &[]));
+        self.0 = rest;
+        u32::from_le_bytes(*first)
+    }
+
+    fn u64(&mut self) -> u64 {
+        u64::from(self.u32()) | u64::from(self.u32()) << 32
+    }
+
+    fn block(&mut self, offset: &mut u64) -> Block {
+        let (len, raw_len, hash) = (self.u32(), self.u32(), self.u64());
+        let block = Block {
+            offset: *offset,
+            len,
+            raw_len,
+            hash,
+        };
+        *offset = offset.saturating_add(u64::from(len));
+        block
+    }
+
+    fn pages(&mut self, count: u32, offset: &mut u64) -> Vec<PlacedPage> {
+        let mut page = |_| {
+            let (first_key, len, hash) = (self.u32(), self.u32(), self.u64());
+            let page = Page {
+                first_key,
+                len,
+                hash,
+            };
+            let placed = PlacedPage {
+                offset: *offset,
+                page,
+            };
+            *offset = offset.saturating_add(u64::from(len));
+            placed
+        };
+        (0..count).map(&mut page).collect()
+    }
+}
+
+impl Layout {
+    /// Reads an index.
+    pub(crate) fn read(footer: &Footer, index: &[u8], path: &Path) -> Result<Layout> {
+        let damaged = |problem| Err(NamesError::damaged(path, Part::Footer, problem));
+        if xxh3_64(index) != footer.index_hash {
+            return damaged("the bytes before it do not match their hash");
+        }
+        let (mut numbers, mut offset) = (Numbers(index), 0);
+        let layout = Layout {
+            rows: footer.rows,
+            dirs: footer.dirs,
+            segment: footer.segment,
+            names: (0..name_blocks(footer.rows))
+                .map(|_| numbers.block(&mut offset))
+                .collect(),
+            dir_blocks: (0..dir_blocks(footer.dirs))
+                .map(|_| DirBlock {
+                    block: numbers.block(&mut offset),
+                    first_row: numbers.u32(),
+                    shared_least: numbers.u32(),
+                })
+                .collect(),
+            name_pages: numbers.pages(footer.name_pages, &mut offset),
+            dir_pages: numbers.pages(footer.dir_pages, &mut offset),
+        };
+        match layout.problem(offset, footer.body_len) {
+            Some(problem) => damaged(problem),
+            None => Ok(layout),
+        }
+    }
+
+    /// What readers may rely on.
+    fn problem(&self, end: u64, body_len: u64) -> Option<&'static str> {
+        let rows: Vec<u32> = self.dir_blocks.iter().map(|dir| dir.first_row).collect();
+        let starts_at_0 = rows.first().is_none_or(|row| *row == 0);
+        let blocks = self.dir_blocks.iter().map(|dir| &dir.block);
+        let is_large = |block: &Block| block.raw_len as usize > BLOCK_BYTES_MOST;
+        let sorted = |pages: &[PlacedPage]| {
+            let keys = pages.iter().map(|placed| placed.page.first_key);
+            keys.is_sorted_by(|a, b| a < b)
+                && pages.iter().all(|placed| placed.page.first_key < KEYS)
+        };
+        if end != body_len {
+            Some("its blocks are not as long as the file")
+        } else if !rows.is_sorted() || !starts_at_0 || rows.last() > Some(&self.rows) {
+            Some("its directories are not in order")
+        } else if self.rows > 0 && self.dirs == 0 {
+            Some("its rows are in no directory")
+        } else if self.names.iter().chain(blocks).any(is_large) {
+            Some("one of its blocks is too large")
+        } else if !sorted(&self.name_pages) || !sorted(&self.dir_pages) {
+            Some("its pages are not in order")
+        } else {
+            None
+        }
+    }
+
+    /// Appends index and footer to the body.
+    pub(crate) fn write(&self, out: &mut Vec<u8>) {
+        let body_len = out.len() as u64;
+        let push_block = |out: &mut Vec<u8>, block: &Block| {
+            out.extend(block.len.to_le_bytes());
+            out.extend(block.raw_len.to_le_bytes());
+            out.extend(block.hash.to_le_bytes());
+        };
+        for block in &self.names {
+            push_block(out, block);
+        }
+        for dir in &self.dir_blocks {
+            push_block(out, &dir.block);
+            out.extend(dir.first_row.to_le_bytes());
+            out.extend(dir.shared_least.to_le_bytes());
+        }
+        for PlacedPage { page, .. } in self.name_pages.iter().chain(&self.dir_pages) {
+            out.extend(page.first_key.to_le_bytes());
+            out.extend(page.len.to_le_bytes());
+            out.extend(page.hash.to_le_bytes());
+        }
+        let index_hash = xxh3_64(&out[body_len as usize..]);
+        let footer = out.len();
+        let pages = [self.name_pages.len() as u32, self.dir_pages.len() as u32];
+        for number in [VERSION, self.rows, self.dirs].into_iter().chain(pages) {
+            out.extend(number.to_le_bytes());
+        }
+        out.extend(body_len.to_le_bytes());
+        out.extend(index_hash.to_le_bytes());
+        out.extend(self.segment.to_le_bytes());
+        out.extend(MAGIC);
+        let hash = xxh3_64(&out[footer..]);
+        out.extend(hash.to_le_bytes());
+    }
+}

@@ -1,0 +1,362 @@
+//! An open sidecar: its blocks and pages, read when they are needed and
+//! checked before they are believed.
+
+use std::ops::{ControlFlow, Range};
+use std::path::{Path, PathBuf};
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::codec::Unpacker;
+use crate::dirs::DirBlock;
+use crate::error::{NamesError, Part, Result};
+use crate::layout::{BLOCK_ROWS, Block, FOOTER_BYTES, Footer, Layout, PlacedPage};
+use crate::name_block::NameBlock;
+use crate::pattern::{Needles, Pattern};
+use crate::read_at::ReadAt;
+use crate::search::{Search, Wanted};
+use crate::select;
+use crate::trigrams::{self, BlockSet};
+use crate::writer::RowKind;
+
+/// Rows of a segment's entries table: sorted, disjoint, none empty.
+pub type RowRanges = Vec<Range<u64>>;
+
+/// Bytes read at once from a file's end: footer and index of most.
+const END_BYTES: u64 = 16 << 10;
+
+/// A row that matches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Found<'a> {
+    /// Its number in the segment's entries table.
+    pub row: u64,
+    /// The path of the directory that it is in.
+    pub dir: &'a [u8],
+    /// Its name.
+    pub name: &'a [u8],
+    /// Whether it is a directory.
+    pub kind: RowKind,
+}
+
+/// A sidecar that is open. Shared by threads, each of which searches in rows
+/// of its own.
+#[derive(Debug)]
+pub struct Names<R> {
+    file: R,
+    path: PathBuf,
+    layout: Layout,
+}
+
+/// What a reader of blocks keeps from one to the next.
+pub(crate) struct Buffers {
+    packed: Vec<u8>,
+    unpacker: Unpacker,
+}
+
+/// Which of the two tables of trigrams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lists {
+    Names,
+    Dirs,
+}
+
+impl<R: ReadAt> Names<R> {
+    /// Opens a sidecar of `len` bytes, which `path` names in messages.
+    ///
+    /// # Errors
+    /// If it cannot be read, or its footer or index makes no sense.
+    pub fn open(file: R, len: u64, path: &Path) -> Result<Names<R>> {
+        let damaged = |problem| NamesError::damaged(path, Part::Footer, problem);
+        let read = |offset, len| {
+            let mut bytes = vec![0; len];
+            let done = file.read_at(&mut bytes, offset);
+            done.map(|()| bytes).map_err(|cause| NamesError::Io {
+                path: path.to_owned(),
+                part: Part::Footer,
+                cause,
+            })
+        };
+        let end_len = len.min(END_BYTES);
+        let end = read(len - end_len, end_len as usize)?;
+        let footer = end.last_chunk::<FOOTER_BYTES>();
+        let footer = footer.ok_or_else(|| damaged("it is too short"))?;
+        let footer = Footer::read(footer, path)?;
+        let place = footer.index_place(len);
+        let (offset, index_len) = place.ok_or_else(|| damaged("it is of another length"))?;
+        let layout = match offset.checked_sub(len - end_len) {
+            Some(start) => {
+                let start = start as usize;
+                Layout::read(&footer, &end[start..start + index_len], path)?
+            }
+            None => Layout::read(&footer, &read(offset, index_len)?, path)?,
+        };
+        Ok(Names {
+            file,
+            path: path.to_owned(),
+            layout,
+        })
+    }
+
+    /// The number of rows, that of the segment's entries table.
+    pub fn rows(&self) -> u64 {
+        u64::from(self.layout.rows)
+    }
+
+    /// The number of directories, that of the segment's dirs table.
+    pub fn dirs(&self) -> u64 {
+        u64::from(self.layout.dirs)
+    }
+
+    /// The hash of the entries file that it was made for.
+    pub fn segment(&self) -> u128 {
+        self.layout.segment
+    }
+
+    /// Rows among `rows` outside of which nothing has these needles. How
+    /// much is left in, and so whether it is worth to follow, the sum of the
+    /// ranges tells.
+    ///
+    /// # Errors
+    /// If a block is damaged.
+    pub fn select(&self, needles: &Needles, rows: Range<u64>) -> Result<RowRanges> {
+        select::select(self, needles, rows)
+    }
+
+    /// Finds what matches among `rows`, in order. Ends when `found` breaks;
+    /// returns whether it did.
+    ///
+    /// # Errors
+    /// If a block is damaged; `found` may have been called before that.
+    pub fn search(
+        &self,
+        pattern: &Pattern<'_>,
+        rows: Range<u64>,
+        found: &mut dyn FnMut(Found<'_>) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<()>> {
+        Search::new(self, pattern, Wanted::Rows(found))?.run(rows)
+    }
+
+    /// As [`Names::search`], among rows that [`Names::select`] gave, or some
+    /// of them: these are ascending and do not overlap.
+    ///
+    /// # Errors
+    /// As [`Names::search`].
+    pub fn search_among(
+        &self,
+        pattern: &Pattern<'_>,
+        selected: &[Range<u64>],
+        found: &mut dyn FnMut(Found<'_>) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<()>> {
+        Search::new(self, pattern, Wanted::Rows(found))?.run_among(selected)
+    }
+
+    /// Finds which of `rows` match, as ranges in order, without names where
+    /// they are not needed. Ranges are disjoint and do not touch. Ends when
+    /// `found` breaks; returns whether it did.
+    ///
+    /// # Errors
+    /// As [`Names::search`].
+    pub fn ranges(
+        &self,
+        pattern: &Pattern<'_>,
+        rows: Range<u64>,
+        found: &mut dyn FnMut(Range<u64>) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<()>> {
+        Search::new(self, pattern, Wanted::Ranges(found))?.run(rows)
+    }
+
+    /// Cuts rows into at most `parts` ranges of about the same work, for
+    /// several threads.
+    pub fn split(&self, rows: Range<u64>, parts: usize) -> RowRanges {
+        let rows = rows.start..rows.end.min(self.rows());
+        let block = BLOCK_ROWS as u64;
+        let (first, last) = (rows.start / block, rows.end.div_ceil(block));
+        let parts = (parts.max(1) as u64).min(last.saturating_sub(first).max(1));
+        let cut = |at: u64| {
+            let cut = (first + (last.saturating_sub(first)) * at / parts) * block;
+            cut.clamp(rows.start, rows.end.max(rows.start))
+        };
+        let ranges = (0..parts).map(|at| cut(at)..cut(at + 1));
+        ranges.filter(|range| !range.is_empty()).collect()
+    }
+
+    /// Bytes that each of its parts takes, for who measures.
+    pub fn sizes(&self) -> [(&'static str, u64); 4] {
+        let layout = &self.layout;
+        let blocks = layout.names.iter().map(|block| u64::from(block.len));
+        let dirs = layout.dir_blocks.iter().map(|dir| u64::from(dir.block.len));
+        let pages = |pages: &[PlacedPage]| pages.iter().map(|p| u64::from(p.page.len)).sum();
+        [
+            ("names", blocks.sum()),
+            ("directories", dirs.sum()),
+            ("name trigrams", pages(&layout.name_pages)),
+            ("directory trigrams", pages(&layout.dir_pages)),
+        ]
+    }
+
+    /// Reads all of it.
+    ///
+    /// # Errors
+    /// The first damage that there is.
+    pub fn check(&self) -> Result<()> {
+        let mut count = 0;
+        let done = self.search(&Pattern::everything(), 0..u64::MAX, &mut |_| {
+            count += 1;
+            ControlFlow::Continue(())
+        });
+        let _ = done?;
+        let mut buffers = self.buffers()?;
+        let mut block = DirBlock::default();
+        for number in 0..self.layout.dir_blocks.len() {
+            self.read_dirs(number, &mut block, &mut buffers)?;
+        }
+        for (lists, pages) in [
+            (Lists::Names, &self.layout.name_pages),
+            (Lists::Dirs, &self.layout.dir_pages),
+        ] {
+            for at in 0..pages.len() {
+                self.read_page(lists, at, &mut buffers)?;
+            }
+        }
+        match count == self.rows() {
+            true => Ok(()),
+            false => Err(self.damaged(Part::Footer, "it counts other rows than it has")),
+        }
+    }
+
+    pub(crate) fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    pub(crate) fn damaged(&self, part: Part, problem: &'static str) -> NamesError {
+        NamesError::damaged(&self.path, part, problem)
+    }
+
+    pub(crate) fn buffers(&self) -> Result<Buffers> {
+        let unpacker = Unpacker::new().map_err(|cause| NamesError::Io {
+            path: self.path.clone(),
+            part: Part::Footer,
+            cause,
+        })?;
+        Ok(Buffers {
+            packed: Vec::new(),
+            unpacker,
+        })
+    }
+
+    /// Reads and unpacks a block into `raw`.
+    fn read_block(
+        &self,
+        part: Part,
+        block: &Block,
+        buffers: &mut Buffers,
+        raw: &mut Vec<u8>,
+    ) -> Result<()> {
+        self.read_checked(part, block.offset, block.len, block.hash, buffers)?;
+        let raw_len = block.raw_len as usize;
+        let Buffers { packed, unpacker } = buffers;
+        match unpacker.unpack(packed, raw_len, raw) {
+            true => Ok(()),
+            false => Err(self.damaged(part, "it cannot be unpacked")),
+        }
+    }
+
+    fn read_checked(
+        &self,
+        part: Part,
+        offset: u64,
+        len: u32,
+        hash: u64,
+        buffers: &mut Buffers,
+    ) -> Result<()> {
+        buffers.packed.resize(len as usize, 0);
+        let read = self.file.read_at(&mut buffers.packed, offset);
+        read.map_err(|cause| NamesError::Io {
+            path: self.path.clone(),
+            part,
+            cause,
+        })?;
+        match xxh3_64(&buffers.packed) == hash {
+            true => Ok(()),
+            false => Err(self.damaged(part, "its bytes do not match their hash")),
+        }
+    }
+
+    /// Reads a block of names.
+    pub(crate) fn read_names(
+        &self,
+        number: usize,
+        block: &mut NameBlock,
+        buffers: &mut Buffers,
+    ) -> Result<()> {
+        let part = Part::NameBlock(number);
+        let placed = self.layout.names.get(number);
+        let placed = placed.ok_or_else(|| self.damaged(part, "there is no such block"))?;
+        self.read_block(part, placed, buffers, block.raw())?;
+        let first = number * BLOCK_ROWS;
+        let rows = (self.layout.rows as usize).saturating_sub(first);
+        match block.filled(number, rows.min(BLOCK_ROWS)) {
+            true => Ok(()),
+            false => Err(self.damaged(part, "its names are not as many as its rows")),
+        }
+    }
+
+    /// Reads a block of directories.
+    pub(crate) fn read_dirs(
+        &self,
+        number: usize,
+        block: &mut DirBlock,
+        buffers: &mut Buffers,
+    ) -> Result<()> {
+        let part = Part::DirBlock(number);
+        let placed = self.layout.dir_blocks.get(number);
+        let placed = placed.ok_or_else(|| self.damaged(part, "there is no such block"))?;
+        self.read_block(part, &placed.block, buffers, block.raw())?;
+        let next = self.layout.dir_blocks.get(number + 1);
+        let end_row = next.map_or(self.layout.rows, |next| next.first_row);
+        let dirs = self.layout.dirs as usize - number * crate::layout::BLOCK_DIRS;
+        let filled = block.filled(
+            number,
+            dirs.min(crate::layout::BLOCK_DIRS),
+            placed.first_row..end_row,
+        );
+        filled.map_err(|problem| self.damaged(part, problem))
+    }
+
+    /// The blocks that hold a key.
+    pub(crate) fn blocks_with(
+        &self,
+        lists: Lists,
+        key: u32,
+        buffers: &mut Buffers,
+    ) -> Result<BlockSet> {
+        let (pages, of) = self.lists(lists);
+        let after = pages.partition_point(|placed| placed.page.first_key <= key);
+        let Some(at) = after.checked_sub(1) else {
+            return Ok(BlockSet::none(of));
+        };
+        let part = self.read_page(lists, at, buffers)?;
+        let first = pages.get(at).map_or(0, |placed| placed.page.first_key);
+        let found = trigrams::find_list(&buffers.packed, first, key, of);
+        found.ok_or_else(|| self.damaged(part, "its lists make no sense"))
+    }
+
+    fn read_page(&self, lists: Lists, at: usize, buffers: &mut Buffers) -> Result<Part> {
+        let part = match lists {
+            Lists::Names => Part::NamePage(at),
+            Lists::Dirs => Part::DirPage(at),
+        };
+        let placed = self.lists(lists).0.get(at);
+        let placed = placed.ok_or_else(|| self.damaged(part, "there is no such page"))?;
+        let page = placed.page;
+        self.read_checked(part, placed.offset, page.len, page.hash, buffers)?;
+        Ok(part)
+    }
+
+    /// A table's pages, and how many blocks it is about.
+    fn lists(&self, lists: Lists) -> (&[PlacedPage], u32) {
+        match lists {
+            Lists::Names => (&self.layout.name_pages, self.layout.names.len() as u32),
+            Lists::Dirs => (&self.layout.dir_pages, self.layout.dir_blocks.len() as u32),
+        }
+    }
+}

@@ -1,0 +1,343 @@
+//! Finding what matches, block by block.
+//!
+//! The longest literal that every match contains leads: rows are looked at
+//! only where it is in the name, or in the directory's path. Where the
+//! pattern is no more than that literal, it also decides.
+
+use std::ops::{ControlFlow, Range};
+
+use memchr::memmem::Finder;
+
+use crate::dirs::DirCursor;
+use crate::error::Result;
+use crate::fold;
+use crate::layout::BLOCK_ROWS;
+use crate::name_block::{NameBlock, Place};
+use crate::pattern::{Anchor, Case, Decider, Literal, Pattern, Subject};
+use crate::read_at::ReadAt;
+use crate::reader::{Buffers, Found, Names};
+use crate::select::{self, Cut, anchored, reduced};
+
+/// What the caller wants to be told.
+pub(crate) enum Wanted<'w> {
+    Rows(&'w mut dyn FnMut(Found<'_>) -> ControlFlow<()>),
+    Ranges(&'w mut dyn FnMut(Range<u64>) -> ControlFlow<()>),
+}
+
+/// The literal that leads.
+struct Lead {
+    case: Case,
+    /// True if it is all that a match needs.
+    decides: bool,
+    /// In a directory's path and a slash; none where it cannot be.
+    in_dir: Option<Finder<'static>>,
+    /// What that must end with for the rest to be in the name.
+    head: Vec<u8>,
+    /// In the text of a block.
+    in_names: Finder<'static>,
+}
+
+/// Which rows to look at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Candidates {
+    All,
+    /// Those with the leading literal in the name.
+    Led,
+}
+
+pub(crate) struct Search<'s, R> {
+    names: &'s Names<R>,
+    pattern: &'s Pattern<'s>,
+    wanted: Wanted<'s>,
+    lead: Option<Lead>,
+    buffers: Buffers,
+    block: NameBlock,
+    /// The first row of the block, from the one looked at last on, with the
+    /// leading literal.
+    next_hit: Option<Place>,
+    /// Whether the block is searched in small letters, if that was asked.
+    is_searchable: Option<bool>,
+    cursor: DirCursor,
+    /// The directory's path and a slash, as literals compare with it.
+    dir_text: Vec<u8>,
+    path: Vec<u8>,
+    scratch: Vec<u8>,
+    /// Rows that match and were not told yet.
+    pending: Range<u64>,
+}
+
+fn lead(pattern: &Pattern<'_>) -> Option<Lead> {
+    let needles = &pattern.needles;
+    let single = needles.all.iter().filter_map(|any| match &any[..] {
+        [only] => Some(reduced(only, needles.case)),
+        _ => None,
+    });
+    let literal = single.max_by_key(|literal| literal.bytes.len())?;
+    if literal.bytes.is_empty() {
+        return None;
+    }
+    let is_plain = matches!(pattern.decider, Decider::Literal { .. });
+    let sensitive = needles.case == Case::Sensitive;
+    let lead = |head: &[u8], tail: &[u8], anchor, in_dir: Option<&Literal>, decides| Lead {
+        case: needles.case,
+        decides,
+        in_dir: in_dir.map(|literal| Finder::new(&literal.bytes).into_owned()),
+        head: head.to_vec(),
+        in_names: Finder::new(&anchored(tail, anchor)).into_owned(),
+    };
+    let decides = is_plain && sensitive;
+    Some(match needles.subject {
+        Subject::Name => lead(b"", &literal.bytes, literal.anchor, None, decides),
+        Subject::Path => {
+            let cut = Cut::of(&literal);
+            let floats = matches!(literal.anchor, Anchor::Anywhere | Anchor::End);
+            let in_dir = cut.in_dir.then_some(&literal);
+            lead(
+                cut.head,
+                cut.tail,
+                cut.tail_anchor,
+                in_dir,
+                decides && floats,
+            )
+        }
+    })
+}
+
+impl<'s, R: ReadAt> Search<'s, R> {
+    pub(crate) fn new(
+        names: &'s Names<R>,
+        pattern: &'s Pattern<'s>,
+        wanted: Wanted<'s>,
+    ) -> Result<Search<'s, R>> {
+        Ok(Search {
+            names,
+            pattern,
+            wanted,
+            lead: lead(pattern),
+            buffers: names.buffers()?,
+            block: NameBlock::default(),
+            next_hit: None,
+            is_searchable: None,
+            cursor: DirCursor::default(),
+            dir_text: Vec::new(),
+            path: Vec::new(),
+            scratch: Vec::new(),
+            pending: 0..0,
+        })
+    }
+
+    /// Searches; whether the caller broke off.
+    pub(crate) fn run(self, rows: Range<u64>) -> Result<ControlFlow<()>> {
+        let selected = select::select(self.names, &self.pattern.needles, rows)?;
+        self.run_among(&selected)
+    }
+
+    /// Searches rows that were selected.
+    pub(crate) fn run_among(mut self, selected: &[Range<u64>]) -> Result<ControlFlow<()>> {
+        let size = BLOCK_ROWS as u64;
+        for range in selected {
+            let range = range.start..range.end.min(self.names.rows());
+            let mut start = range.start;
+            while start < range.end {
+                let end = range.end.min((start / size + 1) * size);
+                if self.part(start..end)?.is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+                start = end;
+            }
+        }
+        Ok(self.tell_pending())
+    }
+
+    /// Searches rows of one block.
+    fn part(&mut self, rows: Range<u64>) -> Result<ControlFlow<()>> {
+        if matches!(self.pattern.decider, Decider::Everything) {
+            return self.all_of(rows);
+        }
+        if self.pattern.needles.subject == Subject::Name {
+            let candidates = match self.lead {
+                Some(_) => Candidates::Led,
+                None => Candidates::All,
+            };
+            return self.names_in(rows, candidates);
+        }
+        let mut start = rows.start;
+        while start < rows.end {
+            self.go_to_dir(start)?;
+            let end = self.cursor.dir.rows.end.min(rows.end);
+            if self.dir(start..end)?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+            start = end;
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn go_to_dir(&mut self, row: u64) -> Result<()> {
+        let (cursor, names) = (&mut self.cursor, self.names);
+        if cursor.go_to(names, row, &mut self.buffers)? {
+            let text = cursor.dir.text();
+            match self.pattern.needles.case {
+                Case::Folded => fold::fold_into(text, &mut self.dir_text),
+                Case::Sensitive => {
+                    self.dir_text.clear();
+                    self.dir_text.extend_from_slice(text);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Searches rows of the current directory by their paths.
+    fn dir(&mut self, rows: Range<u64>) -> Result<ControlFlow<()>> {
+        let Some(lead) = &self.lead else {
+            return self.names_in(rows, Candidates::All);
+        };
+        let in_dir = lead.in_dir.as_ref();
+        if in_dir.is_some_and(|finder| finder.find(&self.dir_text).is_some()) {
+            return match lead.decides {
+                true => self.all_of(rows),
+                false => self.names_in(rows, Candidates::All),
+            };
+        }
+        match self.dir_text.ends_with(&lead.head) {
+            true => self.names_in(rows, Candidates::Led),
+            false => Ok(ControlFlow::Continue(())),
+        }
+    }
+
+    /// Reads the block that holds these rows, and goes to a row's number in
+    /// it.
+    fn load(&mut self, rows: &Range<u64>) -> Result<Range<usize>> {
+        let number = (rows.start / BLOCK_ROWS as u64) as usize;
+        if !self.block.is(number) {
+            self.names
+                .read_names(number, &mut self.block, &mut self.buffers)?;
+            self.is_searchable = None;
+            self.find_hit(Place::default(), 0);
+        }
+        let first = (number * BLOCK_ROWS) as u64;
+        Ok((rows.start - first) as usize..(rows.end - first) as usize)
+    }
+
+    /// Looks for the leading literal in the block's text from `at` on, which
+    /// belongs to the row `from` or is the byte behind it.
+    fn find_hit(&mut self, from: Place, at: usize) {
+        self.next_hit = None;
+        let Some(lead) = &self.lead else {
+            return;
+        };
+        let text = match lead.case {
+            Case::Sensitive => self.block.text(),
+            Case::Folded => self.block.folded(),
+        };
+        if at + 1 >= text.len() {
+            return;
+        }
+        if let Some(found) = lead.in_names.find(&text[at..]) {
+            self.next_hit = Some(self.block.place_of(at + found, from));
+        }
+    }
+
+    /// Searches rows of one block by their names, or their paths in the
+    /// current directory.
+    fn names_in(&mut self, rows: Range<u64>, candidates: Candidates) -> Result<ControlFlow<()>> {
+        let rows = self.load(&rows)?;
+        if candidates == Candidates::All || !self.is_searchable() {
+            for row in rows {
+                self.block.go_to(row);
+                if self.is_match() && self.tell_row()?.is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+            }
+            return Ok(ControlFlow::Continue(()));
+        }
+        let decides = self.lead.as_ref().is_some_and(|lead| lead.decides);
+        while let Some(hit) = self.next_hit.filter(|hit| hit.row < rows.end) {
+            if hit.row < rows.start {
+                self.block.go_to(rows.start);
+                let start = self.block.current();
+                self.find_hit(start, start.at);
+                continue;
+            }
+            self.block.set(hit);
+            if (decides || self.is_match()) && self.tell_row()?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+            self.find_hit(hit, self.block.end());
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// False where folding would move the places in the text.
+    fn is_searchable(&mut self) -> bool {
+        let folded = self.pattern.needles.case == Case::Folded;
+        let block = &self.block;
+        *self
+            .is_searchable
+            .get_or_insert_with(|| !folded || !block.has_special())
+    }
+
+    /// Puts the current row to the pattern.
+    fn is_match(&mut self) -> bool {
+        let name = self.block.name();
+        if self.pattern.needles.subject == Subject::Name {
+            return self.pattern.is_match(name, &mut self.scratch);
+        }
+        self.path.clear();
+        self.path.extend_from_slice(self.cursor.dir.text());
+        self.path.extend_from_slice(name);
+        self.pattern.is_match(&self.path, &mut self.scratch)
+    }
+
+    /// Tells of rows that all match.
+    fn all_of(&mut self, rows: Range<u64>) -> Result<ControlFlow<()>> {
+        if let Wanted::Ranges(_) = self.wanted {
+            return Ok(self.tell_range(rows));
+        }
+        for row in self.load(&rows)? {
+            self.block.go_to(row);
+            if self.tell_row()?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Tells of the block's current row.
+    fn tell_row(&mut self) -> Result<ControlFlow<()>> {
+        let row = self.block.segment_row();
+        if let Wanted::Ranges(_) = self.wanted {
+            return Ok(self.tell_range(row..row + 1));
+        }
+        self.go_to_dir(row)?;
+        let found = Found {
+            row,
+            dir: self.cursor.dir.path(),
+            name: self.block.name(),
+            kind: self.block.kind(),
+        };
+        Ok(match &mut self.wanted {
+            Wanted::Rows(tell) => tell(found),
+            Wanted::Ranges(_) => ControlFlow::Continue(()),
+        })
+    }
+
+    fn tell_range(&mut self, rows: Range<u64>) -> ControlFlow<()> {
+        if self.pending.end == rows.start && !self.pending.is_empty() {
+            self.pending.end = rows.end;
+            return ControlFlow::Continue(());
+        }
+        let told = self.tell_pending();
+        self.pending = rows;
+        told
+    }
+
+    fn tell_pending(&mut self) -> ControlFlow<()> {
+        let rows = std::mem::replace(&mut self.pending, 0..0);
+        match &mut self.wanted {
+            Wanted::Ranges(tell) if !rows.is_empty() => tell(rows),
+            _ => ControlFlow::Continue(()),
+        }
+    }
+}

@@ -1,0 +1,412 @@
+//! Which rows can have needles.
+//!
+//! A literal that a path contains lies in the path of the directory, and
+//! then all that is below has it, or reaches into the name. Directories are
+//! looked at by their components, each of which is new in one directory: the
+//! first in path order that has it, with all that share it behind it. So a
+//! literal in a directory's path gives whole ranges of rows.
+
+use std::ops::Range;
+
+use memchr::memmem::Finder;
+
+use crate::dirs::{DirBlock, DirWalk};
+use crate::error::Result;
+use crate::fold;
+use crate::layout::BLOCK_ROWS;
+use crate::pattern::{Anchor, Case, Literal, Needles, Subject};
+use crate::read_at::ReadAt;
+use crate::reader::{Buffers, Lists, Names, RowRanges};
+use crate::trigrams::{AsciiOnly, BlockSet, lookup_keys};
+
+/// Rows among `rows` that can meet the needles.
+pub(crate) fn select<R: ReadAt>(
+    names: &Names<R>,
+    needles: &Needles,
+    rows: Range<u64>,
+) -> Result<RowRanges> {
+    let rows = rows.start..rows.end.min(names.rows());
+    if rows.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut found = vec![rows.clone()];
+    if needles.all.is_empty() {
+        return Ok(found);
+    }
+    let mut selector = Selector {
+        buffers: names.buffers()?,
+        case: needles.case,
+        names,
+        rows,
+    };
+    for alternatives in &needles.all {
+        let mut any = Vec::new();
+        for literal in alternatives {
+            any.extend(selector.rows_with(literal, needles.subject)?);
+        }
+        found = common(&found, &united(any));
+        if found.is_empty() {
+            break;
+        }
+    }
+    Ok(found)
+}
+
+/// Ranges in order, those that touch put together.
+fn united(mut ranges: RowRanges) -> RowRanges {
+    ranges.sort_unstable_by_key(|range| range.start);
+    let mut out: RowRanges = Vec::with_capacity(ranges.len());
+    for range in ranges {
+        match out.last_mut() {
+            Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
+            _ => out.push(range),
+        }
+    }
+    out
+}
+
+/// What is in both.
+fn common(a: &[Range<u64>], b: &[Range<u64>]) -> RowRanges {
+    let (mut a, mut b) = (a.iter().peekable(), b.iter().peekable());
+    let mut out = Vec::new();
+    while let (Some(x), Some(y)) = (a.peek(), b.peek()) {
+        let both = x.start.max(y.start)..x.end.min(y.end);
+        if !both.is_empty() {
+            out.push(both);
+        }
+        match x.end < y.end {
+            true => a.next(),
+            false => b.next(),
+        };
+    }
+    out
+}
+
+/// A literal as the filter knows it: folded, and where case is folded only
+/// its longest run of ASCII.
+pub(crate) fn reduced(literal: &Literal, case: Case) -> Literal {
+    if case == Case::Sensitive {
+        return literal.clone();
+    }
+    let bytes = literal.bytes.to_ascii_lowercase();
+    if bytes.is_ascii() {
+        let anchor = literal.anchor;
+        return Literal { bytes, anchor };
+    }
+    let is_start = matches!(literal.anchor, Anchor::Start | Anchor::Whole);
+    let is_end = matches!(literal.anchor, Anchor::End | Anchor::Whole);
+    let runs: Vec<&[u8]> = bytes.split(|byte| !byte.is_ascii()).collect();
+    let longest = (0..runs.len())
+        .max_by_key(|at| runs[*at].len())
+        .unwrap_or(0);
+    let starts = is_start && longest == 0;
+    let ends = is_end && longest + 1 == runs.len();
+    Literal {
+        bytes: runs.get(longest).copied().unwrap_or_default().to_vec(),
+        anchor: match (starts, ends) {
+            (true, true) => Anchor::Whole,
+            (true, false) => Anchor::Start,
+            (false, true) => Anchor::End,
+            (false, false) => Anchor::Anywhere,
+        },
+    }
+}
+
+/// A name's bytes with the zero bytes that its anchor demands.
+pub(crate) fn anchored(bytes: &[u8], anchor: Anchor) -> Vec<u8> {
+    let mut text = Vec::with_capacity(bytes.len() + 2);
+    if matches!(anchor, Anchor::Start | Anchor::Whole) {
+        text.push(0);
+    }
+    text.extend_from_slice(bytes);
+    if matches!(anchor, Anchor::End | Anchor::Whole) {
+        text.push(0);
+    }
+    text
+}
+
+/// A literal of a path, cut at its last slash.
+#[derive(Debug)]
+pub(crate) struct Cut<'l> {
+    /// What a directory's path, with a slash behind it, ends with; empty if
+    /// there is no slash.
+    pub(crate) head: &'l [u8],
+    /// What is in the name, and where.
+    pub(crate) tail: &'l [u8],
+    pub(crate) tail_anchor: Anchor,
+    /// True if it can also lie in the directory's path alone.
+    pub(crate) in_dir: bool,
+}
+
+impl Cut<'_> {
+    pub(crate) fn of(literal: &Literal) -> Cut<'_> {
+        let bytes = &literal.bytes[..];
+        let slash = bytes.iter().rposition(|byte| *byte == b'/');
+        let (head, tail) = bytes.split_at(slash.map_or(0, |slash| slash + 1));
+        let ends = matches!(literal.anchor, Anchor::End | Anchor::Whole);
+        let tail_anchor = match (head.is_empty(), ends) {
+            (true, false) => Anchor::Anywhere,
+            (true, true) => Anchor::End,
+            (false, false) => Anchor::Start,
+            (false, true) => Anchor::Whole,
+        };
+        Cut {
+            head,
+            tail,
+            tail_anchor,
+            in_dir: !ends,
+        }
+    }
+}
+
+struct Selector<'n, R> {
+    names: &'n Names<R>,
+    case: Case,
+    rows: Range<u64>,
+    buffers: Buffers,
+}
+
+impl<R: ReadAt> Selector<'_, R> {
+    fn rows_with(&mut self, literal: &Literal, subject: Subject) -> Result<RowRanges> {
+        let literal = reduced(literal, self.case);
+        if subject == Subject::Name {
+            return self.named(&literal.bytes, literal.anchor);
+        }
+        let cut = Cut::of(&literal);
+        let mut found = self.named(cut.tail, cut.tail_anchor)?;
+        if cut.head.len() > 1 && !found.is_empty() {
+            found = common(&found, &self.dirs(cut.head, Place::End)?);
+        }
+        if cut.in_dir {
+            found.extend(self.dirs(&literal.bytes, Place::Within)?);
+        }
+        Ok(found)
+    }
+
+    /// Rows in blocks that can have these bytes in a name.
+    fn named(&mut self, bytes: &[u8], anchor: Anchor) -> Result<RowRanges> {
+        let text = anchored(bytes, anchor);
+        let blocks = self.blocks(Lists::Names, &text)?;
+        let mut found: RowRanges = Vec::new();
+        let size = BLOCK_ROWS as u64;
+        for block in blocks.iter() {
+            let start = u64::from(block) * size;
+            let range = start.max(self.rows.start)..(start + size).min(self.rows.end);
+            match found.last_mut() {
+                Some(last) if last.end == range.start => last.end = range.end,
+                _ if range.is_empty() => {}
+                _ => found.push(range),
+            }
+        }
+        Ok(found)
+    }
+
+    /// Blocks that can hold a text.
+    fn blocks(&mut self, lists: Lists, text: &[u8]) -> Result<BlockSet> {
+        let layout = self.names.layout();
+        let count = match lists {
+            Lists::Names => layout.names.len(),
+            Lists::Dirs => layout.dir_blocks.len(),
+        };
+        let mut blocks = BlockSet::all(count as u32);
+        let ascii_only = match self.case {
+            Case::Folded => AsciiOnly::Yes,
+            Case::Sensitive => AsciiOnly::No,
+        };
+        for key in lookup_keys(text, ascii_only) {
+            let with_key = self.names.blocks_with(lists, key, &mut self.buffers)?;
+            blocks.keep_common(&with_key);
+            if blocks.count() <= 1 {
+                break;
+            }
+        }
+        Ok(blocks)
+    }
+
+    /// Rows of directories whose path, with a slash behind it, has these
+    /// bytes.
+    fn dirs(&mut self, bytes: &[u8], place: Place) -> Result<RowRanges> {
+        // The last component that is not only slashes' is new where it is met.
+        let upto = bytes.len().saturating_sub(1);
+        let slash = bytes[..upto].iter().rposition(|byte| *byte == b'/');
+        let last = &bytes[slash.unwrap_or(0)..];
+        let blocks = self.blocks(Lists::Dirs, last)?;
+        let dirs = DirSearch {
+            place,
+            bytes,
+            finder: Finder::new(bytes),
+            case: self.case,
+            open: None,
+            found: Vec::new(),
+            folded: Vec::new(),
+        };
+        dirs.run(self, &blocks)
+    }
+}
+
+/// Where bytes are in a directory's path and a slash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// Anywhere: whatever is below has them, too.
+    Within,
+    /// At its end: only what is in the directory itself counts.
+    End,
+}
+
+struct DirSearch<'b> {
+    place: Place,
+    bytes: &'b [u8],
+    finder: Finder<'b>,
+    case: Case,
+    /// The subtree that the search is in: the length of its path, and its
+    /// first row.
+    open: Option<(usize, u64)>,
+    found: RowRanges,
+    folded: Vec<u8>,
+}
+
+impl DirSearch<'_> {
+    fn run<R: ReadAt>(
+        mut self,
+        selector: &mut Selector<'_, R>,
+        blocks: &BlockSet,
+    ) -> Result<RowRanges> {
+        let (names, rows) = (selector.names, selector.rows.clone());
+        let all = &names.layout().dir_blocks;
+        let after = all.partition_point(|dir| u64::from(dir.first_row) <= rows.start);
+        let first = after.saturating_sub(1);
+        let (mut block, mut walk) = (DirBlock::default(), DirWalk::default());
+        for (number, dir) in all.iter().enumerate().skip(first) {
+            if u64::from(dir.first_row) >= rows.end {
+                break;
+            }
+            let ends_here = self
+                .open
+                .is_some_and(|(len, _)| (dir.shared_least as usize) < len);
+            // What is before the first block was not looked at.
+            if number != first && !ends_here && !blocks.contains(number as u32) {
+                continue;
+            }
+            names.read_dirs(number, &mut block, &mut selector.buffers)?;
+            block.begin(&mut walk);
+            let mut is_first = number == first;
+            while block.step(&mut walk) {
+                if is_first {
+                    walk.shared = 0;
+                }
+                is_first = false;
+                self.look_at(&walk);
+            }
+        }
+        self.close(rows.end);
+        Ok(common(&self.found, &[rows]))
+    }
+
+    fn look_at(&mut self, walk: &DirWalk) {
+        if self.place == Place::End {
+            let bytes = self.bytes;
+            if self.comparable(walk.text()).ends_with(bytes) {
+                self.push(walk.rows.clone());
+            }
+            return;
+        }
+        if let Some((len, _)) = self.open {
+            if walk.shared >= len {
+                return;
+            }
+            self.close(walk.rows.start);
+        }
+        if let Some(len) = self.matched_len(walk) {
+            self.open = Some((len, walk.rows.start));
+        }
+    }
+
+    /// Ends the subtree before this row.
+    fn close(&mut self, row: u64) {
+        if let Some((_, start)) = self.open.take() {
+            self.push(start..row);
+        }
+    }
+
+    fn push(&mut self, range: Range<u64>) {
+        match self.found.last_mut() {
+            Some(last) if last.end == range.start => last.end = range.end,
+            _ if range.is_empty() => {}
+            _ => self.found.push(range),
+        }
+    }
+
+    fn comparable<'t>(&'t mut self, text: &'t [u8]) -> &'t [u8] {
+        match self.case {
+            Case::Sensitive => text,
+            Case::Folded => {
+                fold::fold_into(text, &mut self.folded);
+                &self.folded
+            }
+        }
+    }
+
+    /// The same where folding moves places.
+    fn folded_len(&mut self, text: &[u8]) -> Option<usize> {
+        let slashes = (0..text.len()).filter(|at| text[*at] == b'/');
+        slashes.into_iter().find(|slash| {
+            fold::fold_into(&text[..=*slash], &mut self.folded);
+            self.finder.find(&self.folded).is_some()
+        })
+    }
+
+    /// The length of the shortest path above the directory, or its own, that
+    /// has the bytes, if they end in a component that is new.
+    fn matched_len(&mut self, walk: &DirWalk) -> Option<usize> {
+        let text = walk.text();
+        if self.bytes.is_empty() {
+            return Some(0);
+        }
+        if self.case == Case::Folded && fold::has_special(text) {
+            return self.folded_len(text);
+        }
+        let start = (walk.shared + 2).saturating_sub(self.bytes.len());
+        let start = if walk.shared == 0 { 0 } else { start };
+        let new = text.get(start..)?;
+        let len = self.bytes.len();
+        let finder = &self.finder;
+        let at = match self.case {
+            Case::Sensitive => finder.find(new)?,
+            Case::Folded => {
+                self.folded.clear();
+                self.folded.extend_from_slice(new);
+                self.folded.make_ascii_lowercase();
+                finder.find(&self.folded)?
+            }
+        };
+        let last = start + at + len - 1;
+        let slash = text[last..].iter().position(|byte| *byte == b'/');
+        Some(last + slash.unwrap_or(0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_unite_and_meet() {
+        assert_eq!(united(vec![5..7, 0..2, 2..3, 6..9]), [0..3, 5..9]);
+        assert_eq!(common(&[0..3, 5..9], &[1..6, 8..20]), [1..3, 5..6, 8..9]);
+        assert!(common(&[0..3, 7..8], &[3..4, 5..7]).is_empty());
+    }
+
+    #[test]
+    fn literals_beyond_ascii_are_looked_up_by_their_ascii() {
+        let literal = Literal {
+            bytes: "Éabcd".as_bytes().to_vec(),
+            anchor: Anchor::Whole,
+        };
+        let found = reduced(&literal, Case::Folded);
+        assert_eq!(
+            (&found.bytes[..], found.anchor),
+            (&b"abcd"[..], Anchor::End)
+        );
+        assert_eq!(reduced(&literal, Case::Sensitive), literal);
+    }
+}

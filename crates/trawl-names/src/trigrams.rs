@@ -1,0 +1,458 @@
+//! Which blocks hold which three letters in a row.
+//!
+//! Every byte belongs to one of 64 classes: small and capital letters
+//! together, digits, frequent punctuation, and what is rare in a few groups.
+//! A key is the classes of three bytes in a row. For each key the blocks that
+//! hold it are kept, as gaps in Golomb-Rice code (of the blocks that do not,
+//! where they are fewer). A key may stand for several triples, so that a
+//! lookup tells where a text can be, never where it is.
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::bits::{BitReader, BitWriter};
+use crate::fold;
+use crate::varint;
+
+/// Bits of a class.
+const CLASS_BITS: u32 = 6;
+/// The number of keys.
+pub(crate) const KEYS: u32 = 1 << (3 * CLASS_BITS);
+/// Bytes of a page of lists, about: what one lookup reads.
+const PAGE_BYTES: usize = 4096;
+/// Looked up of one text, at most.
+const LOOKUPS_MOST: usize = 8;
+
+/// Stands for the ends of names and for slashes.
+const SEPARATORS: u8 = 0;
+const PUNCTUATION: &[u8; 15] = b"._- ~+,=@#%:()&";
+
+const CLASSES: [u8; 256] = classes();
+
+const fn classes() -> [u8; 256] {
+    let mut table = [0; 256];
+    let mut byte = 1;
+    while byte < 256 {
+        table[byte] = match byte as u8 {
+            b'/' => SEPARATORS,
+            letter @ b'a'..=b'z' => 1 + letter - b'a',
+            letter @ b'A'..=b'Z' => 1 + letter - b'A',
+            digit @ b'0'..=b'9' => 27 + digit - b'0',
+            // Bytes of characters beyond ASCII.
+            follower @ 0x80..0xc0 => 54 + (follower & 7),
+            leader @ 0xc0.. => 62 + (leader >> 5 & 1),
+            control @ 0..0x20 => 52 + (control & 1),
+            other => 52 + (other & 1),
+        };
+        byte += 1;
+    }
+    let mut at = 0;
+    while at < PUNCTUATION.len() {
+        table[PUNCTUATION[at] as usize] = 37 + at as u8;
+        at += 1;
+    }
+    table
+}
+
+/// The keys of a text, each with the place of its last byte.
+fn keys(text: &[u8]) -> impl Iterator<Item = u32> {
+    let mut key = 0;
+    let keys = text.iter().map(move |byte| {
+        key = (key << CLASS_BITS | u32::from(CLASSES[usize::from(*byte)])) & (KEYS - 1);
+        key
+    });
+    keys.skip(2)
+}
+
+/// A page of lists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Page {
+    pub(crate) first_key: u32,
+    pub(crate) len: u32,
+    pub(crate) hash: u64,
+}
+
+/// Collects the keys of blocks.
+pub(crate) struct ListWriter {
+    seen: Vec<u64>,
+    /// Keys of the blocks, one block after the other, and where each ends.
+    keys: Vec<u32>,
+    ends: Vec<usize>,
+    folded: Vec<u8>,
+}
+
+impl ListWriter {
+    pub(crate) fn new() -> ListWriter {
+        ListWriter {
+            seen: vec![0; KEYS as usize / 64],
+            keys: Vec::new(),
+            ends: Vec::new(),
+            folded: Vec::new(),
+        }
+    }
+
+    /// Adds a text, with its separators, to the current block.
+    pub(crate) fn add(&mut self, text: &[u8]) {
+        self.add_keys(text);
+        if fold::has_special(text) {
+            let mut folded = std::mem::take(&mut self.folded);
+            fold::fold_into(text, &mut folded);
+            self.add_keys(&folded);
+            self.folded = folded;
+        }
+    }
+
+    fn add_keys(&mut self, text: &[u8]) {
+        for key in keys(text) {
+            let (word, bit) = (&mut self.seen[key as usize / 64], 1 << (key % 64));
+            if *word & bit == 0 {
+                *word |= bit;
+                self.keys.push(key);
+            }
+        }
+    }
+
+    /// Ends the current block.
+    pub(crate) fn end_block(&mut self) {
+        let start = self.ends.last().copied().unwrap_or(0);
+        for key in &self.keys[start..] {
+            self.seen[*key as usize / 64] = 0;
+        }
+        self.ends.push(self.keys.len());
+    }
+
+    /// Appends the pages to `out`.
+    pub(crate) fn finish(self, out: &mut Vec<u8>) -> Vec<Page> {
+        let mut pages = Pages {
+            out,
+            done: Vec::new(),
+            page: Vec::new(),
+            first: 0,
+            last: 0,
+            of: self.ends.len() as u32,
+            bits: BitWriter::default(),
+        };
+        match self.keys.len() < KEYS as usize / 8 {
+            true => self.push_sorted(&mut pages),
+            false => self.push_counted(&mut pages),
+        }
+        pages.end_page();
+        pages.done
+    }
+
+    /// For few keys.
+    fn push_sorted(&self, pages: &mut Pages<'_>) {
+        let mut pairs = Vec::with_capacity(self.keys.len());
+        let mut begin = 0;
+        for (block, end) in self.ends.iter().enumerate() {
+            pairs.extend(
+                self.keys[begin..*end]
+                    .iter()
+                    .map(|key| (*key, block as u32)),
+            );
+            begin = *end;
+        }
+        pairs.sort_unstable();
+        let mut list = Vec::new();
+        for same in pairs.chunk_by(|a, b| a.0 == b.0) {
+            list.clear();
+            list.extend(same.iter().map(|(_, block)| *block));
+            pages.push_list(same[0].0, &list);
+        }
+    }
+
+    /// For many.
+    fn push_counted(&self, pages: &mut Pages<'_>) {
+        let (starts, blocks) = self.by_key();
+        for (key, ends) in starts.windows(2).enumerate() {
+            let list = &blocks[ends[0] as usize..ends[1] as usize];
+            if !list.is_empty() {
+                pages.push_list(key as u32, list);
+            }
+        }
+    }
+
+    /// Blocks by key: where each key's begin, and all of them.
+    fn by_key(&self) -> (Vec<u32>, Vec<u32>) {
+        let mut starts = vec![0u32; KEYS as usize + 1];
+        for key in &self.keys {
+            starts[*key as usize + 1] += 1;
+        }
+        let mut sum = 0;
+        for start in &mut starts {
+            sum += *start;
+            *start = sum;
+        }
+        let mut next = starts.clone();
+        let mut blocks = vec![0u32; self.keys.len()];
+        let mut begin = 0;
+        for (block, end) in self.ends.iter().enumerate() {
+            for key in &self.keys[begin..*end] {
+                let at = &mut next[*key as usize];
+                blocks[*at as usize] = block as u32;
+                *at += 1;
+            }
+            begin = *end;
+        }
+        (starts, blocks)
+    }
+}
+
+/// Fills pages.
+struct Pages<'o> {
+    out: &'o mut Vec<u8>,
+    done: Vec<Page>,
+    page: Vec<u8>,
+    first: u32,
+    last: u32,
+    /// The number of blocks.
+    of: u32,
+    bits: BitWriter,
+}
+
+impl Pages<'_> {
+    fn push_list(&mut self, key: u32, list: &[u32]) {
+        self.begin_list(key);
+        push_list(list, self.of, &mut self.bits, &mut self.page);
+    }
+
+    fn begin_list(&mut self, key: u32) {
+        if self.page.len() >= PAGE_BYTES {
+            self.end_page();
+        }
+        if self.page.is_empty() {
+            (self.first, self.last) = (key, key);
+        }
+        varint::push(&mut self.page, key - self.last);
+        self.last = key;
+    }
+
+    fn end_page(&mut self) {
+        if self.page.is_empty() {
+            return;
+        }
+        self.done.push(Page {
+            first_key: self.first,
+            len: self.page.len() as u32,
+            hash: xxh3_64(&self.page),
+        });
+        self.out.append(&mut self.page);
+    }
+}
+
+/// Bits of a gap that are written as they are.
+fn rice_bits(members: u32, of: u32) -> u32 {
+    let gap = u64::from(of - members) * 45 / (u64::from(members) * 64).max(1);
+    (gap + 1).ilog2()
+}
+
+/// Appends the list of `list` of `of` blocks.
+fn push_list(list: &[u32], of: u32, bits: &mut BitWriter, page: &mut Vec<u8>) {
+    let count = list.len() as u32;
+    varint::push(page, count);
+    if let [only] = list {
+        return varint::push(page, *only);
+    }
+    let absent: Vec<u32>;
+    let mut members = list;
+    if count > of / 2 {
+        let mut rest = list.iter().copied().peekable();
+        absent = (0..of)
+            .filter(|block| rest.next_if_eq(block).is_none())
+            .collect();
+        members = &absent;
+    }
+    bits.clear();
+    let rice = rice_bits(members.len() as u32, of);
+    let mut next = 0;
+    for block in members {
+        bits.push_rice(block - next, rice);
+        next = block + 1;
+    }
+    let bytes = bits.finish();
+    varint::push(page, bytes.len() as u32);
+    page.extend_from_slice(bytes);
+}
+
+/// A set of blocks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct BlockSet {
+    words: Vec<u64>,
+    of: u32,
+}
+
+impl BlockSet {
+    pub(crate) fn none(of: u32) -> BlockSet {
+        let words = vec![0; of.div_ceil(64) as usize];
+        BlockSet { words, of }
+    }
+
+    pub(crate) fn all(of: u32) -> BlockSet {
+        let mut set = BlockSet::none(of);
+        (0..of).for_each(|block| set.insert(block));
+        set
+    }
+
+    fn insert(&mut self, block: u32) {
+        if let Some(word) = self.words.get_mut(block as usize / 64) {
+            *word |= 1 << (block % 64);
+        }
+    }
+
+    fn remove(&mut self, block: u32) {
+        if let Some(word) = self.words.get_mut(block as usize / 64) {
+            *word &= !(1 << (block % 64));
+        }
+    }
+
+    pub(crate) fn contains(&self, block: u32) -> bool {
+        let word = self.words.get(block as usize / 64);
+        word.is_some_and(|word| word >> (block % 64) & 1 == 1)
+    }
+
+    pub(crate) fn count(&self) -> u32 {
+        self.words.iter().map(|word| word.count_ones()).sum()
+    }
+
+    pub(crate) fn keep_common(&mut self, other: &BlockSet) {
+        for (word, other) in self.words.iter_mut().zip(&other.words) {
+            *word &= other;
+        }
+    }
+
+    /// The blocks, ascending.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = u32> {
+        (0..self.of).filter(|block| self.contains(*block))
+    }
+}
+
+/// Finds a key's blocks in its page; `None` if the page makes no sense.
+pub(crate) fn find_list(page: &[u8], first_key: u32, key: u32, of: u32) -> Option<BlockSet> {
+    let mut rest = page;
+    let mut at = first_key;
+    while !rest.is_empty() {
+        at = at.checked_add(varint::take(&mut rest)?)?;
+        let count = varint::take(&mut rest)?;
+        if count == 1 {
+            let only = varint::take(&mut rest)?;
+            if at == key {
+                let mut set = BlockSet::none(of);
+                set.insert(only);
+                return (only < of).then_some(set);
+            }
+            continue;
+        }
+        let len = varint::take(&mut rest)? as usize;
+        let (bits, after) = rest.split_at_checked(len)?;
+        rest = after;
+        if at == key {
+            return read_list(bits, count, of);
+        }
+        if at > key {
+            break;
+        }
+    }
+    Some(BlockSet::none(of))
+}
+
+fn read_list(bits: &[u8], count: u32, of: u32) -> Option<BlockSet> {
+    if count == 0 || count > of {
+        return None;
+    }
+    let is_absent = count > of / 2;
+    let members = if is_absent { of - count } else { count };
+    let mut set = if is_absent {
+        BlockSet::all(of)
+    } else {
+        BlockSet::none(of)
+    };
+    let rice = rice_bits(members, of);
+    let mut bits = BitReader::new(bits);
+    let mut next = 0u32;
+    for _ in 0..members {
+        let block = next.checked_add(bits.take_rice(rice)?)?;
+        if block >= of {
+            return None;
+        }
+        match is_absent {
+            true => set.remove(block),
+            false => set.insert(block),
+        }
+        next = block + 1;
+    }
+    Some(set)
+}
+
+/// The keys to look up for a text that must be there, with separators: few,
+/// from all of it, ascending. With folded case, those of bytes beyond ASCII
+/// are left out: such characters have other bytes in the other case.
+pub(crate) fn lookup_keys(text: &[u8], ascii_only: AsciiOnly) -> Vec<u32> {
+    let triples = text.windows(3);
+    let usable = triples.filter(|triple| ascii_only == AsciiOnly::No || triple.is_ascii());
+    let mut all: Vec<u32> = usable.filter_map(|triple| keys(triple).next()).collect();
+    if all.len() > LOOKUPS_MOST {
+        let last = all.len() - 1;
+        all = (0..LOOKUPS_MOST)
+            .map(|at| all[at * last / (LOOKUPS_MOST - 1)])
+            .collect();
+    }
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+/// Whether bytes beyond ASCII are looked up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AsciiOnly {
+    Yes,
+    No,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn lookup(bytes: &[u8], pages: &[Page], key: u32, of: u32) -> BlockSet {
+        let mut start = 0;
+        let mut found = BlockSet::none(of);
+        for (at, page) in pages.iter().enumerate() {
+            let end = start + page.len as usize;
+            let is_last = pages.get(at + 1).is_none_or(|next| next.first_key > key);
+            if page.first_key <= key && is_last {
+                found = find_list(&bytes[start..end], page.first_key, key, of).unwrap();
+            }
+            start = end;
+        }
+        found
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn lists_tell_what_blocks_hold(
+            blocks in proptest::collection::vec(proptest::collection::vec("[a-dA-D./é]{0,9}", 0..9), 1..90)
+        ) {
+            let mut writer = ListWriter::new();
+            for block in &blocks {
+                block.iter().for_each(|text| writer.add(text.as_bytes()));
+                writer.end_block();
+            }
+            let mut bytes = Vec::new();
+            let pages = writer.finish(&mut bytes);
+            let of = blocks.len() as u32;
+            let all: std::collections::BTreeSet<u32> =
+                blocks.iter().flatten().flat_map(|text| keys(text.as_bytes())).chain([0, 77, KEYS - 1]).collect();
+            for key in all {
+                let holds = |block: &Vec<String>| block.iter().any(|t| keys(t.as_bytes()).any(|k| k == key));
+                let expected: Vec<u32> = (0..of).filter(|at| holds(&blocks[*at as usize])).collect();
+                let found: Vec<u32> = lookup(&bytes, &pages, key, of).iter().collect();
+                prop_assert_eq!(found, expected);
+            }
+        }
+
+        #[test]
+        fn hostile_pages_never_panic(bytes: Vec<u8>, key in 0..KEYS, of in 0u32..300) {
+            let _ = find_list(&bytes, 0, key, of);
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! From names to a sidecar's bytes.
+
+use memchr::memchr2;
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::codec::Packer;
+use crate::error::{NamesError, Part, Result};
+use crate::layout::{
+    BLOCK_BYTES_MOST, BLOCK_DIRS, BLOCK_ROWS, Block, DirBlock, Layout, PlacedPage,
+};
+use crate::trigrams::{ListWriter, Page};
+use crate::varint;
+
+/// What a row is, as far as a sidecar says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowKind {
+    /// A directory.
+    Directory,
+    /// Anything else.
+    Other,
+}
+
+/// Makes a sidecar, fed in the segment's order: each directory, then its
+/// rows. Holds the finished part packed, and four bytes for each trigram of
+/// each block.
+pub struct NamesWriter {
+    body: Vec<u8>,
+    layout: Layout,
+    packer: Packer,
+    name_lists: ListWriter,
+    dir_lists: ListWriter,
+    /// The block of names being filled: a zero byte, and each name with one.
+    text: Vec<u8>,
+    kinds: Vec<u8>,
+    block_rows: usize,
+    dir_block: PendingDirs,
+    /// Packed blocks of directories, which follow those of names.
+    dir_body: Vec<u8>,
+    /// The path of the last directory.
+    path: Vec<u8>,
+    dir_rows: u32,
+}
+
+/// The block of directories being filled.
+#[derive(Default)]
+struct PendingDirs {
+    dirs: usize,
+    first_row: u32,
+    shared_least: u32,
+    /// Of each: rows, bytes shared with the one before, bytes of its own.
+    rows: Vec<u8>,
+    shared: Vec<u8>,
+    lens: Vec<u8>,
+    text: Vec<u8>,
+}
+
+fn limit(problem: &'static str) -> NamesError {
+    NamesError::Limit { problem }
+}
+
+/// The length of the components that both paths begin with.
+fn shared_len(a: &[u8], b: &[u8]) -> usize {
+    let common = a.iter().zip(b).take_while(|(a, b)| a == b).count();
+    let ends = |path: &[u8]| path.get(common).is_none_or(|byte| *byte == b'/');
+    match ends(a) && ends(b) {
+        true => common,
+        false => a[..common]
+            .iter()
+            .rposition(|byte| *byte == b'/')
+            .unwrap_or(0),
+    }
+}
+
+impl NamesWriter {
+    /// An empty one.
+    ///
+    /// # Errors
+    /// If there is no memory for a compressor.
+    pub fn new() -> Result<NamesWriter> {
+        let packer = Packer::new().map_err(|cause| NamesError::Compress {
+            part: Part::NameBlock(0),
+            cause,
+        })?;
+        Ok(NamesWriter {
+            body: Vec::new(),
+            layout: Layout::default(),
+            packer,
+            name_lists: ListWriter::new(),
+            dir_lists: ListWriter::new(),
+            text: vec![0],
+            kinds: vec![0; BLOCK_ROWS / 8],
+            block_rows: 0,
+            dir_block: PendingDirs::default(),
+            dir_body: Vec::new(),
+            path: Vec::new(),
+            dir_rows: 0,
+        })
+    }
+
+    /// Begins the next directory of the dirs table, whatever its kind; the
+    /// rows that follow are in it.
+    ///
+    /// # Errors
+    /// If there are too many, or a path holds a zero byte.
+    pub fn dir(&mut self, path: &[u8]) -> Result<()> {
+        if path.contains(&0) {
+            return Err(limit("a path holds a zero byte"));
+        }
+        self.end_dir();
+        if self.dir_block.dirs == BLOCK_DIRS {
+            self.end_dir_block()?;
+        }
+        self.layout.dirs = self
+            .layout
+            .dirs
+            .checked_add(1)
+            .ok_or(limit("too many directories"))?;
+        let shared = match self.layout.dirs {
+            1 => 0,
+            _ => shared_len(path, &self.path),
+        };
+        self.index_components(path, shared);
+        let block = &mut self.dir_block;
+        if block.dirs == 0 {
+            block.first_row = self.layout.rows;
+            block.shared_least = u32::MAX;
+        }
+        block.shared_least = block.shared_least.min(shared as u32);
+        // The first one's path is kept whole, as well as what is shared.
+        let kept = if block.dirs == 0 { 0 } else { shared };
+        varint::push(&mut block.shared, shared as u32);
+        varint::push(&mut block.lens, (path.len() - kept) as u32);
+        block.text.extend_from_slice(&path[kept..]);
+        block.dirs += 1;
+        self.path.clear();
+        self.path.extend_from_slice(path);
+        Ok(())
+    }
+
+    /// The components that no directory before had, with their slashes.
+    fn index_components(&mut self, path: &[u8], shared: usize) {
+        if shared < path.len() {
+            self.path.clear();
+            self.path.extend_from_slice(&path[shared..]);
+            self.path.push(b'/');
+            self.dir_lists.add(&self.path);
+        }
+    }
+
+    /// The next row.
+    ///
+    /// # Errors
+    /// If names cannot be packed, there are too many, no directory was begun,
+    /// or a name holds a slash or a zero byte.
+    pub fn row(&mut self, name: &[u8], kind: RowKind) -> Result<()> {
+        if memchr2(0, b'/', name).is_some() {
+            return Err(limit("a name holds a slash or a zero byte"));
+        }
+        if self.layout.dirs == 0 {
+            return Err(limit("a row is in no directory"));
+        }
+        if self.block_rows == BLOCK_ROWS {
+            self.end_name_block()?;
+        }
+        self.text.extend_from_slice(name);
+        self.text.push(0);
+        if kind == RowKind::Directory {
+            self.kinds[self.block_rows / 8] |= 1 << (self.block_rows % 8);
+        }
+        self.block_rows += 1;
+        self.dir_rows += 1;
+        self.layout.rows = self
+            .layout
+            .rows
+            .checked_add(1)
+            .ok_or(limit("too many rows"))?;
+        Ok(())
+    }
+
+    /// Rows so far.
+    pub fn rows(&self) -> u64 {
+        u64::from(self.layout.rows)
+    }
+
+    /// The whole file. `segment` is the hash of the entries file that it is
+    /// of; who reads the sidecar compares it.
+    ///
+    /// # Errors
+    /// As [`NamesWriter::row`].
+    pub fn finish(mut self, segment: u128) -> Result<Vec<u8>> {
+        self.end_dir();
+        self.end_name_block()?;
+        self.end_dir_block()?;
+        let mut layout = self.layout;
+        layout.segment = segment;
+        let mut out = self.body;
+        out.append(&mut self.dir_body);
+        layout.name_pages = placed(self.name_lists.finish(&mut out));
+        layout.dir_pages = placed(self.dir_lists.finish(&mut out));
+        layout.write(&mut out);
+        Ok(out)
+    }
+
+    fn end_dir(&mut self) {
+        if self.dir_block.dirs > 0 {
+            varint::push(&mut self.dir_block.rows, self.dir_rows);
+        }
+        self.dir_rows = 0;
+    }
+
+    fn end_name_block(&mut self) -> Result<()> {
+        if self.block_rows == 0 {
+            return Ok(());
+        }
+        self.name_lists.add(&self.text);
+        self.name_lists.end_block();
+        let kinds = self.block_rows.div_ceil(8);
+        self.text.extend_from_slice(&self.kinds[..kinds]);
+        let part = Part::NameBlock(self.layout.names.len());
+        let block = pack(&mut self.packer, part, &self.text, &mut self.body)?;
+        self.layout.names.push(block);
+        self.text.truncate(1);
+        self.kinds.fill(0);
+        self.block_rows = 0;
+        Ok(())
+    }
+
+    fn end_dir_block(&mut self) -> Result<()> {
+        let block = std::mem::take(&mut self.dir_block);
+        if block.dirs == 0 {
+            return Ok(());
+        }
+        self.dir_lists.end_block();
+        let raw = [block.rows, block.shared, block.lens, block.text].concat();
+        let part = Part::DirBlock(self.layout.dir_blocks.len());
+        self.layout.dir_blocks.push(DirBlock {
+            block: pack(&mut self.packer, part, &raw, &mut self.dir_body)?,
+            first_row: block.first_row,
+            shared_least: block.shared_least,
+        });
+        Ok(())
+    }
+}
+
+fn pack(packer: &mut Packer, part: Part, raw: &[u8], out: &mut Vec<u8>) -> Result<Block> {
+    if raw.len() > BLOCK_BYTES_MOST {
+        return Err(limit("names or paths are too long"));
+    }
+    let start = out.len();
+    let packed = packer.pack(raw, out);
+    packed.map_err(|cause| NamesError::Compress { part, cause })?;
+    let bytes = &out[start..];
+    Ok(Block {
+        // Lengths say where everything lies.
+        offset: 0,
+        len: bytes.len() as u32,
+        raw_len: raw.len() as u32,
+        hash: xxh3_64(bytes),
+    })
+}
+
+fn placed(pages: Vec<Page>) -> Vec<PlacedPage> {
+    let place = |page| PlacedPage { offset: 0, page };
+    pages.into_iter().map(place).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shared_components_are_whole() {
+        for (a, b, expected) in [
+            ("", "", 0),
+            ("", "/a", 0),
+            ("/a", "/ab", 0),
+            ("/a/b", "/a/c", 2),
+            ("/a/b", "/a", 2),
+            ("/a/b", "/a/b", 4),
+            ("/a/bc/d", "/a/bd/d", 2),
+        ] {
+            assert_eq!(shared_len(a.as_bytes(), b.as_bytes()), expected, "{a} {b}");
+        }
+    }
+}

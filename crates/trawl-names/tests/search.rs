@@ -1,0 +1,368 @@
+//! Searches against a plain scan of the same rows, and damage.
+
+use std::ops::{ControlFlow, Range};
+use std::path::Path;
+
+use proptest::prelude::*;
+use trawl_names::{Anchor, Case, Literal, Names, NamesWriter, Needles, Pattern, RowKind, Subject};
+
+/// A directory and its rows.
+type Listing = (Vec<u8>, Vec<(Vec<u8>, RowKind)>);
+
+/// A row as it should be found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Row {
+    row: u64,
+    dir: Vec<u8>,
+    name: Vec<u8>,
+    kind: RowKind,
+}
+
+impl Row {
+    fn subject(&self, subject: Subject) -> Vec<u8> {
+        match subject {
+            Subject::Name => self.name.clone(),
+            Subject::Path => [&self.dir[..], b"/", &self.name].concat(),
+        }
+    }
+}
+
+fn written(listings: &[Listing]) -> Vec<u8> {
+    let mut writer = NamesWriter::new().unwrap();
+    for (dir, rows) in listings {
+        writer.dir(dir).unwrap();
+        for (name, kind) in rows {
+            writer.row(name, *kind).unwrap();
+        }
+    }
+    writer.finish(77).unwrap()
+}
+
+fn rows_of(listings: &[Listing]) -> Vec<Row> {
+    let all = listings.iter().flat_map(|(dir, rows)| {
+        rows.iter()
+            .map(move |(name, kind)| (dir.clone(), name.clone(), *kind))
+    });
+    let row = |(row, (dir, name, kind)): (usize, (Vec<u8>, Vec<u8>, RowKind))| Row {
+        row: row as u64,
+        dir,
+        name,
+        kind,
+    };
+    all.enumerate().map(row).collect()
+}
+
+fn open(bytes: &[u8]) -> trawl_names::Result<Names<&[u8]>> {
+    Names::open(bytes, bytes.len() as u64, Path::new("the-file"))
+}
+
+fn found(
+    names: &Names<&[u8]>,
+    pattern: &Pattern<'_>,
+    rows: Range<u64>,
+) -> trawl_names::Result<Vec<Row>> {
+    let mut out = Vec::new();
+    let told = names.search(pattern, rows, &mut |found| {
+        out.push(Row {
+            row: found.row,
+            dir: found.dir.to_vec(),
+            name: found.name.to_vec(),
+            kind: found.kind,
+        });
+        ControlFlow::Continue(())
+    })?;
+    assert!(told.is_continue());
+    Ok(out)
+}
+
+fn ranges(names: &Names<&[u8]>, pattern: &Pattern<'_>, rows: Range<u64>) -> Vec<u64> {
+    let (mut out, mut last) = (Vec::new(), None);
+    let told = names.ranges(pattern, rows, &mut |range| {
+        assert!(!range.is_empty() && last.is_none_or(|last| last < range.start));
+        last = Some(range.end);
+        out.extend(range);
+        ControlFlow::Continue(())
+    });
+    assert!(told.unwrap().is_continue());
+    out
+}
+
+/// Names that share much and have letters in all cases.
+fn name() -> impl Strategy<Value = Vec<u8>> {
+    let parts = [
+        "a",
+        "b",
+        "A",
+        "foo",
+        "Foo",
+        "bar",
+        ".c",
+        ".txt",
+        "-",
+        "_01",
+        "k",
+        "\u{212a}",
+        "\u{17f}",
+        "s",
+        "i",
+        "\u{130}",
+        "\u{e9}",
+        "\u{c9}",
+        "\n",
+        " ",
+        "\u{4e2d}\u{6587}",
+    ];
+    let mut parts: Vec<Vec<u8>> = parts.map(|part| part.as_bytes().to_vec()).to_vec();
+    parts.push(vec![0xff]);
+    parts.push(vec![0xe2, 0x84]);
+    proptest::collection::vec(proptest::sample::select(parts), 1..5)
+        .prop_map(|parts| parts.concat())
+}
+
+fn kind() -> impl Strategy<Value = RowKind> {
+    proptest::sample::select(vec![RowKind::Directory, RowKind::Other])
+}
+
+/// A segment: directories in path order, not all of which are listed, with
+/// enough of them that there are several blocks.
+fn listings() -> impl Strategy<Value = Vec<Listing>> {
+    let dir = proptest::collection::vec(name(), 0..4);
+    let rows = proptest::collection::vec((name(), kind()), 0..12);
+    let many = 1usize..40;
+    proptest::collection::vec((dir, rows), 1..60)
+        .prop_flat_map(move |dirs| (Just(dirs), many.clone()))
+        .prop_map(|(dirs, copies)| {
+            let mut listings: Vec<Listing> = Vec::new();
+            for (at, (components, rows)) in dirs.into_iter().enumerate() {
+                for copy in 0..if at % 3 == 0 { copies } else { 1 } {
+                    let mut path: Vec<u8> = components
+                        .iter()
+                        .flat_map(|c| [b"/", &c[..]].concat())
+                        .collect();
+                    if copy > 0 {
+                        path.extend(format!("/d{copy}").bytes());
+                    }
+                    listings.push((path, rows.clone()));
+                }
+            }
+            listings.sort_by(|a, b| {
+                let parts = |path: &[u8]| {
+                    path.split(|c| *c == b'/')
+                        .map(<[u8]>::to_vec)
+                        .collect::<Vec<_>>()
+                };
+                parts(&a.0).cmp(&parts(&b.0))
+            });
+            listings.dedup_by(|a, b| a.0 == b.0);
+            listings
+                .iter_mut()
+                .for_each(|(_, rows)| rows.sort_by(|a, b| a.0.cmp(&b.0)));
+            listings
+        })
+}
+
+fn anchor() -> impl Strategy<Value = Anchor> {
+    use Anchor::{Anywhere, End, Start, Whole};
+    proptest::sample::select(vec![Anywhere, Anywhere, Start, End, Whole])
+}
+
+fn subject() -> impl Strategy<Value = Subject> {
+    proptest::sample::select(vec![Subject::Name, Subject::Path])
+}
+
+fn case() -> impl Strategy<Value = Case> {
+    proptest::sample::select(vec![Case::Sensitive, Case::Folded])
+}
+
+/// A piece of some row's path, or what is like one.
+fn literal(rows: &[Row], pick: (usize, usize, usize), other: Option<Vec<u8>>) -> Vec<u8> {
+    let Some(row) = rows.get(pick.0 % rows.len().max(1)) else {
+        return other.unwrap_or_default();
+    };
+    let path = row.subject(Subject::Path);
+    let start = pick.1 % path.len();
+    let end = start + pick.2 % (path.len() - start + 1);
+    other.unwrap_or_else(|| path[start..end].to_vec())
+}
+
+fn contains(text: &[u8], literal: &[u8], anchor: Anchor, case: Case) -> bool {
+    let fold = |bytes: &[u8]| match case {
+        Case::Sensitive => bytes.to_vec(),
+        Case::Folded => bytes.to_ascii_lowercase(),
+    };
+    let (text, literal) = (fold(text), fold(literal));
+    match anchor {
+        Anchor::Anywhere => {
+            literal.is_empty() || text.windows(literal.len()).any(|window| window == literal)
+        }
+        Anchor::Start => text.starts_with(&literal),
+        Anchor::End => text.ends_with(&literal),
+        Anchor::Whole => text == literal,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn literals_are_found_where_a_scan_finds_them(
+        listings in listings(), pick: (usize, usize, usize), other in proptest::option::weighted(0.2, name()),
+        anchor in anchor(), subject in subject(), case in case(), cut: (prop::sample::Index, prop::sample::Index),
+    ) {
+        let rows = rows_of(&listings);
+        let bytes = written(&listings);
+        let names = open(&bytes).unwrap();
+        prop_assert_eq!(names.rows(), rows.len() as u64);
+        prop_assert_eq!(names.segment(), 77);
+        names.check().unwrap();
+        let literal = literal(&rows, pick, other);
+        let len = rows.len() + 1;
+        let (start, end) = (cut.0.index(len) as u64, cut.1.index(len) as u64);
+        for part in [0..u64::MAX, start.min(end)..start.max(end)] {
+            let matches = |row: &&Row| part.contains(&row.row)
+                && contains(&row.subject(subject), &literal, anchor, case);
+            let expected: Vec<Row> = rows.iter().filter(matches).cloned().collect();
+            let pattern = Literal { bytes: literal.clone(), anchor };
+            let pattern = Pattern::literal(pattern, subject, case);
+            prop_assert_eq!(&found(&names, &pattern, part.clone()).unwrap(), &expected);
+            let expected: Vec<u64> = expected.iter().map(|row| row.row).collect();
+            prop_assert_eq!(&ranges(&names, &pattern, part.clone()), &expected);
+            let mut in_parts = Vec::new();
+            for part in names.split(part, 3) {
+                in_parts.extend(ranges(&names, &pattern, part));
+            }
+            prop_assert_eq!(in_parts, expected);
+        }
+    }
+
+    /// An expression of pieces of rows, dots and alternatives.
+    #[test]
+    fn expressions_lose_no_match(
+        listings in listings(), picks in proptest::collection::vec((any::<(usize, usize, usize)>(), 0..9u8), 1..4),
+        subject in subject(), case in case(),
+    ) {
+        let rows = rows_of(&listings);
+        let bytes = written(&listings);
+        let names = open(&bytes).unwrap();
+        let mut text = String::new();
+        for (pick, kind) in picks {
+            let piece = literal(&rows, pick, None);
+            let Ok(piece) = std::str::from_utf8(&piece) else { continue };
+            let piece = regex_syntax::escape(piece);
+            text += &match kind {
+                0 => format!("{piece}.*"),
+                1 => format!("({piece}|foo)"),
+                2 => format!("(?i:{piece})"),
+                3 => format!("({piece})+"),
+                4 => format!("({piece})?"),
+                5 => format!("^{piece}"),
+                6 => format!("{piece}$"),
+                7 => format!("[aA]{piece}"),
+                _ => piece,
+            };
+        }
+        let regex = regex_automata::meta::Regex::builder()
+            .syntax(regex_automata::util::syntax::Config::new().case_insensitive(case == Case::Folded).utf8(false))
+            .build(&text).unwrap();
+        let matcher = |subject: &[u8]| regex.is_match(subject);
+        let expected: Vec<Row> = rows.iter().filter(|row| matcher(&row.subject(subject))).cloned().collect();
+        let needles = Needles::of_regex(&text, subject, case);
+        let pattern = Pattern::matcher(needles, &matcher);
+        prop_assert_eq!(found(&names, &pattern, 0..u64::MAX).unwrap(), expected, "{}", text);
+    }
+
+    #[test]
+    fn hostile_bytes_never_panic(
+        listings in listings(), flips in proptest::collection::vec((any::<prop::sample::Index>(), 1u8..), 1..4), cut: prop::sample::Index, subject in subject(),
+    ) {
+        let rows = rows_of(&listings);
+        let bytes = written(&listings);
+        let literal = Literal::anywhere(literal(&rows, (1, 2, 3), None));
+        let pattern = Pattern::literal(literal, subject, Case::Folded);
+        let expected = found(&open(&bytes).unwrap(), &pattern, 0..u64::MAX).unwrap();
+        let mut hostile = bytes.clone();
+        for (at, flip) in flips {
+            let at = at.index(hostile.len());
+            hostile[at] ^= flip;
+        }
+        let short = &bytes[..cut.index(bytes.len())];
+        for bytes in [&hostile[..], short] {
+            let answer = open(bytes).and_then(|names| found(&names, &pattern, 0..u64::MAX));
+            match answer {
+                Ok(answer) => prop_assert_eq!(&answer, &expected),
+                Err(error) => prop_assert!(error.to_string().contains("the-file"), "{}", error),
+            }
+        }
+    }
+}
+
+/// Each byte of a small sidecar, changed: the same answer or an error.
+#[test]
+fn every_changed_byte_is_noticed_or_does_not_matter() {
+    let listings: Vec<Listing> = (0..30)
+        .map(|dir| {
+            let rows = (0..40).map(|row| (format!("file{row:03}.c").into_bytes(), RowKind::Other));
+            (format!("/top/dir{dir:02}").into_bytes(), rows.collect())
+        })
+        .collect();
+    let bytes = written(&listings);
+    let pattern = Pattern::literal(Literal::anywhere("r1"), Subject::Path, Case::Sensitive);
+    let expected = found(&open(&bytes).unwrap(), &pattern, 0..u64::MAX).unwrap();
+    assert_eq!(expected.len(), 400);
+    let mut noticed = 0;
+    for at in 0..bytes.len() {
+        let mut hostile = bytes.clone();
+        hostile[at] ^= 1 << (at % 8);
+        let checked = open(&hostile).and_then(|names| names.check());
+        assert!(checked.is_err(), "byte {at} of {}", bytes.len());
+        match open(&hostile).and_then(|names| found(&names, &pattern, 0..u64::MAX)) {
+            Ok(answer) => assert_eq!(answer, expected, "byte {at}"),
+            Err(_) => noticed += 1,
+        }
+    }
+    assert!(noticed > 0);
+}
+
+#[test]
+fn searches_end_when_they_are_told_to() {
+    let rows = (0..5000).map(|row| (format!("{row:05}").into_bytes(), RowKind::Other));
+    let bytes = written(&[(b"".to_vec(), rows.collect())]);
+    let names = open(&bytes).unwrap();
+    let mut count = 0;
+    let pattern = Pattern::literal(Literal::anywhere("7"), Subject::Name, Case::Sensitive);
+    let told = names.search(&pattern, 0..u64::MAX, &mut |_| {
+        count += 1;
+        if count == 3 {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    });
+    assert!(told.unwrap().is_break());
+    assert_eq!(count, 3);
+}
+
+#[test]
+fn a_rare_text_selects_little() {
+    let rows = (0..20_000).map(|row| (format!("plain{row:05}.txt").into_bytes(), RowKind::Other));
+    let mut rows: Vec<_> = rows.collect();
+    rows[12_345].0 = b"quux.zip".to_vec();
+    let bytes = written(&[(b"/srv".to_vec(), rows)]);
+    let names = open(&bytes).unwrap();
+    for (glob, subject) in [("qu*.zip", Subject::Name), ("*/quux*", Subject::Path)] {
+        let needles = Needles::of_glob(glob.as_bytes(), subject, Case::Folded);
+        let selected = names.select(&needles, 0..u64::MAX).unwrap();
+        assert_eq!(selected.len(), 1, "{glob}");
+        assert!(selected[0].contains(&12_345) && selected[0].end - selected[0].start <= 512);
+    }
+    let needles = Needles::of_glob(b"*nowhere*", Subject::Path, Case::Sensitive);
+    assert!(names.select(&needles, 0..u64::MAX).unwrap().is_empty());
+}
+
+#[test]
+fn an_empty_sidecar_holds_nothing() {
+    let bytes = written(&[]);
+    let names = open(&bytes).unwrap();
+    assert_eq!(found(&names, &Pattern::everything(), 0..9).unwrap(), []);
+    assert!(names.split(0..9, 4).is_empty());
+}

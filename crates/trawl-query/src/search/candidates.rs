@@ -1,0 +1,165 @@
+//! From what a match needs to what a sidecar is asked for.
+
+use super::{subject, within};
+use std::ops::Range;
+use trawl_model::need::{At, Letters, Literal, Need};
+use trawl_names::{Anchor, Case, Names, NamesError, Needles, ReadAt, Subject};
+
+/// Rows among `rows` that can have what is needed.
+pub(crate) fn candidates<R: ReadAt>(
+    names: &Names<R>,
+    need: &Need,
+    rows: &Range<u64>,
+) -> Result<Vec<Range<u64>>, NamesError> {
+    let mut left = vec![rows.clone()];
+    left.retain(|range| !range.is_empty());
+    for needles in needles(need) {
+        let selected = names.select(&needles, rows.clone())?;
+        left = left
+            .iter()
+            .flat_map(|range| within(&selected, range))
+            .collect();
+        if left.is_empty() {
+            break;
+        }
+    }
+    Ok(left)
+}
+
+/// What is asked for: a list for each subject and case.
+fn needles(need: &Need) -> Vec<Needles> {
+    let parts = match need {
+        Need::Nothing => &[],
+        Need::All(parts) => parts.as_slice(),
+        other => std::slice::from_ref(other),
+    };
+    let mut lists: Vec<Needles> = Vec::new();
+    for alternatives in parts.iter().filter_map(alternatives) {
+        let Some(first) = alternatives.first() else {
+            return vec![met_by_nothing()];
+        };
+        let (within, case) = (first.within, case(first));
+        let is_like = |one: &&Literal| one.within == within && self::case(one) == case;
+        if !alternatives.iter().all(is_like) {
+            continue;
+        }
+        let subject = subject(within);
+        let list = alternatives.into_iter().map(literal).collect();
+        let is_same = |known: &&mut Needles| known.subject == subject && known.case == case;
+        match lists.iter_mut().find(is_same) {
+            Some(known) => known.all.push(list),
+            None => lists.push(Needles {
+                subject,
+                case,
+                all: vec![list],
+            }),
+        }
+    }
+    lists
+}
+
+/// What is asked for of one subject alone.
+pub(super) fn of_subject(need: &Need, subject: Subject) -> Needles {
+    let lists = needles(need).into_iter();
+    let mut alike = lists.filter(|needles| needles.subject == subject);
+    let none = || Needles::none(subject, Case::Sensitive);
+    alike.next().unwrap_or_else(none)
+}
+
+fn met_by_nothing() -> Needles {
+    Needles {
+        subject: Subject::Name,
+        case: Case::Sensitive,
+        all: vec![Vec::new()],
+    }
+}
+
+/// Literals of which one is needed; `None` if that cannot be said so simply.
+fn alternatives(need: &Need) -> Option<Vec<&Literal>> {
+    match need {
+        Need::Nothing => None,
+        Need::Has(literal) => Some(vec![literal]),
+        // The longest alone says the most.
+        Need::All(parts) => {
+            let lists = parts.iter().filter_map(alternatives);
+            lists.max_by_key(|list| {
+                let lengths = list.iter().map(|literal| literal.bytes.len());
+                lengths.min().unwrap_or(usize::MAX)
+            })
+        }
+        Need::Either(parts) => {
+            let mut all = Vec::new();
+            for part in parts {
+                all.extend(alternatives(part)?);
+            }
+            Some(all)
+        }
+    }
+}
+
+/// A literal as a sidecar has it.
+pub(super) fn literal(literal: &Literal) -> trawl_names::Literal {
+    trawl_names::Literal {
+        bytes: literal.bytes.clone(),
+        anchor: match literal.at {
+            At::Anywhere => Anchor::Anywhere,
+            At::Start => Anchor::Start,
+            At::End => Anchor::End,
+            At::Whole => Anchor::Whole,
+        },
+    }
+}
+
+/// In which letters it is looked for.
+pub(super) fn case(literal: &Literal) -> Case {
+    match literal.letters {
+        Letters::Exact => Case::Sensitive,
+        Letters::Folded => Case::Folded,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trawl_model::need::Within;
+
+    fn has(text: &str, within: Within) -> Need {
+        Need::Has(Literal {
+            bytes: text.into(),
+            within,
+            at: At::Anywhere,
+            letters: Letters::Exact,
+        })
+    }
+
+    fn shown(need: &Need) -> Vec<String> {
+        let text = |literal: &trawl_names::Literal| String::from_utf8_lossy(&literal.bytes).into();
+        let list = |list: &Vec<_>| list.iter().map(text).collect::<Vec<String>>().join("|");
+        let lists = needles(need).into_iter();
+        lists
+            .map(|n| {
+                format!(
+                    "{:?} {}",
+                    n.subject,
+                    n.all.iter().map(list).collect::<Vec<_>>().join("&")
+                )
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_need_becomes_lists_of_alternatives() {
+        let name = |text| has(text, Within::Name);
+        let path = |text| has(text, Within::Path);
+        assert_eq!(shown(&Need::Nothing), [""; 0]);
+        assert_eq!(shown(&Need::IMPOSSIBLE), ["Name "]);
+        assert_eq!(shown(&name("a").and(name("b"))), ["Name a&b"]);
+        assert_eq!(
+            shown(&name("a").and(path("b")).and(name("c").or(name("d")))),
+            ["Name a&c|d", "Path b"]
+        );
+        let either = name("a").and(name("long")).or(name("x"));
+        assert_eq!(shown(&either), ["Name long|x"]);
+        assert_eq!(shown(&name("a").or(path("x"))), [""; 0]);
+    }
+}

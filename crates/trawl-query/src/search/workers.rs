@@ -1,0 +1,191 @@
+//! Pieces of work that several threads take in order, and whose results the
+//! calling thread takes in the same order. Nobody is far ahead.
+
+use crate::error::{QueryError, Result};
+use crate::segment::Scratch;
+use std::collections::BTreeMap;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// Results that may wait, for each thread.
+const AHEAD: usize = 4;
+
+/// Does one piece.
+type Work<'a, O> = dyn Fn(usize, &mut Scratch) -> Result<O> + Sync + 'a;
+
+/// The threads, as the calling one sees them.
+pub(super) struct Workers<'a, O> {
+    work: &'a Work<'a, O>,
+    pieces: usize,
+    /// Results that may wait; none if there are no threads.
+    ahead: usize,
+    state: Mutex<State<O>>,
+    changed: Condvar,
+}
+
+struct State<O> {
+    waiting: BTreeMap<usize, Result<O>>,
+    /// The next piece that is given out.
+    next: usize,
+    /// How many results were taken.
+    taken: usize,
+    stopped: bool,
+}
+
+impl<'a, O: Send> Workers<'a, O> {
+    /// Has `threads` threads work while `collect` runs on this one.
+    pub(super) fn run(
+        pieces: usize,
+        threads: usize,
+        work: &'a Work<'a, O>,
+        collect: impl FnOnce(&Workers<'_, O>) -> Result<()>,
+    ) -> Result<()> {
+        let threads = threads.min(pieces);
+        let workers = Workers {
+            work,
+            pieces,
+            ahead: if threads > 1 { threads * AHEAD } else { 0 },
+            state: Mutex::new(State {
+                waiting: BTreeMap::new(),
+                next: 0,
+                taken: 0,
+                stopped: false,
+            }),
+            changed: Condvar::new(),
+        };
+        if workers.ahead == 0 {
+            return collect(&workers);
+        }
+        std::thread::scope(|scope| {
+            let _stop = Stop(&workers);
+            for started in 0..threads {
+                let thread = std::thread::Builder::new();
+                let spawned = thread.spawn_scoped(scope, || {
+                    let _stop = StopOnPanic(&workers);
+                    workers.go_on();
+                });
+                match spawned {
+                    Ok(_) => {}
+                    // Some are enough.
+                    Err(_) if started > 0 => break,
+                    Err(cause) => return Err(QueryError::Thread { cause }),
+                }
+            }
+            collect(&workers)
+        })
+    }
+
+    /// Whether a piece's result is there without waiting.
+    pub(super) fn is_ready(&self, piece: usize) -> bool {
+        self.ahead > 0 && self.lock().waiting.contains_key(&piece)
+    }
+
+    /// The result of a piece. They are taken in order.
+    pub(super) fn take(&self, piece: usize) -> Result<O> {
+        if self.ahead == 0 {
+            return (self.work)(piece, &mut Scratch::default());
+        }
+        let is_early = |state: &mut State<O>| !state.stopped && !state.waiting.contains_key(&piece);
+        let state = self.changed.wait_while(self.lock(), is_early);
+        let mut state = state.unwrap_or_else(PoisonError::into_inner);
+        state.taken += 1;
+        let result = state.waiting.remove(&piece);
+        drop(state);
+        self.changed.notify_all();
+        // Only a worker that panicked leaves it out; its panic comes next.
+        result.unwrap_or(Err(QueryError::Cancelled))
+    }
+
+    fn go_on(&self) {
+        let mut scratch = Scratch::default();
+        while let Some(piece) = self.next() {
+            let result = (self.work)(piece, &mut scratch);
+            self.lock().waiting.insert(piece, result);
+            self.changed.notify_all();
+        }
+    }
+
+    /// The next piece, once it is not too far ahead.
+    fn next(&self) -> Option<usize> {
+        let is_far = |state: &mut State<O>| {
+            !state.stopped && state.next < self.pieces && state.next >= state.taken + self.ahead
+        };
+        let state = self.changed.wait_while(self.lock(), is_far);
+        let mut state = state.unwrap_or_else(PoisonError::into_inner);
+        if state.stopped || state.next >= self.pieces {
+            return None;
+        }
+        state.next += 1;
+        Some(state.next - 1)
+    }
+
+    fn stop(&self) {
+        self.lock().stopped = true;
+        self.changed.notify_all();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<O>> {
+        // Nothing is left half done by a panic while it is locked.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Lets the threads go when the calling one is done for whatever reason.
+struct Stop<'w, 'a, O: Send>(&'w Workers<'a, O>);
+
+impl<O: Send> Drop for Stop<'_, '_, O> {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
+}
+
+/// Lets everyone go when a worker's panic unwinds.
+struct StopOnPanic<'w, 'a, O: Send>(&'w Workers<'a, O>);
+
+impl<O: Send> Drop for StopOnPanic<'_, '_, O> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.stop();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_come_in_order_and_an_early_end_is_one() {
+        for threads in [1, 2, 7] {
+            for stop in [0, 5, 100] {
+                let work = |piece: usize, _: &mut Scratch| Ok(piece * 2);
+                let mut got = Vec::new();
+                let done = Workers::run(100, threads, &work, |workers| {
+                    for piece in 0..stop {
+                        got.push(workers.take(piece)?);
+                    }
+                    Ok(())
+                });
+                assert!(done.is_ok());
+                assert_eq!(got, (0..stop).map(|piece| piece * 2).collect::<Vec<_>>());
+            }
+        }
+    }
+
+    #[test]
+    fn an_error_reaches_the_caller() {
+        let work = |piece: usize, _: &mut Scratch| match piece {
+            9 => Err(QueryError::Cancelled),
+            piece => Ok(piece),
+        };
+        let mut got = 0;
+        let done = Workers::run(50, 3, &work, |workers| {
+            for piece in 0..50 {
+                workers.take(piece)?;
+                got += 1;
+            }
+            Ok(())
+        });
+        assert!(matches!(done, Err(QueryError::Cancelled)));
+        assert_eq!(got, 9);
+    }
+}
