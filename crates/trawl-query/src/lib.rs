@@ -41,6 +41,7 @@ mod links;
 mod locate;
 mod lookup;
 mod merge;
+mod open_sidecars;
 mod permission;
 mod plan;
 mod ranking;

@@ -112,9 +112,10 @@ impl Index {
         E: FnMut(O) -> ControlFlow<()>,
     {
         // What the filter asks of names leaves out rows before any is read.
+        let is_deep = request.max_depth.is_none_or(|depth| depth > 1);
         let named = match request.rows {
-            None => rows_with(start, &request.filter.need)?,
-            Some(_) => None,
+            None if is_deep => rows_with(start, &request.filter.need)?,
+            _ => None,
         };
         let request = &Request {
             rows: request.rows.or(named.as_ref()),
