@@ -35,11 +35,14 @@ complete -c trawl -n "__fish_trawl_needs_command" -f -a "index" -d 'Scan trees a
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "sources" -d 'List what is indexed, or remove a source'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "verify" -d 'Check every byte of the index (index --verify)'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "gc" -d 'Remove what no snapshot needs (index --gc)'
+complete -c trawl -n "__fish_trawl_needs_command" -f -a "locate" -d 'Find entries by their names as plocate does'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "ls" -d 'List directories as ls does'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "stat" -d 'Show the attributes of files as stat does'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "du" -d 'Sum up space used as du does'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "getfattr" -d 'Show extended attributes as getfattr does'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "stats" -d 'Count entries and bytes by type, extension, size, age and owner'
+complete -c trawl -n "__fish_trawl_needs_command" -f -a "sql" -d 'Ask with SQL'
+complete -c trawl -n "__fish_trawl_needs_command" -f -a "export" -d 'Write what the index knows to files for other programs'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "completions" -d 'Print completions for a shell'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "man" -d 'Write the manual pages'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "find" -d 'Search with GNU find\'s language'
@@ -63,6 +66,7 @@ complete -c trawl -n "__fish_trawl_using_subcommand index" -l seed -d 'Choose as
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l one-file-system -d 'Do not enter other file systems (the default)'
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l cross-file-systems -d 'Enter other file systems that are mounted below'
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l no-xattr -d 'Do not read extended attributes'
+complete -c trawl -n "__fish_trawl_using_subcommand index" -l full -d 'Write everything anew, also what has not changed since the last scan'
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l private -d 'Make a new index for its owner alone. The superuser\'s is otherwise for all users, each of whom sees what the permissions on the source let them see'
 complete -c trawl -n "__fish_trawl_using_subcommand index" -s q -l quiet -d 'Show nothing but errors and issues'
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l verify -d 'Check every byte of the index, after the scan if there is one'
@@ -81,6 +85,29 @@ complete -c trawl -n "__fish_trawl_using_subcommand gc" -l keep -d 'Keep so many
 complete -c trawl -n "__fish_trawl_using_subcommand gc" -l keep-for -d 'Keep snapshots younger than this, such as 12h, 30d or 8w' -r
 complete -c trawl -n "__fish_trawl_using_subcommand gc" -l json -d 'One JSON object a line'
 complete -c trawl -n "__fish_trawl_using_subcommand gc" -s h -l help -d 'Print help'
+complete -c trawl -n "__fish_trawl_using_subcommand locate" -l below -d 'Look below this directory only; may be given several times' -r
+complete -c trawl -n "__fish_trawl_using_subcommand locate" -s l -s n -l limit -d 'Stop after so many' -r
+complete -c trawl -n "__fish_trawl_using_subcommand locate" -s d -l database -d 'Not here: an index is named by --index' -r
+complete -c trawl -n "__fish_trawl_using_subcommand locate" -l color -l colour -d 'When to use colours' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
+always\t'Always'
+never\t'Never'"
+complete -c trawl -n "__fish_trawl_using_subcommand locate" -s i -l ignore-case -d 'Letters match in either case'
+complete -c trawl -n "__fish_trawl_using_subcommand locate" -s b -l basename -d 'Look at names only, not at whole paths'
+complete -c trawl -n "__fish_trawl_using_subcommand locate" -s w -l wholename -d 'Look at whole paths (the default)'
+complete -c trawl -n "__fish_trawl_using_subcommand locate" -s r -l regexp -d 'Patterns are basic regular expressions, looked for anywhere'
+complete -c trawl -n "__fish_trawl_using_subcommand locate" -l regex -d 'Patterns are extended regular expressions, looked for anywhere'
+complete -c trawl -n "__fish_trawl_using_subcommand locate" -l fuzzy -d 'Order by how well the letters of PATTERN fit, in their order and with anything between: the best first, as many as the terminal has rows'
+complete -c trawl -n "__fish_trawl_using_subcommand locate" -s e -l existing -d 'Only what is there now'
+complete -c trawl -n "__fish_trawl_using_subcommand locate" -s c -l count -d 'Print how many match, not which'
+complete -c trawl -n "__fish_trawl_using_subcommand locate" -s 0 -l null -d 'A NUL byte behind each path instead of a newline'
+complete -c trawl -n "__fish_trawl_using_subcommand locate" -s N -l literal -d 'No quotes around paths on a terminal'
+complete -c trawl -n "__fish_trawl_using_subcommand locate" -l json -d 'One JSON object a line'
+complete -c trawl -n "__fish_trawl_using_subcommand locate" -l csv -d 'Comma-separated values with a header'
+complete -c trawl -n "__fish_trawl_using_subcommand locate" -s S -l statistics -d 'Say what is indexed instead, as trawl sources does'
+complete -c trawl -n "__fish_trawl_using_subcommand locate" -s A -l all -d 'Accepted: of several patterns each must match'
+complete -c trawl -n "__fish_trawl_using_subcommand locate" -s q -l quiet -d 'Accepted: there are no databases that could be missing'
+complete -c trawl -n "__fish_trawl_using_subcommand locate" -l status -d 'Say on standard error as of when the answer is true and what could not be read'
+complete -c trawl -n "__fish_trawl_using_subcommand locate" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trawl -n "__fish_trawl_using_subcommand ls" -l format -d 'Format: long or verbose (-l), single-column (-1), vertical (-C), across or horizontal (-x), commas (-m)' -r -f -a "long\t''
 single-column\t''
 vertical\t''
@@ -247,6 +274,43 @@ complete -c trawl -n "__fish_trawl_using_subcommand stats" -l json -d 'One JSON 
 complete -c trawl -n "__fish_trawl_using_subcommand stats" -l csv -d 'Comma-separated values with a header'
 complete -c trawl -n "__fish_trawl_using_subcommand stats" -l status -d 'Say on standard error as of when the answer is true and what could not be read'
 complete -c trawl -n "__fish_trawl_using_subcommand stats" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trawl -n "__fish_trawl_using_subcommand sql" -s f -l file -d 'Read the statements from a file (`-` is standard input)' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand sql" -l format -d 'How rows are written [default: table]' -r -f -a "table\t'Columns for people'
+json\t'One JSON object a line'
+csv\t'Comma-separated values with a header'
+tsv\t'Tab-separated values with a header; `\\t`, `\\n`, `\\\\` escaped'
+parquet\t'A Parquet file'
+arrow\t'An Arrow IPC file'"
+complete -c trawl -n "__fish_trawl_using_subcommand sql" -s o -l output -d 'Write the rows to this file, which must not exist' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand sql" -l at -d 'The state of the index at this time: the newest snapshot begun by then' -r
+complete -c trawl -n "__fish_trawl_using_subcommand sql" -l memory-limit -d 'Memory for sorting, grouping and joining; more goes to temporary files [default: a quarter of the machine\'s]' -r
+complete -c trawl -n "__fish_trawl_using_subcommand sql" -l temp-dir -d 'Directory for temporary files [default: TMPDIR or /tmp]' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand sql" -l timeout -d 'Give up a statement after so many seconds' -r
+complete -c trawl -n "__fish_trawl_using_subcommand sql" -l threads -d 'Threads [default: one a processor]' -r
+complete -c trawl -n "__fish_trawl_using_subcommand sql" -l color -l colour -d 'When to use colours' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
+always\t'Always'
+never\t'Never'"
+complete -c trawl -n "__fish_trawl_using_subcommand sql" -l json -d 'One JSON object a line (--format json)'
+complete -c trawl -n "__fish_trawl_using_subcommand sql" -l csv -d 'Comma-separated values with a header (--format csv)'
+complete -c trawl -n "__fish_trawl_using_subcommand sql" -s 0 -l null -d 'The first column alone, each value ended by a NUL'
+complete -c trawl -n "__fish_trawl_using_subcommand sql" -l status -d 'Say on standard error as of when the answer is true and what could not be read'
+complete -c trawl -n "__fish_trawl_using_subcommand sql" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trawl -n "__fish_trawl_using_subcommand export" -l parquet -d 'Write Parquet files below this new directory' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand export" -l csv -d 'Write CSV files below this new directory' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand export" -l json -d 'Write files of JSON lines below this new directory' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand export" -l tables -d 'Only these tables' -r -f -a "entries\t'Every entry'
+dirs\t'Directories with sums'
+xattrs\t'Extended attributes'
+issues\t'What could not be read'"
+complete -c trawl -n "__fish_trawl_using_subcommand export" -l at -d 'The state of the index at this time: the newest snapshot begun by then' -r
+complete -c trawl -n "__fish_trawl_using_subcommand export" -l part-rows -d 'Rows of a part, at most' -r
+complete -c trawl -n "__fish_trawl_using_subcommand export" -l threads -d 'Threads [default: one a processor]' -r
+complete -c trawl -n "__fish_trawl_using_subcommand export" -l color -l colour -d 'When to use colours' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
+always\t'Always'
+never\t'Never'"
+complete -c trawl -n "__fish_trawl_using_subcommand export" -l force -d 'Replace what an earlier export left in the directory'
+complete -c trawl -n "__fish_trawl_using_subcommand export" -l status -d 'Say on standard error as of when the answer is true and what could not be read'
+complete -c trawl -n "__fish_trawl_using_subcommand export" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trawl -n "__fish_trawl_using_subcommand completions" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trawl -n "__fish_trawl_using_subcommand man" -s h -l help -d 'Print help'
 complete -c trawl -n '__fish_seen_subcommand_from find' -o not -d 'true if EXPR is false'

@@ -22,6 +22,7 @@ Examples:
   trawl du -sh /home/*           sizes of directories
   trawl ls -l /srv/data          list a directory
   trawl stats /home --by owner   who uses how much
+  trawl sql 'SELECT …'           ask with SQL; without a query, a shell
   trawl sources                  what is indexed, as of when
 
 Exit codes: 0 complete, 1 answered but a part could not be read, 2 wrong usage
@@ -104,6 +105,10 @@ pub(crate) enum Command {
     Getfattr(Box<crate::getfattr::GetfattrArgs>),
     /// Count entries and bytes by type, extension, size, age and owner
     Stats(crate::stats::StatsArgs),
+    /// Ask with SQL
+    Sql(Box<crate::sql::SqlArgs>),
+    /// Write what the index knows to files for other programs
+    Export(Box<crate::sql::ExportArgs>),
     /// Print completions for a shell
     Completions {
         /// The shell

@@ -10,6 +10,7 @@
 //! | `live` | what a question must read from the live file system instead |
 //! | `index`, `sources` | writing the index and looking after it |
 //! | `find`, `locate`, `ls`, `stat`, `du`, `stats`, `getfattr` | the questions |
+//! | [`sql`] | options of `sql` and `export`, and the way to their program |
 //! | `rows`, `csv`, `block_size`, `time_look`, `width` | how answers are written |
 //! | [`generate`] | completions and man pages |
 //!
@@ -37,6 +38,7 @@ mod rows;
 mod scope;
 mod settings;
 mod sources;
+pub mod sql;
 mod stat;
 mod stats;
 mod time_look;
@@ -54,6 +56,7 @@ use output::{end_quietly_on_closed_pipe, say};
 /// Runs the program with these words, the first being its own name, and
 /// returns how it ended.
 pub fn run(words: Vec<OsString>) -> Exit {
+    let given = words.clone();
     let arguments = match arguments::parse(words) {
         Ok(arguments) => arguments,
         Err(error) => {
@@ -71,7 +74,7 @@ pub fn run(words: Vec<OsString>) -> Exit {
         }
     };
     let writes = matches!(arguments.command, Command::Index(_));
-    match dispatch(arguments) {
+    match dispatch(arguments, &given) {
         // Noted only where there was something to clean up.
         Ok(_) if !writes && live::is_interrupted() => Exit::Interrupted,
         Ok(exit) => exit,
@@ -84,7 +87,7 @@ pub fn run(words: Vec<OsString>) -> Exit {
     }
 }
 
-fn dispatch(arguments: Arguments) -> Result<Exit, Failure> {
+fn dispatch(arguments: Arguments, words: &[OsString]) -> Result<Exit, Failure> {
     let Arguments {
         index,
         manner,
@@ -108,6 +111,7 @@ fn dispatch(arguments: Arguments) -> Result<Exit, Failure> {
         Command::Stat(args) => stat::run(index, &args, manner),
         Command::Getfattr(args) => getfattr::run(index, &args, manner),
         Command::Stats(args) => stats::run(index, &args, manner),
+        Command::Sql(_) | Command::Export(_) => Err(sql::hand_over(words)),
         Command::Completions { shell } => generate::print_completions(shell),
         Command::Man(args) => generate::write_man(&args),
     }
