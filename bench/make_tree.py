@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the tree that a trace of make_trace.py describes.
+"""Makes the tree that a trace of the generator describes.
 
 usage: make_tree.py TRACE DIRECTORY
 
@@ -13,39 +13,18 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Iterator
-from pathlib import Path
-from typing import NamedTuple
 
-SEPARATOR = "\x1e"
+from traces import Entry, entries
 
 
-class Entry(NamedTuple):
-    """What is taken from a line."""
-
-    path: str
-    kind: str
-    mode: int
-    uid: int
-    gid: int
-    size: int
-    target: str
-
-
-def entries(trace: Path) -> Iterator[Entry]:
-    """The lines of a trace: a directory comes before what it holds."""
-    with trace.open(encoding="utf-8") as lines:
-        for line in lines:
-            path, kind, _, mode, _, uid, gid, size, *_, target = line.split(SEPARATOR)[:14]
-            yield Entry(path[4:], kind, int(mode), int(uid), int(gid), int(size), target[4:])
-
-
-def make(entry: Entry, path: str, owned: bool) -> None:
-    """One entry; a directory stays open to us."""
+def make(entry: Entry, path: bytes, owned: bool) -> None:
+    """One entry that is not there under another name; a directory stays open to us."""
     if entry.kind == "d":
         os.makedirs(path, exist_ok=True)
     elif entry.kind == "l":
         os.symlink(entry.target, path)
+    elif entry.kind in "ps":
+        os.mknod(path, entry.mode)
     else:
         fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
@@ -61,19 +40,27 @@ def main() -> None:
     """Reads the arguments."""
     if len(sys.argv) != 3:
         sys.exit(__doc__)
-    trace, final = Path(sys.argv[1]), sys.argv[2]
+    trace, final = sys.argv[1], os.fsencode(sys.argv[2])
     if os.path.lexists(final):
-        sys.exit(f"{final} exists: remove it first")
-    top = final + ".part"
+        sys.exit(f"{sys.argv[2]} exists: remove it first")
+    top = final + b".part"
     owned = os.geteuid() == 0
     directories: list[Entry] = []
-    for entry in entries(trace):
-        make(entry, f"{top}/{entry.path}" if entry.path else top, owned)
-        if entry.kind == "d":
-            directories.append(entry)
+    linked: dict[int, bytes] = {}
+    with open(trace, "rb") as lines:
+        for entry in entries(lines):
+            path = top + b"/" + entry.path if entry.path else top
+            if entry.kind == "d":
+                directories.append(entry)
+            elif entry.nlink > 1:
+                first = linked.setdefault(entry.inode, path)
+                if first != path:
+                    os.link(first, path, follow_symlinks=False)
+                    continue
+            make(entry, path, owned)
     for entry in reversed(directories):
         mode = stat.S_IMODE(entry.mode) if owned else 0o755
-        os.chmod(f"{top}/{entry.path}" if entry.path else top, mode)
+        os.chmod(top + b"/" + entry.path if entry.path else top, mode)
     os.rename(top, final)
 
 

@@ -24,6 +24,7 @@ class Caches(Enum):
 
     WARM = "warm"
     COLD = "cold"
+    EVICTED = "its files cold"
 
 
 @dataclass(frozen=True)
@@ -37,14 +38,16 @@ class Cost:
     output_bytes: int
 
 
-def run(argv: list[str], env: dict[str, str] | None = None, uid: int | None = None) -> Cost:
+def run(
+    argv: list[str], env: dict[str, str] | None = None, uid: int | None = None, stdin: int = subprocess.DEVNULL
+) -> Cost:
     """Runs a command, as another user if one is given, with its output counted and thrown away."""
     read_end, write_end = os.pipe()
     identity: dict[str, Any] = {} if uid is None else {"user": uid, "group": uid, "extra_groups": []}
     started = time.monotonic()
     child = subprocess.Popen(
         argv,
-        stdin=subprocess.DEVNULL,
+        stdin=stdin,
         stdout=write_end,
         stderr=subprocess.DEVNULL,
         env={**os.environ, "LC_ALL": "C.UTF-8", **(env or {})},
@@ -97,9 +100,36 @@ def drop_caches(argv: list[str]) -> None:
     os.sync()
     Path("/proc/sys/vm/drop_caches").write_text("3\n")
     program = shutil.which(argv[0])
-    if program:
+    if program and Path(program).is_file():
         Path(program).read_bytes()
         run([program, "--version"])
+
+
+def evict(top: Path) -> None:
+    """Drops what the kernel keeps of the files below a directory, or of one file; needs no rights."""
+    for path in [top] if top.is_file() else [Path(d, f) for d, _, files in os.walk(top) for f in files]:
+        fd = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(fd)
+            os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+        finally:
+            os.close(fd)
+
+
+def chill(caches: Caches, argv: list[str], files: Path) -> None:
+    """Empties what is to be cold before a command that reads these files."""
+    if caches is Caches.COLD:
+        drop_caches(argv)
+    elif caches is Caches.EVICTED:
+        evict(files)
+
+
+def pinned(argv: list[str], threads: int) -> list[str]:
+    """The command on so many of the cores that we may use; as it is where that is all of them."""
+    cores = sorted(os.sched_getaffinity(0))
+    if threads >= len(cores):
+        return argv
+    return ["taskset", "-c", ",".join(str(core) for core in cores[:threads]), *argv]
 
 
 def rounds(commands: Mapping[str, list[str]], runs: int, caches: Caches = Caches.WARM) -> dict[str, list[Cost]]:

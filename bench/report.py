@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from measure import Cost, Pair
 
+MIB = 1 << 20
 HEAD = ("what", "peer", "peer: CPU / wall", "trawl: CPU / wall", "ratio CPU / wall", "target")
 
 
@@ -15,14 +16,27 @@ class Table:
     """Rows of the report."""
 
     rows: list[tuple[str, ...]] = field(default_factory=list)
+    peak_rss_bytes: int = 0
 
-    def pair(self, what: str, peer: str, pair: Pair, target: str = "", by: str = "cpu") -> None:
-        """A row that compares two commands; the target is on `cpu` or `wall`."""
+    def pair(self, what: str, peer: str, pair: Pair, target: str = "", by: str = "cpu", said: str = "") -> None:
+        """A row that compares two commands; the target is on the ratio of `cpu` or `wall`, or was judged already."""
         ratio = {"cpu": pair.cpu_ratio, "wall": pair.wall_ratio}[by]
+        self.peak_rss_bytes = max(self.peak_rss_bytes, pair.ours.peak_rss_bytes)
         self.add((
             what, peer, figures(pair.peer), figures(pair.ours),
-            f"{pair.cpu_ratio:.3f} / {pair.wall_ratio:.3f}", verdict(ratio, target),
+            f"{pair.cpu_ratio:.3f} / {pair.wall_ratio:.3f}", said or verdict(ratio, target),
         ))
+
+    def cost(self, what: str, cost: Cost, said: str = "", peer: str = "", peers_figure: str = "") -> None:
+        """A row with what one command of ours took, its memory included."""
+        self.peak_rss_bytes = max(self.peak_rss_bytes, cost.peak_rss_bytes)
+        self.add((what, peer, peers_figure, f"{figures(cost)}, {cost.peak_rss_bytes / MIB:.0f} MiB", "", said))
+
+    def memory(self, what: str, most_bytes: int) -> None:
+        """A row with the most memory that a command of ours took since the last such row."""
+        met = self.peak_rss_bytes <= most_bytes
+        self.fact(f"the most memory of any of these: {what}", "", "", f"{self.peak_rss_bytes / MIB:.0f} MiB", f"<= {most_bytes // MIB} MiB", met)
+        self.peak_rss_bytes = 0
 
     def fact(self, what: str, peer: str, peers_figure: str, ours: str, target: str = "", met: bool | None = None) -> None:
         """A row with figures that are not times."""
@@ -43,6 +57,13 @@ class Table:
 def figures(cost: Cost) -> str:
     """CPU and wall time, ms."""
     return f"{cost.cpu_s * 1e3:.1f} / {cost.wall_s * 1e3:.1f} ms"
+
+
+def within(cost: Cost, most_ms: float | None) -> str:
+    """Compares CPU time with the most that it should be, ms."""
+    if most_ms is None:
+        return ""
+    return f"<= {most_ms:g} ms CPU: {'met' if cost.cpu_s * 1e3 <= most_ms else 'NOT met'}"
 
 
 def verdict(ratio: float, target: str) -> str:

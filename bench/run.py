@@ -2,12 +2,16 @@
 """Measures Trawl beside the tools it replaces and prints a table.
 
 usage: run.py TRAWL TREE WORK [--trace FILE] [--forest DIR] [--closed FILE]
-              [--also DIR] [--runs N] [--only PART,…] [--out FILE]
+              [--also DIR] [--generator FILE] [--trees DIR] [--python FILE]
+              [--rows N] [--gufi-rows N] [--gufi-sample N] [--huge-rows N]
+              [--runs N] [--only PART,…] [--out FILE]
 
 TRAWL is the release binary, TREE a directory tree, WORK a directory for
 indexes. `--trace` is a GUFI text trace, `--forest` a tree of a million
 entries or more, `--also` another tree for live finders, `--closed` a trace
 of which a stranger sees little; what needs one that is not given is left out.
+`--generator` writes traces; indexes of so many rows as the options say are
+made from it and kept in `--trees`. `--python` has the module duckdb.
 Peers that are not installed are left out and named. Figures are medians of
 paired runs; a ratio is ours divided by the peer's, so less than 1 means that
 we are cheaper. Where nothing else is said, trees are read warm.
@@ -18,6 +22,7 @@ from __future__ import annotations
 import argparse
 import os
 import platform
+import shlex
 import shutil
 import subprocess
 import sys
@@ -25,9 +30,16 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import duck
+from columns import columns
 from finders import against_finders
+from generated import Made, make
+from gufi import gufi
+from hundred import hundred
 from measure import Caches, paired, run, tree_bytes
+from names import names
 from report import Table, figures
+from sizes import sizes
 from stranger import stranger
 
 EVERY_FIELD = "%p %y %i %m %n %U %G %s %b %A@ %T@ %C@ %l\\n"
@@ -45,6 +57,13 @@ class Bench:
         self.forest: Path | None = args.forest
         self.closed: Path | None = args.closed
         self.also: Path | None = args.also
+        self.generator = str(args.generator.resolve()) if args.generator else None
+        self.trees: Path = args.trees or self.work
+        self.python = str(args.python)
+        self.rows: int = args.rows
+        self.gufi_rows: int = args.gufi_rows
+        self.gufi_sample: int = args.gufi_sample
+        self.huge_rows: int = args.huge_rows
         self.runs: int = args.runs
         self.cold_runs = max(3, args.runs // 2)
         self.entries = 0
@@ -180,6 +199,35 @@ class Bench:
             self.table.fact(f"trace: {what}", "", "", f"{figures(cost)}, {cost.peak_rss_bytes / MIB:.0f} MiB",
                             "<= 200 MiB", cost.peak_rss_bytes <= 200 * MIB)
 
+    def generated(self) -> Made | None:
+        """The index of generated rows that names and columns are asked of."""
+        return make(self.trawl, self.generator, self.trees, self.rows) if self.generator else None
+
+    def bytes(self) -> None:
+        """Where the bytes of an entry are."""
+        if made := self.generated():
+            sizes(self.table, self.python, made)
+
+    def names(self) -> None:
+        """Names, beside plocate."""
+        if made := self.generated():
+            names(self.table, self.trawl, made, self.work, self.runs)
+
+    def columns(self) -> None:
+        """Columns, beside DuckDB."""
+        if made := self.generated():
+            columns(self.table, self.trawl, self.python, made, self.work, self.runs)
+
+    def gufi(self) -> None:
+        """GUFI's questions, beside SQLite."""
+        if self.generator:
+            gufi(self.table, self.trawl, self.generator, self.gufi_rows, self.gufi_sample, self.runs)
+
+    def hundred(self) -> None:
+        """As many entries as a large centre has."""
+        if self.generator:
+            hundred(self.table, self.trawl, self.generator, self.trees, self.huge_rows)
+
     def machine(self) -> str:
         """Where this was measured."""
         version = subprocess.run([self.trawl, "--version"], capture_output=True, text=True, check=False).stdout.strip()
@@ -192,7 +240,8 @@ class Bench:
         return {
             "scan": self.scan, "index": self.fresh_index, "size": self.size, "start": self.start_up,
             "questions": self.questions, "live": self.live, "million": self.million,
-            "recording": self.recording, "seen": self.seen,
+            "recording": self.recording, "seen": self.seen, "bytes": self.bytes, "names": self.names,
+            "columns": self.columns, "gufi": self.gufi, "hundred": self.hundred,
         }
 
 
@@ -207,8 +256,11 @@ def main() -> None:
     parser.add_argument("trawl", type=Path)
     parser.add_argument("tree", type=Path)
     parser.add_argument("work", type=Path)
-    for tree in ("--trace", "--forest", "--closed", "--also"):
+    for tree in ("--trace", "--forest", "--closed", "--also", "--generator", "--trees"):
         parser.add_argument(tree, type=Path)
+    parser.add_argument("--python", type=Path, default=Path(sys.executable))
+    for option, rows in (("--rows", 10_000_000), ("--gufi-rows", 2_200_000), ("--gufi-sample", 100_000), ("--huge-rows", 100_000_000)):
+        parser.add_argument(option, type=int, default=rows)
     parser.add_argument("--runs", type=int, default=9)
     parser.add_argument("--only", type=lambda words: words.split(","), default=None)
     parser.add_argument("--out", type=Path)
@@ -221,10 +273,26 @@ def main() -> None:
     for name in args.only or parts:
         parts[name]()
     entries = bench.entries or count(args.tree)
-    report = f"{bench.machine()}\nThe tree has {entries:,} entries.\n\n{bench.table.markdown()}\n"
+    report = f"{bench.machine()}\nThe tree has {entries:,} entries.\n\n{bench.table.markdown()}\n\n{versions(bench)}\n"
     print(report)
     if args.out and args.only is None:
         args.out.write_text("# Results\n\nMade by `make bench`; see `bench/run.py`.\n\n" + report)
+
+
+def versions(bench: Bench) -> str:
+    """What was measured with, and the exact command."""
+    asked = {"find": "--version", "fdfind": "--version", "bfs": "--version", "plocate": "--version", "sqlite3": "--version"}
+    said = []
+    for program, option in asked.items():
+        if shutil.which(program):
+            first = subprocess.run([program, option], capture_output=True, text=True, check=False).stdout.splitlines()[:1]
+            said.append(f"{program}: {' '.join(first)}")
+    said.append(f"DuckDB: {duck.version(bench.python) or 'not installed'}")
+    processor = next((line.partition(":")[2].strip() for line in Path("/proc/cpuinfo").read_text().splitlines()
+                      if line.startswith("model name")), platform.machine())
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 30
+    return (f"Machine: {processor}, {memory} GiB. Versions: {'; '.join(said)}.\n\n"
+            f"Command: `{shlex.join(['bench/run.py', *sys.argv[1:]])}`")
 
 
 if __name__ == "__main__":

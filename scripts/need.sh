@@ -27,7 +27,9 @@ bench|xz|xz-utils
 bench|fdfind|fd-find
 bench|bfs|bfs
 bench|plocate|plocate
-bench|/usr/src/linux-source-*.tar.xz|linux-source
+bench|sqlite3|sqlite3
+bench|taskset|util-linux
+bench|/usr/lib/python3*/ensurepip/__init__.py|python3-venv
 '
 
 # Programs for the superuser are not on every user's PATH.

@@ -49,7 +49,7 @@ complete -c trawl -n "__fish_trawl_needs_command" -f -a "find" -d 'Search with G
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l exclude -d 'Leave out what this shell pattern matches: a name, or, with a slash in it, a whole path' -r
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l threads -d 'Threads that read [default: one a core, at most 8]' -r
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l id-map -d 'For file systems whose ids are not this host\'s: lines such as `uid 1000-1999 501000`, `gid 100 100`, `uid * keep`. Kept with the source for its next scans; `none` forgets it' -r -F
-complete -c trawl -n "__fish_trawl_using_subcommand index" -l from-trace -d 'Read a trace that GUFI made instead of a tree' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand index" -l from-trace -d 'Read a trace that GUFI made instead of a tree; `-` is standard input, which must have directories in depth-first order, sorted by name' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l root -d 'Where the traced tree was mounted [default: / and the file\'s stem]' -r
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l keep -d 'Keep so many snapshots of each source, the current one among them' -r
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l keep-for -d 'Keep snapshots younger than this, such as 12h, 30d or 8w' -r

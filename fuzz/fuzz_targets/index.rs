@@ -11,10 +11,10 @@ use std::sync::OnceLock;
 use libfuzzer_sys::fuzz_target;
 use trawl_fuzz::Victim;
 use trawl_model::guard::Credentials;
-use trawl_model::Timestamp;
 use trawl_model::column::ColumnSet;
 use trawl_query::{
     Detail, DirRequest, Index, Located, Order, Request, Result, SeenLinks, StatsRequest,
+    Trait,
     UsageRequest,
 };
 
@@ -102,9 +102,9 @@ fn group(index: &Path, path: &[u8]) -> Result<()> {
         return Ok(());
     };
     let request = StatsRequest {
-        now: Timestamp::default(),
+        traits: &[Trait::Type, Trait::Extension, Trait::Depth],
         threads: NonZeroUsize::new(1),
-        cancel: None,
+        ..StatsRequest::default()
     };
     index.stats(&start, &request).map(drop)
 }

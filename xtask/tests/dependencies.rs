@@ -30,7 +30,7 @@ const RULES: &[Rule] = &[
     Rule { name: "trawl-scan", may_use: &["trawl-model", "trawl-sys"], may_use_in_tests: &[] },
     Rule { name: "trawl-index", may_use: &["trawl-model", "trawl-sys", "trawl-names"], may_use_in_tests: &[] },
     Rule { name: "trawl-query", may_use: &["trawl-model", "trawl-index", "trawl-names"], may_use_in_tests: &["trawl-scan"] },
-    Rule { name: "trawl-history", may_use: &["trawl-model", "trawl-index", "trawl-query"], may_use_in_tests: &["trawl-scan"] },
+    Rule { name: "trawl-history", may_use: &["trawl-model", "trawl-index", "trawl-query"], may_use_in_tests: &["trawl-scan", "trawl-sys"] },
     Rule { name: "trawl-find", may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-names", "trawl-query"], may_use_in_tests: &["trawl-scan", "trawl-index"] },
     Rule {
         name: "trawl-cli",
@@ -42,6 +42,7 @@ const RULES: &[Rule] = &[
         may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-index", "trawl-query", "trawl-cli"],
         may_use_in_tests: &[],
     },
+    Rule { name: "trawl-bench", may_use: &[], may_use_in_tests: &[] },
     Rule { name: TEST_KIT, may_use: &["trawl-sys"], may_use_in_tests: &[] },
 ];
 

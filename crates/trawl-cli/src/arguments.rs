@@ -23,6 +23,7 @@ Examples:
   trawl ls -l /srv/data          list a directory
   trawl stats /home --by owner   who uses how much
   trawl sql 'SELECT …'           ask with SQL; without a query, a shell
+  trawl top /home                the largest files
   trawl sources                  what is indexed, as of when
 
 Exit codes: 0 complete, 1 answered but a part could not be read, 2 wrong usage
@@ -103,12 +104,16 @@ pub(crate) enum Command {
     /// Show extended attributes as getfattr does
     #[command(disable_help_flag = true)]
     Getfattr(Box<crate::getfattr::GetfattrArgs>),
-    /// Count entries and bytes by type, extension, size, age and owner
+    /// Count entries and bytes by type, extension, size, age, owner and more
     Stats(crate::stats::StatsArgs),
     /// Ask with SQL
     Sql(Box<crate::sql::SqlArgs>),
     /// Write what the index knows to files for other programs
     Export(Box<crate::sql::ExportArgs>),
+    /// Show what is first by size, time or number: files, directories, owners
+    Top(Box<crate::top::TopArgs>),
+    /// Find files that may be the same
+    Duplicates(crate::duplicates::DuplicatesArgs),
     /// Print completions for a shell
     Completions {
         /// The shell

@@ -9,8 +9,9 @@
 //! | `scope` | from the paths of a question to places in the index |
 //! | `live` | what a question must read from the live file system instead |
 //! | `index`, `sources` | writing the index and looking after it |
-//! | `find`, `locate`, `ls`, `stat`, `du`, `stats`, `getfattr` | the questions |
+//! | `find`, `locate`, `ls`, `stat`, `du`, `stats`, `top`, `duplicates`, `getfattr` | the questions |
 //! | [`sql`] | options of `sql` and `export`, and the way to their program |
+//! | `expression` | which entries a question is about, in find's language |
 //! | `rows`, `csv`, `block_size`, `time_look`, `width` | how answers are written |
 //! | [`generate`] | completions and man pages |
 //!
@@ -24,7 +25,9 @@ mod arguments;
 mod block_size;
 mod csv;
 mod du;
+mod duplicates;
 pub mod exit;
+mod expression;
 mod failure;
 mod find;
 pub mod generate;
@@ -42,6 +45,7 @@ pub mod sql;
 mod stat;
 mod stats;
 mod time_look;
+mod top;
 mod width;
 
 use std::ffi::OsString;
@@ -102,7 +106,11 @@ fn dispatch(arguments: Arguments, words: &[OsString]) -> Result<Exit, Failure> {
         Command::Verify(args) => index::upkeep::verify(&settings::index_dir(index)?, args.json),
         Command::Gc(args) => {
             let dir = settings::index_dir(index)?;
-            index::upkeep::collect_all(&dir, args.retention, args.json)
+            let act = match args.dry_run {
+                true => index::upkeep::tell_all,
+                false => index::upkeep::collect_all,
+            };
+            act(&dir, &args.retention, args.json)
         }
         Command::Find(args) => find::run(index, &args.arguments, args.called, manner),
         Command::Locate(args) => locate::run(index, &args, manner),
@@ -112,6 +120,8 @@ fn dispatch(arguments: Arguments, words: &[OsString]) -> Result<Exit, Failure> {
         Command::Getfattr(args) => getfattr::run(index, &args, manner),
         Command::Stats(args) => stats::run(index, &args, manner),
         Command::Sql(_) | Command::Export(_) => Err(sql::hand_over(words)),
+        Command::Top(args) => top::run(index, &args, manner),
+        Command::Duplicates(args) => duplicates::run(index, &args, manner),
         Command::Completions { shell } => generate::print_completions(shell),
         Command::Man(args) => generate::write_man(&args),
     }

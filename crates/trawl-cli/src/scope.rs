@@ -9,7 +9,7 @@
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashSet};
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind;
 use std::ops::ControlFlow;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use trawl_model::rows::Row;
-use trawl_model::{Issue, Op, Timestamp, path};
+use trawl_model::{ColumnSet, Issue, Op, Timestamp, path};
 use trawl_query::{DeniedRequest, Index, Located, Start};
 use trawl_text::time_style::full_iso;
 use trawl_text::zone::Zone;
@@ -29,7 +29,7 @@ use crate::index::progress::counted;
 use crate::index::summary::described;
 use crate::live::{self, Live, is_live};
 use crate::output::say;
-use crate::resolve::{Resolved, is_recorded, resolve};
+use crate::resolve::{Remembered, Resolved, is_recorded, resolve};
 use crate::settings;
 
 pub(crate) use crate::resolve::Follow;
@@ -75,9 +75,14 @@ impl Part<'_> {
     }
 }
 
+/// Paths that are looked up together.
+pub(crate) const PATHS_AT_ONCE: usize = 1024;
+
 /// One question to one index.
 pub(crate) struct Session {
     index: Arc<Index>,
+    /// What was looked up of it ahead.
+    known: Remembered<Arc<Index>>,
     manner: Manner,
     /// How a command ends that was asked about a path that is not there.
     if_missing: Exit,
@@ -105,8 +110,10 @@ impl Session {
         if_missing: Exit,
     ) -> Result<Session, Failure> {
         let dir = settings::index_to_ask(index)?;
+        let index = Arc::new(Index::open(&dir, settings::asker()?)?);
         Ok(Session {
-            index: Arc::new(Index::open(&dir, settings::asker()?)?),
+            known: Remembered::new(Arc::clone(&index), ColumnSet::all()),
+            index,
             manner,
             if_missing,
             cwd: OnceCell::new(),
@@ -144,6 +151,31 @@ impl Session {
     /// The index, for use beside the session.
     pub(crate) fn share_index(&self) -> Arc<Index> {
         Arc::clone(&self.index)
+    }
+
+    /// Where paths lead, as far as that was looked up ahead, else as the
+    /// index says.
+    pub(crate) fn known(&self) -> &Remembered<Arc<Index>> {
+        &self.known
+    }
+
+    /// These paths will be asked for: what is needed of the index to find
+    /// them is read together. Not for more than some thousands at once.
+    pub(crate) fn expect(&self, paths: &[OsString], follow: Follow) -> Result<(), Failure> {
+        if paths.len() < 2 {
+            return Ok(());
+        }
+        let mut expected = Vec::with_capacity(paths.len());
+        for path in paths.iter().map(|path| path.as_bytes()) {
+            if !path.is_empty() {
+                expected.push((self.cwd_of(path)?, path));
+            }
+        }
+        let expected: Vec<(&[u8], &[u8])> = expected
+            .iter()
+            .map(|(cwd, path)| (&cwd[..], *path))
+            .collect();
+        Ok(self.known.prepare(&expected, follow)?)
     }
 
     /// Finds what the user means by `given`. If there is no such thing, says
@@ -225,7 +257,7 @@ impl Session {
             return Ok(None);
         }
         let cwd = self.cwd_of(given)?;
-        Ok(Some(resolve(&*self.index, &cwd, given, follow)?))
+        Ok(Some(resolve(&self.known, &cwd, given, follow)?))
     }
 
     /// The directory that a path is seen from.
@@ -271,6 +303,7 @@ impl Session {
         // Of a directory that was not listed more may be asked later.
         if read.extent == live::Extent::Subtree || !is_directory {
             self.index.add_view(&path, Arc::clone(&read.view));
+            self.known.forget();
         }
         self.lives.push(read);
         Ok(Resolved::To(located, path))

@@ -124,8 +124,9 @@ fn text(source: &Source, snapshot: Option<&Snapshot>) -> String {
 }
 
 fn index_bytes(snapshot: &Snapshot) -> u64 {
-    let files = snapshot.shards.iter().flat_map(|shard| shard.files());
-    files.map(|(_, _, file)| file.size_bytes).sum()
+    let shards = snapshot.shards.iter();
+    let segments = shards.flat_map(|shard| &shard.manifest.segments);
+    segments.map(|segment| segment.size_bytes()).sum()
 }
 
 /// Removes sources by their root; a relative path or one through a link is

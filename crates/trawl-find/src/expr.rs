@@ -235,7 +235,7 @@ impl Expr {
     }
 
     /// What rows fulfil of which the expression is true.
-    fn filter_if_true(&self) -> Filter {
+    pub(crate) fn filter_if_true(&self) -> Filter {
         match self {
             Expr::Leaf(node) => node.leaf.filter(),
             Expr::Not(_) => Filter::default(),

@@ -56,6 +56,7 @@ pub mod traversal;
 pub use environment::Environment;
 pub use error::FindError;
 pub use expr::Expr;
+pub use indexed::{Sieve, SieveAt};
 pub use leaf::Leaf;
 pub use parser::{Parsed, Program, parse};
 pub use predicate::Predicate;

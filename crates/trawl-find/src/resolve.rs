@@ -5,14 +5,15 @@
 //! Links inside indexed trees are read from the index; those above them, and
 //! those that the index keeps from this user, from the live system.
 
+use std::borrow::Borrow;
 use std::cell::RefCell;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::ffi::OsStr;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use trawl_model::rows::Row;
-use trawl_model::{FileType, path};
-use trawl_query::{Located, QueryError, Start, View};
+use trawl_model::{ColumnSet, FileType, path};
+use trawl_query::{Index, Located, QueryError, Start, View};
 
 /// Whether a link at the end of a path is followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,45 +39,152 @@ pub trait Places {
     /// # Errors
     /// Whatever cannot be read of the index.
     fn link_at(&self, path: &[u8]) -> Result<Option<Vec<u8>>, QueryError> {
-        Ok(match self.locate(path)? {
-            Located::Found(start) => is_link(&start).then(|| start.row.link_target.get(0).to_vec()),
-            Located::NotIndexed { .. } => live_target(path),
-            Located::Hidden { view, .. } if !is_recorded(&view) => live_target(path),
-            _ => None,
-        })
+        Ok(link_of(path, &self.locate(path)?))
     }
 }
 
-/// An index whose links are remembered, for one who asks about many paths.
-#[derive(Debug)]
-pub struct Remembered<'i> {
-    index: &'i trawl_query::Index,
-    links: RefCell<HashMap<Vec<u8>, Option<Vec<u8>>>>,
+/// The target of the link that was located at `path`, if it is one.
+fn link_of(path: &[u8], located: &Located) -> Option<Vec<u8>> {
+    match located {
+        Located::Found(start) => is_link(start).then(|| start.row.link_target.get(0).to_vec()),
+        Located::NotIndexed { .. } => live_target(path),
+        Located::Hidden { view, .. } if !is_recorded(view) => live_target(path),
+        _ => None,
+    }
 }
 
-/// So many paths are remembered.
-const REMEMBERED_MAX: usize = 1 << 16;
+/// An index of which answers are remembered, for one who asks about many
+/// paths.
+#[derive(Debug)]
+pub struct Remembered<I> {
+    index: I,
+    /// What is read of each entry.
+    columns: ColumnSet,
+    located: RefCell<HashMap<Vec<u8>, Located>>,
+    links: RefCell<HashMap<Vec<u8>, Option<Vec<u8>>>>,
+    /// What was asked for and is not known, while it is being found out what
+    /// will be.
+    missed: RefCell<Option<BTreeSet<Vec<u8>>>>,
+}
 
-impl<'i> Remembered<'i> {
-    /// The index, of which nothing is known yet.
-    pub fn new(index: &'i trawl_query::Index) -> Remembered<'i> {
+/// So many targets of links are remembered.
+const REMEMBERED_MAX: usize = 1 << 16;
+/// With more entries than these, all are forgotten before more are looked up.
+const LOCATED_MAX: usize = 1 << 14;
+
+impl<I: Borrow<Index>> Remembered<I> {
+    /// The index, of which nothing is known yet. `columns` are read of what
+    /// is looked up ahead.
+    pub fn new(index: I, columns: ColumnSet) -> Remembered<I> {
         Remembered {
             index,
+            columns,
+            located: RefCell::default(),
             links: RefCell::default(),
+            missed: RefCell::default(),
         }
+    }
+
+    /// Looks up what will be asked for when these are resolved, each a
+    /// working directory and a path (not empty): all that is needed next is
+    /// looked up together, as often as links lead on.
+    ///
+    /// # Errors
+    /// Whatever cannot be read of the index.
+    pub fn prepare(&self, paths: &[(&[u8], &[u8])], follow: Follow) -> Result<(), QueryError> {
+        if self.located.borrow().len() > LOCATED_MAX {
+            self.located.borrow_mut().clear();
+        }
+        let mut pending: Vec<usize> = (0..paths.len()).collect();
+        for _ in 0..LINKS_MAX {
+            let mut all = BTreeSet::new();
+            let mut unclear = Vec::new();
+            for at in pending {
+                *self.missed.borrow_mut() = Some(BTreeSet::new());
+                let (cwd, given) = paths[at];
+                let resolved = resolve(self, cwd, given, follow);
+                let missed = self.missed.borrow_mut().take().unwrap_or_default();
+                resolved?;
+                if !missed.is_empty() {
+                    unclear.push(at);
+                    all.extend(missed);
+                }
+            }
+            if all.is_empty() {
+                break;
+            }
+            pending = unclear;
+            self.look_up(all)?;
+        }
+        Ok(())
+    }
+
+    /// Forgets everything, since the index may answer otherwise now.
+    pub fn forget(&self) {
+        self.located.borrow_mut().clear();
+        self.links.borrow_mut().clear();
+    }
+
+    fn look_up(&self, missed: BTreeSet<Vec<u8>>) -> Result<(), QueryError> {
+        let known = self.located.borrow();
+        let unknown = missed.into_iter().filter(|path| !known.contains_key(path));
+        let paths: Vec<Vec<u8>> = unknown.collect();
+        drop(known);
+        let located = self.index.borrow().locate_all(&paths, self.columns)?;
+        self.located
+            .borrow_mut()
+            .extend(paths.into_iter().zip(located));
+        Ok(())
+    }
+
+    /// Notes that a path, and what is above it, will have to be known; false
+    /// if nothing is noted.
+    fn miss(&self, path: &[u8]) -> bool {
+        let mut missed = self.missed.borrow_mut();
+        let Some(missed) = missed.as_mut() else {
+            return false;
+        };
+        let known = self.located.borrow();
+        let mut next = Some(path);
+        while let Some(path) = next {
+            if !known.contains_key(path) && !missed.insert(path.to_vec()) {
+                break;
+            }
+            next = path::split(path).map(|(dir, _)| dir);
+        }
+        true
     }
 }
 
-impl Places for Remembered<'_> {
+impl<I: Borrow<Index>> Places for Remembered<I> {
     fn locate(&self, path: &[u8]) -> Result<Located, QueryError> {
-        self.index.locate(path)
+        if let Some(known) = self.located.borrow().get(path) {
+            return Ok(known.clone());
+        }
+        match self.miss(path) {
+            // Whatever was asked next would be beside the point.
+            true => Ok(Located::Missing { root: Vec::new() }),
+            false => self.index.borrow().locate(path),
+        }
     }
 
     fn link_at(&self, path: &[u8]) -> Result<Option<Vec<u8>>, QueryError> {
         if let Some(known) = self.links.borrow().get(path) {
             return Ok(known.clone());
         }
-        let target = self.index.link_at(path)?;
+        let target = match self.located.borrow().get(path) {
+            Some(located) => link_of(path, located),
+            None if self.miss(path) => return Ok(None),
+            None => link_of(path, &self.index.borrow().locate(path)?),
+        };
+        // The target itself will be asked for, if no link turns it.
+        if let Some(target) = &target
+            && let Some((dir, _)) = path::split(path)
+            && let Some(direct) = direct(&absolute(dir, target))
+            && !self.located.borrow().contains_key(&direct)
+        {
+            self.miss(&direct);
+        }
         let mut links = self.links.borrow_mut();
         if links.len() < REMEMBERED_MAX {
             links.insert(path.to_vec(), target.clone());
@@ -85,9 +193,9 @@ impl Places for Remembered<'_> {
     }
 }
 
-impl Places for trawl_query::Index {
+impl Places for Index {
     fn locate(&self, path: &[u8]) -> Result<Located, QueryError> {
-        trawl_query::Index::locate(self, path)
+        Index::locate(self, path)
     }
 }
 
@@ -113,10 +221,7 @@ pub fn resolve(
     given: &[u8],
     follow: Follow,
 ) -> Result<Resolved, QueryError> {
-    let absolute = match given.first() {
-        Some(b'/') => given.to_vec(),
-        _ => path::join(cwd, given),
-    };
+    let absolute = absolute(cwd, given);
     // A slash at the end asks for a directory, through a link if need be.
     let follow = if ends_in_directory(given) {
         Follow::Last
@@ -154,6 +259,13 @@ pub fn resolve(
         }
     }
     Ok(resolved.unwrap_or(Resolved::Loop))
+}
+
+fn absolute(cwd: &[u8], given: &[u8]) -> Vec<u8> {
+    match given.first() {
+        Some(b'/') => given.to_vec(),
+        _ => path::join(cwd, given),
+    }
 }
 
 fn ends_in_directory(given: &[u8]) -> bool {

@@ -21,7 +21,7 @@ use crate::id::{Hash, SegmentId, SnapshotId};
 use crate::item_file::{self, Continues, ShardHash, shard_hash};
 use crate::items::{Content, Extras, Item, ItemKey, Itemizer};
 use crate::layout;
-use crate::manifest::{FileRef, Manifest, SegmentInfo, Totals};
+use crate::manifest::{Manifest, SegmentInfo, Totals};
 use crate::revision::Stored;
 use crate::segment::{ListingKind, XattrRow, append_fragment};
 use crate::snapshot::{ShardList, Snapshot, SnapshotInfo};
@@ -538,6 +538,13 @@ impl Table {
     }
 }
 
+impl std::fmt::Debug for KnownItems {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let known = self.0.get().map_or(0, |table| table.known.len());
+        write!(f, "KnownItems({known})")
+    }
+}
+
 impl KnownListings for KnownItems {
     fn is_known(&self, batch: &DirBatch) -> bool {
         let Some(table) = self.0.get() else {
@@ -565,16 +572,27 @@ fn trusted_before(info: &SnapshotInfo, started: Timestamp) -> Option<Timestamp> 
     (is_read && info.finished <= started).then(|| info.started.minus_secs(RACY_SECS))
 }
 
-/// True if all files of a segment have the bytes that were written.
+/// True if all files of a segment, its name sidecar among them, have the
+/// bytes that were written.
 fn is_sound(data: &Dir, segment: &SegmentInfo) -> bool {
     let mut buffer = vec![0; BUFFER_BYTES];
-    segment.files.iter().all(|(table, file)| {
+    let tables = segment.files.iter().map(|(table, file)| {
         let name = layout::segment_file(segment.id, *table);
-        matches!(is_as_written(data, &name, file, &mut buffer), Ok(true))
+        (name, file.size_bytes, file.hash)
+    });
+    let names = segment.names.iter().map(|names| {
+        let name = layout::names_file(segment.id);
+        (name, names.size_bytes, names.hash)
+    });
+    tables.chain(names).all(|(name, size_bytes, hash)| {
+        matches!(
+            is_as_written(data, &name, (size_bytes, hash), &mut buffer),
+            Ok(true)
+        )
     })
 }
 
-fn is_as_written(data: &Dir, name: &str, expected: &FileRef, buffer: &mut [u8]) -> Result<bool> {
+fn is_as_written(data: &Dir, name: &str, expected: (u64, Hash), buffer: &mut [u8]) -> Result<bool> {
     let mut file = data.open_file(name)?;
     let (mut hasher, mut size_bytes) = (Xxh3::new(), 0);
     loop {
@@ -587,5 +605,5 @@ fn is_as_written(data: &Dir, name: &str, expected: &FileRef, buffer: &mut [u8]) 
         hasher.update(buffer.get(..count).unwrap_or_default());
         size_bytes += count as u64;
     }
-    Ok(size_bytes == expected.size_bytes && Hash(hasher.digest128()) == expected.hash)
+    Ok((size_bytes, Hash(hasher.digest128())) == expected)
 }

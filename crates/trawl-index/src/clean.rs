@@ -174,7 +174,7 @@ pub(crate) fn sweep_data(data: &Dir, kept: &Kept, done: &mut Collected) -> Resul
     }
     done.files += remove_matching(data, |name| match layout::data_name(name) {
         DataName::Manifest(edition) => !kept.has(edition),
-        DataName::Segment(id, _) => !needed.contains(&id),
+        DataName::Segment(id, _) | DataName::Names(id) => !needed.contains(&id),
         DataName::Temporary => true,
         DataName::Foreign => false,
     })?;

@@ -17,6 +17,7 @@ use crate::id::{SnapshotId, SourceId};
 use crate::index::{IndexDir, temporary_name};
 use crate::layout;
 use crate::lock::SourceLock;
+use crate::retention::Keeps;
 use crate::snapshot::lock_against_readers;
 use crate::source::{Source, is_current_lost, read_current, snapshot_ids};
 use crate::store::{Dir, if_there};
@@ -28,7 +29,8 @@ use trawl_model::Timestamp;
 /// a snapshot to stay because somebody reads it.
 pub const IN_USE_SECS_MOST: u64 = 24 * 3600;
 
-/// Which snapshots to keep; the current one always is.
+/// Which snapshots to keep by their number and age; the current one always
+/// is. See [`crate::retention`] for more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Retention {
     /// Keep this many of the newest.
@@ -50,10 +52,13 @@ pub struct Collected {
     pub damaged: Vec<PathBuf>,
 }
 
-impl Retention {
-    fn keeps(&self, id: SnapshotId, age_rank: usize) -> bool {
+impl Keeps for Retention {
+    fn kept(&self, ids: &[SnapshotId]) -> BTreeSet<SnapshotId> {
         let since = self.since.map(|time| time.as_nanos());
-        age_rank < self.newest || since.is_some_and(|since| i128::from(id.0) >= since)
+        let is_young = |id: SnapshotId| since.is_some_and(|since| i128::from(id.0) >= since);
+        let ranked = ids.iter().rev().enumerate();
+        let kept = ranked.filter(|(rank, id)| *rank < self.newest || is_young(**id));
+        kept.map(|(_, id)| *id).collect()
     }
 }
 
@@ -62,7 +67,7 @@ impl Retention {
 ///
 /// # Errors
 /// [`IndexError::Busy`] if the source is being written.
-pub fn collect(source: &Source, retention: Retention) -> Result<Collected> {
+pub fn collect(source: &Source, retention: impl Keeps) -> Result<Collected> {
     let mut lock = SourceLock::take(source.dir())?;
     let mut done = Collected::default();
     let current = source.current_id()?;
@@ -72,7 +77,7 @@ pub fn collect(source: &Source, retention: Retention) -> Result<Collected> {
         return Ok(done);
     }
     match current {
-        Some(current) => done = remove_old(source, current, current, retention)?,
+        Some(current) => done = remove_old(source, current, current, &retention)?,
         None => done.files += remove_leftovers(source)?,
     }
     done.files += remove_matching(source.dir(), |name| {
@@ -89,19 +94,20 @@ pub(crate) fn remove_old(
     source: &Source,
     newest: SnapshotId,
     current: SnapshotId,
-    retention: Retention,
+    retention: &dyn Keeps,
 ) -> Result<Collected> {
     let mut done = Collected::default();
-    let ids = snapshot_ids(source.dir())?;
+    let mut ids = snapshot_ids(source.dir())?;
+    ids.retain(|id| *id <= newest);
+    let wanted = retention.kept(&ids);
     let snapshots = source.dir().open_dir(layout::SNAPSHOTS)?;
     let mut kept: HashSet<SnapshotId> = [newest, current].into();
     let mut newer = newest;
-    let older = ids.into_iter().rev().filter(|id| *id <= newest);
-    for (rank, id) in older.enumerate() {
+    for id in ids.into_iter().rev() {
         let age_ns = newest.0.saturating_sub(newer.0);
         let spare = age_ns / 1_000_000_000 < IN_USE_SECS_MOST;
         newer = id;
-        if kept.contains(&id) || retention.keeps(id, rank) {
+        if kept.contains(&id) || wanted.contains(&id) {
             kept.insert(id);
         } else if forget(&snapshots, id, spare)? {
             done.snapshots.push(id);

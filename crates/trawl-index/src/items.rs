@@ -2,7 +2,7 @@
 //! group of attribute values and each issue that the writer was given.
 //!
 //! Two items of one source with the same hash hold the same: every column of
-//! every row counts. The key is random and kept with the list of shards, for
+//! every row counts, but for the time of access of a symbolic link. The key is random and kept with the list of shards, for
 //! the index's owner alone, so that nobody can make one item look like
 //! another. It also depends on what a segment is made of, so that segments of
 //! an older program are not taken for what this one would write.
@@ -13,7 +13,7 @@
 use crate::digest::DigestKey;
 use crate::schema::{SEGMENT_REVISION, Table};
 use crate::segment::{ListingKind, XattrRow};
-use trawl_model::{DirBatch, Entry, Issue, Meta, Timestamp};
+use trawl_model::{DirBatch, Entry, FileType, Issue, Meta, Timestamp};
 
 /// The hash of an item. Its last bit says whether it is a plain listing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -218,10 +218,20 @@ fn known_birth(meta: &Meta) -> Option<Timestamp> {
     meta.btime.filter(|time| time.secs != no_birth)
 }
 
+/// The time of access, but for a link: to read where it leads, as each scan
+/// does, sets that, and there is no way to read it without.
+fn known_access(meta: &Meta) -> Timestamp {
+    match meta.file_type() {
+        FileType::Symlink => Timestamp::default(),
+        _ => meta.atime,
+    }
+}
+
 fn push_entry(out: &mut Vec<u8>, batch: &DirBatch, entry: &Entry) {
     let meta = &entry.meta;
     let born = known_birth(meta);
     let birth = born.unwrap_or_default();
+    let access = known_access(meta);
     let known = u32::from(born.is_some()) | u32::from(meta.project.is_some()) << 1;
     let words = [
         meta.ino,
@@ -232,11 +242,11 @@ fn push_entry(out: &mut Vec<u8>, batch: &DirBatch, entry: &Entry) {
         meta.size,
         meta.blocks,
         pair(meta.blksize, known),
-        meta.atime.secs as u64,
+        access.secs as u64,
         meta.mtime.secs as u64,
         meta.ctime.secs as u64,
         birth.secs as u64,
-        pair(meta.atime.nanos, meta.mtime.nanos),
+        pair(access.nanos, meta.mtime.nanos),
         pair(meta.ctime.nanos, birth.nanos),
         meta.attributes,
         pair(meta.project.unwrap_or_default(), entry.name.len),

@@ -6,6 +6,7 @@
 //!                    snapshots/<snapshot>.json
 //!                    private/data/<edition>.shards  <snapshot>.items
 //!                    data/<edition>.manifest  <segment>.<table>.parquet
+//!                         <segment>.names
 //!                         p<hash>/data/…
 //!                         b<hash>/<hash>/data/…
 //! ```
@@ -54,6 +55,8 @@ pub const ITEMS_ENDING: &str = ".items";
 pub const MANIFEST_ENDING: &str = ".manifest";
 /// Ending of a segment's file, after the table's name.
 pub const SEGMENT_ENDING: &str = ".parquet";
+/// Ending of a segment's name sidecar.
+pub const NAMES_ENDING: &str = ".names";
 /// Ending of a file in progress; it belongs to no snapshot.
 pub const TEMPORARY_ENDING: &str = ".tmp";
 
@@ -80,6 +83,11 @@ pub fn manifest_file(id: Edition) -> String {
 /// `<segment>.<table>.parquet`.
 pub fn segment_file(id: SegmentId, table: Table) -> String {
     format!("{id}.{table}{SEGMENT_ENDING}")
+}
+
+/// `<segment>.names`.
+pub fn names_file(id: SegmentId) -> String {
+    format!("{id}{NAMES_ENDING}")
 }
 
 /// Directory names from a source's `data` to a guard's, that included; none
@@ -168,6 +176,8 @@ pub enum DataName {
     Manifest(Edition),
     /// One of a segment's files.
     Segment(SegmentId, Table),
+    /// A segment's name sidecar.
+    Names(SegmentId),
     /// Being written, or left by a writer that was killed.
     Temporary,
     /// Nothing that the format knows.
@@ -187,6 +197,10 @@ pub fn data_name(name: &str) -> DataName {
     if let Some(id) = manifest(name) {
         return DataName::Manifest(id);
     }
+    let names = |name: &str| name.strip_suffix(NAMES_ENDING)?.parse().ok();
+    if let Some(id) = names(name) {
+        return DataName::Names(id);
+    }
     segment(name).map_or(DataName::Foreign, |(id, table)| {
         DataName::Segment(id, table)
     })
@@ -196,7 +210,7 @@ pub fn data_name(name: &str) -> DataName {
 pub fn snapshot_of(name: &str) -> Option<SnapshotId> {
     match data_name(name) {
         DataName::Manifest(edition) => Some(edition.id),
-        DataName::Segment(id, _) => Some(id.snapshot),
+        DataName::Segment(id, _) | DataName::Names(id) => Some(id.snapshot),
         DataName::Temporary | DataName::Foreign => None,
     }
 }
@@ -237,6 +251,7 @@ mod tests {
             let name = segment_file(id, table);
             assert_eq!(data_name(&name), DataName::Segment(id, table));
         }
+        assert_eq!(data_name(&names_file(id)), DataName::Names(id));
         let manifest = manifest_file(id.snapshot.into());
         assert_eq!(data_name(&manifest), DataName::Manifest(id.snapshot.into()));
         let revised = Edition {

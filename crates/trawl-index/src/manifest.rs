@@ -27,6 +27,16 @@ pub struct FileRef {
     pub tail_hash: Hash,
 }
 
+/// A segment's name sidecar. It can be made again from the segment's tables:
+/// who cannot use it reads those.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NamesRef {
+    /// The file's length.
+    pub size_bytes: u64,
+    /// Hash of the whole file.
+    pub hash: Hash,
+}
+
 /// One segment: up to five files with the rows of some directories.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SegmentInfo {
@@ -58,6 +68,9 @@ pub struct SegmentInfo {
     /// Its files, by table.
     #[serde(with = "files")]
     pub files: BTreeMap<Table, FileRef>,
+    /// Its name sidecar, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub names: Option<NamesRef>,
 }
 
 /// Sums over a shard, all segments.
@@ -241,6 +254,17 @@ impl Manifest {
 }
 
 impl SegmentInfo {
+    /// How many files it has.
+    pub fn file_count(&self) -> usize {
+        self.files.len() + usize::from(self.names.is_some())
+    }
+
+    /// Bytes of all its files.
+    pub fn size_bytes(&self) -> u64 {
+        let tables: u64 = self.files.values().map(|file| file.size_bytes).sum();
+        tables + self.names.map_or(0, |names| names.size_bytes)
+    }
+
     /// What a reader may rely on without opening the files.
     fn check(&self, path: &Path) -> Result<()> {
         let problem = |what: &str| {
@@ -363,6 +387,10 @@ mod tests {
                 first_dir: Some(b"/srv".to_vec()),
                 last_dir: Some(b"/srv/b\xfe".to_vec()),
                 files: BTreeMap::from([(Table::Entries, file), (Table::Dirs, file)]),
+                names: Some(NamesRef {
+                    size_bytes: 5,
+                    hash: Hash(6),
+                }),
             }],
             totals: Totals::default(),
         }

@@ -5,14 +5,16 @@ use crate::encode::{ColumnData, Compressor, TableWriter};
 use crate::error::Result;
 use crate::id::SegmentId;
 use crate::layout;
-use crate::manifest::{SegmentInfo, Totals};
+use crate::manifest::{FileRef, SegmentInfo, Totals};
 use crate::schema::{self, DirColumn, IssueColumn, LinkColumn, Table, XattrColumn};
+use crate::sidecar;
 use crate::store::Dir;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::iter::once;
 use trawl_model::column::Column;
 use trawl_model::{DirBatch, Entry, FileType, Issue, Meta, Span, Timestamp, escape, path};
+use trawl_names::NamesWriter;
 
 /// Rows transposed at a time: few enough to stay in the nearest cache.
 const BLOCK_ROWS: usize = 256;
@@ -85,6 +87,7 @@ pub(crate) fn write(
     compressor: &mut Compressor,
 ) -> Result<(SegmentInfo, Totals)> {
     let mut writer = SegmentWriter {
+        names: sidecar::begin(&input.listings),
         target,
         compressor,
         tables: [const { None }; 5],
@@ -192,6 +195,8 @@ struct SegmentWriter<'a> {
     own_row: bool,
     first_dir: Option<Vec<u8>>,
     last_dir: Option<Vec<u8>>,
+    /// None for few rows.
+    names: Option<NamesWriter>,
 }
 
 impl SegmentWriter<'_> {
@@ -253,6 +258,7 @@ impl SegmentWriter<'_> {
         let first_row = self.rows(Table::Entries);
         self.write_links(&batch.entries, first_row)?;
         self.write_entries(batch)?;
+        sidecar::add(&mut self.names, batch);
         self.totals.add(&sums.totals(kind, batch.fragment));
         if kind == ListingKind::Listed {
             sums.add_to(&mut self.before);
@@ -390,7 +396,12 @@ impl SegmentWriter<'_> {
                 files.insert(table, writer.finish(self.compressor)?);
             }
         }
-        let rows = |table| files.get(&table).map_or(0, |file| file.rows);
+        let entries = files.get(&Table::Entries);
+        let names = match (self.names, entries) {
+            (Some(names), Some(entries)) => sidecar::finish(names, entries, self.target)?,
+            _ => None,
+        };
+        let rows = |table| files.get(&table).map_or(0, |file: &FileRef| file.rows);
         let info = SegmentInfo {
             id: self.target.id,
             rows: rows(Table::Entries),
@@ -399,6 +410,7 @@ impl SegmentWriter<'_> {
             first_dir: self.first_dir,
             last_dir: self.last_dir,
             files,
+            names,
         };
         Ok((info, self.totals))
     }

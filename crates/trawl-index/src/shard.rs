@@ -168,7 +168,7 @@ impl ShardBuffer {
     /// Files written so far by this snapshot's writer.
     pub(crate) fn files(&self, writer: SnapshotId) -> usize {
         let own = self.segments.iter().filter(|s| s.id.snapshot == writer);
-        own.map(|s| s.files.len()).sum()
+        own.map(SegmentInfo::file_count).sum()
     }
 
     /// Its segments, those of older snapshots among them.

@@ -91,6 +91,9 @@ pub(crate) struct ShardList {
     /// The map that ids have gone through ([`trawl_model::id_map`]).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) id_map: Option<String>,
+    /// Which snapshots stay ([`crate::retention`]).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) keep: Option<String>,
 }
 
 /// One shard of a snapshot: the rows behind one guard.
@@ -367,6 +370,22 @@ impl Shard {
     pub fn open_file(&self, segment: &SegmentInfo, table: Table) -> Result<File> {
         let name = layout::segment_file(segment.id, table);
         self.top.open_below(&self.components)?.open_file(&name)
+    }
+
+    /// Opens a segment's name sidecar: the file, its length and, for
+    /// messages, its path. `None` if it has none. Whatever goes wrong, and if
+    /// the sidecar is not of the length in the manifest or not of this
+    /// segment's entries file, the segment's tables say the same.
+    ///
+    /// # Errors
+    /// [`IndexError::is_missing`] if it is not there.
+    pub fn open_names(&self, segment: &SegmentInfo) -> Result<Option<(File, u64, PathBuf)>> {
+        let Some(names) = segment.names else {
+            return Ok(None);
+        };
+        let name = layout::names_file(segment.id);
+        let file = self.top.open_below(&self.components)?.open_file(&name)?;
+        Ok(Some((file, names.size_bytes, self.dir_path().join(name))))
     }
 
     /// Where a segment's file lies, for messages.

@@ -4,6 +4,7 @@ use crate::error::{IndexError, Result};
 use crate::id::{SnapshotId, SourceId};
 use crate::layout;
 use crate::manifest::{GuardStep, check_format};
+use crate::retention::Rule;
 use crate::snapshot::{ShardList, Snapshot, SnapshotInfo, time};
 use crate::store::{Dir, Readers, if_there};
 use crate::{sealed, text};
@@ -117,6 +118,19 @@ impl Source {
         })
     }
 
+    /// The rule for which snapshots stay: `None` if none was told, and for
+    /// those who may not know it.
+    pub fn retention(&self) -> Result<Option<Rule>> {
+        let text = kept_rule(&self.dir, self.current_id()?)?;
+        text.map(|text| text.parse()).transpose().map_err(|error| {
+            let path = self.dir.join(layout::PRIVATE).join(layout::DATA);
+            IndexError::damaged(
+                &path,
+                format!("its rule of retention makes no sense: {error}"),
+            )
+        })
+    }
+
     /// What guards the source as a whole: what is above its root. `None` for
     /// those who may not know it.
     pub fn above(&self) -> Result<Option<Guard>> {
@@ -208,6 +222,15 @@ impl Source {
         }
         Snapshot::open(&self.dir, &self.info.root, id)
     }
+}
+
+/// The rule for which snapshots stay, from the newest list of a committed
+/// snapshot that can be read: what is lost must not end what the rule keeps.
+pub(crate) fn kept_rule(dir: &Dir, current: Option<SnapshotId>) -> Result<Option<String>> {
+    let ids = snapshot_ids(dir)?.into_iter().rev();
+    let committed = ids.filter(|id| Some(*id) <= current);
+    let mut lists = committed.filter_map(|id| ShardList::of(dir, id).ok().flatten());
+    Ok(lists.next().and_then(|list| list.keep))
 }
 
 /// What `current` says.

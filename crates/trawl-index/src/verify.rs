@@ -10,7 +10,7 @@ use crate::id::{Edition, Hash, SnapshotId, SourceId};
 use crate::index::IndexDir;
 use crate::item_file;
 use crate::layout::{self, DataName, GuardName};
-use crate::manifest::{FileRef, GuardStep, Manifest};
+use crate::manifest::{GuardStep, Manifest};
 use crate::snapshot::{ShardList, SnapshotInfo};
 use crate::source::{Source, is_current_lost, snapshot_ids};
 use crate::store::{Dir, Readers, if_there};
@@ -61,6 +61,8 @@ pub enum Problem {
     Damaged(String),
     /// It could not be read.
     Unreadable(String),
+    /// A name sidecar that cannot be used; the segment's tables say the same.
+    Sidecar(Box<Problem>),
     /// It lets in others than its guard admits.
     Permissions,
     /// No snapshot needs it: gc removes it.
@@ -97,11 +99,21 @@ pub struct Verified {
 }
 
 impl Problem {
+    /// What an error about one file says.
+    fn of_error(error: IndexError) -> Problem {
+        match error {
+            error if error.is_missing() => Problem::Missing,
+            IndexError::Damaged { problem, .. } => Problem::Damaged(problem),
+            IndexError::Io { cause, .. } => Problem::Unreadable(Cause(cause.0).to_string()),
+            other => Problem::Damaged(other.to_string()),
+        }
+    }
+
     /// True if answers may be wrong or impossible because of it.
     pub fn is_damage(&self) -> bool {
         !matches!(
             self,
-            Problem::Unreferenced | Problem::Unfinished | Problem::Foreign
+            Problem::Unreferenced | Problem::Unfinished | Problem::Foreign | Problem::Sidecar(_)
         )
     }
 }
@@ -124,6 +136,10 @@ impl fmt::Display for Problem {
             Problem::Changed => f.write_str("changed: its bytes do not match their hash"),
             Problem::Damaged(what) => write!(f, "damaged: {what}"),
             Problem::Unreadable(why) => write!(f, "cannot be read: {why}"),
+            Problem::Sidecar(problem) => write!(
+                f,
+                "{problem} (names are searched without it: trawl index --rebuild-names makes it again)"
+            ),
             Problem::Permissions => f.write_str(
                 "its permissions are not its guard's: index again, or remove what lies below",
             ),
@@ -150,6 +166,14 @@ impl Verified {
 
     fn add(&mut self, path: PathBuf, problem: Problem) {
         self.findings.push(Finding { path, problem });
+    }
+
+    /// Adds a finding that may be known already.
+    fn add_new(&mut self, path: PathBuf, problem: Option<Problem>) {
+        let found = problem.map(|problem| Finding { path, problem });
+        if let Some(found) = found.filter(|found| !self.findings.contains(found)) {
+            self.findings.push(found);
+        }
     }
 
     /// Turns an error about one file into a finding.
@@ -551,7 +575,19 @@ impl<'a> Check<'a> {
                         for (table, file) in &segment.files {
                             let name = layout::segment_file(segment.id, *table);
                             if self.wanted.contains(&id) {
-                                self.check_file(data, &name, file, &mut actual);
+                                let expected = (file.size_bytes, file.hash);
+                                let known = self.check_file(data, &name, expected, &mut actual);
+                                self.found.add_new(data.join(&name), known);
+                            }
+                            needed.insert(name);
+                        }
+                        if let Some(file) = segment.names {
+                            let name = layout::names_file(segment.id);
+                            if self.wanted.contains(&id) {
+                                let expected = (file.size_bytes, file.hash);
+                                let known = self.check_file(data, &name, expected, &mut actual);
+                                let known = known.map(|known| Problem::Sidecar(Box::new(known)));
+                                self.found.add_new(data.join(&name), known);
                             }
                             needed.insert(name);
                         }
@@ -566,7 +602,7 @@ impl<'a> Check<'a> {
         for name in names.iter().filter(|name| !needed.contains(*name)) {
             let problem = match layout::data_name(name) {
                 DataName::Foreign => Problem::Foreign,
-                DataName::Segment(..) if !is_known_whole => continue,
+                DataName::Segment(..) | DataName::Names(_) if !is_known_whole => continue,
                 _ => Problem::Unreferenced,
             };
             self.found.add(data.join(name), problem);
@@ -598,10 +634,9 @@ impl<'a> Check<'a> {
         &mut self,
         data: &Dir,
         name: &str,
-        expected: &FileRef,
+        (expected_bytes, expected_hash): (u64, Hash),
         actual: &mut HashMap<String, (u64, Hash)>,
-    ) {
-        let path = data.join(name);
+    ) -> Option<Problem> {
         let (found_bytes, hash) = match actual.get(name) {
             Some(known) => *known,
             None => match self.hash_file(data, name) {
@@ -609,11 +644,10 @@ impl<'a> Check<'a> {
                     actual.insert(name.to_owned(), new);
                     new
                 }
-                Err(error) => return self.found.add_error(error, path),
+                Err(error) => return Some(Problem::of_error(error)),
             },
         };
-        let expected_bytes = expected.size_bytes;
-        let problem = match found_bytes.cmp(&expected_bytes) {
+        Some(match found_bytes.cmp(&expected_bytes) {
             std::cmp::Ordering::Less => Problem::Truncated {
                 expected_bytes,
                 found_bytes,
@@ -622,13 +656,9 @@ impl<'a> Check<'a> {
                 expected_bytes,
                 found_bytes,
             },
-            std::cmp::Ordering::Equal if hash != expected.hash => Problem::Changed,
-            std::cmp::Ordering::Equal => return,
-        };
-        let known = Finding { path, problem };
-        if !self.found.findings.contains(&known) {
-            self.found.findings.push(known);
-        }
+            std::cmp::Ordering::Equal if hash != expected_hash => Problem::Changed,
+            std::cmp::Ordering::Equal => return None,
+        })
     }
 
     fn hash_file(&mut self, data: &Dir, name: &str) -> Result<(u64, Hash)> {

@@ -20,7 +20,7 @@ use crate::clean;
 use crate::digest::DigestKey;
 use crate::encode::Compressor;
 use crate::error::{IndexError, Result};
-use crate::gc::{self, Collected, Retention};
+use crate::gc::{self, Collected};
 use crate::guard_dirs::{self, GuardDirs};
 use crate::id::SnapshotId;
 use crate::index::{IndexDir, temporary_name};
@@ -29,12 +29,13 @@ use crate::items::{Extras, Itemizer};
 use crate::layout;
 use crate::lock::SourceLock;
 use crate::manifest::{GuardStep, Totals};
+use crate::retention::{Keeps, Rule};
 use crate::revision::{Place, Revision};
 use crate::schema::FORMAT;
 use crate::segment::ListingKind;
 use crate::shard::{ShardBuffer, Snapshotting};
 use crate::snapshot::{ShardList, Snapshot, SnapshotInfo};
-use crate::source::{Source, snapshot_ids};
+use crate::source::{Source, kept_rule, snapshot_ids};
 use crate::store::{Dir, sync_file};
 use crate::{attributes, crash, sealed};
 use std::collections::{BTreeMap, HashMap};
@@ -107,6 +108,7 @@ pub struct SnapshotWriter {
     id_map: Option<IdMap>,
     writing: Writing,
     known: KnownItems,
+    keep: Option<Rule>,
     work: Option<Work>,
 }
 
@@ -124,6 +126,7 @@ impl SnapshotWriter {
             id_map: None,
             writing: Writing::Alone,
             known: KnownItems::default(),
+            keep: None,
             work: None,
         })
     }
@@ -140,6 +143,14 @@ impl SnapshotWriter {
     #[must_use]
     pub fn with_writing(mut self, writing: Writing) -> SnapshotWriter {
         self.writing = writing;
+        self
+    }
+
+    /// With a rule for which snapshots stay, kept with the source for later
+    /// ([`Source::retention`]); `None` leaves the one that it has.
+    #[must_use]
+    pub fn with_retention(mut self, rule: Option<Rule>) -> SnapshotWriter {
+        self.keep = rule;
         self
     }
 
@@ -261,7 +272,7 @@ impl Prepared {
     ///
     /// # Errors
     /// If files cannot be listed or removed.
-    pub fn collect(&self, retention: Retention) -> Result<Collected> {
+    pub fn collect(&self, retention: impl Keeps) -> Result<Collected> {
         let source = &self.work.source;
         let Some(current) = source.current_id()? else {
             return Ok(Collected::default());
@@ -270,7 +281,7 @@ impl Prepared {
         ids.push(current);
         // What one needs of which the list of shards is lost is not known.
         match ids.iter().all(|id| self.list_of(*id).is_some()) {
-            true => gc::remove_old(source, self.work.id, current, retention),
+            true => gc::remove_old(source, self.work.id, current, &retention),
             false => Ok(Collected::default()),
         }
     }
@@ -316,6 +327,8 @@ struct Work {
     options: WriterOptions,
     /// The text of the map that the ids have gone through.
     id_map: Option<String>,
+    /// Which snapshots stay, a rule as text.
+    keep: Option<String>,
     placer: Placer,
     /// The current snapshot's list, until it is known what to do with it.
     before: Option<ShardList>,
@@ -359,6 +372,7 @@ impl Work {
         let before = source.current_id()?;
         // If it is lost, indexing again is what makes a new one.
         let list = before.and_then(|id| ShardList::of(source.dir(), id).ok()?);
+        let keep = kept_rule(source.dir(), before)?;
         Ok(Work {
             top: Arc::new(source.dir().open_dir(layout::DATA)?),
             compressor: Compressor::new(source.path())?,
@@ -378,6 +392,7 @@ impl Work {
             id,
             options,
             id_map: None,
+            keep,
             above,
             dirs: GuardDirs::default(),
             barriers: Vec::new(),
@@ -413,7 +428,7 @@ impl Work {
             done.shard_rows.push(shard.totals().entries);
             done.totals.add(shard.totals());
             for segment in shard.segments() {
-                let bytes: u64 = segment.files.values().map(|file| file.size_bytes).sum();
+                let bytes = segment.size_bytes();
                 done.size_bytes += bytes;
                 if segment.id.snapshot == self.id {
                     done.new_bytes += bytes;
@@ -483,6 +498,7 @@ impl Work {
             barriers: self.barriers.clone(),
             large_open: self.placer.large_open().to_vec(),
             id_map: self.id_map.clone(),
+            keep: self.keep.clone(),
         }
     }
 
@@ -690,6 +706,9 @@ impl Sink for SnapshotWriter {
         }
         let mut work = Work::begin(Arc::clone(&self.index), &root, self.options.clone())?;
         work.id_map = self.id_map.as_ref().map(IdMap::to_string);
+        if let Some(rule) = &self.keep {
+            work.keep = Some(rule.to_string());
+        }
         let list = work.before.take();
         let writing = std::mem::take(&mut self.writing);
         work.share(writing, list.as_ref(), &self.known);

@@ -24,7 +24,7 @@ pub struct SourceRoot {
 }
 
 /// What was known of a source before a scan.
-pub trait KnownListings: Sync {
+pub trait KnownListings: Sync + std::fmt::Debug {
     /// True if a directory had these very entries, with these attributes,
     /// when it was read before, none of them had an extended attribute or an
     /// ACL, and none has changed since. `batch` is all of the directory's

@@ -135,6 +135,20 @@ impl<R: ReadAt> Names<R> {
         Search::new(self, pattern, Wanted::Rows(found))?.run(rows)
     }
 
+    /// As [`Names::search`], among rows that [`Names::select`] gave, or some
+    /// of them: these are ascending and do not overlap.
+    ///
+    /// # Errors
+    /// As [`Names::search`].
+    pub fn search_among(
+        &self,
+        pattern: &Pattern<'_>,
+        selected: &[Range<u64>],
+        found: &mut dyn FnMut(Found<'_>) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<()>> {
+        Search::new(self, pattern, Wanted::Rows(found))?.run_among(selected)
+    }
+
     /// Finds which of `rows` match, as ranges in order, without names where
     /// they are not needed. Ranges are disjoint and do not touch. Ends when
     /// `found` breaks; returns whether it did.
@@ -163,6 +177,20 @@ impl<R: ReadAt> Names<R> {
         };
         let ranges = (0..parts).map(|at| cut(at)..cut(at + 1));
         ranges.filter(|range| !range.is_empty()).collect()
+    }
+
+    /// Bytes that each of its parts takes, for who measures.
+    pub fn sizes(&self) -> [(&'static str, u64); 4] {
+        let layout = &self.layout;
+        let blocks = layout.names.iter().map(|block| u64::from(block.len));
+        let dirs = layout.dir_blocks.iter().map(|dir| u64::from(dir.block.len));
+        let pages = |pages: &[PlacedPage]| pages.iter().map(|p| u64::from(p.page.len)).sum();
+        [
+            ("names", blocks.sum()),
+            ("directories", dirs.sum()),
+            ("name trigrams", pages(&layout.name_pages)),
+            ("directory trigrams", pages(&layout.dir_pages)),
+        ]
     }
 
     /// Reads all of it.

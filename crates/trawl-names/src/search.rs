@@ -127,9 +127,16 @@ impl<'s, R: ReadAt> Search<'s, R> {
     }
 
     /// Searches; whether the caller broke off.
-    pub(crate) fn run(mut self, rows: Range<u64>) -> Result<ControlFlow<()>> {
+    pub(crate) fn run(self, rows: Range<u64>) -> Result<ControlFlow<()>> {
+        let selected = select::select(self.names, &self.pattern.needles, rows)?;
+        self.run_among(&selected)
+    }
+
+    /// Searches rows that were selected.
+    pub(crate) fn run_among(mut self, selected: &[Range<u64>]) -> Result<ControlFlow<()>> {
         let size = BLOCK_ROWS as u64;
-        for range in select::select(self.names, &self.pattern.needles, rows)? {
+        for range in selected {
+            let range = range.start..range.end.min(self.names.rows());
             let mut start = range.start;
             while start < range.end {
                 let end = range.end.min((start / size + 1) * size);

@@ -14,7 +14,7 @@ use trawl_model::filter::{Clause, Filter};
 use trawl_model::guard::Credentials;
 use trawl_model::{Timestamp, rows::Row};
 use trawl_query::{
-    Detail, DirRequest, Index, Listing, Located, Request, SeenLinks, Start, StatsRequest,
+    Detail, DirRequest, Index, Listing, Located, Request, SeenLinks, Start, StatsRequest, Trait,
     UsageRequest,
 };
 
@@ -251,8 +251,8 @@ fn statistics(index: &Index, start: &Start) -> Answer {
             secs: 1_760_000_000,
             nanos: 0,
         },
-        threads: None,
-        cancel: None,
+        traits: &[Trait::Extension],
+        ..StatsRequest::default()
     };
     Ok(index.stats(start, &request)?.extensions.len() as u64)
 }

@@ -49,6 +49,15 @@ pub struct Start {
 }
 
 impl Start {
+    /// The entry's own row.
+    pub fn own_row(&self) -> Row<'_> {
+        Row {
+            batch: &self.row,
+            at: 0,
+            dir: path::split(&self.path).map_or(b"", |(dir, _)| dir),
+        }
+    }
+
     /// True if the asker may reach what is in it, so that the kernel would go
     /// through it to `.` or `..`.
     pub fn may_search(&self) -> bool {
@@ -110,7 +119,7 @@ impl Index {
 
     /// The views of sources around `path`: added ones, the latest
     /// first, then those of the index, the nearest first.
-    fn views_around(&self, path: &[u8]) -> Result<Vec<Arc<View>>> {
+    pub(crate) fn views_around(&self, path: &[u8]) -> Result<Vec<Arc<View>>> {
         let mut views = Vec::new();
         for (source, view) in self.sources.iter().zip(&self.views) {
             if path::is_within(path, source.root())

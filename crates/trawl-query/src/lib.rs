@@ -12,6 +12,8 @@
 //!
 //! Read first: [`Index::locate`] gives a [`Start`]; [`Index::walk`] goes
 //! over the rows below it. `segment` reads files, `locate` finds few rows,
+//! `lookup` finds many by their paths, `sweep` goes over columns without
+//! order, `ranking` finds the first by size or time,
 //! `merge` orders directories across segments, `plan` cuts them into
 //! morsels, `decode` reads a morsel's rows.
 //!
@@ -28,19 +30,25 @@
 
 mod decode;
 mod directories;
+mod duplicates;
+mod entries_at;
 mod error;
 mod index;
 mod issues;
 mod links;
 mod locate;
+mod lookup;
 mod merge;
 mod permission;
 mod plan;
+mod ranking;
 mod search;
 mod segment;
 mod selection;
+mod sidecar;
 mod stats;
 pub mod stored;
+mod sweep;
 mod totals;
 mod usage;
 mod view;
@@ -48,18 +56,23 @@ mod walk;
 mod xattrs;
 
 pub use directories::{DirRequest, Directory, Own, Sums};
+pub use duplicates::{Alike, DuplicateRequest};
+pub use entries_at::Entry;
 pub use error::{QueryError, Result};
 pub use index::{Index, Start, View};
 pub use issues::DeniedRequest;
 pub use links::{Repeats, SeenLinks};
 pub use locate::Located;
+pub use ranking::{RankBy, RankEnd, RankRequest, Ranked};
 pub use search::{Event, Hit, NameRequest};
 pub use segment::{Scratch, SegmentFile};
 pub use selection::RowSelection;
+pub use sidecar::{Rebuilt, rebuild_names};
 pub use stats::{
-    AGE_BOUNDS_SECS, AGE_BUCKETS, Count, SIZE_BUCKETS, Stats, StatsRequest, age_bucket, extension,
-    size_bucket,
+    AGE_BOUNDS_SECS, AGE_BUCKETS, Count, DEPTHS, Key, NAME_LENGTHS, RowTest, SIZE_BUCKETS, Stats,
+    StatsRequest, Trait, age_bucket, extension, size_bucket,
 };
+pub use sweep::{Columns, LinkCount, SweepRequest};
 pub use totals::Totals;
 pub use trawl_index::SnapshotInfo;
 pub use usage::{Detail, Usage, UsageOf, UsageRequest};

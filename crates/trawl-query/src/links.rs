@@ -3,10 +3,11 @@
 use crate::directories::{Directory, RowPlace};
 use crate::error::Result;
 use crate::index::{SegmentAt, View};
-use crate::segment::{Scratch, SegmentFile};
+use crate::segment::{Scratch, SegmentFile, read_dirs};
+use crate::sweep::Stretch;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
-use trawl_index::schema::{LinkColumn, Table};
+use trawl_index::schema::{DirColumn, LinkColumn, Table};
 
 /// Rows of a links table that are read at a time.
 const CHUNK_ROWS: u64 = 4096;
@@ -132,6 +133,49 @@ pub(crate) fn repeats_in(
         start = end;
     }
     Ok(repeats)
+}
+
+/// The rows of a stretch that are further names of what was `seen`, in
+/// ascending order.
+pub(crate) fn repeated_rows(
+    view: &View,
+    stretch: &Stretch,
+    seen: &mut SeenLinks,
+    scratch: &mut Scratch,
+) -> Result<Vec<u64>> {
+    let (segment, dirs) = (stretch.span.segment, &stretch.span.dirs);
+    let (Some(file), Some((_, known))) = (view.file(segment, Table::Links)?, view.segment(segment))
+    else {
+        return Ok(Vec::new());
+    };
+    let mut before = |dir: u64, otherwise: u64| -> Result<u64> {
+        match view
+            .file(segment, Table::Dirs)?
+            .filter(|_| dir < known.dirs)
+        {
+            Some(file) => {
+                let columns = [DirColumn::LinksBefore];
+                let chunk = read_dirs(&file, dir..dir + 1, &columns, scratch)?;
+                Ok(chunk.number(0, 0).min(otherwise))
+            }
+            None => Ok(otherwise),
+        }
+    };
+    let end = before(dirs.end, file.rows())?;
+    let mut start = before(dirs.start, end)?;
+    let mut repeated = Vec::new();
+    while start < end {
+        let next = end.min(start + CHUNK_ROWS * 16);
+        let chunk = LinkChunk::read(&file, start..next, scratch)?;
+        let objects = chunk.row.iter().zip(&chunk.dev).zip(&chunk.ino);
+        let again = objects.filter(|((_, dev), ino)| !seen.is_first(**dev, **ino));
+        repeated.extend(again.map(|((row, _), _)| *row));
+        start = next;
+    }
+    match repeated.is_sorted() {
+        true => Ok(repeated),
+        false => Err(file.damaged("its rows are not in order")),
+    }
 }
 
 /// The links of directories that come in path order.

@@ -17,7 +17,7 @@ use trawl_model::rows::{Row, RowBatch};
 use trawl_model::{FileType, path};
 
 /// What an index has at a path.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Located {
     /// The entry.
@@ -243,7 +243,7 @@ fn entry_rows(
 }
 
 /// The row with this name among `rows`, which are sorted by name.
-fn find_name(
+pub(crate) fn find_name(
     entries: &SegmentFile,
     rows: Range<u64>,
     name: &[u8],
@@ -322,7 +322,7 @@ fn find_scope(view: &View, dir: &[u8], reach: Reach, scratch: &mut Scratch) -> R
 
 /// True if a shard's directories all lie below a barrier that `dir` has
 /// nothing to do with.
-fn behind_barrier(shard: &Shard, dir: &[u8], reach: Reach) -> bool {
+pub(crate) fn behind_barrier(shard: &Shard, dir: &[u8], reach: Reach) -> bool {
     shard.manifest.guard.iter().any(|step| match step {
         GuardStep::Barrier { path, .. } => {
             let around = reach == Reach::Subtree && path::is_within(path, dir);

@@ -25,11 +25,14 @@ use std::ops::{ControlFlow, Range};
 use std::sync::atomic::AtomicBool;
 use trawl_model::need::{Literal, Need, Within};
 use trawl_model::path;
-use trawl_names::{Case, Found, Needles, Pattern, Subject};
+use trawl_names::{Found, Pattern, Subject};
 use workers::Workers;
 
 pub(crate) use candidates::candidates;
 pub(crate) use narrow::{narrowed, rows_with};
+
+/// Hits after which it is looked whether the end is asked for.
+const LOOKS: u32 = 256;
 
 /// What is looked for.
 #[derive(Clone, Copy)]
@@ -183,30 +186,30 @@ fn search_sidecar(
     let Some(names) = view.names(piece.segment) else {
         return Ok(false);
     };
-    let subject = subject(request.within);
-    let none = Needles::none(subject, Case::Sensitive);
     let test = |text: &[u8]| (request.test)(text);
+    let subject = subject(request.within);
     let pattern = match request.literal {
         Some(literal) => {
             let case = candidates::case(literal);
             Pattern::literal(candidates::literal(literal), subject, case)
         }
-        None => Pattern::matcher(none, &test),
+        None => Pattern::matcher(candidates::of_subject(request.need, subject), &test),
     };
-    for rows in &piece.rows {
-        check_cancelled_by(request.cancel)?;
-        let found = names.search(&pattern, rows.clone(), &mut |found: Found<'_>| {
-            let Found { dir, name, .. } = found;
-            if request.keeps(Hit { dir, name }) {
-                give(Hit { dir, name });
-            }
-            ControlFlow::Continue(())
-        });
-        if found.is_err() {
-            return Ok(false);
+    let mut found = 0u32;
+    let mut give = |entry: Found<'_>| {
+        let Found { dir, name, .. } = entry;
+        if request.keeps(Hit { dir, name }) {
+            give(Hit { dir, name });
         }
-    }
-    Ok(true)
+        found = found.wrapping_add(1);
+        match found.is_multiple_of(LOOKS) && check_cancelled_by(request.cancel).is_err() {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    };
+    let done = names.search_among(&pattern, &piece.rows, &mut give);
+    check_cancelled_by(request.cancel)?;
+    Ok(done.is_ok())
 }
 
 fn subject(within: Within) -> Subject {

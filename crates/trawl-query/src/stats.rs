@@ -1,20 +1,30 @@
-//! Counts and sizes of the entries of a scope by type, extension, size, age
-//! and owner.
+//! Counts and sizes of the entries of a scope by type, extension, size, age,
+//! owner and whatever else tells them apart, and by several of these at once.
+//!
+//! Only columns are read that tell, and none of the directories where no
+//! question is about them.
 
+use crate::directories::{DirRequest, DirStream, Facts};
 use crate::error::Result;
 use crate::index::{Index, Start};
-use crate::walk::{Listing, Request};
+use crate::sweep::{Columns, LinkCount, SweepRequest};
+use crate::walk::{DirInfo, Listing, Order, Request};
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::num::NonZeroUsize;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::sync::atomic::AtomicBool;
 use trawl_model::column::{Column, ColumnSet};
-use trawl_model::rows::Row;
+use trawl_model::filter::Filter;
+use trawl_model::rows::{NO_PROJECT, Row, RowBatch};
 use trawl_model::{FileType, Gid, Timestamp, Uid};
 
 /// Distinct extensions that are kept apart; what comes after is
 /// [`Stats::other_extensions`].
 const MOST_EXTENSIONS: usize = 100_000;
+/// Distinct combinations that are kept apart; what comes after is
+/// [`Stats::other_combined`].
+const MOST_COMBINED: usize = 100_000;
 /// Longer "extensions" are counted as none.
 const LONGEST_EXTENSION: usize = 32;
 
@@ -36,6 +46,85 @@ pub const SIZE_BUCKETS: usize = 65;
 /// after the last.
 pub const AGE_BUCKETS: usize = AGE_BOUNDS_SECS.len() + 1;
 
+/// Number of depths that are told apart; deeper entries count at the last.
+pub const DEPTHS: usize = 64;
+/// Number of buckets of name lengths: bytes, up to the longest that Linux has.
+pub const NAME_LENGTHS: usize = 256;
+
+/// By what entries are told apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Trait {
+    /// [`Stats::types`].
+    Type,
+    /// [`Stats::extensions`].
+    Extension,
+    /// [`Stats::sizes`].
+    Size,
+    /// [`Stats::ages`].
+    Modified,
+    /// [`Stats::accessed`].
+    Accessed,
+    /// [`Stats::changed`].
+    Changed,
+    /// [`Stats::owners`].
+    Owner,
+    /// [`Stats::groups`].
+    Group,
+    /// [`Stats::projects`].
+    Project,
+    /// [`Stats::name_lengths`].
+    NameLength,
+    /// [`Stats::depths`].
+    Depth,
+    /// [`Stats::fullness`].
+    Fullness,
+}
+
+impl Trait {
+    /// The columns that tell it; none for what rows do not tell.
+    fn columns(self) -> ColumnSet {
+        ColumnSet::of(match self {
+            Trait::Type => &[Column::Mode],
+            Trait::Extension => &[Column::Name, Column::Mode],
+            Trait::Size => &[Column::Mode, Column::Size],
+            Trait::Modified => &[Column::Mode, Column::Mtime, Column::MtimeNs],
+            Trait::Accessed => &[Column::Mode, Column::Atime, Column::AtimeNs],
+            Trait::Changed => &[Column::Mode, Column::Ctime, Column::CtimeNs],
+            Trait::Owner => &[Column::Uid],
+            Trait::Group => &[Column::Gid],
+            Trait::Project => &[Column::Project],
+            Trait::NameLength => &[Column::Name],
+            Trait::Depth | Trait::Fullness => &[],
+        })
+    }
+
+    /// True if rows tell it.
+    pub fn is_of_rows(self) -> bool {
+        !matches!(self, Trait::Depth | Trait::Fullness)
+    }
+
+    /// True if only regular files have it.
+    pub fn is_of_files(self) -> bool {
+        matches!(
+            self,
+            Trait::Extension | Trait::Size | Trait::Modified | Trait::Accessed | Trait::Changed
+        )
+    }
+}
+
+/// One of the values of a [`Trait`].
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Key {
+    /// A type.
+    Type(FileType),
+    /// An extension.
+    Extension(Vec<u8>),
+    /// A bucket of sizes, ages or lengths.
+    Bucket(usize),
+    /// An owner, a group or a project.
+    Id(u32),
+}
+
 /// A number of entries and what they take up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
@@ -48,16 +137,19 @@ pub struct Count {
 }
 
 impl Count {
-    fn add(&mut self, other: &Count) {
+    /// Adds another, modulo 2^64.
+    pub fn add(&mut self, other: &Count) {
         self.entries = self.entries.wrapping_add(other.entries);
         self.size_bytes = self.size_bytes.wrapping_add(other.size_bytes);
         self.blocks = self.blocks.wrapping_add(other.blocks);
     }
 }
 
-/// Entries of a scope in groups. Each name counts, links or not.
+/// Entries of a scope in groups; those that were not asked for are empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stats {
+    /// All entries that were counted.
+    pub whole: Count,
     /// By type.
     pub types: HashMap<FileType, Count>,
     /// Regular files by what follows the last dot of their name, if that
@@ -69,31 +161,82 @@ pub struct Stats {
     pub sizes: [Count; SIZE_BUCKETS],
     /// Regular files by the age of their content: [`AGE_BOUNDS_SECS`].
     pub ages: [Count; AGE_BUCKETS],
+    /// Regular files by the time since they were read.
+    pub accessed: [Count; AGE_BUCKETS],
+    /// Regular files by the time since anything of them changed.
+    pub changed: [Count; AGE_BUCKETS],
     /// All entries by owner.
     pub owners: HashMap<Uid, Count>,
     /// All entries by owning group.
     pub groups: HashMap<Gid, Count>,
+    /// All entries by project; `None` where there is none.
+    pub projects: HashMap<Option<u32>, Count>,
+    /// All entries by the length of their name, bytes.
+    pub name_lengths: Box<[Count; NAME_LENGTHS]>,
+    /// All entries by how far they lie below the start, which is at 0.
+    pub depths: Box<[Count; DEPTHS]>,
+    /// Directories by the number of their entries ([`size_bucket`]), with the
+    /// sums over these: how many directories, and entries in them.
+    pub fullness: [(u64, Count); SIZE_BUCKETS],
+    /// By several traits at once, in the order in which they were asked for.
+    pub combined: HashMap<Vec<Key>, Count>,
+    /// What came after very many other combinations.
+    pub other_combined: Count,
 }
 
 impl Default for Stats {
     fn default() -> Stats {
         Stats {
+            whole: Count::default(),
             types: HashMap::new(),
             extensions: HashMap::new(),
             other_extensions: Count::default(),
             sizes: [Count::default(); SIZE_BUCKETS],
             ages: [Count::default(); AGE_BUCKETS],
+            accessed: [Count::default(); AGE_BUCKETS],
+            changed: [Count::default(); AGE_BUCKETS],
             owners: HashMap::new(),
             groups: HashMap::new(),
+            projects: HashMap::new(),
+            name_lengths: Box::new([Count::default(); NAME_LENGTHS]),
+            depths: Box::new([Count::default(); DEPTHS]),
+            fullness: [(0, Count::default()); SIZE_BUCKETS],
+            combined: HashMap::new(),
+            other_combined: Count::default(),
         }
     }
 }
 
+/// A test of rows that a caller brings along.
+pub trait RowTest: Sync {
+    /// The columns that it looks at.
+    fn columns(&self) -> ColumnSet;
+
+    /// What rows that pass fulfil; others need not be read.
+    fn filter(&self) -> Filter;
+
+    /// Nearest and farthest levels below the start whose entries may pass.
+    fn depths(&self) -> (usize, Option<usize>);
+
+    /// Whether a row, so many levels below the start, passes.
+    fn admits(&self, row: &Row<'_>, depth: usize) -> bool;
+}
+
 /// What statistics are asked for.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Default)]
 pub struct StatsRequest<'a> {
     /// The time that ages are counted from.
     pub now: Timestamp,
+    /// What is counted.
+    pub traits: &'a [Trait],
+    /// What is counted by all of these together; traits of rows only.
+    pub combined: &'a [Trait],
+    /// How objects with several names count; each name does if rows are
+    /// tested.
+    pub links: LinkCount,
+    /// What counts at all; everything if `None`. Directories are not tested
+    /// for depth and fullness.
+    pub test: Option<&'a dyn RowTest>,
     /// Threads; as many as there are processors if `None`.
     pub threads: Option<NonZeroUsize>,
     /// Ends it with [`QueryError::Cancelled`](crate::QueryError::Cancelled)
@@ -104,60 +247,230 @@ pub struct StatsRequest<'a> {
 impl Index {
     /// Groups everything below `start`, and `start` itself.
     pub fn stats(&self, start: &Start, request: &StatsRequest<'_>) -> Result<Stats> {
+        let mut all = Stats::default();
+        let of_rows = |traits: &[Trait]| traits.iter().any(|by| by.is_of_rows());
+        if of_rows(request.traits) || of_rows(request.combined) {
+            self.count_rows(start, request, &mut all)?;
+        }
+        if request.traits.iter().any(|by| !by.is_of_rows()) {
+            all.count_directories(start, request)?;
+        }
+        Ok(all)
+    }
+
+    fn count_rows(&self, start: &Start, request: &StatsRequest<'_>, all: &mut Stats) -> Result<()> {
+        let is_in = |row: &Row<'_>| {
+            let test = request.test;
+            test.is_none_or(|test| test.depths().0 == 0 && test.admits(row, 0))
+        };
+        let row = start.own_row();
+        if start.row.len > 0 && is_in(&row) {
+            all.count(&start.row, &[0..1], request);
+        }
+        let traits = request.traits.iter().chain(request.combined);
+        let sums = ColumnSet::of(&[Column::Size, Column::Blocks]);
+        let columns = traits.fold(sums, |columns, by| columns.union(by.columns()));
+        let Some(test) = request.test else {
+            let sweep = SweepRequest {
+                columns,
+                links: request.links,
+                threads: request.threads,
+                cancel: request.cancel,
+            };
+            let work = |columns: &Columns<'_>, stats: &mut Stats| {
+                stats.count(columns.batch, columns.runs, request);
+            };
+            return self.sweep(start, &sweep, work, |stats| all.merge(stats));
+        };
+        let (min_depth, max_depth) = test.depths();
         let walk = Request {
-            columns: ColumnSet::of(&[
-                Column::Name,
-                Column::Mode,
-                Column::Uid,
-                Column::Gid,
-                Column::Size,
-                Column::Blocks,
-                Column::Mtime,
-                Column::MtimeNs,
-            ]),
+            columns: columns.union(test.columns()),
+            filter: test.filter(),
+            min_depth,
+            max_depth,
+            order: Order::Forward,
             threads: request.threads,
             cancel: request.cancel,
             ..Request::default()
         };
-        let mut all = Stats::default();
-        let own = Listing {
-            dir: &crate::walk::DirInfo {
-                path: b"",
-                depth: 0,
-                rows: 1,
-            },
-            batch: &start.row,
-            range: &(0..start.row.len.min(1)),
+        let work = |listing: &Listing<'_>, stats: &mut Stats| {
+            let runs = admitted(test, listing);
+            stats.count(listing.batch, &runs, request);
         };
-        let work = |listing: &Listing<'_>, stats: &mut Stats| stats.count(listing, request.now);
-        work(&own, &mut all);
         self.walk(start, &walk, work, |stats: Stats| {
             all.merge(stats);
             ControlFlow::Continue(())
-        })?;
-        Ok(all)
+        })
+    }
+}
+
+/// The rows of a listing that pass a test.
+fn admitted(test: &dyn RowTest, listing: &Listing<'_>) -> Vec<Range<usize>> {
+    let DirInfo { path, depth, .. } = listing.dir;
+    let mut runs: Vec<Range<usize>> = Vec::new();
+    for at in listing.range.clone() {
+        let row = Row {
+            batch: listing.batch,
+            at,
+            dir: path,
+        };
+        if !test.admits(&row, depth + 1) {
+            continue;
+        }
+        match runs.last_mut() {
+            Some(last) if last.end == at => last.end += 1,
+            _ => runs.push(at..at + 1),
+        }
+    }
+    runs
+}
+
+/// Counts of what follows itself in runs are looked up once a run.
+struct Runs<K> {
+    key: Option<K>,
+    count: Count,
+}
+
+/// Calls `flush` with each run of equal keys and what it sums up to.
+fn by_runs<K: PartialEq + Copy>(
+    rows: &[Range<usize>],
+    key: impl Fn(usize) -> K,
+    one: impl Fn(usize) -> Count,
+    mut flush: impl FnMut(K, &Count),
+) {
+    let mut run = Runs {
+        key: None,
+        count: Count::default(),
+    };
+    for at in rows.iter().cloned().flatten() {
+        let key = key(at);
+        if run.key != Some(key) {
+            if let Some(before) = run.key.replace(key) {
+                flush(before, &run.count);
+            }
+            run.count = Count::default();
+        }
+        run.count.add(&one(at));
+    }
+    if let Some(last) = run.key {
+        flush(last, &run.count);
     }
 }
 
 impl Stats {
-    fn count(&mut self, listing: &Listing<'_>, now: Timestamp) {
-        let (batch, dir) = (listing.batch, listing.dir.path);
-        for at in listing.range.clone() {
-            let row = Row { batch, at, dir };
-            let one = Count {
-                entries: 1,
-                size_bytes: row.size(),
-                blocks: row.blocks(),
-            };
-            let kind = row.file_type();
-            self.types.entry(kind).or_default().add(&one);
-            self.owners.entry(row.uid()).or_default().add(&one);
-            self.groups.entry(row.gid()).or_default().add(&one);
-            if kind == FileType::Regular {
-                self.sizes[size_bucket(row.size())].add(&one);
-                self.ages[age_bucket(now, row.mtime())].add(&one);
-                self.add_extension(extension(row.name()), &one);
+    fn count(&mut self, batch: &RowBatch, rows: &[Range<usize>], request: &StatsRequest<'_>) {
+        let one = |at: usize| Count {
+            entries: 1,
+            size_bytes: batch.size.get(at).copied().unwrap_or_default(),
+            blocks: batch.blocks.get(at).copied().unwrap_or_default(),
+        };
+        by_runs(rows, |_| (), one, |(), count| self.whole.add(count));
+        for by in request.traits.iter().filter(|by| by.is_of_rows()) {
+            self.count_by(*by, batch, rows, one, request.now);
+        }
+        if request.combined.is_empty() {
+            return;
+        }
+        for at in rows.iter().cloned().flatten() {
+            let row = row_at(batch, at);
+            let keys = request.combined.iter();
+            let keys: Option<Vec<Key>> = keys.map(|by| key_of(*by, &row, request.now)).collect();
+            if let Some(keys) = keys {
+                self.add_combined(keys, &one(at));
             }
+        }
+    }
+
+    fn count_by(
+        &mut self,
+        by: Trait,
+        batch: &RowBatch,
+        rows: &[Range<usize>],
+        one: impl Fn(usize) -> Count,
+        now: Timestamp,
+    ) {
+        let value = |column: &[u32], at: usize| column.get(at).copied().unwrap_or_default();
+        let is_file = |at: usize| FileType::from_mode(value(&batch.mode, at)) == FileType::Regular;
+        let files = || rows.iter().cloned().flatten().filter(|at| is_file(*at));
+        match by {
+            Trait::Type => by_runs(
+                rows,
+                |at| FileType::from_mode(value(&batch.mode, at)),
+                one,
+                |kind, count| self.types.entry(kind).or_default().add(count),
+            ),
+            Trait::Owner => by_runs(
+                rows,
+                |at| Uid(value(&batch.uid, at)),
+                one,
+                |uid, count| self.owners.entry(uid).or_default().add(count),
+            ),
+            Trait::Group => by_runs(
+                rows,
+                |at| Gid(value(&batch.gid, at)),
+                one,
+                |gid, count| self.groups.entry(gid).or_default().add(count),
+            ),
+            Trait::Project => by_runs(
+                rows,
+                |at| project(&row_at(batch, at)),
+                one,
+                |project, count| self.projects.entry(project).or_default().add(count),
+            ),
+            Trait::Extension => {
+                files().for_each(|at| self.add_extension(extension(batch.name.get(at)), &one(at)))
+            }
+            Trait::Size => files()
+                .for_each(|at| self.sizes[size_bucket(row_at(batch, at).size())].add(&one(at))),
+            Trait::Modified => files()
+                .for_each(|at| self.ages[age_bucket(now, row_at(batch, at).mtime())].add(&one(at))),
+            Trait::Accessed => files().for_each(|at| {
+                self.accessed[age_bucket(now, row_at(batch, at).atime())].add(&one(at));
+            }),
+            Trait::Changed => files().for_each(|at| {
+                self.changed[age_bucket(now, row_at(batch, at).ctime())].add(&one(at));
+            }),
+            Trait::NameLength => rows.iter().cloned().flatten().for_each(|at| {
+                self.name_lengths[name_length(batch.name.get(at))].add(&one(at));
+            }),
+            Trait::Depth | Trait::Fullness => {}
+        }
+    }
+
+    /// Counts what directories' own rows of the index tell.
+    fn count_directories(&mut self, start: &Start, request: &StatsRequest<'_>) -> Result<()> {
+        let row = start.own_row();
+        self.depths[0].add(&Count {
+            entries: 1,
+            size_bytes: row.size(),
+            blocks: row.blocks(),
+        });
+        let dirs = DirRequest {
+            cancel: request.cancel,
+            ..DirRequest::default()
+        };
+        let mut stream = DirStream::new(start, &dirs, Facts::Usage)?;
+        while let Some(directory) = stream.next()? {
+            let count = Count {
+                entries: directory.rows(),
+                size_bytes: directory.sums.size_bytes,
+                blocks: directory.sums.blocks,
+            };
+            self.depths[(directory.depth + 1).min(DEPTHS - 1)].add(&count);
+            let (number, sums) = &mut self.fullness[size_bucket(count.entries)];
+            *number += 1;
+            sums.add(&count);
+        }
+        Ok(())
+    }
+
+    fn add_combined(&mut self, keys: Vec<Key>, count: &Count) {
+        if let Some(known) = self.combined.get_mut(&keys) {
+            known.add(count);
+        } else if self.combined.len() < MOST_COMBINED {
+            self.combined.insert(keys, *count);
+        } else {
+            self.other_combined.add(count);
         }
     }
 
@@ -171,32 +484,86 @@ impl Stats {
         }
     }
 
-    fn merge(&mut self, other: Stats) {
-        for (kind, count) in &other.types {
-            self.types.entry(*kind).or_default().add(count);
-        }
-        for (owner, count) in &other.owners {
-            self.owners.entry(*owner).or_default().add(count);
-        }
-        for (group, count) in &other.groups {
-            self.groups.entry(*group).or_default().add(count);
-        }
-        for (bucket, count) in self.sizes.iter_mut().zip(&other.sizes) {
-            bucket.add(count);
-        }
-        for (bucket, count) in self.ages.iter_mut().zip(&other.ages) {
-            bucket.add(count);
+    /// Adds what was counted elsewhere, but for counts of directories.
+    pub fn merge(&mut self, other: Stats) {
+        self.whole.add(&other.whole);
+        merge_map(&mut self.types, other.types);
+        merge_map(&mut self.owners, other.owners);
+        merge_map(&mut self.groups, other.groups);
+        merge_map(&mut self.projects, other.projects);
+        for (into, from) in [
+            (&mut self.sizes[..], &other.sizes[..]),
+            (&mut self.ages[..], &other.ages[..]),
+            (&mut self.accessed[..], &other.accessed[..]),
+            (&mut self.changed[..], &other.changed[..]),
+            (&mut self.name_lengths[..], &other.name_lengths[..]),
+        ] {
+            into.iter_mut().zip(from).for_each(|(a, b)| a.add(b));
         }
         // In a fixed order, so that which are "other" is always the same.
-        let mut extensions: Vec<_> = other.extensions.into_iter().collect();
-        if self.extensions.len() + extensions.len() > MOST_EXTENSIONS {
-            extensions.sort_unstable_by(|a, b| a.0.cmp(&b.0));
-        }
-        for (extension, count) in extensions {
+        let is_much = self.extensions.len() + other.extensions.len() > MOST_EXTENSIONS;
+        for (extension, count) in in_order_if(is_much, other.extensions) {
             self.add_extension(&extension, &count);
         }
         self.other_extensions.add(&other.other_extensions);
+        let is_much = self.combined.len() + other.combined.len() > MOST_COMBINED;
+        for (keys, count) in in_order_if(is_much, other.combined) {
+            self.add_combined(keys, &count);
+        }
+        self.other_combined.add(&other.other_combined);
     }
+}
+
+fn merge_map<K: Eq + Hash>(into: &mut HashMap<K, Count>, from: HashMap<K, Count>) {
+    for (key, count) in from {
+        into.entry(key).or_default().add(&count);
+    }
+}
+
+fn in_order_if<K: Ord>(is_much: bool, counts: HashMap<K, Count>) -> Vec<(K, Count)> {
+    let mut counts: Vec<(K, Count)> = counts.into_iter().collect();
+    if is_much {
+        counts.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+    }
+    counts
+}
+
+fn row_at(batch: &RowBatch, at: usize) -> Row<'_> {
+    Row {
+        batch,
+        at,
+        dir: b"",
+    }
+}
+
+fn project(row: &Row<'_>) -> Option<u32> {
+    let stored = row.batch.project.get(row.at).copied();
+    stored.filter(|project| *project != NO_PROJECT)
+}
+
+/// Which of [`Stats::name_lengths`] a name belongs to.
+fn name_length(name: &[u8]) -> usize {
+    name.len().min(NAME_LENGTHS - 1)
+}
+
+/// The value of a trait, if the row has it.
+fn key_of(by: Trait, row: &Row<'_>, now: Timestamp) -> Option<Key> {
+    if by.is_of_files() && row.file_type() != FileType::Regular {
+        return None;
+    }
+    Some(match by {
+        Trait::Type => Key::Type(row.file_type()),
+        Trait::Extension => Key::Extension(extension(row.name()).to_vec()),
+        Trait::Size => Key::Bucket(size_bucket(row.size())),
+        Trait::Modified => Key::Bucket(age_bucket(now, row.mtime())),
+        Trait::Accessed => Key::Bucket(age_bucket(now, row.atime())),
+        Trait::Changed => Key::Bucket(age_bucket(now, row.ctime())),
+        Trait::Owner => Key::Id(row.uid().0),
+        Trait::Group => Key::Id(row.gid().0),
+        Trait::Project => Key::Id(project(row)?),
+        Trait::NameLength => Key::Bucket(name_length(row.name())),
+        Trait::Depth | Trait::Fullness => return None,
+    })
 }
 
 /// Which of [`Stats::sizes`] a size belongs to: 0 for 0, else one more than

@@ -71,6 +71,9 @@ pub enum Detail {
     /// Directories.
     #[default]
     Directories,
+    /// Directories that were listed; for the others, which hold nothing that
+    /// is known, no rows are read.
+    Listed,
     /// And all else (`du -a`).
     Everything,
 }
@@ -168,7 +171,7 @@ impl<'a, V: FnMut(&UsageOf<'_>) -> ControlFlow<()>> Tally<'a, V> {
             return Ok(());
         }
         let done = match self.request.detail {
-            Detail::Directories => self.count_directories()?,
+            Detail::Directories | Detail::Listed => self.count_directories()?,
             Detail::Everything => self.count_everything()?,
         };
         if done.is_continue() && self.total.is_none() {
@@ -345,7 +348,9 @@ impl<'a, V: FnMut(&UsageOf<'_>) -> ControlFlow<()>> Tally<'a, V> {
         let Some(mut frame) = self.frames.pop() else {
             return Ok(ControlFlow::Continue(()));
         };
-        if frame.dirs != frame.listed && self.leave_unlisted(&mut frame)?.is_break() {
+        let tells_others = self.request.detail != Detail::Listed;
+        if tells_others && frame.dirs != frame.listed && self.leave_unlisted(&mut frame)?.is_break()
+        {
             return Ok(ControlFlow::Break(()));
         }
         // Its parent's rows have its own share already, except that the

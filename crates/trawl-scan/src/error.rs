@@ -45,6 +45,17 @@ pub enum ScanError<E> {
         /// The trace file.
         path: Vec<u8>,
     },
+    /// A recorded source that can be read only once is not in the order that this takes.
+    #[error(
+        "the trace {} cannot be read from a pipe: the directory in line {line} does not come in depth-first order, sorted by name, after the one that holds it; write the trace to a file and give that",
+        shown(.path)
+    )]
+    TraceOrder {
+        /// The trace's name.
+        path: Vec<u8>,
+        /// Where, from 1.
+        line: u64,
+    },
     /// A thread could not be started.
     #[error("cannot start a thread: {source}; try again with fewer threads")]
     Thread {

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
+use trawl_model::KnownListings;
+
 use crate::excludes::Excludes;
 
 /// What to do where another file system is mounted below the root.
@@ -37,6 +39,9 @@ pub struct WalkOptions<'a> {
     pub excludes: Excludes,
     /// Extended attributes.
     pub xattrs: Xattrs,
+    /// What is known of the tree: extended attributes of a directory's entries are not read again
+    /// where this knows the directory and [`trusts_ctime`] its file system.
+    pub known: Option<&'a dyn KnownListings>,
     /// Ends the walk soon after it becomes true.
     pub cancel: &'a AtomicBool,
     /// Open directories at any time, over all threads. 0 means half of the process's limit, at
@@ -49,6 +54,14 @@ pub struct WalkOptions<'a> {
     pub temporary: PathBuf,
 }
 
+/// True for file systems of this type (statfs(2)) that set an inode's time of change whenever one
+/// of its attributes changes, and lie under no others: ext2 to ext4, XFS, Btrfs. Not for network
+/// file systems, FUSE and overlays, whose times are somebody else's word, nor for those that have
+/// kept the time when an attribute was set (tmpfs before Linux 6.2).
+pub fn trusts_ctime(magic: u64) -> bool {
+    matches!(magic, 0xef53 | 0x5846_5342 | 0x9123_683e)
+}
+
 impl<'a> WalkOptions<'a> {
     /// The defaults, with a flag that ends the walk.
     #[must_use]
@@ -58,6 +71,7 @@ impl<'a> WalkOptions<'a> {
             mounts: Mounts::default(),
             excludes: Excludes::default(),
             xattrs: Xattrs::default(),
+            known: None,
             cancel,
             descriptors: 0,
             pending_bytes: 32 << 20,

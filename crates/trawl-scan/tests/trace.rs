@@ -3,6 +3,8 @@
 mod recorder;
 
 use std::collections::BTreeSet;
+use std::io::Write;
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -74,12 +76,70 @@ fn replay(bytes: &[u8], root: Option<&[u8]>) -> Result<(Recorder, Progress), Str
         root: root.map(<[u8]>::to_vec),
         cancel: &cancel,
     };
+    let from_file = replay_path(&path, &options);
+    match (&from_file, &replay_pipe(bytes, root)) {
+        (Ok((file, counts)), Ok((pipe, pipe_counts))) => {
+            assert_eq!(counts, pipe_counts);
+            assert_same(file, pipe);
+        }
+        (_, Err(error)) if error.contains("depth-first order") => {}
+        (Err(file), Err(pipe)) => assert_eq!(words_behind_name(file), words_behind_name(pipe)),
+        (file, pipe) => panic!("{:?} {:?}", file.as_ref().err(), pipe.as_ref().err()),
+    }
+    from_file
+}
+
+fn replay_path(path: &Path, options: &TraceOptions<'_>) -> Result<(Recorder, Progress), String> {
     let (progress, mut recorder) = (ScanProgress::default(), Recorder::default());
-    let counts =
-        read_trace(&path, &options, &progress, &mut recorder).map_err(|e| e.to_string())?;
+    let counts = read_trace(path, options, &progress, &mut recorder).map_err(|e| e.to_string())?;
     assert_eq!(counts.issues as usize, recorder.issues.len());
     assert_eq!(counts.entries as usize, recorder.rows.len());
     Ok((recorder.finish(), counts))
+}
+
+/// Reads `bytes` through a pipe; the root is as that of a file called `recorded`.
+fn replay_pipe(bytes: &[u8], root: Option<&[u8]>) -> Result<(Recorder, Progress), String> {
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    let path = format!("/proc/self/fd/{}", reader.as_raw_fd());
+    let cancel = AtomicBool::new(false);
+    let options = TraceOptions {
+        root: Some(root.unwrap_or(b"/recorded").to_vec()),
+        cancel: &cancel,
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            // Whoever reads may have read enough.
+            let _ = writer.write_all(bytes);
+        });
+        let read = replay_path(Path::new(&path), &options);
+        drop(reader);
+        read
+    })
+}
+
+fn assert_same(file: &Recorder, pipe: &Recorder) {
+    let rows = |recorder: &Recorder| -> Vec<_> {
+        let row = |(path, row): (&Vec<u8>, &recorder::Row)| {
+            let target = row.link_target.clone();
+            (path.clone(), row.entry.meta, target, row.xattrs.clone())
+        };
+        recorder.rows.iter().map(row).collect()
+    };
+    assert_eq!(rows(file), rows(pipe));
+    assert_eq!((&file.order, &file.own), (&pipe.order, &pipe.own));
+    assert_eq!(file.access, pipe.access);
+    let told = |recorder: &Recorder| -> BTreeSet<(Vec<u8>, String)> {
+        let issues = recorder.issues.iter();
+        issues.map(|i| (i.path.clone(), i.detail.clone())).collect()
+    };
+    assert_eq!(told(file), told(pipe));
+}
+
+fn words_behind_name(error: &str) -> Option<&str> {
+    error
+        .split_once("/recorded.trace")
+        .or(error.split_once("/proc/self/fd/"))
+        .map(|(_, words)| words.trim_start_matches(|c: char| c.is_ascii_digit()))
 }
 
 fn paths(recorder: &Recorder) -> Vec<String> {
@@ -120,7 +180,7 @@ fn trace_of(walked: &Recorder, reverse: bool) -> Vec<u8> {
         }
         stanzas.push((path.clone(), stanza));
     }
-    stanzas.sort();
+    stanzas.sort_by(|a, b| trawl_model::path::cmp(&a.0, &b.0));
     if reverse {
         stanzas.reverse();
     }
@@ -291,6 +351,37 @@ fn directories_out_of_place_are_told_once() {
             .iter()
             .any(|d| d.contains("1 lines from line 1 on stand before"))
     );
+}
+
+#[test]
+fn a_pipe_must_have_directories_in_order() {
+    let read = |parts: &[Vec<u8>]| replay_pipe(&parts.concat(), None).map(|(got, _)| paths(&got));
+    let good = read(&[
+        dir(""),
+        dir("a"),
+        dir("a/b"),
+        file("a/b/f"),
+        dir("a-b"),
+        file("a-b/g"),
+    ]);
+    assert_eq!(
+        good.unwrap(),
+        ["/a", "/a-b", "/a-b/g", "/a/b", "/a/b/f"].map(|path| format!("/recorded{path}"))
+    );
+    for bad in [
+        [dir(""), dir("b"), dir("a")],
+        [dir(""), dir("a"), dir("a")],
+        [dir(""), dir("a-b"), dir("a/b")],
+        [dir(""), dir("a"), dir("b/c")],
+        [dir("a"), dir("a/b"), dir("c")],
+    ] {
+        let error = read(&bad).unwrap_err();
+        // Each line has a newline in a field of its own.
+        assert!(
+            error.contains("the directory in line 5 does not"),
+            "{error}"
+        );
+    }
 }
 
 #[test]

@@ -4,7 +4,9 @@ use std::ffi::CStr;
 use std::num::NonZeroU64;
 use std::os::fd::AsFd;
 
-use rustix::fs::{Advice as RawAdvice, AtFlags, FlockOperation, Mode, OFlags, RenameFlags};
+use rustix::fs::{
+    Advice as RawAdvice, AtFlags, FlockOperation, Mode, OFlags, RenameFlags, ResolveFlags,
+};
 
 use crate::error::{Errno, Named, Op, SysError};
 
@@ -27,6 +29,17 @@ pub fn sync_data(fd: impl AsFd) -> Result<(), SysError> {
 /// Source: <https://man7.org/linux/man-pages/man2/syncfs.2.html>
 pub fn sync_filesystem(fd: impl AsFd) -> Result<(), SysError> {
     rustix::fs::syncfs(fd).named(Op::Syncfs)
+}
+
+/// Opens a file to read it, through no symbolic link anywhere on the way; a FIFO or a device does
+/// not make it wait.
+///
+/// Source: <https://man7.org/linux/man-pages/man2/openat2.2.html>
+pub fn open_for_reading(path: &CStr) -> Result<std::fs::File, SysError> {
+    let flags = OFlags::RDONLY | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let resolve = ResolveFlags::NO_SYMLINKS;
+    let file = rustix::fs::openat2(rustix::fs::CWD, path, flags, Mode::empty(), resolve);
+    file.map(std::fs::File::from).named(Op::Openat)
 }
 
 /// What came of trying to take a lock.

@@ -16,6 +16,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use trawl_index::Writing;
+use trawl_scan::trace::STANDARD_INPUT;
 
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -30,8 +31,12 @@ Examples:
   trawl index /home                      scan a tree (again)
   trawl index --exclude .snapshot /data  leave something out
   trawl index --from-trace home.trace --root /home
+  zcat home.gz | trawl index --from-trace - --root /home
   trawl index --id-map lab.ids /mnt/lab  a file system with ids of its own
+  trawl index --keep last=3,daily=7,weekly=5 /home
+  trawl index --gc --dry-run             what would go, and why
   trawl index --verify                   check every byte of the index
+  trawl index --rebuild-names            make damaged or missing name sidecars again
   trawl index --check-permissions --user ann /home
 
 A scan that is interrupted leaves the previous snapshot untouched and ends
@@ -42,7 +47,7 @@ with exit code 130.";
 #[command(after_help = EXAMPLES)]
 pub(crate) struct IndexArgs {
     /// Trees to scan, each a source of its own
-    #[arg(value_name = "PATH", required_unless_present_any = ["from_trace", "verify", "gc", "check_permissions"])]
+    #[arg(value_name = "PATH", required_unless_present_any = ["from_trace", "verify", "gc", "rebuild_names", "check_permissions"])]
     paths: Vec<OsString>,
     /// Do not enter other file systems (the default)
     #[arg(long, overrides_with = "cross_file_systems")]
@@ -61,8 +66,15 @@ pub(crate) struct IndexArgs {
     #[arg(long)]
     no_xattr: bool,
     /// Write everything anew, also what has not changed since the last scan
-    #[arg(long)]
+    #[arg(long, conflicts_with = "trust_ctime")]
     full: bool,
+    /// Do not look again for extended attributes and ACLs in directories that
+    /// had none at the last scan, if no time of change (ctime) or other
+    /// attribute of what is in them is another one now. Only on ext2 to ext4,
+    /// XFS and Btrfs. Wrong where something changed a disk without the kernel
+    /// noticing, or the clock was set back
+    #[arg(long)]
+    trust_ctime: bool,
     /// Make a new index for its owner alone. The superuser's is otherwise for
     /// all users, each of whom sees what the permissions on the source let
     /// them see
@@ -73,7 +85,8 @@ pub(crate) struct IndexArgs {
     /// for its next scans; `none` forgets it
     #[arg(long, value_name = "FILE|none")]
     id_map: Option<PathBuf>,
-    /// Read a trace that GUFI made instead of a tree
+    /// Read a trace that GUFI made instead of a tree; `-` is standard input,
+    /// which must have directories in depth-first order, sorted by name
     #[arg(long, value_name = "FILE", conflicts_with = "paths")]
     from_trace: Option<PathBuf>,
     /// Where the traced tree was mounted [default: / and the file's stem]
@@ -96,6 +109,13 @@ pub(crate) struct IndexArgs {
     /// Remove what no snapshot needs, after the scan if there is one
     #[arg(long)]
     gc: bool,
+    /// Make name sidecars that are missing or damaged again, after the scan if there is one
+    #[arg(long)]
+    rebuild_names: bool,
+    /// With --gc: only tell which snapshots would stay, and why, and which
+    /// would go
+    #[arg(long, requires = "gc", conflicts_with_all = ["paths", "from_trace"])]
+    dry_run: bool,
     #[command(flatten)]
     check: check::CheckArgs,
     /// Print the summary as one JSON object a line
@@ -134,7 +154,14 @@ pub(crate) fn run(index: Option<PathBuf>, args: &IndexArgs) -> Result<Exit, Fail
         exit = scan_all(&dir, args)?;
     }
     if exit != Exit::Interrupted && args.gc {
-        exit = exit.and(upkeep::collect_all(&dir, args.retention, args.json)?);
+        let act = match args.dry_run {
+            true => upkeep::tell_all,
+            false => upkeep::collect_all,
+        };
+        exit = exit.and(act(&dir, &args.retention, args.json)?);
+    }
+    if exit != Exit::Interrupted && args.rebuild_names {
+        exit = exit.and(upkeep::rebuild_names(&dir, args.json)?);
     }
     if exit != Exit::Interrupted && args.verify {
         exit = exit.and(upkeep::verify(&dir, args.json)?);
@@ -161,7 +188,7 @@ fn scan_all(dir: &std::path::Path, args: &IndexArgs) -> Result<Exit, Failure> {
                 output.put(done.text(dir))?;
             }
             done.say_issues(args.issues);
-            upkeep::retain(&index, &done.root, args.retention)?;
+            upkeep::retain(&index, &done.root, &args.retention)?;
             Ok(exit)
         });
         exit = exit.and(ended.unwrap_or_else(|failure| {
@@ -192,6 +219,10 @@ fn jobs(args: &IndexArgs) -> Result<Vec<Job>, Failure> {
             .collect());
     };
     let root = match &args.root {
+        None if file.as_os_str().as_bytes() == STANDARD_INPUT => {
+            let text = "--from-trace - needs --root PATH, where the traced tree was mounted";
+            return Err(Failure::Usage(text.into()));
+        }
         None => None,
         Some(root) => Some(
             trawl_model::path::normalize(root.as_bytes()).ok_or_else(|| {

@@ -17,6 +17,7 @@ use trawl_scan::{Excludes, Mounts, Progress, ScanError, ScanProgress, WalkOption
 use crate::failure::{Failure, shown};
 use crate::index::progress::{Scan, Style, event, watch};
 use crate::index::summary::{Done, Issues, issue_event, issue_line};
+use crate::index::upkeep::with_rule;
 use crate::index::{IndexArgs, IssuesShown, id_map};
 use crate::output::say;
 
@@ -91,7 +92,8 @@ impl<'a> Scanner<'a> {
         let options = self.writer_options(id_map.as_ref());
         let writer = SnapshotWriter::begin(self.index, &root, options)?
             .with_id_map(id_map)
-            .with_writing(self.args.writing());
+            .with_writing(self.args.writing())
+            .with_retention(self.args.retention.rule());
         let mut sink = Collector {
             writer,
             issues: Issues::default(),
@@ -157,7 +159,12 @@ impl<'a> Scanner<'a> {
         let result = match job {
             Job::Walk(_) => {
                 let path = trawl_model::path::display(root);
-                walk(path, &self.walk_options(), progress, sink)
+                let known = sink.writer.known();
+                let mut options = self.walk_options();
+                if self.args.trust_ctime {
+                    options.known = Some(&known);
+                }
+                walk(path, &options, progress, sink)
             }
             Job::Trace { file, .. } => {
                 let options = TraceOptions {
@@ -174,7 +181,7 @@ impl<'a> Scanner<'a> {
         })
     }
 
-    fn walk_options(&self) -> WalkOptions<'a> {
+    fn walk_options<'o>(&self) -> WalkOptions<'o> {
         let mut options = WalkOptions::new(self.cancel);
         options.threads = self.args.threads.map_or(0, usize::from);
         options.excludes = self.excludes.clone();
@@ -195,6 +202,9 @@ impl<'a> Scanner<'a> {
         }
         if self.args.no_xattr {
             note("no-xattr", "yes".into());
+        }
+        if self.args.trust_ctime {
+            note("trust-ctime", "yes".into());
         }
         if id_map.is_some() {
             note(ID_MAP, "yes".into());
@@ -223,7 +233,9 @@ impl<'a> Scanner<'a> {
     /// as strict as that before anyone reads it.
     fn publish(&self, writer: SnapshotWriter) -> Result<(Committed, Tightened), Failure> {
         let prepared = writer.prepare(now())?;
-        prepared.collect(self.args.retention.retention(now()))?;
+        // The source's own rule is that of its next snapshot already.
+        let rule = self.args.retention.rule_for(prepared.source())?;
+        with_rule(&rule, |rule| prepared.collect(rule))?;
         let tightened = trawl_history::tighten(&prepared)?;
         Ok((prepared.publish(&tightened.damaged)?, tightened))
     }

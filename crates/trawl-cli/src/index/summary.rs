@@ -71,10 +71,11 @@ impl Done {
         );
         let _ = writeln!(
             out,
-            "  {} in {} ({} bytes an entry)",
+            "  {} in {} ({} bytes an entry){}",
             format(u128::from(self.committed.size_bytes), Scale::Binary),
             index.display(),
             tenths(self.committed.size_bytes, entries),
+            self.shared(),
         );
         if self.committed.shards > 1 {
             let _ = writeln!(out, "  {}", shards_line(&self.committed.shard_rows));
@@ -99,6 +100,22 @@ impl Done {
         out
     }
 
+    /// How much is new, if not all is.
+    fn shared(&self) -> String {
+        let Committed {
+            size_bytes,
+            new_bytes,
+            ..
+        } = self.committed;
+        match new_bytes == size_bytes {
+            true => String::new(),
+            false => format!(
+                ", {} of it new",
+                format(u128::from(new_bytes), Scale::Binary)
+            ),
+        }
+    }
+
     /// One object for programs.
     pub(crate) fn json(&self) -> Object {
         let totals = &self.committed.totals;
@@ -118,6 +135,7 @@ impl Done {
                 shards_json(&self.committed.shard_rows).into_iter(),
             )
             .number("index_bytes", self.committed.size_bytes)
+            .number("new_bytes", self.committed.new_bytes)
             .number("elapsed_ms", millis(self.elapsed))
     }
 

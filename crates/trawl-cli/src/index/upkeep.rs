@@ -1,15 +1,19 @@
 //! Looking after an index: checking its bytes, removing what no snapshot
 //! needs, forgetting old snapshots.
 
+use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::time::Duration;
 
-use trawl_index::IndexDir;
-use trawl_index::gc::{Collected, Retention, collect};
+use trawl_index::gc::{Collected, collect};
+use trawl_index::retention::{Rule, RuleAt, Verdict, parse_age};
+use trawl_index::usage::usage;
 use trawl_index::verify::Scope;
+use trawl_index::{IndexDir, SnapshotId, Source};
 use trawl_model::Timestamp;
+use trawl_text::time_style::full_iso;
 use trawl_text::units::{Scale, format};
+use trawl_text::zone::Zone;
 
 use crate::exit::Exit;
 use crate::failure::{Failure, shown};
@@ -20,7 +24,7 @@ use trawl_text::json::Object;
 
 /// Snapshots of a source that are kept unless said otherwise: the previous
 /// one may still be read by a question that began before the scan ended.
-const NEWEST_KEPT: usize = 2;
+const NEWEST_KEPT: u32 = 2;
 
 /// Options of `trawl verify`.
 #[derive(Debug, clap::Args)]
@@ -35,44 +39,68 @@ pub(crate) struct VerifyArgs {
 pub(crate) struct GcArgs {
     #[command(flatten)]
     pub(crate) retention: RetentionArgs,
+    /// Only tell which snapshots would stay, and why, and which would go
+    #[arg(long)]
+    pub(crate) dry_run: bool,
     /// One JSON object a line
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 /// Which snapshots stay.
-#[derive(Clone, Copy, Debug, Default, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct RetentionArgs {
-    /// Keep so many snapshots of each source, the current one among them
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    keep: Option<u32>,
-    /// Keep snapshots younger than this, such as 12h, 30d or 8w
-    #[arg(long, value_name = "AGE", value_parser = parse_age)]
-    keep_for: Option<Duration>,
+    /// Which snapshots of each source to keep, beside the current one: so
+    /// many of the newest, or a rule such as last=3,daily=7,weekly=5 (also
+    /// hourly, monthly, yearly, within=30d). `trawl index` keeps the rule
+    /// with the source for its next scans [default: 2]
+    #[arg(long, value_name = "N|RULE")]
+    keep: Option<Rule>,
+    /// Keep snapshots younger than this, such as 12h, 30d or 8w, too: the
+    /// same as within=AGE in a rule
+    #[arg(long, value_name = "AGE", value_parser = read_age)]
+    keep_for: Option<u64>,
 }
 
 impl RetentionArgs {
-    /// What stays if nothing is said: the current snapshot and the one
-    /// before.
-    pub(crate) fn retention(self, now: Timestamp) -> Retention {
-        let secs = |age: Duration| i64::try_from(age.as_secs()).unwrap_or(i64::MAX);
-        let newest = match (self.keep, self.keep_for) {
-            (Some(keep), _) => usize::try_from(keep).unwrap_or(usize::MAX),
-            (None, Some(_)) => 1,
-            (None, None) => NEWEST_KEPT,
-        };
-        Retention {
-            newest,
-            since: self.keep_for.map(|age| now.minus_secs(secs(age))),
+    /// The rule, if one was given.
+    pub(crate) fn rule(&self) -> Option<Rule> {
+        match (self.keep.clone(), self.keep_for) {
+            (rule, None) => rule,
+            (rule, Some(secs)) => Some(rule.unwrap_or_default().or_within(secs)),
         }
     }
+
+    /// What holds for a source: what was given, else what it has, else the
+    /// current snapshot and the one before.
+    pub(crate) fn rule_for(&self, source: &Source) -> Result<Rule, Failure> {
+        Ok(match self.rule() {
+            Some(rule) => rule,
+            None => source.retention()?.unwrap_or(Rule::last(NEWEST_KEPT)),
+        })
+    }
+}
+
+/// Hands a rule, as it is now and here, to what asks for one.
+pub(crate) fn with_rule<T>(rule: &Rule, act: impl FnOnce(RuleAt<'_>) -> T) -> T {
+    let zone = Zone::local();
+    let local = |time: Timestamp| {
+        let offset = zone.civil(time.secs).offset_secs;
+        time.secs.saturating_add(offset.into())
+    };
+    act(RuleAt {
+        rule,
+        now: now(),
+        local: &local,
+    })
 }
 
 /// Forgets a source's snapshots that are not to stay, after a scan. That
 /// this fails does not undo the scan.
-pub(crate) fn retain(index: &IndexDir, root: &[u8], args: RetentionArgs) -> Result<(), Failure> {
+pub(crate) fn retain(index: &IndexDir, root: &[u8], args: &RetentionArgs) -> Result<(), Failure> {
     if let Some(source) = index.source(root)? {
-        let done = collect(&source, args.retention(now()))?;
+        let rule = args.rule_for(&source)?;
+        let done = with_rule(&rule, |rule| collect(&source, rule))?;
         say_damaged(&done);
     }
     Ok(())
@@ -81,14 +109,15 @@ pub(crate) fn retain(index: &IndexDir, root: &[u8], args: RetentionArgs) -> Resu
 /// Removes what no snapshot needs, in every source.
 pub(crate) fn collect_all(
     dir: &Path,
-    retention: RetentionArgs,
+    retention: &RetentionArgs,
     json: bool,
 ) -> Result<Exit, Failure> {
     let index = IndexDir::open(dir)?;
     let mut output = Output::stdout();
     let mut exit = Exit::Complete;
     for source in index.sources()? {
-        let done = collect(&source, retention.retention(now()))?;
+        let rule = retention.rule_for(&source)?;
+        let done = with_rule(&rule, |rule| collect(&source, rule))?;
         say_damaged(&done);
         exit = exit.and(if done.damaged.is_empty() {
             Exit::Complete
@@ -112,6 +141,73 @@ pub(crate) fn collect_all(
     Ok(exit)
 }
 
+/// Tells what [`collect_all`] would do, and changes nothing.
+pub(crate) fn tell_all(dir: &Path, retention: &RetentionArgs, json: bool) -> Result<Exit, Failure> {
+    let index = IndexDir::open(dir)?;
+    let mut output = Output::stdout();
+    for source in index.sources()? {
+        let rule = retention.rule_for(&source)?;
+        let usage = usage(&source)?;
+        let ids: Vec<SnapshotId> = usage.snapshots.iter().map(|s| s.id).collect();
+        let verdicts = with_rule(&rule, |rule| rule.judge(&ids));
+        let gone = verdicts.iter().filter(|verdict| verdict.reasons.is_empty());
+        let gone: BTreeSet<SnapshotId> = gone.map(|verdict| verdict.id).collect();
+        for verdict in &verdicts {
+            output.put(match json {
+                true => verdict_object(&source, verdict).close() + "\n",
+                false => verdict_line(&source, verdict),
+            })?;
+        }
+        let freed_bytes = usage.freed_bytes(&gone);
+        output.put(if json {
+            let object = event("gc", source.root()).flag("dry_run", true);
+            let object = object.text("rule", &rule.to_string());
+            let object = object.number("snapshots", gone.len());
+            object.number("freed_bytes", freed_bytes).close() + "\n"
+        } else {
+            let count = u64::try_from(gone.len()).unwrap_or(u64::MAX);
+            format!(
+                "{}: {rule} would remove {} and free {}\n",
+                shown(source.root()),
+                counted(count, "snapshot"),
+                format(u128::from(freed_bytes), Scale::Binary),
+            )
+        })?;
+    }
+    output.finish()?;
+    Ok(Exit::Complete)
+}
+
+fn reasons(verdict: &Verdict) -> String {
+    let reasons: Vec<String> = verdict.reasons.iter().map(ToString::to_string).collect();
+    reasons.join(", ")
+}
+
+fn verdict_line(source: &Source, verdict: &Verdict) -> String {
+    let mut time = String::new();
+    full_iso(&mut time, verdict.id.time(), &Zone::local());
+    let root = shown(source.root());
+    match verdict.reasons.is_empty() {
+        true => format!(
+            "{root}: remove {} of {time}: no part of the rule keeps it\n",
+            verdict.id
+        ),
+        false => format!(
+            "{root}: keep {} of {time}: {}\n",
+            verdict.id,
+            reasons(verdict)
+        ),
+    }
+}
+
+fn verdict_object(source: &Source, verdict: &Verdict) -> Object {
+    event("snapshot", source.root())
+        .text("id", &verdict.id.to_string())
+        .time("started", Some(verdict.id.time()))
+        .flag("keep", !verdict.reasons.is_empty())
+        .text("reasons", &reasons(verdict))
+}
+
 fn say_damaged(done: &Collected) {
     for path in &done.damaged {
         say(format_args!(
@@ -119,6 +215,29 @@ fn say_damaged(done: &Collected) {
             path.display()
         ));
     }
+}
+
+/// Makes name sidecars again, in every source.
+pub(crate) fn rebuild_names(dir: &Path, json: bool) -> Result<Exit, Failure> {
+    let index = IndexDir::open(dir)?;
+    let mut output = Output::stdout();
+    for source in index.sources()? {
+        let done = trawl_query::rebuild_names(&source)?;
+        output.put(if json {
+            let object = event("rebuilt-names", source.root());
+            let object = object.number("sound", done.sound);
+            object.number("written", done.written).close() + "\n"
+        } else {
+            format!(
+                "{}: {} written, {} sound\n",
+                shown(trawl_model::path::display(source.root())),
+                counted(done.written, "name sidecar"),
+                done.sound,
+            )
+        })?;
+    }
+    output.finish()?;
+    Ok(Exit::Complete)
 }
 
 /// Checks every byte; exit code 2 if something is damaged, 1 if there is
@@ -152,7 +271,7 @@ pub(crate) fn verify(dir: &Path, json: bool) -> Result<Exit, Failure> {
         let verdict = match (done.has_damage(), done.findings.is_empty()) {
             (true, _) => "damaged: index the sources again, or restore the files named above",
             (false, false) => {
-                "sound, with files that no snapshot needs: trawl gc removes leftovers"
+                "sound, but for files that no snapshot needs or that can be made again"
             }
             (false, true) => "sound",
         };
@@ -170,24 +289,10 @@ pub(crate) fn verify(dir: &Path, json: bool) -> Result<Exit, Failure> {
     })
 }
 
-/// Reads `90`, `90s`, `15m`, `12h`, `30d`, `8w`, `1y`.
-fn parse_age(text: &str) -> Result<Duration, String> {
-    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-    let (number, unit) = text.split_at(digits);
-    let secs = match unit {
-        "" | "s" => 1u64,
-        "m" => 60,
-        "h" => 3600,
-        "d" => 86_400,
-        "w" => 7 * 86_400,
-        "y" => 365 * 86_400,
-        _ => return Err("use a number and one of s, m, h, d, w, y, such as 30d".into()),
-    };
-    let number: u64 = number
-        .parse()
-        .map_err(|_| "it has no number, or too large a one")?;
-    let secs = number.checked_mul(secs).ok_or("it is too long")?;
-    Ok(Duration::from_secs(secs))
+/// Reads `90`, `90s`, `15m`, `12h`, `30d`, `8w`, `1y` as seconds.
+fn read_age(text: &str) -> Result<u64, String> {
+    let problem = "use a number and one of s, m, h, d, w, y, such as 30d";
+    parse_age(text).ok_or_else(|| problem.to_owned())
 }
 
 #[cfg(test)]
@@ -197,7 +302,7 @@ mod tests {
     #[test]
     fn ages_have_units() {
         for (text, secs) in [("90", 90), ("15m", 900), ("2h", 7200), ("30d", 2_592_000)] {
-            assert_eq!(parse_age(text), Ok(Duration::from_secs(secs)), "{text}");
+            assert_eq!(read_age(text), Ok(secs), "{text}");
         }
         for text in [
             "",
@@ -207,7 +312,7 @@ mod tests {
             "99999999999999999999",
             "99999999999999999y",
         ] {
-            assert!(parse_age(text).is_err(), "{text}");
+            assert!(read_age(text).is_err(), "{text}");
         }
     }
 }

@@ -34,7 +34,7 @@ use crate::failure::{Failure, quoted};
 use crate::index::scan::now;
 use crate::output::{Device, Output, say};
 use crate::rows::{self, Form};
-use crate::scope::{Denials, Depth, Follow, Part, Session, join_printed, row_of};
+use crate::scope::{Denials, Depth, Follow, PATHS_AT_ONCE, Part, Session, join_printed, row_of};
 
 use self::colour::Palette;
 use self::item::Item;
@@ -126,7 +126,11 @@ impl Lister<'_> {
             Links::Arguments | Links::Targets => Follow::Last,
         };
         let (mut files, mut directories) = (Vec::new(), Vec::new());
-        for given in paths {
+        for (at, given) in paths.iter().enumerate() {
+            if at % PATHS_AT_ONCE == 0 {
+                let end = paths.len().min(at + PATHS_AT_ONCE);
+                self.session.expect(&paths[at..end], follow)?;
+            }
             let Some(start) = self.session.locate(given, follow)? else {
                 continue;
             };

@@ -21,7 +21,7 @@ use crate::ls::{Header, Lister, absolute};
 use crate::output::say;
 use crate::resolve::{Resolved, resolve};
 use crate::rows::Form;
-use crate::scope::{Follow, join_printed, row_of};
+use crate::scope::{Follow, PATHS_AT_ONCE, join_printed, row_of};
 
 /// A directory in a listing.
 #[derive(Clone, Debug)]
@@ -51,6 +51,9 @@ impl Lister<'_> {
             return Ok(led);
         }
         let mut items = std::mem::take(&mut directory.items);
+        if replaces || self.shows_targets() {
+            self.expect_targets(&items, &directory.path)?;
+        }
         for item in items.iter_mut().filter(|item| item.absolute.is_none()) {
             let path = trawl_model::path::join(&directory.path, &item.name);
             if !replaces || item.kind != FileType::Symlink {
@@ -84,10 +87,25 @@ impl Lister<'_> {
         Ok(led)
     }
 
+    /// What the links in a listing lead to will be asked for.
+    fn expect_targets(&self, items: &[Item], dir: &[u8]) -> Result<(), Failure> {
+        let links = items
+            .iter()
+            .filter(|item| item.absolute.is_none() && item.kind == FileType::Symlink);
+        let paths: Vec<Vec<u8>> = links
+            .map(|item| trawl_model::path::join(dir, &item.name))
+            .collect();
+        for some in paths.chunks(PATHS_AT_ONCE) {
+            let some: Vec<(&[u8], &[u8])> = some.iter().map(|path| (&b""[..], &path[..])).collect();
+            self.session.known().prepare(&some, Follow::Last)?;
+        }
+        Ok(())
+    }
+
     /// What is at the end of the links that begin at `path`, and where.
     fn behind(&self, path: &[u8]) -> Result<(Item, Vec<u8>), &'static str> {
         const NOWHERE: &str = "no such file or directory";
-        match resolve(self.session.index(), b"", path, Follow::Last) {
+        match resolve(self.session.known(), b"", path, Follow::Last) {
             Ok(Resolved::To(Located::Found(start), end)) => {
                 Ok((Item::from_row(&row_of(&start), b""), end))
             }
@@ -131,7 +149,7 @@ impl Lister<'_> {
 
     /// Where links from `path` on end, whether there is something or not.
     fn end_of(&self, path: &[u8]) -> Vec<u8> {
-        match resolve(self.session.index(), b"", path, Follow::Last) {
+        match resolve(self.session.known(), b"", path, Follow::Last) {
             Ok(Resolved::To(_, end)) => absolute(&end),
             _ => absolute(path),
         }

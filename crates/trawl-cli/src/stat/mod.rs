@@ -30,7 +30,7 @@ use crate::getfattr::Slash;
 use crate::ls::item::Item;
 use crate::output::{Device, Output};
 use crate::rows;
-use crate::scope::{Depth, Follow, Session, row_of};
+use crate::scope::{Depth, Follow, PATHS_AT_ONCE, Session, row_of};
 use crate::stat::acl::{Ids, Lists, Naming};
 use crate::stat::format::{Escapes, Format, Subject};
 use crate::stat::value::{Context, values};
@@ -134,7 +134,11 @@ pub(crate) fn run(
         false => Follow::Never,
     };
     let mut output = Output::stdout();
-    for given in &args.paths {
+    for (at, given) in args.paths.iter().enumerate() {
+        if at % PATHS_AT_ONCE == 0 {
+            let next = args.paths.iter().skip(at).take(PATHS_AT_ONCE);
+            session.expect(&next.cloned().collect::<Vec<_>>(), follow)?;
+        }
         let Some(start) = session.locate(given, follow)? else {
             continue;
         };

@@ -3,70 +3,27 @@
 
 use std::collections::HashMap;
 
-use trawl_model::FileType;
-use trawl_query::{AGE_BUCKETS, Count, SIZE_BUCKETS, Stats};
+use trawl_model::{FileType, Gid, Uid};
+use trawl_query::{AGE_BUCKETS, Count, Key, SIZE_BUCKETS, Stats};
 use trawl_text::owners::{OwnerName, Owners};
 
-/// Extensions that are named; the others are one row.
-const EXTENSIONS_SHOWN: usize = 20;
-
-/// What is counted apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, clap::ValueEnum)]
-pub(crate) enum By {
-    /// File, directory, symbolic link, …
-    Type,
-    /// What follows the last dot of a regular file's name
-    Extension,
-    /// Content of regular files
-    Size,
-    /// Time since the content of regular files changed
-    Age,
-    /// Owner
-    Owner,
-    /// Owning group
-    Group,
-}
-
-impl By {
-    /// Every kind, in the order in which they are shown.
-    pub(crate) const ALL: [By; 6] = [
-        By::Type,
-        By::Extension,
-        By::Size,
-        By::Age,
-        By::Owner,
-        By::Group,
-    ];
-
-    /// The name that options and machine-readable output use.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            By::Type => "type",
-            By::Extension => "extension",
-            By::Size => "size",
-            By::Age => "age",
-            By::Owner => "owner",
-            By::Group => "group",
-        }
-    }
-
-    /// True if only regular files are counted.
-    pub(crate) const fn is_of_files(self) -> bool {
-        matches!(self, By::Extension | By::Size | By::Age)
-    }
-}
+use crate::stats::kinds::By;
 
 /// One counted group.
 #[derive(Clone, Debug)]
 pub(crate) struct Group {
-    /// Its kind.
-    pub(crate) by: By,
+    /// Its kind, or kinds joined by commas.
+    pub(crate) by: String,
+    /// True if only regular files are counted.
+    pub(crate) is_of_files: bool,
     /// What programs read; `None` for what has no value, or for the rest.
     pub(crate) key: Option<Vec<u8>>,
     /// What people read.
     pub(crate) label: Vec<u8>,
     /// How much there is of it.
     pub(crate) count: Count,
+    /// How many directories, where entries are counted by these.
+    pub(crate) directories: Option<u64>,
 }
 
 /// Sizes of which each row ends where a power of two does: the number of
@@ -100,35 +57,155 @@ const AGES: [&str; AGE_BUCKETS] = [
     "≥ 5 years",
 ];
 
-/// The groups of one kind.
-pub(crate) fn groups(by: By, stats: &Stats, owners: &Owners) -> Vec<Group> {
+/// The groups of one kind; all but the first `shown` extensions are one row.
+pub(crate) fn groups(by: By, stats: &Stats, owners: &Owners, shown: usize) -> Vec<Group> {
     let labelled = |(label, count): (&str, Count)| group(by, Some(label.into()), label, count);
     match by {
         By::Type => types(stats),
-        By::Extension => extensions(stats),
+        By::Extension => extensions(stats, shown),
         By::Size => trimmed(sizes(stats)).into_iter().map(labelled).collect(),
-        By::Age => {
-            let rows = AGES.into_iter().zip(stats.ages).collect();
-            trimmed(rows).into_iter().map(labelled).collect()
-        }
+        By::Age => ages(&stats.ages).into_iter().map(labelled).collect(),
+        By::Accessed => ages(&stats.accessed).into_iter().map(labelled).collect(),
+        By::Changed => ages(&stats.changed).into_iter().map(labelled).collect(),
         By::Owner => by_id(by, &stats.owners, |id| owners.user(id), |id| id.0),
         By::Group => by_id(by, &stats.groups, |id| owners.group(id), |id| id.0),
+        By::Project => projects(stats),
+        By::NameLength => numbered(by, &stats.name_lengths[..], &NAME_LENGTHS),
+        By::Depth => numbered(by, &stats.depths[..], &[]),
+        By::Fullness => fullness(stats),
     }
 }
 
-/// Adds a count to another.
-pub(crate) fn add(sum: &mut Count, more: &Count) {
-    sum.entries = sum.entries.saturating_add(more.entries);
-    sum.size_bytes = sum.size_bytes.saturating_add(more.size_bytes);
-    sum.blocks = sum.blocks.saturating_add(more.blocks);
+/// The groups of several kinds together, those with most space first; all but
+/// the first `limit` are one row.
+pub(crate) fn combined(kinds: &[By], stats: &Stats, owners: &Owners, limit: usize) -> Vec<Group> {
+    let name = kinds
+        .iter()
+        .map(|by| by.name())
+        .collect::<Vec<_>>()
+        .join(",");
+    let mut list: Vec<(&Vec<Key>, Count)> = stats.combined.iter().map(|(k, c)| (k, *c)).collect();
+    list.sort_by(|(a, x), (b, y)| y.blocks.cmp(&x.blocks).then(a.cmp(b)));
+    let mut rest = stats.other_combined;
+    for (_, count) in list.drain(limit.min(list.len())..) {
+        rest.add(&count);
+    }
+    let row = |(keys, count): (&Vec<Key>, Count)| {
+        let parts = kinds
+            .iter()
+            .zip(keys)
+            .map(|(by, key)| label(*by, key, owners));
+        let label = parts.collect::<Vec<_>>().join(&b", "[..]);
+        Group {
+            by: name.clone(),
+            ..group(kinds[0], Some(label.clone()), label, count)
+        }
+    };
+    let mut rows: Vec<Group> = list.into_iter().map(row).collect();
+    if rest.entries > 0 {
+        rows.push(Group {
+            by: name.clone(),
+            ..group(kinds[0], None, "(others)", rest)
+        });
+    }
+    rows
+}
+
+/// What a key is called.
+fn label(by: By, key: &Key, owners: &Owners) -> Vec<u8> {
+    let named = |name: OwnerName, id: &u32| name.map_or_else(|| number(*id), |n| n.to_vec());
+    match (by, key) {
+        (_, Key::Type(kind)) => type_name(*kind).into(),
+        (_, Key::Extension(extension)) if extension.is_empty() => b"(no extension)".to_vec(),
+        (_, Key::Extension(extension)) => [&b"."[..], extension].concat(),
+        (By::Owner, Key::Id(id)) => named(owners.user(Uid(*id)), id),
+        (By::Group, Key::Id(id)) => named(owners.group(Gid(*id)), id),
+        (_, Key::Id(id)) => number(*id),
+        (By::Size, Key::Bucket(bucket)) => {
+            let row = SIZES.iter().find(|(end, _)| bucket < end);
+            row.map_or("", |(_, label)| label).into()
+        }
+        (By::NameLength, Key::Bucket(bucket)) => number(*bucket as u32),
+        (_, Key::Bucket(bucket)) => AGES.get(*bucket).copied().unwrap_or_default().into(),
+    }
+}
+
+fn number(id: u32) -> Vec<u8> {
+    id.to_string().into_bytes()
+}
+
+fn ages(counts: &[Count; AGE_BUCKETS]) -> Vec<(&'static str, Count)> {
+    trimmed(AGES.into_iter().zip(*counts).collect())
+}
+
+fn projects(stats: &Stats) -> Vec<Group> {
+    let mut list: Vec<_> = stats
+        .projects
+        .iter()
+        .map(|(id, count)| (*id, *count))
+        .collect();
+    list.sort_by_key(|(id, count)| (std::cmp::Reverse(count.blocks), *id));
+    let row = |(id, count): (Option<u32>, Count)| match id {
+        Some(id) => group(By::Project, Some(number(id)), number(id), count),
+        None => group(By::Project, None, "(none known)", count),
+    };
+    list.into_iter().map(row).collect()
+}
+
+/// Ends of the rows of name lengths.
+const NAME_LENGTHS: [usize; 9] = [4, 8, 12, 16, 24, 32, 64, 128, 256];
+
+/// Rows for numbers from 0 on, each up to one of `ends`, or each alone.
+fn numbered(by: By, counts: &[Count], ends: &[usize]) -> Vec<Group> {
+    let each: Vec<usize> = (1..=counts.len()).collect();
+    let mut rows = Vec::new();
+    let mut first = 0;
+    for end in if ends.is_empty() { &each[..] } else { ends } {
+        let mut count = Count::default();
+        let part = counts.get(first..*end).unwrap_or_default();
+        part.iter().for_each(|more| count.add(more));
+        let label = match end - first {
+            1 => first.to_string(),
+            _ => format!("{first} to {}", end - 1),
+        };
+        let key = Some(label.clone().into_bytes());
+        if count.entries > 0 {
+            rows.push(group(by, key, label, count));
+        }
+        first = *end;
+    }
+    rows
+}
+
+/// Directories by the number of their entries.
+fn fullness(stats: &Stats) -> Vec<Group> {
+    let row = |(bucket, (directories, count)): (usize, &(u64, Count))| {
+        let label = match bucket {
+            0 => "no entries".to_owned(),
+            1 => "1 entry".to_owned(),
+            _ => format!(
+                "{} to {} entries",
+                1u64 << (bucket - 1),
+                (1u128 << bucket) - 1
+            ),
+        };
+        Group {
+            directories: Some(*directories),
+            ..group(By::Fullness, Some(label.clone().into()), label, *count)
+        }
+    };
+    let rows = stats.fullness.iter().enumerate().map(row);
+    rows.filter(|row| row.directories != Some(0)).collect()
 }
 
 fn group(by: By, key: Option<Vec<u8>>, label: impl AsRef<[u8]>, count: Count) -> Group {
     Group {
-        by,
+        by: by.name().to_owned(),
+        is_of_files: by.of_index().is_of_files(),
         key,
         label: label.as_ref().to_vec(),
         count,
+        directories: None,
     }
 }
 
@@ -160,7 +237,7 @@ const fn type_name(kind: FileType) -> &'static str {
 }
 
 /// The most frequent first, then all others in one row.
-fn extensions(stats: &Stats) -> Vec<Group> {
+fn extensions(stats: &Stats, shown: usize) -> Vec<Group> {
     let mut list: Vec<(&[u8], Count)> = stats
         .extensions
         .iter()
@@ -168,8 +245,8 @@ fn extensions(stats: &Stats) -> Vec<Group> {
         .collect();
     list.sort_by(|(a, x), (b, y)| y.entries.cmp(&x.entries).then(a.cmp(b)));
     let mut rest = stats.other_extensions;
-    for (_, count) in list.drain(EXTENSIONS_SHOWN.min(list.len())..) {
-        add(&mut rest, &count);
+    for (_, count) in list.drain(shown.min(list.len())..) {
+        rest.add(&count);
     }
     let row = |(name, count): (&[u8], Count)| match name {
         b"" => group(By::Extension, Some(Vec::new()), "(none)", count),
@@ -193,7 +270,7 @@ fn sizes(stats: &Stats) -> Vec<(&'static str, Count)> {
     for (end, label) in SIZES {
         let mut count = Count::default();
         let buckets = stats.sizes.get(first..end).unwrap_or_default();
-        buckets.iter().for_each(|bucket| add(&mut count, bucket));
+        buckets.iter().for_each(|bucket| count.add(bucket));
         rows.push((label, count));
         first = end;
     }
@@ -217,12 +294,12 @@ fn by_id<Id: Copy + Ord>(
     by: By,
     counts: &HashMap<Id, Count>,
     name: impl Fn(Id) -> OwnerName,
-    number: impl Fn(Id) -> u32,
+    number_of: impl Fn(Id) -> u32,
 ) -> Vec<Group> {
     let mut list: Vec<(Id, Count)> = counts.iter().map(|(id, count)| (*id, *count)).collect();
     list.sort_by_key(|(id, count)| (std::cmp::Reverse(count.blocks), *id));
     let row = |(id, count): (Id, Count)| {
-        let label = name(id).map_or_else(|| number(id).to_string().into_bytes(), |n| n.to_vec());
+        let label = name(id).map_or_else(|| number(number_of(id)), |n| n.to_vec());
         group(by, Some(label.clone()), label, count)
     };
     list.into_iter().map(row).collect()
@@ -231,7 +308,6 @@ fn by_id<Id: Copy + Ord>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use trawl_model::{Gid, Uid};
     use trawl_query::size_bucket;
 
     fn count(entries: u64) -> Count {
@@ -255,7 +331,7 @@ mod tests {
             1 << 40,
             u64::MAX,
         ] {
-            add(&mut stats.sizes[size_bucket(size)], &count(1));
+            stats.sizes[size_bucket(size)].add(&count(1));
         }
         let rows: Vec<_> = sizes(&stats)
             .into_iter()
@@ -279,8 +355,8 @@ mod tests {
                 .insert(format!("e{n}").into_bytes(), count(n + 1));
         }
         stats.extensions.insert(Vec::new(), count(1000));
-        let rows = groups(By::Extension, &stats, &Owners::default());
-        assert_eq!(rows.len(), EXTENSIONS_SHOWN + 1);
+        let rows = groups(By::Extension, &stats, &Owners::default(), 20);
+        assert_eq!(rows.len(), 20 + 1);
         assert_eq!(rows[0].label, b"(none)");
         assert_eq!(rows[1].label, b".e29");
         let all: u64 = rows.iter().map(|row| row.count.entries).sum();
@@ -293,7 +369,10 @@ mod tests {
         stats.owners.insert(Uid(3_999_999_999), count(1));
         stats.groups.insert(Gid(0), count(2));
         let owners = Owners::default();
-        assert_eq!(groups(By::Owner, &stats, &owners)[0].label, b"3999999999");
-        assert_eq!(groups(By::Group, &stats, &owners)[0].label, b"root");
+        assert_eq!(
+            groups(By::Owner, &stats, &owners, 20)[0].label,
+            b"3999999999"
+        );
+        assert_eq!(groups(By::Group, &stats, &owners, 20)[0].label, b"root");
     }
 }

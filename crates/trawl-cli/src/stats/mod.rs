@@ -1,15 +1,15 @@
 //! `trawl stats`: how many entries and bytes there are, by type, extension,
-//! size, age, owner and group.
+//! size, age, owner and whatever else tells entries apart.
 
-mod groups;
-mod render;
+pub(crate) mod groups;
+mod kinds;
+pub(crate) mod render;
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use trawl_model::FileType;
-use trawl_query::{Count, Repeats, Stats, StatsRequest};
+use trawl_query::{Count, Repeats, RowTest, Start, Stats, StatsRequest, Trait};
 use trawl_text::locale::Locale;
 use trawl_text::owners::Owners;
 use trawl_text::quote::Terminal;
@@ -18,6 +18,7 @@ use trawl_text::units::{Scale, format};
 use crate::arguments::Manner;
 use crate::csv::Line;
 use crate::exit::Exit;
+use crate::expression::Expression;
 use crate::failure::{Failure, shown};
 use crate::index::progress::counted;
 use crate::index::scan::now;
@@ -26,16 +27,21 @@ use crate::rows::Form;
 use crate::scope::{Depth, Follow, Part, Session};
 use trawl_text::json::Object;
 
-use self::groups::{By, Group, add, groups};
-use self::render::{Ink, section};
+use self::groups::{Group, combined, groups};
+pub(crate) use self::kinds::By;
+use self::kinds::{Kinds, KindsParser};
+use self::render::{Ink, Weight, section};
 
 const EXAMPLES: &str = "\
 Every name counts, also further names of the same file; the first line says
 how many of these there are. Sizes, ages and extensions are those of regular
-files, ages those of the content, counted from now.";
+files, ages those of the content, counted from now.
 
-/// Owners and groups that are named to people; the others are one row.
-const OWNERS_SHOWN: usize = 20;
+Examples:
+  trawl stats /srv                          what there is, of all usual kinds
+  trawl stats /srv --by age --share disk    how much of the space is cold
+  trawl stats /srv --by owner,extension     who has how much of what
+  trawl stats / --by owner -- -name '*.o'   only entries that find would print";
 
 /// Options of `trawl stats`.
 #[derive(Debug, clap::Args)]
@@ -44,9 +50,17 @@ pub(crate) struct StatsArgs {
     /// Where to count [default: the working directory]
     #[arg(value_name = "PATH")]
     paths: Vec<OsString>,
-    /// Count by this only; may be given several times
-    #[arg(long, value_name = "KIND", value_enum)]
-    by: Vec<By>,
+    /// Count by this only; may be given several times. Kinds joined by commas
+    /// are counted together
+    #[arg(long, value_name = "KIND", value_parser = KindsParser)]
+    by: Vec<Kinds>,
+    /// So many extensions, combinations, and to people owners and groups; the
+    /// others are one row
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
+    limit: usize,
+    /// What shares and bars are of
+    #[arg(long, value_name = "WHAT", value_enum, default_value = "entries")]
+    share: Weight,
     /// One JSON object a line
     #[arg(long, overrides_with = "csv")]
     json: bool,
@@ -55,6 +69,9 @@ pub(crate) struct StatsArgs {
     csv: bool,
     #[command(flatten)]
     pub(crate) manner: Manner,
+    /// Count only entries of which this is true, in the language of find
+    #[arg(last = true, value_name = "EXPRESSION")]
+    expression: Vec<OsString>,
 }
 
 /// Runs the command.
@@ -70,17 +87,13 @@ pub(crate) fn run(
     } else {
         &args.paths[..]
     };
-    let kinds = if args.by.is_empty() {
-        &By::ALL[..]
-    } else {
-        &args.by[..]
+    let usual: Vec<Kinds> = By::USUAL.iter().map(|by| Kinds(vec![*by])).collect();
+    let kinds = match args.by.is_empty() {
+        true => &usual[..],
+        false => &args.by[..],
     };
+    let expression = Expression::read(&args.expression)?;
     let form = Form::new(args.json, args.csv);
-    let request = StatsRequest {
-        now: now(),
-        threads: None,
-        cancel: crate::live::cancel(),
-    };
     let (owners, mut output) = (Owners::default(), Output::stdout());
     if form == Form::Csv {
         output.put("path,by,key,entries,size_bytes,disk_bytes\n")?;
@@ -89,31 +102,98 @@ pub(crate) fn run(
         let Some(start) = session.locate(given, Follow::Last)? else {
             continue;
         };
-        let stats = session.index().stats(&start, &request)?;
-        let repeats = session.index().totals(&start)?.repeats;
+        let sieve = expression.at(session.index(), &start, given.as_bytes());
+        let question = Question {
+            kinds,
+            test: sieve.as_ref().map(|sieve| sieve as &dyn RowTest),
+            limit: args.limit,
+        };
+        let answer = question.ask(&session, &start, &owners)?;
+        drop(sieve);
         session.note_part(&start, given.as_bytes(), &Part::whole(Depth::All))?;
-        let rows: Vec<Group> = kinds
-            .iter()
-            .flat_map(|by| groups(*by, &stats, &owners))
-            .collect();
         match form {
-            Form::Json => rows
-                .iter()
+            Form::Json => answer
+                .rows()
                 .try_for_each(|row| output.put(json(given, row)))?,
-            Form::Csv => rows
-                .iter()
+            Form::Csv => answer
+                .rows()
                 .try_for_each(|row| output.put(csv(given, row)))?,
-            Form::Text => output.put(text(given, &stats, &repeats, kinds, &rows))?,
+            Form::Text => output.put(text(given, &answer, args))?,
         }
     }
     output.finish()?;
     session.finish()
 }
 
-fn json(given: &OsStr, row: &Group) -> String {
+/// What is counted.
+struct Question<'a> {
+    kinds: &'a [Kinds],
+    test: Option<&'a dyn RowTest>,
+    limit: usize,
+}
+
+/// What was counted.
+#[derive(Default)]
+struct Answer {
+    stats: Stats,
+    repeats: Repeats,
+    /// A name and rows for each of the kinds.
+    sections: Vec<(String, Vec<Group>)>,
+}
+
+impl Answer {
+    fn rows(&self) -> impl Iterator<Item = &Group> {
+        self.sections.iter().flat_map(|(_, rows)| rows)
+    }
+}
+
+impl Question<'_> {
+    /// Counts single kinds in one go, and each combination in another.
+    fn ask(&self, session: &Session, start: &Start, owners: &Owners) -> Result<Answer, Failure> {
+        // The type tells how much there is of files.
+        let mut traits = vec![Trait::Type];
+        let single = self.kinds.iter().filter(|kinds| kinds.0.len() == 1);
+        traits.extend(single.map(|kinds| kinds.0[0].of_index()));
+        traits.sort_unstable();
+        traits.dedup();
+        let request = StatsRequest {
+            now: now(),
+            traits: &traits,
+            test: self.test,
+            cancel: crate::live::cancel(),
+            ..StatsRequest::default()
+        };
+        let mut answer = Answer {
+            stats: session.index().stats(start, &request)?,
+            ..Answer::default()
+        };
+        if self.test.is_none() {
+            answer.repeats = session.index().totals(start)?.repeats;
+        }
+        for kinds in self.kinds {
+            let rows = match &kinds.0[..] {
+                [by] => groups(*by, &answer.stats, owners, self.limit),
+                several => {
+                    let together: Vec<Trait> = several.iter().map(|by| by.of_index()).collect();
+                    let request = StatsRequest {
+                        traits: &[],
+                        combined: &together,
+                        ..request
+                    };
+                    let stats = session.index().stats(start, &request)?;
+                    combined(several, &stats, owners, self.limit)
+                }
+            };
+            answer.sections.push((kinds.name(), rows));
+        }
+        Ok(answer)
+    }
+}
+
+pub(crate) fn json(given: &OsStr, row: &Group) -> String {
     let object = Object::new()
         .bytes("path", given.as_bytes())
-        .text("by", row.by.name());
+        .text("by", &row.by);
     let object = match &row.key {
         Some(key) => object.bytes("key", key),
         None => object.null("key"),
@@ -123,13 +203,17 @@ fn json(given: &OsStr, row: &Group) -> String {
         .number("entries", row.count.entries)
         .number("size_bytes", row.count.size_bytes)
         .number("disk_bytes", disk_bytes(&row.count));
+    let object = match row.directories {
+        Some(directories) => object.number("directories", directories),
+        None => object,
+    };
     object.close() + "\n"
 }
 
-fn csv(given: &OsStr, row: &Group) -> Vec<u8> {
+pub(crate) fn csv(given: &OsStr, row: &Group) -> Vec<u8> {
     Line::new()
         .field(given.as_bytes())
-        .field(row.by.name())
+        .field(&row.by)
         .field(row.key.as_deref().unwrap_or(&row.label))
         .value(row.count.entries)
         .value(row.count.size_bytes)
@@ -137,44 +221,28 @@ fn csv(given: &OsStr, row: &Group) -> Vec<u8> {
         .close()
 }
 
-fn disk_bytes(count: &Count) -> u64 {
+pub(crate) fn disk_bytes(count: &Count) -> u64 {
     count.blocks.saturating_mul(512)
 }
 
 /// A line about everything, then a section for each kind.
-fn text(given: &OsStr, stats: &Stats, repeats: &Repeats, kinds: &[By], rows: &[Group]) -> Vec<u8> {
+fn text(given: &OsStr, answer: &Answer, args: &StatsArgs) -> Vec<u8> {
     let locale = Locale::from_env();
     let terminal = match Device::of_stdout() {
         Device::Terminal => Terminal::Watched(locale),
         Device::Other => Terminal::Absent,
     };
-    let ink = if locale.is_utf8() {
-        Ink::Blocks
-    } else {
-        Ink::Signs
-    };
-    let mut whole = Count::default();
-    stats
-        .types
-        .values()
-        .for_each(|count| add(&mut whole, count));
-    let files = stats
-        .types
-        .get(&FileType::Regular)
-        .copied()
-        .unwrap_or_default();
-    let mut out = headline(given, &whole, repeats).into_bytes();
-    for by in kinds {
-        let lines: Vec<Group> = rows.iter().filter(|row| row.by == *by).cloned().collect();
-        let of = if by.is_of_files() { files } else { whole };
+    let stats = &answer.stats;
+    let files = stats.types.get(&trawl_model::FileType::Regular);
+    let files = files.copied().unwrap_or_default();
+    let mut out = headline(given, &stats.whole, &answer.repeats).into_bytes();
+    for (name, rows) in &answer.sections {
+        let is_of_files = rows.iter().all(|row| row.is_of_files);
+        let whole = if is_of_files { files } else { stats.whole };
         out.push(b'\n');
-        out.extend(section(
-            by.name(),
-            &shortened(*by, lines),
-            of,
-            terminal,
-            ink,
-        ));
+        let rows = shortened(rows.clone(), args.limit);
+        let whole = (whole, args.share);
+        out.extend(section(name, &rows, whole, terminal, Ink::of(locale)));
     }
     out
 }
@@ -197,20 +265,24 @@ fn headline(given: &OsStr, whole: &Count, repeats: &Repeats) -> String {
     line
 }
 
-/// Not more owners and groups than people read.
-fn shortened(by: By, mut rows: Vec<Group>) -> Vec<Group> {
-    if !matches!(by, By::Owner | By::Group) || rows.len() <= OWNERS_SHOWN {
+/// Not more rows than people read.
+pub(crate) fn shortened(mut rows: Vec<Group>, limit: usize) -> Vec<Group> {
+    const MANY: [&str; 4] = ["owner", "group", "project", "extension"];
+    let is_many = rows.first().is_some_and(|row| MANY.contains(&&row.by[..]));
+    if !is_many || rows.len() <= limit {
         return rows;
     }
-    let mut count = Count::default();
-    for row in rows.drain(OWNERS_SHOWN..) {
-        add(&mut count, &row.count);
+    let mut rest = Count::default();
+    for row in rows.iter().skip(limit) {
+        rest.add(&row.count);
     }
-    rows.push(Group {
-        by,
+    let others = rows.first().cloned().map(|first| Group {
         key: None,
         label: b"(others)".to_vec(),
-        count,
+        count: rest,
+        ..first
     });
+    rows.truncate(limit);
+    rows.extend(others);
     rows
 }

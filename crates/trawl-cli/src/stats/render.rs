@@ -1,14 +1,15 @@
 //! Counts as aligned columns with small bars.
 
 use trawl_query::Count;
+use trawl_text::locale::Locale;
 use trawl_text::quote::Terminal;
 use trawl_text::units::{Scale, format};
 
-use crate::index::progress::grouped;
+use crate::index::progress::{counted, grouped};
 use crate::stats::groups::Group;
 use crate::width::width;
 
-const BAR_WIDTH: usize = 20;
+pub(crate) const BAR_WIDTH: usize = 20;
 
 /// What bars are drawn with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,14 +20,49 @@ pub(crate) enum Ink {
     Signs,
 }
 
+impl Ink {
+    /// What this locale can show.
+    pub(crate) fn of(locale: Locale) -> Ink {
+        match locale.is_utf8() {
+            true => Ink::Blocks,
+            false => Ink::Signs,
+        }
+    }
+}
+
+/// What shares and bars are of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Weight {
+    /// How many entries there are
+    #[default]
+    #[value(alias = "files")]
+    Entries,
+    /// Apparent sizes
+    Content,
+    /// Allocated space
+    Disk,
+}
+
+impl Weight {
+    /// So much of a count.
+    pub(crate) fn of(self, count: &Count) -> u64 {
+        match self {
+            Weight::Entries => count.entries,
+            Weight::Content => count.size_bytes,
+            Weight::Disk => count.blocks,
+        }
+    }
+}
+
 /// A section's lines: label, entries, content, disk, share and bar.
 pub(crate) fn section(
     title: &str,
     rows: &[Group],
-    whole: Count,
+    whole: (Count, Weight),
     terminal: Terminal,
     ink: Ink,
 ) -> Vec<u8> {
+    let (whole, weight) = whole;
     let cells: Vec<[Vec<u8>; 4]> = rows.iter().map(|row| cells(row, terminal)).collect();
     let heads = [title, "entries", "content", "disk"];
     let widths: [usize; 4] = std::array::from_fn(|column| {
@@ -46,7 +82,7 @@ pub(crate) fn section(
     out.extend_from_slice(b"   share\n");
     for (row, cells) in rows.iter().zip(&cells) {
         push_line(&mut out, cells, &widths);
-        let share = share(row.count.entries, whole.entries);
+        let share = share(weight.of(&row.count), weight.of(&whole));
         out.extend(
             format!("  {:>5.1}%  {}", share * 100.0, bar(share, ink))
                 .trim_end()
@@ -59,8 +95,12 @@ pub(crate) fn section(
 
 fn cells(row: &Group, terminal: Terminal) -> [Vec<u8>; 4] {
     let size = |bytes: u64| format(u128::from(bytes), Scale::Binary).into_bytes();
+    let mut label = row.label.clone();
+    if let Some(directories) = row.directories {
+        label.extend(format!(": {}", counted(directories, "directory")).bytes());
+    }
     [
-        terminal.show(&row.label).into_owned(),
+        terminal.show(&label).into_owned(),
         grouped(row.count.entries).into_bytes(),
         size(row.count.size_bytes),
         size(row.count.blocks.saturating_mul(512)),
@@ -81,7 +121,7 @@ fn push_line(out: &mut Vec<u8>, cells: &[Vec<u8>; 4], widths: &[usize; 4]) {
 }
 
 /// A part of a whole, 0 to 1.
-fn share(part: u64, whole: u64) -> f64 {
+pub(crate) fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 {
         0.0
     } else {
@@ -89,7 +129,7 @@ fn share(part: u64, whole: u64) -> f64 {
     }
 }
 
-fn bar(share: f64, ink: Ink) -> String {
+pub(crate) fn bar(share: f64, ink: Ink) -> String {
     let eighths = (share.clamp(0.0, 1.0) * (BAR_WIDTH * 8) as f64).round() as usize;
     match ink {
         Ink::Signs => "#".repeat(eighths.div_ceil(8)),
@@ -106,7 +146,6 @@ fn bar(share: f64, ink: Ink) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::groups::By;
 
     fn row(label: &str, entries: u64, bytes: u64) -> Group {
         let count = Count {
@@ -115,10 +154,12 @@ mod tests {
             blocks: bytes / 512,
         };
         Group {
-            by: By::Type,
+            by: "type".to_owned(),
+            is_of_files: false,
             key: None,
             label: label.as_bytes().to_vec(),
             count,
+            directories: None,
         }
     }
 
@@ -130,7 +171,13 @@ mod tests {
             ..Count::default()
         };
         let locale = trawl_text::locale::Locale::Utf8;
-        let text = section("type", &rows, whole, Terminal::Watched(locale), Ink::Signs);
+        let text = section(
+            "type",
+            &rows,
+            (whole, Weight::Entries),
+            Terminal::Watched(locale),
+            Ink::Signs,
+        );
         let text = String::from_utf8(text).unwrap();
         assert_eq!(
             text,

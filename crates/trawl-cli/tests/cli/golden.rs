@@ -5,6 +5,7 @@
 //! machine; owners have no names there.
 
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 use trawl_testkit::lines::{Ending, Order, assert_same};
 
@@ -48,6 +49,24 @@ fn recorded() -> Site {
     site.run(&format!("{mounted} {}", file.display()))
         .expect_code(0);
     site
+}
+
+#[test]
+fn a_trace_through_a_pipe_is_as_one_in_a_file() {
+    let site = recorded();
+    std::fs::remove_dir_all(site.index_dir()).unwrap();
+    let mut cat = Command::new("cat")
+        .arg(site.scratch.join("project.trace"))
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut index = site.command();
+    index
+        .args("index --quiet --root /srv/project --from-trace -".split(' '))
+        .stdin(cat.stdout.take().unwrap());
+    assert!(index.status().unwrap().success() && cat.wait().unwrap().success());
+    same_as_file(&site, "ls-long.txt", "ls -lAR --full-time /srv/project");
+    same_as_file(&site, "du.txt", "du -ah /srv/project");
 }
 
 #[track_caller]

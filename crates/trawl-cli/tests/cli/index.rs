@@ -208,6 +208,10 @@ fn traces_are_indexed_where_they_were_mounted() {
     site.run(&format!("index --from-trace {} .", file.display()))
         .expect_code(2);
     site.run("index --from-trace /no/such/file").expect_code(2);
+    // What comes through a pipe has no name that says where it was mounted.
+    let ran = site.run("index --from-trace -");
+    assert_eq!(ran.code, Some(2), "{ran}");
+    assert!(ran.errors().contains("needs --root"), "{ran}");
 }
 
 /// Waits until the scan says that it has begun, then interrupts it.

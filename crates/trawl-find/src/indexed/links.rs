@@ -7,13 +7,12 @@
 //! come first. So a directory's row stays on the right side of everything
 //! that is reached through it.
 
-use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
 use trawl_model::filter::{Clause, Filter};
 use trawl_model::rows::{Row, RowBatch};
-use trawl_model::{Column, ColumnSet, FileType, path};
-use trawl_query::{Listing, Located, Request, Start};
+use trawl_model::{Column, ColumnSet, FileType};
+use trawl_query::{Index, Listing, Located, Start};
 use trawl_text::quote;
 
 use super::probe::BehindLink;
@@ -28,6 +27,9 @@ use crate::probe::Probe;
 use crate::resolve::{Follow, Remembered, Resolved, resolve};
 use crate::start::asks_for_directory;
 
+/// Links of which it is found out together where they lead.
+const LINKS_AT_ONCE: usize = 4096;
+
 /// A link on the way.
 struct Link {
     /// Its directory, as stored.
@@ -39,34 +41,6 @@ struct Link {
 }
 
 impl Link {
-    /// Directory and name that the target spells, if no link on the way could
-    /// turn it: nothing goes up behind a name.
-    fn near_target(&self) -> Option<(Vec<u8>, Vec<u8>)> {
-        let target = self.row.link_target.get(0);
-        let mut names = false;
-        for part in target.split(|byte| *byte == b'/') {
-            match part {
-                b".." if names => return None,
-                b"" | b"." | b".." => {}
-                _ => names = true,
-            }
-        }
-        let ends_in_name = !matches!(
-            target.rsplit(|b| *b == b'/').next(),
-            Some(b"" | b"." | b"..")
-        );
-        if !ends_in_name {
-            return None;
-        }
-        let absolute = match target.first() {
-            Some(b'/') => target.to_vec(),
-            _ => path::join(&self.dir, target),
-        };
-        let absolute = path::normalize(&absolute)?;
-        let (dir, name) = path::split(&absolute)?;
-        Some((dir.to_vec(), name.to_vec()))
-    }
-
     fn row(&self) -> Row<'_> {
         Row {
             batch: &self.row,
@@ -76,9 +50,6 @@ impl Link {
     }
 }
 
-/// Rows, and their paths, by directory and name.
-type Targets = HashMap<(Vec<u8>, Vec<u8>), (Vec<u8>, RowBatch)>;
-
 impl Walk<'_, '_> {
     /// Follows the links below the directory, but for those in `skip`.
     pub(super) fn follow_links(
@@ -87,61 +58,36 @@ impl Walk<'_, '_> {
         turns: &mut Turns<'_, '_>,
     ) -> Result<(), DriverError> {
         let links = self.links(skip)?;
-        let near = self.near_targets(&links)?;
-        let places = Remembered::new(self.index);
-        for link in links {
-            if self.search.is_over() {
-                break;
-            }
-            match link.near_target().and_then(|at| near.get(&at)) {
-                Some((path, row)) => self.file(&link, row, path)?,
-                None => self.follow(&link, &places, turns)?,
+        let places = Remembered::new(self.index, self.link_columns());
+        for some in links.chunks(LINKS_AT_ONCE) {
+            let targets: Vec<(&[u8], &[u8])> = some
+                .iter()
+                .map(|link| (&link.dir[..], link.row.link_target.get(0)))
+                // The index holds no link without a target.
+                .filter(|(_, target)| !target.is_empty())
+                .collect();
+            places.prepare(&targets, Follow::Last)?;
+            for link in some {
+                if self.search.is_over() {
+                    return Ok(());
+                }
+                self.follow(link, &places, turns)?;
             }
         }
         Ok(())
     }
 
-    /// What links lead to directly that is in the same tree and neither a
-    /// directory nor a link: most of them, read in one go.
-    fn near_targets(&self, links: &[Link]) -> Result<Targets, DriverError> {
-        let mut wanted: HashMap<Vec<u8>, HashSet<Vec<u8>>> = HashMap::new();
-        if !self.looks_up() {
-            for (dir, name) in links.iter().filter_map(Link::near_target) {
-                wanted.entry(dir).or_default().insert(name);
-            }
-        }
-        let mut found = Targets::new();
-        if wanted.is_empty() {
-            return Ok(found);
-        }
-        let own = ColumnSet::of(&[Column::Name, Column::Mode]);
-        let columns = self.search.question.program.expr.columns().union(own);
-        let request = Request {
-            columns,
-            threads: self.search.question.options.threads,
-            cancel: self.search.question.options.cancel,
-            ..Request::default()
-        };
-        let work = |listing: &Listing<'_>, targets: &mut Vec<(Vec<u8>, Vec<u8>, RowBatch)>| {
-            let Some(names) = wanted.get(listing.dir.path) else {
-                return;
-            };
-            for row in rows_of(listing) {
-                let leads_on = matches!(row.file_type(), FileType::Symlink | FileType::Directory);
-                if !leads_on && names.contains(row.name()) {
-                    let dir = listing.dir.path.to_vec();
-                    targets.push((dir, row.name().to_vec(), row.alone()));
-                }
-            }
-        };
-        self.index.walk(self.found, &request, work, |targets| {
-            for (dir, name, row) in targets {
-                let path = path::join(&dir, &name);
-                found.insert((dir, name), (path, row));
-            }
-            ControlFlow::Continue(())
-        })?;
-        Ok(found)
+    /// Columns of links and of what they lead to.
+    fn link_columns(&self) -> ColumnSet {
+        let own = [
+            Column::Name,
+            Column::Mode,
+            Column::Dev,
+            Column::Ino,
+            Column::LinkTarget,
+        ];
+        let expr = &self.search.question.program.expr;
+        expr.columns().union(ColumnSet::of(&own))
     }
 
     /// A link that leads to something that is no directory.
@@ -167,7 +113,7 @@ impl Walk<'_, '_> {
             low: 0o120_000,
             high: 0o127_777,
         });
-        let mut request = self.request(ColumnSet::all(), filter);
+        let mut request = self.request(self.link_columns(), filter);
         request.min_depth = 1;
         request.skip = skip.to_vec();
         let work = |listing: &Listing<'_>, links: &mut Vec<Link>| {
@@ -189,7 +135,7 @@ impl Walk<'_, '_> {
     fn follow(
         &self,
         link: &Link,
-        places: &Remembered<'_>,
+        places: &Remembered<&Index>,
         turns: &mut Turns<'_, '_>,
     ) -> Result<(), DriverError> {
         let stored = link.row().path();

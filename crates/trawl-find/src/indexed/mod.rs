@@ -12,6 +12,7 @@ mod exclusion;
 mod links;
 mod need;
 mod probe;
+mod sieve;
 mod turns;
 mod walk;
 
@@ -28,6 +29,7 @@ use crate::output::Output;
 use crate::parser::Program;
 use crate::start;
 use probe::IndexProbe;
+pub use sieve::{Sieve, SieveAt};
 use walk::Walk;
 
 /// What workers share: the question and where it is asked.

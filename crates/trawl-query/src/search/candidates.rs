@@ -58,6 +58,14 @@ fn needles(need: &Need) -> Vec<Needles> {
     lists
 }
 
+/// What is asked for of one subject alone.
+pub(super) fn of_subject(need: &Need, subject: Subject) -> Needles {
+    let lists = needles(need).into_iter();
+    let mut alike = lists.filter(|needles| needles.subject == subject);
+    let none = || Needles::none(subject, Case::Sensitive);
+    alike.next().unwrap_or_else(none)
+}
+
 fn met_by_nothing() -> Needles {
     Needles {
         subject: Subject::Name,

@@ -13,7 +13,7 @@ use trawl_model::path;
 use trawl_names::{Found, Pattern};
 
 /// Rows of a piece, about.
-const PIECE_ROWS: u64 = 32 * 1024;
+const PIECE_ROWS: u64 = 64 * 1024;
 /// Rows of a piece where there are many segments, at least.
 const LEAST_ROWS: u64 = 4 * 1024;
 /// Rows that one piece of each segment may have together.

@@ -5,6 +5,9 @@
 //! second goes through them in depth-first order and reads each stanza where it lies. Memory is
 //! proportional to the number of directories, not of entries.
 //!
+//! A trace that cannot be read twice, because it comes through a pipe, is read once, and must have
+//! its directories in depth-first order (see `stream`).
+//!
 //! A trace is untrusted: whatever is wrong in it is an issue with its line number and byte
 //! offset, and reading goes on at the next line. What a trace doesn't have: device numbers (0),
 //! nanoseconds (0), attribute flags, project ids, the access of what is above its root, and
@@ -12,11 +15,13 @@
 
 mod line;
 mod stanza;
+mod stream;
 mod table;
 mod window;
 
 use std::fs::File;
 use std::io;
+use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,6 +36,9 @@ use self::window::{READ_AHEAD_BYTES, Window};
 use crate::error::ScanError;
 use crate::progress::{Progress, ScanProgress};
 
+/// The name under which standard input is asked for.
+pub const STANDARD_INPUT: &[u8] = b"-";
+
 /// How a trace is read.
 #[derive(Debug)]
 pub struct TraceOptions<'a> {
@@ -41,11 +49,12 @@ pub struct TraceOptions<'a> {
     pub cancel: &'a AtomicBool,
 }
 
-/// Reads the trace `file` into `sink`, and returns the final counts.
+/// Reads the trace `file` into `sink`, and returns the final counts. [`STANDARD_INPUT`] is what
+/// this process is given to read.
 ///
 /// # Errors
-/// Only what ends the reading: a file that can't be read or has no directory, the cancel flag,
-/// the sink. Damage within the file is an issue in the stream.
+/// Only what ends the reading: a file that can't be read or has no directory, a pipe that has its
+/// directories in no order, the cancel flag, the sink. Damage within the file is an issue in the stream.
 pub fn read_trace<S: Sink>(
     file: &Path,
     options: &TraceOptions<'_>,
@@ -57,8 +66,13 @@ pub fn read_trace<S: Sink>(
         path: name.to_vec(),
         source,
     };
-    let opened = File::open(file).map_err(failed)?;
-    let size = opened.metadata().map_err(failed)?.len();
+    let opened = open(file).map_err(failed)?;
+    let about = opened.metadata().map_err(failed)?;
+    let root = options.root.clone().unwrap_or_else(|| default_root(file));
+    if !about.is_file() {
+        return stream::read(&opened, name, root, options.cancel, progress, sink);
+    }
+    let size = about.len();
     let mut window = Window::new(&opened, size);
     let (table, outcome) = Table::read(&mut window, options.cancel).map_err(failed)?;
     if outcome == Outcome::Cancelled {
@@ -69,7 +83,6 @@ pub fn read_trace<S: Sink>(
             path: name.to_vec(),
         });
     }
-    let root = options.root.clone().unwrap_or_else(|| default_root(file));
     let mut replay = Replay {
         table: &table,
         window,
@@ -84,6 +97,34 @@ pub fn read_trace<S: Sink>(
     replay.tell_tree(options.cancel)?;
     replay.tell_rest()?;
     Ok(progress.get())
+}
+
+fn open(file: &Path) -> io::Result<File> {
+    match file.as_os_str().as_bytes() {
+        STANDARD_INPUT => Ok(io::stdin().as_fd().try_clone_to_owned()?.into()),
+        _ => File::open(file),
+    }
+}
+
+/// The row of the root itself, as sinks want it.
+fn source_root(path: &[u8], meta: trawl_model::Meta, xattrs: &[u8]) -> SourceRoot {
+    let mut heap = DirBatch::default();
+    let name = trawl_model::path::split(path).map_or(&[][..], |(_, name)| name);
+    let mut entry = Entry {
+        meta,
+        name: heap.push_bytes(name),
+        ..Entry::default()
+    };
+    let pairs = line::xattrs(xattrs).unwrap_or_default();
+    stanza::add_xattrs(&mut heap, &mut entry, &pairs);
+    SourceRoot {
+        path: path.to_vec(),
+        above: Vec::new(),
+        above_on_device: 0,
+        entry,
+        xattrs: heap.xattrs,
+        heap: heap.heap,
+    }
 }
 
 /// A slash and the file's name up to its last dot.
@@ -121,23 +162,7 @@ impl<S: Sink, F: Fn(io::Error) -> ScanError<S::Error>> Replay<'_, S, F> {
         let Some(dir) = self.table.dir(0) else {
             return Ok(());
         };
-        let mut heap = DirBatch::default();
-        let name = trawl_model::path::split(&self.root).map_or(&[][..], |(_, name)| name);
-        let mut entry = Entry {
-            meta: dir.meta(),
-            name: heap.push_bytes(name),
-            ..Entry::default()
-        };
-        let pairs = line::xattrs(self.table.xattrs(dir)).unwrap_or_default();
-        stanza::add_xattrs(&mut heap, &mut entry, &pairs);
-        let root = SourceRoot {
-            path: self.root.clone(),
-            above: Vec::new(),
-            above_on_device: 0,
-            entry,
-            xattrs: heap.xattrs,
-            heap: heap.heap,
-        };
+        let root = source_root(&self.root, dir.meta(), self.table.xattrs(dir));
         self.sink.root(root).map_err(ScanError::Sink)
     }
 

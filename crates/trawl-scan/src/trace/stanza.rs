@@ -140,6 +140,11 @@ impl Collector {
         std::mem::take(&mut self.counts)
     }
 
+    /// Whether nothing has been gathered since the last batch.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.batch.entries.is_empty() && self.batch.issues.is_empty() && self.damage.is_none()
+    }
+
     /// Whether the next entry needs another fragment.
     pub(crate) fn is_full(&self) -> bool {
         self.batch.entries.len() >= FRAGMENT_ENTRIES

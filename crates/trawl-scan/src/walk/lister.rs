@@ -20,7 +20,7 @@ use trawl_sys::{SysError, device::DeviceNumber, xattr};
 use super::names::{End, Names};
 use super::node::{Identity, Node};
 use super::outlet::Fragment;
-use crate::options::{Mounts, WalkOptions, Xattrs};
+use crate::options::{Mounts, WalkOptions, Xattrs, trusts_ctime};
 use crate::progress::Progress;
 
 /// From this many entries on, attributes are read in inode order: on a cold disk that saves
@@ -37,6 +37,19 @@ struct Lacks {
     dev: DeviceNumber,
     xattrs: bool,
     project: bool,
+    /// Times of change that say when an attribute changed.
+    times: bool,
+}
+
+/// When extended attributes are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum When {
+    /// Not at all.
+    Never,
+    /// With each entry.
+    AtOnce,
+    /// After all entries, unless they are known.
+    IfUnknown,
 }
 
 /// A directory that is open and about to be read.
@@ -110,8 +123,10 @@ impl<'o> Lister<'o> {
     pub(crate) fn start<'a, 'l>(&'l mut self, target: Target<'a>) -> Listing<'a, 'l> {
         let scratch = &mut self.scratch;
         if scratch.lacks.dev != target.stat.dev {
+            let system = trawl_sys::filesystem::of_fd(target.fd);
             scratch.lacks = Lacks {
                 dev: target.stat.dev,
+                times: !system.is_ok_and(|system| trusts_ctime(system.magic)),
                 ..Lacks::default()
             };
         }
@@ -191,11 +206,27 @@ impl Listing<'_, '_> {
                 }
             }
         }
-        if self.options.xattrs == Xattrs::Read && !self.scratch.lacks.xattrs {
-            // If it fails (no search permission), so will each call, and tell.
-            let _ = self.scratch.xattrs.enter(self.target.fd);
+        if self.when() == When::AtOnce {
+            self.enter();
         }
         Some(self.gather())
+    }
+
+    fn enter(&mut self) {
+        // If it fails (no search permission), so will each call, and tell.
+        let _ = self.scratch.xattrs.enter(self.target.fd);
+    }
+
+    /// When extended attributes of the entries are read.
+    fn when(&self) -> When {
+        let is_whole = self.number == 0 && self.is_over && self.issues.is_empty();
+        if self.options.xattrs == Xattrs::Skip || self.scratch.lacks.xattrs {
+            When::Never
+        } else if self.options.known.is_some() && is_whole && !self.scratch.lacks.times {
+            When::IfUnknown
+        } else {
+            When::AtOnce
+        }
     }
 
     /// Makes the batch of the names read.
@@ -203,6 +234,7 @@ impl Listing<'_, '_> {
         let mut names = std::mem::take(&mut self.scratch.names);
         self.stat_ahead(&mut names);
         let mut found = Found::with_room(names.len(), names.name_bytes());
+        let when = self.when();
         for index in 0..names.len() {
             let Some(name) = names.get(index) else {
                 continue;
@@ -212,13 +244,53 @@ impl Listing<'_, '_> {
             }
             let ahead = self.scratch.stats.get_mut(index).and_then(Option::take);
             match ahead.unwrap_or_else(|| stat_at(self.target.fd, name)) {
-                Ok(stat) => self.add(&mut found, name, stat),
+                Ok(stat) => self.add(&mut found, name, stat, when),
                 Err(e) if e.is_vanished() => self.counts.vanished += 1,
                 Err(e) => self.entry_issue(name, Op::Stat, e),
             }
         }
+        if when == When::IfUnknown && !self.is_known(&mut found.batch) {
+            self.read_all_xattrs(&mut found.batch, &names);
+        }
         self.scratch.names = names;
         self.finish(found)
+    }
+
+    /// Whether nothing has changed since the directory was read before, and there was no
+    /// attribute then.
+    fn is_known(&mut self, batch: &mut DirBatch) -> bool {
+        let Some(known) = self.options.known else {
+            return false;
+        };
+        batch.own = self.own;
+        batch.path = std::mem::take(&mut self.path);
+        let is_known = self.issues.is_empty() && known.is_known(batch);
+        self.path = std::mem::take(&mut batch.path);
+        is_known
+    }
+
+    /// Reads the attributes of entries that were gathered without.
+    fn read_all_xattrs(&mut self, batch: &mut DirBatch, names: &Names) {
+        self.enter();
+        let mut next = 0;
+        for index in 0..batch.entries.len() {
+            let mut entry = batch.entries[index];
+            // Some names may have vanished since, or were left out.
+            let name = loop {
+                let Some(name) = names.get(next) else {
+                    return;
+                };
+                next += 1;
+                if name.to_bytes() == batch.bytes(entry.name) {
+                    break name;
+                }
+            };
+            if self.scratch.lacks.xattrs {
+                return;
+            }
+            self.read_xattrs(batch, name, &mut entry, index);
+            batch.entries[index] = entry;
+        }
     }
 
     /// Reads the attributes of a large fragment in inode order.
@@ -246,7 +318,7 @@ impl Listing<'_, '_> {
     }
 
     /// Adds one entry.
-    fn add(&mut self, found: &mut Found, name: &CStr, mut stat: Stat) {
+    fn add(&mut self, found: &mut Found, name: &CStr, mut stat: Stat, when: When) {
         let mut link_target = Span::EMPTY;
         if stat.is_symlink() {
             match self.read_target(&mut found.batch, name, &mut stat) {
@@ -261,8 +333,9 @@ impl Listing<'_, '_> {
             ..Entry::default()
         };
         entry.meta.project = self.entry_project(name, &stat);
-        if self.options.xattrs == Xattrs::Read && !self.scratch.lacks.xattrs {
-            self.read_xattrs(&mut found.batch, name, &mut entry);
+        if when == When::AtOnce && !self.scratch.lacks.xattrs {
+            let index = found.batch.entries.len();
+            self.read_xattrs(&mut found.batch, name, &mut entry, index);
         }
         if stat.is_file() {
             self.counts.bytes += stat.size;
@@ -323,7 +396,7 @@ impl Listing<'_, '_> {
         }
     }
 
-    fn read_xattrs(&mut self, batch: &mut DirBatch, name: &CStr, entry: &mut Entry) {
+    fn read_xattrs(&mut self, batch: &mut DirBatch, name: &CStr, entry: &mut Entry, index: usize) {
         let mut list = std::mem::take(&mut self.scratch.list);
         list.clear();
         match self.scratch.xattrs.list(self.target.fd, name) {
@@ -334,13 +407,19 @@ impl Listing<'_, '_> {
         }
         if !list.is_empty() {
             entry.xattr_names = batch.push_bytes(&list);
-            self.read_values(batch, name, entry, &list);
+            self.read_values(batch, name, (entry, index), &list);
         }
         self.scratch.list = list;
     }
 
     /// Reads the value of each attribute in `list`; the ACLs go to fields of their own.
-    fn read_values(&mut self, batch: &mut DirBatch, name: &CStr, entry: &mut Entry, list: &[u8]) {
+    fn read_values(
+        &mut self,
+        batch: &mut DirBatch,
+        name: &CStr,
+        (entry, index): (&mut Entry, usize),
+        list: &[u8],
+    ) {
         let mut at = entry.xattr_names.start;
         for attribute in list.split_inclusive(|b| *b == 0) {
             let Ok(attribute) = CStr::from_bytes_with_nul(attribute) else {
@@ -364,9 +443,8 @@ impl Listing<'_, '_> {
                 entry.acl_default = value;
             } else {
                 // A batch has at most 65,536 entries.
-                let index = batch.entries.len() as u32;
                 batch.xattrs.push(Xattr {
-                    entry: index,
+                    entry: index as u32,
                     name: attribute_name,
                     value,
                 });

@@ -1,0 +1,263 @@
+//! `trawl duplicates`: files that may be the same, and with `--verify` those
+//! that are.
+
+mod verify;
+
+use std::ffi::OsString;
+use std::ops::ControlFlow;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use trawl_model::column::{Column, ColumnSet};
+use trawl_query::{Alike, DuplicateRequest, Entry};
+use trawl_text::locale::Locale;
+use trawl_text::quote::Terminal;
+use trawl_text::units::{Scale, format, parse_block_size};
+
+use crate::arguments::Manner;
+use crate::csv::Line;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::index::progress::counted;
+use crate::output::{Device, Output, say};
+use crate::rows::Form;
+use crate::scope::{Depth, Follow, Part, Session, printed_path};
+use trawl_text::json::Object;
+
+use self::verify::Verifier;
+
+const EXAMPLES: &str = "\
+Without --verify these are candidates: files of the same size. Further names of
+one file are no duplicates. Large files come first.
+
+Examples:
+  trawl duplicates /srv --min-size 1M           files of the same size
+  trawl duplicates /srv --name                  of the same size and name
+  trawl duplicates ~ --min-size 1M --verify     that hold the same";
+
+/// Options of `trawl duplicates`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct DuplicatesArgs {
+    /// Where to look [default: the working directory]
+    #[arg(value_name = "PATH")]
+    path: Option<OsString>,
+    /// Only files of the same name, too
+    #[arg(long)]
+    name: bool,
+    /// Read the files, and tell only of those that hold the same now
+    #[arg(long)]
+    verify: bool,
+    /// Leave out smaller files; units as in 10K, 1M, 2G
+    #[arg(long, value_name = "SIZE", default_value = "1", value_parser = size)]
+    min_size: u64,
+    /// So many groups
+    #[arg(short = 'n', long, value_name = "N")]
+    limit: Option<usize>,
+    /// One JSON object a group
+    #[arg(long, overrides_with_all = ["csv", "null"])]
+    json: bool,
+    /// Comma-separated values with a header, a file a line
+    #[arg(long, overrides_with_all = ["json", "null"])]
+    csv: bool,
+    /// Paths alone, each ended by a zero byte, each group by another
+    #[arg(short = '0', long, overrides_with_all = ["json", "csv"])]
+    null: bool,
+    #[command(flatten)]
+    pub(crate) manner: Manner,
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    if let Ok(bytes) = text.parse() {
+        return Ok(bytes);
+    }
+    match parse_block_size(text) {
+        Some(Scale::Blocks(bytes)) => Ok(bytes),
+        _ => Err("a number of bytes, or one with a unit such as 10K or 1M".into()),
+    }
+}
+
+/// Runs the command.
+pub(crate) fn run(
+    index: Option<PathBuf>,
+    args: &DuplicatesArgs,
+    manner: Manner,
+) -> Result<Exit, Failure> {
+    let mut session = Session::open(index, manner.then(args.manner), Exit::Fatal)?;
+    let given = args.path.clone().unwrap_or_else(|| OsString::from("."));
+    let Some(start) = session.locate(&given, Follow::Last)? else {
+        return session.finish();
+    };
+    session.note_part(&start, given.as_bytes(), &Part::whole(Depth::All))?;
+    if args.verify && !session.is_live() {
+        let why = "--verify reads files, and the index holds a recording of them: leave it out";
+        return Err(Failure::Usage(why.into()));
+    }
+    let request = DuplicateRequest {
+        alike: match args.name {
+            true => Alike::SizeAndName,
+            false => Alike::Size,
+        },
+        least_bytes: args.min_size,
+        columns: ColumnSet::of(&[Column::Size, Column::Blocks, Column::Dev, Column::Ino]),
+        threads: None,
+        cancel: crate::live::cancel(),
+    };
+    let mut writer = Writer::new(args);
+    let mut verifier = args.verify.then(Verifier::default);
+    let mut done = Ok(());
+    writer.begin()?;
+    session.index().duplicates(&start, &request, |group| {
+        let groups = match &mut verifier {
+            Some(verifier) => verifier.same(group, crate::live::cancel()),
+            None => vec![group.iter().collect()],
+        };
+        for group in groups {
+            let path = |entry: &&Entry| printed_path(given.as_bytes(), &start.path, &entry.path);
+            let paths: Vec<Vec<u8>> = group.iter().map(path).collect();
+            done = writer.write(&group, &paths);
+            if done.is_err() || writer.is_full() {
+                return ControlFlow::Break(());
+            }
+        }
+        ControlFlow::Continue(())
+    })?;
+    done?;
+    writer.finish()?;
+    if let Some(verifier) = verifier.filter(|verifier| verifier.unread > 0) {
+        let files = counted(verifier.unread, "file");
+        say(format_args!(
+            "{files} could not be read, or changed since they were indexed, and are left out"
+        ));
+        session.worsen(Exit::Issues);
+    }
+    session.finish()
+}
+
+/// How groups are written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Writing {
+    Rows(Form),
+    Null,
+}
+
+struct Writer<'a> {
+    args: &'a DuplicatesArgs,
+    writing: Writing,
+    output: Output,
+    terminal: Terminal,
+    groups: usize,
+    files: u64,
+    reclaimable: u64,
+}
+
+impl<'a> Writer<'a> {
+    fn new(args: &'a DuplicatesArgs) -> Writer<'a> {
+        Writer {
+            args,
+            writing: match args.null {
+                true => Writing::Null,
+                false => Writing::Rows(Form::new(args.json, args.csv)),
+            },
+            output: Output::stdout(),
+            terminal: match Device::of_stdout() {
+                Device::Terminal => Terminal::Watched(Locale::from_env()),
+                Device::Other => Terminal::Absent,
+            },
+            groups: 0,
+            files: 0,
+            reclaimable: 0,
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.args.limit.is_some_and(|limit| self.groups >= limit)
+    }
+
+    fn begin(&mut self) -> Result<(), Failure> {
+        match self.writing {
+            Writing::Rows(Form::Csv) => self.output.put("group,size_bytes,disk_bytes,path\n"),
+            _ => Ok(()),
+        }
+    }
+
+    fn write(&mut self, group: &[&Entry], paths: &[Vec<u8>]) -> Result<(), Failure> {
+        if self.is_full() {
+            return Ok(());
+        }
+        self.groups += 1;
+        self.files += group.len() as u64;
+        let reclaimable = reclaimable(group);
+        self.reclaimable = self.reclaimable.saturating_add(reclaimable);
+        let size = group.first().map_or(0, |entry| entry.row().size());
+        match self.writing {
+            Writing::Null => {
+                for path in paths {
+                    self.output.put(path)?;
+                    self.output.put(b"\0")?;
+                }
+                self.output.put(b"\0")
+            }
+            Writing::Rows(Form::Json) => {
+                let object = Object::new()
+                    .number("size_bytes", size)
+                    .number("reclaimable_bytes", reclaimable)
+                    .flag("verified", self.args.verify);
+                let each = paths
+                    .iter()
+                    .map(|path| Object::new().bytes("path", path).close());
+                self.output.put(object.array("files", each).close() + "\n")
+            }
+            Writing::Rows(Form::Csv) => {
+                for (entry, path) in group.iter().zip(paths) {
+                    let line = Line::new()
+                        .value(self.groups)
+                        .value(size)
+                        .value(entry.row().blocks().saturating_mul(512))
+                        .field(path);
+                    self.output.put(line.close())?;
+                }
+                Ok(())
+            }
+            Writing::Rows(Form::Text) => self.text(size, reclaimable, paths),
+        }
+    }
+
+    fn text(&mut self, size: u64, reclaimable: u64, paths: &[Vec<u8>]) -> Result<(), Failure> {
+        let human = |bytes: u64| format(u128::from(bytes), Scale::Binary);
+        let files = counted(paths.len() as u64, "file");
+        let head = format!(
+            "{} each, {files}, {} to gain\n",
+            human(size),
+            human(reclaimable)
+        );
+        self.output.put(head)?;
+        for path in paths {
+            self.output.put(b"  ")?;
+            self.output.put(self.terminal.show(path))?;
+            self.output.put(b"\n")?;
+        }
+        self.output.put(b"\n")
+    }
+
+    fn finish(mut self) -> Result<(), Failure> {
+        if self.writing == Writing::Rows(Form::Text) {
+            let line = format!(
+                "{} in {}, {} to gain\n",
+                counted(self.files, "file"),
+                counted(self.groups as u64, "group"),
+                format(u128::from(self.reclaimable), Scale::Binary)
+            );
+            self.output.put(line)?;
+        }
+        self.output.finish()
+    }
+}
+
+/// What would be free without all of them but the one that takes most.
+fn reclaimable(group: &[&Entry]) -> u64 {
+    let disk = |entry: &&Entry| entry.row().blocks().saturating_mul(512);
+    let most = group.iter().map(disk).max().unwrap_or(0);
+    let all = group.iter().map(disk).fold(0, u64::saturating_add);
+    all.saturating_sub(most)
+}

@@ -1,0 +1,46 @@
+//! A find expression behind `--`: which entries a question is about.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+
+use trawl_find::{Environment, Sieve, SieveAt};
+use trawl_query::{Index, Start};
+
+use crate::failure::Failure;
+
+/// Which entries count; all of them if nothing was said.
+pub(crate) struct Expression(Option<Sieve>);
+
+impl Expression {
+    /// Reads the words.
+    pub(crate) fn read(words: &[OsString]) -> Result<Expression, Failure> {
+        if words.is_empty() {
+            return Ok(Expression(None));
+        }
+        let words: Vec<Vec<u8>> = words.iter().map(|word| word.as_bytes().to_vec()).collect();
+        let sieve = Sieve::new(&words, &Environment::of_process());
+        let sieve = sieve.map_err(|why| Failure::Usage(why.to_string()))?;
+        Ok(Expression(Some(sieve)))
+    }
+
+    /// True if nothing was said.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// True if it asks for a type, so that others than files may be meant.
+    pub(crate) fn asks_for_type(&self) -> bool {
+        self.0.as_ref().is_some_and(Sieve::asks_for_type)
+    }
+
+    /// The test for what lies at and below a start.
+    pub(crate) fn at<'s>(
+        &'s self,
+        index: &'s Index,
+        start: &Start,
+        spelled: &[u8],
+    ) -> Option<SieveAt<'s>> {
+        let sieve = self.0.as_ref()?;
+        Some(sieve.at(index, start, spelled))
+    }
+}

@@ -1,0 +1,359 @@
+//! `trawl top`: what is first by size, time or number: files, directories,
+//! owners, groups, extensions, projects.
+//!
+//! Files with several names count once. Directories are summed up from the
+//! running sums of the index, without a look at their entries.
+
+mod directories;
+mod entries;
+mod groups;
+mod render;
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use trawl_query::{RankBy, Start, Totals};
+use trawl_text::locale::Locale;
+use trawl_text::owners::Owners;
+use trawl_text::quote::Terminal;
+use trawl_text::zone::Zone;
+
+use crate::arguments::Manner;
+use crate::exit::Exit;
+use crate::expression::Expression;
+use crate::failure::Failure;
+use crate::index::scan::now;
+use crate::output::{Device, Output};
+use crate::rows::Form;
+use crate::scope::{Depth, Follow, Part, Session};
+use crate::stats::By;
+use crate::stats::render::Ink;
+
+const EXAMPLES: &str = "\
+Sizes are allocated space, as du counts, unless --apparent-size is given. A
+file with several names counts once. Shares are of everything below the paths.
+
+Examples:
+  trawl top /srv                         the 20 files that take most space
+  trawl top -n 5 --dirs /home            the directories that hold most
+  trawl top --fullest /                  directories with most entries
+  trawl top --oldest=atime /scratch      what nobody has read for longest
+  trawl top --owners --by files /scratch
+  trawl top /srv -- -user ann -name '*.bam'";
+
+/// Options of `trawl top`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct TopArgs {
+    /// Where to look [default: the working directory]
+    #[arg(value_name = "PATH")]
+    paths: Vec<OsString>,
+    #[command(flatten)]
+    subject: SubjectArgs,
+    /// What is first
+    #[arg(long, value_name = "WHAT", value_enum, default_value = "space")]
+    by: Measure,
+    /// So many lines
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
+    limit: usize,
+    /// Sizes as ls shows them, not the space that they take
+    #[arg(long)]
+    apparent_size: bool,
+    /// Sizes in bytes, not with units
+    #[arg(short = 'b', long)]
+    bytes: bool,
+    /// One JSON object a line
+    #[arg(long, overrides_with_all = ["csv", "null"])]
+    json: bool,
+    /// Comma-separated values with a header
+    #[arg(long, overrides_with_all = ["json", "null"])]
+    csv: bool,
+    /// Paths or names alone, each ended by a zero byte
+    #[arg(short = '0', long, overrides_with_all = ["json", "csv"])]
+    null: bool,
+    #[command(flatten)]
+    pub(crate) manner: Manner,
+    /// Only entries of which this is true, in the language of find; not for
+    /// directories
+    #[arg(last = true, value_name = "EXPRESSION")]
+    expression: Vec<OsString>,
+}
+
+/// What is ranked.
+#[derive(Debug, clap::Args)]
+#[group(multiple = false)]
+struct SubjectArgs {
+    /// Files [default]
+    #[arg(long)]
+    files: bool,
+    /// Directories with everything below them
+    #[arg(long)]
+    dirs: bool,
+    /// Directories by the number of their own entries
+    #[arg(long)]
+    fullest: bool,
+    /// Files whose time is longest ago
+    #[arg(long, value_name = "TIME", value_enum, num_args = 0..=1, require_equals = true,
+          default_missing_value = "mtime")]
+    oldest: Option<Clock>,
+    /// Files whose time is latest
+    #[arg(long, value_name = "TIME", value_enum, num_args = 0..=1, require_equals = true,
+          default_missing_value = "mtime")]
+    newest: Option<Clock>,
+    /// Owners
+    #[arg(long)]
+    owners: bool,
+    /// Owning groups
+    #[arg(long)]
+    groups: bool,
+    /// Extensions of files
+    #[arg(long)]
+    extensions: bool,
+    /// Projects
+    #[arg(long)]
+    projects: bool,
+}
+
+/// A time of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Clock {
+    /// Last change of the content
+    Mtime,
+    /// Last access
+    Atime,
+    /// Last change of anything
+    Ctime,
+    /// Creation, where it is known
+    Btime,
+}
+
+impl Clock {
+    fn of_index(self) -> RankBy {
+        match self {
+            Clock::Mtime => RankBy::Modified,
+            Clock::Atime => RankBy::Accessed,
+            Clock::Ctime => RankBy::Changed,
+            Clock::Btime => RankBy::Created,
+        }
+    }
+}
+
+/// What makes something first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Measure {
+    /// How much space it takes
+    #[value(alias = "bytes", alias = "size")]
+    Space,
+    /// How many entries there are
+    #[value(alias = "files", alias = "inodes")]
+    Entries,
+}
+
+/// What is ranked, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Subject {
+    Largest,
+    Oldest(Clock),
+    Newest(Clock),
+    Directories,
+    Fullest,
+    Groups(By),
+}
+
+impl SubjectArgs {
+    fn subject(&self) -> Subject {
+        let flags = [
+            (self.dirs, Subject::Directories),
+            (self.fullest, Subject::Fullest),
+            (self.owners, Subject::Groups(By::Owner)),
+            (self.groups, Subject::Groups(By::Group)),
+            (self.extensions, Subject::Groups(By::Extension)),
+            (self.projects, Subject::Groups(By::Project)),
+        ];
+        let set = flags.into_iter().find(|(is_set, _)| *is_set);
+        match (self.oldest, self.newest, set) {
+            (Some(clock), _, _) => Subject::Oldest(clock),
+            (_, Some(clock), _) => Subject::Newest(clock),
+            (_, _, Some((_, subject))) => subject,
+            _ => Subject::Largest,
+        }
+    }
+}
+
+/// Which of two sizes counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SizeKind {
+    Allocated,
+    Apparent,
+}
+
+/// How answers are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Writing {
+    Rows(Form),
+    Null,
+}
+
+/// A place that a question is about.
+struct Place {
+    /// As the user spelled it.
+    given: Vec<u8>,
+    start: Start,
+}
+
+/// A question, and what answers need.
+struct Ask<'a> {
+    subject: Subject,
+    by: Measure,
+    limit: usize,
+    size: SizeKind,
+    exact: render::Units,
+    writing: Writing,
+    expression: &'a Expression,
+    terminal: Terminal,
+    ink: Ink,
+    zone: Zone,
+    owners: Owners,
+    /// What shares are of, summed up over the places.
+    whole: Totals,
+    /// The places' own rows: size and blocks.
+    own: (u64, u64),
+}
+
+impl TopArgs {
+    fn ask<'a>(&self, expression: &'a Expression) -> Result<Ask<'a>, Failure> {
+        let subject = self.subject.subject();
+        let ranks_groups = matches!(subject, Subject::Groups(_) | Subject::Directories);
+        if self.by == Measure::Entries && !ranks_groups {
+            let why = "--by entries is for --dirs, --owners, --groups, --extensions and --projects";
+            return Err(Failure::Usage(why.into()));
+        }
+        if !expression.is_empty() && matches!(subject, Subject::Directories | Subject::Fullest) {
+            let why = "directories are summed up as a whole: leave out the expression";
+            return Err(Failure::Usage(why.into()));
+        }
+        let locale = Locale::from_env();
+        Ok(Ask {
+            subject,
+            by: self.by,
+            limit: self.limit,
+            size: match self.apparent_size {
+                true => SizeKind::Apparent,
+                false => SizeKind::Allocated,
+            },
+            exact: match self.bytes {
+                true => render::Units::Bytes,
+                false => render::Units::Human,
+            },
+            writing: match self.null {
+                true => Writing::Null,
+                false => Writing::Rows(Form::new(self.json, self.csv)),
+            },
+            expression,
+            terminal: match Device::of_stdout() {
+                Device::Terminal => Terminal::Watched(locale),
+                Device::Other => Terminal::Absent,
+            },
+            ink: Ink::of(locale),
+            zone: Zone::local(),
+            owners: Owners::default(),
+            whole: Totals::default(),
+            own: (0, 0),
+        })
+    }
+}
+
+/// Runs the command.
+pub(crate) fn run(index: Option<PathBuf>, args: &TopArgs, manner: Manner) -> Result<Exit, Failure> {
+    let expression = Expression::read(&args.expression)?;
+    let mut ask = args.ask(&expression)?;
+    let mut session = Session::open(index, manner.then(args.manner), Exit::Fatal)?;
+    let places = places(&mut session, &args.paths)?;
+    for place in &places {
+        ask.note(&session, &place.start)?;
+    }
+    let mut output = Output::stdout();
+    match ask.subject {
+        Subject::Largest | Subject::Oldest(_) | Subject::Newest(_) => {
+            entries::write(&ask, &session, &places, &mut output)?;
+        }
+        Subject::Directories | Subject::Fullest => {
+            directories::write(&ask, &session, &places, &mut output)?;
+        }
+        Subject::Groups(by) => groups::write(&ask, by, &session, &places, now(), &mut output)?,
+    }
+    output.finish()?;
+    session.finish()
+}
+
+/// Where the paths are; none of them within another.
+fn places(session: &mut Session, paths: &[OsString]) -> Result<Vec<Place>, Failure> {
+    let here = [OsString::from(".")];
+    let paths = if paths.is_empty() { &here[..] } else { paths };
+    let mut places: Vec<Place> = Vec::new();
+    for given in paths {
+        let Some(start) = session.locate(given, Follow::Last)? else {
+            continue;
+        };
+        let is_in = |a: &Start, b: &Start| trawl_model::path::is_within(&a.path, &b.path);
+        if places.iter().any(|known| is_in(&start, &known.start)) {
+            continue;
+        }
+        places.retain(|known| !is_in(&known.start, &start));
+        places.push(Place {
+            given: given.as_bytes().to_vec(),
+            start,
+        });
+    }
+    for Place { given, start } in &places {
+        session.note_part(start, given, &Part::whole(Depth::All))?;
+    }
+    Ok(places)
+}
+
+impl Ask<'_> {
+    /// Adds what lies at and below a place to what shares are of.
+    fn note(&mut self, session: &Session, start: &Start) -> Result<(), Failure> {
+        let totals = session.index().totals(start)?;
+        let row = start.own_row();
+        self.own.0 = self.own.0.wrapping_add(row.size());
+        self.own.1 = self.own.1.wrapping_add(row.blocks());
+        let (sums, more) = (&mut self.whole.sums, &totals.sums);
+        sums.files += more.files;
+        sums.dirs += more.dirs;
+        sums.symlinks += more.symlinks;
+        sums.others += more.others;
+        sums.size_bytes = sums.size_bytes.wrapping_add(more.size_bytes);
+        sums.blocks = sums.blocks.wrapping_add(more.blocks);
+        let (repeats, more) = (&mut self.whole.repeats, &totals.repeats);
+        repeats.entries += more.entries;
+        repeats.size_bytes = repeats.size_bytes.wrapping_add(more.size_bytes);
+        repeats.blocks = repeats.blocks.wrapping_add(more.blocks);
+        Ok(())
+    }
+
+    /// What everything takes up, each object once, bytes.
+    fn whole_bytes(&self) -> u64 {
+        let (sums, repeats) = (&self.whole.sums, &self.whole.repeats);
+        match self.size {
+            SizeKind::Apparent => sums
+                .size_bytes
+                .wrapping_sub(repeats.size_bytes)
+                .wrapping_add(self.own.0),
+            SizeKind::Allocated => sums
+                .blocks
+                .wrapping_sub(repeats.blocks)
+                .wrapping_add(self.own.1)
+                .saturating_mul(512),
+        }
+    }
+
+    /// The size that counts, of these two.
+    fn bytes(&self, size_bytes: u64, blocks: u64) -> u64 {
+        match self.size {
+            SizeKind::Apparent => size_bytes,
+            SizeKind::Allocated => blocks.saturating_mul(512),
+        }
+    }
+}

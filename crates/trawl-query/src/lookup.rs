@@ -1,0 +1,416 @@
+//! Finding many entries by their paths in one go.
+//!
+//! Paths are sorted by directory. Each segment's dirs table is searched from
+//! one directory to the next, with the page at hand kept; the names of the
+//! directories that were found are read together, and so are the rows: each
+//! page is decoded once for all paths that need it. What is not found so (the
+//! own rows of source roots and of directories behind barriers, what is not
+//! to be seen) is asked for one by one, as [`Index::locate`] does.
+
+use crate::error::Result;
+use crate::index::{Index, SegmentAt, Start, View};
+use crate::locate::{Located, Reach, behind_barrier, find_name, locate};
+use crate::permission::{Access, Judge};
+use crate::segment::{
+    DirChunk, Scratch, SegmentFile, check_names, read_dirs, read_names, read_rows,
+};
+use std::cmp::Ordering;
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+use trawl_index::schema::{DirColumn, PAGE_ROWS, SMALL_PAGE_ROWS, Table};
+use trawl_model::column::{Column, ColumnSet};
+use trawl_model::rows::{Row, RowBatch};
+use trawl_model::{FileType, path};
+
+/// Names that are read together, about.
+const NAMES_AT_ONCE: u64 = 64 * 1024;
+/// Directories with more rows are searched by halves.
+const LARGE_DIR_ROWS: u64 = 4 * PAGE_ROWS as u64;
+
+/// Columns that tell what an entry is, where it leads and who may go through
+/// it; read whatever else is.
+const BASE: ColumnSet = ColumnSet::of(&[
+    Column::Name,
+    Column::Mode,
+    Column::Uid,
+    Column::Gid,
+    Column::Acl,
+    Column::LinkTarget,
+]);
+
+/// A path that is looked for, by its place among those asked for.
+struct Wanted<'p> {
+    at: usize,
+    dir: &'p [u8],
+    name: &'p [u8],
+}
+
+/// Names looked for in a directory of a segment.
+struct Listed<'w, 'p> {
+    wanted: &'w [Wanted<'p>],
+    rows: Range<u64>,
+}
+
+impl Index {
+    /// Finds what the index has at each of `paths`, as [`Index::locate`] does
+    /// for one; of what is found, `columns` are read, and those that tell
+    /// what it is.
+    ///
+    /// # Errors
+    /// Whatever cannot be read of the index.
+    pub fn locate_all(&self, paths: &[Vec<u8>], columns: ColumnSet) -> Result<Vec<Located>> {
+        let columns = columns.union(BASE);
+        let mut by_view: HashMap<*const View, (Arc<View>, Vec<usize>)> = HashMap::new();
+        for (at, path) in paths.iter().enumerate() {
+            if let Some(view) = self.views_around(path)?.into_iter().next() {
+                let view = view.knowing(path)?;
+                let group = by_view.entry(Arc::as_ptr(&view));
+                group.or_insert_with(|| (view, Vec::new())).1.push(at);
+            }
+        }
+        let mut found: Vec<Option<Located>> = paths.iter().map(|_| None).collect();
+        let mut scratch = Scratch::default();
+        for (view, places) in by_view.into_values() {
+            look_up_in(&view, paths, &places, columns, &mut scratch, &mut found)?;
+        }
+        let located = found.into_iter().zip(paths);
+        located
+            .map(|(found, path)| found.map_or_else(|| self.locate(path), Ok))
+            .collect()
+    }
+}
+
+/// Looks for the paths at `places` in one view; leaves alone those of which
+/// it cannot tell.
+fn look_up_in(
+    view: &Arc<View>,
+    paths: &[Vec<u8>],
+    places: &[usize],
+    columns: ColumnSet,
+    scratch: &mut Scratch,
+    found: &mut [Option<Located>],
+) -> Result<()> {
+    let rows = find_rows(view, paths, places, columns, scratch)?;
+    let mut missing = Vec::new();
+    for (at, row) in places.iter().zip(rows) {
+        match row {
+            Some(row) => found[*at] = Some(found_at(view, &paths[*at], row)),
+            None if has_own_row(view, &paths[*at]) => {}
+            None => missing.push(*at),
+        }
+    }
+    if view.is_partial() || missing.is_empty() {
+        return Ok(());
+    }
+    // Nothing is kept from this reader: what is not in a directory is missing.
+    let above = missing.iter().map(|at| path::split(&paths[*at]));
+    let mut dirs: Vec<Vec<u8>> = above.flatten().map(|(dir, _)| dir.to_vec()).collect();
+    dirs.sort_unstable();
+    dirs.dedup();
+    let all: Vec<usize> = (0..dirs.len()).collect();
+    let rows = find_rows(view, &dirs, &all, BASE, scratch)?;
+    for at in missing {
+        let Some((dir, _)) = path::split(&paths[at]) else {
+            continue;
+        };
+        let row = match dirs.binary_search_by(|known| known[..].cmp(dir)) {
+            Ok(place) => rows[place].as_ref(),
+            Err(_) => None,
+        };
+        if row.is_some_and(|row| is_open_directory(view, row)) {
+            let root = view.root().to_vec();
+            found[at] = Some(Located::Missing { root });
+        } else {
+            found[at] = locate(view, &paths[at], scratch)?;
+        }
+    }
+    Ok(())
+}
+
+fn found_at(view: &Arc<View>, path: &[u8], row: RowBatch) -> Located {
+    Located::Found(Box::new(Start {
+        view: Arc::clone(view),
+        path: path.to_vec(),
+        is_dir: first(&row).file_type() == FileType::Directory,
+        row,
+    }))
+}
+
+fn first(batch: &RowBatch) -> Row<'_> {
+    Row {
+        batch,
+        at: 0,
+        dir: b"",
+    }
+}
+
+fn is_open_directory(view: &View, row: &RowBatch) -> bool {
+    let row = first(row);
+    row.file_type() == FileType::Directory && Judge::of_reader(view).judge(&row) == Access::Full
+}
+
+/// True if the row of what is at `path` may lie apart from a listing.
+fn has_own_row(view: &View, path: &[u8]) -> bool {
+    let behind = |shard: &trawl_index::Shard| shard.barrier() == Some(path);
+    path == view.root() || view.shards().iter().any(behind)
+}
+
+/// The rows of the entries at `places` that are in listings.
+fn find_rows(
+    view: &View,
+    paths: &[Vec<u8>],
+    places: &[usize],
+    columns: ColumnSet,
+    scratch: &mut Scratch,
+) -> Result<Vec<Option<RowBatch>>> {
+    let mut rows: Vec<Option<RowBatch>> = places.iter().map(|_| None).collect();
+    let mut wanted: Vec<Wanted<'_>> = Vec::with_capacity(places.len());
+    for (at, place) in places.iter().enumerate() {
+        if let Some((dir, name)) = path::split(&paths[*place]).filter(|(dir, _)| {
+            // The root's own row lies in no listing.
+            paths[*place] != view.root() && path::is_within(dir, view.root())
+        }) {
+            wanted.push(Wanted { at, dir, name });
+        }
+    }
+    wanted.sort_by(|a, b| path::cmp(a.dir, b.dir).then(a.name.cmp(b.name)));
+    let segments: Vec<SegmentAt> = view.segments().map(|(at, _, _)| at).collect();
+    for segment in segments {
+        wanted.retain(|wanted| rows[wanted.at].is_none());
+        find_in_segment(view, segment, &wanted, columns, scratch, &mut rows)?;
+    }
+    Ok(rows)
+}
+
+fn find_in_segment(
+    view: &View,
+    at: SegmentAt,
+    wanted: &[Wanted<'_>],
+    columns: ColumnSet,
+    scratch: &mut Scratch,
+    rows: &mut [Option<RowBatch>],
+) -> Result<()> {
+    let Some((shard, segment)) = view.segment(at) else {
+        return Ok(());
+    };
+    let (Some(first), Some(last)) = (&segment.first_dir, &segment.last_dir) else {
+        return Ok(());
+    };
+    let from = wanted.partition_point(|w| path::cmp(w.dir, first) == Ordering::Less);
+    let to = wanted.partition_point(|w| path::cmp(w.dir, last) != Ordering::Greater);
+    let inside = wanted.get(from..to).unwrap_or_default();
+    let is_near = |w: &Wanted<'_>| !behind_barrier(shard, w.dir, Reach::Itself);
+    if !inside.iter().any(is_near) {
+        return Ok(());
+    }
+    let (Some(dirs), Some(entries)) = (view.file(at, Table::Dirs)?, view.file(at, Table::Entries)?)
+    else {
+        return Ok(());
+    };
+    // The own row of a source's root or of a barrier is no listing.
+    let first_listing = u64::from(segment.own_row);
+    let mut table = DirTable::new(&dirs, first_listing);
+    let mut listed: Vec<Listed<'_, '_>> = Vec::new();
+    let mut waiting = 0;
+    let take = |listed: &mut Vec<Listed<'_, '_>>, scratch: &mut Scratch, rows: &mut [_]| {
+        take_names(&entries, listed, columns, scratch, rows)
+    };
+    for group in inside.chunk_by(|a, b| a.dir == b.dir) {
+        if !is_near(&group[0]) {
+            continue;
+        }
+        for found in table.find(group[0].dir, segment.rows, scratch)? {
+            waiting += found.end - found.start;
+            listed.push(Listed {
+                wanted: group,
+                rows: found,
+            });
+        }
+        if waiting >= NAMES_AT_ONCE {
+            take(&mut listed, scratch, rows)?;
+            waiting = 0;
+        }
+    }
+    take(&mut listed, scratch, rows)
+}
+
+/// Finds the names of `listed` among their rows, and reads those; `listed` is
+/// empty afterwards.
+fn take_names(
+    entries: &SegmentFile,
+    listed: &mut Vec<Listed<'_, '_>>,
+    columns: ColumnSet,
+    scratch: &mut Scratch,
+    out: &mut [Option<RowBatch>],
+) -> Result<()> {
+    // Each row with the place that it is for.
+    let mut found: Vec<(u64, usize)> = Vec::new();
+    for large in listed.iter().filter(|l| is_large(&l.rows)) {
+        for wanted in large.wanted {
+            let row = find_name(entries, large.rows.clone(), wanted.name, scratch)?;
+            found.extend(row.map(|row| (row, wanted.at)));
+        }
+    }
+    listed.retain(|l| !is_large(&l.rows) && !l.rows.is_empty());
+    listed.sort_by_key(|l| l.rows.start);
+    if listed
+        .windows(2)
+        .any(|two| two[0].rows.end > two[1].rows.start)
+    {
+        return Err(entries.damaged("directories in it share rows"));
+    }
+    let ranges: Vec<Range<u64>> = listed.iter().map(|l| l.rows.clone()).collect();
+    let names = read_names(entries, &ranges, scratch)?;
+    if !check_names(&names) {
+        return Err(entries.damaged("it holds impossible names"));
+    }
+    let mut start = 0;
+    for Listed { wanted, rows } in listed.drain(..) {
+        let len = (rows.end - rows.start) as usize;
+        let mut low = start;
+        for wanted in wanted {
+            low = lower_bound(low..start + len, |at| names.get(at) < wanted.name);
+            if low < start + len && names.get(low) == wanted.name {
+                found.push((rows.start + (low - start) as u64, wanted.at));
+            }
+        }
+        start += len;
+    }
+    read_found(entries, found, columns, scratch, out)
+}
+
+fn is_large(rows: &Range<u64>) -> bool {
+    rows.end - rows.start > LARGE_DIR_ROWS
+}
+
+/// Reads rows, and gives each alone to the places that it is for.
+fn read_found(
+    entries: &SegmentFile,
+    mut found: Vec<(u64, usize)>,
+    columns: ColumnSet,
+    scratch: &mut Scratch,
+    out: &mut [Option<RowBatch>],
+) -> Result<()> {
+    found.sort_unstable();
+    let mut ranges: Vec<Range<u64>> = Vec::new();
+    for (row, _) in &found {
+        match ranges.last_mut() {
+            Some(last) if last.end > *row => {}
+            Some(last) if last.end == *row => last.end += 1,
+            _ => ranges.push(*row..*row + 1),
+        }
+    }
+    let batch = read_rows(entries, columns, &ranges, scratch)?;
+    let mut nth = 0;
+    let mut before = None;
+    for (row, at) in found {
+        nth += usize::from(before.is_some_and(|before| before != row));
+        before = Some(row);
+        let row = Row {
+            batch: &batch,
+            at: nth,
+            dir: b"",
+        };
+        out[at] = Some(row.alone());
+    }
+    scratch.recycle(batch);
+    Ok(())
+}
+
+/// A dirs table that is searched for directories in ascending order.
+struct DirTable<'f> {
+    file: &'f SegmentFile,
+    /// Rows from here on are listings.
+    first: u64,
+    /// Paths that pages begin with, as far as they were asked for.
+    begins: HashMap<u64, Vec<u8>>,
+    /// The page at hand.
+    page: DirChunk,
+}
+
+const COLUMNS: [DirColumn; 2] = [DirColumn::FirstRow, DirColumn::Rows];
+
+impl<'f> DirTable<'f> {
+    fn new(file: &'f SegmentFile, first: u64) -> DirTable<'f> {
+        DirTable {
+            file,
+            first,
+            begins: HashMap::new(),
+            page: DirChunk::default(),
+        }
+    }
+
+    /// The rows of the entries table, which has `entries`, that belong to
+    /// `dir`.
+    fn find(&mut self, dir: &[u8], entries: u64, scratch: &mut Scratch) -> Result<Vec<Range<u64>>> {
+        let page_rows = SMALL_PAGE_ROWS as u64;
+        let (mut low, mut high) = (0, self.file.rows().div_ceil(page_rows));
+        // The last page that begins before it, or the first one.
+        while high - low > 1 {
+            let middle = low + (high - low) / 2;
+            match path::cmp(self.begin(middle, scratch)?, dir) {
+                Ordering::Less => low = middle,
+                _ => high = middle,
+            }
+        }
+        let mut found = Vec::new();
+        for page in low.. {
+            self.turn_to(page, scratch)?;
+            let chunk = &self.page;
+            let from = lower_bound(0..chunk.len(), |at| {
+                path::cmp(chunk.path.get(at), dir) == Ordering::Less
+            });
+            for at in from..chunk.len() {
+                if chunk.path.get(at) != dir {
+                    return Ok(found);
+                }
+                if chunk.rows.start + (at as u64) < self.first {
+                    continue;
+                }
+                let (first, rows) = (chunk.number(0, at), chunk.number(1, at));
+                let end = first.checked_add(rows).filter(|end| *end <= entries);
+                let end =
+                    end.ok_or_else(|| self.file.damaged("it refers to rows that are not there"))?;
+                found.push(first..end);
+            }
+            // Its rows may go on in the next page.
+            if chunk.rows.end >= self.file.rows() {
+                break;
+            }
+        }
+        Ok(found)
+    }
+
+    fn turn_to(&mut self, page: u64, scratch: &mut Scratch) -> Result<()> {
+        let start = page * SMALL_PAGE_ROWS as u64;
+        let rows = start..(start + SMALL_PAGE_ROWS as u64).min(self.file.rows());
+        if self.page.rows != rows {
+            self.page = read_dirs(self.file, rows, &COLUMNS, scratch)?;
+        }
+        Ok(())
+    }
+
+    /// The path that a page begins with.
+    fn begin(&mut self, page: u64, scratch: &mut Scratch) -> Result<&[u8]> {
+        if !self.begins.contains_key(&page) {
+            let row = page * SMALL_PAGE_ROWS as u64;
+            let chunk = read_dirs(self.file, row..row + 1, &[], scratch)?;
+            self.begins.insert(page, chunk.path.get(0).to_vec());
+        }
+        Ok(self.begins.get(&page).map_or(&[][..], Vec::as_slice))
+    }
+}
+
+/// The first place in `range` that is not `before`, or its end.
+fn lower_bound(range: Range<usize>, before: impl Fn(usize) -> bool) -> usize {
+    let (mut low, mut high) = (range.start, range.end);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        match before(middle) {
+            true => low = middle + 1,
+            false => high = middle,
+        }
+    }
+    low
+}

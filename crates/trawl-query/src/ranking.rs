@@ -1,0 +1,669 @@
+//! The few rows of a scope that are first by size or time.
+//!
+//! A directory's row in the dirs table bounds what its entries can have: the
+//! largest size, the sum of allocated blocks, the earliest and latest times.
+//! Only directories are gone into whose bound is not below what is known to
+//! be enough: first a guess from the bounds alone, then the last of the best
+//! that were found among these, which leaves out nothing. Paths are made for
+//! the rows that remain.
+
+use crate::directories::{DirRequest, Directory};
+use crate::entries_at::{Entry, Owners, RowAt, entries_at, ranges};
+use crate::error::Result;
+use crate::index::{Index, SegmentAt, Start, View};
+use crate::segment::{Scratch, SegmentFile, read_rows};
+use crate::stats::RowTest;
+use crate::sweep::{in_parallel, stretches};
+use crate::walk::check_cancelled_by;
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap, HashMap};
+use std::num::NonZeroUsize;
+use std::ops::{ControlFlow, Range};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use trawl_index::schema::{DirColumn, SMALL_ROW_GROUP_ROWS, Table};
+use trawl_model::column::{Column, ColumnSet};
+use trawl_model::rows::{NO_BTIME, Row, RowBatch};
+use trawl_model::{FileType, path};
+
+/// Rows whose keys are looked at together, about.
+const ROWS_AT_ONCE: u64 = 64 * 1024;
+/// How many directories' worth of bounds the first guess takes at least.
+const LEAST_GUESS: usize = 64;
+
+/// What entries are ranked by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RankBy {
+    /// Apparent size.
+    Size,
+    /// Allocated space.
+    Blocks,
+    /// Last access.
+    Accessed,
+    /// Last change of the content.
+    Modified,
+    /// Last change of anything.
+    Changed,
+    /// Creation; entries of which it is not known are left out.
+    Created,
+}
+
+/// Which end of the ranking is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RankEnd {
+    /// The largest, or the latest.
+    Greatest,
+    /// The smallest, or the earliest.
+    Least,
+}
+
+/// Which entries are ranked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ranked {
+    /// Regular files.
+    Files,
+    /// Everything.
+    Everything,
+}
+
+/// A ranking that is asked for. The start itself is not ranked unless it is
+/// no directory; an object with several names has one place, under the first
+/// of them as segments hold them.
+#[derive(Clone, Copy)]
+pub struct RankRequest<'a> {
+    /// What counts.
+    pub by: RankBy,
+    /// From which end.
+    pub end: RankEnd,
+    /// Which entries.
+    pub of: Ranked,
+    /// So many.
+    pub limit: usize,
+    /// Columns that are read of those that remain.
+    pub columns: ColumnSet,
+    /// What they must pass.
+    pub test: Option<&'a dyn RowTest>,
+    /// Threads; as many as there are processors if `None`.
+    pub threads: Option<NonZeroUsize>,
+    /// Ends it with [`QueryError::Cancelled`](crate::QueryError::Cancelled)
+    /// soon after it is set.
+    pub cancel: Option<&'a AtomicBool>,
+}
+
+impl Index {
+    /// The first entries below `start` of a ranking, the first of all first;
+    /// those that are alike by path.
+    ///
+    /// # Errors
+    /// Whatever cannot be read of the index, and
+    /// [`QueryError::Cancelled`](crate::QueryError::Cancelled).
+    pub fn ranked(&self, start: &Start, request: &RankRequest<'_>) -> Result<Vec<Entry>> {
+        let view: &View = &start.view;
+        let best = match start.is_dir {
+            true => Contest::new(start, request)?.run()?,
+            false => return Ok(alone(start, request)),
+        };
+        let places: Vec<RowAt> = best.iter().map(|candidate| candidate.place).collect();
+        let found = entries_at(view, &places, request.columns, request.cancel)?;
+        let mut keyed: Vec<(i128, Entry)> = best.iter().map(|c| c.key).zip(found).collect();
+        keyed.sort_by(|(a, x), (b, y)| b.cmp(a).then_with(|| path::cmp(&x.path, &y.path)));
+        Ok(keyed.into_iter().map(|(_, entry)| entry).collect())
+    }
+
+    /// The directories at and below `start` with the most entries of their
+    /// own, the fullest first; those that are alike by path.
+    ///
+    /// # Errors
+    /// As [`Index::directories`].
+    pub fn fullest(
+        &self,
+        start: &Start,
+        limit: usize,
+        cancel: Option<&AtomicBool>,
+    ) -> Result<Vec<Directory>> {
+        let request = DirRequest {
+            cancel,
+            ..DirRequest::default()
+        };
+        let mut heap: BinaryHeap<(Reverse<u64>, u64)> = BinaryHeap::new();
+        let mut kept: HashMap<u64, Directory> = HashMap::new();
+        let mut nth = 0;
+        self.directories(start, &request, |directory| {
+            nth += 1;
+            let rank = (Reverse(directory.rows()), nth);
+            if heap.len() < limit || heap.peek().is_some_and(|last| rank < *last) {
+                heap.push(rank);
+                kept.insert(nth, directory.clone());
+            }
+            if heap.len() > limit
+                && let Some((_, last)) = heap.pop()
+            {
+                kept.remove(&last);
+            }
+            ControlFlow::Continue(())
+        })?;
+        let order = heap.into_sorted_vec();
+        let in_order = order.into_iter().filter_map(|(_, nth)| kept.remove(&nth));
+        Ok(in_order.collect())
+    }
+}
+
+/// The start itself, where it is no directory.
+fn alone(start: &Start, request: &RankRequest<'_>) -> Vec<Entry> {
+    let row = start.own_row();
+    let is_in = is_ranked(&row, request.of)
+        && request.limit > 0
+        && key(&row, request.by, request.end).is_some()
+        && request.test.is_none_or(|test| test.admits(&row, 0));
+    let entry = || Entry {
+        path: start.path.clone(),
+        row: start.row.clone(),
+    };
+    is_in.then(entry).into_iter().collect()
+}
+
+fn is_ranked(row: &Row<'_>, of: Ranked) -> bool {
+    of == Ranked::Everything || row.file_type() == FileType::Regular
+}
+
+/// What a row is ranked by: the greater the better.
+fn key(row: &Row<'_>, by: RankBy, end: RankEnd) -> Option<i128> {
+    let key = match by {
+        RankBy::Size => row.size().into(),
+        RankBy::Blocks => row.blocks().into(),
+        RankBy::Accessed => row.atime().as_nanos(),
+        RankBy::Modified => row.mtime().as_nanos(),
+        RankBy::Changed => row.ctime().as_nanos(),
+        RankBy::Created => row.btime()?.as_nanos(),
+    };
+    Some(match end {
+        RankEnd::Greatest => key,
+        RankEnd::Least => -key,
+    })
+}
+
+/// The column that is looked at first.
+fn column(by: RankBy) -> Column {
+    match by {
+        RankBy::Size => Column::Size,
+        RankBy::Blocks => Column::Blocks,
+        RankBy::Accessed => Column::Atime,
+        RankBy::Modified => Column::Mtime,
+        RankBy::Changed => Column::Ctime,
+        RankBy::Created => Column::Btime,
+    }
+}
+
+/// The column with what finer order there is.
+fn fine_column(by: RankBy) -> Option<Column> {
+    match by {
+        RankBy::Size | RankBy::Blocks => None,
+        RankBy::Accessed => Some(Column::AtimeNs),
+        RankBy::Modified => Some(Column::MtimeNs),
+        RankBy::Changed => Some(Column::CtimeNs),
+        RankBy::Created => Some(Column::BtimeNs),
+    }
+}
+
+/// The column of the dirs table that bounds what entries can have.
+fn bound_column(by: RankBy, end: RankEnd) -> Option<DirColumn> {
+    Some(match (by, end) {
+        (RankBy::Size, RankEnd::Greatest) => DirColumn::SizeMax,
+        (RankBy::Size, RankEnd::Least) => DirColumn::SizeMin,
+        (RankBy::Blocks, RankEnd::Greatest) => DirColumn::BlocksSum,
+        (RankBy::Accessed, RankEnd::Greatest) => DirColumn::AtimeMax,
+        (RankBy::Accessed, RankEnd::Least) => DirColumn::AtimeMin,
+        (RankBy::Modified, RankEnd::Greatest) => DirColumn::MtimeMax,
+        (RankBy::Modified, RankEnd::Least) => DirColumn::MtimeMin,
+        (RankBy::Changed, RankEnd::Greatest) => DirColumn::CtimeMax,
+        (RankBy::Changed, RankEnd::Least) => DirColumn::CtimeMin,
+        (RankBy::Blocks, RankEnd::Least) | (RankBy::Created, _) => return None,
+    })
+}
+
+/// The greatest key that a value of the first column, or a bound of it, can
+/// stand for.
+fn at_most(bits: u64, by: RankBy, end: RankEnd) -> i128 {
+    const SECOND: i128 = 1_000_000_000;
+    match (by, end) {
+        (RankBy::Size | RankBy::Blocks, RankEnd::Greatest) => bits.into(),
+        (RankBy::Size | RankBy::Blocks, RankEnd::Least) => -i128::from(bits),
+        (_, RankEnd::Greatest) => i128::from(bits as i64) * SECOND + (SECOND - 1),
+        (_, RankEnd::Least) => -(i128::from(bits as i64) * SECOND),
+    }
+}
+
+/// A row that may be among the best.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Candidate {
+    key: i128,
+    place: RowAt,
+    /// Device and inode number of what has several names.
+    object: Option<(u64, u64)>,
+}
+
+/// The best so far.
+#[derive(Default)]
+struct Best {
+    /// Ordered as they are ranked: `(-key, place)`.
+    order: BTreeSet<(Reverse<i128>, RowAt)>,
+    /// Where objects with several names stand.
+    named: HashMap<(u64, u64), Candidate>,
+    objects: HashMap<RowAt, (u64, u64)>,
+    limit: usize,
+}
+
+impl Best {
+    /// What a row must at least have to get in.
+    fn least(&self) -> Option<i128> {
+        match self.order.len() < self.limit {
+            true => None,
+            false => self.order.last().map(|(Reverse(key), _)| *key),
+        }
+    }
+
+    fn offer(&mut self, new: Candidate) {
+        if let Some(object) = new.object {
+            match self.named.get(&object) {
+                Some(known) if known.place <= new.place => return,
+                Some(known) => self.remove((Reverse(known.key), known.place)),
+                None => {}
+            }
+            self.named.insert(object, new);
+            self.objects.insert(new.place, object);
+        }
+        self.order.insert((Reverse(new.key), new.place));
+        if self.order.len() > self.limit
+            && let Some(last) = self.order.last().copied()
+        {
+            self.remove(last);
+        }
+    }
+
+    fn remove(&mut self, at: (Reverse<i128>, RowAt)) {
+        self.order.remove(&at);
+        if let Some(object) = self.objects.remove(&at.1) {
+            self.named.remove(&object);
+        }
+    }
+}
+
+/// Some directories of a segment that follow each other.
+struct Block {
+    segment: SegmentAt,
+    dirs: Range<u64>,
+}
+
+/// Which directories are gone into: those whose bound lies in between.
+#[derive(Clone, Copy)]
+struct Window {
+    from: i128,
+    below: Option<i128>,
+}
+
+impl Window {
+    fn holds(&self, bound: i128) -> bool {
+        bound >= self.from && self.below.is_none_or(|below| bound < below)
+    }
+}
+
+struct Contest<'a> {
+    view: &'a View,
+    start_depth: usize,
+    request: &'a RankRequest<'a>,
+    blocks: Vec<Block>,
+    best: Mutex<Best>,
+}
+
+impl<'a> Contest<'a> {
+    fn new(start: &'a Start, request: &'a RankRequest<'a>) -> Result<Contest<'a>> {
+        let mut blocks = Vec::new();
+        for stretch in stretches(start, &mut Scratch::default())? {
+            let dirs = stretch.span.dirs;
+            let mut at = dirs.start;
+            while at < dirs.end {
+                let end = (at + 1).next_multiple_of(SMALL_ROW_GROUP_ROWS as u64);
+                let end = end.min(dirs.end);
+                blocks.push(Block {
+                    segment: stretch.span.segment,
+                    dirs: at..end,
+                });
+                at = end;
+            }
+        }
+        Ok(Contest {
+            view: &start.view,
+            start_depth: path::depth(&start.path),
+            request,
+            blocks,
+            best: Mutex::new(Best {
+                limit: request.limit,
+                ..Best::default()
+            }),
+        })
+    }
+
+    fn run(self) -> Result<Vec<Candidate>> {
+        let request = self.request;
+        if request.limit == 0 {
+            return Ok(Vec::new());
+        }
+        let mut below = None;
+        if bound_column(request.by, request.end).is_some() {
+            let mut wanted = request.limit.max(LEAST_GUESS);
+            // Each guess takes more directories; the last takes all.
+            for _ in 0..3 {
+                let Some(from) = self.guess(wanted)? else {
+                    break;
+                };
+                if below.is_none_or(|below| from < below) {
+                    self.look_into(Window { from, below })?;
+                    below = Some(from);
+                }
+                let least = lock(&self.best).least();
+                match least {
+                    Some(least) if least >= from => return Ok(self.into_best()),
+                    // Whatever is better lies in a directory with this bound.
+                    Some(least) => {
+                        self.look_into(Window { from: least, below })?;
+                        return Ok(self.into_best());
+                    }
+                    None => wanted = wanted.saturating_mul(64),
+                }
+            }
+        }
+        let from = i128::MIN;
+        self.look_into(Window { from, below })?;
+        Ok(self.into_best())
+    }
+
+    fn into_best(self) -> Vec<Candidate> {
+        let best = self.best.into_inner();
+        let best = best.unwrap_or_else(PoisonError::into_inner);
+        let candidate = |(Reverse(key), place): (Reverse<i128>, RowAt)| Candidate {
+            key,
+            place,
+            object: best.objects.get(&place).copied(),
+        };
+        best.order.iter().copied().map(candidate).collect()
+    }
+
+    /// The bound that so many directories reach; `None` if there are fewer.
+    fn guess(&self, wanted: usize) -> Result<Option<i128>> {
+        let mut heap: BinaryHeap<Reverse<i128>> = BinaryHeap::new();
+        let run = |block: &Block, scratch: &mut Scratch| {
+            let (bounds, places) = self.bounds(block, scratch)?;
+            let with_rows = bounds.into_iter().zip(places);
+            let bounds = with_rows.filter(|(_, rows)| !rows.is_empty());
+            let mut greatest: Vec<i128> = bounds.map(|(bound, _)| bound).collect();
+            if greatest.len() > wanted {
+                greatest.select_nth_unstable_by_key(wanted, |bound| Reverse(*bound));
+                greatest.truncate(wanted);
+            }
+            Ok(greatest)
+        };
+        in_parallel(&self.blocks, self.request.threads, run, |greatest| {
+            for bound in greatest {
+                if heap.len() < wanted {
+                    heap.push(Reverse(bound));
+                } else if heap.peek().is_some_and(|Reverse(least)| bound > *least) {
+                    heap.pop();
+                    heap.push(Reverse(bound));
+                }
+            }
+        })?;
+        let is_full = heap.len() == wanted;
+        Ok(heap.peek().filter(|_| is_full).map(|Reverse(least)| *least))
+    }
+
+    /// For each directory of a block its bound and its rows.
+    fn bounds(&self, block: &Block, scratch: &mut Scratch) -> Result<(Vec<i128>, Vec<Range<u64>>)> {
+        check_cancelled_by(self.request.cancel)?;
+        let Some(file) = self.view.file(block.segment, Table::Dirs)? else {
+            return Ok((Vec::new(), Vec::new()));
+        };
+        let mut read = |column: DirColumn| -> Result<Vec<u64>> {
+            let mut out = Vec::new();
+            let ranges = [block.dirs.clone()];
+            file.numbers(column as usize, 0u64, &ranges, scratch, &mut out)?;
+            Ok(out)
+        };
+        let (first, rows) = (read(DirColumn::FirstRow)?, read(DirColumn::Rows)?);
+        let (by, end) = (self.request.by, self.request.end);
+        let bounds = match bound_column(by, end) {
+            Some(column) => {
+                let bounds = read(column)?.into_iter();
+                bounds.map(|bits| at_most(bits, by, end)).collect()
+            }
+            None => vec![i128::MAX; rows.len()],
+        };
+        let entries = self.view.segment(block.segment).map_or(0, |(_, s)| s.rows);
+        let places = first.iter().zip(&rows).map(|(first, rows)| {
+            let end = first.checked_add(*rows).filter(|end| *end <= entries);
+            let end = end.ok_or_else(|| file.damaged("it refers to rows that are not there"));
+            Ok(*first..end?)
+        });
+        let places = places.collect::<Result<Vec<_>>>()?;
+        if places.windows(2).any(|two| two[0].end > two[1].start) {
+            return Err(file.damaged("directories in it share rows"));
+        }
+        Ok((bounds, places))
+    }
+
+    fn look_into(&self, window: Window) -> Result<()> {
+        let run =
+            |block: &Block, scratch: &mut Scratch| self.look_into_block(block, window, scratch);
+        in_parallel(&self.blocks, self.request.threads, run, |()| {})
+    }
+
+    fn look_into_block(&self, block: &Block, window: Window, scratch: &mut Scratch) -> Result<()> {
+        let (bounds, places) = self.bounds(block, scratch)?;
+        let wanted = bounds.iter().zip(places);
+        let wanted = wanted.filter(|(bound, rows)| !rows.is_empty() && window.holds(**bound));
+        let Some(file) = self.view.file(block.segment, Table::Entries)? else {
+            return Ok(());
+        };
+        let mut some: Vec<Range<u64>> = Vec::new();
+        let mut waiting = 0;
+        for (bound, mut rows) in wanted {
+            // What was found meanwhile may be enough.
+            if lock(&self.best).least().is_some_and(|least| *bound < least) {
+                continue;
+            }
+            while !rows.is_empty() {
+                let end = rows.end.min(rows.start + (ROWS_AT_ONCE - waiting));
+                match some.last_mut() {
+                    Some(last) if last.end == rows.start => last.end = end,
+                    _ => some.push(rows.start..end),
+                }
+                waiting += end - rows.start;
+                rows.start = end;
+                if waiting >= ROWS_AT_ONCE {
+                    self.look_at(&file, block.segment, &some, scratch)?;
+                    some.clear();
+                    waiting = 0;
+                }
+            }
+        }
+        self.look_at(&file, block.segment, &some, scratch)
+    }
+
+    /// Looks at rows: first at what they are ranked by, then at the rest of
+    /// those that may get in.
+    fn look_at(
+        &self,
+        file: &SegmentFile,
+        segment: SegmentAt,
+        some: &[Range<u64>],
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        check_cancelled_by(self.request.cancel)?;
+        let (by, end) = (self.request.by, self.request.end);
+        let least = lock(&self.best).least();
+        let first = read_rows(file, ColumnSet::of(&[column(by)]), some, scratch)?;
+        let bits = bits(&first, by);
+        let is_near = |bits: u64| {
+            let is_known = by != RankBy::Created || bits as i64 != NO_BTIME;
+            is_known && least.is_none_or(|least| at_most(bits, by, end) >= least)
+        };
+        let rows = some.iter().cloned().flatten().zip(bits);
+        let rows: Vec<u64> = rows
+            .filter(|(_, b)| is_near(*b))
+            .map(|(row, _)| row)
+            .collect();
+        scratch.recycle(first);
+        if rows.is_empty() {
+            return Ok(());
+        }
+        self.offer(file, segment, &rows, scratch)
+    }
+
+    fn offer(
+        &self,
+        file: &SegmentFile,
+        segment: SegmentAt,
+        rows: &[u64],
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        let batch = read_rows(file, self.columns(), &ranges(rows), scratch)?;
+        let dirs = match self.request.test {
+            Some(_) => self.view.file(segment, Table::Dirs)?,
+            None => None,
+        };
+        let mut owners = dirs.as_deref().map(Owners::new);
+        let mut passed = Vec::new();
+        for (at, number) in rows.iter().enumerate() {
+            let mut row = Row {
+                batch: &batch,
+                at,
+                dir: b"",
+            };
+            let Some(key) = key(&row, self.request.by, self.request.end) else {
+                continue;
+            };
+            if !is_ranked(&row, self.request.of) {
+                continue;
+            }
+            if let (Some(test), Some(owners)) = (self.request.test, owners.as_mut()) {
+                row.dir = owners.dir_of(*number, scratch)?;
+                let depth = path::depth(row.dir).saturating_sub(self.start_depth) + 1;
+                let (nearest, farthest) = test.depths();
+                let is_in = depth >= nearest && farthest.is_none_or(|far| depth <= far);
+                if !is_in || !test.admits(&row, depth) {
+                    continue;
+                }
+            }
+            let has_names = row.nlink() > 1 && row.file_type() != FileType::Directory;
+            passed.push(Candidate {
+                key,
+                place: (segment, *number),
+                object: has_names.then(|| (row.dev().as_u64(), row.ino())),
+            });
+        }
+        scratch.recycle(batch);
+        let mut best = lock(&self.best);
+        passed
+            .into_iter()
+            .for_each(|candidate| best.offer(candidate));
+        Ok(())
+    }
+
+    /// What is read of rows that may get in.
+    fn columns(&self) -> ColumnSet {
+        let by = self.request.by;
+        let own = [
+            Column::Mode,
+            Column::Nlink,
+            Column::Dev,
+            Column::Ino,
+            column(by),
+        ];
+        let mut columns = ColumnSet::of(&own);
+        if let Some(fine) = fine_column(by) {
+            columns = columns.union(ColumnSet::of(&[fine]));
+        }
+        let test = self.request.test.map(RowTest::columns);
+        columns.union(test.unwrap_or(ColumnSet::EMPTY))
+    }
+}
+
+/// The column that is looked at first, signed numbers as their bits.
+fn bits(batch: &RowBatch, by: RankBy) -> Vec<u64> {
+    let signed = |column: &[i64]| column.iter().map(|value| *value as u64).collect();
+    match by {
+        RankBy::Size => batch.size.clone(),
+        RankBy::Blocks => batch.blocks.clone(),
+        RankBy::Accessed => signed(&batch.atime),
+        RankBy::Modified => signed(&batch.mtime),
+        RankBy::Changed => signed(&batch.ctime),
+        RankBy::Created => signed(&batch.btime),
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn offered(limit: usize, all: &[(i128, u64, Option<u64>)]) -> Vec<(i128, u64)> {
+        let mut best = Best {
+            limit,
+            ..Best::default()
+        };
+        for (key, row, object) in all {
+            best.offer(Candidate {
+                key: *key,
+                place: (0, *row),
+                object: object.map(|object| (1, object)),
+            });
+        }
+        let order = best.order.iter();
+        order.map(|(Reverse(key), (_, row))| (*key, *row)).collect()
+    }
+
+    #[test]
+    fn the_best_do_not_depend_on_the_order_of_offers() {
+        let mut all = vec![
+            (5, 1, None),
+            (7, 2, Some(9)),
+            (7, 3, Some(9)),
+            (7, 4, Some(9)),
+            (7, 5, None),
+            (1, 6, None),
+            (5, 0, None),
+        ];
+        for _ in 0..all.len() {
+            all.rotate_left(1);
+            assert_eq!(offered(3, &all), [(7, 2), (7, 5), (5, 0)]);
+            all.reverse();
+            assert_eq!(offered(3, &all), [(7, 2), (7, 5), (5, 0)]);
+            assert_eq!(offered(9, &all).len(), 5);
+        }
+    }
+
+    #[test]
+    fn bounds_are_not_below_what_they_bound() {
+        use RankEnd::{Greatest, Least};
+        for secs in [-5i64, -1, 0, 1, 77] {
+            for nanos in [0u32, 1, 999_999_999] {
+                let batch = RowBatch {
+                    mtime: vec![secs],
+                    mtime_ns: vec![nanos],
+                    ..RowBatch::default()
+                };
+                let row = Row {
+                    batch: &batch,
+                    at: 0,
+                    dir: b"",
+                };
+                for end in [Greatest, Least] {
+                    let key = key(&row, RankBy::Modified, end).unwrap();
+                    assert!(at_most(secs as u64, RankBy::Modified, end) >= key);
+                }
+            }
+        }
+    }
+}

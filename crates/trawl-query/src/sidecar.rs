@@ -1,0 +1,121 @@
+//! Making a segment's name sidecar from its tables.
+
+use crate::error::{QueryError, Result};
+use crate::view::View;
+use trawl_index::schema::Table;
+use trawl_index::{NAMES_ROWS_LEAST, Source};
+use trawl_model::FileType;
+use trawl_model::guard::Credentials;
+use trawl_names::{Names, NamesError, NamesWriter, RowKind};
+
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+
+/// What [`rebuild_names`] did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rebuilt {
+    /// Sidecars that were as they should be.
+    pub sound: u64,
+    /// Sidecars written.
+    pub written: u64,
+}
+
+/// Makes the name sidecars of a source's snapshots that are missing, damaged
+/// or not of their segment.
+///
+/// # Errors
+/// If a segment cannot be read, a file cannot be written, or the source is
+/// being written.
+pub fn rebuild_names(source: &Source) -> Result<Rebuilt> {
+    let changes = trawl_index::NamesChanges::begin(source)?;
+    let mut done = Rebuilt::default();
+    for info in source.snapshots()? {
+        let snapshot = source.snapshot(info.id)?;
+        let view = View::new(snapshot.clone(), Arc::new(Credentials::default()));
+        for segment in 0..view.stored_segments() {
+            let Some((_, shard, info)) = view.stored_segment(segment) else {
+                continue;
+            };
+            if info.rows < NAMES_ROWS_LEAST as u64 {
+                continue;
+            }
+            if is_sound(&view, segment) {
+                done.sound += 1;
+                continue;
+            }
+            if let Some(bytes) = view.names_of(segment)? {
+                changes.put(&snapshot, shard, info.id, &bytes)?;
+                done.written += 1;
+            }
+        }
+    }
+    Ok(done)
+}
+
+/// True if a segment's sidecar is what its manifest says, and all of it can
+/// be read.
+fn is_sound(view: &View, segment: usize) -> bool {
+    let Some((_, shard, info)) = view.stored_segment(segment) else {
+        return false;
+    };
+    let Ok(Some((file, len, path))) = shard.open_names(info) else {
+        return false;
+    };
+    let mut bytes = vec![0; usize::try_from(len).unwrap_or(0)];
+    let is_whole = file.metadata().is_ok_and(|meta| meta.len() == len);
+    if !is_whole || file.read_exact_at(&mut bytes, 0).is_err() {
+        return false;
+    }
+    let hash = info.names.map(|names| names.hash);
+    let entries = info.files.get(&Table::Entries).map(|file| file.hash.0);
+    let names = Names::open(&bytes, len, &path);
+    hash == Some(trawl_index::Hash::of(&bytes))
+        && names.is_ok_and(|names| Some(names.segment()) == entries && names.check().is_ok())
+}
+
+impl View {
+    /// A segment's name sidecar, made from its tables; `None` if it cannot
+    /// have one.
+    pub fn names_of(&self, segment: usize) -> Result<Option<Vec<u8>>> {
+        let Some((_, shard, info)) = self.stored_segment(segment) else {
+            return Ok(None);
+        };
+        let Some(entries) = info.files.get(&Table::Entries) else {
+            return Ok(None);
+        };
+        let Ok(mut writer) = NamesWriter::new() else {
+            return Ok(None);
+        };
+        let mut outcome: trawl_names::Result<()> = Ok(());
+        self.stored_listings::<QueryError>(segment, 0..info.dirs, |_, batch| {
+            if outcome.is_ok() {
+                outcome = put(&mut writer, &batch);
+            }
+            Ok(())
+        })?;
+        match outcome.and_then(|()| writer.finish(entries.hash.0)) {
+            Ok(bytes) => Ok(Some(bytes)),
+            // Names that no file system has, from a trace.
+            Err(NamesError::Limit { .. }) => Ok(None),
+            Err(_) => Err(QueryError::damaged(
+                &shard.file_path(info.id, Table::Entries),
+                "its names cannot be packed",
+            )),
+        }
+    }
+}
+
+fn put(writer: &mut NamesWriter, batch: &trawl_model::DirBatch) -> trawl_names::Result<()> {
+    // A large directory comes in pieces.
+    if batch.fragment == 0 {
+        writer.dir(&batch.path)?;
+    }
+    for entry in &batch.entries {
+        let kind = match entry.meta.file_type() {
+            FileType::Directory => RowKind::Directory,
+            _ => RowKind::Other,
+        };
+        writer.row(batch.bytes(entry.name), kind)?;
+    }
+    Ok(())
+}

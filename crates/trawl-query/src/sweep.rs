@@ -1,0 +1,349 @@
+//! Going over columns of all rows below a start, without their directories
+//! and in no order that the caller sees: for sums and counts.
+//!
+//! The rows of a subtree are one range in each segment, so that nothing is
+//! read of the directories but where the first and the last one's rows lie.
+//! Threads take pieces of about a row group; what they made of them comes
+//! back in the same order every time.
+
+use crate::error::{QueryError, Result};
+use crate::index::{Index, SegmentAt, Start, View};
+use crate::links::{SeenLinks, repeated_rows};
+use crate::locate::{Reach, Span, scope};
+use crate::segment::{Scratch, SegmentFile, check_names, read_dirs, read_rows};
+use crate::walk::check_cancelled_by;
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use trawl_index::schema::{DirColumn, ROW_GROUP_ROWS, Table};
+use trawl_model::column::{Column, ColumnSet};
+use trawl_model::rows::RowBatch;
+
+/// How objects with several names count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LinkCount {
+    /// At each of their names.
+    #[default]
+    EachName,
+    /// Once, at the first name of the scope as segments hold them.
+    Once,
+}
+
+/// What a sweep reads.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SweepRequest<'a> {
+    /// Columns that the work looks at; others are empty.
+    pub columns: ColumnSet,
+    /// How objects with several names count.
+    pub links: LinkCount,
+    /// Threads; as many as there are processors if `None`.
+    pub threads: Option<NonZeroUsize>,
+    /// Ends it with [`QueryError::Cancelled`] soon after it is set.
+    pub cancel: Option<&'a AtomicBool>,
+}
+
+/// Columns of some rows of one segment.
+#[derive(Clone, Copy, Debug)]
+pub struct Columns<'a> {
+    /// The columns.
+    pub batch: &'a RowBatch,
+    /// Which rows of them count, in ascending order.
+    pub runs: &'a [Range<usize>],
+    /// Which segment it is, and the number there of the batch's first row.
+    pub(crate) place: (SegmentAt, u64),
+}
+
+impl Columns<'_> {
+    /// The rows that count.
+    pub fn rows(&self) -> impl Iterator<Item = usize> + use<'_> {
+        self.runs.iter().cloned().flatten()
+    }
+}
+
+/// The rows of a segment that lie in a scope.
+#[derive(Clone, Debug)]
+pub(crate) struct Stretch {
+    pub(crate) span: Span,
+    pub(crate) rows: Range<u64>,
+}
+
+struct Piece {
+    segment: SegmentAt,
+    rows: Range<u64>,
+    /// Which of `repeats` are the segment's.
+    stretch: usize,
+}
+
+impl Index {
+    /// Goes over all rows below `start` (not over its own). `work` is called
+    /// on any thread, and adds to a value that is made anew for each piece;
+    /// `merge` gets these values, on any thread but one at a time, in order.
+    ///
+    /// # Errors
+    /// Whatever cannot be read of the index, and [`QueryError::Cancelled`].
+    pub fn sweep<O, W, M>(
+        &self,
+        start: &Start,
+        request: &SweepRequest<'_>,
+        work: W,
+        merge: M,
+    ) -> Result<()>
+    where
+        O: Default + Send,
+        W: Fn(&Columns<'_>, &mut O) + Sync,
+        M: FnMut(O) + Send,
+    {
+        let view: &View = &start.view;
+        let stretches = stretches(start, &mut Scratch::default())?;
+        let repeats = match request.links {
+            LinkCount::EachName => Vec::new(),
+            LinkCount::Once => repeats(view, &stretches)?,
+        };
+        let pieces = pieces(&stretches);
+        let run = |piece: &Piece, scratch: &mut Scratch| -> Result<O> {
+            check_cancelled_by(request.cancel)?;
+            let mut out = O::default();
+            let Some(file) = view.file(piece.segment, Table::Entries)? else {
+                return Ok(out);
+            };
+            let batch = read_piece(&file, piece, request.columns, scratch)?;
+            let repeated = repeats.get(piece.stretch).map_or(&[][..], Vec::as_slice);
+            let runs = runs(&piece.rows, repeated);
+            let columns = Columns {
+                batch: &batch,
+                runs: &runs,
+                place: (piece.segment, piece.rows.start),
+            };
+            work(&columns, &mut out);
+            scratch.recycle(batch);
+            Ok(out)
+        };
+        in_parallel(&pieces, request.threads, run, merge)
+    }
+}
+
+fn read_piece(
+    file: &SegmentFile,
+    piece: &Piece,
+    columns: ColumnSet,
+    scratch: &mut Scratch,
+) -> Result<RowBatch> {
+    let batch = read_rows(file, columns, &[piece.rows.clone()], scratch)?;
+    match columns.contains(Column::Name) && !check_names(&batch.name) {
+        true => Err(file.damaged("it holds impossible names")),
+        false => Ok(batch),
+    }
+}
+
+/// Where the rows of everything below `start` lie.
+pub(crate) fn stretches(start: &Start, scratch: &mut Scratch) -> Result<Vec<Stretch>> {
+    let view: &View = &start.view;
+    if !start.is_dir {
+        return Ok(Vec::new());
+    }
+    let spans = scope(view, &start.path, Reach::Subtree, scratch)?;
+    let mut found = Vec::with_capacity(spans.len());
+    for span in spans {
+        let Some((_, segment)) = view.segment(span.segment) else {
+            continue;
+        };
+        let rows = match span.dirs == (0..segment.dirs) {
+            true => 0..segment.rows,
+            false => {
+                let Some(dirs) = view.file(span.segment, Table::Dirs)? else {
+                    continue;
+                };
+                rows_of(&dirs, &span.dirs, segment.rows, scratch)?
+            }
+        };
+        found.push(Stretch { span, rows });
+    }
+    Ok(found)
+}
+
+/// The rows of the entries table, which has `entries`, that belong to some
+/// directories that follow each other.
+fn rows_of(
+    dirs: &SegmentFile,
+    range: &Range<u64>,
+    entries: u64,
+    scratch: &mut Scratch,
+) -> Result<Range<u64>> {
+    const COLUMNS: [DirColumn; 2] = [DirColumn::FirstRow, DirColumn::Rows];
+    let first = read_dirs(dirs, range.start..range.start + 1, &COLUMNS, scratch)?;
+    let last = read_dirs(dirs, range.end - 1..range.end, &COLUMNS, scratch)?;
+    let start = first.number(0, 0);
+    let end = last.number(0, 0).checked_add(last.number(1, 0));
+    match end.filter(|end| start <= *end && *end <= entries) {
+        Some(end) => Ok(start..end),
+        None => Err(dirs.damaged("it refers to rows that are not there")),
+    }
+}
+
+/// For each stretch, the rows that are further names of what was counted.
+fn repeats(view: &View, stretches: &[Stretch]) -> Result<Vec<Vec<u64>>> {
+    let mut seen = SeenLinks::new();
+    let mut scratch = Scratch::default();
+    let one = |stretch: &Stretch| repeated_rows(view, stretch, &mut seen, &mut scratch);
+    stretches.iter().map(one).collect()
+}
+
+/// Pieces that end where row groups do.
+fn pieces(stretches: &[Stretch]) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    for (at, stretch) in stretches.iter().enumerate() {
+        let mut start = stretch.rows.start;
+        while start < stretch.rows.end {
+            let end = (start + 1).next_multiple_of(ROW_GROUP_ROWS as u64);
+            let end = end.min(stretch.rows.end);
+            pieces.push(Piece {
+                segment: stretch.span.segment,
+                rows: start..end,
+                stretch: at,
+            });
+            start = end;
+        }
+    }
+    pieces
+}
+
+/// What is left of `rows` without `repeated`, counted from the first of them.
+fn runs(rows: &Range<u64>, repeated: &[u64]) -> Vec<Range<usize>> {
+    let from = repeated.partition_point(|row| *row < rows.start);
+    let mut runs = Vec::new();
+    let mut start = rows.start;
+    for row in repeated.get(from..).unwrap_or_default() {
+        if *row >= rows.end {
+            break;
+        }
+        if start < *row {
+            runs.push(start..*row);
+        }
+        start = row + 1;
+    }
+    if start < rows.end {
+        runs.push(start..rows.end);
+    }
+    let local = |row: u64| (row - rows.start) as usize;
+    let runs = runs.into_iter();
+    runs.map(|run| local(run.start)..local(run.end)).collect()
+}
+
+/// Values that wait for those before them.
+struct InOrder<O, M> {
+    waiting: BTreeMap<usize, O>,
+    due: usize,
+    merge: M,
+    failed: Option<(usize, QueryError)>,
+}
+
+/// Does `run` on each of `work`, on several threads, and hands what comes of
+/// it to `merge` in order. Of several errors the first in order is told.
+pub(crate) fn in_parallel<T, O, R, M>(
+    work: &[T],
+    threads: Option<NonZeroUsize>,
+    run: R,
+    merge: M,
+) -> Result<()>
+where
+    T: Sync,
+    O: Send,
+    R: Fn(&T, &mut Scratch) -> Result<O> + Sync,
+    M: FnMut(O) + Send,
+{
+    let state = Mutex::new(InOrder {
+        waiting: BTreeMap::new(),
+        due: 0,
+        merge,
+        failed: None,
+    });
+    let next = AtomicUsize::new(0);
+    let stop = AtomicBool::new(false);
+    let one = || {
+        let mut scratch = Scratch::default();
+        while !stop.load(Ordering::Relaxed) {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(item) = work.get(at) else {
+                break;
+            };
+            let done = run(item, &mut scratch);
+            if done.is_err() {
+                stop.store(true, Ordering::Relaxed);
+            }
+            lock(&state).put(at, done);
+        }
+    };
+    let available = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let threads = threads.map_or_else(available, NonZeroUsize::get);
+    let others = threads.min(work.len()).saturating_sub(1);
+    std::thread::scope(|scope| {
+        for _ in 0..others {
+            // Without it the others do its work.
+            let _ = std::thread::Builder::new().spawn_scoped(scope, one);
+        }
+        one();
+    });
+    let state = state.into_inner().unwrap_or_else(PoisonError::into_inner);
+    state.failed.map_or(Ok(()), |(_, error)| Err(error))
+}
+
+impl<O, M: FnMut(O)> InOrder<O, M> {
+    fn put(&mut self, at: usize, done: Result<O>) {
+        match done {
+            Ok(value) => {
+                self.waiting.insert(at, value);
+            }
+            Err(error) => {
+                if self.failed.as_ref().is_none_or(|(first, _)| at < *first) {
+                    self.failed = Some((at, error));
+                }
+            }
+        }
+        while let Some(value) = self.waiting.remove(&self.due) {
+            (self.merge)(value);
+            self.due += 1;
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn repeated_rows_are_left_out_of_runs() {
+        assert_eq!(runs(&(5..10), &[]), [0..5]);
+        assert_eq!(runs(&(5..10), &[1, 5, 7, 9, 12]), [1..2, 3..4]);
+        assert_eq!(runs(&(5..7), &[5, 6]), []);
+        assert_eq!(runs(&(5..5), &[5]), []);
+    }
+
+    #[test]
+    fn values_come_in_order_from_any_number_of_threads() {
+        let work: Vec<usize> = (0..500).collect();
+        for threads in [1, 2, 7] {
+            let mut got = Vec::new();
+            let run = |at: &usize, _: &mut Scratch| Ok(*at);
+            in_parallel(&work, NonZeroUsize::new(threads), run, |at| got.push(at)).unwrap();
+            assert_eq!(got, work);
+        }
+    }
+
+    #[test]
+    fn an_error_ends_it() {
+        let work: Vec<usize> = (0..500).collect();
+        let run = |at: &usize, _: &mut Scratch| match at {
+            3.. => Err(QueryError::Cancelled),
+            at => Ok(*at),
+        };
+        let mut got = Vec::new();
+        let done = in_parallel(&work, NonZeroUsize::new(3), run, |at| got.push(at));
+        assert!(done.is_err() && got.len() <= 3);
+    }
+}
