@@ -20,6 +20,7 @@ MOST_BYTES = 200 << 20
 PEER = "DuckDB"
 # The generator's clock stands still: 60 days before its end.
 SINCE, SINCE_S = "2025-08-10", 1_754_784_000
+TIME_TYPES = ("TIMESTAMP", "TIMESTAMP WITH TIME ZONE", "TIMESTAMP_NS")
 LARGE_BYTES = 1 << 30
 
 
@@ -34,15 +35,15 @@ class Question:
 
 
 def questions(at: Places) -> tuple[Question, ...]:
-    """All of them; `{table}` is the Parquet file."""
+    """All of them; `{table}` is the Parquet file, `{mtime}` its column in seconds."""
     printed = "COPY (SELECT dir || '/' || name FROM {table}%s) TO '/dev/null' (FORMAT csv, HEADER false)"
     subtree = f" WHERE dir = '{at.subtree}' OR starts_with(dir, '{at.subtree}/')"
     return (
         Question("size and age", (("find", ROOT, "-size", f"+{LARGE_BYTES}c", "-newermt", f"{SINCE} UTC"),),
-                 printed % f" WHERE size > {LARGE_BYTES} AND mtime >= {SINCE_S}", 100),
+                 printed % f" WHERE size > {LARGE_BYTES} AND {{mtime}} >= {SINCE_S}", 100),
         Question("sum by user", (("top", "--owners", "-n", "100000", ROOT), ("stats", "--by", "owner", ROOT)),
                  "SELECT uid, count(*), sum(size), sum(blocks) FROM {table} GROUP BY uid ORDER BY 3 DESC", 75),
-        Question("the 100 largest files", (("top", "--files", "-n", "100", ROOT),),
+        Question("the 100 largest files", (("top", "--files", "--apparent-size", "-n", "100", ROOT),),
                  "SELECT size, dir || '/' || name FROM {table} WHERE type = 'f' ORDER BY size DESC LIMIT 100", 60),
         Question("all paths", (("find", ROOT),), printed % "", 300),
         Question("ls -l of a directory", (("ls", "-l", at.wide),),
@@ -88,8 +89,8 @@ def one(table: Table, what: str, made: Made, argv: list[str], question: Question
         chill(caches, argv, made.path)
         ours.append(run(argv))
     if parquet:
-        sql = question.sql.replace("{table}", f"read_parquet('{parquet}/*.parquet')")
         with Duck(python, threads) as duck:
+            sql = worded(question.sql, parquet, duck)
             for _ in range(count):
                 chill(caches, argv, parquet)
                 try:
@@ -106,6 +107,14 @@ def one(table: Table, what: str, made: Made, argv: list[str], question: Question
         table.cost(what, median_cost(ours[skip:]), said, PEER if failed else "", failed)
 
 
+def worded(sql: str, parquet: Path, duck: Duck) -> str:
+    """The question for this file: exported times are timestamps, stored ones seconds."""
+    table = f"read_parquet('{parquet}/*.parquet')"
+    types = {name: kind for name, kind, *_ in duck.rows(f"DESCRIBE SELECT mtime FROM {table}")}
+    mtime = "epoch(mtime)" if types["mtime"] in TIME_TYPES else "mtime"
+    return sql.replace("{table}", table).replace("{mtime}", mtime)
+
+
 def export(trawl: str, python: str, made: Made, work: Path) -> Path | None:
     """A directory of Parquet files with all rows."""
     to = work / "generated.parquet"
@@ -113,12 +122,10 @@ def export(trawl: str, python: str, made: Made, work: Path) -> Path | None:
     if is_there(trawl, "export"):
         whole = work / "exported"
         shutil.rmtree(whole, ignore_errors=True)
-        done = subprocess.run(made.ask(trawl, "export", "--parquet", str(whole), ROOT), capture_output=True, check=False)
-        entries = sorted(whole.glob("**/entries*.parquet")) + sorted(whole.glob("entries/**/*.parquet"))
-        if done.returncode == 0 and entries:
-            to.mkdir(parents=True)
-            for number, path in enumerate(dict.fromkeys(entries)):
-                path.rename(to / f"{number:05d}.parquet")
+        words = ("export", "--parquet", str(whole), "--tables", "entries", ROOT)
+        done = subprocess.run(made.ask(trawl, *words), capture_output=True, check=False)
+        if done.returncode == 0 and (whole / "entries").is_dir():
+            (whole / "entries").rename(to)
             shutil.rmtree(whole)
             return to
     to.mkdir(parents=True)

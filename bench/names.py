@@ -37,7 +37,7 @@ QUESTIONS = (
     Question("name glob *.c", ("-b", "*.c"), ("-name", "*.c"), ("-b", "*.c"), 75),
     Question("rare name glob *_01023*.h5", ("-b", "*_01023*.h5"), ("-name", "*_01023*.h5"), ("-b", "*_01023*.h5"), 75),
     Question("path substring turbulence_muon", ("turbulence_muon",), ("-path", "*turbulence_muon*"), ("turbulence_muon",), 10),
-    Question("path substring, a directory's", ("/Maildir/.Storage/",), ("-path", "*/Maildir/.Storage/*"), ("/Maildir/.Storage/",), 10),
+    Question("path substring, a directory's", ("/Maildir/.Report/",), ("-path", "*/Maildir/.Report/*"), ("/Maildir/.Report/",), 10),
     Question("ignoring case: CHECKPOINT_0042", ("-i", "CHECKPOINT_0042"), ("-ipath", "*CHECKPOINT_0042*"), ("-i", "CHECKPOINT_0042")),
     Question("regex run_[0-9]+/.*monte.*\\.vtu$", ("--regex", r"run_[0-9]+/.*monte.*\.vtu$"),
              ("-regextype", "posix-extended", "-regex", r".*run_[0-9]+/.*monte.*\.vtu"), ("--regex", r"run_[0-9]+/.*monte.*\.vtu$"), 270),
@@ -52,7 +52,7 @@ def build_database(trawl: str, made: Made, work: Path) -> Path | None:
     database = work / "generated.plocate"
     with tempfile.NamedTemporaryFile(dir=work) as paths:
         subprocess.run(made.ask(trawl, "find", ROOT, "-not", "-name", "*\n*", "-not", "-path", "*\n*"), stdout=paths, check=False)
-        subprocess.run([builder, "-p", paths.name, str(database)], check=True)
+        subprocess.run([builder, "-p", "-l", "no", paths.name, str(database)], check=True)
     return database
 
 
@@ -98,9 +98,17 @@ def one(table: Table, question: Question, ours: dict[str, list[str]], peer: list
         mine = median_cost(costs[name])
         said = within(mine, question.most_cpu_ms if is_warm and name == next(iter(ours)) else None)
         if peer:
+            said = "; ".join(filter(None, [said, unlike(mine, median_cost(costs[PEER]))]))
             table.pair(f"{what} ({name})", PEER, compared(costs[name], costs[PEER]), said=said)
         else:
             table.cost(f"{what} ({name})", mine, said)
+
+
+def unlike(ours: Cost, peer: Cost) -> str:
+    """Says that the answers differ; a few names with newlines may be missing from plocate's."""
+    if abs(ours.output_bytes - peer.output_bytes) <= max(ours.output_bytes, peer.output_bytes) / 1000:
+        return ""
+    return f"NOT the same answer: {ours.output_bytes:,} and {peer.output_bytes:,} bytes"
 
 
 def sidecar_bytes(made: Made) -> str:

@@ -23,14 +23,14 @@ class Table:
         ratio = {"cpu": pair.cpu_ratio, "wall": pair.wall_ratio}[by]
         self.peak_rss_bytes = max(self.peak_rss_bytes, pair.ours.peak_rss_bytes)
         self.add((
-            what, peer, figures(pair.peer), figures(pair.ours),
+            what, peer, figures(pair.peer) + ended(pair.peer), figures(pair.ours) + ended(pair.ours),
             f"{pair.cpu_ratio:.3f} / {pair.wall_ratio:.3f}", said or verdict(ratio, target),
         ))
 
     def cost(self, what: str, cost: Cost, said: str = "", peer: str = "", peers_figure: str = "") -> None:
         """A row with what one command of ours took, its memory included."""
         self.peak_rss_bytes = max(self.peak_rss_bytes, cost.peak_rss_bytes)
-        self.add((what, peer, peers_figure, f"{figures(cost)}, {cost.peak_rss_bytes / MIB:.0f} MiB", "", said))
+        self.add((what, peer, peers_figure, f"{figures(cost)}, {cost.peak_rss_bytes / MIB:.0f} MiB{ended(cost)}", "", said))
 
     def memory(self, what: str, most_bytes: int) -> None:
         """A row with the most memory that a command of ours took since the last such row."""
@@ -57,6 +57,11 @@ class Table:
 def figures(cost: Cost) -> str:
     """CPU and wall time, ms."""
     return f"{cost.cpu_s * 1e3:.1f} / {cost.wall_s * 1e3:.1f} ms"
+
+
+def ended(cost: Cost) -> str:
+    """How a command failed: then its figures say little. Code 1 is for what could not be read, or was not found."""
+    return f" (failed with exit code {cost.exit_code})" if cost.exit_code not in (0, 1) else ""
 
 
 def within(cost: Cost, most_ms: float | None) -> str:

@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_trawl_global_optspecs
-    string join \n i/index= status color= h/help V/version
+    string join \n i/index= status color= at= h/help V/version
 end
 
 function __fish_trawl_needs_command
@@ -28,6 +28,7 @@ complete -c trawl -n "__fish_trawl_needs_command" -s i -l index -d 'Where the in
 complete -c trawl -n "__fish_trawl_needs_command" -l color -l colour -d 'When to use colours' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
 always\t'Always'
 never\t'Never'"
+complete -c trawl -n "__fish_trawl_needs_command" -l at -d 'Answer from the newest snapshot that began by then: a time as date(1) reads it, a snapshot\'s id, latest, or -N for N before the latest. The file system itself is then never asked' -r
 complete -c trawl -n "__fish_trawl_needs_command" -l status -d 'Say on standard error as of when the answer is true and what could not be read'
 complete -c trawl -n "__fish_trawl_needs_command" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trawl -n "__fish_trawl_needs_command" -s V -l version -d 'Print version'
@@ -40,9 +41,12 @@ complete -c trawl -n "__fish_trawl_needs_command" -f -a "ls" -d 'List directorie
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "stat" -d 'Show the attributes of files as stat does'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "du" -d 'Sum up space used as du does'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "getfattr" -d 'Show extended attributes as getfattr does'
-complete -c trawl -n "__fish_trawl_needs_command" -f -a "stats" -d 'Count entries and bytes by type, extension, size, age and owner'
-complete -c trawl -n "__fish_trawl_needs_command" -f -a "sql" -d 'Ask with SQL'
-complete -c trawl -n "__fish_trawl_needs_command" -f -a "export" -d 'Write what the index knows to files for other programs'
+complete -c trawl -n "__fish_trawl_needs_command" -f -a "stats" -d 'Count entries and bytes by type, extension, size, age, owner and more'
+complete -c trawl -n "__fish_trawl_needs_command" -f -a "top" -d 'Show what is first by size, time or number: files, directories, owners'
+complete -c trawl -n "__fish_trawl_needs_command" -f -a "duplicates" -d 'Find files that may be the same'
+complete -c trawl -n "__fish_trawl_needs_command" -f -a "diff" -d 'Show what differs between two snapshots'
+complete -c trawl -n "__fish_trawl_needs_command" -f -a "history" -d 'Show what all snapshots say of a path'
+complete -c trawl -n "__fish_trawl_needs_command" -f -a "growth" -d 'Show how large a tree was in each snapshot'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "completions" -d 'Print completions for a shell'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "man" -d 'Write the manual pages'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "find" -d 'Search with GNU find\'s language'
@@ -51,8 +55,8 @@ complete -c trawl -n "__fish_trawl_using_subcommand index" -l threads -d 'Thread
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l id-map -d 'For file systems whose ids are not this host\'s: lines such as `uid 1000-1999 501000`, `gid 100 100`, `uid * keep`. Kept with the source for its next scans; `none` forgets it' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l from-trace -d 'Read a trace that GUFI made instead of a tree; `-` is standard input, which must have directories in depth-first order, sorted by name' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l root -d 'Where the traced tree was mounted [default: / and the file\'s stem]' -r
-complete -c trawl -n "__fish_trawl_using_subcommand index" -l keep -d 'Keep so many snapshots of each source, the current one among them' -r
-complete -c trawl -n "__fish_trawl_using_subcommand index" -l keep-for -d 'Keep snapshots younger than this, such as 12h, 30d or 8w' -r
+complete -c trawl -n "__fish_trawl_using_subcommand index" -l keep -d 'Which snapshots of each source to keep, beside the current one: so many of the newest, or a rule such as last=3,daily=7,weekly=5 (also hourly, monthly, yearly, within=30d). `trawl index` keeps the rule with the source for its next scans [default: 2]' -r
+complete -c trawl -n "__fish_trawl_using_subcommand index" -l keep-for -d 'Keep snapshots younger than this, such as 12h, 30d or 8w, too: the same as within=AGE in a rule' -r
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l issues -d 'Which of the things that could not be read to list' -r -f -a "first\t'The first 20'
 all\t'All, as they are found'
 none\t'None; they are counted and kept in the index all the same'"
@@ -67,22 +71,27 @@ complete -c trawl -n "__fish_trawl_using_subcommand index" -l one-file-system -d
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l cross-file-systems -d 'Enter other file systems that are mounted below'
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l no-xattr -d 'Do not read extended attributes'
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l full -d 'Write everything anew, also what has not changed since the last scan'
+complete -c trawl -n "__fish_trawl_using_subcommand index" -l trust-ctime -d 'Do not look again for extended attributes and ACLs in directories that had none at the last scan, if no time of change (ctime) or other attribute of what is in them is another one now. Only on ext2 to ext4, XFS and Btrfs. Wrong where something changed a disk without the kernel noticing, or the clock was set back'
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l private -d 'Make a new index for its owner alone. The superuser\'s is otherwise for all users, each of whom sees what the permissions on the source let them see'
 complete -c trawl -n "__fish_trawl_using_subcommand index" -s q -l quiet -d 'Show nothing but errors and issues'
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l verify -d 'Check every byte of the index, after the scan if there is one'
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l gc -d 'Remove what no snapshot needs, after the scan if there is one'
+complete -c trawl -n "__fish_trawl_using_subcommand index" -l rebuild-names -d 'Make name sidecars that are missing or damaged again, after the scan if there is one'
+complete -c trawl -n "__fish_trawl_using_subcommand index" -l dry-run -d 'With --gc: only tell which snapshots would stay, and why, and which would go'
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l check-permissions -d 'Compare what users are shown with what the file system shows them: of the trees named, or of all. Scans nothing. Needs root'
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l all -d 'Look at all directories'
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l json -d 'Print the summary as one JSON object a line'
 complete -c trawl -n "__fish_trawl_using_subcommand index" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trawl -n "__fish_trawl_using_subcommand sources; and not __fish_seen_subcommand_from remove" -l json -d 'One JSON object a line'
+complete -c trawl -n "__fish_trawl_using_subcommand sources; and not __fish_seen_subcommand_from remove" -l snapshots -d 'List every snapshot of each source: its id, when it began, its size'
 complete -c trawl -n "__fish_trawl_using_subcommand sources; and not __fish_seen_subcommand_from remove" -s h -l help -d 'Print help'
 complete -c trawl -n "__fish_trawl_using_subcommand sources; and not __fish_seen_subcommand_from remove" -f -a "remove" -d 'Remove sources from the index; the trees themselves stay as they are'
 complete -c trawl -n "__fish_trawl_using_subcommand sources; and __fish_seen_subcommand_from remove" -s h -l help -d 'Print help'
 complete -c trawl -n "__fish_trawl_using_subcommand verify" -l json -d 'One JSON object a line'
 complete -c trawl -n "__fish_trawl_using_subcommand verify" -s h -l help -d 'Print help'
-complete -c trawl -n "__fish_trawl_using_subcommand gc" -l keep -d 'Keep so many snapshots of each source, the current one among them' -r
-complete -c trawl -n "__fish_trawl_using_subcommand gc" -l keep-for -d 'Keep snapshots younger than this, such as 12h, 30d or 8w' -r
+complete -c trawl -n "__fish_trawl_using_subcommand gc" -l keep -d 'Which snapshots of each source to keep, beside the current one: so many of the newest, or a rule such as last=3,daily=7,weekly=5 (also hourly, monthly, yearly, within=30d). `trawl index` keeps the rule with the source for its next scans [default: 2]' -r
+complete -c trawl -n "__fish_trawl_using_subcommand gc" -l keep-for -d 'Keep snapshots younger than this, such as 12h, 30d or 8w, too: the same as within=AGE in a rule' -r
+complete -c trawl -n "__fish_trawl_using_subcommand gc" -l dry-run -d 'Only tell which snapshots would stay, and why, and which would go'
 complete -c trawl -n "__fish_trawl_using_subcommand gc" -l json -d 'One JSON object a line'
 complete -c trawl -n "__fish_trawl_using_subcommand gc" -s h -l help -d 'Print help'
 complete -c trawl -n "__fish_trawl_using_subcommand locate" -l below -d 'Look below this directory only; may be given several times' -r
@@ -91,6 +100,7 @@ complete -c trawl -n "__fish_trawl_using_subcommand locate" -s d -l database -d 
 complete -c trawl -n "__fish_trawl_using_subcommand locate" -l color -l colour -d 'When to use colours' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
 always\t'Always'
 never\t'Never'"
+complete -c trawl -n "__fish_trawl_using_subcommand locate" -l at -d 'Answer from the newest snapshot that began by then: a time as date(1) reads it, a snapshot\'s id, latest, or -N for N before the latest. The file system itself is then never asked' -r
 complete -c trawl -n "__fish_trawl_using_subcommand locate" -s i -l ignore-case -d 'Letters match in either case'
 complete -c trawl -n "__fish_trawl_using_subcommand locate" -s b -l basename -d 'Look at names only, not at whole paths'
 complete -c trawl -n "__fish_trawl_using_subcommand locate" -s w -l wholename -d 'Look at whole paths (the default)'
@@ -144,6 +154,7 @@ complete -c trawl -n "__fish_trawl_using_subcommand ls" -s T -l tabsize -d 'Colu
 complete -c trawl -n "__fish_trawl_using_subcommand ls" -l color -l colour -d 'When to use colours' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
 always\t'Always'
 never\t'Never'"
+complete -c trawl -n "__fish_trawl_using_subcommand ls" -l at -d 'Answer from the newest snapshot that began by then: a time as date(1) reads it, a snapshot\'s id, latest, or -N for N before the latest. The file system itself is then never asked' -r
 complete -c trawl -n "__fish_trawl_using_subcommand ls" -s l -d 'Long format: mode, links, owner, group, size, time'
 complete -c trawl -n "__fish_trawl_using_subcommand ls" -s 1 -d 'One name a line; without effect behind -l'
 complete -c trawl -n "__fish_trawl_using_subcommand ls" -s C -d 'Names in columns, as on a terminal'
@@ -200,6 +211,7 @@ never\t''"
 complete -c trawl -n "__fish_trawl_using_subcommand stat" -l color -l colour -d 'When to use colours' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
 always\t'Always'
 never\t'Never'"
+complete -c trawl -n "__fish_trawl_using_subcommand stat" -l at -d 'Answer from the newest snapshot that began by then: a time as date(1) reads it, a snapshot\'s id, latest, or -N for N before the latest. The file system itself is then never asked' -r
 complete -c trawl -n "__fish_trawl_using_subcommand stat" -s t -l terse -d 'One line of numbers'
 complete -c trawl -n "__fish_trawl_using_subcommand stat" -s L -l dereference -d 'What links lead to in place of links'
 complete -c trawl -n "__fish_trawl_using_subcommand stat" -s f -l file-system -d 'The file systems that files lie on, as they are now'
@@ -221,6 +233,7 @@ complete -c trawl -n "__fish_trawl_using_subcommand du" -s B -l block-size -d 'U
 complete -c trawl -n "__fish_trawl_using_subcommand du" -l color -l colour -d 'When to use colours' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
 always\t'Always'
 never\t'Never'"
+complete -c trawl -n "__fish_trawl_using_subcommand du" -l at -d 'Answer from the newest snapshot that began by then: a time as date(1) reads it, a snapshot\'s id, latest, or -N for N before the latest. The file system itself is then never asked' -r
 complete -c trawl -n "__fish_trawl_using_subcommand du" -s s -l summarize -d 'Only the sum of each argument'
 complete -c trawl -n "__fish_trawl_using_subcommand du" -s a -l all -d 'Files too, not only directories'
 complete -c trawl -n "__fish_trawl_using_subcommand du" -s c -l total -d 'A grand total'
@@ -250,6 +263,7 @@ complete -c trawl -n "__fish_trawl_using_subcommand getfattr" -s m -l match -d '
 complete -c trawl -n "__fish_trawl_using_subcommand getfattr" -l color -l colour -d 'When to use colours' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
 always\t'Always'
 never\t'Never'"
+complete -c trawl -n "__fish_trawl_using_subcommand getfattr" -l at -d 'Answer from the newest snapshot that began by then: a time as date(1) reads it, a snapshot\'s id, latest, or -N for N before the latest. The file system itself is then never asked' -r
 complete -c trawl -n "__fish_trawl_using_subcommand getfattr" -s d -l dump -d 'Show values too'
 complete -c trawl -n "__fish_trawl_using_subcommand getfattr" -l only-values -d 'Write nothing but the values, as they are'
 complete -c trawl -n "__fish_trawl_using_subcommand getfattr" -s h -l no-dereference -d 'Show the attributes of symbolic links, not of what they lead to'
@@ -261,56 +275,115 @@ complete -c trawl -n "__fish_trawl_using_subcommand getfattr" -l json -d 'One JS
 complete -c trawl -n "__fish_trawl_using_subcommand getfattr" -s 0 -l null -d 'Print the paths of what has such an attribute, each with a NUL byte behind it'
 complete -c trawl -n "__fish_trawl_using_subcommand getfattr" -l status -d 'Say on standard error as of when the answer is true and what could not be read'
 complete -c trawl -n "__fish_trawl_using_subcommand getfattr" -l help -d 'Print help'
-complete -c trawl -n "__fish_trawl_using_subcommand stats" -l by -d 'Count by this only; may be given several times' -r -f -a "type\t'File, directory, symbolic link, …'
+complete -c trawl -n "__fish_trawl_using_subcommand stats" -l by -d 'Count by this only; may be given several times. Kinds joined by commas are counted together' -r -f -a "type\t'File, directory, symbolic link, …'
 extension\t'What follows the last dot of a regular file\'s name'
 size\t'Content of regular files'
 age\t'Time since the content of regular files changed'
+accessed\t'Time since regular files were read'
+changed\t'Time since anything of regular files changed'
 owner\t'Owner'
-group\t'Owning group'"
+group\t'Owning group'
+project\t'Project'
+name-length\t'Length of the name, bytes'
+depth\t'Levels below the path'
+fullness\t'Directories by the number of their entries'"
+complete -c trawl -n "__fish_trawl_using_subcommand stats" -s n -l limit -d 'So many extensions, combinations, and to people owners and groups; the others are one row' -r
+complete -c trawl -n "__fish_trawl_using_subcommand stats" -l share -d 'What shares and bars are of' -r -f -a "entries\t'How many entries there are'
+content\t'Apparent sizes'
+disk\t'Allocated space'"
 complete -c trawl -n "__fish_trawl_using_subcommand stats" -l color -l colour -d 'When to use colours' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
 always\t'Always'
 never\t'Never'"
+complete -c trawl -n "__fish_trawl_using_subcommand stats" -l at -d 'Answer from the newest snapshot that began by then: a time as date(1) reads it, a snapshot\'s id, latest, or -N for N before the latest. The file system itself is then never asked' -r
 complete -c trawl -n "__fish_trawl_using_subcommand stats" -l json -d 'One JSON object a line'
 complete -c trawl -n "__fish_trawl_using_subcommand stats" -l csv -d 'Comma-separated values with a header'
 complete -c trawl -n "__fish_trawl_using_subcommand stats" -l status -d 'Say on standard error as of when the answer is true and what could not be read'
 complete -c trawl -n "__fish_trawl_using_subcommand stats" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c trawl -n "__fish_trawl_using_subcommand sql" -s f -l file -d 'Read the statements from a file (`-` is standard input)' -r -F
-complete -c trawl -n "__fish_trawl_using_subcommand sql" -l format -d 'How rows are written [default: table]' -r -f -a "table\t'Columns for people'
-json\t'One JSON object a line'
-csv\t'Comma-separated values with a header'
-tsv\t'Tab-separated values with a header; `\\t`, `\\n`, `\\\\` escaped'
-parquet\t'A Parquet file'
-arrow\t'An Arrow IPC file'"
-complete -c trawl -n "__fish_trawl_using_subcommand sql" -s o -l output -d 'Write the rows to this file, which must not exist' -r -F
-complete -c trawl -n "__fish_trawl_using_subcommand sql" -l at -d 'The state of the index at this time: the newest snapshot begun by then' -r
-complete -c trawl -n "__fish_trawl_using_subcommand sql" -l memory-limit -d 'Memory for sorting, grouping and joining; more goes to temporary files [default: a quarter of the machine\'s]' -r
-complete -c trawl -n "__fish_trawl_using_subcommand sql" -l temp-dir -d 'Directory for temporary files [default: TMPDIR or /tmp]' -r -F
-complete -c trawl -n "__fish_trawl_using_subcommand sql" -l timeout -d 'Give up a statement after so many seconds' -r
-complete -c trawl -n "__fish_trawl_using_subcommand sql" -l threads -d 'Threads [default: one a processor]' -r
-complete -c trawl -n "__fish_trawl_using_subcommand sql" -l color -l colour -d 'When to use colours' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
+complete -c trawl -n "__fish_trawl_using_subcommand top" -l oldest -d 'Files whose time is longest ago' -r -f -a "mtime\t'Last change of the content'
+atime\t'Last access'
+ctime\t'Last change of anything'
+btime\t'Creation, where it is known'"
+complete -c trawl -n "__fish_trawl_using_subcommand top" -l newest -d 'Files whose time is latest' -r -f -a "mtime\t'Last change of the content'
+atime\t'Last access'
+ctime\t'Last change of anything'
+btime\t'Creation, where it is known'"
+complete -c trawl -n "__fish_trawl_using_subcommand top" -l by -d 'What is first' -r -f -a "space\t'How much space it takes'
+entries\t'How many entries there are'"
+complete -c trawl -n "__fish_trawl_using_subcommand top" -s n -l limit -d 'So many lines' -r
+complete -c trawl -n "__fish_trawl_using_subcommand top" -l color -l colour -d 'When to use colours' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
 always\t'Always'
 never\t'Never'"
-complete -c trawl -n "__fish_trawl_using_subcommand sql" -l json -d 'One JSON object a line (--format json)'
-complete -c trawl -n "__fish_trawl_using_subcommand sql" -l csv -d 'Comma-separated values with a header (--format csv)'
-complete -c trawl -n "__fish_trawl_using_subcommand sql" -s 0 -l null -d 'The first column alone, each value ended by a NUL'
-complete -c trawl -n "__fish_trawl_using_subcommand sql" -l status -d 'Say on standard error as of when the answer is true and what could not be read'
-complete -c trawl -n "__fish_trawl_using_subcommand sql" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c trawl -n "__fish_trawl_using_subcommand export" -l parquet -d 'Write Parquet files below this new directory' -r -F
-complete -c trawl -n "__fish_trawl_using_subcommand export" -l csv -d 'Write CSV files below this new directory' -r -F
-complete -c trawl -n "__fish_trawl_using_subcommand export" -l json -d 'Write files of JSON lines below this new directory' -r -F
-complete -c trawl -n "__fish_trawl_using_subcommand export" -l tables -d 'Only these tables' -r -f -a "entries\t'Every entry'
-dirs\t'Directories with sums'
-xattrs\t'Extended attributes'
-issues\t'What could not be read'"
-complete -c trawl -n "__fish_trawl_using_subcommand export" -l at -d 'The state of the index at this time: the newest snapshot begun by then' -r
-complete -c trawl -n "__fish_trawl_using_subcommand export" -l part-rows -d 'Rows of a part, at most' -r
-complete -c trawl -n "__fish_trawl_using_subcommand export" -l threads -d 'Threads [default: one a processor]' -r
-complete -c trawl -n "__fish_trawl_using_subcommand export" -l color -l colour -d 'When to use colours' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
+complete -c trawl -n "__fish_trawl_using_subcommand top" -l at -d 'Answer from the newest snapshot that began by then: a time as date(1) reads it, a snapshot\'s id, latest, or -N for N before the latest. The file system itself is then never asked' -r
+complete -c trawl -n "__fish_trawl_using_subcommand top" -l files -d 'Files [default]'
+complete -c trawl -n "__fish_trawl_using_subcommand top" -l dirs -d 'Directories with everything below them'
+complete -c trawl -n "__fish_trawl_using_subcommand top" -l fullest -d 'Directories by the number of their own entries'
+complete -c trawl -n "__fish_trawl_using_subcommand top" -l owners -d 'Owners'
+complete -c trawl -n "__fish_trawl_using_subcommand top" -l groups -d 'Owning groups'
+complete -c trawl -n "__fish_trawl_using_subcommand top" -l extensions -d 'Extensions of files'
+complete -c trawl -n "__fish_trawl_using_subcommand top" -l projects -d 'Projects'
+complete -c trawl -n "__fish_trawl_using_subcommand top" -l apparent-size -d 'Sizes as ls shows them, not the space that they take'
+complete -c trawl -n "__fish_trawl_using_subcommand top" -s b -l bytes -d 'Sizes in bytes, not with units'
+complete -c trawl -n "__fish_trawl_using_subcommand top" -l json -d 'One JSON object a line'
+complete -c trawl -n "__fish_trawl_using_subcommand top" -l csv -d 'Comma-separated values with a header'
+complete -c trawl -n "__fish_trawl_using_subcommand top" -s 0 -l null -d 'Paths or names alone, each ended by a zero byte'
+complete -c trawl -n "__fish_trawl_using_subcommand top" -l status -d 'Say on standard error as of when the answer is true and what could not be read'
+complete -c trawl -n "__fish_trawl_using_subcommand top" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trawl -n "__fish_trawl_using_subcommand duplicates" -l min-size -d 'Leave out smaller files; units as in 10K, 1M, 2G' -r
+complete -c trawl -n "__fish_trawl_using_subcommand duplicates" -s n -l limit -d 'So many groups' -r
+complete -c trawl -n "__fish_trawl_using_subcommand duplicates" -l color -l colour -d 'When to use colours' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
 always\t'Always'
 never\t'Never'"
-complete -c trawl -n "__fish_trawl_using_subcommand export" -l force -d 'Replace what an earlier export left in the directory'
-complete -c trawl -n "__fish_trawl_using_subcommand export" -l status -d 'Say on standard error as of when the answer is true and what could not be read'
-complete -c trawl -n "__fish_trawl_using_subcommand export" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trawl -n "__fish_trawl_using_subcommand duplicates" -l at -d 'Answer from the newest snapshot that began by then: a time as date(1) reads it, a snapshot\'s id, latest, or -N for N before the latest. The file system itself is then never asked' -r
+complete -c trawl -n "__fish_trawl_using_subcommand duplicates" -l name -d 'Only files of the same name, too'
+complete -c trawl -n "__fish_trawl_using_subcommand duplicates" -l verify -d 'Read the files, and tell only of those that hold the same now'
+complete -c trawl -n "__fish_trawl_using_subcommand duplicates" -l json -d 'One JSON object a group'
+complete -c trawl -n "__fish_trawl_using_subcommand duplicates" -l csv -d 'Comma-separated values with a header, a file a line'
+complete -c trawl -n "__fish_trawl_using_subcommand duplicates" -s 0 -l null -d 'Paths alone, each ended by a zero byte, each group by another'
+complete -c trawl -n "__fish_trawl_using_subcommand duplicates" -l status -d 'Say on standard error as of when the answer is true and what could not be read'
+complete -c trawl -n "__fish_trawl_using_subcommand duplicates" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trawl -n "__fish_trawl_using_subcommand diff" -l only -d 'Tell only of these' -r -f -a "created\t'What has come'
+deleted\t'What has gone'
+changed\t'What has other attributes'
+moved\t'What has another path'"
+complete -c trawl -n "__fish_trawl_using_subcommand diff" -l ignore -d 'Attributes that do not count [default: atime,device]; none compares all' -r
+complete -c trawl -n "__fish_trawl_using_subcommand diff" -l summary -d 'Count by directory, owner or extension instead' -r -f -a "dir\t'The directory that holds the entry, as deep as --depth says'
+owner\t'The owner'
+ext\t'What follows the last dot of a regular file\'s name'"
+complete -c trawl -n "__fish_trawl_using_subcommand diff" -l depth -d 'Levels of directories that --summary tells apart' -r
+complete -c trawl -n "__fish_trawl_using_subcommand diff" -l color -l colour -d 'When to use colours' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
+always\t'Always'
+never\t'Never'"
+complete -c trawl -n "__fish_trawl_using_subcommand diff" -l at -d 'Answer from the newest snapshot that began by then: a time as date(1) reads it, a snapshot\'s id, latest, or -N for N before the latest. The file system itself is then never asked' -r
+complete -c trawl -n "__fish_trawl_using_subcommand diff" -l no-moves -d 'What moved is deleted in one place and created in another'
+complete -c trawl -n "__fish_trawl_using_subcommand diff" -l collapse-moves -d 'Leave out what only moved with its directory'
+complete -c trawl -n "__fish_trawl_using_subcommand diff" -l name-only -d 'Nothing but paths; of what moved the new one'
+complete -c trawl -n "__fish_trawl_using_subcommand diff" -s 0 -l null -d 'The same, each path ended by a NUL byte'
+complete -c trawl -n "__fish_trawl_using_subcommand diff" -l json -d 'One JSON object a line'
+complete -c trawl -n "__fish_trawl_using_subcommand diff" -l csv -d 'Comma-separated values with a header'
+complete -c trawl -n "__fish_trawl_using_subcommand diff" -l exit-code -d 'Exit with 1 if anything differs'
+complete -c trawl -n "__fish_trawl_using_subcommand diff" -l status -d 'Say on standard error as of when the answer is true and what could not be read'
+complete -c trawl -n "__fish_trawl_using_subcommand diff" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trawl -n "__fish_trawl_using_subcommand history" -l color -l colour -d 'When to use colours' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
+always\t'Always'
+never\t'Never'"
+complete -c trawl -n "__fish_trawl_using_subcommand history" -l at -d 'Answer from the newest snapshot that began by then: a time as date(1) reads it, a snapshot\'s id, latest, or -N for N before the latest. The file system itself is then never asked' -r
+complete -c trawl -n "__fish_trawl_using_subcommand history" -l all -d 'A line for every snapshot, also where nothing is new'
+complete -c trawl -n "__fish_trawl_using_subcommand history" -l json -d 'One JSON object a line'
+complete -c trawl -n "__fish_trawl_using_subcommand history" -l csv -d 'Comma-separated values with a header'
+complete -c trawl -n "__fish_trawl_using_subcommand history" -l status -d 'Say on standard error as of when the answer is true and what could not be read'
+complete -c trawl -n "__fish_trawl_using_subcommand history" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trawl -n "__fish_trawl_using_subcommand growth" -l by -d 'What is measured apart' -r -f -a "total\t'Everything together'
+dir\t'Each directory right below, and what lies beside them'
+owner\t'Each owner'
+ext\t'What follows the last dot of regular files\' names'"
+complete -c trawl -n "__fish_trawl_using_subcommand growth" -l color -l colour -d 'When to use colours' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
+always\t'Always'
+never\t'Never'"
+complete -c trawl -n "__fish_trawl_using_subcommand growth" -l at -d 'Answer from the newest snapshot that began by then: a time as date(1) reads it, a snapshot\'s id, latest, or -N for N before the latest. The file system itself is then never asked' -r
+complete -c trawl -n "__fish_trawl_using_subcommand growth" -l json -d 'One JSON object a line: each key in each snapshot'
+complete -c trawl -n "__fish_trawl_using_subcommand growth" -l csv -d 'The same as comma-separated values with a header'
+complete -c trawl -n "__fish_trawl_using_subcommand growth" -l status -d 'Say on standard error as of when the answer is true and what could not be read'
+complete -c trawl -n "__fish_trawl_using_subcommand growth" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trawl -n "__fish_trawl_using_subcommand completions" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trawl -n "__fish_trawl_using_subcommand man" -s h -l help -d 'Print help'
 complete -c trawl -n '__fish_seen_subcommand_from find' -o not -d 'true if EXPR is false'

@@ -13,9 +13,8 @@ use trawl_fuzz::Victim;
 use trawl_model::guard::Credentials;
 use trawl_model::column::ColumnSet;
 use trawl_query::{
-    Detail, DirRequest, Index, Located, Order, Request, Result, SeenLinks, StatsRequest,
-    Trait,
-    UsageRequest,
+    Detail, DirRequest, DuplicateRequest, Index, Located, Order, RankBy, RankEnd, RankRequest,
+    Ranked, Request, Result, SeenLinks, StatsRequest, Trait, UsageRequest,
 };
 
 static VICTIM: OnceLock<Victim> = OnceLock::new();
@@ -40,7 +39,8 @@ fuzz_target!(|data: &[u8]| {
 /// Where questions start, below the root.
 const PLACES: [&[u8]; 5] = [b"", b"/a/b", b"/private", b"/d/again", b"/d/absent"];
 
-const QUESTIONS: [fn(&Path, &[u8]) -> Result<()>; 4] = [list, sum, count, group];
+const QUESTIONS: [fn(&Path, &[u8]) -> Result<()>; 6] =
+    [list, sum, count, group, rank, pair];
 
 fn list(index: &Path, path: &[u8]) -> Result<()> {
     let index = Index::open(index, Credentials::default())?;
@@ -107,4 +107,37 @@ fn group(index: &Path, path: &[u8]) -> Result<()> {
         ..StatsRequest::default()
     };
     index.stats(&start, &request).map(drop)
+}
+
+fn rank(index: &Path, path: &[u8]) -> Result<()> {
+    let index = Index::open(index, Credentials::default())?;
+    let Located::Found(start) = index.locate(path)? else {
+        return Ok(());
+    };
+    let request = RankRequest {
+        by: RankBy::Size,
+        end: RankEnd::Greatest,
+        of: Ranked::Everything,
+        limit: 3,
+        columns: ColumnSet::all(),
+        test: None,
+        threads: NonZeroUsize::new(1),
+        cancel: None,
+    };
+    let found = index.ranked(&start, &request)?.into_iter();
+    let paths: Vec<Vec<u8>> = found.map(|entry| entry.path).collect();
+    index.locate_all(&paths, ColumnSet::all())?;
+    index.fullest(&start, 3, None).map(drop)
+}
+
+fn pair(index: &Path, path: &[u8]) -> Result<()> {
+    let index = Index::open(index, Credentials::default())?;
+    let Located::Found(start) = index.locate(path)? else {
+        return Ok(());
+    };
+    let request = DuplicateRequest {
+        threads: NonZeroUsize::new(1),
+        ..DuplicateRequest::default()
+    };
+    index.duplicates(&start, &request, |_| ControlFlow::Continue(()))
 }

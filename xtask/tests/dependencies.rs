@@ -31,10 +31,11 @@ const RULES: &[Rule] = &[
     Rule { name: "trawl-index", may_use: &["trawl-model", "trawl-sys", "trawl-names"], may_use_in_tests: &[] },
     Rule { name: "trawl-query", may_use: &["trawl-model", "trawl-index", "trawl-names"], may_use_in_tests: &["trawl-scan"] },
     Rule { name: "trawl-history", may_use: &["trawl-model", "trawl-index", "trawl-query"], may_use_in_tests: &["trawl-scan", "trawl-sys"] },
+    Rule { name: "trawl-diff", may_use: &["trawl-model", "trawl-query"], may_use_in_tests: &["trawl-scan", "trawl-index"] },
     Rule { name: "trawl-find", may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-names", "trawl-query"], may_use_in_tests: &["trawl-scan", "trawl-index"] },
     Rule {
         name: "trawl-cli",
-        may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-names", "trawl-scan", "trawl-index", "trawl-query", "trawl-history", "trawl-find"],
+        may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-names", "trawl-scan", "trawl-index", "trawl-query", "trawl-history", "trawl-diff", "trawl-find"],
         may_use_in_tests: &[],
     },
     Rule {

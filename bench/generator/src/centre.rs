@@ -72,8 +72,10 @@ impl Centre {
         let vocabulary = Vocabulary::new();
         let mut random = Random::new(self.seed);
         let count = (self.rows / 40_000).clamp(12, 2_500);
+        let users = people::users(count, &vocabulary, &mut random);
         let world = World {
-            users: people::users(count, &vocabulary, &mut random),
+            members: people::members(&users),
+            users,
             themes,
             vocabulary,
         };

@@ -1,5 +1,7 @@
 //! Who there is: users in groups, with the habits that decide what others may see of theirs.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use crate::pattern::Vocabulary;
 use crate::random::Random;
 
@@ -32,7 +34,7 @@ pub(crate) struct User {
 
 /// Some users with names of their own, in groups of some eight.
 pub(crate) fn users(count: u64, vocabulary: &Vocabulary, random: &mut Random) -> Vec<User> {
-    let mut logins = std::collections::BTreeSet::new();
+    let mut logins = BTreeSet::new();
     let groups = count / 8 + 1;
     (0..count as u32)
         .map(|number| {
@@ -48,6 +50,15 @@ pub(crate) fn users(count: u64, vocabulary: &Vocabulary, random: &mut Random) ->
             }
         })
         .collect()
+}
+
+/// Who is in each group.
+pub(crate) fn members(users: &[User]) -> BTreeMap<u32, Vec<u32>> {
+    let mut members: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    for user in users {
+        members.entry(user.gid).or_default().push(user.uid);
+    }
+    members
 }
 
 impl User {

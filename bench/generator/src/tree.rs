@@ -3,7 +3,7 @@
 //! Memory is bounded by the depth and by the widest directory, so that the number of entries may
 //! be any; it comes out exactly.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::io::{self, Write};
 
@@ -49,6 +49,8 @@ pub(crate) struct World {
     pub(crate) themes: Themes,
     pub(crate) vocabulary: Vocabulary,
     pub(crate) users: Vec<User>,
+    /// Users by group.
+    pub(crate) members: BTreeMap<u32, Vec<u32>>,
 }
 
 /// What a directory takes from the one above.
@@ -160,7 +162,7 @@ impl<'w, W: Write> Grower<'w, W> {
         files += left;
         self.clear_names();
         let series = world.vocabulary.series(&mut self.random);
-        let children = self.name_children(children, series, wanted.owner);
+        let children = self.name_children(children, series, wanted.owner, above.depth);
         let here = self.enter_grown(wanted, above, files, children.len() as u64)?;
         self.files(wanted, here, files, series)?;
         for child in &children {
@@ -261,6 +263,7 @@ impl<'w, W: Write> Grower<'w, W> {
         children: Vec<Child<'_>>,
         mut series: Series,
         owner: Owner,
+        depth: u32,
     ) -> Vec<Named> {
         let mut named: Vec<Named> = Vec::with_capacity(children.len());
         for child in children {
@@ -269,7 +272,7 @@ impl<'w, W: Write> Grower<'w, W> {
                 name: self.name.clone(),
                 theme: child.theme,
                 rows: child.rows,
-                owner: self.heir(owner),
+                owner: self.heir(owner, depth),
             });
         }
         named.sort_unstable_by(|a, b| a.name.cmp(&b.name));
@@ -277,10 +280,14 @@ impl<'w, W: Write> Grower<'w, W> {
     }
 
     /// Mostly the same owner with the same habits.
-    fn heir(&mut self, mut owner: Owner) -> Owner {
-        // What has the set-group-id bit is worked on by several.
-        if owner.dir_mode & 0o2000 != 0 && self.random.per_mille(60) {
-            owner.uid = self.random.pick(&self.world.users).uid;
+    fn heir(&mut self, mut owner: Owner, depth: u32) -> Owner {
+        // What has the set-group-id bit belongs to a group, of which each member has a part.
+        let part = if depth < 3 { 300 } else { 5 };
+        if owner.dir_mode & 0o2000 != 0
+            && self.random.per_mille(part)
+            && let Some(members) = self.world.members.get(&owner.gid)
+        {
+            owner.uid = *self.random.pick(members);
         }
         match self.random.below(1000) {
             0..15 => owner.dir_mode = 0o700,

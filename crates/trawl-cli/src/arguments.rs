@@ -10,6 +10,8 @@ use std::path::PathBuf;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
+use trawl_query::AsOf;
+
 use crate::find::Called;
 use crate::generate::{ManArgs, Shell};
 use crate::output::ColourWhen;
@@ -64,6 +66,11 @@ pub(crate) struct Manner {
     #[arg(long, visible_alias = "colour", value_name = "WHEN", value_enum, num_args = 0..=1,
           require_equals = true, default_missing_value = "always")]
     pub(crate) color: Option<ColourWhen>,
+    /// Answer from the newest snapshot that began by then: a time as date(1)
+    /// reads it, a snapshot's id, latest, or -N for N before the latest. The
+    /// file system itself is then never asked
+    #[arg(long, value_name = "TIME", value_parser = crate::at::parse, allow_hyphen_values = true)]
+    pub(crate) at: Option<AsOf>,
 }
 
 impl Manner {
@@ -73,6 +80,7 @@ impl Manner {
         Manner {
             status: self.status || later.status,
             color: later.color.or(self.color),
+            at: later.at.or(self.at),
         }
     }
 }
@@ -114,6 +122,12 @@ pub(crate) enum Command {
     Top(Box<crate::top::TopArgs>),
     /// Find files that may be the same
     Duplicates(crate::duplicates::DuplicatesArgs),
+    /// Show what differs between two snapshots
+    Diff(Box<crate::diff::DiffArgs>),
+    /// Show what all snapshots say of a path
+    History(crate::history::HistoryArgs),
+    /// Show how large a tree was in each snapshot
+    Growth(crate::growth::GrowthArgs),
     /// Print completions for a shell
     Completions {
         /// The shell
@@ -122,6 +136,21 @@ pub(crate) enum Command {
     },
     /// Write the manual pages
     Man(ManArgs),
+}
+
+impl Command {
+    /// True if it asks about files, so that it may be asked of the past.
+    pub(crate) fn is_question(&self) -> bool {
+        !matches!(
+            self,
+            Command::Index(_)
+                | Command::Sources(_)
+                | Command::Verify(_)
+                | Command::Gc(_)
+                | Command::Completions { .. }
+                | Command::Man(_)
+        )
+    }
 }
 
 /// Arguments of `find`, which reads them itself.

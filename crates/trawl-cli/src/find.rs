@@ -1,5 +1,5 @@
 //! `trawl find`: hands its words to [`trawl_find`], and adds to the language
-//! what belongs to every question: `--json`, `--csv`, `-0` and `--status` as
+//! what belongs to every question: `--json`, `--csv`, `-0`, `--at` and `--status` as
 //! first words.
 
 use std::collections::BTreeMap;
@@ -18,10 +18,11 @@ use trawl_find::reference::error_text;
 use trawl_find::start_list::StartPoints;
 use trawl_find::{Environment, Parsed, Program};
 use trawl_model::rows::Row;
-use trawl_query::{Index, Located};
+use trawl_query::{AsOf, Index, Located};
 use trawl_text::quote::Terminal;
 
 use crate::arguments::Manner;
+use crate::at;
 use crate::exit::Exit;
 use crate::failure::{Failure, quoted};
 use crate::index::scan::now;
@@ -30,7 +31,7 @@ use crate::ls::item::{COLUMNS, Item};
 use crate::output::{Output, say};
 use crate::resolve::{Resolved, is_recorded};
 use crate::rows;
-use crate::scope::{Denials, Depth, Follow, Session, as_of_live};
+use crate::scope::{Denials, Depth, Follow, Session, as_of_live, not_indexed};
 use crate::settings;
 
 /// How matches are written where the words hold no action.
@@ -73,6 +74,8 @@ const SOURCE_VARIABLE: &str = "TRAWL_FIND";
 const OURS: &str = "\nOptions of every question, before the paths:\n  \
     --live                         walk the file system instead of asking the index\n  \
     --json, --csv, -0              print matches as JSON objects, as CSV, or NUL-ended\n  \
+    --at TIME                      answer from the newest snapshot that began by then: a\n                                 \
+                                   time as date(1) reads it, a snapshot's id, latest, -N\n  \
     --status                       say as of when the answer is true and what was not read\n\n\
 Called as `find` (by a symbolic link), the program walks the file system, unless\n\
 TRAWL_FIND=index is set.\n";
@@ -113,7 +116,13 @@ pub(crate) fn run(
         manner,
     };
     let words = match called {
-        Called::Trawl => ours.take(words),
+        Called::Trawl => match ours.take(words) {
+            Ok(words) => words,
+            Err(why) => {
+                complain(&why);
+                return Ok(Exit::Find(1));
+            }
+        },
         Called::Find => {
             let asks_index = std::env::var_os(SOURCE_VARIABLE).is_some_and(|v| v == "index");
             if !asks_index {
@@ -183,7 +192,7 @@ fn print(text: &str) -> Result<Exit, Failure> {
 
 impl Ours {
     /// Splits our words off the front.
-    fn take<'w>(&mut self, mut words: &'w [OsString]) -> &'w [OsString] {
+    fn take<'w>(&mut self, mut words: &'w [OsString]) -> Result<&'w [OsString], String> {
         while let Some((word, rest)) = words.split_first() {
             match word.as_encoded_bytes() {
                 b"--live" => self.source = Source::Live,
@@ -191,11 +200,33 @@ impl Ours {
                 b"--csv" => self.writing = Writing::Csv,
                 b"-0" => self.writing = Writing::Zero,
                 b"--status" => self.manner.status = true,
-                _ => break,
+                b"--at" => {
+                    let (time, rest) = rest.split_first().ok_or("--at needs a time behind it")?;
+                    self.manner.at = Some(time_of(time)?);
+                    words = rest;
+                    continue;
+                }
+                other => match other.strip_prefix(b"--at=") {
+                    Some(time) => self.manner.at = Some(time_of(OsStr::from_bytes(time))?),
+                    None => break,
+                },
             }
             words = rest;
         }
-        words
+        Ok(words)
+    }
+
+    /// Refuses what makes no sense about the past.
+    fn check(&self, program: &Program) -> Result<(), Failure> {
+        let why = match self.manner.at {
+            None => return Ok(()),
+            Some(_) if self.source == Source::Live => "the file system is only as it is now",
+            Some(_) if program.expr.has(Effect::Change) => {
+                "actions that run commands or change files are for what is there now"
+            }
+            Some(_) => return Ok(()),
+        };
+        Err(Failure::Usage(format!("--at cannot be used here: {why}")))
     }
 
     /// The index to ask; `None` if there is none, or it is not to be asked.
@@ -212,7 +243,11 @@ impl Ours {
                 Ok(Some(session))
             }
             // Only an index that was not asked for by name may be missing.
-            Err(failure) if !settings::is_named(&self.index) && failure.is_missing_index() => {
+            Err(failure)
+                if !settings::is_named(&self.index)
+                    && self.manner.at.is_none()
+                    && failure.is_missing_index() =>
+            {
                 Ok(None)
             }
             Err(failure) => Err(failure),
@@ -227,6 +262,7 @@ fn search(ours: Ours, mut program: Program, env: &Environment) -> Result<Exit, F
         let text = "--json, --csv and -0 print matches themselves: leave out -print and the like";
         return Err(Failure::Usage(text.into()));
     }
+    ours.check(&program)?;
     let session = ours.open(&program)?;
     let shared = session.as_ref().map(Session::share_index);
     let (mut output, mut errors) = (Output::stdout(), io::stderr());
@@ -307,11 +343,12 @@ impl Asked<'_> {
         let Some(session) = &mut self.session else {
             return Ok(());
         };
-        if self.follow == Links::Always && self.needs_turns {
+        let is_past = session.is_past();
+        if self.follow == Links::Always && self.needs_turns && !is_past {
             let why = "commands are run on what links lead to";
             return self.visit_live(spelled, None, why);
         }
-        if self.needs_empty_directories && self.needs_turns {
+        if self.needs_empty_directories && self.needs_turns && !is_past {
             let why = "commands may empty directories";
             return self.visit_live(spelled, None, why);
         }
@@ -328,6 +365,11 @@ impl Asked<'_> {
             }
         };
         let located = match resolved {
+            Some(Resolved::To(Located::NotIndexed { .. }, path)) if is_past => {
+                let why = session.why_not_then(&path)?;
+                let why = why.unwrap_or_else(|| not_indexed(&path, None));
+                return self.search.tell(&why).map_err(failure);
+            }
             Some(Resolved::To(Located::NotIndexed { .. }, path)) => {
                 return self.visit_live(spelled, Some(&path), "it is not indexed");
             }
@@ -411,6 +453,16 @@ fn finish_status(
     }
 }
 
+fn time_of(word: &OsStr) -> Result<AsOf, String> {
+    let text = word.to_string_lossy();
+    at::parse(&text).map_err(|why| {
+        format!(
+            "cannot tell which time {} is: {why}",
+            quoted(word.as_bytes())
+        )
+    })
+}
+
 fn failure(error: DriverError) -> Failure {
     match error {
         DriverError::Query(error) => Failure::Query(error),
@@ -486,7 +538,7 @@ mod tests {
             called: Called::Trawl,
             manner: Manner::default(),
         };
-        assert_eq!(ours.take(&words), &words[2..]);
+        assert_eq!(ours.take(&words), Ok(&words[2..]));
         assert_eq!(ours.writing, Writing::Json);
         assert!(ours.manner.status);
     }

@@ -6,13 +6,15 @@
 //! | [`exit`] | exit codes and how they combine |
 //! | `arguments` | the command line, and what belongs to `find` |
 //! | `settings`, `output`, `failure` | which index, standard output, error messages |
+//! | `at` | as of when a question is asked |
 //! | `scope` | from the paths of a question to places in the index |
 //! | `live` | what a question must read from the live file system instead |
 //! | `index`, `sources` | writing the index and looking after it |
 //! | `find`, `locate`, `ls`, `stat`, `du`, `stats`, `top`, `duplicates`, `getfattr` | the questions |
 //! | [`sql`] | options of `sql` and `export`, and the way to their program |
+//! | `diff`, `history`, `growth` | questions about several snapshots |
 //! | `expression` | which entries a question is about, in find's language |
-//! | `rows`, `csv`, `block_size`, `time_look`, `width` | how answers are written |
+//! | `table`, `rows`, `csv`, `block_size`, `time_look`, `width` | how answers are written |
 //! | [`generate`] | completions and man pages |
 //!
 //! Invariants: results go to standard output, everything else to standard
@@ -22,8 +24,10 @@
 #![forbid(unsafe_code)]
 
 mod arguments;
+mod at;
 mod block_size;
 mod csv;
+mod diff;
 mod du;
 mod duplicates;
 pub mod exit;
@@ -32,6 +36,8 @@ mod failure;
 mod find;
 pub mod generate;
 mod getfattr;
+mod growth;
+mod history;
 mod index;
 mod live;
 mod locate;
@@ -40,10 +46,12 @@ mod output;
 mod rows;
 mod scope;
 mod settings;
+mod snapshots;
 mod sources;
 pub mod sql;
 mod stat;
 mod stats;
+mod table;
 mod time_look;
 mod top;
 mod width;
@@ -97,6 +105,10 @@ fn dispatch(arguments: Arguments, words: &[OsString]) -> Result<Exit, Failure> {
         manner,
         command,
     } = arguments;
+    if manner.at.is_some() && !command.is_question() {
+        let text = "--at is for questions: this is about the index as it is";
+        return Err(Failure::Usage(text.into()));
+    }
     if !matches!(command, Command::Index(_)) {
         end_quietly_on_closed_pipe();
     }
@@ -122,6 +134,9 @@ fn dispatch(arguments: Arguments, words: &[OsString]) -> Result<Exit, Failure> {
         Command::Sql(_) | Command::Export(_) => Err(sql::hand_over(words)),
         Command::Top(args) => top::run(index, &args, manner),
         Command::Duplicates(args) => duplicates::run(index, &args, manner),
+        Command::Diff(args) => diff::run(index, &args, manner),
+        Command::History(args) => history::run(index, &args, manner),
+        Command::Growth(args) => growth::run(index, &args, manner),
         Command::Completions { shell } => generate::print_completions(shell),
         Command::Man(args) => generate::write_man(&args),
     }

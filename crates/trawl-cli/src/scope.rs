@@ -23,6 +23,7 @@ use trawl_text::time_style::full_iso;
 use trawl_text::zone::Zone;
 
 use crate::arguments::Manner;
+use crate::at;
 use crate::exit::Exit;
 use crate::failure::{Failure, cause, quoted, shown};
 use crate::index::progress::counted;
@@ -110,7 +111,8 @@ impl Session {
         if_missing: Exit,
     ) -> Result<Session, Failure> {
         let dir = settings::index_to_ask(index)?;
-        let index = Arc::new(Index::open(&dir, settings::asker()?)?);
+        let as_of = manner.at.unwrap_or_default();
+        let index = Arc::new(Index::open_as_of(&dir, settings::asker()?, as_of)?);
         Ok(Session {
             known: Remembered::new(Arc::clone(&index), ColumnSet::all()),
             index,
@@ -202,7 +204,10 @@ impl Session {
             }
             Located::Denied { .. } => Ok(self.missing(given, "permission denied")),
             Located::NotIndexed { nearest } => {
-                say(not_indexed(&path, nearest.as_deref()));
+                match self.why_not_then(&path)? {
+                    Some(why) => say(why),
+                    None => say(not_indexed(&path, nearest.as_deref())),
+                }
                 self.worsen(self.if_missing);
                 Ok(None)
             }
@@ -233,7 +238,8 @@ impl Session {
                 })
             }
             Some(Resolved::To(outside @ Located::NotIndexed { .. }, path)) => {
-                let is_link = follow == Follow::Last && self.is_live_link(&cwd, given)?;
+                let is_link =
+                    follow == Follow::Last && !self.is_past() && self.is_live_link(&cwd, given)?;
                 Some(match is_link {
                     true => {
                         let dir = path::split(&path).map_or(Vec::new(), |(dir, _)| dir.to_vec());
@@ -258,6 +264,34 @@ impl Session {
         }
         let cwd = self.cwd_of(given)?;
         Ok(Some(resolve(&self.known, &cwd, given, follow)?))
+    }
+
+    /// True if the question is about the past: then nothing is read of the live
+    /// system.
+    pub(crate) fn is_past(&self) -> bool {
+        self.index.is_as_of().is_past()
+    }
+
+    /// What to say of a path of which there is no snapshot of the time in
+    /// question, though it is in a source.
+    pub(crate) fn why_not_then(&self, path: &[u8]) -> Result<Option<String>, Failure> {
+        let as_of = self.index.is_as_of();
+        let known = match as_of.is_past() {
+            true => self.index.snapshots_of(path)?,
+            false => None,
+        };
+        let text = |(root, snapshots): (Vec<u8>, Vec<_>)| {
+            let root = match root == path {
+                true => String::new(),
+                false => format!(" ({} is indexed)", quoted(path::display(&root))),
+            };
+            let why = at::why_none(as_of, &snapshots);
+            format!(
+                "cannot answer about {}{root}: {why}",
+                quoted(path::display(path))
+            )
+        };
+        Ok(known.map(text))
     }
 
     /// The directory that a path is seen from.
@@ -430,10 +464,24 @@ impl Session {
         Ok(told)
     }
 
-    /// True unless a part of the answer is from a recording of a tree, of
-    /// which the live system knows nothing.
+    /// True unless a part of the answer is from a recording of a tree, or of
+    /// the past, of which the live system knows nothing.
     pub(crate) fn is_live(&self) -> bool {
-        !self.recorded
+        !self.recorded && !self.is_past()
+    }
+
+    /// Names the sources that have no snapshot of the time in question.
+    fn say_who_has_none(&self) {
+        let as_of = self.index.is_as_of();
+        for source in self.index.sources() {
+            let Ok(snapshots) = source.snapshots() else {
+                continue;
+            };
+            if as_of.choose(&snapshots).is_none() {
+                let root = shown(source.root());
+                say(format_args!("{root}: {}", at::why_none(as_of, &snapshots)));
+            }
+        }
     }
 
     /// Something could not be answered as it was asked.
@@ -453,6 +501,9 @@ impl Session {
         if self.manner.status {
             for line in self.as_of.values() {
                 say(line);
+            }
+            if self.is_past() {
+                self.say_who_has_none();
             }
             let count = u64::try_from(self.issues.len()).unwrap_or(u64::MAX);
             let count = count.saturating_add(self.denied);

@@ -391,7 +391,8 @@ fn live_target(path: &[u8]) -> Option<Vec<u8>> {
     Some(target.into_os_string().into_vec())
 }
 
-/// True if the live system knows nothing of what a view shows.
+/// True if the live system knows nothing of what a view shows: of a recording,
+/// and of the past.
 pub fn is_recorded(view: &View) -> bool {
-    view.info().options.contains_key("from-trace")
+    view.is_past() || view.info().options.contains_key("from-trace")
 }

@@ -182,3 +182,25 @@ impl DirCursor {
         ))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn hostile_blocks_never_panic(raw: Vec<u8>, count in 0usize..9, start in 0u32..9, rows in 0u32..99) {
+            let mut block = DirBlock::default();
+            *block.raw() = raw;
+            if block.filled(0, count, start..start + rows).is_ok() {
+                let mut walk = DirWalk::default();
+                block.begin(&mut walk);
+                while block.step(&mut walk) {
+                    prop_assert!(walk.shared <= walk.path().len());
+                }
+                prop_assert_eq!(walk.rows.end, u64::from(start + rows));
+            }
+        }
+    }
+}

@@ -19,7 +19,7 @@ pub(crate) const VERSION: u32 = 1;
 /// What a sidecar ends with.
 const MAGIC: &[u8; 8] = b"trawlnam";
 /// Rows of a block of names; the last may have fewer.
-pub(crate) const BLOCK_ROWS: usize = 512;
+pub(crate) const BLOCK_ROWS: usize = 1024;
 /// Directories of a block; the last may have fewer.
 pub(crate) const BLOCK_DIRS: usize = 256;
 /// Bytes of an unpacked block, at most.
@@ -91,7 +91,7 @@ impl Footer {
             return damaged("it is not of a name sidecar");
         }
         let mut rest = Numbers(rest);
-        let (version, rows, dirs) = (rest.u32(), rest.u32(), rest.u32());
+        let version = rest.u32();
         if version != VERSION {
             return Err(NamesError::Version {
                 path: path.to_owned(),
@@ -102,15 +102,21 @@ impl Footer {
         if hash != xxh3_64(&bytes[..FOOTER_BYTES - 8]).to_le_bytes() {
             return damaged("its bytes do not match their hash");
         }
-        Ok(Footer {
-            rows,
-            dirs,
+        Ok(Footer::parse(bytes))
+    }
+
+    fn parse(bytes: &[u8; FOOTER_BYTES]) -> Footer {
+        let mut rest = Numbers(bytes);
+        rest.u32();
+        Footer {
+            rows: rest.u32(),
+            dirs: rest.u32(),
             name_pages: rest.u32(),
             dir_pages: rest.u32(),
             body_len: rest.u64(),
             index_hash: rest.u64(),
             segment: u128::from(rest.u64()) | u128::from(rest.u64()) << 64,
-        })
+        }
     }
 
     /// Where the index begins, and its length; `None` if that is not what is
@@ -184,6 +190,15 @@ impl Layout {
         if xxh3_64(index) != footer.index_hash {
             return damaged("the bytes before it do not match their hash");
         }
+        let (layout, end) = Layout::parse(footer, index);
+        match layout.problem(end, footer.body_len) {
+            Some(problem) => damaged(problem),
+            None => Ok(layout),
+        }
+    }
+
+    /// What an index says, and where by that it begins.
+    fn parse(footer: &Footer, index: &[u8]) -> (Layout, u64) {
         let (mut numbers, mut offset) = (Numbers(index), 0);
         let layout = Layout {
             rows: footer.rows,
@@ -202,10 +217,7 @@ impl Layout {
             name_pages: numbers.pages(footer.name_pages, &mut offset),
             dir_pages: numbers.pages(footer.dir_pages, &mut offset),
         };
-        match layout.problem(offset, footer.body_len) {
-            Some(problem) => damaged(problem),
-            None => Ok(layout),
-        }
+        (layout, offset)
     }
 
     /// What readers may rely on.
@@ -268,4 +280,31 @@ impl Layout {
         let hash = xxh3_64(&out[footer..]);
         out.extend(hash.to_le_bytes());
     }
+}
+
+/// The same bytes with hashes that are right, so that tests reach what is
+/// behind them; `None` where there is nothing to put them into.
+#[doc(hidden)]
+pub fn sealed(bytes: &[u8]) -> Option<Vec<u8>> {
+    let footer = Footer::parse(bytes.last_chunk()?);
+    let (offset, len) = footer.index_place(bytes.len() as u64)?;
+    let start = usize::try_from(offset).ok()?;
+    let index = bytes.get(start..)?.get(..len)?;
+    let (mut layout, _) = Layout::parse(&footer, index);
+    let body = &bytes[..start];
+    let hash = |offset: u64, len: u32| {
+        let rest = usize::try_from(offset).ok().and_then(|at| body.get(at..));
+        rest.and_then(|rest| rest.get(..len as usize))
+            .map_or(0, xxh3_64)
+    };
+    let dirs = layout.dir_blocks.iter_mut().map(|dir| &mut dir.block);
+    for block in layout.names.iter_mut().chain(dirs) {
+        block.hash = hash(block.offset, block.len);
+    }
+    for placed in layout.name_pages.iter_mut().chain(&mut layout.dir_pages) {
+        placed.page.hash = hash(placed.offset, placed.page.len);
+    }
+    let mut out = body.to_vec();
+    layout.write(&mut out);
+    Some(out)
 }

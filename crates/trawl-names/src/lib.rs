@@ -35,6 +35,9 @@ mod trigrams;
 mod varint;
 mod writer;
 
+#[doc(hidden)]
+pub use layout::sealed;
+
 pub use error::{NamesError, Result};
 pub use pattern::{Anchor, Case, Literal, Matcher, Needles, Pattern, Subject};
 pub use read_at::ReadAt;

@@ -131,7 +131,7 @@ impl<'f> Owners<'f> {
             .partition_point(|first| *first <= row)
             .checked_sub(1)?;
         let rows = self.page.number(1, at);
-        (row - first.get(at)? < rows).then_some(at)
+        (row.checked_sub(*first.get(at)?)? < rows).then_some(at)
     }
 
     fn turn_to(&mut self, row: u64, scratch: &mut Scratch) -> Result<()> {

@@ -5,6 +5,7 @@
 //! behind a name barrier are found by those who know a path behind it, and
 //! only for a question that starts there.
 
+use crate::as_of::AsOf;
 use crate::error::Result;
 use crate::locate::{Located, has_root, locate};
 use crate::permission::{Access, Judge};
@@ -26,6 +27,8 @@ pub struct Index {
     dir: IndexDir,
     /// Who asks.
     who: Arc<Credentials>,
+    /// Of when.
+    as_of: AsOf,
     sources: Vec<Source>,
     views: Vec<OnceLock<Option<Arc<View>>>>,
     /// Views of sources that are found by path alone, by root.
@@ -75,11 +78,17 @@ impl Index {
     /// are the credentials of this process: what may be opened the kernel
     /// decides, they tell why something is not to be seen.
     pub fn open(path: &Path, who: Credentials) -> Result<Index> {
+        Index::open_as_of(path, who, AsOf::Now)
+    }
+
+    /// The same, for answers from other snapshots than the current ones.
+    pub fn open_as_of(path: &Path, who: Credentials, as_of: AsOf) -> Result<Index> {
         let dir = IndexDir::open(path)?;
         let sources = dir.sources()?;
         Ok(Index {
             dir,
             who: Arc::new(who),
+            as_of,
             views: sources.iter().map(|_| OnceLock::new()).collect(),
             sources,
             hidden: Mutex::default(),
@@ -95,6 +104,27 @@ impl Index {
     /// Who asks.
     pub fn who(&self) -> &Arc<Credentials> {
         &self.who
+    }
+
+    /// Of when its answers are.
+    pub fn is_as_of(&self) -> AsOf {
+        self.as_of
+    }
+
+    /// The snapshots of the source that is nearest to `path`, the oldest
+    /// first, and its root; `None` if `path` is in no source that the asker
+    /// may know of.
+    pub fn snapshots_of(&self, path: &[u8]) -> Result<Option<(Vec<u8>, Vec<SnapshotInfo>)>> {
+        let mut hidden = Vec::new();
+        if self.who.uid != Uid::ROOT {
+            hidden = self.dir.sources_behind(path)?;
+        }
+        let all = self.sources.iter().chain(&hidden);
+        let around = all.filter(|source| path::is_within(path, source.root()));
+        let Some(nearest) = around.max_by_key(|source| source.root().len()) else {
+            return Ok(None);
+        };
+        Ok(Some((nearest.root().to_vec(), nearest.snapshots()?)))
     }
 
     /// From now on answers about `path` and what is below it come from this
@@ -123,7 +153,7 @@ impl Index {
         let mut views = Vec::new();
         for (source, view) in self.sources.iter().zip(&self.views) {
             if path::is_within(path, source.root())
-                && let Some(view) = open_view(source, view, &self.who)?
+                && let Some(view) = self.open_view(source, view)?
             {
                 views.push(view);
             }
@@ -150,8 +180,7 @@ impl Index {
             let mut hidden = lock(&self.hidden);
             if let Some(known) = hidden.get(source.root()) {
                 views.push(Arc::clone(known));
-            } else if let Some(snapshot) = source.current()? {
-                let view = Arc::new(View::new(snapshot, Arc::clone(&self.who)));
+            } else if let Some(view) = self.view_of(&source)? {
                 hidden.insert(source.root().to_vec(), Arc::clone(&view));
                 views.push(view);
             }
@@ -171,7 +200,7 @@ impl Index {
         let mut places: Vec<_> = self.sources.iter().zip(&self.views).collect();
         places.sort_by_key(|(source, _)| Reverse(shared(source.root())));
         for (source, view) in places {
-            if let Some(view) = open_view(source, view, &self.who)?
+            if let Some(view) = self.open_view(source, view)?
                 && has_root(&view, &mut Scratch::default())?
             {
                 return Ok(Some(source.root().to_vec()));
@@ -180,24 +209,28 @@ impl Index {
         Ok(None)
     }
 
+    fn open_view(
+        &self,
+        source: &Source,
+        view: &OnceLock<Option<Arc<View>>>,
+    ) -> Result<Option<Arc<View>>> {
+        if let Some(known) = view.get() {
+            return Ok(known.clone());
+        }
+        let opened = self.view_of(source)?;
+        Ok(view.get_or_init(|| opened).clone())
+    }
+
+    fn view_of(&self, source: &Source) -> Result<Option<Arc<View>>> {
+        let who = Arc::clone(&self.who);
+        let view = |snapshot| Arc::new(View::new(snapshot, who).seen_as_of(self.as_of));
+        Ok(self.as_of.open(source)?.map(view))
+    }
+
     /// The snapshot that answers about `start` are true for.
     pub fn as_of<'a>(&self, start: &'a Start) -> &'a SnapshotInfo {
         start.view.info()
     }
-}
-
-fn open_view(
-    source: &Source,
-    view: &OnceLock<Option<Arc<View>>>,
-    who: &Arc<Credentials>,
-) -> Result<Option<Arc<View>>> {
-    if let Some(known) = view.get() {
-        return Ok(known.clone());
-    }
-    let opened = source
-        .current()?
-        .map(|snapshot| Arc::new(View::new(snapshot, Arc::clone(who))));
-    Ok(view.get_or_init(|| opened).clone())
 }
 
 /// Nothing is left half done by a panic while one of these is locked.

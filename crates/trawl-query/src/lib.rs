@@ -28,6 +28,8 @@
     reason = "rows are read by lists of ranges, often of one"
 )]
 
+mod as_of;
+mod blocks;
 mod decode;
 mod directories;
 mod duplicates;
@@ -39,6 +41,7 @@ mod links;
 mod locate;
 mod lookup;
 mod merge;
+mod open_sidecars;
 mod permission;
 mod plan;
 mod ranking;
@@ -55,6 +58,8 @@ mod view;
 mod walk;
 mod xattrs;
 
+pub use as_of::AsOf;
+pub use blocks::{Block, BlockListing, Blocks};
 pub use directories::{DirRequest, Directory, Own, Sums};
 pub use duplicates::{Alike, DuplicateRequest};
 pub use entries_at::Entry;
@@ -76,5 +81,5 @@ pub use sweep::{Columns, LinkCount, SweepRequest};
 pub use totals::Totals;
 pub use trawl_index::SnapshotInfo;
 pub use usage::{Detail, Usage, UsageOf, UsageRequest};
-pub use walk::{DirInfo, Listing, Order, Request};
+pub use walk::{Batch, DirInfo, Listing, Order, Request};
 pub use xattrs::{ACL_ACCESS, ACL_DEFAULT, Attribute, AttributeRequest, Attributed, Links};

@@ -149,14 +149,19 @@ pub(crate) fn stretches(start: &Start, scratch: &mut Scratch) -> Result<Vec<Stre
         let Some((_, segment)) = view.segment(span.segment) else {
             continue;
         };
+        let (Some(dirs), Some(entries)) = (
+            view.file(span.segment, Table::Dirs)?,
+            view.file(span.segment, Table::Entries)?,
+        ) else {
+            continue;
+        };
+        // So many rows are worth a list of pieces: they are there.
+        if span.dirs.end > dirs.rows() || segment.rows != entries.rows() {
+            return Err(entries.damaged("its rows are not as many as its manifest says"));
+        }
         let rows = match span.dirs == (0..segment.dirs) {
             true => 0..segment.rows,
-            false => {
-                let Some(dirs) = view.file(span.segment, Table::Dirs)? else {
-                    continue;
-                };
-                rows_of(&dirs, &span.dirs, segment.rows, scratch)?
-            }
+            false => rows_of(&dirs, &span.dirs, segment.rows, scratch)?,
         };
         found.push(Stretch { span, rows });
     }

@@ -1,18 +1,18 @@
 //! One snapshot as this process may read it: its segments, and the files of
 //! them that are open.
 
+use crate::as_of::AsOf;
 use crate::error::{QueryError, Result};
 use crate::locate::{Located, Span, locate};
+use crate::open_sidecars::{self, Sidecar, Sidecars};
 use crate::segment::{Scratch, SegmentFile};
 use rustix::process::{Resource, getrlimit};
 use std::collections::{HashMap, VecDeque};
-use std::fs::File;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use trawl_index::schema::Table;
 use trawl_index::{SegmentInfo, Shard, Snapshot, SnapshotInfo};
 use trawl_model::guard::Credentials;
-use trawl_names::Names;
 
 /// Files that are kept open, at most; fewer where a process may have few
 /// descriptors.
@@ -28,11 +28,12 @@ pub struct View {
     snapshot: Snapshot,
     /// Who reads it.
     who: Arc<Credentials>,
+    /// Why this snapshot.
+    as_of: AsOf,
     /// Every segment, by shard and place there.
     segments: Vec<(usize, usize)>,
     open: Mutex<OpenFiles>,
-    /// The segments' name sidecars, as far as they were asked for.
-    names: Vec<OnceLock<Option<Arc<Names<File>>>>>,
+    sidecars: Mutex<Sidecars>,
     /// The last view with more shards that was asked for.
     wider: Mutex<Option<Wider>>,
     /// Subtrees that were asked for lately, and where their listings lie.
@@ -116,16 +117,28 @@ impl View {
                 .collect::<Vec<_>>()
         };
         let shards = snapshot.shards.iter().enumerate();
-        let segments: Vec<_> = shards.flat_map(in_shard).collect();
         View {
-            names: segments.iter().map(|_| OnceLock::new()).collect(),
-            segments,
+            segments: shards.flat_map(in_shard).collect(),
+            sidecars: Mutex::default(),
             snapshot,
             who,
+            as_of: AsOf::Now,
             open: Mutex::new(OpenFiles::new()),
             wider: Mutex::new(None),
             subtrees: Mutex::new(VecDeque::new()),
         }
+    }
+
+    /// Notes why this snapshot was opened.
+    #[must_use]
+    pub fn seen_as_of(self, as_of: AsOf) -> View {
+        View { as_of, ..self }
+    }
+
+    /// True if the question is about the past, so that the live system cannot
+    /// answer what this does not.
+    pub fn is_past(&self) -> bool {
+        self.as_of.is_past()
     }
 
     /// Where a subtree's listings lie, if that was asked lately.
@@ -163,7 +176,8 @@ impl View {
         }
         let mut snapshot = self.snapshot.clone();
         snapshot.shards.extend(behind);
-        let view = Arc::new(View::new(snapshot, Arc::clone(&self.who)));
+        let view = View::new(snapshot, Arc::clone(&self.who)).seen_as_of(self.as_of);
+        let view = Arc::new(view);
         *wider = Some(Wider {
             shards: places,
             view: Arc::clone(&view),
@@ -241,8 +255,18 @@ impl View {
     }
 
     /// A segment's name sidecar; `None` if it has none that can be read.
-    pub(crate) fn names(&self, at: SegmentAt) -> Option<Arc<Names<File>>> {
-        self.names.get(at)?.get_or_init(|| None).clone()
+    pub(crate) fn names(&self, at: SegmentAt) -> Option<Arc<Sidecar>> {
+        let lock = || self.sidecars.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = lock().known(at) {
+            return known;
+        }
+        let (shard, segment) = self.segment(at)?;
+        let (length, sidecar) = match open_sidecars::open(shard, segment) {
+            Some((length, sidecar)) => (length, Some(Arc::new(sidecar))),
+            None => (0, None),
+        };
+        lock().keep(at, length, sidecar.clone());
+        sidecar
     }
 
     /// An error about a segment's file.

@@ -10,7 +10,8 @@ use trawl_model::column::ColumnSet;
 use trawl_model::guard::Credentials;
 use trawl_model::rows::Row;
 use trawl_query::{
-    DirRequest, Index, Listing, Located, QueryError, Request, SeenLinks, UsageRequest,
+    DirRequest, DuplicateRequest, Index, LinkCount, Listing, Located, QueryError, RankBy, RankEnd,
+    RankRequest, Ranked, Request, SeenLinks, Start, StatsRequest, Trait, UsageRequest,
 };
 
 /// Everything that is asked, as one text.
@@ -49,8 +50,52 @@ fn answers(index: &Path, root: &[u8], child: &[u8]) -> Result<String, QueryError
         })?;
         out.push_str(&format!("{total:?} {:?}", index.totals(&start)?));
         out.push_str(&format!("{:?}\n", index.issues(&start, None)?));
+        summaries(&index, &start, &mut out)?;
     }
     Ok(out)
+}
+
+/// What questions say that go over columns, or look for few rows of many.
+fn summaries(index: &Index, start: &Start, out: &mut String) -> Result<(), QueryError> {
+    let request = StatsRequest {
+        traits: &[Trait::Size, Trait::NameLength, Trait::Depth],
+        links: LinkCount::Once,
+        ..StatsRequest::default()
+    };
+    let stats = index.stats(start, &request)?;
+    out.push_str(&format!(
+        "{:?} {:?} {:?}\n",
+        stats.whole, stats.sizes, stats.depths
+    ));
+    let request = RankRequest {
+        by: RankBy::Modified,
+        end: RankEnd::Greatest,
+        of: Ranked::Everything,
+        limit: 5,
+        columns: ColumnSet::all(),
+        test: None,
+        threads: None,
+        cancel: None,
+    };
+    let mut paths = Vec::new();
+    for entry in index.ranked(start, &request)? {
+        out.push_str(&format!("{:?} {:?}\n", entry.path, made_of(&entry.row())));
+        paths.push([&entry.path[..], b"/x"].concat());
+        paths.push(entry.path);
+    }
+    for located in index.locate_all(&paths, ColumnSet::all())? {
+        let Located::Found(start) = located else {
+            out.push_str("not there\n");
+            continue;
+        };
+        out.push_str(&format!("{:?}\n", made_of(&start.own_row())));
+    }
+    index.duplicates(start, &DuplicateRequest::default(), |group| {
+        group
+            .iter()
+            .for_each(|entry| out.push_str(&format!("{:?}\n", entry.path)));
+        ControlFlow::Continue(())
+    })
 }
 
 fn files_below(dir: &Path, found: &mut Vec<PathBuf>) {

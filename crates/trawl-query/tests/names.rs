@@ -251,16 +251,16 @@ fn check(written: &Written, question: &Question, start: &[u8]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(ProptestConfig::with_cases(8))]
 
     #[test]
     fn a_search_finds_what_is_there(
-        questions in proptest::collection::vec(any_question(), 6),
+        questions in proptest::collection::vec(any_question(), 3),
         seed: u64,
         large: bool,
     ) {
         let shape = match large {
-            true => Shape { dirs: 40, entries: 400 },
+            true => Shape { dirs: 12, entries: 300 },
             false => Shape { dirs: 60, entries: 20 },
         };
         let written = written(seed, shape);

@@ -109,6 +109,10 @@ pub(crate) fn run(
         let text = "--cached=never asks for what is there now: use stat itself";
         return Err(Failure::Usage(text.into()));
     }
+    if args.file_system && manner.then(args.manner).at.is_some() {
+        let text = "--file-system asks for what is there now: leave out --at";
+        return Err(Failure::Usage(text.into()));
+    }
     if args.file_system {
         return file_system::show(args);
     }

@@ -320,14 +320,14 @@ impl Ask<'_> {
         self.own.0 = self.own.0.wrapping_add(row.size());
         self.own.1 = self.own.1.wrapping_add(row.blocks());
         let (sums, more) = (&mut self.whole.sums, &totals.sums);
-        sums.files += more.files;
-        sums.dirs += more.dirs;
-        sums.symlinks += more.symlinks;
-        sums.others += more.others;
+        sums.files = sums.files.wrapping_add(more.files);
+        sums.dirs = sums.dirs.wrapping_add(more.dirs);
+        sums.symlinks = sums.symlinks.wrapping_add(more.symlinks);
+        sums.others = sums.others.wrapping_add(more.others);
         sums.size_bytes = sums.size_bytes.wrapping_add(more.size_bytes);
         sums.blocks = sums.blocks.wrapping_add(more.blocks);
         let (repeats, more) = (&mut self.whole.repeats, &totals.repeats);
-        repeats.entries += more.entries;
+        repeats.entries = repeats.entries.saturating_add(more.entries);
         repeats.size_bytes = repeats.size_bytes.wrapping_add(more.size_bytes);
         repeats.blocks = repeats.blocks.wrapping_add(more.blocks);
         Ok(())

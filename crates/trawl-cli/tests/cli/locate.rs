@@ -346,7 +346,9 @@ fn users_find_what_find_shows_them() {
     command.arg(site.tree()).arg("-print0");
     let shown = paths(&oracle::run(&mut command));
     assert!(shown.len() > 3000);
-    for pattern in ["file-1", "-77.txt", "private", "inner", "mine", "many", "e"] {
+    for pattern in [
+        "file-1", "e-77.txt", "private", "inner", "mine", "many", "e",
+    ] {
         let has = |path: &&Vec<u8>| {
             let name = std::ffi::OsStr::from_bytes(path);
             name.to_string_lossy().contains(pattern)
@@ -362,4 +364,86 @@ fn users_find_what_find_shows_them() {
     }
     let guess = as_user(&site, &["locate", "--fuzzy", "-l", "9999", "-0", "mnyfl"]);
     assert!(paths(&guess).iter().all(|path| shown.contains(path)));
+}
+
+/// Expressions whose tests of names rule rows out, or do not.
+const EXPRESSIONS: &[&str] = &[
+    ". -name note-1*.txt",
+    ". -name NOTE-1* -o -iname *-77.TXT",
+    ". -iname note-2[0-9].* -size -1 -print",
+    ". -name *k* -iname *K*",
+    ". -path ./many/*-9.txt",
+    ". -path *many/n*5*",
+    "./many -path ./many/note-3.txt",
+    "many/ -path many/note-3*",
+    "many/../many -path *y/../many/note-3*",
+    "many -ipath MANY/NOTE-4?.TXT",
+    ". -wholename ./many -o -wholename *3.log",
+    ". -regex .*/note-[12]+\\.txt",
+    ". -regextype posix-extended -regex (./many|./none)/note-(7|8)7\\.(txt|log)",
+    ". -iregex .*LOG",
+    ". -regextype posix-basic -regex .*\\(1\\)\\12.*",
+    ". ! -name note* -print",
+    ". ! ( -name note* -o -name *.x )",
+    ". -name nothing-like-this",
+    ". -name nothing-like-this -o -name note-1.txt -print",
+    ". -name many -prune -o -name n*1.txt -print",
+    ". -name inner -prune -o -print",
+    ". -depth -name note-55*",
+    ". -maxdepth 1 -name note-1*",
+    ". -mindepth 2 -name *-1?.txt",
+    "-L many link -name *-7.txt",
+    "-L many link -path */link/note-7.txt",
+    "-L link -path link/note-7.t*",
+    ". -name note-5.txt -quit",
+    ". -name note-5* , -name note-66.txt -print",
+    ". -name ?ote-12.txt -o -name [m]any",
+    ". -name note-\\*",
+    ". -name é*",
+    ". -iname É*",
+    ". -iname *\u{212a}*",
+    ". -iname *k*",
+];
+
+#[test]
+fn find_says_the_same_with_and_without_an_index_of_names() {
+    let site = Site::odd("names");
+    let many = site.tree().join("many");
+    std::fs::create_dir_all(many.join("inner")).unwrap();
+    for number in 0..1500 {
+        let ending = ["txt", "log", "x"][number % 3];
+        std::fs::write(many.join(format!("note-{number}.{ending}")), "").unwrap();
+        std::fs::write(many.join(format!("inner/é\u{212a}{number}.K")), "").unwrap();
+    }
+    std::os::unix::fs::symlink("many", site.tree().join("link")).unwrap();
+    site.index();
+    let ask =
+        |line: &str| site.trawl(&[&["find"], &line.split(' ').collect::<Vec<_>>()[..]].concat());
+    let with: Vec<Ran> = EXPRESSIONS.iter().map(|line| ask(line)).collect();
+    let files = crate::site::files_below(&site.index_dir());
+    let is_names = |path: &&std::path::PathBuf| path.extension().is_some_and(|e| e == "names");
+    let names: Vec<_> = files.iter().filter(is_names).collect();
+    assert!(!names.is_empty());
+    for path in names {
+        std::fs::remove_file(path).unwrap();
+    }
+    for (line, with) in EXPRESSIONS.iter().zip(with) {
+        let without = ask(line);
+        assert_eq!(with.stdout, without.stdout, "{line}");
+        assert_eq!(with.errors(), without.errors(), "{line}");
+        assert_eq!(with.code, without.code, "{line}");
+        let find = oracle::gnu("find", line.split(' '), &site.tree(), &Identity::Ourselves);
+        let sorted = |ran: &Ran| {
+            let mut lines: Vec<Vec<u8>> = ran
+                .stdout
+                .split(|b| *b == b'\n')
+                .map(<[u8]>::to_vec)
+                .collect();
+            lines.sort();
+            lines
+        };
+        if !line.contains("-quit") {
+            assert_eq!(sorted(&without), sorted(&find), "{line}");
+        }
+    }
 }

@@ -165,6 +165,8 @@ impl Walk<'_, '_> {
                 self.alone(link)
             }
             Resolved::Loop => self.search.complain(&spelled(), LOOP),
+            // What was there then is not known.
+            _ if self.index.is_as_of().is_past() => self.alone(link),
             Resolved::To(..) | Resolved::Unread(_) => {
                 let depth = self.place.depth + link.dir_depth + 1;
                 let below = self.place.below(&stored);

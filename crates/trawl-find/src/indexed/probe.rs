@@ -69,6 +69,8 @@ impl Probe for IndexProbe<'_> {
                 Target::Unknown(Cause(crate::driver::DENIED.into()))
             }
             Ok(Resolved::Loop) => Target::Loop,
+            // What was there then is not known.
+            _ if self.index.is_as_of().is_past() => Target::Missing,
             // What is not in the index, or not for this asker.
             _ => live_target(path::display(&stored)),
         }
@@ -90,6 +92,12 @@ impl Probe for IndexProbe<'_> {
         if row.file_type() != FileType::Symlink {
             let file_systems = &self.world.file_systems;
             return access::admits(row, self.index.who(), access, file_systems);
+        }
+        if self.index.is_as_of().is_past() {
+            let found = resolve(self.index, b"", &row.path(), resolve::Follow::Last);
+            return matches!(found, Ok(Resolved::To(Located::Found(found), _)) if access::admits(
+                &row_of(&found, b""), self.index.who(), access, &self.world.file_systems,
+            ));
         }
         // What a link leads to, and what lies before that, only the kernel
         // knows for sure.

@@ -1,0 +1,114 @@
+//! `--at TIME`: as of when a question is asked.
+
+use trawl_index::SnapshotId;
+use trawl_model::Timestamp;
+use trawl_query::{AsOf, SnapshotInfo};
+use trawl_text::time_style::full_iso;
+use trawl_text::zone::Zone;
+
+use crate::index::scan::now;
+
+/// What stands for the newest snapshot.
+const LATEST: &str = "latest";
+
+/// Reads what stands behind `--at`.
+///
+/// # Errors
+/// What is wrong with it, and what it may be.
+pub(crate) fn parse(text: &str) -> Result<AsOf, String> {
+    read(text, now(), &Zone::local()).ok_or_else(|| {
+        "it is no time as date(1) reads it, no snapshot's id, neither latest nor -N".to_owned()
+    })
+}
+
+/// The same for one of several words, which may be a path: a single letter,
+/// which date(1) takes for a time zone, is one.
+pub(crate) fn parse_word(text: &str) -> Option<AsOf> {
+    let is_path = text.contains('/') || text.len() < 2 || text.starts_with('.');
+    (!is_path).then(|| parse(text).ok()).flatten()
+}
+
+fn read(text: &str, now: Timestamp, zone: &Zone) -> Option<AsOf> {
+    let text = text.trim();
+    if text == LATEST {
+        return Some(AsOf::Back(0));
+    }
+    if let Ok(id) = text.parse::<SnapshotId>() {
+        return Some(AsOf::Snapshot(id));
+    }
+    let digits = text.strip_prefix('-').unwrap_or_default();
+    if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return digits.parse().ok().map(AsOf::Back);
+    }
+    if text.is_empty() {
+        return None;
+    }
+    trawl_text::date::parse(text.as_bytes(), now, zone).map(AsOf::Time)
+}
+
+/// In words, as in "there is no snapshot …".
+pub(crate) fn described(as_of: AsOf) -> String {
+    match as_of {
+        AsOf::Time(time) => format!("that began by {}", time_text(time)),
+        AsOf::Snapshot(id) => format!("with the id {id}"),
+        AsOf::Back(0) | AsOf::Now => "at all".to_owned(),
+        AsOf::Back(steps) => format!("{steps} before the newest"),
+    }
+}
+
+/// A time as messages show it.
+pub(crate) fn time_text(time: Timestamp) -> String {
+    let mut text = String::new();
+    full_iso(&mut text, time, &Zone::local());
+    text
+}
+
+/// Why a source with these snapshots, the oldest first, has no answer.
+pub(crate) fn why_none(as_of: AsOf, snapshots: &[SnapshotInfo]) -> String {
+    let of_these = match snapshots {
+        [] => String::new(),
+        [only] => format!("; its only one began {}", time_text(only.started)),
+        [first, .., last] => format!(
+            "; the oldest of its {} began {}, the newest {}",
+            snapshots.len(),
+            time_text(first.started),
+            time_text(last.started)
+        ),
+    };
+    format!("it has no snapshot {}{of_these}", described(as_of))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_ids_and_steps_are_told_apart() {
+        let now = Timestamp {
+            secs: 1_000_000,
+            nanos: 5,
+        };
+        let read = |text| read(text, now, &Zone::utc());
+        let at = |secs| Some(AsOf::Time(Timestamp { secs, nanos: 0 }));
+        assert_eq!(read("latest"), Some(AsOf::Back(0)));
+        assert_eq!(read("-2"), Some(AsOf::Back(2)));
+        let id = SnapshotId(0x18c1);
+        assert_eq!(read("00000000000018c1"), Some(AsOf::Snapshot(id)));
+        assert_eq!(read("@77"), at(77));
+        assert_eq!(read("1970-01-02 00:00"), at(86_400));
+        assert_eq!(read("now"), Some(AsOf::Time(now)));
+        assert!(matches!(read("1 day ago"), Some(AsOf::Time(_))));
+        for text in ["", "no time", "--2", "-", "-x", "-99999999999999999999999"] {
+            assert_eq!(read(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn words_with_slashes_and_letters_are_paths() {
+        for text in ["/yesterday", "./now", "a", ".", "..", "src"] {
+            assert_eq!(parse_word(text), None, "{text}");
+        }
+        assert_eq!(parse_word("-1"), Some(AsOf::Back(1)));
+        assert!(parse_word("yesterday").is_some());
+    }
+}

@@ -1,0 +1,344 @@
+//! Differences as lines, for people and for programs.
+
+use trawl_diff::{Attribute, AttributeSet, Difference, Kind, State};
+use trawl_find::record;
+use trawl_model::{Acl, Timestamp};
+use trawl_text::json::{Object, decimal};
+use trawl_text::locale::Locale;
+use trawl_text::owners::Owners;
+use trawl_text::quote::Terminal;
+use trawl_text::strftime;
+use trawl_text::zone::Zone;
+
+use crate::csv::Line;
+use crate::failure::Failure;
+use crate::output::{Device, Output};
+use crate::scope::printed_path;
+
+/// How differences are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Writing {
+    /// For people.
+    Text,
+    /// Paths, a line each.
+    Names,
+    /// Paths, each ended by a NUL byte.
+    Null,
+    /// One object a line.
+    Json,
+    /// Below a header.
+    Csv,
+}
+
+const CSV_HEADER: &str = "kind,path,from,type,changed,size_before,size_after,blocks_before,\
+                          blocks_after,mode_before,mode_after,uid_before,uid_after,gid_before,\
+                          gid_after,mtime_before,mtime_after\n";
+
+/// Writes differences.
+pub(super) struct Lines<'a> {
+    writing: Writing,
+    given: &'a [u8],
+    top: &'a [u8],
+    words: Words,
+    terminal: Terminal,
+}
+
+/// What attributes are written with.
+pub(crate) struct Words {
+    owners: Owners,
+    zone: Zone,
+    arrow: &'static str,
+}
+
+impl Words {
+    /// Those of this process.
+    pub(crate) fn new() -> Words {
+        Words {
+            owners: Owners::default(),
+            zone: Zone::local(),
+            arrow: match Locale::from_env().is_utf8() {
+                true => "→",
+                false => "->",
+            },
+        }
+    }
+
+    /// Owners by name.
+    pub(crate) fn owners(&self) -> &Owners {
+        &self.owners
+    }
+
+    /// What differs, as in `size 10 → 20, mode 0644 → 0600`. What follows from
+    /// another attribute is left out: blocks beside a size, and ctime, which
+    /// every change sets.
+    pub(crate) fn changes(&self, before: &State, after: &State, which: AttributeSet) -> String {
+        let beside = |attribute, others: &[Attribute]| {
+            which.contains(attribute) && others.iter().any(|other| which.contains(*other))
+        };
+        let mut told = which;
+        if beside(Attribute::Blocks, &[Attribute::Size]) {
+            told = told.minus(AttributeSet::of(&[Attribute::Blocks]));
+        }
+        let ctime = AttributeSet::of(&[Attribute::Ctime]);
+        if !told.minus(ctime).is_empty() {
+            told = told.minus(ctime);
+        }
+        let text = |attribute: Attribute| self.change(attribute, before, after);
+        told.iter().map(text).collect::<Vec<_>>().join(", ")
+    }
+
+    fn change(&self, attribute: Attribute, before: &State, after: &State) -> String {
+        let (name, arrow) = (attribute.name(), self.arrow);
+        let values = match attribute {
+            Attribute::Mtime => self.times(before.meta.mtime, after.meta.mtime),
+            Attribute::Ctime => self.times(before.meta.ctime, after.meta.ctime),
+            Attribute::Atime => self.times(before.meta.atime, after.meta.atime),
+            Attribute::Btime => {
+                let time = |state: &State| state.meta.btime.unwrap_or_default();
+                self.times(time(before), time(after))
+            }
+            _ => [before, after].map(|state| self.value(attribute, state)),
+        };
+        match values {
+            [Some(before), Some(after)] => format!("{name} {before} {arrow} {after}"),
+            _ => name.to_owned(),
+        }
+    }
+
+    /// A value as people read it; `None` if it is told only that it differs.
+    fn value(&self, attribute: Attribute, state: &State) -> Option<String> {
+        let meta = &state.meta;
+        let named = |name: Option<&[u8]>, id: u32| {
+            name.map_or_else(
+                || id.to_string(),
+                |name| String::from_utf8_lossy(name).into_owned(),
+            )
+        };
+        Some(match attribute {
+            Attribute::Type => char::from(meta.file_type().letter()).to_string(),
+            Attribute::Size => meta.size.to_string(),
+            Attribute::Blocks => meta.blocks.to_string(),
+            Attribute::Mode => format!("{:04o}", meta.mode & 0o7777),
+            Attribute::Owner => named(self.owners.user(meta.uid).as_deref(), meta.uid.0),
+            Attribute::Group => named(self.owners.group(meta.gid).as_deref(), meta.gid.0),
+            Attribute::Links => meta.nlink.to_string(),
+            Attribute::Target => trawl_model::escape::escape(&state.link_target).into_owned(),
+            Attribute::Acl => acl(&state.acl),
+            Attribute::DefaultAcl => acl(&state.acl_default),
+            Attribute::Xattrs => {
+                let names: Vec<_> = names(&state.xattr_names).collect();
+                match names.is_empty() {
+                    true => "none".to_owned(),
+                    false => names.join("+"),
+                }
+            }
+            Attribute::Project => meta.project.map_or("none".to_owned(), |id| id.to_string()),
+            Attribute::Flags => format!("{:#x}", meta.attributes),
+            Attribute::Inode => meta.ino.to_string(),
+            Attribute::Device => record::device(meta.dev),
+            Attribute::Rdev => record::device(meta.rdev),
+            Attribute::Mtime | Attribute::Ctime | Attribute::Atime | Attribute::Btime => {
+                return None;
+            }
+        })
+    }
+
+    /// Two times to the second, or as far as they have to be told apart.
+    fn times(&self, before: Timestamp, after: Timestamp) -> [Option<String>; 2] {
+        let is_close = before.secs == after.secs;
+        [before, after].map(|time| {
+            let mut text = String::new();
+            let civil = self.zone.civil(time.secs);
+            strftime::format(&mut text, "%Y-%m-%d %H:%M:%S", &civil, &self.zone);
+            if is_close {
+                text.push_str(&format!(".{:09}", time.nanos));
+            }
+            Some(text)
+        })
+    }
+}
+
+/// How many entries a list has beyond those of a mode.
+fn acl(value: &[u8]) -> String {
+    match Acl::parse(value) {
+        None if value.is_empty() => "none".to_owned(),
+        None => "unreadable".to_owned(),
+        Some(acl) => format!("{} named", acl.users.len() + acl.groups.len()),
+    }
+}
+
+fn names(list: &[u8]) -> impl Iterator<Item = String> {
+    let names = list
+        .split(|byte| *byte == 0)
+        .filter(|name| !name.is_empty());
+    names.map(|name| trawl_model::escape::escape(name).into_owned())
+}
+
+impl<'a> Lines<'a> {
+    pub(super) fn new(writing: Writing, given: &'a [u8], top: &'a [u8]) -> Lines<'a> {
+        Lines {
+            writing,
+            given,
+            top,
+            words: Words::new(),
+            terminal: match Device::of_stdout() {
+                Device::Terminal => Terminal::Watched(Locale::from_env()),
+                Device::Other => Terminal::Absent,
+            },
+        }
+    }
+
+    pub(super) fn writing(&self) -> Writing {
+        self.writing
+    }
+
+    /// Writes one.
+    pub(super) fn put(
+        &self,
+        difference: &Difference,
+        is_first: bool,
+        output: &mut Output,
+    ) -> Result<(), Failure> {
+        match self.writing {
+            Writing::Text => output.put(self.text(difference)),
+            Writing::Names => output.put([&self.shown(&difference.path)[..], b"\n"].concat()),
+            Writing::Null => output.put([&self.named(&difference.path)[..], b"\0"].concat()),
+            Writing::Json => output.put(self.json(difference)),
+            Writing::Csv => {
+                if is_first {
+                    output.put(CSV_HEADER)?;
+                }
+                output.put(self.csv(difference))
+            }
+        }
+    }
+
+    /// Writes what stands where there is nothing else.
+    pub(super) fn end(&self, some: bool, output: &mut Output) -> Result<(), Failure> {
+        match self.writing == Writing::Csv && !some {
+            true => output.put(CSV_HEADER),
+            false => Ok(()),
+        }
+    }
+
+    /// As the user would name it.
+    fn named(&self, path: &[u8]) -> Vec<u8> {
+        printed_path(self.given, self.top, path)
+    }
+
+    fn shown(&self, path: &[u8]) -> Vec<u8> {
+        self.terminal.show(&self.named(path)).into_owned()
+    }
+
+    fn text(&self, difference: &Difference) -> Vec<u8> {
+        let path = self.shown(&difference.path);
+        let mut line = match (difference.kind, &difference.from) {
+            (Kind::Created, _) => [b"+ ", &path[..]].concat(),
+            (Kind::Deleted, _) => [b"- ", &path[..]].concat(),
+            (Kind::Moved, Some(from)) => [b"R ", &self.shown(from)[..], b" -> ", &path].concat(),
+            (Kind::Changed | Kind::Moved, _) => [b"M ", &path[..]].concat(),
+        };
+        if let (Some(before), Some(after)) = (&difference.before, &difference.after) {
+            let ctime = AttributeSet::of(&[Attribute::Ctime]);
+            let which = match difference.kind {
+                Kind::Moved => difference.attributes.minus(ctime),
+                _ => difference.attributes,
+            };
+            let changes = self.words.changes(before, after, which);
+            if !changes.is_empty() {
+                line.extend([b"  ", self.terminal.show(changes.as_bytes()).as_ref()].concat());
+            }
+        }
+        line.push(b'\n');
+        line
+    }
+
+    fn json(&self, difference: &Difference) -> String {
+        let owners = &self.words.owners;
+        let object = Object::new()
+            .text("kind", kind_name(difference.kind))
+            .bytes("path", &self.named(&difference.path));
+        let object = match &difference.from {
+            Some(from) => object.bytes("from", &self.named(from)),
+            None => object,
+        };
+        let quoted = |attribute: Attribute| format!("\"{}\"", attribute.name());
+        let mut object = object.array("changed", difference.attributes.iter().map(quoted));
+        let from = difference.from.as_ref().unwrap_or(&difference.path);
+        let states = [
+            ("before", &difference.before, from),
+            ("after", &difference.after, &difference.path),
+        ];
+        for (key, state, path) in states {
+            object = match state {
+                Some(state) => object.object(key, state_object(&self.named(path), state, owners)),
+                None => object.null(key),
+            };
+        }
+        object.close() + "\n"
+    }
+
+    fn csv(&self, difference: &Difference) -> Vec<u8> {
+        let changed: Vec<&str> = difference.attributes.iter().map(Attribute::name).collect();
+        let states = [difference.before.as_ref(), difference.after.as_ref()];
+        let from = difference.from.as_ref().map(|from| self.named(from));
+        let kind = difference.after.as_ref().or(difference.before.as_ref());
+        let kind = kind.map(|state| char::from(state.meta.file_type().letter()).to_string());
+        let line = Line::new()
+            .field(kind_name(difference.kind))
+            .field(self.named(&difference.path))
+            .field(from.unwrap_or_default())
+            .field(kind.unwrap_or_default())
+            .field(changed.join("+"));
+        let values: [fn(&State) -> String; 6] = [
+            |state| state.meta.size.to_string(),
+            |state| state.meta.blocks.to_string(),
+            |state| format!("{:04o}", state.meta.mode & 0o7777),
+            |state| state.meta.uid.0.to_string(),
+            |state| state.meta.gid.0.to_string(),
+            |state| decimal(state.meta.mtime),
+        ];
+        let cells = values
+            .iter()
+            .flat_map(|value| states.map(|state| state.map(value).unwrap_or_default()));
+        cells.fold(line, Line::field).close()
+    }
+}
+
+/// An entry's attributes with what `find --json` does not have.
+pub(crate) fn state_object(path: &[u8], state: &State, owners: &Owners) -> Object {
+    let object = record::object(path, Some(&state.meta), &state.link_target, owners);
+    let mut object = match state.xattr_names.is_empty() {
+        true => object,
+        false => {
+            let quoted = names(&state.xattr_names).map(|name| serde_json_text(&name));
+            object.array("xattrs", quoted)
+        }
+    };
+    for (key, list) in [("acl", &state.acl), ("default_acl", &state.acl_default)] {
+        if !list.is_empty() {
+            object = object.text(key, &trawl_text::json::hex(list));
+        }
+    }
+    object
+}
+
+/// A JSON string.
+fn serde_json_text(text: &str) -> String {
+    let object = Object::new().text("", text).close();
+    object
+        .strip_prefix("{\"\":")
+        .and_then(|rest| rest.strip_suffix('}'))
+        .unwrap_or("\"\"")
+        .to_owned()
+}
+
+/// What programs read.
+pub(crate) fn kind_name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Created => "created",
+        Kind::Deleted => "deleted",
+        Kind::Changed => "changed",
+        Kind::Moved => "moved",
+    }
+}

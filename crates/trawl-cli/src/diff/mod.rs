@@ -1,0 +1,503 @@
+//! `trawl diff`: what differs between two snapshots of a tree.
+
+pub(crate) mod lines;
+mod summary;
+
+use std::ffi::{OsStr, OsString};
+use std::ops::ControlFlow;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use trawl_diff::{
+    ALL_ATTRIBUTES, Attribute, AttributeSet, BUFFER_BYTES, Collapse, Difference, Kind, Moves,
+    Outcome, Question, Which, differences,
+};
+use trawl_model::path;
+use trawl_query::{AsOf, Located, Start};
+
+use crate::arguments::Manner;
+use crate::at;
+use crate::exit::Exit;
+use crate::failure::{Failure, quoted};
+use crate::index::progress::counted;
+use crate::output::{Output, say};
+use crate::resolve::Resolved;
+use crate::scope::{Denials, Depth, Follow, Session, not_indexed};
+
+use self::lines::{Lines, Writing};
+use self::summary::{Grouping, Summary};
+
+const EXAMPLES: &str = "\
+Examples:
+  trawl diff                        the last two snapshots of what is here
+  trawl diff yesterday now /home    what came, went and changed since then
+  trawl diff -3 latest --only deleted /home
+  trawl diff '2 weeks ago' /srv --summary=owner
+  trawl diff -1 latest --json . | jq .path
+
+A time stands for the newest snapshot that began by then; one time alone is
+compared with the latest snapshot. A word that is both a time and a path is a
+time: ./now is a path.
+
+Each line begins with + (created), - (deleted), M (changed) or R (moved). What
+has other device and inode numbers is another object: moved is what kept them,
+and its time of creation where the file system has one. Times of access and
+device numbers, which a mount may change, are not compared unless --ignore says
+otherwise; values of extended attributes never are: a change of one shows as
+ctime. You see what you may see in each of the two snapshots, so that a file
+that was moved out of your sight is deleted for you.";
+
+/// Directories that are named at the end.
+const NAMED: usize = 20;
+
+/// Options of `trawl diff`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct DiffArgs {
+    /// One or two times or snapshot ids (see --at) [default: -1 latest], and
+    /// what is compared [default: the working directory]
+    #[arg(value_name = "A [B] [PATH]", num_args = 0..=4, allow_negative_numbers = true)]
+    words: Vec<OsString>,
+    /// Tell only of these
+    #[arg(long, value_name = "KINDS", value_enum, value_delimiter = ',')]
+    only: Vec<Only>,
+    /// Attributes that do not count [default: atime,device]; none compares
+    /// all
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = ignored)]
+    ignore: Vec<Ignored>,
+    /// What moved is deleted in one place and created in another
+    #[arg(long)]
+    no_moves: bool,
+    /// Leave out what only moved with its directory
+    #[arg(long)]
+    collapse_moves: bool,
+    /// Count by directory, owner or extension instead
+    #[arg(long, value_name = "KIND", value_enum, num_args = 0..=1, require_equals = true,
+          default_missing_value = "dir")]
+    summary: Option<Grouping>,
+    /// Levels of directories that --summary tells apart
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "summary")]
+    depth: usize,
+    /// Nothing but paths; of what moved the new one
+    #[arg(long, conflicts_with = "summary")]
+    name_only: bool,
+    /// The same, each path ended by a NUL byte
+    #[arg(short = '0', long = "null", conflicts_with = "summary")]
+    null: bool,
+    /// One JSON object a line
+    #[arg(long, overrides_with = "csv")]
+    json: bool,
+    /// Comma-separated values with a header
+    #[arg(long, overrides_with = "json")]
+    csv: bool,
+    /// Exit with 1 if anything differs
+    #[arg(long)]
+    exit_code: bool,
+    #[command(flatten)]
+    pub(crate) manner: Manner,
+}
+
+/// Kinds of differences.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Only {
+    /// What has come
+    Created,
+    /// What has gone
+    Deleted,
+    /// What has other attributes
+    Changed,
+    /// What has another path
+    Moved,
+}
+
+impl Only {
+    fn kind(self) -> Kind {
+        match self {
+            Only::Created => Kind::Created,
+            Only::Deleted => Kind::Deleted,
+            Only::Changed => Kind::Changed,
+            Only::Moved => Kind::Moved,
+        }
+    }
+}
+
+/// What `--ignore` names.
+#[derive(Clone, Copy, Debug)]
+enum Ignored {
+    Nothing,
+    One(Attribute),
+}
+
+fn ignored(text: &str) -> Result<Ignored, String> {
+    if text == "none" {
+        return Ok(Ignored::Nothing);
+    }
+    let found = ALL_ATTRIBUTES.iter().find(|one| one.name() == text);
+    found.copied().map(Ignored::One).ok_or_else(|| {
+        let names: Vec<&str> = ALL_ATTRIBUTES.iter().map(|one| one.name()).collect();
+        format!("it may be none or some of {}", names.join(", "))
+    })
+}
+
+/// Two times and a path.
+#[derive(Debug, PartialEq, Eq)]
+struct Asked {
+    before: AsOf,
+    after: AsOf,
+    path: OsString,
+}
+
+/// An option that looks like a number, and would be taken for a time.
+const NULL: &str = "-0";
+
+impl Asked {
+    /// Tells times from paths.
+    fn of(words: &[OsString]) -> Result<Asked, Failure> {
+        let words: Vec<OsString> = words.iter().filter(|word| *word != NULL).cloned().collect();
+        let is_time = |at: usize| words.get(at)?.to_str().and_then(at::parse_word);
+        let (before, after, used) = match (is_time(0), is_time(1)) {
+            (Some(before), Some(after)) => (before, after, 2),
+            (Some(before), None) => (before, AsOf::Back(0), 1),
+            (None, _) => (AsOf::Back(1), AsOf::Back(0), 0),
+        };
+        let path = match words.get(used..).unwrap_or_default() {
+            [] => OsString::from("."),
+            [path] => path.clone(),
+            [word, ..] => {
+                let word = quoted(word.as_bytes());
+                return Err(Failure::Usage(format!(
+                    "{word} is no time: give one or two times, then one path"
+                )));
+            }
+        };
+        Ok(Asked {
+            before,
+            after,
+            path,
+        })
+    }
+}
+
+/// Runs the command.
+pub(crate) fn run(
+    index: Option<PathBuf>,
+    args: &DiffArgs,
+    manner: Manner,
+) -> Result<Exit, Failure> {
+    let manner = manner.then(args.manner);
+    if manner.at.is_some() {
+        let text = "diff takes its times as words: trawl diff TIME TIME PATH";
+        return Err(Failure::Usage(text.into()));
+    }
+    let asked = Asked::of(&args.words)?;
+    let mut pair = Pair::open(index, manner, &asked)?;
+    let Some(path) = pair.locate(&asked.path)? else {
+        return Ok(Exit::Fatal);
+    };
+    if pair.is_one_snapshot() {
+        say("both times lead to the same snapshot: nothing can differ");
+    }
+    let mut output = Output::stdout();
+    let mut taker = Taker::new(args, &asked, &path);
+    let outcome = pair.compare(args, &mut |difference| taker.take(&difference, &mut output))?;
+    let some = taker.finish(&mut output)?;
+    output.finish()?;
+    let exit = pair.finish(&outcome, &path, asked.path.as_bytes())?;
+    Ok(match args.exit_code && some {
+        true => exit.and(Exit::Issues),
+        false => exit,
+    })
+}
+
+/// The index as of two times.
+struct Pair {
+    before: Session,
+    after: Session,
+    starts: (Option<Start>, Option<Start>),
+}
+
+impl Pair {
+    fn open(index: Option<PathBuf>, manner: Manner, asked: &Asked) -> Result<Pair, Failure> {
+        let open = |as_of| {
+            let at = Some(as_of);
+            let mut session = Session::open(index.clone(), Manner { at, ..manner }, Exit::Fatal)?;
+            session.tell_denials(Denials::Counted);
+            Ok::<_, Failure>(session)
+        };
+        Ok(Pair {
+            before: open(asked.before)?,
+            after: open(asked.after)?,
+            starts: (None, None),
+        })
+    }
+
+    /// Finds the path in both, links followed as they are in the newer one;
+    /// `None`, after saying why, if there is nothing to compare.
+    fn locate(&mut self, given: &OsStr) -> Result<Option<Vec<u8>>, Failure> {
+        let Some(path) = self.path_of(given)? else {
+            say(format_args!(
+                "cannot access {}: no such path",
+                quoted(given.as_bytes())
+            ));
+            return Ok(None);
+        };
+        let (Some(before), Some(after)) = (place(&self.before, &path)?, place(&self.after, &path)?)
+        else {
+            return Ok(None);
+        };
+        if before.is_none() && after.is_none() {
+            let shown = quoted(given.as_bytes());
+            say(format_args!(
+                "cannot access {shown}: it is in neither snapshot"
+            ));
+            return Ok(None);
+        }
+        self.starts = (before, after);
+        Ok(Some(path))
+    }
+
+    /// Where the path leads, in the second snapshot or else in the first.
+    fn path_of(&mut self, given: &OsStr) -> Result<Option<Vec<u8>>, Failure> {
+        let given = given.as_bytes();
+        let mut path = None;
+        for session in [&mut self.after, &mut self.before] {
+            match session.resolve(given, Follow::Last)? {
+                Some(Resolved::To(Located::Found(_), found)) => return Ok(Some(found)),
+                Some(Resolved::To(_, found)) => path = path.or(Some(found)),
+                _ => {}
+            }
+        }
+        Ok(path)
+    }
+
+    fn is_one_snapshot(&self) -> bool {
+        match &self.starts {
+            (Some(before), Some(after)) => {
+                let info = |start: &Start| (start.view.root().to_vec(), start.view.info().id);
+                info(before) == info(after)
+            }
+            _ => false,
+        }
+    }
+
+    fn compare(
+        &self,
+        args: &DiffArgs,
+        emit: &mut dyn FnMut(Difference) -> ControlFlow<()>,
+    ) -> Result<Outcome, Failure> {
+        let question = Question {
+            before: self.starts.0.as_ref(),
+            after: self.starts.1.as_ref(),
+            compare: args.compared(),
+            read: args.read(),
+            moves: match args.no_moves {
+                true => Moves::Ignore,
+                false => Moves::Find,
+            },
+            buffer_bytes: BUFFER_BYTES,
+            cancel: crate::live::cancel(),
+        };
+        Ok(differences(&question, emit)?)
+    }
+
+    /// Says what the answer lacks.
+    fn finish(mut self, outcome: &Outcome, top: &[u8], given: &[u8]) -> Result<Exit, Failure> {
+        let mut denied = 0;
+        let (before, after) = std::mem::take(&mut self.starts);
+        let mut exit = Exit::Complete;
+        for (mut session, start) in [(self.before, before), (self.after, after)] {
+            if let Some(start) = &start {
+                session.note(start, Depth::All)?;
+            }
+            denied = denied.max(session.denied());
+            exit = exit.and(session.finish()?);
+        }
+        if denied > 0 {
+            let count = counted(denied, "directory");
+            say(format_args!(
+                "what is in {count} that you may not list is not compared"
+            ));
+            exit = exit.and(Exit::Issues);
+        }
+        say_not_compared(outcome, top, given);
+        Ok(match outcome.not_compared.is_empty() {
+            true => exit,
+            false => exit.and(Exit::Issues),
+        })
+    }
+}
+
+/// Names what was not compared, and says what else the answer lacks.
+fn say_not_compared(outcome: &Outcome, top: &[u8], given: &[u8]) {
+    for (dir, which) in outcome.not_compared.iter().take(NAMED) {
+        let name = quoted(&crate::scope::printed_path(given, top, dir));
+        let lacking = match which {
+            Which::Before => "second",
+            Which::After => "first",
+        };
+        say(format_args!(
+            "{name}: the {lacking} snapshot does not tell what is in it, so that is not compared"
+        ));
+    }
+    let named = outcome.not_compared.len().min(NAMED);
+    let more = (outcome.not_compared.len() - named) as u64 + outcome.more_not_compared;
+    if more > 0 {
+        say(format_args!(
+            "the same of {}",
+            counted(more, "more directory")
+        ));
+    }
+    if outcome.moves_missed {
+        say("so much came and went that some of what moved is told as deleted and created");
+    }
+}
+
+/// What a snapshot has at a path: `Some(None)` if nothing is there, `None`,
+/// after saying why, if nothing can be said.
+fn place(session: &Session, wanted: &[u8]) -> Result<Option<Option<Start>>, Failure> {
+    let shown = || quoted(path::display(wanted));
+    Ok(match session.index().locate(wanted)? {
+        Located::Found(start) => Some(Some(*start)),
+        Located::Missing { .. } | Located::NotDirectory { .. } => Some(None),
+        Located::NotIndexed { nearest } => {
+            let why = session.why_not_then(wanted)?;
+            say(why.unwrap_or_else(|| not_indexed(wanted, nearest.as_deref())));
+            None
+        }
+        _ => {
+            say(format_args!("cannot access {}: permission denied", shown()));
+            None
+        }
+    })
+}
+
+impl DiffArgs {
+    fn compared(&self) -> AttributeSet {
+        let named = self.ignore.iter().filter_map(|one| match one {
+            Ignored::Nothing => None,
+            Ignored::One(attribute) => Some(*attribute),
+        });
+        let ignored: Vec<Attribute> = match self.ignore.is_empty() {
+            true => vec![Attribute::Atime, Attribute::Device],
+            false => named.collect(),
+        };
+        AttributeSet::all().minus(AttributeSet::of(&ignored))
+    }
+
+    fn is_null(&self) -> bool {
+        self.null || self.words.iter().any(|word| word == NULL)
+    }
+
+    fn read(&self) -> AttributeSet {
+        if self.summary.is_some() {
+            return AttributeSet::of(&[Attribute::Owner, Attribute::Size, Attribute::Blocks]);
+        }
+        match self.json || self.csv {
+            true => AttributeSet::all(),
+            false => AttributeSet::EMPTY,
+        }
+    }
+}
+
+/// What is done with each difference.
+struct Taker<'a> {
+    args: &'a DiffArgs,
+    collapse: Option<Collapse>,
+    lines: Lines<'a>,
+    summary: Option<Summary<'a>>,
+    some: bool,
+    failed: Option<Failure>,
+}
+
+impl<'a> Taker<'a> {
+    fn new(args: &'a DiffArgs, asked: &'a Asked, top: &'a [u8]) -> Taker<'a> {
+        let writing = match (args.json, args.csv) {
+            (true, _) => Writing::Json,
+            (_, true) => Writing::Csv,
+            _ if args.is_null() => Writing::Null,
+            _ if args.name_only => Writing::Names,
+            _ => Writing::Text,
+        };
+        let given = asked.path.as_bytes();
+        let lines = Lines::new(writing, given, top);
+        let summary = |grouping| Summary::new(grouping, args.depth, given, top);
+        Taker {
+            args,
+            collapse: args.collapse_moves.then(Collapse::default),
+            lines,
+            summary: args.summary.map(summary),
+            some: false,
+            failed: None,
+        }
+    }
+
+    fn take(&mut self, difference: &Difference, output: &mut Output) -> ControlFlow<()> {
+        let is_hidden = self
+            .collapse
+            .as_mut()
+            .is_some_and(|collapse| collapse.hides(difference));
+        let only = &self.args.only;
+        let is_wanted = only.is_empty() || only.iter().any(|one| one.kind() == difference.kind);
+        if is_hidden || !is_wanted {
+            return ControlFlow::Continue(());
+        }
+        let is_first = !std::mem::replace(&mut self.some, true);
+        let done = match &mut self.summary {
+            Some(summary) => {
+                summary.add(difference);
+                Ok(())
+            }
+            None => self.lines.put(difference, is_first, output),
+        };
+        match done {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(failure) => {
+                self.failed = Some(failure);
+                ControlFlow::Break(())
+            }
+        }
+    }
+
+    /// Writes what is left; true if anything differed.
+    fn finish(self, output: &mut Output) -> Result<bool, Failure> {
+        if let Some(failure) = self.failed {
+            return Err(failure);
+        }
+        match self.summary {
+            Some(summary) => summary.put(self.lines.writing(), output)?,
+            None => self.lines.end(self.some, output)?,
+        }
+        Ok(self.some)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_stand_before_the_path() {
+        let asked = |words: &str| {
+            let words: Vec<OsString> = words.split_whitespace().map(OsString::from).collect();
+            Asked::of(&words)
+                .ok()
+                .map(|asked| (asked.before, asked.after, asked.path))
+        };
+        let back = AsOf::Back;
+        let path = |text: &str| OsString::from(text);
+        assert_eq!(asked(""), Some((back(1), back(0), path("."))));
+        assert_eq!(asked("/x"), Some((back(1), back(0), path("/x"))));
+        assert_eq!(asked("-3"), Some((back(3), back(0), path("."))));
+        assert_eq!(asked("-3 -2"), Some((back(3), back(2), path("."))));
+        assert_eq!(asked("-3 latest x"), Some((back(3), back(0), path("x"))));
+        assert_eq!(asked("-3 ./now"), Some((back(3), back(0), path("./now"))));
+        assert_eq!(asked("x y"), None);
+        assert_eq!(asked("-3 x y"), None);
+    }
+
+    #[test]
+    fn what_is_ignored_can_be_named() {
+        assert!(ignored("atime").is_ok() && ignored("none").is_ok());
+        assert!(ignored("colour").unwrap_err().contains("mtime"));
+    }
+}

@@ -1,0 +1,181 @@
+//! `trawl growth`: what a tree took up in each kept snapshot.
+
+mod measure;
+mod render;
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use trawl_query::{AsOf, Located, SnapshotInfo};
+
+use crate::arguments::Manner;
+use crate::exit::Exit;
+use crate::failure::{Failure, quoted};
+use crate::output::{Output, say};
+use crate::resolve::Resolved;
+use crate::rows::Form;
+use crate::scope::{Follow, Session, not_indexed};
+
+use self::measure::{Measured, measure};
+use self::render::{CSV_HEADER, Series};
+
+const EXAMPLES: &str = "\
+Examples:
+  trawl growth /home                  the whole, a line for each snapshot
+  trawl growth /home --by dir         each directory in it
+  trawl growth /srv --by owner --csv  for a spreadsheet
+
+Of the whole, and by directory, an object with several names counts once, as du
+counts; by owner and extension every name counts. What --by dir shows of a
+directory is what du -s would say of it alone. Sums are over what you may see in
+each snapshot, the permissions of then and of now.";
+
+/// Keys that people are shown; the others are one row.
+const KEYS_SHOWN: usize = 30;
+
+/// What is measured apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum By {
+    /// Everything together
+    #[default]
+    Total,
+    /// Each directory right below, and what lies beside them
+    Dir,
+    /// Each owner
+    Owner,
+    /// What follows the last dot of regular files' names
+    Ext,
+}
+
+impl By {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            By::Total => "total",
+            By::Dir => "dir",
+            By::Owner => "owner",
+            By::Ext => "ext",
+        }
+    }
+}
+
+/// Options of `trawl growth`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct GrowthArgs {
+    /// What is measured [default: the working directory]
+    #[arg(value_name = "PATH", default_value = ".", hide_default_value = true)]
+    paths: Vec<OsString>,
+    /// What is measured apart
+    #[arg(long, value_name = "KIND", value_enum, default_value_t)]
+    by: By,
+    /// One JSON object a line: each key in each snapshot
+    #[arg(long, overrides_with = "csv")]
+    json: bool,
+    /// The same as comma-separated values with a header
+    #[arg(long, overrides_with = "json")]
+    csv: bool,
+    #[command(flatten)]
+    pub(crate) manner: Manner,
+}
+
+/// Runs the command.
+pub(crate) fn run(
+    index: Option<PathBuf>,
+    args: &GrowthArgs,
+    manner: Manner,
+) -> Result<Exit, Failure> {
+    let manner = manner.then(args.manner);
+    if manner.at.is_some() {
+        let text = "growth is about all snapshots: --at has no meaning here";
+        return Err(Failure::Usage(text.into()));
+    }
+    let form = Form::new(args.json, args.csv);
+    let mut output = Output::stdout();
+    if form == Form::Csv {
+        output.put(CSV_HEADER)?;
+    }
+    let mut exit = Exit::Complete;
+    for given in &args.paths {
+        let asked = Asked {
+            index: index.clone(),
+            given,
+            manner,
+            by: args.by,
+        };
+        exit = exit.and(asked.one(form, &mut output)?);
+    }
+    output.finish()?;
+    Ok(exit)
+}
+
+/// A path to be measured.
+struct Asked<'a> {
+    index: Option<PathBuf>,
+    given: &'a OsStr,
+    manner: Manner,
+    by: By,
+}
+
+impl Asked<'_> {
+    fn open(&self, as_of: AsOf) -> Result<Session, Failure> {
+        let at = Some(as_of);
+        let manner = Manner { at, ..self.manner };
+        Session::open(self.index.clone(), manner, Exit::Fatal)
+    }
+
+    fn one(&self, form: Form, output: &mut Output) -> Result<Exit, Failure> {
+        let shown = quoted(self.given.as_bytes());
+        let mut session = self.open(AsOf::Back(0))?;
+        let path = match session.resolve(self.given.as_bytes(), Follow::Last)? {
+            Some(Resolved::To(_, path)) => path,
+            _ => {
+                say(format_args!("cannot access {shown}: no such path"));
+                return Ok(Exit::Fatal);
+            }
+        };
+        let Some((_, snapshots)) = session.index().snapshots_of(&path)? else {
+            say(not_indexed(&path, None));
+            return Ok(Exit::Fatal);
+        };
+        let mut series = Series::new(self.by, self.given.as_bytes());
+        let (mut is_anywhere, mut exit) = (false, Exit::Complete);
+        for info in &snapshots {
+            let (measured, ended) = self.at_one_time(info, &path)?;
+            is_anywhere |= measured.is_some();
+            exit = exit.and(ended);
+            series.add(info, measured.unwrap_or_default());
+        }
+        if !is_anywhere {
+            say(format_args!(
+                "cannot access {shown}: it is in no snapshot that shows it to you"
+            ));
+            return Ok(Exit::Fatal);
+        }
+        series.put(form, output)?;
+        Ok(exit)
+    }
+
+    /// What a snapshot says; nothing if the path is not there.
+    fn at_one_time(
+        &self,
+        info: &SnapshotInfo,
+        path: &[u8],
+    ) -> Result<(Option<Measured>, Exit), Failure> {
+        let mut session = self.open(AsOf::Snapshot(info.id))?;
+        session.tell_denials(crate::scope::Denials::Counted);
+        let measured = match session.index().locate(path)? {
+            Located::Found(start) => {
+                let measured = measure(session.index(), &start, self.by)?;
+                session.note(&start, crate::scope::Depth::All)?;
+                Some(measured)
+            }
+            _ => None,
+        };
+        let exit = match session.denied() {
+            0 => Exit::Complete,
+            _ => Exit::Issues,
+        };
+        Ok((measured, exit.and(session.finish()?)))
+    }
+}

@@ -1,0 +1,386 @@
+//! Sizes over time, for people and for programs.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use trawl_model::{Timestamp, Uid};
+use trawl_query::{Count, SnapshotInfo};
+use trawl_text::json::{Object, decimal};
+use trawl_text::locale::Locale;
+use trawl_text::owners::Owners;
+use trawl_text::quote::Terminal;
+use trawl_text::strftime;
+use trawl_text::units::{Scale, format};
+use trawl_text::zone::Zone;
+
+use super::measure::{Measured, base};
+use super::{By, KEYS_SHOWN};
+use crate::csv::Line;
+use crate::failure::Failure;
+use crate::index::progress::grouped;
+use crate::output::{Device, Output};
+use crate::rows::Form;
+use crate::table::{Align, signed_size, table};
+
+const DAY_NS: f64 = 86_400e9;
+
+/// The header of the values for programs.
+pub(super) const CSV_HEADER: &str = "path,by,key,label,started,snapshot,entries,size_bytes,\
+                                     disk_bytes,entries_delta,size_delta,disk_delta,\
+                                     disk_per_day\n";
+
+/// The levels of a sparkline.
+const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+/// The same where text is not UTF-8.
+const PLAIN_BARS: [char; 8] = ['_', '.', ':', '-', '=', '+', '*', '#'];
+
+/// What was measured, the oldest first.
+pub(super) struct Series<'a> {
+    by: By,
+    given: &'a [u8],
+    times: Vec<SnapshotInfo>,
+    sizes: Vec<Measured>,
+    owners: Owners,
+}
+
+/// What changed from one time to another.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Delta {
+    entries: i128,
+    size: i128,
+    disk: i128,
+    /// Disk bytes a day; `None` if no time passed.
+    per_day: Option<f64>,
+}
+
+impl Delta {
+    fn between(before: (Timestamp, Count), after: (Timestamp, Count)) -> Delta {
+        let difference = |after: u64, before: u64| i128::from(after) - i128::from(before);
+        let disk = 512 * difference(after.1.blocks, before.1.blocks);
+        let days = (after.0.as_nanos() - before.0.as_nanos()) as f64 / DAY_NS;
+        Delta {
+            entries: difference(after.1.entries, before.1.entries),
+            size: difference(after.1.size_bytes, before.1.size_bytes),
+            disk,
+            per_day: (days > 0.0).then(|| disk as f64 / days),
+        }
+    }
+}
+
+impl<'a> Series<'a> {
+    pub(super) fn new(by: By, given: &'a [u8]) -> Series<'a> {
+        Series {
+            by,
+            given,
+            times: Vec::new(),
+            sizes: Vec::new(),
+            owners: Owners::default(),
+        }
+    }
+
+    /// Adds a later time.
+    pub(super) fn add(&mut self, info: &SnapshotInfo, measured: Measured) {
+        self.times.push(info.clone());
+        self.sizes.push(measured);
+    }
+
+    /// Writes all.
+    pub(super) fn put(&self, form: Form, output: &mut Output) -> Result<(), Failure> {
+        match form {
+            Form::Json => self.each(|key, at| output.put(self.json(key, at))),
+            Form::Csv => self.each(|key, at| output.put(self.csv(key, at))),
+            Form::Text if self.by == By::Total => output.put(self.over_time()),
+            Form::Text => output.put(self.by_key()),
+        }
+    }
+
+    fn keys(&self) -> BTreeSet<&[u8]> {
+        let keys = self.sizes.iter().flat_map(BTreeMap::keys);
+        keys.map(Vec::as_slice).collect()
+    }
+
+    fn each(
+        &self,
+        mut put: impl FnMut(&[u8], usize) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        for key in self.keys() {
+            for at in 0..self.times.len() {
+                put(key, at)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn count(&self, key: &[u8], at: usize) -> Count {
+        let sizes = self.sizes.get(at).and_then(|sizes| sizes.get(key));
+        sizes.copied().unwrap_or_default()
+    }
+
+    fn point(&self, key: &[u8], at: usize) -> (Timestamp, Count) {
+        let time = self.times.get(at).map(|info| info.started);
+        (time.unwrap_or_default(), self.count(key, at))
+    }
+
+    /// From the time before; nothing at the first.
+    fn delta(&self, key: &[u8], at: usize) -> Option<Delta> {
+        let before = at.checked_sub(1)?;
+        Some(Delta::between(self.point(key, before), self.point(key, at)))
+    }
+
+    /// What people read for a key.
+    fn label(&self, key: &[u8]) -> Vec<u8> {
+        match self.by {
+            By::Total => self.given.to_vec(),
+            By::Dir if self.sizes.iter().any(|sizes| is_top(sizes, key)) => b".".to_vec(),
+            By::Dir => base(key).to_vec(),
+            By::Ext if key.is_empty() => b"(none)".to_vec(),
+            By::Ext if key == b"/" => b"(others)".to_vec(),
+            By::Ext => [b".", key].concat(),
+            By::Owner => {
+                let id = std::str::from_utf8(key).ok().and_then(|id| id.parse().ok());
+                let name = id.and_then(|id| self.owners.user(Uid(id)));
+                name.map_or_else(|| key.to_vec(), |name| name.to_vec())
+            }
+        }
+    }
+
+    fn json(&self, key: &[u8], at: usize) -> String {
+        let (time, count) = self.point(key, at);
+        let object = Object::new()
+            .bytes("path", self.given)
+            .text("by", self.by.name())
+            .bytes("key", key)
+            .bytes("label", &self.label(key))
+            .time("started", Some(time))
+            .text("snapshot", &self.id(at))
+            .number("entries", count.entries)
+            .number("size_bytes", count.size_bytes)
+            .number("disk_bytes", count.blocks.wrapping_mul(512));
+        let object = match self.delta(key, at) {
+            None => object
+                .null("entries_delta")
+                .null("size_delta")
+                .null("disk_delta")
+                .null("disk_per_day"),
+            Some(delta) => {
+                let object = object
+                    .number("entries_delta", clamp(delta.entries))
+                    .number("size_delta", clamp(delta.size))
+                    .number("disk_delta", clamp(delta.disk));
+                match delta.per_day {
+                    Some(per_day) => object.number("disk_per_day", per_day.round() as i64),
+                    None => object.null("disk_per_day"),
+                }
+            }
+        };
+        object.close() + "\n"
+    }
+
+    fn csv(&self, key: &[u8], at: usize) -> Vec<u8> {
+        let (time, count) = self.point(key, at);
+        let line = Line::new()
+            .field(self.given)
+            .field(self.by.name())
+            .field(key)
+            .field(self.label(key))
+            .field(decimal(time))
+            .field(self.id(at))
+            .value(count.entries)
+            .value(count.size_bytes)
+            .value(count.blocks.wrapping_mul(512));
+        let Some(delta) = self.delta(key, at) else {
+            return (0..4).fold(line, |line, _| line.field("")).close();
+        };
+        let per_day = delta.per_day.map(|rate| format!("{rate:.0}"));
+        line.value(delta.entries)
+            .value(delta.size)
+            .value(delta.disk)
+            .field(per_day.unwrap_or_default())
+            .close()
+    }
+
+    fn id(&self, at: usize) -> String {
+        let info = self.times.get(at);
+        info.map(|info| info.id.to_string()).unwrap_or_default()
+    }
+
+    /// A line for each snapshot.
+    fn over_time(&self) -> Vec<u8> {
+        let heads = [
+            "as of", "entries", "content", "disk", "+entries", "+content", "+disk", "a day",
+        ];
+        let mut rows = vec![heads.map(|head| head.as_bytes().to_vec()).to_vec()];
+        let zone = Zone::local();
+        for at in 0..self.times.len() {
+            let (time, count) = self.point(b"", at);
+            let mut row = vec![date(time, &zone).into_bytes()];
+            row.extend(counts(&count));
+            if let Some(delta) = self.delta(b"", at) {
+                row.push(signed(delta.entries).into_bytes());
+                row.push(signed_size(delta.size).into_bytes());
+                row.push(signed_size(delta.disk).into_bytes());
+                row.push(rate(delta.per_day).into_bytes());
+            }
+            rows.push(row);
+        }
+        let mut out = table(&rows, Align::FirstLeft);
+        if let Some(line) = self.sparkline(b"") {
+            out.extend(format!("{line}  disk\n").bytes());
+        }
+        out
+    }
+
+    /// All keys with what changed of each, those first that changed most.
+    fn most_changed(&self, last: usize) -> Vec<(&[u8], Delta)> {
+        let whole = |key: &[u8]| Delta::between(self.point(key, 0), self.point(key, last));
+        let mut keys: Vec<(&[u8], Delta)> = self
+            .keys()
+            .into_iter()
+            .map(|key| (key, whole(key)))
+            .collect();
+        keys.sort_by_key(|(key, delta)| {
+            let disk = self.count(key, last).blocks;
+            (
+                std::cmp::Reverse((delta.disk.unsigned_abs(), disk)),
+                key.to_vec(),
+            )
+        });
+        keys
+    }
+
+    /// A line for each key.
+    fn by_key(&self) -> Vec<u8> {
+        let last = self.times.len().saturating_sub(1);
+        let keys = self.most_changed(last);
+        let zone = Zone::local();
+        let heads = [
+            self.by.name(),
+            "entries",
+            "content",
+            "disk",
+            "+entries",
+            "+content",
+            "+disk",
+        ];
+        let heads = heads.into_iter().chain(["a day", ""]);
+        let mut rows = vec![
+            heads
+                .map(|head| head.as_bytes().to_vec())
+                .collect::<Vec<_>>(),
+        ];
+        for (key, delta) in keys.iter().take(KEYS_SHOWN) {
+            rows.push(self.key_row(key, delta, last));
+        }
+        let mut out = Vec::new();
+        if let (Some(first), Some(last)) = (self.times.first(), self.times.last()) {
+            let (first, last) = (date(first.started, &zone), date(last.started, &zone));
+            out.extend(format!("{} snapshots, {first} to {last}\n", self.times.len()).bytes());
+        }
+        out.extend(table(&rows, Align::EndsLeft));
+        if keys.len() > KEYS_SHOWN {
+            let more = grouped((keys.len() - KEYS_SHOWN) as u64);
+            out.extend(format!("and {more} more: --csv and --json have all\n").bytes());
+        }
+        out
+    }
+
+    fn key_row(&self, key: &[u8], delta: &Delta, last: usize) -> Vec<Vec<u8>> {
+        let terminal = match Device::of_stdout() {
+            Device::Terminal => Terminal::Watched(Locale::from_env()),
+            Device::Other => Terminal::Absent,
+        };
+        let mut row = vec![terminal.show(&self.label(key)).into_owned()];
+        row.extend(counts(&self.count(key, last)));
+        row.push(signed(delta.entries).into_bytes());
+        row.push(signed_size(delta.size).into_bytes());
+        row.push(signed_size(delta.disk).into_bytes());
+        row.push(rate(delta.per_day).into_bytes());
+        row.push(self.sparkline(key).unwrap_or_default().into_bytes());
+        row
+    }
+
+    /// Disk bytes over time, on a terminal.
+    fn sparkline(&self, key: &[u8]) -> Option<String> {
+        let is_drawn = Device::of_stdout() == Device::Terminal && self.times.len() > 1;
+        let values = (0..self.times.len()).map(|at| self.count(key, at).blocks);
+        let bars = match Locale::from_env().is_utf8() {
+            true => BARS,
+            false => PLAIN_BARS,
+        };
+        is_drawn.then(|| sparkline(&values.collect::<Vec<_>>(), bars))
+    }
+}
+
+/// True if a key is the start itself: all others lie within it.
+fn is_top(sizes: &Measured, key: &[u8]) -> bool {
+    sizes.keys().next().is_some_and(|first| first == key)
+}
+
+fn counts(count: &Count) -> [Vec<u8>; 3] {
+    let size = |bytes: u64| format(u128::from(bytes), Scale::Binary).into_bytes();
+    [
+        grouped(count.entries).into_bytes(),
+        size(count.size_bytes),
+        size(count.blocks.saturating_mul(512)),
+    ]
+}
+
+fn signed(number: i128) -> String {
+    let text = grouped(u64::try_from(number.unsigned_abs()).unwrap_or(u64::MAX));
+    match number {
+        0 => text,
+        1.. => format!("+{text}"),
+        _ => format!("-{text}"),
+    }
+}
+
+fn rate(per_day: Option<f64>) -> String {
+    per_day.map_or_else(String::new, |rate| signed_size(rate as i128))
+}
+
+fn date(time: Timestamp, zone: &Zone) -> String {
+    let mut text = String::new();
+    strftime::format(&mut text, "%Y-%m-%d %H:%M:%S", &zone.civil(time.secs), zone);
+    text
+}
+
+fn clamp(number: i128) -> i64 {
+    number.clamp(i64::MIN.into(), i64::MAX.into()) as i64
+}
+
+/// A bar for each value between the least and the greatest.
+fn sparkline(values: &[u64], bars: [char; 8]) -> String {
+    let least = values.iter().min().copied().unwrap_or(0);
+    let range = values.iter().max().copied().unwrap_or(0) - least;
+    let bar = |value: &u64| {
+        let part = (value - least) as f64 / range.max(1) as f64;
+        bars[((part * 7.0).round() as usize).min(7)]
+    };
+    values.iter().map(bar).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_go_from_the_least_to_the_greatest() {
+        assert_eq!(sparkline(&[10, 10], BARS), "▁▁");
+        assert_eq!(sparkline(&[0, 7, 14, 7], BARS), "▁▅█▅");
+        assert_eq!(sparkline(&[1, 2], PLAIN_BARS), "_#");
+        assert_eq!(sparkline(&[], BARS), "");
+    }
+
+    #[test]
+    fn a_rate_is_what_a_day_would_bring() {
+        let at = |secs| Timestamp { secs, nanos: 0 };
+        let count = |blocks| Count {
+            blocks,
+            ..Count::default()
+        };
+        let delta = Delta::between((at(0), count(10)), (at(43_200), count(12)));
+        assert_eq!(delta.disk, 1024);
+        assert_eq!(delta.per_day, Some(2048.0));
+        let still = Delta::between((at(5), count(1)), (at(5), count(0)));
+        assert_eq!((still.disk, still.per_day), (-512, None));
+    }
+}

@@ -1,0 +1,320 @@
+//! `trawl history`: what the kept snapshots say of one path.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use trawl_diff::{Attribute, AttributeSet, State, changed};
+use trawl_query::{AsOf, Located, SnapshotInfo, Start};
+use trawl_text::json::Object;
+
+use crate::arguments::Manner;
+use crate::at;
+use crate::csv::Line;
+use crate::diff::lines::{Words, state_object};
+use crate::exit::Exit;
+use crate::failure::{Failure, quoted};
+use crate::output::{Output, say};
+use crate::resolve::Resolved;
+use crate::rows::Form;
+use crate::scope::{Follow, Session, not_indexed, row_of};
+
+const EXAMPLES: &str = "\
+A line for each snapshot in which the path is not what it was in the one before:
+as of when, the snapshot, what is new. A path is all that a history has: of
+something that was moved it tells when it was no longer there. Times of access
+and device numbers are not compared. What the permissions of a snapshot, or of
+one after it, keep from you is not known.";
+
+/// Options of `trawl history`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct HistoryArgs {
+    /// Which files
+    #[arg(value_name = "PATH", required = true)]
+    paths: Vec<OsString>,
+    /// A line for every snapshot, also where nothing is new
+    #[arg(long)]
+    all: bool,
+    /// One JSON object a line
+    #[arg(long, overrides_with = "csv")]
+    json: bool,
+    /// Comma-separated values with a header
+    #[arg(long, overrides_with = "json")]
+    csv: bool,
+    #[command(flatten)]
+    pub(crate) manner: Manner,
+}
+
+/// What a snapshot says of the path, seen from the one before.
+enum Said {
+    /// It is there, and was not, or nothing was known.
+    Created(State),
+    /// It is as it was.
+    Same(State),
+    /// It has other attributes.
+    Changed(Box<(State, State)>, AttributeSet),
+    /// It is not there.
+    Gone,
+    /// It may not be known.
+    Unknown,
+}
+
+impl Said {
+    fn name(&self) -> &'static str {
+        match self {
+            Said::Created(_) => "present",
+            Said::Same(_) => "same",
+            Said::Changed(..) => "changed",
+            Said::Gone => "absent",
+            Said::Unknown => "unknown",
+        }
+    }
+
+    fn state(&self) -> Option<&State> {
+        match self {
+            Said::Created(state) | Said::Same(state) => Some(state),
+            Said::Changed(states, _) => Some(&states.1),
+            Said::Gone | Said::Unknown => None,
+        }
+    }
+}
+
+/// What the snapshot before said.
+#[derive(Default)]
+enum Last {
+    /// There is none.
+    #[default]
+    Nothing,
+    Present(Box<Start>),
+    Absent,
+    Unknown,
+}
+
+/// Runs the command.
+pub(crate) fn run(
+    index: Option<PathBuf>,
+    args: &HistoryArgs,
+    manner: Manner,
+) -> Result<Exit, Failure> {
+    let manner = manner.then(args.manner);
+    if manner.at.is_some() {
+        let text = "history is about all snapshots: --at has no meaning here";
+        return Err(Failure::Usage(text.into()));
+    }
+    let mut writer = Writer {
+        form: Form::new(args.json, args.csv),
+        is_all: args.all,
+        words: Words::new(),
+        output: Output::stdout(),
+    };
+    if writer.form == Form::Csv {
+        writer
+            .output
+            .put("path,started,snapshot,state,changed,type,size,mode,uid,gid,mtime\n")?;
+    }
+    let mut exit = Exit::Complete;
+    for given in &args.paths {
+        exit = exit.and(one(index.clone(), given, manner, &mut writer)?);
+    }
+    writer.output.finish()?;
+    Ok(exit)
+}
+
+/// The history of one path.
+fn one(
+    index: Option<PathBuf>,
+    given: &OsStr,
+    manner: Manner,
+    writer: &mut Writer,
+) -> Result<Exit, Failure> {
+    let shown = quoted(given.as_bytes());
+    let Some(path) = absolute(index.clone(), given, manner)? else {
+        say(format_args!("cannot access {shown}: no such path"));
+        return Ok(Exit::Fatal);
+    };
+    let session = open(index.clone(), manner, AsOf::Back(0))?;
+    let Some((_, snapshots)) = session.index().snapshots_of(&path)? else {
+        say(not_indexed(&path, None));
+        return Ok(Exit::Fatal);
+    };
+    drop(session);
+    let seen = go_through(&index, &path, given, manner, &snapshots, writer)?;
+    if seen == Seen::default() {
+        say(format_args!(
+            "{shown} is in none of {} snapshots",
+            snapshots.len()
+        ));
+        return Ok(Exit::Fatal);
+    }
+    Ok(match seen.hidden {
+        true => Exit::Issues,
+        false => Exit::Complete,
+    })
+}
+
+/// What there was in all snapshots together.
+#[derive(Default, PartialEq, Eq)]
+struct Seen {
+    present: bool,
+    hidden: bool,
+}
+
+/// Asks one snapshot after the other, and writes what is new in each.
+fn go_through(
+    index: &Option<PathBuf>,
+    path: &[u8],
+    given: &OsStr,
+    manner: Manner,
+    snapshots: &[SnapshotInfo],
+    writer: &mut Writer,
+) -> Result<Seen, Failure> {
+    let mut last = Last::Nothing;
+    let mut seen = Seen::default();
+    for info in snapshots {
+        let session = open(index.clone(), manner, AsOf::Snapshot(info.id))?;
+        let now = match session.index().locate(path)? {
+            Located::Found(start) => Last::Present(start),
+            Located::Missing { .. } | Located::NotDirectory { .. } => Last::Absent,
+            _ => Last::Unknown,
+        };
+        seen.present |= matches!(now, Last::Present(_));
+        seen.hidden |= matches!(now, Last::Unknown);
+        let said = compared(&last, &now);
+        let is_old = match (&said, &last) {
+            // Before it was there for the first time there is nothing to tell.
+            (Said::Gone, Last::Absent | Last::Nothing) => true,
+            (Said::Same(_), _) | (Said::Unknown, Last::Unknown) => true,
+            _ => false,
+        };
+        if !is_old || writer.is_all {
+            writer.put(given.as_bytes(), info, &said)?;
+        }
+        last = now;
+    }
+    Ok(seen)
+}
+
+fn open(index: Option<PathBuf>, manner: Manner, as_of: AsOf) -> Result<Session, Failure> {
+    let at = Some(as_of);
+    Session::open(index, Manner { at, ..manner }, Exit::Fatal)
+}
+
+/// The path that is meant, links above it followed as they are now.
+fn absolute(
+    index: Option<PathBuf>,
+    given: &OsStr,
+    manner: Manner,
+) -> Result<Option<Vec<u8>>, Failure> {
+    let mut session = open(index, manner, AsOf::Back(0))?;
+    Ok(match session.resolve(given.as_bytes(), Follow::Never)? {
+        Some(Resolved::To(_, path)) => Some(path),
+        _ => None,
+    })
+}
+
+fn compared(last: &Last, now: &Last) -> Said {
+    match (last, now) {
+        (_, Last::Nothing | Last::Unknown) => Said::Unknown,
+        (_, Last::Absent) => Said::Gone,
+        (Last::Present(before), Last::Present(after)) => {
+            let (before, after) = (row_of(before), row_of(after));
+            let ignored = AttributeSet::of(&[Attribute::Atime, Attribute::Device]);
+            let which = changed(&before, &after, AttributeSet::all().minus(ignored), true);
+            let states = (State::of(&before), State::of(&after));
+            match which.is_empty() {
+                true => Said::Same(states.1),
+                false => Said::Changed(Box::new(states), which),
+            }
+        }
+        (_, Last::Present(after)) => Said::Created(State::of(&row_of(after))),
+    }
+}
+
+/// Writes what snapshots say.
+struct Writer {
+    form: Form,
+    is_all: bool,
+    words: Words,
+    output: Output,
+}
+
+impl Writer {
+    fn put(&mut self, path: &[u8], info: &SnapshotInfo, said: &Said) -> Result<(), Failure> {
+        match self.form {
+            Form::Json => {
+                let text = self.json(path, info, said);
+                self.output.put(text)
+            }
+            Form::Csv => self.output.put(csv(path, info, said)),
+            Form::Text => {
+                let text = self.text(info, said);
+                self.output.put(text)
+            }
+        }
+    }
+
+    fn json(&self, path: &[u8], info: &SnapshotInfo, said: &Said) -> String {
+        let object = Object::new()
+            .bytes("path", path)
+            .time("started", Some(info.started))
+            .text("snapshot", &info.id.to_string())
+            .text("state", said.name());
+        let which = match said {
+            Said::Changed(_, which) => *which,
+            _ => AttributeSet::EMPTY,
+        };
+        let names = which.iter().map(|one| format!("\"{}\"", one.name()));
+        let object = object.array("changed", names);
+        let object = match said.state() {
+            Some(state) => object.object("entry", state_object(path, state, self.words.owners())),
+            None => object.null("entry"),
+        };
+        object.close() + "\n"
+    }
+
+    fn text(&self, info: &SnapshotInfo, said: &Said) -> String {
+        let what = match said {
+            Said::Created(state) => format!(
+                "present  type {}, size {}, mode {:04o}",
+                char::from(state.meta.file_type().letter()),
+                state.meta.size,
+                state.meta.mode & 0o7777
+            ),
+            Said::Same(_) => "as before".to_owned(),
+            Said::Changed(states, which) => {
+                let changes = self.words.changes(&states.0, &states.1, *which);
+                let changes = trawl_text::quote::Terminal::Absent
+                    .show(changes.as_bytes())
+                    .to_vec();
+                format!("changed  {}", String::from_utf8_lossy(&changes))
+            }
+            Said::Gone => "not there".to_owned(),
+            Said::Unknown => "not to be seen by you".to_owned(),
+        };
+        format!("{}  {}  {what}\n", at::time_text(info.started), info.id)
+    }
+}
+
+fn csv(path: &[u8], info: &SnapshotInfo, said: &Said) -> Vec<u8> {
+    let which = match said {
+        Said::Changed(_, which) => which.iter().map(Attribute::name).collect(),
+        _ => Vec::new(),
+    };
+    let line = Line::new()
+        .field(path)
+        .field(trawl_text::json::decimal(info.started))
+        .value(info.id)
+        .field(said.name())
+        .field(which.join("+"));
+    let Some(state) = said.state() else {
+        return (0..6).fold(line, |line, _| line.field("")).close();
+    };
+    line.value(char::from(state.meta.file_type().letter()))
+        .value(state.meta.size)
+        .value(format_args!("{:04o}", state.meta.mode & 0o7777))
+        .value(state.meta.uid)
+        .value(state.meta.gid)
+        .field(trawl_text::json::decimal(state.meta.mtime))
+        .close()
+}

@@ -1,0 +1,164 @@
+//! Users of few rights ask about the past: they are told nothing that either
+//! snapshot would keep from them.
+
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::path::Path;
+
+use trawl_testkit::oracle::{self, Identity, Ran};
+use trawl_testkit::skip::without_root;
+
+use crate::site::{Site, objects};
+use crate::{index, write};
+
+const OWNER: u32 = 4711;
+const STRANGER: u32 = 65_534;
+
+fn mode(path: impl AsRef<Path>, mode: u32) {
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+}
+
+#[track_caller]
+fn ask(site: &Site, who: u32, line: &str) -> Ran {
+    let mut command = Identity::user(who).command(site.scratch.join("trawl"));
+    command
+        .args(line.split(' '))
+        .current_dir(site.tree())
+        .env("TRAWL_INDEX", site.index_dir());
+    oracle::run(&mut command)
+}
+
+/// `private` is closed to strangers, `closes` from the second snapshot on,
+/// `opens` until then.
+fn site(label: &str) -> Site {
+    let site = Site::empty(label);
+    let tree = site.tree();
+    for dir in ["private", "public", "closes", "opens"] {
+        std::fs::create_dir(tree.join(dir)).unwrap();
+        write(tree.join(dir).join("secret"), "1");
+        write(tree.join(dir).join("removed"), "1");
+    }
+    write(tree.join("private/out"), "comes out");
+    write(tree.join("public/in"), "goes in");
+    chown(tree.join("private"), Some(OWNER), Some(OWNER)).unwrap();
+    mode(tree.join("private"), 0o700);
+    mode(tree.join("opens"), 0o700);
+    site.scratch.install(Path::new(env!("CARGO_BIN_EXE_trawl")));
+    index(&site);
+    for dir in ["private", "public", "closes", "opens"] {
+        write(tree.join(dir).join("secret"), "22");
+        std::fs::remove_file(tree.join(dir).join("removed")).unwrap();
+        write(tree.join(dir).join("added"), "1");
+    }
+    std::fs::rename(tree.join("private/out"), tree.join("public/out")).unwrap();
+    std::fs::rename(tree.join("public/in"), tree.join("private/in")).unwrap();
+    mode(tree.join("closes"), 0o700);
+    mode(tree.join("opens"), 0o755);
+    index(&site);
+    site
+}
+
+const PLAIN: &str = "--ignore atime,device,mtime,ctime,blocks";
+
+#[test]
+fn a_diff_tells_nothing_that_a_snapshot_hides() {
+    if let Some(skip) = without_root("an index asked by others") {
+        return skip.say();
+    }
+    let site = site("diff-users");
+    let ran = ask(&site, STRANGER, &format!("diff {PLAIN}")).expect_code(1);
+    let lines: Vec<String> = ran.text().lines().map(str::to_owned).collect();
+    // What went into a private directory has gone, what came out has come;
+    // nothing ties the two names to the hidden ones.
+    let expected = [
+        "M ./closes  mode 0755 → 0700",
+        "M ./opens  mode 0700 → 0755",
+        "+ ./public/added",
+        "- ./public/in",
+        "+ ./public/out",
+        "- ./public/removed",
+        "M ./public/secret  size 1 → 2",
+    ];
+    assert_eq!(lines, expected, "{ran}");
+    assert!(!ran.errors().contains("private/"), "{ran}");
+    // What was opened was not to be seen then: that is said.
+    assert!(
+        ran.errors()
+            .contains("‘./opens’: the first snapshot does not tell"),
+        "{ran}"
+    );
+    for dir in ["private", "closes", "opens"] {
+        let ran = ask(&site, STRANGER, &format!("diff --json {dir}"));
+        let inner = objects(&ran);
+        let told = |one: &serde_json::Value| one["path"].as_str().unwrap().contains('/');
+        assert!(!inner.iter().any(told), "{dir}: {ran}");
+    }
+    let ran = ask(&site, STRANGER, "diff private/secret");
+    assert_eq!((ran.text(), ran.code), (String::new(), Some(2)), "{ran}");
+
+    // The owner sees theirs, the superuser all.
+    let ran = ask(&site, OWNER, &format!("diff {PLAIN} private"));
+    for line in [
+        "+ private/added",
+        "M private/secret  size 1 → 2",
+        "- private/out",
+    ] {
+        assert!(ran.text().contains(line), "{line}: {ran}");
+    }
+    let ran = site.run(&format!("diff {PLAIN}")).expect_code(0);
+    for line in [
+        "R ./public/in -> ./private/in\n",
+        "R ./private/out -> ./public/out\n",
+        "+ ./opens/added\n",
+        "- ./closes/removed\n",
+    ] {
+        assert!(ran.text().contains(line), "{line}: {ran}");
+    }
+}
+
+#[test]
+fn older_answers_are_those_of_then_and_now() {
+    if let Some(skip) = without_root("an index asked by others") {
+        return skip.say();
+    }
+    let site = site("at-users");
+    let then = ask(&site, STRANGER, "find --at -1 . -type f").text();
+    assert!(then.contains("./public/removed\n"), "{then}");
+    for dir in ["private", "closes", "opens"] {
+        assert!(!then.contains(&format!("./{dir}/")), "{then}");
+    }
+    let summary = ask(&site, STRANGER, "diff --summary --json");
+    let labels: Vec<String> = objects(&summary)
+        .iter()
+        .map(|group| group["label"].as_str().unwrap().to_owned())
+        .collect();
+    for label in &labels {
+        assert!(["./public", "."].contains(&&label[..]), "{summary}");
+    }
+    for line in ["history private/secret", "history closes/secret"] {
+        let ran = ask(&site, STRANGER, line);
+        assert!(!ran.text().contains("size"), "{ran}");
+        assert!(matches!(ran.code, Some(1 | 2)), "{ran}");
+    }
+    let ran = ask(&site, STRANGER, "history opens/secret");
+    assert!(ran.text().contains("present  type f, size 2"), "{ran}");
+    assert!(!ran.text().contains("size 1"), "{ran}");
+
+    // Sums leave out what is hidden: as the user's own du of now says.
+    let grown = objects(&ask(&site, STRANGER, "growth --json"));
+    let du = oracle::gnu(
+        "du",
+        ["-s", "--inodes"],
+        &site.tree(),
+        &Identity::user(STRANGER),
+    );
+    let du = du
+        .text()
+        .split_whitespace()
+        .next()
+        .unwrap()
+        .parse::<u64>()
+        .unwrap();
+    assert_eq!(grown[1]["entries"], du);
+    let all = objects(&site.run("growth --json"));
+    assert!(grown[0]["entries"].as_u64() < all[0]["entries"].as_u64());
+}

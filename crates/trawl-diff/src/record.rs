@@ -1,0 +1,195 @@
+//! A difference, with everything that is known of it.
+
+use trawl_model::rows::{NO_BTIME, NO_PROJECT, Row, RowBatch};
+use trawl_model::{FileType, Meta};
+
+use crate::attribute::AttributeSet;
+
+/// How something differs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Kind {
+    /// It has come.
+    Created,
+    /// It has gone.
+    Deleted,
+    /// It is there still, with other attributes.
+    Changed,
+    /// It has another path.
+    Moved,
+}
+
+/// An entry as a snapshot has it. What was not compared is zero or empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct State {
+    /// Its attributes.
+    pub meta: Meta,
+    /// A symbolic link's target.
+    pub link_target: Vec<u8>,
+    /// Names of extended attributes, each ended by a NUL.
+    pub xattr_names: Vec<u8>,
+    /// The access ACL.
+    pub acl: Vec<u8>,
+    /// A directory's default ACL.
+    pub acl_default: Vec<u8>,
+}
+
+/// One difference.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// How it differs.
+    pub kind: Kind,
+    /// Its absolute path, as stored: where it is, or was if it has gone.
+    pub path: Vec<u8>,
+    /// Where it was, if it moved.
+    pub from: Option<Vec<u8>>,
+    /// What it was.
+    pub before: Option<State>,
+    /// What it is.
+    pub after: Option<State>,
+    /// Which attributes differ, where there are two states.
+    pub attributes: AttributeSet,
+}
+
+impl State {
+    /// What a row says.
+    pub fn of(row: &Row<'_>) -> State {
+        State {
+            meta: Meta {
+                ino: row.ino(),
+                dev: row.dev(),
+                rdev: row.rdev(),
+                mode: row.mode(),
+                nlink: row.nlink(),
+                uid: row.uid(),
+                gid: row.gid(),
+                size: row.size(),
+                blocks: row.blocks(),
+                blksize: row.blksize(),
+                atime: row.atime(),
+                mtime: row.mtime(),
+                ctime: row.ctime(),
+                btime: row.btime(),
+                attributes: row.attributes(),
+                project: row.project(),
+            },
+            link_target: row.link_target().to_vec(),
+            xattr_names: row.xattr_names().to_vec(),
+            acl: row.acl().to_vec(),
+            acl_default: row.acl_default().to_vec(),
+        }
+    }
+
+    /// As a batch of one row.
+    pub(crate) fn batch(&self) -> RowBatch {
+        let mut batch = RowBatch::default();
+        let Meta {
+            ino,
+            dev,
+            rdev,
+            mode,
+            nlink,
+            uid,
+            gid,
+            size,
+            blocks,
+            blksize,
+            atime,
+            mtime,
+            ctime,
+            btime,
+            attributes,
+            project,
+        } = self.meta;
+        batch.len = 1;
+        batch.ino = vec![ino];
+        batch.dev = vec![dev.as_u64()];
+        batch.rdev = vec![rdev.as_u64()];
+        batch.mode = vec![mode];
+        batch.nlink = vec![nlink];
+        batch.uid = vec![uid.0];
+        batch.gid = vec![gid.0];
+        batch.size = vec![size];
+        batch.blocks = vec![blocks];
+        batch.blksize = vec![blksize];
+        (batch.atime, batch.atime_ns) = (vec![atime.secs], vec![atime.nanos]);
+        (batch.mtime, batch.mtime_ns) = (vec![mtime.secs], vec![mtime.nanos]);
+        (batch.ctime, batch.ctime_ns) = (vec![ctime.secs], vec![ctime.nanos]);
+        batch.btime = vec![btime.map_or(NO_BTIME, |time| time.secs)];
+        batch.btime_ns = vec![btime.map_or(0, |time| time.nanos)];
+        batch.project = vec![project.unwrap_or(NO_PROJECT)];
+        batch.attributes = vec![attributes];
+        batch.link_target.push(&self.link_target);
+        batch.xattr_names.push(&self.xattr_names);
+        batch.acl.push(&self.acl);
+        batch.acl_default.push(&self.acl_default);
+        batch
+    }
+
+    fn heap_bytes(&self) -> usize {
+        let strings = [
+            &self.link_target,
+            &self.xattr_names,
+            &self.acl,
+            &self.acl_default,
+        ];
+        strings.iter().map(|bytes| bytes.len()).sum()
+    }
+}
+
+impl Difference {
+    /// Of something that has come.
+    pub fn created(row: &Row<'_>) -> Difference {
+        Difference {
+            kind: Kind::Created,
+            path: row.path(),
+            from: None,
+            before: None,
+            after: Some(State::of(row)),
+            attributes: AttributeSet::EMPTY,
+        }
+    }
+
+    /// Of something that has gone.
+    pub fn deleted(row: &Row<'_>) -> Difference {
+        Difference {
+            kind: Kind::Deleted,
+            path: row.path(),
+            from: None,
+            before: Some(State::of(row)),
+            after: None,
+            attributes: AttributeSet::EMPTY,
+        }
+    }
+
+    /// Of something that is not as it was.
+    pub fn changed(before: &Row<'_>, after: &Row<'_>, attributes: AttributeSet) -> Difference {
+        Difference {
+            kind: Kind::Changed,
+            path: after.path(),
+            from: None,
+            before: Some(State::of(before)),
+            after: Some(State::of(after)),
+            attributes,
+        }
+    }
+
+    /// True if it is, or was, a directory.
+    pub fn is_dir(&self) -> bool {
+        let state = self.after.as_ref().or(self.before.as_ref());
+        state.is_some_and(|state| state.meta.file_type() == FileType::Directory)
+    }
+
+    /// Apparent size before and after; 0 where it is not there.
+    pub fn sizes(&self) -> (u64, u64) {
+        let size = |state: &Option<State>| state.as_ref().map_or(0, |state| state.meta.size);
+        (size(&self.before), size(&self.after))
+    }
+
+    /// About how much memory it takes.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        let states = [&self.before, &self.after].into_iter().flatten();
+        size_of::<Difference>()
+            + self.path.capacity()
+            + states.map(State::heap_bytes).sum::<usize>()
+    }
+}
