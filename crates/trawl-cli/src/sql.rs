@@ -8,21 +8,19 @@
 //! from one place) and hands them over; `trawl-sql` reads them again with
 //! [`read`].
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command as Program;
 use std::time::Duration;
 
-use trawl_model::Timestamp;
 use trawl_model::guard::Credentials;
-use trawl_text::zone::Zone;
+use trawl_query::AsOf;
 
 use crate::arguments::{self, Manner};
 use crate::exit::Exit;
 use crate::failure::{Failure, cause};
-use crate::index::scan::now;
 use crate::output::say;
 use crate::settings;
 
@@ -96,9 +94,6 @@ pub struct SqlArgs {
     /// Write the rows to this file, which must not exist
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// The state of the index at this time: the newest snapshot begun by then
-    #[arg(long, value_name = "TIME", value_parser = point_in_time)]
-    pub at: Option<Timestamp>,
     /// Memory for sorting, grouping and joining; more goes to temporary files
     /// [default: a quarter of the machine's]
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
@@ -139,9 +134,6 @@ pub struct ExportArgs {
     /// Replace what an earlier export left in the directory
     #[arg(long)]
     pub force: bool,
-    /// The state of the index at this time: the newest snapshot begun by then
-    #[arg(long, value_name = "TIME", value_parser = point_in_time)]
-    pub at: Option<Timestamp>,
     /// Rows of a part, at most
     #[arg(long, value_name = "N", default_value = "4000000")]
     pub part_rows: NonZeroUsize,
@@ -181,6 +173,8 @@ pub struct Order {
     pub index: PathBuf,
     /// Who asks.
     pub who: Credentials,
+    /// Of when the answers are to be.
+    pub as_of: AsOf,
     /// True if the user wants to know of when the answer is.
     pub status: bool,
     /// What to do.
@@ -226,6 +220,7 @@ fn order(index: Option<PathBuf>, manner: Manner, task: Task) -> Result<Order, Fa
     Ok(Order {
         index: settings::index_to_ask(index)?,
         who: settings::asker()?,
+        as_of: manner.at.unwrap_or_default(),
         status: manner.status,
         task,
     })
@@ -271,12 +266,6 @@ fn candidates() -> Vec<PathBuf> {
     places
 }
 
-/// Reads a date as `find -newermt` does.
-fn point_in_time(text: &str) -> Result<Timestamp, String> {
-    trawl_text::date::parse(OsStr::new(text).as_encoded_bytes(), now(), &Zone::local())
-        .ok_or_else(|| "not a date and time; examples: 2026-01-31, 'yesterday 18:00'".to_owned())
-}
-
 /// Reads a number of bytes with an optional unit.
 fn bytes(text: &str) -> Result<u64, String> {
     let wrong = || "not a size; examples: 500M, 4G".to_owned();
@@ -318,7 +307,7 @@ mod tests {
 
     #[test]
     fn a_task_is_read_with_what_stands_before_it() {
-        let words = "trawl -i /idx --status sql --csv -0 --json SELECT";
+        let words = "trawl -i /idx --status sql --at 1 --csv -0 --json SELECT";
         let order = read(words.split(' ').map(OsString::from).collect()).unwrap();
         assert_eq!(order.index, PathBuf::from("/idx"));
         assert!(order.status);

@@ -8,9 +8,8 @@ use std::time::Instant;
 
 use datafusion::sql::parser::Statement;
 use trawl_cli::exit::Exit;
-use trawl_cli::sql::{Format, SqlArgs};
+use trawl_cli::sql::{Format, Order, SqlArgs};
 use trawl_model::escape::escape;
-use trawl_model::guard::Credentials;
 use trawl_model::path;
 use trawl_text::time_style::full_iso;
 use trawl_text::zone::Zone;
@@ -44,6 +43,16 @@ pub(crate) enum Status {
     Untold,
 }
 
+impl Status {
+    /// As the user wants it.
+    pub(crate) fn of(order: &Order) -> Status {
+        match order.status {
+            true => Status::Told,
+            false => Status::Untold,
+        }
+    }
+}
+
 /// Whether it is told how long a statement took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Timing {
@@ -54,15 +63,15 @@ pub(crate) enum Timing {
 }
 
 /// Runs the command.
-pub(crate) fn run(index: &Path, who: &Credentials, status: bool, args: &SqlArgs) -> Result<Exit> {
+pub(crate) fn run(order: &Order, args: &SqlArgs) -> Result<Exit> {
     let manner = Manner {
         form: form(args),
-        status: if status { Status::Told } else { Status::Untold },
+        status: Status::of(order),
         timing: Timing::Off,
     };
     output::check(manner.form, args.output.as_deref())?;
     let text = statements(args)?;
-    let engine = Engine::new(settings(index, who, args))?;
+    let engine = Engine::new(settings(order, args))?;
     // Whether there is an index is told at once.
     engine.catalog()?;
     let done = match text {
@@ -83,11 +92,11 @@ fn form(args: &SqlArgs) -> Form {
     }
 }
 
-fn settings(index: &Path, who: &Credentials, args: &SqlArgs) -> Settings {
+fn settings(order: &Order, args: &SqlArgs) -> Settings {
     Settings {
-        index: index.to_owned(),
-        who: who.clone(),
-        at: args.at,
+        index: order.index.clone(),
+        who: order.who.clone(),
+        as_of: order.as_of,
         threads: args.threads.unwrap_or_else(threads),
         memory_bytes: args.memory_limit.unwrap_or_else(default_memory),
         temp_dir: args.temp_dir.clone().unwrap_or_else(std::env::temp_dir),

@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use trawl_index::{Snapshot, SnapshotId, SnapshotInfo, Source};
 use trawl_model::guard::Credentials;
-use trawl_model::{Timestamp, path};
-use trawl_query::{Index, Located, Start, View};
+use trawl_model::path;
+use trawl_query::{AsOf, Index, Located, Start, View};
 
 use crate::error::Result;
 
@@ -19,8 +19,8 @@ use crate::error::Result;
 #[derive(Debug)]
 pub(crate) struct Catalog {
     index: Index,
-    /// The time that is asked about; now if `None`.
-    at: Option<Timestamp>,
+    /// Of when answers are.
+    as_of: AsOf,
     /// One snapshot of each source that has one.
     chosen: OnceLock<Vec<Arc<Edition>>>,
     /// All snapshots of all sources, by source, oldest first.
@@ -51,10 +51,10 @@ pub(crate) struct Edition {
 
 impl Catalog {
     /// Opens the index.
-    pub(crate) fn open(path: &Path, who: &Credentials, at: Option<Timestamp>) -> Result<Catalog> {
+    pub(crate) fn open(path: &Path, who: &Credentials, as_of: AsOf) -> Result<Catalog> {
         Ok(Catalog {
-            index: Index::open(path, who.clone())?,
-            at,
+            index: Index::open_as_of(path, who.clone(), as_of)?,
+            as_of,
             chosen: OnceLock::new(),
             all: OnceLock::new(),
             told: Mutex::default(),
@@ -80,14 +80,14 @@ impl Catalog {
     }
 
     fn choose(&self, source: &Source) -> Result<Option<Edition>> {
-        let Some(at) = self.at else {
+        if !self.as_of.is_past() {
             let current = source.current()?;
             return Ok(current.map(|snapshot| self.opened(snapshot)));
-        };
+        }
         let current = source.current_id()?;
-        let mut by_then = source.snapshots()?.into_iter();
-        let newest = by_then.rfind(|info| info.started.as_nanos() <= at.as_nanos());
-        Ok(newest.map(|info| self.unopened(info, current)))
+        let kept = source.snapshots()?;
+        let chosen = self.as_of.choose(&kept).cloned();
+        Ok(chosen.map(|info| self.unopened(info, current)))
     }
 
     /// Every snapshot that is kept.
@@ -160,9 +160,6 @@ impl Catalog {
     /// What lies at `wanted` in a source that is known only to those who
     /// know a path in it.
     pub(crate) fn hidden_start(&self, wanted: &[u8]) -> Result<Option<Start>> {
-        if self.at.is_some() {
-            return Ok(None);
-        }
         let Located::Found(start) = self.index.locate(wanted)? else {
             return Ok(None);
         };

@@ -19,10 +19,9 @@ use arrow::array::RecordBatch;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde_json::json;
 use trawl_cli::exit::Exit;
-use trawl_cli::sql::{ExportArgs, ExportTable, Format};
+use trawl_cli::sql::{ExportArgs, ExportTable, Format, Order};
 use trawl_model::escape::escape;
 use trawl_model::filter::Filter;
-use trawl_model::guard::Credentials;
 use trawl_model::path;
 
 use crate::ask::{Status, tell, threads};
@@ -37,15 +36,10 @@ const ABOUT: &str = "export.json";
 const SHOWN_EVERY: Duration = Duration::from_millis(200);
 
 /// Runs the command.
-pub(crate) fn run(
-    index: &Path,
-    who: &Credentials,
-    status: bool,
-    args: &ExportArgs,
-) -> Result<Exit> {
+pub(crate) fn run(order: &Order, args: &ExportArgs) -> Result<Exit> {
     let (format, dir) = wanted(args)?;
     let place = Place::make(dir, args.force)?;
-    let catalog = Catalog::open(index, who, args.at)?;
+    let catalog = Catalog::open(&order.index, &order.who, order.as_of)?;
     let targets = targets(&catalog, args)?;
     let cancel =
         trawl_sys::signal::watch_interrupts().unwrap_or_else(|_| trawl_sys::signal::interrupted());
@@ -66,8 +60,7 @@ pub(crate) fn run(
     export.progress.end();
     write_about(&place.part, format, &catalog, &about)?;
     place.publish()?;
-    let status = if status { Status::Told } else { Status::Untold };
-    Ok(tell(&catalog.told(), status))
+    Ok(tell(&catalog.told(), Status::of(order)))
 }
 
 fn wanted(args: &ExportArgs) -> Result<(Format, &Path)> {

@@ -38,7 +38,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use trawl_cli::exit::Exit;
-use trawl_cli::sql::{Order, PROGRAM, Task, read};
+use trawl_cli::sql::{PROGRAM, Task, read};
 
 pub use functions::help as function_help;
 pub use tables::help as table_help;
@@ -50,15 +50,9 @@ pub fn run(words: Vec<OsString>) -> Exit {
         Ok(order) => order,
         Err(exit) => return exit,
     };
-    let Order {
-        index,
-        who,
-        status,
-        task,
-    } = order;
-    let done = match task {
-        Task::Sql(args) => ask::run(&index, &who, status, &args),
-        Task::Export(args) => export::run(&index, &who, status, &args),
+    let done = match &order.task {
+        Task::Sql(args) => ask::run(&order, args),
+        Task::Export(args) => export::run(&order, args),
     };
     match done {
         Ok(exit) => exit,

@@ -30,6 +30,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use trawl_model::Timestamp;
 use trawl_model::guard::Credentials;
+use trawl_query::AsOf;
 use url::Url;
 
 use crate::allowed::{check_plan, check_statement};
@@ -57,8 +58,8 @@ pub(crate) struct Settings {
     pub(crate) index: PathBuf,
     /// Who asks.
     pub(crate) who: Credentials,
-    /// The time that is asked about.
-    pub(crate) at: Option<Timestamp>,
+    /// Of when answers are.
+    pub(crate) as_of: AsOf,
     /// Threads.
     pub(crate) threads: NonZeroUsize,
     /// Memory for sorting, grouping and joining.
@@ -116,8 +117,10 @@ impl Engine {
 
     /// Opens the index as it is now.
     pub(crate) fn catalog(&self) -> Result<Arc<Catalog>> {
-        let Settings { index, who, at, .. } = &self.settings;
-        Ok(Arc::new(Catalog::open(index, who, *at)?))
+        let Settings {
+            index, who, as_of, ..
+        } = &self.settings;
+        Ok(Arc::new(Catalog::open(index, who, *as_of)?))
     }
 
     /// Cuts a text into statements.
