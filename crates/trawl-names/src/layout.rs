@@ -2,7 +2,7 @@
 //! it that the footer leads to.
 //!
 //! ```text
-//! name blocks | directory blocks | name pages | directory pages | index | footer
+//! symbols | name blocks | directory blocks | name pages | directory pages | index | footer
 //! ```
 //! Everything lies without gaps, so lengths say where. Numbers are
 //! little-endian.
@@ -15,7 +15,7 @@ use crate::error::{NamesError, Part, Result};
 use crate::trigrams::{KEYS, Page};
 
 /// The version that this program reads and writes.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
 /// What a sidecar ends with.
 const MAGIC: &[u8; 8] = b"trawlnam";
 /// Rows of a block of names; the last may have fewer.
@@ -64,6 +64,8 @@ pub(crate) struct Layout {
     pub(crate) rows: u32,
     pub(crate) dirs: u32,
     pub(crate) segment: u128,
+    /// The table of symbols; empty where there are no rows.
+    pub(crate) symbols: Block,
     pub(crate) names: Vec<Block>,
     pub(crate) dir_blocks: Vec<DirBlock>,
     pub(crate) name_pages: Vec<PlacedPage>,
@@ -122,7 +124,7 @@ impl Footer {
     /// Where the index begins, and its length; `None` if that is not what is
     /// between the body and the footer of a file of `file_len` bytes.
     pub(crate) fn index_place(&self, file_len: u64) -> Option<(u64, usize)> {
-        let index_len = name_blocks(self.rows) * NAME_BLOCK_BYTES
+        let index_len = (1 + name_blocks(self.rows)) * NAME_BLOCK_BYTES
             + dir_blocks(self.dirs) * DIR_BLOCK_BYTES
             + (self.name_pages as usize).checked_add(self.dir_pages as usize)? * PAGE_BYTES;
         let end = self.body_len.checked_add(index_len as u64)?;
@@ -204,6 +206,7 @@ impl Layout {
             rows: footer.rows,
             dirs: footer.dirs,
             segment: footer.segment,
+            symbols: numbers.block(&mut offset),
             names: (0..name_blocks(footer.rows))
                 .map(|_| numbers.block(&mut offset))
                 .collect(),
@@ -237,7 +240,7 @@ impl Layout {
             Some("its directories are not in order")
         } else if self.rows > 0 && self.dirs == 0 {
             Some("its rows are in no directory")
-        } else if self.names.iter().chain(blocks).any(is_large) {
+        } else if is_large(&self.symbols) || self.names.iter().chain(blocks).any(is_large) {
             Some("one of its blocks is too large")
         } else if !sorted(&self.name_pages) || !sorted(&self.dir_pages) {
             Some("its pages are not in order")
@@ -254,7 +257,7 @@ impl Layout {
             out.extend(block.raw_len.to_le_bytes());
             out.extend(block.hash.to_le_bytes());
         };
-        for block in &self.names {
+        for block in std::iter::once(&self.symbols).chain(&self.names) {
             push_block(out, block);
         }
         for dir in &self.dir_blocks {
@@ -298,7 +301,8 @@ pub fn sealed(bytes: &[u8]) -> Option<Vec<u8>> {
             .map_or(0, xxh3_64)
     };
     let dirs = layout.dir_blocks.iter_mut().map(|dir| &mut dir.block);
-    for block in layout.names.iter_mut().chain(dirs) {
+    let names = std::iter::once(&mut layout.symbols).chain(&mut layout.names);
+    for block in names.chain(dirs) {
         block.hash = hash(block.offset, block.len);
     }
     for placed in layout.name_pages.iter_mut().chain(&mut layout.dir_pages) {

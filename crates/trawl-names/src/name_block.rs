@@ -1,10 +1,12 @@
-//! An unpacked block of names: a zero byte, and each name with a zero byte
-//! behind it; then a bit for each row that is a directory.
+//! A block of names: unpacked, a zero byte and each name with a zero byte
+//! behind it; or as its codes. With either a bit for each row that is a
+//! directory.
 
 use memchr::{memchr, memchr_iter, memrchr};
 
 use crate::fold;
 use crate::layout::BLOCK_ROWS;
+use crate::symbols::Symbols;
 use crate::writer::RowKind;
 
 /// A row of a block and where it is.
@@ -20,35 +22,87 @@ pub(crate) struct Place {
 #[derive(Debug, Default)]
 pub(crate) struct NameBlock {
     number: Option<usize>,
-    rows: usize,
-    /// Names, then the bits.
+    /// Names, and what unpacking left behind them.
     raw: Vec<u8>,
     /// Bytes of the names.
     text_len: usize,
+    kinds: Vec<u8>,
     /// The names in small letters of ASCII, once they are asked for.
     folded: Vec<u8>,
     current: Place,
 }
 
-impl NameBlock {
-    /// What to fill before [`NameBlock::filled`].
-    pub(crate) fn raw(&mut self) -> &mut Vec<u8> {
+/// A block as it is in the file.
+#[derive(Debug, Default)]
+pub(crate) struct CodedBlock {
+    pub(crate) number: Option<usize>,
+    pub(crate) rows: usize,
+    /// Bytes of the names, unpacked.
+    text_len: usize,
+    /// Codes, then bits.
+    packed: Vec<u8>,
+    codes_len: usize,
+}
+
+impl CodedBlock {
+    /// What to fill before [`CodedBlock::filled`].
+    pub(crate) fn packed(&mut self) -> &mut Vec<u8> {
         self.number = None;
-        &mut self.raw
+        &mut self.packed
     }
 
-    /// Takes what was filled in; false if it makes no sense.
-    pub(crate) fn filled(&mut self, number: usize, rows: usize) -> bool {
-        let Some(text_len) = self.raw.len().checked_sub(rows.div_ceil(8)) else {
+    /// Takes what was filled in, of a block that unpacked has `raw_len`
+    /// bytes; false if it makes no sense.
+    pub(crate) fn filled(&mut self, number: usize, rows: usize, raw_len: usize) -> bool {
+        let bits_len = rows.div_ceil(8);
+        let text_len = raw_len.checked_sub(bits_len);
+        let codes_len = self.packed.len().checked_sub(bits_len);
+        let (Some(text_len), Some(codes_len)) = (text_len, codes_len) else {
             return false;
         };
-        let text = &self.raw[..text_len];
-        let ends = text.first() == Some(&0) && text.last() == Some(&0);
-        if rows == 0 || !ends || memchr_iter(0, text).count() != rows + 1 {
+        (self.rows, self.text_len, self.codes_len) = (rows, text_len, codes_len);
+        self.number = Some(number);
+        rows > 0
+    }
+
+    pub(crate) fn is(&self, number: usize) -> bool {
+        self.number == Some(number)
+    }
+
+    pub(crate) fn codes(&self) -> &[u8] {
+        &self.packed[..self.codes_len]
+    }
+
+    pub(crate) fn kind(&self, row: usize) -> RowKind {
+        kind(&self.packed[self.codes_len..], row)
+    }
+}
+
+/// By its bit, what a row is.
+fn kind(bits: &[u8], row: usize) -> RowKind {
+    match bits.get(row / 8).map(|bits| bits >> (row % 8) & 1) {
+        Some(1) => RowKind::Directory,
+        _ => RowKind::Other,
+    }
+}
+
+impl NameBlock {
+    /// Unpacks a block; false if it makes no sense.
+    pub(crate) fn unpack(&mut self, symbols: &Symbols, coded: &CodedBlock) -> bool {
+        self.number = None;
+        let text_len = coded.text_len;
+        if !symbols.unpack(coded.codes(), text_len, &mut self.raw) {
             return false;
         }
-        self.number = Some(number);
-        (self.rows, self.text_len) = (rows, text_len);
+        let text = &self.raw[..text_len];
+        let is_ended = text.last() == Some(&0);
+        if !is_ended || memchr_iter(0, text).count() != coded.rows + 1 {
+            return false;
+        }
+        self.kinds.clear();
+        self.kinds
+            .extend_from_slice(&coded.packed[coded.codes_len..]);
+        (self.number, self.text_len) = (coded.number, text_len);
         self.folded.clear();
         self.current = Place::default();
         true
@@ -129,13 +183,6 @@ impl NameBlock {
     }
 
     pub(crate) fn kind(&self) -> RowKind {
-        let bits = &self.raw[self.text_len..];
-        match bits
-            .get(self.current.row / 8)
-            .map(|bits| bits >> (self.current.row % 8) & 1)
-        {
-            Some(1) => RowKind::Directory,
-            _ => RowKind::Other,
-        }
+        kind(&self.kinds, self.current.row)
     }
 }

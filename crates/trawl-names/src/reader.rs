@@ -3,6 +3,7 @@
 
 use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -10,11 +11,12 @@ use crate::codec::Unpacker;
 use crate::dirs::DirBlock;
 use crate::error::{NamesError, Part, Result};
 use crate::layout::{BLOCK_ROWS, Block, FOOTER_BYTES, Footer, Layout, PlacedPage};
-use crate::name_block::NameBlock;
+use crate::name_block::{CodedBlock, NameBlock};
 use crate::pattern::{Needles, Pattern};
 use crate::read_at::ReadAt;
 use crate::search::{Search, Wanted};
 use crate::select;
+use crate::symbols::Symbols;
 use crate::trigrams::{self, BlockSet};
 use crate::writer::RowKind;
 
@@ -44,12 +46,15 @@ pub struct Names<R> {
     file: R,
     path: PathBuf,
     layout: Layout,
+    /// Read when the first names are.
+    symbols: OnceLock<Symbols>,
 }
 
 /// What a reader of blocks keeps from one to the next.
 pub(crate) struct Buffers {
     packed: Vec<u8>,
     unpacker: Unpacker,
+    coded: CodedBlock,
 }
 
 /// Which of the two tables of trigrams.
@@ -93,6 +98,7 @@ impl<R: ReadAt> Names<R> {
             file,
             path: path.to_owned(),
             layout,
+            symbols: OnceLock::new(),
         })
     }
 
@@ -180,12 +186,13 @@ impl<R: ReadAt> Names<R> {
     }
 
     /// Bytes that each of its parts takes, for who measures.
-    pub fn sizes(&self) -> [(&'static str, u64); 4] {
+    pub fn sizes(&self) -> [(&'static str, u64); 5] {
         let layout = &self.layout;
         let blocks = layout.names.iter().map(|block| u64::from(block.len));
         let dirs = layout.dir_blocks.iter().map(|dir| u64::from(dir.block.len));
         let pages = |pages: &[PlacedPage]| pages.iter().map(|p| u64::from(p.page.len)).sum();
         [
+            ("symbols", u64::from(layout.symbols.len)),
             ("names", blocks.sum()),
             ("directories", dirs.sum()),
             ("name trigrams", pages(&layout.name_pages)),
@@ -240,6 +247,7 @@ impl<R: ReadAt> Names<R> {
         Ok(Buffers {
             packed: Vec::new(),
             unpacker,
+            coded: CodedBlock::default(),
         })
     }
 
@@ -251,9 +259,11 @@ impl<R: ReadAt> Names<R> {
         buffers: &mut Buffers,
         raw: &mut Vec<u8>,
     ) -> Result<()> {
-        self.read_checked(part, block.offset, block.len, block.hash, buffers)?;
+        let Buffers {
+            packed, unpacker, ..
+        } = buffers;
+        self.read_checked(part, block.offset, block.len, block.hash, packed)?;
         let raw_len = block.raw_len as usize;
-        let Buffers { packed, unpacker } = buffers;
         match unpacker.unpack(packed, raw_len, raw) {
             true => Ok(()),
             false => Err(self.damaged(part, "it cannot be unpacked")),
@@ -266,38 +276,69 @@ impl<R: ReadAt> Names<R> {
         offset: u64,
         len: u32,
         hash: u64,
-        buffers: &mut Buffers,
+        bytes: &mut Vec<u8>,
     ) -> Result<()> {
-        buffers.packed.resize(len as usize, 0);
-        let read = self.file.read_at(&mut buffers.packed, offset);
+        bytes.resize(len as usize, 0);
+        let read = self.file.read_at(bytes, offset);
         read.map_err(|cause| NamesError::Io {
             path: self.path.clone(),
             part,
             cause,
         })?;
-        match xxh3_64(&buffers.packed) == hash {
+        match xxh3_64(bytes) == hash {
             true => Ok(()),
             false => Err(self.damaged(part, "its bytes do not match their hash")),
         }
     }
 
-    /// Reads a block of names.
+    /// The table that names are packed with.
+    pub(crate) fn symbols(&self, buffers: &mut Buffers) -> Result<&Symbols> {
+        if let Some(symbols) = self.symbols.get() {
+            return Ok(symbols);
+        }
+        let mut raw = Vec::new();
+        self.read_block(Part::Symbols, &self.layout.symbols, buffers, &mut raw)?;
+        match Symbols::read(&raw) {
+            Some(symbols) => Ok(self.symbols.get_or_init(|| symbols)),
+            None => Err(self.damaged(Part::Symbols, "it makes no sense")),
+        }
+    }
+
+    /// Reads a block of names as it is.
+    pub(crate) fn read_coded(&self, number: usize, block: &mut CodedBlock) -> Result<()> {
+        let part = Part::NameBlock(number);
+        let placed = self.layout.names.get(number);
+        let placed = placed.ok_or_else(|| self.damaged(part, "there is no such block"))?;
+        let packed = block.packed();
+        self.read_checked(part, placed.offset, placed.len, placed.hash, packed)?;
+        let rows = self.layout.rows as usize - number * BLOCK_ROWS;
+        match block.filled(number, rows.min(BLOCK_ROWS), placed.raw_len as usize) {
+            true => Ok(()),
+            false => Err(self.damaged(part, "it is too short")),
+        }
+    }
+
+    /// Reads a block of names and unpacks it.
     pub(crate) fn read_names(
         &self,
         number: usize,
         block: &mut NameBlock,
         buffers: &mut Buffers,
     ) -> Result<()> {
-        let part = Part::NameBlock(number);
-        let placed = self.layout.names.get(number);
-        let placed = placed.ok_or_else(|| self.damaged(part, "there is no such block"))?;
-        self.read_block(part, placed, buffers, block.raw())?;
-        let first = number * BLOCK_ROWS;
-        let rows = (self.layout.rows as usize).saturating_sub(first);
-        match block.filled(number, rows.min(BLOCK_ROWS)) {
+        let symbols = self.symbols(buffers)?;
+        self.read_coded(number, &mut buffers.coded)?;
+        match block.unpack(symbols, &buffers.coded) {
             true => Ok(()),
-            false => Err(self.damaged(part, "its names are not as many as its rows")),
+            false => Err(self.damaged_names(number)),
         }
+    }
+
+    /// What is wrong with a block whose codes are not as many names.
+    pub(crate) fn damaged_names(&self, number: usize) -> NamesError {
+        self.damaged(
+            Part::NameBlock(number),
+            "its names are not as many as its rows",
+        )
     }
 
     /// Reads a block of directories.
@@ -348,7 +389,8 @@ impl<R: ReadAt> Names<R> {
         let placed = self.lists(lists).0.get(at);
         let placed = placed.ok_or_else(|| self.damaged(part, "there is no such page"))?;
         let page = placed.page;
-        self.read_checked(part, placed.offset, page.len, page.hash, buffers)?;
+        let packed = &mut buffers.packed;
+        self.read_checked(part, placed.offset, page.len, page.hash, packed)?;
         Ok(part)
     }
 

@@ -2,7 +2,9 @@
 //!
 //! The longest literal that every match contains leads: rows are looked at
 //! only where it is in the name, or in the directory's path. Where the
-//! pattern is no more than that literal, it also decides.
+//! pattern is no more than that literal, it also decides. Where it must be at
+//! the end of names, codes tell which rows have it, and only those rows' names
+//! are unpacked.
 
 use std::ops::{ControlFlow, Range};
 
@@ -12,11 +14,14 @@ use crate::dirs::DirCursor;
 use crate::error::Result;
 use crate::fold;
 use crate::layout::BLOCK_ROWS;
-use crate::name_block::{NameBlock, Place};
+use crate::name_block::{CodedBlock, NameBlock, Place};
 use crate::pattern::{Anchor, Case, Decider, Literal, Pattern, Subject};
 use crate::read_at::ReadAt;
 use crate::reader::{Buffers, Found, Names};
 use crate::select::{self, Cut, anchored, reduced};
+use crate::suffix::{self, Hit, Suffix};
+use crate::symbols::Symbols;
+use crate::writer::RowKind;
 
 /// What the caller wants to be told.
 pub(crate) enum Wanted<'w> {
@@ -35,6 +40,17 @@ struct Lead {
     head: Vec<u8>,
     /// In the text of a block.
     in_names: Finder<'static>,
+    at_end: Option<Box<Ending>>,
+}
+
+/// What names end with, and the rows of a block that do.
+struct Ending {
+    suffix: Suffix,
+    decides: bool,
+    block: CodedBlock,
+    hits: Vec<Hit>,
+    /// False where letters beyond ASCII might be equal to some of ASCII.
+    is_usable: bool,
 }
 
 /// Which rows to look at.
@@ -61,6 +77,7 @@ pub(crate) struct Search<'s, R> {
     /// The directory's path and a slash, as literals compare with it.
     dir_text: Vec<u8>,
     path: Vec<u8>,
+    name: Vec<u8>,
     scratch: Vec<u8>,
     /// Rows that match and were not told yet.
     pending: Range<u64>,
@@ -78,29 +95,78 @@ fn lead(pattern: &Pattern<'_>) -> Option<Lead> {
     }
     let is_plain = matches!(pattern.decider, Decider::Literal { .. });
     let sensitive = needles.case == Case::Sensitive;
-    let lead = |head: &[u8], tail: &[u8], anchor, in_dir: Option<&Literal>, decides| Lead {
+    let is_ascii = needles.all.iter().flatten().all(|n| n.bytes.is_ascii());
+    let lead = |head: &[u8], tail: &[u8], anchor, in_dir: Option<&Literal>, is_all: bool| Lead {
         case: needles.case,
-        decides,
+        decides: is_all && sensitive,
         in_dir: in_dir.map(|literal| Finder::new(&literal.bytes).into_owned()),
         head: head.to_vec(),
         in_names: Finder::new(&anchored(tail, anchor)).into_owned(),
+        at_end: Suffix::new(tail, anchor, needles.case).map(|suffix| {
+            Box::new(Ending {
+                suffix,
+                decides: is_all && (sensitive || head.is_empty() && is_ascii),
+                block: CodedBlock::default(),
+                hits: Vec::new(),
+                is_usable: false,
+            })
+        }),
     };
-    let decides = is_plain && sensitive;
     Some(match needles.subject {
-        Subject::Name => lead(b"", &literal.bytes, literal.anchor, None, decides),
+        Subject::Name => lead(b"", &literal.bytes, literal.anchor, None, is_plain),
         Subject::Path => {
             let cut = Cut::of(&literal);
             let floats = matches!(literal.anchor, Anchor::Anywhere | Anchor::End);
             let in_dir = cut.in_dir.then_some(&literal);
-            lead(
-                cut.head,
-                cut.tail,
-                cut.tail_anchor,
-                in_dir,
-                decides && floats,
-            )
+            let is_all = is_plain && floats;
+            lead(cut.head, cut.tail, cut.tail_anchor, in_dir, is_all)
         }
     })
+}
+
+impl Wanted<'_> {
+    fn tell(&mut self, found: Found<'_>) -> ControlFlow<()> {
+        match self {
+            Wanted::Rows(tell) => tell(found),
+            Wanted::Ranges(_) => ControlFlow::Continue(()),
+        }
+    }
+}
+
+impl Ending {
+    /// Reads a block and finds its rows.
+    fn read<R: ReadAt>(
+        &mut self,
+        names: &Names<R>,
+        number: usize,
+        symbols: &Symbols,
+    ) -> Result<()> {
+        names.read_coded(number, &mut self.block)?;
+        self.suffix.prepare(symbols);
+        let codes = self.block.codes();
+        let seen = self.suffix.find(symbols, codes, &mut self.hits);
+        if seen.rows != self.block.rows {
+            return Err(names.damaged_names(number));
+        }
+        self.is_usable = self.decides || !(self.suffix.is_folded() && seen.has_beyond_ascii);
+        Ok(())
+    }
+}
+
+/// Puts a name, or with its directory's path and a slash, to a pattern.
+fn is_match(
+    pattern: &Pattern<'_>,
+    directory: &[u8],
+    name: &[u8],
+    (path, scratch): (&mut Vec<u8>, &mut Vec<u8>),
+) -> bool {
+    if pattern.needles.subject == Subject::Name {
+        return pattern.is_match(name, scratch);
+    }
+    path.clear();
+    path.extend_from_slice(directory);
+    path.extend_from_slice(name);
+    pattern.is_match(path, scratch)
 }
 
 impl<'s, R: ReadAt> Search<'s, R> {
@@ -121,6 +187,7 @@ impl<'s, R: ReadAt> Search<'s, R> {
             cursor: DirCursor::default(),
             dir_text: Vec::new(),
             path: Vec::new(),
+            name: Vec::new(),
             scratch: Vec::new(),
             pending: 0..0,
         })
@@ -242,11 +309,16 @@ impl<'s, R: ReadAt> Search<'s, R> {
     /// Searches rows of one block by their names, or their paths in the
     /// current directory.
     fn names_in(&mut self, rows: Range<u64>, candidates: Candidates) -> Result<ControlFlow<()>> {
+        if candidates == Candidates::Led
+            && let Some(told) = self.endings_in(&rows)?
+        {
+            return Ok(told);
+        }
         let rows = self.load(&rows)?;
         if candidates == Candidates::All || !self.is_searchable() {
             for row in rows {
                 self.block.go_to(row);
-                if self.is_match() && self.tell_row()?.is_break() {
+                if self.is_match_here() && self.tell_row()?.is_break() {
                     return Ok(ControlFlow::Break(()));
                 }
             }
@@ -261,7 +333,7 @@ impl<'s, R: ReadAt> Search<'s, R> {
                 continue;
             }
             self.block.set(hit);
-            if (decides || self.is_match()) && self.tell_row()?.is_break() {
+            if (decides || self.is_match_here()) && self.tell_row()?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
             self.find_hit(hit, self.block.end());
@@ -278,16 +350,68 @@ impl<'s, R: ReadAt> Search<'s, R> {
             .get_or_insert_with(|| !folded || !block.has_special())
     }
 
-    /// Puts the current row to the pattern.
-    fn is_match(&mut self) -> bool {
-        let name = self.block.name();
-        if self.pattern.needles.subject == Subject::Name {
-            return self.pattern.is_match(name, &mut self.scratch);
+    /// Searches rows of one block by what their names end with; `None` if
+    /// that needs all names.
+    fn endings_in(&mut self, rows: &Range<u64>) -> Result<Option<ControlFlow<()>>> {
+        let at_end = self.lead.as_mut().and_then(|lead| lead.at_end.take());
+        let Some(mut ending) = at_end else {
+            return Ok(None);
+        };
+        let mut name = std::mem::take(&mut self.name);
+        let told = self.endings(&mut ending, &mut name, rows);
+        self.name = name;
+        if let Some(lead) = &mut self.lead {
+            lead.at_end = Some(ending);
         }
-        self.path.clear();
-        self.path.extend_from_slice(self.cursor.dir.text());
-        self.path.extend_from_slice(name);
-        self.pattern.is_match(&self.path, &mut self.scratch)
+        told
+    }
+
+    fn endings(
+        &mut self,
+        ending: &mut Ending,
+        name: &mut Vec<u8>,
+        rows: &Range<u64>,
+    ) -> Result<Option<ControlFlow<()>>> {
+        let number = (rows.start / BLOCK_ROWS as u64) as usize;
+        let first = (number * BLOCK_ROWS) as u64;
+        let symbols = self.names.symbols(&mut self.buffers)?;
+        if !ending.block.is(number) {
+            ending.read(self.names, number, symbols)?;
+        }
+        if !ending.is_usable {
+            return Ok(None);
+        }
+        let needs_name = !ending.decides || matches!(self.wanted, Wanted::Rows(_));
+        let hits = &ending.hits;
+        let from = hits.partition_point(|hit| first + (hit.row as u64) < rows.start);
+        let upto = hits.partition_point(|hit| first + (hit.row as u64) < rows.end);
+        for hit in hits.get(from..upto).unwrap_or_default() {
+            if needs_name {
+                suffix::name_of(symbols, ending.block.codes(), hit.last, name);
+            }
+            let row = first + hit.row as u64;
+            if ending.decides || self.is_match(name) {
+                let told = self.tell_named(row, name, ending.block.kind(hit.row))?;
+                if told.is_break() {
+                    return Ok(Some(told));
+                }
+            }
+        }
+        Ok(Some(ControlFlow::Continue(())))
+    }
+
+    /// Puts the current row to the pattern.
+    fn is_match_here(&mut self) -> bool {
+        let directory = self.cursor.dir.text();
+        let texts = (&mut self.path, &mut self.scratch);
+        is_match(self.pattern, directory, self.block.name(), texts)
+    }
+
+    /// Puts a row of the current directory to the pattern.
+    fn is_match(&mut self, name: &[u8]) -> bool {
+        let directory = self.cursor.dir.text();
+        let texts = (&mut self.path, &mut self.scratch);
+        is_match(self.pattern, directory, name, texts)
     }
 
     /// Tells of rows that all match.
@@ -317,10 +441,22 @@ impl<'s, R: ReadAt> Search<'s, R> {
             name: self.block.name(),
             kind: self.block.kind(),
         };
-        Ok(match &mut self.wanted {
-            Wanted::Rows(tell) => tell(found),
-            Wanted::Ranges(_) => ControlFlow::Continue(()),
-        })
+        Ok(self.wanted.tell(found))
+    }
+
+    /// Tells of a row.
+    fn tell_named(&mut self, row: u64, name: &[u8], kind: RowKind) -> Result<ControlFlow<()>> {
+        if let Wanted::Ranges(_) = self.wanted {
+            return Ok(self.tell_range(row..row + 1));
+        }
+        self.go_to_dir(row)?;
+        let found = Found {
+            row,
+            dir: self.cursor.dir.path(),
+            name,
+            kind,
+        };
+        Ok(self.wanted.tell(found))
     }
 
     fn tell_range(&mut self, rows: Range<u64>) -> ControlFlow<()> {

@@ -8,8 +8,13 @@ use crate::error::{NamesError, Part, Result};
 use crate::layout::{
     BLOCK_BYTES_MOST, BLOCK_DIRS, BLOCK_ROWS, Block, DirBlock, Layout, PlacedPage,
 };
+use crate::pack::Encoder;
+use crate::train::train;
 use crate::trigrams::{ListWriter, Page};
 use crate::varint;
+
+/// Bytes of names that are held back, about, until symbols are chosen.
+const HELD_BYTES: usize = 8 << 20;
 
 /// What a row is, as far as a sidecar says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,17 +26,17 @@ pub enum RowKind {
 }
 
 /// Makes a sidecar, fed in the segment's order: each directory, then its
-/// rows. Holds the finished part packed, and four bytes for each trigram of
-/// each block.
+/// rows. Holds the first names as they are, until there are enough to choose
+/// symbols for all; the finished part packed; and four bytes for each trigram
+/// of each block.
 pub struct NamesWriter {
     body: Vec<u8>,
     layout: Layout,
     packer: Packer,
     name_lists: ListWriter,
     dir_lists: ListWriter,
-    /// The block of names being filled: a zero byte, and each name with one.
-    text: Vec<u8>,
-    kinds: Vec<u8>,
+    held: HeldNames,
+    encoder: Option<Encoder>,
     block_rows: usize,
     dir_block: PendingDirs,
     /// Packed blocks of directories, which follow those of names.
@@ -39,6 +44,17 @@ pub struct NamesWriter {
     /// The path of the last directory.
     path: Vec<u8>,
     dir_rows: u32,
+}
+
+/// Names that are not packed yet.
+struct HeldNames {
+    /// A zero byte, and each name with one: whole blocks, and the one being
+    /// filled.
+    text: Vec<u8>,
+    /// Where the names of whole blocks end.
+    ends: Vec<usize>,
+    /// Of each block a bit for each row.
+    kinds: Vec<u8>,
 }
 
 /// The block of directories being filled.
@@ -87,8 +103,12 @@ impl NamesWriter {
             packer,
             name_lists: ListWriter::new(),
             dir_lists: ListWriter::new(),
-            text: vec![0],
-            kinds: vec![0; BLOCK_ROWS / 8],
+            held: HeldNames {
+                text: vec![0],
+                ends: Vec::new(),
+                kinds: Vec::new(),
+            },
+            encoder: None,
             block_rows: 0,
             dir_block: PendingDirs::default(),
             dir_body: Vec::new(),
@@ -162,11 +182,7 @@ impl NamesWriter {
         if self.block_rows == BLOCK_ROWS {
             self.end_name_block()?;
         }
-        self.text.extend_from_slice(name);
-        self.text.push(0);
-        if kind == RowKind::Directory {
-            self.kinds[self.block_rows / 8] |= 1 << (self.block_rows % 8);
-        }
+        self.held.push(name, kind, self.block_rows);
         self.block_rows += 1;
         self.dir_rows += 1;
         self.layout.rows = self
@@ -190,6 +206,7 @@ impl NamesWriter {
     pub fn finish(mut self, segment: u128) -> Result<Vec<u8>> {
         self.end_dir();
         self.end_name_block()?;
+        self.pack_names()?;
         self.end_dir_block()?;
         let mut layout = self.layout;
         layout.segment = segment;
@@ -212,17 +229,53 @@ impl NamesWriter {
         if self.block_rows == 0 {
             return Ok(());
         }
-        self.name_lists.add(&self.text);
+        let start = self.held.ends.last().copied().unwrap_or(1);
+        // From the zero byte before the first name.
+        self.name_lists.add(&self.held.text[start - 1..]);
         self.name_lists.end_block();
-        let kinds = self.block_rows.div_ceil(8);
-        self.text.extend_from_slice(&self.kinds[..kinds]);
-        let part = Part::NameBlock(self.layout.names.len());
-        let block = pack(&mut self.packer, part, &self.text, &mut self.body)?;
-        self.layout.names.push(block);
-        self.text.truncate(1);
-        self.kinds.fill(0);
+        self.held.ends.push(self.held.text.len());
         self.block_rows = 0;
+        match self.encoder.is_some() || self.held.text.len() >= HELD_BYTES {
+            true => self.pack_names(),
+            false => Ok(()),
+        }
+    }
+
+    /// Packs the whole blocks that are held.
+    fn pack_names(&mut self) -> Result<()> {
+        if self.held.ends.is_empty() {
+            return Ok(());
+        }
+        let encoder = match self.encoder.take() {
+            Some(encoder) => encoder,
+            None => self.choose_symbols()?,
+        };
+        let (mut start, mut kinds) = (1, &self.held.kinds[..]);
+        for end in &self.held.ends {
+            let text = &self.held.text[start..*end];
+            let rows = memchr::memchr_iter(0, text).count();
+            let (bits, rest) = kinds.split_at(rows.div_ceil(8).min(kinds.len()));
+            let packed_at = self.body.len();
+            encoder.pack(text, &mut self.body);
+            self.body.extend_from_slice(bits);
+            let block = block(text.len() + 1 + bits.len(), &self.body[packed_at..])?;
+            self.layout.names.push(block);
+            (start, kinds) = (*end, rest);
+        }
+        self.encoder = Some(encoder);
+        self.held.text.truncate(1);
+        self.held.ends.clear();
+        self.held.kinds.clear();
         Ok(())
+    }
+
+    /// The table of symbols, for what is held and all that follows.
+    fn choose_symbols(&mut self) -> Result<Encoder> {
+        let symbols = train(&self.held.text[1..]);
+        let symbols = symbols.ok_or(limit("its symbols make no sense"))?;
+        let (raw, part) = (symbols.write(), Part::Symbols);
+        self.layout.symbols = pack(&mut self.packer, part, &raw, &mut self.body)?;
+        Ok(Encoder::new(&symbols))
     }
 
     fn end_dir_block(&mut self) -> Result<()> {
@@ -242,20 +295,36 @@ impl NamesWriter {
     }
 }
 
-fn pack(packer: &mut Packer, part: Part, raw: &[u8], out: &mut Vec<u8>) -> Result<Block> {
-    if raw.len() > BLOCK_BYTES_MOST {
-        return Err(limit("names or paths are too long"));
+impl HeldNames {
+    fn push(&mut self, name: &[u8], kind: RowKind, block_row: usize) {
+        self.text.extend_from_slice(name);
+        self.text.push(0);
+        if block_row % 8 == 0 {
+            self.kinds.push(0);
+        }
+        if let Some(bits) = self.kinds.last_mut() {
+            *bits |= u8::from(kind == RowKind::Directory) << (block_row % 8);
+        }
     }
+}
+
+fn pack(packer: &mut Packer, part: Part, raw: &[u8], out: &mut Vec<u8>) -> Result<Block> {
     let start = out.len();
     let packed = packer.pack(raw, out);
     packed.map_err(|cause| NamesError::Compress { part, cause })?;
-    let bytes = &out[start..];
+    block(raw.len(), &out[start..])
+}
+
+fn block(raw_len: usize, packed: &[u8]) -> Result<Block> {
+    if raw_len > BLOCK_BYTES_MOST {
+        return Err(limit("names or paths are too long"));
+    }
     Ok(Block {
         // Lengths say where everything lies.
         offset: 0,
-        len: bytes.len() as u32,
-        raw_len: raw.len() as u32,
-        hash: xxh3_64(bytes),
+        len: packed.len() as u32,
+        raw_len: raw_len as u32,
+        hash: xxh3_64(packed),
     })
 }
 

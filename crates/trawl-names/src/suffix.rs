@@ -1,0 +1,214 @@
+//! Names that end with something, told from their codes.
+//!
+//! Most codes that end a row hold enough of its name to decide; what a code
+//! says is looked up in a table that is made once for a search. Where one is
+//! shorter than what is looked for, those before it are looked at.
+
+use crate::pattern::{Anchor, Case};
+use crate::symbols::{self, CODES, Symbols};
+
+/// What a code says of a row: it ends one.
+const ENDS: u8 = 1;
+/// The row ends as it should, or may do so.
+const MATCHES: u8 = 2;
+const UNDECIDED: u8 = 4;
+/// It holds a byte beyond ASCII.
+const BEYOND_ASCII: u8 = 8;
+
+/// What names must end with.
+pub(crate) struct Suffix {
+    bytes: Vec<u8>,
+    case: Case,
+    anchor: Anchor,
+    classes: Vec<u8>,
+}
+
+/// A row that ends as it should.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Hit {
+    /// Counted from the block's first.
+    pub(crate) row: usize,
+    /// The number of its last code.
+    pub(crate) last: usize,
+}
+
+/// What a look at a block's codes gave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Seen {
+    pub(crate) rows: usize,
+    pub(crate) has_beyond_ascii: bool,
+}
+
+impl Suffix {
+    /// For a literal at the end of names, or that is all of them.
+    pub(crate) fn new(bytes: &[u8], anchor: Anchor, case: Case) -> Option<Suffix> {
+        let is_end = matches!(anchor, Anchor::End | Anchor::Whole);
+        (is_end && !bytes.is_empty()).then(|| Suffix {
+            bytes: bytes.to_vec(),
+            case,
+            anchor,
+            classes: Vec::new(),
+        })
+    }
+
+    pub(crate) fn is_folded(&self) -> bool {
+        self.case == Case::Folded
+    }
+
+    fn same(&self, a: &[u8], b: &[u8]) -> bool {
+        match self.case {
+            Case::Sensitive => a == b,
+            Case::Folded => a.eq_ignore_ascii_case(b),
+        }
+    }
+
+    /// Looks at the symbols, once.
+    pub(crate) fn prepare(&mut self, symbols: &Symbols) {
+        if self.classes.is_empty() {
+            let mut classes: Vec<u8> = symbols.texts().map(|text| self.class(text)).collect();
+            classes.resize(CODES, 0);
+            self.classes = classes;
+        }
+    }
+
+    fn class(&self, text: &[u8]) -> u8 {
+        let beyond = if text.is_ascii() { 0 } else { BEYOND_ASCII };
+        let Some(end) = text.strip_suffix(b"\0") else {
+            return beyond;
+        };
+        let shorter = end.len().min(self.bytes.len());
+        let ours = &self.bytes[self.bytes.len() - shorter..];
+        let decided = end.len() >= self.bytes.len() && self.anchor == Anchor::End;
+        ENDS | beyond
+            | match self.same(&end[end.len() - shorter..], ours) {
+                true if decided => MATCHES,
+                true => UNDECIDED,
+                false => 0,
+            }
+    }
+
+    /// Puts the rows that end as they should into `hits`, which it replaces.
+    pub(crate) fn find(&self, symbols: &Symbols, codes: &[u8], hits: &mut Vec<Hit>) -> Seen {
+        hits.clear();
+        let (mut rows, mut all) = (0, 0);
+        let Some(classes) = self.classes.first_chunk::<CODES>() else {
+            return Seen {
+                rows,
+                has_beyond_ascii: false,
+            };
+        };
+        let mut look = |class: u8, last: usize, row: usize| {
+            let is_hit =
+                class & MATCHES != 0 || class & UNDECIDED != 0 && self.is_end(symbols, codes, last);
+            if is_hit {
+                hits.push(Hit { row, last });
+            }
+        };
+        let (pairs, odd) = codes.as_chunks::<3>();
+        for (number, pair) in pairs.iter().enumerate() {
+            let (first, second) = symbols::codes_of(*pair);
+            let (first, second) = (classes[first], classes[second]);
+            all |= first | second;
+            if (first | second) & (MATCHES | UNDECIDED) != 0 {
+                look(first, number * 2, rows);
+                look(second, number * 2 + 1, rows + usize::from(first & ENDS));
+            }
+            rows += usize::from(first & ENDS) + usize::from(second & ENDS);
+        }
+        if !odd.is_empty() {
+            let last = pairs.len() * 2;
+            let class = classes[usize::from(symbols::code_at(codes, last)) % CODES];
+            look(class, last, rows);
+            all |= class;
+            rows += usize::from(class & ENDS);
+        }
+        Seen {
+            rows,
+            has_beyond_ascii: all & BEYOND_ASCII != 0,
+        }
+    }
+
+    /// Whether the row whose last code this is ends as it should, by as many
+    /// codes as that takes.
+    fn is_end(&self, symbols: &Symbols, codes: &[u8], last: usize) -> bool {
+        let mut rest = &self.bytes[..];
+        let mut code = last;
+        let text_at = |code| symbols.text(symbols::code_at(codes, code));
+        let mut text = text_at(code);
+        text = text.strip_suffix(b"\0").unwrap_or(text);
+        loop {
+            let shorter = text.len().min(rest.len());
+            let (before, ours) = rest.split_at(rest.len() - shorter);
+            if !self.same(&text[text.len() - shorter..], ours) {
+                return false;
+            }
+            rest = before;
+            let begins = code == 0 || text_at(code - 1).ends_with(b"\0");
+            if rest.is_empty() && self.anchor == Anchor::End {
+                return true;
+            }
+            if begins {
+                return rest.is_empty() && text.len() == shorter;
+            }
+            if text.len() > shorter {
+                return false;
+            }
+            code -= 1;
+            text = text_at(code);
+        }
+    }
+}
+
+/// Puts the name that ends with a code into `name`, which it replaces.
+pub(crate) fn name_of(symbols: &Symbols, codes: &[u8], last: usize, name: &mut Vec<u8>) {
+    let text_at = |code| symbols.text(symbols::code_at(codes, code));
+    let before = (0..last).rev().find(|code| text_at(*code).ends_with(b"\0"));
+    name.clear();
+    for code in before.map_or(0, |before| before + 1)..=last {
+        name.extend_from_slice(text_at(code));
+    }
+    if name.last() == Some(&0) {
+        name.pop();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pack::Encoder;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn ends_are_found_where_a_scan_finds_them(
+            names in proptest::collection::vec("[abAé.]{0,9}", 1..60),
+            texts in proptest::collection::btree_set("[abA.]{2,5}\0?", 0..40),
+            bytes in "[abA.]{1,6}", is_whole: bool, is_folded: bool,
+        ) {
+            let symbols = Symbols::new(texts.iter().map(String::as_bytes)).unwrap();
+            let text: Vec<u8> = names.iter().flat_map(|name| [name.as_bytes(), b"\0"].concat()).collect();
+            let mut codes = Vec::new();
+            Encoder::new(&symbols).pack(&text, &mut codes);
+            let case = if is_folded { Case::Folded } else { Case::Sensitive };
+            let anchor = if is_whole { Anchor::Whole } else { Anchor::End };
+            let mut suffix = Suffix::new(bytes.as_bytes(), anchor, case).unwrap();
+            suffix.prepare(&symbols);
+            let mut hits = Vec::new();
+            let seen = suffix.find(&symbols, &codes, &mut hits);
+            prop_assert_eq!(seen.rows, names.len());
+            prop_assert_eq!(seen.has_beyond_ascii, !text.is_ascii());
+            let fold = |text: &str| if is_folded { text.to_ascii_lowercase() } else { text.to_owned() };
+            let is_match = |name: &str| match is_whole {
+                true => fold(name) == fold(&bytes),
+                false => fold(name).ends_with(&fold(&bytes)),
+            };
+            let expected: Vec<usize> = (0..names.len()).filter(|row| is_match(&names[*row])).collect();
+            prop_assert_eq!(hits.iter().map(|hit| hit.row).collect::<Vec<_>>(), expected);
+            let mut name = Vec::new();
+            for hit in hits {
+                name_of(&symbols, &codes, hit.last, &mut name);
+                prop_assert_eq!(&name[..], names[hit.row].as_bytes());
+            }
+        }
+    }
+}

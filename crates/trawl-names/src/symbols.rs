@@ -1,0 +1,237 @@
+//! The table of symbols that names are packed with: 12-bit codes for texts of
+//! up to 15 bytes. The first 256 codes are the single bytes.
+//!
+//! A zero byte, the end of a name, is only ever a symbol's last byte. So a
+//! code either ends a row or lies within one, and the ends of names can be
+//! told from codes alone. Two codes lie in three bytes, the first lowest; an
+//! odd one at the end takes two.
+
+/// Bits of a code.
+const CODE_BITS: u32 = 12;
+/// The number of codes.
+pub(crate) const CODES: usize = 1 << CODE_BITS;
+/// Codes of single bytes, which come first.
+pub(crate) const BYTE_CODES: usize = 256;
+/// Bytes of a symbol, at most.
+pub(crate) const SYMBOL_BYTES_MOST: usize = 15;
+/// Bytes behind a text that unpacking it may write over.
+const SPARE_BYTES: usize = 32;
+
+/// A symbol's text, filled up with zeros, and in the last byte its length.
+type Slot = [u8; SYMBOL_BYTES_MOST + 1];
+
+/// A table of symbols. A code that is not used stands for nothing.
+#[derive(Debug)]
+pub(crate) struct Symbols {
+    slots: Vec<Slot>,
+    used: usize,
+}
+
+fn slot(text: &[u8]) -> Option<Slot> {
+    let mut slot = Slot::default();
+    slot.get_mut(..SYMBOL_BYTES_MOST)?
+        .get_mut(..text.len())?
+        .copy_from_slice(text);
+    slot[SYMBOL_BYTES_MOST] = text.len() as u8;
+    let (_, before_last) = text.split_last()?;
+    (!before_last.contains(&0)).then_some(slot)
+}
+
+impl Symbols {
+    /// The single bytes and these; `None` if there are too many, one is
+    /// empty or too long, or goes past a zero byte.
+    pub(crate) fn new<'t>(texts: impl Iterator<Item = &'t [u8]>) -> Option<Symbols> {
+        let mut slots: Vec<Slot> = (0..=u8::MAX).filter_map(|byte| slot(&[byte])).collect();
+        for text in texts {
+            slots.push(slot(text)?);
+        }
+        let used = slots.len();
+        slots.resize(used.max(CODES), Slot::default());
+        (used <= CODES).then_some(Symbols { slots, used })
+    }
+
+    /// All codes in use, and what they stand for.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = &[u8]> {
+        (0..self.used).map(|code| self.text(code as u16))
+    }
+
+    /// What a code stands for.
+    #[inline]
+    pub(crate) fn text(&self, code: u16) -> &[u8] {
+        let slot = self.slots.get(usize::from(code));
+        slot.map_or(&[], |slot| {
+            &slot[..usize::from(slot[SYMBOL_BYTES_MOST] & 15)]
+        })
+    }
+
+    /// As it is kept: the lengths of all but the single bytes, their texts.
+    pub(crate) fn write(&self) -> Vec<u8> {
+        let kept = || self.texts().skip(BYTE_CODES);
+        let mut out = vec![];
+        out.extend(((self.used - BYTE_CODES) as u16).to_le_bytes());
+        out.extend(kept().map(|text| text.len() as u8));
+        kept().for_each(|text| out.extend_from_slice(text));
+        out
+    }
+
+    /// Reads what [`Symbols::write`] wrote; `None` if it makes no sense.
+    pub(crate) fn read(bytes: &[u8]) -> Option<Symbols> {
+        let (count, rest) = bytes.split_first_chunk()?;
+        let (lens, texts) = rest.split_at_checked(usize::from(u16::from_le_bytes(*count)))?;
+        let total: usize = lens.iter().map(|len| usize::from(*len)).sum();
+        if total != texts.len() {
+            return None;
+        }
+        let mut at = 0;
+        Symbols::new(lens.iter().map(|len| {
+            let start = at;
+            at += usize::from(*len);
+            &texts[start..at]
+        }))
+    }
+
+    /// Puts a zero byte and what the codes stand for into the first `len`
+    /// bytes of `text`, which may be longer; false if that is not as long.
+    pub(crate) fn unpack(&self, codes: &[u8], len: usize, text: &mut Vec<u8>) -> bool {
+        let Some(slots) = self.slots.first_chunk::<CODES>() else {
+            return false;
+        };
+        let most = (codes.len() / 3 * 2 + 1) * SYMBOL_BYTES_MOST + 1;
+        if len == 0 || len > most {
+            return false;
+        }
+        if text.len() < len + SPARE_BYTES {
+            text.resize(len + SPARE_BYTES, 0);
+        }
+        text[0] = 0;
+        let mut at = 1;
+        let (pairs, odd) = codes.as_chunks::<3>();
+        for pair in pairs {
+            let window = text.get_mut(at..).and_then(<[u8]>::first_chunk_mut);
+            let Some(window) = window else {
+                return false;
+            };
+            at += put_pair(slots, *pair, window);
+        }
+        match odd {
+            [] => at == len,
+            [low, high] => {
+                let last = self.text(u16::from_le_bytes([*low, *high]));
+                let place = text.get_mut(at..at + last.len());
+                place.map(|place| place.copy_from_slice(last)).is_some() && at + last.len() == len
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Writes two symbols, each as all of its slot: plain stores of a known size.
+/// Returns the length of both.
+#[inline(always)]
+fn put_pair(slots: &[Slot; CODES], pair: [u8; 3], window: &mut [u8; SPARE_BYTES]) -> usize {
+    let (first, second) = codes_of(pair);
+    let (first, second) = (&slots[first], &slots[second]);
+    let len = usize::from(first[SYMBOL_BYTES_MOST] & 15);
+    window[..SYMBOL_BYTES_MOST + 1].copy_from_slice(first);
+    window[len..len + SYMBOL_BYTES_MOST + 1].copy_from_slice(second);
+    len + usize::from(second[SYMBOL_BYTES_MOST] & 15)
+}
+
+/// Two codes in three bytes.
+#[inline(always)]
+pub(crate) fn codes_of(pair: [u8; 3]) -> (usize, usize) {
+    let bits = u32::from_le_bytes([pair[0], pair[1], pair[2], 0]) as usize;
+    (bits % CODES, bits / CODES % CODES)
+}
+
+/// A code by its number, 0 if there is none.
+pub(crate) fn code_at(codes: &[u8], number: usize) -> u16 {
+    let at = number / 2 * 3 + number % 2;
+    let byte = |at: usize| u16::from(codes.get(at).copied().unwrap_or(0));
+    let bits = byte(at) | byte(at + 1) << 8;
+    match number % 2 {
+        0 => bits % CODES as u16,
+        _ => bits >> (16 - CODE_BITS),
+    }
+}
+
+/// Appends codes.
+#[derive(Default)]
+pub(crate) struct CodeWriter {
+    waiting: Option<u16>,
+}
+
+impl CodeWriter {
+    #[inline]
+    pub(crate) fn push(&mut self, code: u16, out: &mut Vec<u8>) {
+        match self.waiting.take() {
+            None => self.waiting = Some(code),
+            Some(first) => {
+                let bits = u32::from(first) | u32::from(code) << CODE_BITS;
+                out.extend_from_slice(&bits.to_le_bytes()[..3]);
+            }
+        }
+    }
+
+    /// Appends the odd one that waits.
+    pub(crate) fn finish(&mut self, out: &mut Vec<u8>) {
+        if let Some(code) = self.waiting.take() {
+            out.extend_from_slice(&code.to_le_bytes());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pack::Encoder;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn names_come_back(
+            names in proptest::collection::vec("[a-c.é]{0,20}", 1..40),
+            texts in proptest::collection::btree_set("[a-c.]{2,14}\0?", 0..60),
+        ) {
+            let symbols = Symbols::new(texts.iter().map(String::as_bytes)).unwrap();
+            let symbols = Symbols::read(&symbols.write()).unwrap();
+            let text: Vec<u8> = names.iter().flat_map(|name| [name.as_bytes(), b"\0"].concat()).collect();
+            let mut codes = Vec::new();
+            Encoder::new(&symbols).pack(&text, &mut codes);
+            let mut out = Vec::new();
+            prop_assert!(symbols.unpack(&codes, text.len() + 1, &mut out));
+            prop_assert_eq!(&out[1..=text.len()], &text[..]);
+            prop_assert!(!symbols.unpack(&codes, text.len(), &mut out));
+            prop_assert!(!symbols.unpack(&codes, text.len() + 2, &mut out));
+            let count = codes.len() / 3 * 2 + codes.len() % 3 / 2;
+            let one_by_one: Vec<u8> = (0..count)
+                .flat_map(|number| symbols.text(code_at(&codes, number)).to_vec())
+                .collect();
+            prop_assert_eq!(one_by_one, text);
+        }
+
+        #[test]
+        fn hostile_codes_never_panic(codes: Vec<u8>, table: Vec<u8>, len in 0usize..2000) {
+            let symbols = Symbols::read(&table).or_else(|| Symbols::new(std::iter::empty())).unwrap();
+            let mut out = Vec::new();
+            let _ = symbols.unpack(&codes, len, &mut out);
+            let _ = code_at(&codes, len);
+        }
+    }
+
+    #[test]
+    fn symbols_that_make_no_sense_are_refused() {
+        for text in [
+            &b""[..],
+            b"a\0b",
+            b"\0\0",
+            b"sixteen bytes ..",
+            &[b'a'; 300],
+        ] {
+            assert!(Symbols::new([text].into_iter()).is_none(), "{text:?}");
+        }
+        let many = vec![&b"ab"[..]; CODES - BYTE_CODES + 1];
+        assert!(Symbols::new(many.into_iter()).is_none());
+        assert!(Symbols::read(b"\x01\0\x03ab").is_none());
+    }
+}
