@@ -11,8 +11,8 @@
 //! | `live` | what a question must read from the live file system instead |
 //! | `index`, `sources` | writing the index and looking after it |
 //! | `find`, `locate`, `ls`, `stat`, `du`, `stats`, `top`, `duplicates`, `getfattr` | the questions |
-//! | [`sql`] | options of `sql` and `export`, and the way to their program |
 //! | `diff`, `history`, `growth` | questions about several snapshots |
+//! | [`sql`] | options of `sql` and `export`, and the way to their program |
 //! | `expression` | which entries a question is about, in find's language |
 //! | `table`, `rows`, `csv`, `block_size`, `time_look`, `width` | how answers are written |
 //! | [`generate`] | completions and man pages |

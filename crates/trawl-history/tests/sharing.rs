@@ -75,10 +75,13 @@ struct Leaf {
     is_unreadable: bool,
 }
 
-/// Directories by path, with their own times and what is in them.
+/// A directory's own time and what is in it, by name.
+type Content = (i64, BTreeMap<Vec<u8>, Leaf>);
+
+/// Directories by path.
 #[derive(Clone)]
 struct Tree {
-    dirs: BTreeMap<Vec<u8>, (i64, BTreeMap<Vec<u8>, Leaf>)>,
+    dirs: BTreeMap<Vec<u8>, Content>,
     /// Directories of more entries come in fragments of that many.
     fragment: usize,
 }
