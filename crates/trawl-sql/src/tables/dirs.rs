@@ -133,7 +133,7 @@ fn below(
     job.index()
         .directories(&target.start, &request, |directory| {
             let tree = match sums_trees {
-                true => fold(&mut above, directory),
+                true => fold(&mut above, directory.depth, directory.sums),
                 false => Tree::default(),
             };
             if directory.depth <= wanted {
@@ -162,15 +162,11 @@ fn below(
 
 /// The sums of a directory of which everything below came before; `above`
 /// has what is known of each level so far.
-fn fold(above: &mut Vec<Tree>, directory: &Directory) -> Tree {
-    let depth = directory.depth;
+fn fold(above: &mut Vec<Tree>, depth: usize, sums: Sums) -> Tree {
     if above.len() < depth + 2 {
         above.resize(depth + 2, Tree::default());
     }
-    let mut tree = Tree {
-        sums: directory.sums,
-        depth: 0,
-    };
+    let mut tree = Tree { sums, depth: 0 };
     let below = std::mem::take(&mut above[depth + 1]);
     tree.add(&below);
     let seen_above = Tree {
@@ -277,20 +273,16 @@ mod tests {
 
     #[test]
     fn sums_of_a_tree_are_those_of_its_parts() {
-        let directory = |depth, files| Directory {
-            depth,
-            sums: Sums {
-                files,
-                ..Sums::default()
-            },
-            ..Directory::default()
+        let own = |files| Sums {
+            files,
+            ..Sums::default()
         };
         let mut above = Vec::new();
         // Backwards: /b, /a/c/d, /a/c, /a, /.
         let order = [(1, 1), (3, 10), (2, 100), (1, 1000), (0, 10_000)];
         let sums: Vec<(u64, usize)> = order
             .iter()
-            .map(|(depth, files)| fold(&mut above, &directory(*depth, *files)))
+            .map(|(depth, files)| fold(&mut above, *depth, own(*files)))
             .map(|tree| (tree.sums.files, tree.depth))
             .collect();
         assert_eq!(sums, [(1, 0), (10, 0), (110, 1), (1110, 2), (11_111, 3)]);

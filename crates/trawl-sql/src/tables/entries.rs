@@ -160,7 +160,10 @@ pub(super) fn produce(job: &Job<'_>, take: Take<'_>) -> Result<()> {
         let mut ended = Ok(ControlFlow::Continue(()));
         job.index().walk(&target.start, &request, work, |rows| {
             ended = match rows {
-                Some(rows) if rows.len > 0 => rows.finish().map(|batch| take(batch)),
+                Some(rows) if rows.len > 0 => match rows.finish() {
+                    Ok(batch) => Ok(take(batch)),
+                    Err(error) => Err(error),
+                },
                 _ => Ok(ControlFlow::Continue(())),
             };
             *ended.as_ref().unwrap_or(&ControlFlow::Break(()))
