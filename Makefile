@@ -15,27 +15,41 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 INSTALL ?= install
 RELEASE := $(CARGO_TARGET_DIR)/release/trawl
+# The SQL engine is a program of its own, compiled once: with the profile of its name, and never
+# together with the other crates, whose features it would change.
+SQL := $(CARGO_TARGET_DIR)/release/trawl-sql
 
-.PHONY: help build demo test lint bench generate install clean-cache
+.PHONY: help build build-cli build-sql demo test lint bench generate install clean-cache
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-build: ## build the release binary
+build: build-cli build-sql ## build the release binaries
+
+build-cli: ## build trawl alone, without the SQL engine
 	@scripts/need.sh build
 	$(CARGO) build --release --locked --package trawl-cli
 
-demo: build ## index a real tree (TREE=/usr) and show searches beside find's and du's times
+build-sql: ## build trawl-sql, which trawl sql and trawl export run (the first time takes long)
+	@scripts/need.sh build
+	$(CARGO) build --profile sql --locked --package trawl-sql
+	@$(INSTALL) -d '$(dir $(SQL))'
+	@ln -f '$(CARGO_TARGET_DIR)/sql/trawl-sql' '$(SQL)'
+
+demo: build-cli ## index a real tree (TREE=/usr) and show searches beside find's and du's times
 	@TRAWL='$(RELEASE)' TREE='$(TREE)' INDEX='$(CACHE)/demo-index' scripts/demo.sh
 
 test: ## install what the tests need and run them all
 	@scripts/need.sh build test
-	$(CARGO) test --workspace --locked --no-fail-fast
+	@failed=0; \
+	$(CARGO) test --workspace --exclude trawl-sql --locked --no-fail-fast || failed=1; \
+	$(CARGO) test --profile sql --package trawl-sql --locked --no-fail-fast || failed=1; \
+	exit $$failed
 
 lint: ## rustfmt, clippy, cargo-deny, dependency allow-list, generated files
 	@.ci/run lint
 
-bench: build ## print the table of times, memory and sizes against the peers (ONLY=parts ROWS=n RUNS=n)
+bench: build-cli ## print the table of times, memory and sizes against the peers (ONLY=parts ROWS=n RUNS=n)
 	@scripts/need.sh bench
 	$(CARGO) build --release --locked --package trawl-bench
 	@TRAWL='$(RELEASE)' GENERATOR='$(CARGO_TARGET_DIR)/release/trawl-gen' CACHE='$(CACHE)' bench/run
@@ -44,8 +58,9 @@ generate: ## rewrite man pages, completions and reference tables from the code
 	@scripts/need.sh build
 	$(CARGO) xtask generate
 
-install: build ## install program, man pages and completions under DESTDIR/PREFIX
+install: build ## install programs, man pages and completions under DESTDIR/PREFIX
 	$(INSTALL) -D -m 755 '$(RELEASE)' '$(DESTDIR)$(PREFIX)/bin/trawl'
+	$(INSTALL) -D -m 755 '$(SQL)' '$(DESTDIR)$(PREFIX)/bin/trawl-sql'
 	$(INSTALL) -d '$(DESTDIR)$(PREFIX)/share/man/man1'
 	$(INSTALL) -m 644 docs/man/*.1 '$(DESTDIR)$(PREFIX)/share/man/man1/'
 	$(INSTALL) -D -m 644 completions/bash/trawl '$(DESTDIR)$(PREFIX)/share/bash-completion/completions/trawl'

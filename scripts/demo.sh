@@ -102,4 +102,10 @@ if [ "$different" -gt 0 ]; then
     cat "$work/different"
 fi
 echo
+echo "largest files, and names that say readme:"
+"$TRAWL" -i "$INDEX" top -n 5 "$tree"
+"$TRAWL" -i "$INDEX" locate -b -i -n 3 readme || true
+echo
 echo "try it: $TRAWL -i $INDEX find $tree -name 'lib*' -size +10M -ls"
+echo "SQL:    make build-sql (compiles an SQL engine: that takes a while), then"
+echo "        $TRAWL -i $INDEX sql \"SELECT ext(name) AS ext, count(*) AS files FROM entries GROUP BY 1 ORDER BY 2 DESC LIMIT 9\""

@@ -2,7 +2,8 @@
 # Makes sure that this machine has what a step needs: need.sh build|test|bench …
 # Missing Debian packages are named, and installed where apt may be used without a question
 # (as root, or through sudo without a password). Elsewhere it says how to install them by hand,
-# and stops only for what the build cannot do without.
+# and stops only for what the build cannot do without. `test` also makes an environment of Python's
+# with the engines that read exports.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -19,6 +20,7 @@ test|mkfs.xfs|xfsprogs
 test|setpriv|util-linux
 test|strace|strace
 test|mount|mount
+test|python3|python3-venv
 bench|python3|python3
 bench|/usr/src/linux-source-*.tar.xz|linux-source
 bench|xz|xz-utils
@@ -44,6 +46,23 @@ missing_packages() {
             esac
         done
     done <<<"$needs" | sort -u | tr '\n' ' '
+}
+
+# Engines that the tests of exports read them with: in an environment of Python's own, in the
+# cache, so that nothing of the machine changes. Without them these tests say that they are skipped.
+python_engines='duckdb==2.0.0 pyarrow==26.0.1 pandas==3.1.1'
+python_home="${XDG_CACHE_HOME:-$HOME/.cache}/trawl/tools/python"
+
+install_python_engines() {
+    [ "$(cat "$python_home/engines" 2>/dev/null)" != "$python_engines" ] || return 0
+    echo "installing for tests, in $python_home: $python_engines" >&2
+    # shellcheck disable=SC2086 # a list of words
+    if python3 -m venv "$python_home" >/dev/null 2>&1 &&
+        timeout 300 "$python_home/bin/pip" install --quiet --disable-pip-version-check $python_engines </dev/null >&2; then
+        echo "$python_engines" >"$python_home/engines"
+    else
+        echo "going on without: tests that read exports with them are skipped" >&2
+    fi
 }
 
 as_root() {
@@ -102,3 +121,6 @@ if [ -n "$packages" ]; then
     fi
     echo "going on without: what needs them is skipped" >&2
 fi
+case " $* " in
+    *' test '*) install_python_engines ;;
+esac

@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_trawl_global_optspecs
-    string join \n i/index= status color= h/help V/version
+    string join \n i/index= status color= at= h/help V/version
 end
 
 function __fish_trawl_needs_command
@@ -28,6 +28,7 @@ complete -c trawl -n "__fish_trawl_needs_command" -s i -l index -d 'Where the in
 complete -c trawl -n "__fish_trawl_needs_command" -l color -l colour -d 'When to use colours' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
 always\t'Always'
 never\t'Never'"
+complete -c trawl -n "__fish_trawl_needs_command" -l at -d 'Answer from the newest snapshot that began by then: a time as date(1) reads it, a snapshot\'s id, latest, or -N for N before the latest. The file system itself is then never asked' -r
 complete -c trawl -n "__fish_trawl_needs_command" -l status -d 'Say on standard error as of when the answer is true and what could not be read'
 complete -c trawl -n "__fish_trawl_needs_command" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trawl -n "__fish_trawl_needs_command" -s V -l version -d 'Print version'
@@ -43,6 +44,9 @@ complete -c trawl -n "__fish_trawl_needs_command" -f -a "getfattr" -d 'Show exte
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "stats" -d 'Count entries and bytes by type, extension, size, age, owner and more'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "top" -d 'Show what is first by size, time or number: files, directories, owners'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "duplicates" -d 'Find files that may be the same'
+complete -c trawl -n "__fish_trawl_needs_command" -f -a "diff" -d 'Show what differs between two snapshots'
+complete -c trawl -n "__fish_trawl_needs_command" -f -a "history" -d 'Show what all snapshots say of a path'
+complete -c trawl -n "__fish_trawl_needs_command" -f -a "growth" -d 'Show how large a tree was in each snapshot'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "completions" -d 'Print completions for a shell'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "man" -d 'Write the manual pages'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "find" -d 'Search with GNU find\'s language'
@@ -51,8 +55,8 @@ complete -c trawl -n "__fish_trawl_using_subcommand index" -l threads -d 'Thread
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l id-map -d 'For file systems whose ids are not this host\'s: lines such as `uid 1000-1999 501000`, `gid 100 100`, `uid * keep`. Kept with the source for its next scans; `none` forgets it' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l from-trace -d 'Read a trace that GUFI made instead of a tree; `-` is standard input, which must have directories in depth-first order, sorted by name' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l root -d 'Where the traced tree was mounted [default: / and the file\'s stem]' -r
-complete -c trawl -n "__fish_trawl_using_subcommand index" -l keep -d 'Keep so many snapshots of each source, the current one among them' -r
-complete -c trawl -n "__fish_trawl_using_subcommand index" -l keep-for -d 'Keep snapshots younger than this, such as 12h, 30d or 8w' -r
+complete -c trawl -n "__fish_trawl_using_subcommand index" -l keep -d 'Which snapshots of each source to keep, beside the current one: so many of the newest, or a rule such as last=3,daily=7,weekly=5 (also hourly, monthly, yearly, within=30d). `trawl index` keeps the rule with the source for its next scans [default: 2]' -r
+complete -c trawl -n "__fish_trawl_using_subcommand index" -l keep-for -d 'Keep snapshots younger than this, such as 12h, 30d or 8w, too: the same as within=AGE in a rule' -r
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l issues -d 'Which of the things that could not be read to list' -r -f -a "first\t'The first 20'
 all\t'All, as they are found'
 none\t'None; they are counted and kept in the index all the same'"
@@ -67,22 +71,27 @@ complete -c trawl -n "__fish_trawl_using_subcommand index" -l one-file-system -d
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l cross-file-systems -d 'Enter other file systems that are mounted below'
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l no-xattr -d 'Do not read extended attributes'
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l full -d 'Write everything anew, also what has not changed since the last scan'
+complete -c trawl -n "__fish_trawl_using_subcommand index" -l trust-ctime -d 'Do not look again for extended attributes and ACLs in directories that had none at the last scan, if no time of change (ctime) or other attribute of what is in them is another one now. Only on ext2 to ext4, XFS and Btrfs. Wrong where something changed a disk without the kernel noticing, or the clock was set back'
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l private -d 'Make a new index for its owner alone. The superuser\'s is otherwise for all users, each of whom sees what the permissions on the source let them see'
 complete -c trawl -n "__fish_trawl_using_subcommand index" -s q -l quiet -d 'Show nothing but errors and issues'
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l verify -d 'Check every byte of the index, after the scan if there is one'
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l gc -d 'Remove what no snapshot needs, after the scan if there is one'
+complete -c trawl -n "__fish_trawl_using_subcommand index" -l rebuild-names -d 'Make name sidecars that are missing or damaged again, after the scan if there is one'
+complete -c trawl -n "__fish_trawl_using_subcommand index" -l dry-run -d 'With --gc: only tell which snapshots would stay, and why, and which would go'
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l check-permissions -d 'Compare what users are shown with what the file system shows them: of the trees named, or of all. Scans nothing. Needs root'
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l all -d 'Look at all directories'
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l json -d 'Print the summary as one JSON object a line'
 complete -c trawl -n "__fish_trawl_using_subcommand index" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trawl -n "__fish_trawl_using_subcommand sources; and not __fish_seen_subcommand_from remove" -l json -d 'One JSON object a line'
+complete -c trawl -n "__fish_trawl_using_subcommand sources; and not __fish_seen_subcommand_from remove" -l snapshots -d 'List every snapshot of each source: its id, when it began, its size'
 complete -c trawl -n "__fish_trawl_using_subcommand sources; and not __fish_seen_subcommand_from remove" -s h -l help -d 'Print help'
 complete -c trawl -n "__fish_trawl_using_subcommand sources; and not __fish_seen_subcommand_from remove" -f -a "remove" -d 'Remove sources from the index; the trees themselves stay as they are'
 complete -c trawl -n "__fish_trawl_using_subcommand sources; and __fish_seen_subcommand_from remove" -s h -l help -d 'Print help'
 complete -c trawl -n "__fish_trawl_using_subcommand verify" -l json -d 'One JSON object a line'
 complete -c trawl -n "__fish_trawl_using_subcommand verify" -s h -l help -d 'Print help'
-complete -c trawl -n "__fish_trawl_using_subcommand gc" -l keep -d 'Keep so many snapshots of each source, the current one among them' -r
-complete -c trawl -n "__fish_trawl_using_subcommand gc" -l keep-for -d 'Keep snapshots younger than this, such as 12h, 30d or 8w' -r
+complete -c trawl -n "__fish_trawl_using_subcommand gc" -l keep -d 'Which snapshots of each source to keep, beside the current one: so many of the newest, or a rule such as last=3,daily=7,weekly=5 (also hourly, monthly, yearly, within=30d). `trawl index` keeps the rule with the source for its next scans [default: 2]' -r
+complete -c trawl -n "__fish_trawl_using_subcommand gc" -l keep-for -d 'Keep snapshots younger than this, such as 12h, 30d or 8w, too: the same as within=AGE in a rule' -r
+complete -c trawl -n "__fish_trawl_using_subcommand gc" -l dry-run -d 'Only tell which snapshots would stay, and why, and which would go'
 complete -c trawl -n "__fish_trawl_using_subcommand gc" -l json -d 'One JSON object a line'
 complete -c trawl -n "__fish_trawl_using_subcommand gc" -s h -l help -d 'Print help'
 complete -c trawl -n "__fish_trawl_using_subcommand locate" -l below -d 'Look below this directory only; may be given several times' -r
@@ -91,6 +100,7 @@ complete -c trawl -n "__fish_trawl_using_subcommand locate" -s d -l database -d 
 complete -c trawl -n "__fish_trawl_using_subcommand locate" -l color -l colour -d 'When to use colours' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
 always\t'Always'
 never\t'Never'"
+complete -c trawl -n "__fish_trawl_using_subcommand locate" -l at -d 'Answer from the newest snapshot that began by then: a time as date(1) reads it, a snapshot\'s id, latest, or -N for N before the latest. The file system itself is then never asked' -r
 complete -c trawl -n "__fish_trawl_using_subcommand locate" -s i -l ignore-case -d 'Letters match in either case'
 complete -c trawl -n "__fish_trawl_using_subcommand locate" -s b -l basename -d 'Look at names only, not at whole paths'
 complete -c trawl -n "__fish_trawl_using_subcommand locate" -s w -l wholename -d 'Look at whole paths (the default)'
@@ -144,6 +154,7 @@ complete -c trawl -n "__fish_trawl_using_subcommand ls" -s T -l tabsize -d 'Colu
 complete -c trawl -n "__fish_trawl_using_subcommand ls" -l color -l colour -d 'When to use colours' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
 always\t'Always'
 never\t'Never'"
+complete -c trawl -n "__fish_trawl_using_subcommand ls" -l at -d 'Answer from the newest snapshot that began by then: a time as date(1) reads it, a snapshot\'s id, latest, or -N for N before the latest. The file system itself is then never asked' -r
 complete -c trawl -n "__fish_trawl_using_subcommand ls" -s l -d 'Long format: mode, links, owner, group, size, time'
 complete -c trawl -n "__fish_trawl_using_subcommand ls" -s 1 -d 'One name a line; without effect behind -l'
 complete -c trawl -n "__fish_trawl_using_subcommand ls" -s C -d 'Names in columns, as on a terminal'
@@ -200,6 +211,7 @@ never\t''"
 complete -c trawl -n "__fish_trawl_using_subcommand stat" -l color -l colour -d 'When to use colours' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
 always\t'Always'
 never\t'Never'"
+complete -c trawl -n "__fish_trawl_using_subcommand stat" -l at -d 'Answer from the newest snapshot that began by then: a time as date(1) reads it, a snapshot\'s id, latest, or -N for N before the latest. The file system itself is then never asked' -r
 complete -c trawl -n "__fish_trawl_using_subcommand stat" -s t -l terse -d 'One line of numbers'
 complete -c trawl -n "__fish_trawl_using_subcommand stat" -s L -l dereference -d 'What links lead to in place of links'
 complete -c trawl -n "__fish_trawl_using_subcommand stat" -s f -l file-system -d 'The file systems that files lie on, as they are now'
@@ -221,6 +233,7 @@ complete -c trawl -n "__fish_trawl_using_subcommand du" -s B -l block-size -d 'U
 complete -c trawl -n "__fish_trawl_using_subcommand du" -l color -l colour -d 'When to use colours' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
 always\t'Always'
 never\t'Never'"
+complete -c trawl -n "__fish_trawl_using_subcommand du" -l at -d 'Answer from the newest snapshot that began by then: a time as date(1) reads it, a snapshot\'s id, latest, or -N for N before the latest. The file system itself is then never asked' -r
 complete -c trawl -n "__fish_trawl_using_subcommand du" -s s -l summarize -d 'Only the sum of each argument'
 complete -c trawl -n "__fish_trawl_using_subcommand du" -s a -l all -d 'Files too, not only directories'
 complete -c trawl -n "__fish_trawl_using_subcommand du" -s c -l total -d 'A grand total'
@@ -250,6 +263,7 @@ complete -c trawl -n "__fish_trawl_using_subcommand getfattr" -s m -l match -d '
 complete -c trawl -n "__fish_trawl_using_subcommand getfattr" -l color -l colour -d 'When to use colours' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
 always\t'Always'
 never\t'Never'"
+complete -c trawl -n "__fish_trawl_using_subcommand getfattr" -l at -d 'Answer from the newest snapshot that began by then: a time as date(1) reads it, a snapshot\'s id, latest, or -N for N before the latest. The file system itself is then never asked' -r
 complete -c trawl -n "__fish_trawl_using_subcommand getfattr" -s d -l dump -d 'Show values too'
 complete -c trawl -n "__fish_trawl_using_subcommand getfattr" -l only-values -d 'Write nothing but the values, as they are'
 complete -c trawl -n "__fish_trawl_using_subcommand getfattr" -s h -l no-dereference -d 'Show the attributes of symbolic links, not of what they lead to'
@@ -280,6 +294,7 @@ disk\t'Allocated space'"
 complete -c trawl -n "__fish_trawl_using_subcommand stats" -l color -l colour -d 'When to use colours' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
 always\t'Always'
 never\t'Never'"
+complete -c trawl -n "__fish_trawl_using_subcommand stats" -l at -d 'Answer from the newest snapshot that began by then: a time as date(1) reads it, a snapshot\'s id, latest, or -N for N before the latest. The file system itself is then never asked' -r
 complete -c trawl -n "__fish_trawl_using_subcommand stats" -l json -d 'One JSON object a line'
 complete -c trawl -n "__fish_trawl_using_subcommand stats" -l csv -d 'Comma-separated values with a header'
 complete -c trawl -n "__fish_trawl_using_subcommand stats" -l status -d 'Say on standard error as of when the answer is true and what could not be read'
@@ -298,6 +313,7 @@ complete -c trawl -n "__fish_trawl_using_subcommand top" -s n -l limit -d 'So ma
 complete -c trawl -n "__fish_trawl_using_subcommand top" -l color -l colour -d 'When to use colours' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
 always\t'Always'
 never\t'Never'"
+complete -c trawl -n "__fish_trawl_using_subcommand top" -l at -d 'Answer from the newest snapshot that began by then: a time as date(1) reads it, a snapshot\'s id, latest, or -N for N before the latest. The file system itself is then never asked' -r
 complete -c trawl -n "__fish_trawl_using_subcommand top" -l files -d 'Files [default]'
 complete -c trawl -n "__fish_trawl_using_subcommand top" -l dirs -d 'Directories with everything below them'
 complete -c trawl -n "__fish_trawl_using_subcommand top" -l fullest -d 'Directories by the number of their own entries'
@@ -317,6 +333,7 @@ complete -c trawl -n "__fish_trawl_using_subcommand duplicates" -s n -l limit -d
 complete -c trawl -n "__fish_trawl_using_subcommand duplicates" -l color -l colour -d 'When to use colours' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
 always\t'Always'
 never\t'Never'"
+complete -c trawl -n "__fish_trawl_using_subcommand duplicates" -l at -d 'Answer from the newest snapshot that began by then: a time as date(1) reads it, a snapshot\'s id, latest, or -N for N before the latest. The file system itself is then never asked' -r
 complete -c trawl -n "__fish_trawl_using_subcommand duplicates" -l name -d 'Only files of the same name, too'
 complete -c trawl -n "__fish_trawl_using_subcommand duplicates" -l verify -d 'Read the files, and tell only of those that hold the same now'
 complete -c trawl -n "__fish_trawl_using_subcommand duplicates" -l json -d 'One JSON object a group'
@@ -324,6 +341,49 @@ complete -c trawl -n "__fish_trawl_using_subcommand duplicates" -l csv -d 'Comma
 complete -c trawl -n "__fish_trawl_using_subcommand duplicates" -s 0 -l null -d 'Paths alone, each ended by a zero byte, each group by another'
 complete -c trawl -n "__fish_trawl_using_subcommand duplicates" -l status -d 'Say on standard error as of when the answer is true and what could not be read'
 complete -c trawl -n "__fish_trawl_using_subcommand duplicates" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trawl -n "__fish_trawl_using_subcommand diff" -l only -d 'Tell only of these' -r -f -a "created\t'What has come'
+deleted\t'What has gone'
+changed\t'What has other attributes'
+moved\t'What has another path'"
+complete -c trawl -n "__fish_trawl_using_subcommand diff" -l ignore -d 'Attributes that do not count [default: atime,device]; none compares all' -r
+complete -c trawl -n "__fish_trawl_using_subcommand diff" -l summary -d 'Count by directory, owner or extension instead' -r -f -a "dir\t'The directory that holds the entry, as deep as --depth says'
+owner\t'The owner'
+ext\t'What follows the last dot of a regular file\'s name'"
+complete -c trawl -n "__fish_trawl_using_subcommand diff" -l depth -d 'Levels of directories that --summary tells apart' -r
+complete -c trawl -n "__fish_trawl_using_subcommand diff" -l color -l colour -d 'When to use colours' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
+always\t'Always'
+never\t'Never'"
+complete -c trawl -n "__fish_trawl_using_subcommand diff" -l at -d 'Answer from the newest snapshot that began by then: a time as date(1) reads it, a snapshot\'s id, latest, or -N for N before the latest. The file system itself is then never asked' -r
+complete -c trawl -n "__fish_trawl_using_subcommand diff" -l no-moves -d 'What moved is deleted in one place and created in another'
+complete -c trawl -n "__fish_trawl_using_subcommand diff" -l collapse-moves -d 'Leave out what only moved with its directory'
+complete -c trawl -n "__fish_trawl_using_subcommand diff" -l name-only -d 'Nothing but paths; of what moved the new one'
+complete -c trawl -n "__fish_trawl_using_subcommand diff" -s 0 -l null -d 'The same, each path ended by a NUL byte'
+complete -c trawl -n "__fish_trawl_using_subcommand diff" -l json -d 'One JSON object a line'
+complete -c trawl -n "__fish_trawl_using_subcommand diff" -l csv -d 'Comma-separated values with a header'
+complete -c trawl -n "__fish_trawl_using_subcommand diff" -l exit-code -d 'Exit with 1 if anything differs'
+complete -c trawl -n "__fish_trawl_using_subcommand diff" -l status -d 'Say on standard error as of when the answer is true and what could not be read'
+complete -c trawl -n "__fish_trawl_using_subcommand diff" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trawl -n "__fish_trawl_using_subcommand history" -l color -l colour -d 'When to use colours' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
+always\t'Always'
+never\t'Never'"
+complete -c trawl -n "__fish_trawl_using_subcommand history" -l at -d 'Answer from the newest snapshot that began by then: a time as date(1) reads it, a snapshot\'s id, latest, or -N for N before the latest. The file system itself is then never asked' -r
+complete -c trawl -n "__fish_trawl_using_subcommand history" -l all -d 'A line for every snapshot, also where nothing is new'
+complete -c trawl -n "__fish_trawl_using_subcommand history" -l json -d 'One JSON object a line'
+complete -c trawl -n "__fish_trawl_using_subcommand history" -l csv -d 'Comma-separated values with a header'
+complete -c trawl -n "__fish_trawl_using_subcommand history" -l status -d 'Say on standard error as of when the answer is true and what could not be read'
+complete -c trawl -n "__fish_trawl_using_subcommand history" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trawl -n "__fish_trawl_using_subcommand growth" -l by -d 'What is measured apart' -r -f -a "total\t'Everything together'
+dir\t'Each directory right below, and what lies beside them'
+owner\t'Each owner'
+ext\t'What follows the last dot of regular files\' names'"
+complete -c trawl -n "__fish_trawl_using_subcommand growth" -l color -l colour -d 'When to use colours' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
+always\t'Always'
+never\t'Never'"
+complete -c trawl -n "__fish_trawl_using_subcommand growth" -l at -d 'Answer from the newest snapshot that began by then: a time as date(1) reads it, a snapshot\'s id, latest, or -N for N before the latest. The file system itself is then never asked' -r
+complete -c trawl -n "__fish_trawl_using_subcommand growth" -l json -d 'One JSON object a line: each key in each snapshot'
+complete -c trawl -n "__fish_trawl_using_subcommand growth" -l csv -d 'The same as comma-separated values with a header'
+complete -c trawl -n "__fish_trawl_using_subcommand growth" -l status -d 'Say on standard error as of when the answer is true and what could not be read'
+complete -c trawl -n "__fish_trawl_using_subcommand growth" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trawl -n "__fish_trawl_using_subcommand completions" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trawl -n "__fish_trawl_using_subcommand man" -s h -l help -d 'Print help'
 complete -c trawl -n '__fish_seen_subcommand_from find' -o not -d 'true if EXPR is false'

@@ -38,9 +38,20 @@ const RULES: &[Rule] = &[
         may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-names", "trawl-scan", "trawl-index", "trawl-query", "trawl-history", "trawl-diff", "trawl-find"],
         may_use_in_tests: &[],
     },
+    Rule {
+        name: "trawl-sql",
+        may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-index", "trawl-query", "trawl-cli"],
+        may_use_in_tests: &[],
+    },
     Rule { name: "trawl-bench", may_use: &[], may_use_in_tests: &[] },
     Rule { name: TEST_KIT, may_use: &["trawl-sys"], may_use_in_tests: &[] },
 ];
+
+/// The SQL engine: it takes longer to compile and to start than all the rest.
+const SQL_ENGINE: &str = "datafusion";
+
+/// The one crate that may use it.
+const SQL_CRATE: &str = "trawl-sql";
 
 /// Chores may look at everything and are used by nothing.
 const FREE: &str = "xtask";
@@ -116,6 +127,19 @@ fn crates_depend_only_on_what_the_table_allows() {
         }
     }
     assert!(broken.is_empty(), "\n{}", broken.join("\n"));
+}
+
+#[test]
+fn only_one_crate_uses_the_sql_engine() {
+    for package in workspace_packages() {
+        let uses = list(&package, "dependencies").iter();
+        let uses = uses.filter(|used| text(used, "name").starts_with(SQL_ENGINE));
+        let name = text(&package, "name");
+        assert!(
+            uses.count() == 0 || name == SQL_CRATE,
+            "{name} must not depend on {SQL_ENGINE}"
+        );
+    }
 }
 
 #[test]

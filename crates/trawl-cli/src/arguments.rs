@@ -24,6 +24,7 @@ Examples:
   trawl du -sh /home/*           sizes of directories
   trawl ls -l /srv/data          list a directory
   trawl stats /home --by owner   who uses how much
+  trawl sql 'SELECT …'           ask with SQL; without a query, a shell
   trawl top /home                the largest files
   trawl sources                  what is indexed, as of when
 
@@ -113,6 +114,10 @@ pub(crate) enum Command {
     Getfattr(Box<crate::getfattr::GetfattrArgs>),
     /// Count entries and bytes by type, extension, size, age, owner and more
     Stats(crate::stats::StatsArgs),
+    /// Ask with SQL
+    Sql(Box<crate::sql::SqlArgs>),
+    /// Write what the index knows to files for other programs
+    Export(Box<crate::sql::ExportArgs>),
     /// Show what is first by size, time or number: files, directories, owners
     Top(Box<crate::top::TopArgs>),
     /// Find files that may be the same

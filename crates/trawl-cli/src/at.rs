@@ -40,7 +40,9 @@ fn read(text: &str, now: Timestamp, zone: &Zone) -> Option<AsOf> {
     if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return digits.parse().ok().map(AsOf::Back);
     }
-    if text.is_empty() {
+    // A date may begin with a number and its sign; a sign alone is a slip.
+    let is_sign = text.starts_with('-') && !digits.starts_with(|c: char| c.is_ascii_digit());
+    if text.is_empty() || is_sign {
         return None;
     }
     trawl_text::date::parse(text.as_bytes(), now, zone).map(AsOf::Time)

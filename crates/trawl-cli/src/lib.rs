@@ -12,6 +12,7 @@
 //! | `index`, `sources` | writing the index and looking after it |
 //! | `find`, `locate`, `ls`, `stat`, `du`, `stats`, `top`, `duplicates`, `getfattr` | the questions |
 //! | `diff`, `history`, `growth` | questions about several snapshots |
+//! | [`sql`] | options of `sql` and `export`, and the way to their program |
 //! | `expression` | which entries a question is about, in find's language |
 //! | `table`, `rows`, `csv`, `block_size`, `time_look`, `width` | how answers are written |
 //! | [`generate`] | completions and man pages |
@@ -47,6 +48,7 @@ mod scope;
 mod settings;
 mod snapshots;
 mod sources;
+pub mod sql;
 mod stat;
 mod stats;
 mod table;
@@ -66,6 +68,7 @@ use output::{end_quietly_on_closed_pipe, say};
 /// Runs the program with these words, the first being its own name, and
 /// returns how it ended.
 pub fn run(words: Vec<OsString>) -> Exit {
+    let given = words.clone();
     let arguments = match arguments::parse(words) {
         Ok(arguments) => arguments,
         Err(error) => {
@@ -83,7 +86,7 @@ pub fn run(words: Vec<OsString>) -> Exit {
         }
     };
     let writes = matches!(arguments.command, Command::Index(_));
-    match dispatch(arguments) {
+    match dispatch(arguments, &given) {
         // Noted only where there was something to clean up.
         Ok(_) if !writes && live::is_interrupted() => Exit::Interrupted,
         Ok(exit) => exit,
@@ -96,7 +99,7 @@ pub fn run(words: Vec<OsString>) -> Exit {
     }
 }
 
-fn dispatch(arguments: Arguments) -> Result<Exit, Failure> {
+fn dispatch(arguments: Arguments, words: &[OsString]) -> Result<Exit, Failure> {
     let Arguments {
         index,
         manner,
@@ -128,6 +131,7 @@ fn dispatch(arguments: Arguments) -> Result<Exit, Failure> {
         Command::Stat(args) => stat::run(index, &args, manner),
         Command::Getfattr(args) => getfattr::run(index, &args, manner),
         Command::Stats(args) => stats::run(index, &args, manner),
+        Command::Sql(_) | Command::Export(_) => Err(sql::hand_over(words)),
         Command::Top(args) => top::run(index, &args, manner),
         Command::Duplicates(args) => duplicates::run(index, &args, manner),
         Command::Diff(args) => diff::run(index, &args, manner),

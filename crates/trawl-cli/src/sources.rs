@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
+use trawl_index::usage::{Usage, usage};
 use trawl_index::{IndexDir, Snapshot, Source};
 use trawl_text::time_style::full_iso;
 use trawl_text::units::{Scale, format};
@@ -103,6 +104,12 @@ fn object(source: &Source, snapshot: Option<&Snapshot>) -> Object {
         .number("issues", totals.issues)
         .number("shards", snapshot.shards.len())
         .number("index_bytes", index_bytes(snapshot));
+    let object = match kept(source) {
+        Some(usage) => object
+            .number("snapshots", usage.snapshots.len())
+            .number("all_bytes", usage.size_bytes),
+        None => object,
+    };
     let options = snapshot.info.options.iter();
     object.object(
         "options",
@@ -122,13 +129,24 @@ fn text(source: &Source, snapshot: Option<&Snapshot>) -> String {
         true => ", ids mapped",
         false => "",
     };
+    let kept = kept(source).filter(|usage| usage.snapshots.len() > 1);
+    let kept = kept.map_or(String::new(), |usage| {
+        let all = format(u128::from(usage.size_bytes), Scale::Binary);
+        format!(" ({all} with all {} snapshots)", usage.snapshots.len())
+    });
     format!(
-        "{root}: {} in {}, {}, {} in the index, as of {time}{mapped}\n",
+        "{root}: {} in {}, {}, {} in the index{kept}, as of {time}{mapped}\n",
         counted(totals.entries, "entry"),
         counted(totals.dirs, "directory"),
         counted(totals.issues, "issue"),
         format(u128::from(index_bytes(snapshot)), Scale::Binary),
     )
+}
+
+/// What all snapshots take together; nothing where one cannot be read, which
+/// those find who ask it.
+fn kept(source: &Source) -> Option<Usage> {
+    usage(source).ok()
 }
 
 fn index_bytes(snapshot: &Snapshot) -> u64 {

@@ -1,8 +1,10 @@
 //! What a leaf knows besides the row: where it lies as seen from the start
 //! point, how the world is, whom to ask about it, and where output goes.
 
+use std::ops::Range;
+
 use trawl_model::Timestamp;
-use trawl_model::rows::Row;
+use trawl_model::rows::{ByteColumn, Row};
 use trawl_text::owners::Owners;
 use trawl_text::quote::Terminal;
 use trawl_text::zone::Zone;
@@ -357,6 +359,24 @@ impl<'a> Context<'a> {
         self.out.bytes.push(end);
     }
 
+    /// Prints the paths of rows of the directory at hand, by their names, each
+    /// with `end` behind it, and nothing escaped.
+    pub(crate) fn print_names(&mut self, names: &ByteColumn, rows: Range<usize>, end: u8) {
+        let Some(offsets) = names.offsets.get(rows.start..=rows.end) else {
+            return;
+        };
+        let bytes = &mut self.out.bytes;
+        let names_len = offsets.last().zip(offsets.first());
+        let names_len = names_len.map_or(0, |(last, first)| last.saturating_sub(*first) as usize);
+        bytes.reserve(names_len + rows.len() * (self.prefix.len() + 1));
+        for pair in offsets.windows(2) {
+            let name = names.data.get(pair[0] as usize..pair[1] as usize);
+            bytes.extend_from_slice(&self.prefix);
+            bytes.extend_from_slice(name.unwrap_or_default());
+            bytes.push(end);
+        }
+    }
+
     /// True at the start point itself.
     pub fn is_at_start(&self) -> bool {
         self.position == Position::Start
@@ -374,6 +394,31 @@ mod tests {
     use super::*;
     use crate::probe::NoProbe;
     use crate::testing::{batch_of_names, world};
+
+    #[test]
+    fn many_paths_are_printed_as_one_by_one() {
+        let world = world();
+        let batch = batch_of_names(&[b"a", b"bb", b"c\nc", b"d"]);
+        for start in [".", "/", "x//"] {
+            let start = StartPoint {
+                spelled: start.into(),
+                stored: b"/w".to_vec(),
+            };
+            for rows in [0..4, 1..3, 2..2] {
+                let mut one = Context::new(&world, &start, &NoProbe);
+                let mut many = Context::new(&world, &start, &NoProbe);
+                one.enter_below(&[b"in", b"dir"], 2);
+                many.enter_below(&[b"in", b"dir"], 2);
+                for at in rows.clone() {
+                    let (batch, dir) = (&batch, &b""[..]);
+                    one.next_row();
+                    one.print_path(&Row { batch, at, dir }, 0, Terminal::Absent);
+                }
+                many.print_names(&batch.name, rows, 0);
+                assert_eq!(one.out.bytes, many.out.bytes);
+            }
+        }
+    }
 
     #[test]
     fn paths_are_spelled_from_the_start() {

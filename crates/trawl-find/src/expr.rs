@@ -222,6 +222,19 @@ impl Expr {
         found
     }
 
+    /// What ends each path, if printing the path of every row is all that is
+    /// done.
+    pub(crate) fn path_end(&self) -> Option<u8> {
+        match self {
+            Expr::Leaf(node) => node.leaf.path_end(),
+            Expr::And(parts) | Expr::Or(parts) | Expr::Comma(parts) => match &parts[..] {
+                [only] => only.path_end(),
+                _ => None,
+            },
+            Expr::Not(_) | Expr::Sorted(..) => None,
+        }
+    }
+
     /// True if some leaf needs its turn.
     pub fn needs_turns(&self) -> bool {
         self.has(Effect::InOrder) || self.has(Effect::Change)

@@ -78,6 +78,12 @@ pub trait Leaf: Send + Sync + std::fmt::Debug {
         matches!(self.effect(), Effect::Output | Effect::Change)
     }
 
+    /// What ends each path, if printing the path to standard output is all that
+    /// it does: many paths are printed at once.
+    fn path_end(&self) -> Option<u8> {
+        None
+    }
+
     /// What it has to know of an entry of the live file system; `None` if that
     /// follows from its columns.
     fn facts(&self) -> Option<Facts> {

@@ -105,17 +105,23 @@ impl<'a> Printer<'a> {
 
     /// Writes a part. A closed pipe ends the search and is no error.
     pub(crate) fn emit(&self, part: Part) -> io::Result<()> {
+        self.emit_and_return(part).map(drop)
+    }
+
+    /// The same; gives the memory of what was printed back, empty.
+    pub(crate) fn emit_and_return(&self, part: Part) -> io::Result<Vec<u8>> {
         if part.failed {
             self.fail();
         }
         if part.quit {
             self.ended.set(true);
         }
-        self.put(part.out, part.others)?;
+        let mut memory = self.put(part.out, part.others)?;
+        memory.clear();
         self.tell(&part.complaints)?;
         match self.broken.take() {
             Some(error) => Err(error),
-            None => Ok(()),
+            None => Ok(memory),
         }
     }
 
@@ -145,7 +151,8 @@ impl<'a> Printer<'a> {
         writeln!(self.streams.borrow_mut().err, "find: {line}")
     }
 
-    fn put(&self, out: Output, others: Vec<Output>) -> io::Result<()> {
+    /// Writes what was printed, and returns what was written to standard output.
+    fn put(&self, out: Output, others: Vec<Output>) -> io::Result<Vec<u8>> {
         let widths = &mut self.widths.borrow_mut();
         let streams = &mut *self.streams.borrow_mut();
         for (file, output) in self.files.iter().zip(others) {
@@ -153,16 +160,18 @@ impl<'a> Printer<'a> {
                 file.write(&output.finish(widths), streams.err)?;
             }
         }
-        if out.is_empty() {
-            return Ok(());
+        let printed = out.finish(widths);
+        if printed.is_empty() {
+            return Ok(printed);
         }
-        match streams.out.write_all(&out.finish(widths)) {
+        match streams.out.write_all(&printed) {
+            Ok(()) => Ok(printed),
             // Whoever read the output has enough.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
                 self.ended.set(true);
-                Ok(())
+                Ok(printed)
             }
-            other => other,
+            Err(error) => Err(error),
         }
     }
 
@@ -198,7 +207,7 @@ impl<'a> Printer<'a> {
 
 impl Hands for Printer<'_> {
     fn flush(&self, out: Output, others: Vec<Output>) {
-        self.note(self.put(out, others).and_then(|()| self.flush_all()));
+        self.note(self.put(out, others).and_then(|_| self.flush_all()));
     }
 
     fn tell(&self, complaints: &[u8]) {

@@ -1,21 +1,24 @@
-//! How much processor time older snapshots take when a new one is made:
-//! `measure TRACE INDEX` reads a GUFI trace into an index, again each time it
-//! is run, and tells the time of the scan and of the comparison.
+//! What a scan costs beside snapshots that are there: `measure HOW SOURCE
+//! INDEX` reads a GUFI trace, or a live tree, into an index, again each time it
+//! is run, and tells the processor time of the scan and of the comparison with
+//! older snapshots, and how many bytes are new. HOW is `alone` (nothing is
+//! shared, now or later), `full`, `share`, or `trust` (`--trust-ctime`).
 
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeMap;
 use std::error::Error;
+use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use trawl_index::{DEFAULT_MEMORY_BYTES, IndexDir, SnapshotWriter, WriterOptions};
+use trawl_history::SegmentReader;
+use trawl_index::{DEFAULT_MEMORY_BYTES, IndexDir, SnapshotWriter, WriterOptions, Writing};
 use trawl_model::Timestamp;
-use trawl_scan::ScanProgress;
 use trawl_scan::trace::{TraceOptions, read_trace};
+use trawl_scan::{ScanProgress, WalkOptions, walk};
 
 static CANCEL: AtomicBool = AtomicBool::new(false);
-const ROOT: &[u8] = b"/traced";
 
 /// The time that this process has had of all processors, proc_pid_stat(5) in
 /// hundredths of a second.
@@ -29,9 +32,20 @@ fn used() -> Result<Duration, Box<dyn Error>> {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let mut args = std::env::args_os().skip(1).map(PathBuf::from);
-    let (Some(trace), Some(index)) = (args.next(), args.next()) else {
-        return Err("usage: measure TRACE INDEX".into());
+    let mut args = std::env::args_os().skip(1);
+    let (Some(how), Some(from), Some(index)) = (args.next(), args.next(), args.next()) else {
+        return Err("usage: measure alone|full|share|trust SOURCE INDEX".into());
+    };
+    let (from, index) = (PathBuf::from(from).canonicalize()?, PathBuf::from(index));
+    let root = match from.is_dir() {
+        true => from.clone().into_os_string().into_vec(),
+        false => b"/traced".to_vec(),
+    };
+    let how = how.to_string_lossy().into_owned();
+    let writing = match &how[..] {
+        "alone" => Writing::Alone,
+        "full" => Writing::Anew,
+        _ => Writing::Sharing(Box::new(SegmentReader)),
     };
     let index = IndexDir::create(&index, None)?;
     let now = SystemTime::now().duration_since(UNIX_EPOCH)?;
@@ -45,13 +59,27 @@ fn main() -> Result<(), Box<dyn Error>> {
         version: "measure".to_owned(),
         options: BTreeMap::new(),
     };
-    let mut writer = SnapshotWriter::begin(&index, ROOT, options)?;
-    let options = TraceOptions {
-        root: Some(ROOT.to_vec()),
-        cancel: &CANCEL,
+    let writer = SnapshotWriter::begin(&index, &root, options)?;
+    let mut writer = writer.with_writing(writing);
+    let known = writer.known();
+    let progress = ScanProgress::default();
+    let read = match from.is_dir() {
+        true => {
+            let mut options = WalkOptions::new(&CANCEL);
+            if how == "trust" {
+                options.known = Some(&known);
+            }
+            walk(&root, &options, &progress, &mut writer)
+        }
+        false => {
+            let options = TraceOptions {
+                root: Some(root.clone()),
+                cancel: &CANCEL,
+            };
+            read_trace(&from, &options, &progress, &mut writer)
+        }
     };
-    read_trace(&trace, &options, &ScanProgress::default(), &mut writer)
-        .map_err(|error| format!("{error:?}"))?;
+    read.map_err(|error| format!("{error:?}"))?;
     let prepared = writer.prepare(started)?;
     let scanned = used()?;
     let done = trawl_history::tighten(&prepared)?;
@@ -61,6 +89,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         done.directories,
         done.snapshots.len()
     );
-    prepared.publish(&done.damaged)?;
+    let done = prepared.publish(&done.damaged)?;
+    println!(
+        "{} bytes, {} of them new; {} entries, {} shards",
+        done.size_bytes, done.new_bytes, done.totals.entries, done.shards
+    );
     Ok(())
 }

@@ -20,7 +20,8 @@ use trawl_model::{
     DirAccess, DirBatch, DirId, Entry, Errno, Gid, Issue, Meta, Op, Sink, Timestamp, Uid, Xattr,
     path,
 };
-use trawl_testkit::skip::without_root;
+use trawl_testkit::crash::at_each_point;
+use trawl_testkit::skip::{Skip, without_root};
 
 fn open(index: &Path, id: SnapshotId) -> Snapshot {
     let index = IndexDir::open(index).unwrap();
@@ -74,10 +75,13 @@ struct Leaf {
     is_unreadable: bool,
 }
 
-/// Directories by path, with their own times and what is in them.
+/// A directory's own time and what is in it, by name.
+type Content = (i64, BTreeMap<Vec<u8>, Leaf>);
+
+/// Directories by path.
 #[derive(Clone)]
 struct Tree {
-    dirs: BTreeMap<Vec<u8>, (i64, BTreeMap<Vec<u8>, Leaf>)>,
+    dirs: BTreeMap<Vec<u8>, Content>,
     /// Directories of more entries come in fragments of that many.
     fragment: usize,
 }
@@ -449,4 +453,124 @@ fn without_items_everything_is_written_again() {
         assert_eq!(dump(&open(&copy, second.id)), dump(&open(&at, first.id)));
         std::fs::remove_dir_all(&copy).unwrap();
     }
+}
+
+const INDEX: &str = "TRAWL_TEST_INDEX";
+const TASK: &str = "TRAWL_TEST_TASK";
+
+/// A tree, and the same with a little changed.
+fn crash_trees() -> (Tree, Tree) {
+    let then = Tree::random(&mut Random(3), 60);
+    let mut now = then.clone();
+    let gone = now.dirs.keys().next_back().unwrap().clone();
+    now.dirs.remove(&gone);
+    (then, now)
+}
+
+/// The child's part; does nothing in an ordinary run.
+#[test]
+fn child() {
+    let (Some(index), Ok(task)) = (std::env::var_os(INDEX), std::env::var(TASK)) else {
+        return;
+    };
+    let index = Path::new(&index);
+    match task.as_str() {
+        "rescan" => drop(index_tree(index, &crash_trees().1, 103, sharing(), 6_000)),
+        "collect" => {
+            let index = IndexDir::open(index).unwrap();
+            let source = index.source(ROOT).unwrap().unwrap();
+            gc::collect(&source, Retention::default()).unwrap();
+        }
+        _ => panic!("no task {task}"),
+    }
+}
+
+/// Runs a task on copies of an index of three snapshots that share segments,
+/// the last of them of a tree that changed a little, with a crash at each
+/// point; each snapshot that is left must be whole, and the next scan and gc
+/// clean up. The number of points, and how often each number of snapshots was
+/// left.
+fn crash_everywhere(task: &str) -> (u32, BTreeMap<usize, u32>) {
+    let dir = tempfile::tempdir().unwrap();
+    let (base, copy) = (dir.path().join("base"), dir.path().join("copy"));
+    let (then, now) = crash_trees();
+    let mut whole = BTreeMap::new();
+    for (at, tree) in [(100, &now), (101, &then), (102, &then)] {
+        let done = index_tree(&base, tree, at, sharing(), 6_000);
+        whole.insert(done.id, dump(&open(&base, done.id)));
+    }
+    let now_dump = whole.values().next().unwrap().clone();
+    let mut left = BTreeMap::new();
+    let prepare = |_| {
+        let _ = std::fs::remove_dir_all(&copy);
+        let copied = std::process::Command::new("cp")
+            .arg("-a")
+            .args([&base, &copy])
+            .status();
+        assert!(copied.unwrap().success());
+        let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+        child
+            .args(["--exact", "child"])
+            .env(INDEX, &copy)
+            .env(TASK, task);
+        child
+    };
+    let crashes = at_each_point(prepare, |point, _| {
+        let index = IndexDir::open(&copy).unwrap();
+        let found = verify(&index, Scope::All).unwrap();
+        assert!(!found.has_damage(), "point {point}: {:?}", found.findings);
+        let source = index.source(ROOT).unwrap().unwrap();
+        let infos = source.snapshots().unwrap();
+        *left.entry(infos.len()).or_default() += 1;
+        for info in &infos {
+            let expected = whole.get(&info.id).unwrap_or(&now_dump);
+            assert_same(
+                &dump(&open(&copy, info.id)),
+                expected,
+                &format!("point {point}"),
+            );
+        }
+        let next = index_tree(&copy, &now, 104, sharing(), 6_000);
+        assert!(next.new_bytes < next.size_bytes, "point {point}");
+        assert_same(
+            &dump(&open(&copy, next.id)),
+            &now_dump,
+            &format!("point {point}"),
+        );
+        gc::collect(&source, Retention::default()).unwrap();
+        assert_eq!(
+            verify(&index, Scope::All).unwrap().findings,
+            [],
+            "point {point}"
+        );
+        assert_same(
+            &dump(&open(&copy, next.id)),
+            &now_dump,
+            &format!("point {point}"),
+        );
+    });
+    (crashes.points, left)
+}
+
+#[test]
+fn a_crash_while_sharing_leaves_whole_snapshots() {
+    let name = "a_crash_while_sharing_leaves_whole_snapshots";
+    if !cfg!(debug_assertions) {
+        return Skip::new(name, "crash points are in debug builds only").say();
+    }
+    let (points, left) = crash_everywhere("rescan");
+    assert!(
+        points > 15 && left[&3] > 10 && left[&4] > 0,
+        "{points} {left:?}"
+    );
+}
+
+#[test]
+fn a_crash_while_collecting_leaves_what_is_shared() {
+    let name = "a_crash_while_collecting_leaves_what_is_shared";
+    if !cfg!(debug_assertions) {
+        return Skip::new(name, "crash points are in debug builds only").say();
+    }
+    let (points, left) = crash_everywhere("collect");
+    assert!(points > 5 && left[&1] > 0, "{points} {left:?}");
 }

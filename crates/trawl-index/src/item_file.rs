@@ -103,12 +103,15 @@ impl ItemWriter {
     }
 }
 
+/// Gives the items of a section, one by one.
+pub(crate) type NextItem<'a> = dyn FnMut() -> Result<Item> + 'a;
+
 /// Reads a file of items. What `visit` was told counts only if this returns
 /// without an error: the checksum comes last.
 pub(crate) fn read(
     private: &Dir,
     name: &str,
-    visit: &mut dyn FnMut(&SectionHead, &mut dyn FnMut() -> Result<Item>) -> Result<()>,
+    visit: &mut dyn FnMut(&SectionHead, &mut NextItem<'_>) -> Result<()>,
 ) -> Result<()> {
     let file = private.open_file(name)?;
     let path = private.join(name);

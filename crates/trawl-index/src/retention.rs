@@ -130,9 +130,9 @@ impl Rule {
     /// What it says of committed snapshots, which are ascending by id, the
     /// last of them the current one; the answer is newest first.
     pub fn judge(&self, ids: &[SnapshotId], now: Timestamp, local: LocalSecs<'_>) -> Vec<Verdict> {
-        let mut seen: Vec<(Period, u32, Option<(u32, i64)>)> = (self.counts.iter())
-            .map(|(period, count)| (*period, *count, None))
-            .collect();
+        // With each count the rank and the number of the period met last.
+        let unseen = |(period, count): &(Period, u32)| (*period, *count, None::<(u32, i64)>);
+        let mut seen: Vec<_> = self.counts.iter().map(unseen).collect();
         let mut verdicts = Vec::with_capacity(ids.len());
         for (nth, id) in ids.iter().rev().enumerate() {
             let mut reasons = Vec::new();

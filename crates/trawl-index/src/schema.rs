@@ -16,7 +16,7 @@ use trawl_model::column::{COLUMNS, ColumnEncoding, ColumnType};
 pub const FORMAT: u32 = 2;
 /// Counted up when the same rows make another segment, though the columns
 /// stay: then no segment of before is taken over into a new snapshot.
-pub(crate) const SEGMENT_REVISION: u32 = 1;
+pub(crate) const SEGMENT_REVISION: u32 = 2;
 
 /// Rows of the entries table in a row group, at most.
 pub const ROW_GROUP_ROWS: usize = 128 * 1024;

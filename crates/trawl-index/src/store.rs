@@ -9,10 +9,13 @@
 use crate::crash;
 use crate::error::{IndexError, Result};
 use crate::layout;
-use rustix::fs::{self, AtFlags, CWD, FlockOperation, Mode, OFlags, ResolveFlags, XattrFlags};
+use rustix::fs::{
+    self, AtFlags, CWD, FlockOperation, Mode, OFlags, RawDir, ResolveFlags, XattrFlags,
+};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io::{Read, Write};
+use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use trawl_model::{Acl, DirAccess, Gid, Timestamp, Uid};
@@ -25,6 +28,8 @@ const ACL_DEFAULT: &str = "system.posix_acl_default";
 const XATTR_BYTES: usize = 65536;
 /// A list of some thirty entries.
 const ACL_BYTES_USUAL: usize = 256;
+/// Room for what is read at once of a small file or of a listing.
+const READ_BYTES: usize = 16 * 1024;
 /// No small file of an index is larger (a manifest of 100,000 segments).
 const SMALL_FILE_BYTES: u64 = 256 << 20;
 
@@ -267,7 +272,10 @@ impl Dir {
     pub(crate) fn open_below(&self, names: &[String]) -> Result<Dir> {
         let relative: PathBuf = names.iter().collect();
         if names.is_empty() {
-            return self.try_clone();
+            // Not a copy of the descriptor: whoever lists it moves along it.
+            let fd = fs::openat(&self.fd, ".", dir_flags(), Mode::empty());
+            let fd = fd.map_err(|error| IndexError::io("open directory", &self.path, error))?;
+            return Ok(self.below(fd, self.path.clone()));
         }
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
         match fs::openat2(&self.fd, &relative, dir_flags(), Mode::empty(), resolve) {
@@ -399,7 +407,8 @@ impl Dir {
     /// A small file's bytes.
     pub(crate) fn read(&self, name: &str) -> Result<Vec<u8>> {
         let file = self.open_file(name)?;
-        let mut bytes = Vec::new();
+        // Room for almost any: one call reads it, one finds its end.
+        let mut bytes = Vec::with_capacity(READ_BYTES);
         file.take(SMALL_FILE_BYTES + 1)
             .read_to_end(&mut bytes)
             .map_err(|error| IndexError::io("read", self.join(name), error))?;
@@ -493,9 +502,11 @@ impl Dir {
     /// the format does not use) as lossy text.
     pub(crate) fn list(&self) -> Result<Vec<String>> {
         let failed = |error| IndexError::io("list", &self.path, error);
-        let entries = fs::Dir::read_from(&self.fd).map_err(failed)?;
+        fs::seek(&self.fd, fs::SeekFrom::Start(0)).map_err(failed)?;
+        let mut buffer = [const { MaybeUninit::uninit() }; READ_BYTES];
+        let mut entries = RawDir::new(&self.fd, &mut buffer);
         let mut names = Vec::new();
-        for entry in entries {
+        while let Some(entry) = entries.next() {
             let entry = entry.map_err(failed)?;
             let name = entry.file_name().to_bytes();
             if name != b"." && name != b".." {

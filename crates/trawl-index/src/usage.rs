@@ -28,8 +28,9 @@ pub struct Usage {
     files: HashMap<FileKey, Held>,
 }
 
-/// A file of a source: its shard's directory, its segment, its table.
-type FileKey = (Vec<String>, SegmentId, Table);
+/// A file of a source: its shard's directory, its segment, its table; none for
+/// the name sidecar.
+type FileKey = (Vec<String>, SegmentId, Option<Table>);
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Held {
@@ -70,11 +71,20 @@ pub fn usage(source: &Source) -> Result<Usage> {
         let at = found.snapshots.len();
         let mut size_bytes = 0;
         for shard in &snapshot.shards {
-            for (segment, table, file) in shard.files() {
-                size_bytes += file.size_bytes;
-                let key = (shard.components.clone(), segment.id, table);
+            let tables = shard.files().map(|(segment, table, file)| {
+                let key = (segment.id, Some(table));
+                (key, file.size_bytes)
+            });
+            let segments = shard.manifest.segments.iter();
+            let names = segments.filter_map(|segment| {
+                let names = segment.names.as_ref()?;
+                Some(((segment.id, None), names.size_bytes))
+            });
+            for ((segment, table), file_bytes) in tables.chain(names) {
+                size_bytes += file_bytes;
+                let key = (shard.components.clone(), segment, table);
                 let held = found.files.entry(key).or_default();
-                held.size_bytes = file.size_bytes;
+                held.size_bytes = file_bytes;
                 held.by.push(at);
             }
         }

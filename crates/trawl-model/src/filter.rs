@@ -24,6 +24,13 @@ impl Clause {
         self.low <= max && min <= self.high
     }
 
+    /// The values of `least..=most` that fulfil the clause; `None` if none
+    /// does.
+    pub fn within(&self, least: i128, most: i128) -> Option<(i128, i128)> {
+        let (low, high) = (self.low.max(least), self.high.min(most));
+        (low <= high).then_some((low, high))
+    }
+
     /// True if `value` fulfils the clause.
     pub const fn admits(&self, value: i128) -> bool {
         self.low <= value && value <= self.high

@@ -53,6 +53,18 @@ impl ByteColumn {
         self.data.clear();
     }
 
+    /// Leaves just the values at `places`, which are ascending.
+    fn keep(&mut self, places: &[u32]) {
+        if self.is_empty() {
+            return;
+        }
+        let mut kept = ByteColumn::default();
+        for place in places {
+            kept.push(self.get(*place as usize));
+        }
+        *self = kept;
+    }
+
     /// A column with value `at` alone, or none if there are none.
     fn alone(&self, at: usize) -> ByteColumn {
         let mut column = ByteColumn::default();
@@ -135,52 +147,64 @@ impl RowBatch {
     /// Forgets all rows, and keeps the memory.
     pub fn clear(&mut self) {
         self.len = 0;
-        for column in self.byte_columns() {
-            column.clear();
-        }
-        let RowBatch {
-            ino,
-            dev,
-            rdev,
-            size,
-            blocks,
-            attributes,
-            ..
-        } = self;
-        for column in [ino, dev, rdev, size, blocks, attributes] {
-            column.clear();
-        }
-        let RowBatch {
-            mode,
-            nlink,
-            uid,
-            gid,
-            blksize,
-            project,
-            ..
-        } = self;
-        for column in [mode, nlink, uid, gid, blksize, project] {
-            column.clear();
-        }
-        let RowBatch {
-            atime,
-            mtime,
-            ctime,
-            btime,
-            ..
-        } = self;
-        for column in [atime, mtime, ctime, btime] {
-            column.clear();
-        }
-        let RowBatch {
-            atime_ns,
-            mtime_ns,
-            ctime_ns,
-            btime_ns,
-            ..
-        } = self;
-        for column in [atime_ns, mtime_ns, ctime_ns, btime_ns] {
-            column.clear();
+        let RowBuffers {
+            bytes,
+            u64s,
+            u32s,
+            i64s,
+        } = self.buffers();
+        bytes.into_iter().for_each(ByteColumn::clear);
+        u64s.into_iter().for_each(Vec::clear);
+        u32s.into_iter().for_each(Vec::clear);
+        i64s.into_iter().for_each(Vec::clear);
+    }
+
+    /// Leaves just the values at `places`, which are ascending, in the
+    /// columns that have values, which are as many in each.
+    pub fn keep(&mut self, places: &[u32]) {
+        let RowBuffers {
+            bytes,
+            u64s,
+            u32s,
+            i64s,
+        } = self.buffers();
+        bytes.into_iter().for_each(|column| column.keep(places));
+        u64s.into_iter().for_each(|column| keep(column, places));
+        u32s.into_iter().for_each(|column| keep(column, places));
+        i64s.into_iter().for_each(|column| keep(column, places));
+    }
+
+    /// Empties the columns of `columns`, which are numbers.
+    pub fn drop_columns(&mut self, columns: ColumnSet) {
+        for column in columns.iter() {
+            match column {
+                Column::Ino => self.ino.clear(),
+                Column::Dev => self.dev.clear(),
+                Column::Mode => self.mode.clear(),
+                Column::Nlink => self.nlink.clear(),
+                Column::Uid => self.uid.clear(),
+                Column::Gid => self.gid.clear(),
+                Column::Rdev => self.rdev.clear(),
+                Column::Size => self.size.clear(),
+                Column::Blocks => self.blocks.clear(),
+                Column::Blksize => self.blksize.clear(),
+                Column::Atime => self.atime.clear(),
+                Column::AtimeNs => self.atime_ns.clear(),
+                Column::Mtime => self.mtime.clear(),
+                Column::MtimeNs => self.mtime_ns.clear(),
+                Column::Ctime => self.ctime.clear(),
+                Column::CtimeNs => self.ctime_ns.clear(),
+                Column::Btime => self.btime.clear(),
+                Column::BtimeNs => self.btime_ns.clear(),
+                Column::Project => self.project.clear(),
+                Column::Attributes => self.attributes.clear(),
+                Column::Name => self.name.clear(),
+                Column::LinkTarget => self.link_target.clear(),
+                Column::XattrNames => self.xattr_names.clear(),
+                Column::Acl => self.acl.clear(),
+                Column::AclDefault => self.acl_default.clear(),
+                Column::Dir | Column::NameRaw | Column::Type => {}
+            }
         }
     }
 
@@ -224,15 +248,67 @@ impl RowBatch {
         copy(&mut self.attributes, &from.attributes, at);
     }
 
-    fn byte_columns(&mut self) -> [&mut ByteColumn; 5] {
-        [
-            &mut self.name,
-            &mut self.link_target,
-            &mut self.xattr_names,
-            &mut self.acl,
-            &mut self.acl_default,
-        ]
+    /// All columns, by their kind.
+    fn buffers(&mut self) -> RowBuffers<'_> {
+        RowBuffers {
+            bytes: [
+                &mut self.name,
+                &mut self.link_target,
+                &mut self.xattr_names,
+                &mut self.acl,
+                &mut self.acl_default,
+            ],
+            u64s: [
+                &mut self.ino,
+                &mut self.dev,
+                &mut self.rdev,
+                &mut self.size,
+                &mut self.blocks,
+                &mut self.attributes,
+            ],
+            u32s: [
+                &mut self.mode,
+                &mut self.nlink,
+                &mut self.uid,
+                &mut self.gid,
+                &mut self.blksize,
+                &mut self.atime_ns,
+                &mut self.mtime_ns,
+                &mut self.ctime_ns,
+                &mut self.btime_ns,
+                &mut self.project,
+            ],
+            i64s: [
+                &mut self.atime,
+                &mut self.mtime,
+                &mut self.ctime,
+                &mut self.btime,
+            ],
+        }
     }
+}
+
+/// The columns of a [`RowBatch`].
+struct RowBuffers<'a> {
+    bytes: [&'a mut ByteColumn; 5],
+    u64s: [&'a mut Vec<u64>; 6],
+    u32s: [&'a mut Vec<u32>; 10],
+    i64s: [&'a mut Vec<i64>; 4],
+}
+
+/// Leaves just the values at `places`, which are ascending.
+fn keep<T: Copy>(column: &mut Vec<T>, places: &[u32]) {
+    if column.is_empty() {
+        return;
+    }
+    let mut kept = 0;
+    for place in places {
+        if let Some(value) = column.get(*place as usize).copied() {
+            column[kept] = value;
+            kept += 1;
+        }
+    }
+    column.truncate(kept);
 }
 
 /// The stored value that stands for "no birth time".
@@ -421,4 +497,38 @@ impl<'a> Row<'a> {
 /// `name_raw`, which the path, the mode and the name stand for).
 pub fn decoded_columns() -> ColumnSet {
     ColumnSet::all().minus(ColumnSet::of(&[Column::Dir, Column::Type, Column::NameRaw]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keeping_leaves_just_what_was_named() {
+        let mut name = ByteColumn::default();
+        [&b"a"[..], b"", b"ccc", b"d"]
+            .iter()
+            .for_each(|n| name.push(n));
+        let mut batch = RowBatch {
+            len: 4,
+            name,
+            size: vec![10, 11, 12, 13],
+            mtime: vec![-1, -2, -3, -4],
+            uid: vec![5, 6, 7, 8],
+            ..RowBatch::default()
+        };
+        batch.keep(&[0, 2, 3]);
+        let names: Vec<&[u8]> = (0..batch.name.len()).map(|at| batch.name.get(at)).collect();
+        assert_eq!(names, [&b"a"[..], b"ccc", b"d"]);
+        assert_eq!(batch.size, [10, 12, 13]);
+        assert_eq!(
+            (batch.mtime.clone(), batch.uid.clone()),
+            (vec![-1, -3, -4], vec![5, 7, 8])
+        );
+        assert!(batch.gid.is_empty());
+        batch.drop_columns(ColumnSet::of(&[Column::Uid]));
+        assert!(batch.uid.is_empty() && batch.size.len() == 3);
+        batch.clear();
+        assert!(batch.len == 0 && batch.name.is_empty() && batch.size.is_empty());
+    }
 }

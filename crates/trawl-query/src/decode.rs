@@ -1,12 +1,13 @@
 //! The rows of a morsel: decoded, filtered, handed out listing by listing.
 //!
-//! The columns of a filter are read first; of the others just the rows that
-//! fulfil it.
+//! The columns of a filter are read first, and compared column by column; of
+//! the others just the rows that fulfil it are decoded. A directory's path is
+//! decoded when a listing of it is handed out.
 
 use crate::error::Result;
 use crate::index::View;
 use crate::plan::{Item, Morsel, Part};
-use crate::segment::{Scratch, check_names, read_rows};
+use crate::segment::{Scratch, add_rows, check_names, read_rows, row_count};
 use crate::walk::{DirInfo, Listing, Order, Request};
 use std::ops::Range;
 use trawl_index::schema::Table;
@@ -50,62 +51,70 @@ fn decode_part(
             kept: Some(Vec::new()),
         });
     };
-    if clauses.is_empty() {
-        let batch = read_rows(&file, request.columns, &part.ranges, scratch)?;
-        let is_good = !request.columns.contains(Column::Name) || check_names(&batch.name);
-        let rows = || part.ranges.iter().cloned().flatten().collect();
-        let kept = request.rows.map(|_| rows());
-        return match is_good {
+    let checked = |batch: RowBatch, kept| {
+        let has_names = request.columns.contains(Column::Name);
+        match !has_names || check_names(&batch.name) {
             true => Ok(DecodedPart { batch, kept }),
             false => Err(file.damaged("it holds impossible names")),
-        };
+        }
+    };
+    if clauses.is_empty() {
+        let batch = read_rows(&file, request.columns, &part.ranges, scratch)?;
+        let rows = || part.ranges.iter().cloned().flatten().collect();
+        return checked(batch, request.rows.map(|_| rows()));
     }
+    let mut batch = scratch.take_batch(row_count(&part.ranges));
     let mut ranges = part.ranges.clone();
-    let mut kept = Vec::new();
+    let mut read = ColumnSet::EMPTY;
+    let mut places = Vec::new();
     for clause in clauses {
-        let batch = read_rows(&file, ColumnSet::of(&[clause.column]), &ranges, scratch)?;
-        kept = admitted(clause, &batch, &ranges);
-        scratch.recycle(batch);
-        ranges = to_ranges(&kept);
-        if kept.is_empty() {
+        add_rows(&file, clause.column, &ranges, scratch, &mut batch)?;
+        read = read.union(ColumnSet::of(&[clause.column]));
+        let rows = row_count(&ranges);
+        admitted(clause, &batch, rows, &mut places);
+        if places.len() < rows {
+            ranges = rows_at(&places, &ranges);
+            // Of what was read just that is kept which fulfils all so far.
+            batch.keep(&places);
+        }
+        if ranges.is_empty() {
             break;
         }
     }
-    let batch = read_rows(&file, request.columns, &ranges, scratch)?;
-    if request.columns.contains(Column::Name) && !check_names(&batch.name) {
-        return Err(file.damaged("it holds impossible names"));
+    batch.len = row_count(&ranges);
+    batch.drop_columns(read.minus(request.columns));
+    for column in request.columns.minus(read).iter() {
+        add_rows(&file, column, &ranges, scratch, &mut batch)?;
     }
-    Ok(DecodedPart {
-        batch,
-        kept: Some(kept),
-    })
+    checked(batch, Some(ranges.into_iter().flatten().collect()))
 }
 
-/// The rows of `ranges` whose value in `batch` fulfils `clause`. A column
-/// that is not a number fulfils it always: a filter says what is necessary
-/// only.
-fn admitted(clause: &Clause, batch: &RowBatch, ranges: &[Range<u64>]) -> Vec<u64> {
+/// The places of those of `rows` values in `batch` that fulfil `clause`. A
+/// column that is not a number fulfils it always: a filter says what is
+/// necessary only.
+fn admitted(clause: &Clause, batch: &RowBatch, rows: usize, places: &mut Vec<u32>) {
+    places.clear();
     match clause.column {
-        Column::Ino => unsigned(clause, &batch.ino, ranges),
-        Column::Dev => unsigned(clause, &batch.dev, ranges),
-        Column::Rdev => unsigned(clause, &batch.rdev, ranges),
-        Column::Size => unsigned(clause, &batch.size, ranges),
-        Column::Blocks => unsigned(clause, &batch.blocks, ranges),
-        Column::Attributes => unsigned(clause, &batch.attributes, ranges),
-        Column::Mode => small(clause, &batch.mode, ranges),
-        Column::Nlink => small(clause, &batch.nlink, ranges),
-        Column::Uid => small(clause, &batch.uid, ranges),
-        Column::Gid => small(clause, &batch.gid, ranges),
-        Column::Blksize => small(clause, &batch.blksize, ranges),
-        Column::AtimeNs => small(clause, &batch.atime_ns, ranges),
-        Column::MtimeNs => small(clause, &batch.mtime_ns, ranges),
-        Column::CtimeNs => small(clause, &batch.ctime_ns, ranges),
-        Column::BtimeNs => small(clause, &batch.btime_ns, ranges),
-        Column::Project => small(clause, &batch.project, ranges),
-        Column::Atime => signed(clause, &batch.atime, ranges),
-        Column::Mtime => signed(clause, &batch.mtime, ranges),
-        Column::Ctime => signed(clause, &batch.ctime, ranges),
-        Column::Btime => signed(clause, &batch.btime, ranges),
+        Column::Ino => unsigned(clause, &batch.ino, places),
+        Column::Dev => unsigned(clause, &batch.dev, places),
+        Column::Rdev => unsigned(clause, &batch.rdev, places),
+        Column::Size => unsigned(clause, &batch.size, places),
+        Column::Blocks => unsigned(clause, &batch.blocks, places),
+        Column::Attributes => unsigned(clause, &batch.attributes, places),
+        Column::Mode => small(clause, &batch.mode, places),
+        Column::Nlink => small(clause, &batch.nlink, places),
+        Column::Uid => small(clause, &batch.uid, places),
+        Column::Gid => small(clause, &batch.gid, places),
+        Column::Blksize => small(clause, &batch.blksize, places),
+        Column::AtimeNs => small(clause, &batch.atime_ns, places),
+        Column::MtimeNs => small(clause, &batch.mtime_ns, places),
+        Column::CtimeNs => small(clause, &batch.ctime_ns, places),
+        Column::BtimeNs => small(clause, &batch.btime_ns, places),
+        Column::Project => small(clause, &batch.project, places),
+        Column::Atime => signed(clause, &batch.atime, places),
+        Column::Mtime => signed(clause, &batch.mtime, places),
+        Column::Ctime => signed(clause, &batch.ctime, places),
+        Column::Btime => signed(clause, &batch.btime, places),
         Column::Dir
         | Column::Name
         | Column::NameRaw
@@ -113,67 +122,69 @@ fn admitted(clause: &Clause, batch: &RowBatch, ranges: &[Range<u64>]) -> Vec<u64
         | Column::LinkTarget
         | Column::XattrNames
         | Column::Acl
-        | Column::AclDefault => ranges.iter().cloned().flatten().collect(),
+        | Column::AclDefault => places.extend((0u32..).take(rows)),
     }
 }
 
-fn unsigned(clause: &Clause, values: &[u64], ranges: &[Range<u64>]) -> Vec<u64> {
-    match (bound(clause.low), bound(clause.high)) {
-        (Bound::At(low), Bound::At(high)) => {
-            select(values, ranges, |value| low <= value && value <= high)
+fn unsigned(clause: &Clause, values: &[u64], places: &mut Vec<u32>) {
+    if let Some((low, high)) = clause.within(0, u64::MAX.into()) {
+        let (low, high) = (low as u64, high as u64);
+        select(values, places, |value| (low <= value) & (value <= high));
+    }
+}
+
+fn small(clause: &Clause, values: &[u32], places: &mut Vec<u32>) {
+    if let Some((low, high)) = clause.within(0, u32::MAX.into()) {
+        let (low, high) = (low as u32, high as u32);
+        select(values, places, |value| (low <= value) & (value <= high));
+    }
+}
+
+fn signed(clause: &Clause, values: &[i64], places: &mut Vec<u32>) {
+    if let Some((low, high)) = clause.within(i64::MIN.into(), i64::MAX.into()) {
+        let (low, high) = (low as i64, high as i64);
+        select(values, places, |value| (low <= value) & (value <= high));
+    }
+}
+
+/// Values that are looked at together.
+const STRIDE: usize = 64;
+
+/// The places of the values that are admitted.
+fn select<T: Copy>(values: &[T], places: &mut Vec<u32>, admits: impl Fn(T) -> bool) {
+    let mut found = [0u32; STRIDE];
+    let starts = (0u32..).step_by(STRIDE);
+    for (start, values) in starts.zip(values.chunks(STRIDE)) {
+        // Without a branch that depends on the data.
+        let mut count = 0;
+        for (place, value) in (start..).zip(values) {
+            found[count % STRIDE] = place;
+            count += usize::from(admits(*value));
         }
-        (Bound::Below, Bound::At(high)) => select(values, ranges, |value| value <= high),
-        (Bound::At(low), Bound::Above) => select(values, ranges, |value| low <= value),
-        (Bound::Below, Bound::Above) => select(values, ranges, |_| true),
-        (Bound::Above, _) | (_, Bound::Below) => Vec::new(),
+        places.extend_from_slice(found.get(..count).unwrap_or_default());
     }
 }
 
-fn small(clause: &Clause, values: &[u32], ranges: &[Range<u64>]) -> Vec<u64> {
-    select(values, ranges, |value| clause.admits(value.into()))
-}
-
-fn signed(clause: &Clause, values: &[i64], ranges: &[Range<u64>]) -> Vec<u64> {
-    let clamp = |bound: i128| bound.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
-    let (low, high) = (clamp(clause.low), clamp(clause.high));
-    if clause.low > i64::MAX.into() || clause.high < i64::MIN.into() {
-        return Vec::new();
-    }
-    select(values, ranges, |value| low <= value && value <= high)
-}
-
-/// A bound as an unsigned number, if it is among them.
-enum Bound {
-    Below,
-    At(u64),
-    Above,
-}
-
-fn bound(value: i128) -> Bound {
-    match u64::try_from(value) {
-        Ok(value) => Bound::At(value),
-        Err(_) if value < 0 => Bound::Below,
-        Err(_) => Bound::Above,
-    }
-}
-
-/// The rows of `ranges` whose value is admitted.
-fn select<T: Copy>(values: &[T], ranges: &[Range<u64>], admits: impl Fn(T) -> bool) -> Vec<u64> {
-    let rows = ranges.iter().cloned().flatten();
-    let pairs = rows.zip(values).filter(|(_, value)| admits(**value));
-    pairs.map(|(row, _)| row).collect()
-}
-
-/// Rows that follow each other, as ranges.
-fn to_ranges(rows: &[u64]) -> Vec<Range<u64>> {
-    let mut ranges: Vec<Range<u64>> = Vec::new();
-    for row in rows {
-        match ranges.last_mut() {
-            Some(last) if last.end == *row => last.end += 1,
-            _ => ranges.push(*row..*row + 1),
+/// The rows at `places` of those in `ranges`; both are ascending.
+fn rows_at(places: &[u32], ranges: &[Range<u64>]) -> Vec<Range<u64>> {
+    let mut found: Vec<Range<u64>> = Vec::new();
+    let mut ranges = ranges.iter();
+    // The rows at the places from `first` on begin at `row`.
+    let (mut first, mut row, mut count) = (0, 0, 0);
+    for place in places.iter().map(|place| u64::from(*place)) {
+        while place - first >= count {
+            let Some(range) = ranges.next() else {
+                return found;
+            };
+            (first, row, count) = (first + count, range.start, range.end - range.start);
+        }
+        let here = row + (place - first);
+        match found.last_mut() {
+            Some(last) if last.end == here => last.end += 1,
+            _ => found.push(here..here + 1),
         }
     }
-    ranges
+    found
 }
 
 impl Decoded {
@@ -205,55 +216,165 @@ impl Decoded {
         morsel.items.iter().map(place).collect()
     }
 
-    /// Calls `visit` for each listing in order.
+    /// The batches of its parts.
+    pub(crate) fn batches(&self) -> impl Iterator<Item = &RowBatch> {
+        self.parts.iter().map(|part| &part.batch)
+    }
+
+    /// Calls `visit` for each listing in order; the morsel's paths were
+    /// decoded before.
     pub(crate) fn for_each_listing(
         &self,
         morsel: &Morsel,
         request: &Request<'_>,
-        mut visit: impl FnMut(&Listing<'_>),
+        visit: impl FnMut(&Listing<'_>),
     ) {
-        // Items of a part lie one after the other in its batch.
-        let mut next = vec![0usize; self.parts.len()];
-        let mut place = |item: &Item| -> Range<usize> {
-            let (Some(part), Some(next)) = (self.parts.get(item.part), next.get_mut(item.part))
-            else {
-                return 0..0;
-            };
-            let start = *next;
-            *next = match &part.kept {
-                None => start + (item.rows.end - item.rows.start) as usize,
-                Some(kept) => {
-                    let rest = kept.get(start..).unwrap_or_default();
-                    start + rest.iter().take_while(|row| **row < item.rows.end).count()
-                }
-            };
-            start..*next
-        };
-        let mut places: Vec<Range<usize>> = match request.order {
-            Order::Forward => morsel.items.iter().map(&mut place).collect(),
-            Order::Backward => morsel.items.iter().rev().map(&mut place).collect(),
-        };
-        if request.order == Order::Backward {
-            places.reverse();
-        }
+        let known = |item: &Item| Ok(morsel.path(item));
+        // Nothing is read, so nothing fails.
+        let _ = self.give_listings(morsel, request, known, visit);
+    }
+
+    /// The same, but decodes the paths that it needs.
+    pub(crate) fn try_each_listing(
+        &self,
+        morsel: &Morsel,
+        request: &Request<'_>,
+        scratch: &mut Scratch,
+        visit: impl FnMut(&Listing<'_>),
+    ) -> Result<()> {
+        let decoded = |item: &Item| morsel.decoded_path(item, scratch);
+        self.give_listings(morsel, request, decoded, visit)
+    }
+
+    fn give_listings<'m>(
+        &self,
+        morsel: &'m Morsel,
+        request: &Request<'_>,
+        mut path_of: impl FnMut(&Item) -> Result<&'m [u8]>,
+        mut visit: impl FnMut(&Listing<'_>),
+    ) -> Result<()> {
+        let mut places = Places::new(self, request.order);
         let give_empty = request.filter.clauses.is_empty() && request.rows.is_none();
-        for (item, range) in morsel.items.iter().zip(&places) {
-            let Some(part) = self.parts.get(item.part) else {
+        for item in &morsel.items {
+            let Some((part, range)) = places.of(item) else {
                 continue;
             };
             if range.is_empty() && !give_empty {
                 continue;
             }
             let dir = DirInfo {
-                path: morsel.path(item),
+                path: path_of(item)?,
                 depth: item.depth,
                 rows: item.dir_rows,
             };
             visit(&Listing {
                 dir: &dir,
                 batch: &part.batch,
-                range,
+                range: &range,
             });
+        }
+        Ok(())
+    }
+}
+
+/// Where the items of a morsel lie in the batches: one after the other.
+struct Places<'d> {
+    decoded: &'d Decoded,
+    order: Order,
+    /// Of each part, where what is to come begins, or, backwards, ends.
+    next: Vec<usize>,
+}
+
+impl<'d> Places<'d> {
+    fn new(decoded: &'d Decoded, order: Order) -> Places<'d> {
+        let next = |part: &DecodedPart| match order {
+            Order::Forward => 0,
+            Order::Backward => part.batch.len,
+        };
+        Places {
+            decoded,
+            order,
+            next: decoded.parts.iter().map(next).collect(),
+        }
+    }
+
+    /// The rows of the next item.
+    fn of(&mut self, item: &Item) -> Option<(&'d DecodedPart, Range<usize>)> {
+        let part = self.decoded.parts.get(item.part)?;
+        let next = self.next.get_mut(item.part)?;
+        let whole = (item.rows.end - item.rows.start) as usize;
+        let range = match (self.order, &part.kept) {
+            (Order::Forward, None) => *next..*next + whole,
+            (Order::Backward, None) => next.saturating_sub(whole)..*next,
+            (Order::Forward, Some(kept)) => {
+                let rest = kept.get(*next..).unwrap_or_default().iter();
+                *next..*next + rest.take_while(|row| **row < item.rows.end).count()
+            }
+            (Order::Backward, Some(kept)) => {
+                let rest = kept.get(..*next).unwrap_or_default().iter().rev();
+                let count = rest.take_while(|row| **row >= item.rows.start).count();
+                *next - count..*next
+            }
+        };
+        *next = match self.order {
+            Order::Forward => range.end,
+            Order::Backward => range.start,
+        };
+        Some((part, range))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn what_is_selected_is_what_the_clause_admits(
+            values in proptest::collection::vec(prop_oneof![any::<i64>(), -5i64..5], 0..300),
+            low in prop_oneof![any::<i64>().prop_map(i128::from), -5i128..5, Just(i128::MIN)],
+            len in prop_oneof![0i128..7, any::<u64>().prop_map(i128::from), Just(i128::MAX / 2)],
+        ) {
+            let clause = Clause { column: Column::Mtime, low, high: low.saturating_add(len) };
+            let batch = RowBatch {
+                mtime: values.clone(),
+                size: values.iter().map(|v| *v as u64).collect(),
+                uid: values.iter().map(|v| *v as u32).collect(),
+                ..RowBatch::default()
+            };
+            let wanted = |admits: &dyn Fn(usize) -> bool| -> Vec<u32> {
+                (0..values.len()).filter(|at| admits(*at)).map(|at| at as u32).collect()
+            };
+            let mut got = Vec::new();
+            admitted(&clause, &batch, values.len(), &mut got);
+            prop_assert_eq!(&got, &wanted(&|at| clause.admits(values[at].into())));
+            let sizes = Clause { column: Column::Size, ..clause };
+            admitted(&sizes, &batch, values.len(), &mut got);
+            prop_assert_eq!(&got, &wanted(&|at| clause.admits(batch.size[at].into())));
+            let users = Clause { column: Column::Uid, ..clause };
+            admitted(&users, &batch, values.len(), &mut got);
+            prop_assert_eq!(&got, &wanted(&|at| clause.admits(batch.uid[at].into())));
+        }
+
+        #[test]
+        fn places_become_rows(picks in proptest::collection::vec((1u64..4, 1u64..70, any::<u64>()), 0..9)) {
+            let (mut row, mut ranges, mut places, mut wanted) = (0, Vec::new(), Vec::new(), Vec::new());
+            let mut place = 0u32;
+            for (gap, len, bits) in picks {
+                row += gap;
+                ranges.push(row..row + len);
+                for at in 0..len {
+                    if bits >> (at % 64) & 1 == 1 {
+                        places.push(place);
+                        wanted.push(row + at);
+                    }
+                    place += 1;
+                }
+                row += len;
+            }
+            let got: Vec<u64> = rows_at(&places, &ranges).into_iter().flatten().collect();
+            prop_assert_eq!(got, wanted);
         }
     }
 }

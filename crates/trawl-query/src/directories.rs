@@ -244,7 +244,7 @@ impl<'a> DirStream<'a> {
             .flatten()
             .chain(backward.into_iter().flatten())
         {
-            let path = run.chunk.path.get(at);
+            let path = run.chunk.path(at);
             let depth = run.chunk.depth(at).saturating_sub(self.start_depth);
             if depth > self.max_depth {
                 continue;

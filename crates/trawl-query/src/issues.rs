@@ -172,7 +172,7 @@ fn with_unlisted(start: &Start) -> Result<HashSet<Vec<u8>>> {
     };
     while let Some(run) = merge.next_run()? {
         for at in run.range.clone() {
-            let (path, dirs) = (run.chunk.path.get(at), run.chunk.number(0, at));
+            let (path, dirs) = (run.chunk.path(at), run.chunk.number(0, at));
             while around
                 .last()
                 .is_some_and(|dir| !path::is_within(path, &dir.path))

@@ -81,5 +81,5 @@ pub use sweep::{Columns, LinkCount, SweepRequest};
 pub use totals::Totals;
 pub use trawl_index::SnapshotInfo;
 pub use usage::{Detail, Usage, UsageOf, UsageRequest};
-pub use walk::{DirInfo, Listing, Order, Request};
+pub use walk::{Batch, DirInfo, Listing, Order, Request};
 pub use xattrs::{ACL_ACCESS, ACL_DEFAULT, Attribute, AttributeRequest, Attributed, Links};

@@ -4,29 +4,37 @@
 use crate::error::Result;
 use crate::index::{SegmentAt, Start, View};
 use crate::locate::{Reach, scope};
-use crate::merge::{Merge, Run};
+use crate::merge::{Merge, Paths};
 use crate::search::narrowed;
-use crate::segment::Scratch;
+use crate::segment::{DirRows, Scratch};
 use crate::selection::{RowSelection, within};
 use crate::walk::{Order, Request};
 use std::collections::{HashSet, VecDeque};
 use std::ops::Range;
-use trawl_index::schema::{DirColumn, Table};
+use std::sync::Arc;
+use trawl_index::schema::{DirColumn, PAGE_ROWS, Table};
 use trawl_model::column::Column;
 use trawl_model::filter::Clause;
 use trawl_model::path;
 
 /// Rows of a morsel, about; also the most that a listing has.
 pub(crate) const MORSEL_ROWS: u64 = 32 * 1024;
+/// The same where few columns are read: where the directories of several
+/// segments alternate, a page lies in fewer morsels.
+const NARROW_MORSEL_ROWS: u64 = 2 * MORSEL_ROWS;
+/// That many columns are few.
+const NARROW_COLUMNS: usize = 4;
 /// Directories of a morsel, at most.
 const MORSEL_DIRS: usize = 16 * 1024;
+/// Rows of most pages.
+const PAGE: u64 = PAGE_ROWS as u64;
 
 /// Some listings that follow each other, and the rows that they need.
 #[derive(Debug, Default)]
 pub(crate) struct Morsel {
     pub(crate) items: Vec<Item>,
-    /// Paths of the items, end to end.
-    pub(crate) paths: Vec<u8>,
+    /// Where the items' directories are.
+    chunks: Vec<Arc<DirRows>>,
     pub(crate) parts: Vec<Part>,
     rows: u64,
     /// The part of the item before.
@@ -36,7 +44,10 @@ pub(crate) struct Morsel {
 /// One listing.
 #[derive(Clone, Debug)]
 pub(crate) struct Item {
-    pub(crate) path: Range<usize>,
+    /// Index into [`Morsel::chunks`].
+    chunk: usize,
+    /// Its directory's row there.
+    at: usize,
     pub(crate) depth: usize,
     /// Rows of the whole directory.
     pub(crate) dir_rows: u64,
@@ -60,13 +71,12 @@ pub(crate) struct Plan<'a> {
     merge: Merge<'a>,
     order: Order,
     start_depth: usize,
-    /// Least and greatest depth of directories whose rows are wanted.
-    depths: Range<usize>,
-    skip: &'a [Vec<u8>],
-    only: Option<&'a HashSet<Vec<u8>>>,
     selected: Option<&'a RowSelection>,
-    /// Clauses on columns of which directories keep minima and maxima.
-    clauses: Vec<Clause>,
+    /// Rows of a morsel, about.
+    morsel_rows: u64,
+    /// When items' paths are decoded.
+    paths: Paths,
+    scratch: Scratch,
     morsel: Morsel,
     /// Morsels that are complete, in order.
     done: VecDeque<Morsel>,
@@ -75,7 +85,6 @@ pub(crate) struct Plan<'a> {
 /// Places of the columns in what is asked of the merge.
 const FIRST_ROW: usize = 0;
 const ROWS: usize = 1;
-const FIRST_BOUND: usize = 2;
 
 impl<'a> Plan<'a> {
     pub(crate) fn new(start: &'a Start, request: &'a Request<'_>) -> Result<Plan<'a>> {
@@ -106,43 +115,66 @@ impl<'a> Plan<'a> {
             spans = narrowed(view, spans, selected)?;
         }
         let mut columns = vec![DirColumn::FirstRow, DirColumn::Rows];
-        let mut clauses = Vec::new();
+        let mut bounds = Vec::new();
         for clause in &request.filter.clauses {
             if let Some((min, max)) = bounds_of(clause.column) {
+                bounds.push(Bounds::new(clause, columns.len()));
                 columns.extend([min, max]);
-                clauses.push(*clause);
             }
         }
-        Ok(Plan {
-            view,
-            merge: Merge::new(view, spans, &columns, request.order)?,
-            order: request.order,
-            start_depth: path::depth(&start.path),
+        let start_depth = path::depth(&start.path);
+        let selection = Selection {
+            start_depth,
             depths,
             skip: &request.skip,
             only: request.only,
             selected: request.rows,
-            clauses,
+            bounds,
+        };
+        let pick = move |segment, rows: &DirRows, scratch: &mut Scratch| {
+            selection.pick(segment, rows, scratch)
+        };
+        let (order, pick) = (request.order, Box::new(pick));
+        Ok(Plan {
+            view,
+            merge: Merge::picking(view, spans, &columns, order, pick)?,
+            order,
+            start_depth,
+            selected: request.rows,
+            morsel_rows: match request.columns.iter().count() <= NARROW_COLUMNS {
+                true => NARROW_MORSEL_ROWS,
+                false => MORSEL_ROWS,
+            },
+            paths: Paths::Now,
+            scratch: Scratch::default(),
             morsel: Morsel::default(),
             done: VecDeque::new(),
         })
     }
 
+    /// Leaves the paths of items to whoever works on them.
+    pub(crate) fn with_late_paths(mut self) -> Plan<'a> {
+        self.paths = Paths::Late;
+        self
+    }
+
     /// The next morsel; `None` at the end.
     pub(crate) fn next_morsel(&mut self) -> Result<Option<Morsel>> {
+        let morsel = self.cut_morsel()?;
+        if let (Some(morsel), Paths::Now) = (&morsel, self.paths) {
+            for item in &morsel.items {
+                morsel.decoded_path(item, &mut self.scratch)?;
+            }
+        }
+        Ok(morsel)
+    }
+
+    fn cut_morsel(&mut self) -> Result<Option<Morsel>> {
         loop {
             if let Some(done) = self.done.pop_front() {
                 return Ok(Some(done));
             }
             let (view, order) = (self.view, self.order);
-            let selection = Selection {
-                start_depth: self.start_depth,
-                depths: self.depths.clone(),
-                skip: self.skip,
-                only: self.only,
-                clauses: &self.clauses,
-                order,
-            };
             let Some(run) = self.merge.next_run()? else {
                 let last = std::mem::take(&mut self.morsel);
                 return Ok((!last.items.is_empty()).then(|| last.finished(order)));
@@ -154,19 +186,25 @@ impl<'a> Plan<'a> {
                 morsel: &mut self.morsel,
                 done: &mut self.done,
                 segment: run.segment,
+                chunk: run.chunk,
                 selected: self.selected.and_then(|rows| rows.of(run.segment)),
+                morsel_rows: self.morsel_rows,
                 order,
             };
-            let fits = selection.for_each(&run, |path, depth, first, count| {
-                let end = first.checked_add(count).filter(|end| *end <= rows);
-                end.is_some_and(|end| {
-                    filling.push(&Directory {
-                        path,
-                        depth,
-                        rows: first..end,
-                    })
-                })
-            });
+            let start_depth = self.start_depth;
+            let mut push = |at: usize| {
+                let first = run.chunk.number(FIRST_ROW, at);
+                let directory = Directory {
+                    at,
+                    depth: run.chunk.depth(at).saturating_sub(start_depth),
+                    rows: first..first.saturating_add(run.chunk.number(ROWS, at)),
+                };
+                directory.rows.end <= rows && filling.push(&directory)
+            };
+            let fits = match order {
+                Order::Forward => run.rows().all(&mut push),
+                Order::Backward => run.rows().rev().all(&mut push),
+            };
             if !fits {
                 return Err(view.damaged(
                     run.segment,
@@ -179,8 +217,9 @@ impl<'a> Plan<'a> {
 }
 
 /// A directory whose rows are wanted.
-struct Directory<'a> {
-    path: &'a [u8],
+struct Directory {
+    /// Its row in the chunk.
+    at: usize,
     depth: usize,
     rows: Range<u64>,
 }
@@ -190,8 +229,11 @@ struct Filling<'m> {
     morsel: &'m mut Morsel,
     done: &'m mut VecDeque<Morsel>,
     segment: SegmentAt,
+    chunk: &'m Arc<DirRows>,
     /// The rows of the segment that are wanted; `None` for all.
     selected: Option<&'m [Range<u64>]>,
+    /// Rows of a morsel, about.
+    morsel_rows: u64,
     order: Order,
 }
 
@@ -207,7 +249,7 @@ enum Place {
 impl Filling<'_> {
     /// Adds those rows of a directory that are selected, in pieces if they
     /// are many; false if they do not lie where the order says.
-    fn push(&mut self, directory: &Directory<'_>) -> bool {
+    fn push(&mut self, directory: &Directory) -> bool {
         let mut place = Place::New;
         let Some(selected) = self.selected else {
             return self.push_rows(directory, directory.rows.clone(), &mut place);
@@ -223,15 +265,12 @@ impl Filling<'_> {
 
     fn push_rows(
         &mut self,
-        directory: &Directory<'_>,
+        directory: &Directory,
         mut left: Range<u64>,
         place: &mut Place,
     ) -> bool {
         loop {
-            let room = MORSEL_ROWS
-                .saturating_sub(self.morsel.rows)
-                .max(1)
-                .min(left.end - left.start);
+            let room = self.room(&left);
             let piece = match self.order {
                 Order::Forward => left.start..left.start + room,
                 Order::Backward => left.end - room..left.end,
@@ -240,12 +279,12 @@ impl Filling<'_> {
                 Order::Forward => left.start = piece.end,
                 Order::Backward => left.end = piece.start,
             }
-            let morsel = &mut self.morsel;
-            if !morsel.push(self.segment, directory, piece, *place, self.order) {
+            let is_full = self.is_full_with(&piece);
+            if !self.push_piece(directory, piece, *place) {
                 return false;
             }
             *place = Place::Same;
-            if self.morsel.rows >= MORSEL_ROWS || self.morsel.items.len() >= MORSEL_DIRS {
+            if is_full || self.morsel.items.len() >= MORSEL_DIRS {
                 self.done
                     .push_back(std::mem::take(self.morsel).finished(self.order));
                 *place = Place::New;
@@ -255,22 +294,35 @@ impl Filling<'_> {
             }
         }
     }
-}
 
-impl Morsel {
+    /// How many of these rows the morsel takes.
+    fn room(&self, left: &Range<u64>) -> u64 {
+        let room = self.morsel_rows.saturating_sub(self.morsel.rows).max(1);
+        let count = left.end - left.start;
+        // A page that lies in two morsels is decoded twice.
+        let to_page = left.start.next_multiple_of(PAGE) - left.start;
+        let ends_early =
+            self.order == Order::Forward && self.morsel.rows + to_page >= self.morsel_rows - PAGE;
+        match ends_early && to_page > 0 {
+            true => count.min(room).min(to_page),
+            false => count.min(room),
+        }
+    }
+
+    /// True if nothing is to be added behind this piece.
+    fn is_full_with(&self, piece: &Range<u64>) -> bool {
+        let rows = self.morsel.rows + (piece.end - piece.start);
+        let at_page = self.order == Order::Forward && piece.end.is_multiple_of(PAGE);
+        rows >= self.morsel_rows || (at_page && rows >= self.morsel_rows - PAGE)
+    }
+
     /// Adds rows of a directory; false if they do not lie where the order
     /// says.
-    fn push(
-        &mut self,
-        segment: SegmentAt,
-        directory: &Directory<'_>,
-        rows: Range<u64>,
-        place: Place,
-        order: Order,
-    ) -> bool {
-        let part = self.part_of(segment);
-        let ranges = &mut self.parts[part].ranges;
-        match (ranges.last_mut(), order) {
+    fn push_piece(&mut self, directory: &Directory, rows: Range<u64>, place: Place) -> bool {
+        let morsel = &mut *self.morsel;
+        let part = morsel.part_of(self.segment);
+        let ranges = &mut morsel.parts[part].ranges;
+        match (ranges.last_mut(), self.order) {
             _ if rows.is_empty() => {}
             (Some(last), Order::Forward) if last.end == rows.start => last.end = rows.end,
             (Some(last), Order::Backward) if last.start == rows.end => last.start = rows.start,
@@ -278,21 +330,31 @@ impl Morsel {
             (Some(last), Order::Backward) if last.start < rows.end => return false,
             _ => ranges.push(rows.clone()),
         }
-        self.rows += rows.end - rows.start;
-        if let (Place::Same, Some(item)) = (place, self.items.last_mut()) {
+        morsel.rows += rows.end - rows.start;
+        if let (Place::Same, Some(item)) = (place, morsel.items.last_mut()) {
             item.rows = item.rows.start.min(rows.start)..item.rows.end.max(rows.end);
             return true;
         }
-        let start = self.paths.len();
-        self.paths.extend_from_slice(directory.path);
-        self.items.push(Item {
-            path: start..self.paths.len(),
+        let chunk = morsel.chunk_of(self.chunk);
+        morsel.items.push(Item {
+            chunk,
+            at: directory.at,
             depth: directory.depth,
             dir_rows: directory.rows.end - directory.rows.start,
             part,
             rows,
         });
         true
+    }
+}
+
+impl Morsel {
+    fn chunk_of(&mut self, chunk: &Arc<DirRows>) -> usize {
+        let is_it = |known: &Arc<DirRows>| Arc::ptr_eq(known, chunk);
+        if !self.chunks.last().is_some_and(is_it) {
+            self.chunks.push(Arc::clone(chunk));
+        }
+        self.chunks.len() - 1
     }
 
     fn part_of(&mut self, segment: SegmentAt) -> usize {
@@ -321,8 +383,19 @@ impl Morsel {
         self
     }
 
+    /// An item's path, if it was decoded; else nothing.
     pub(crate) fn path(&self, item: &Item) -> &[u8] {
-        self.paths.get(item.path.clone()).unwrap_or_default()
+        self.chunks
+            .get(item.chunk)
+            .map_or(&[], |chunk| chunk.path(item.at))
+    }
+
+    /// An item's path, which is decoded if it was not.
+    pub(crate) fn decoded_path(&self, item: &Item, scratch: &mut Scratch) -> Result<&[u8]> {
+        match self.chunks.get(item.chunk) {
+            Some(chunk) => chunk.decoded_path(item.at, scratch),
+            None => Ok(&[]),
+        }
     }
 }
 
@@ -332,35 +405,36 @@ struct Selection<'a> {
     depths: Range<usize>,
     skip: &'a [Vec<u8>],
     only: Option<&'a HashSet<Vec<u8>>>,
-    clauses: &'a [Clause],
-    order: Order,
+    selected: Option<&'a RowSelection>,
+    bounds: Vec<Bounds>,
 }
 
 impl Selection<'_> {
-    /// Calls `visit` with path, depth, first row and number of rows of each
-    /// wanted directory of a run until it answers false, which is returned.
-    fn for_each(
-        &self,
-        run: &Run<'_>,
-        mut visit: impl FnMut(&[u8], usize, u64, u64) -> bool,
-    ) -> bool {
-        let mut one = |at: usize| {
-            let path = run.chunk.path.get(at);
-            let depth = run.chunk.depth(at).saturating_sub(self.start_depth);
-            let is_wanted = self.depths.contains(&depth)
-                && self.only.is_none_or(|only| only.contains(path))
-                && !self.is_skipped(path)
-                && self.may_match(run, at);
-            if !is_wanted {
-                return true;
-            }
-            let number = |column| run.chunk.number(column, at);
-            visit(path, depth, number(FIRST_ROW), number(ROWS))
+    /// The wanted ones among some directories of a segment.
+    fn pick(&self, segment: SegmentAt, rows: &DirRows, scratch: &mut Scratch) -> Result<Vec<u32>> {
+        let selected = self.selected.and_then(|selected| selected.of(segment));
+        let has_depth = |at: &u32| {
+            let depth = rows.depth(*at as usize).saturating_sub(self.start_depth);
+            self.depths.contains(&depth)
         };
-        match self.order {
-            Order::Forward => run.range.clone().all(&mut one),
-            Order::Backward => run.range.clone().rev().all(&mut one),
+        let mut picked: Vec<u32> = (0..rows.len() as u32).filter(has_depth).collect();
+        if let Some(selected) = selected {
+            keep_selected(rows, selected, &mut picked);
         }
+        if !self.bounds.is_empty() {
+            picked.retain(|at| self.may_match(rows, *at as usize));
+        }
+        if self.only.is_some() || !self.skip.is_empty() {
+            let mut named = Vec::new();
+            for at in picked {
+                let path = rows.decoded_path(at as usize, scratch)?;
+                if self.only.is_none_or(|only| only.contains(path)) && !self.is_skipped(path) {
+                    named.push(at);
+                }
+            }
+            picked = named;
+        }
+        Ok(picked)
     }
 
     fn is_skipped(&self, path: &[u8]) -> bool {
@@ -375,17 +449,62 @@ impl Selection<'_> {
         nearest.is_some_and(|skip| path::is_within(path, skip))
     }
 
-    fn may_match(&self, run: &Run<'_>, at: usize) -> bool {
-        self.clauses.iter().enumerate().all(|(nth, clause)| {
-            let bound = |which: usize| {
-                let bits = run.chunk.number(FIRST_BOUND + 2 * nth + which, at);
-                match clause.column {
-                    Column::Size => i128::from(bits),
-                    _ => i128::from(bits as i64),
-                }
-            };
-            run.chunk.number(ROWS, at) > 0 && clause.overlaps(bound(0), bound(1))
-        })
+    fn may_match(&self, rows: &DirRows, at: usize) -> bool {
+        let matches = |bounds: &Bounds| {
+            let number = |which| rows.number(bounds.column + which, at) ^ bounds.flip;
+            number(0) <= bounds.high && bounds.low <= number(1)
+        };
+        self.bounds.iter().all(matches) && rows.number(ROWS, at) > 0
+    }
+}
+
+/// Leaves the directories that have rows in `selected`, of which rows and
+/// ranges are ascending.
+fn keep_selected(rows: &DirRows, selected: &[Range<u64>], picked: &mut Vec<u32>) {
+    let first = rows.number(FIRST_ROW, 0);
+    let mut rest = selected;
+    rest = rest
+        .get(rest.partition_point(|range| range.end <= first)..)
+        .unwrap_or_default();
+    picked.retain(|at| {
+        let first = rows.number(FIRST_ROW, *at as usize);
+        let end = first.saturating_add(rows.number(ROWS, *at as usize));
+        while rest.first().is_some_and(|range| range.end <= first) {
+            rest = rest.get(1..).unwrap_or_default();
+        }
+        rest.first()
+            .is_some_and(|range| range.start < end && first < end)
+    });
+}
+
+/// What a directory's smallest and largest value of a column must fulfil.
+struct Bounds {
+    /// The place of the smallest among what is asked of the merge; the
+    /// largest comes after it.
+    column: usize,
+    /// Turned over in values, so that signed ones compare as unsigned.
+    flip: u64,
+    low: u64,
+    high: u64,
+}
+
+impl Bounds {
+    fn new(clause: &Clause, column: usize) -> Bounds {
+        let (least, most, flip) = match clause.column {
+            Column::Size => (0, i128::from(u64::MAX), 0),
+            _ => (i64::MIN.into(), i64::MAX.into(), 1 << 63),
+        };
+        let (low, high) = match clause.overlaps(least, most) {
+            true => (clause.low.max(least), clause.high.min(most)),
+            // Nothing does; what is let through is looked at later.
+            false => (most, least),
+        };
+        Bounds {
+            column,
+            flip,
+            low: low as u64 ^ flip,
+            high: high as u64 ^ flip,
+        }
     }
 }
 

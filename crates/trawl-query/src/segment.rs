@@ -18,6 +18,7 @@ mod rows;
 mod tests;
 mod thrift;
 
-pub(crate) use dirs::{DirChunk, read_dirs, read_root_kind};
+pub(crate) use dirs::{DirChunk, DirRows, read_dirs, read_root_kind};
+pub(crate) use file::row_count;
 pub use file::{Scratch, SegmentFile};
-pub(crate) use rows::{check_names, read_names, read_rows, read_text};
+pub(crate) use rows::{add_rows, check_names, read_names, read_rows, read_text};

@@ -170,7 +170,7 @@ impl Listings<'_> {
     /// The current directory's path.
     pub fn path(&self) -> &[u8] {
         let chunk = self.merge.given_chunk();
-        chunk.map_or(&[], |chunk| chunk.path.get(self.run.start))
+        chunk.map_or(&[], |chunk| chunk.path(self.run.start))
     }
 
     /// Where it is.

@@ -130,7 +130,7 @@ fn read_piece(
     columns: ColumnSet,
     scratch: &mut Scratch,
 ) -> Result<RowBatch> {
-    let batch = read_rows(file, columns, &[piece.rows.clone()], scratch)?;
+    let batch = read_rows(file, columns, std::slice::from_ref(&piece.rows), scratch)?;
     match columns.contains(Column::Name) && !check_names(&batch.name) {
         true => Err(file.damaged("it holds impossible names")),
         false => Ok(batch),

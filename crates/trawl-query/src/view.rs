@@ -210,9 +210,11 @@ impl View {
         &self.snapshot.shards
     }
 
-    /// Finds what the snapshot has at `path`, which lies within its root.
+    /// Finds what the snapshot has at `path`, which lies within its root; the
+    /// view of what is found has what is known by knowing `path`.
     pub fn locate(self: &Arc<View>, path: &[u8]) -> Result<Located> {
-        let found = locate(self, path, &mut Scratch::default())?;
+        let view = self.knowing(path)?;
+        let found = locate(&view, path, &mut Scratch::default())?;
         Ok(found.unwrap_or(Located::NotIndexed { nearest: None }))
     }
 

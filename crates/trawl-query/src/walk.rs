@@ -7,7 +7,7 @@
 //! What waits is bounded: a worker that is too far ahead of the slowest one
 //! sleeps.
 
-use crate::decode::decode;
+use crate::decode::{Decoded, decode};
 use crate::error::{QueryError, Result};
 use crate::index::{Index, Start, View};
 use crate::plan::{Morsel, Plan};
@@ -91,6 +91,42 @@ pub struct Listing<'a> {
     pub range: &'a Range<usize>,
 }
 
+/// Some listings that follow each other, decoded together.
+pub struct Batch<'a> {
+    decoded: &'a Decoded,
+    morsel: &'a Morsel,
+    request: &'a Request<'a>,
+    scratch: &'a mut Scratch,
+}
+
+impl Batch<'_> {
+    /// The rows of all listings, in no order that means anything: just the
+    /// columns that were asked for, and just the rows that fulfil the filter.
+    pub fn columns(&self) -> impl Iterator<Item = &RowBatch> {
+        self.decoded.batches()
+    }
+
+    /// Calls `visit` for each listing in order.
+    ///
+    /// # Errors
+    /// If the paths of directories cannot be read.
+    pub fn for_each_listing(&mut self, visit: impl FnMut(&Listing<'_>)) -> Result<()> {
+        let Batch {
+            decoded,
+            morsel,
+            request,
+            scratch,
+        } = self;
+        decoded.try_each_listing(morsel, request, scratch, visit)
+    }
+}
+
+impl std::fmt::Debug for Batch<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Batch").finish_non_exhaustive()
+    }
+}
+
 impl Index {
     /// Goes over everything below `start`. `work` is called for each listing,
     /// on any thread, and adds to a value that is made anew for each some
@@ -104,11 +140,36 @@ impl Index {
         start: &Start,
         request: &Request<'_>,
         work: W,
-        mut emit: E,
+        emit: E,
     ) -> Result<()>
     where
         O: Default + Send,
         W: Fn(&Listing<'_>, &mut O) + Sync,
+        E: FnMut(O) -> ControlFlow<()>,
+    {
+        let each = |batch: &mut Batch<'_>, out: &mut O| {
+            batch.for_each_listing(|listing| work(listing, out))
+        };
+        self.walk_batches(start, request, each, emit)
+    }
+
+    /// As [`Index::walk`], but `work` is given some ten thousand rows at a
+    /// time, whose columns it may go over without asking for their
+    /// directories.
+    ///
+    /// # Errors
+    /// Whatever cannot be read of the index, what `work` says, and
+    /// [`QueryError::Cancelled`].
+    pub fn walk_batches<O, W, E>(
+        &self,
+        start: &Start,
+        request: &Request<'_>,
+        work: W,
+        mut emit: E,
+    ) -> Result<()>
+    where
+        O: Default + Send,
+        W: Fn(&mut Batch<'_>, &mut O) -> Result<()> + Sync,
         E: FnMut(O) -> ControlFlow<()>,
     {
         // What the filter asks of names leaves out rows before any is read.
@@ -121,7 +182,7 @@ impl Index {
             rows: request.rows.or(named.as_ref()),
             ..request.clone()
         };
-        let mut plan = Plan::new(start, request)?;
+        let mut plan = Plan::new(start, request)?.with_late_paths();
         let Some(first) = plan.next_morsel()? else {
             return Ok(());
         };
@@ -130,9 +191,15 @@ impl Index {
             check_cancelled_by(request.cancel)?;
             let mut out = O::default();
             let decoded = decode(view, morsel, request, scratch)?;
-            decoded.for_each_listing(morsel, request, |listing| work(listing, &mut out));
+            let mut batch = Batch {
+                decoded: &decoded,
+                morsel,
+                request,
+                scratch,
+            };
+            let done = work(&mut batch, &mut out);
             decoded.recycle(scratch);
-            Ok(out)
+            done.map(|()| out)
         };
         let mut scratch = Scratch::default();
         let second = plan.next_morsel()?;

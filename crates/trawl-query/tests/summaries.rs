@@ -80,7 +80,7 @@ impl RowTest for Single {
     }
 
     fn admits(&self, row: &Row<'_>, depth: usize) -> bool {
-        row.nlink() == 1 && row.uid().0 % 2 == 0 && (1..=4).contains(&depth)
+        row.nlink() == 1 && row.uid().0.is_multiple_of(2) && (1..=4).contains(&depth)
     }
 }
 
@@ -262,7 +262,7 @@ proptest! {
         let mut all = below(&tree, &path);
         all.push((path.clone(), &own));
         let mut types: HashMap<FileType, Count> = HashMap::new();
-        let mut owners = HashMap::new();
+        let mut owners: HashMap<_, Count> = HashMap::new();
         let mut both: BTreeMap<String, Count> = BTreeMap::new();
         let mut projects: HashMap<Option<u32>, Count> = HashMap::new();
         let mut extensions: HashMap<Vec<u8>, Count> = HashMap::new();
@@ -270,8 +270,7 @@ proptest! {
         for (at, made) in &all {
             let count = count_of(made);
             types.entry(kind(made)).or_default().add(&count);
-            owners.entry(made.meta.uid).or_default();
-            owners.get_mut(&made.meta.uid).map(|sum: &mut Count| sum.add(&count));
+            owners.entry(made.meta.uid).or_default().add(&count);
             let key = format!("{}{:?}", made.meta.uid.0, kind(made));
             both.entry(key).or_default().add(&count);
             projects.entry(made.meta.project).or_default().add(&count);
@@ -357,7 +356,7 @@ proptest! {
             ControlFlow::Continue(())
         }).unwrap();
         let all = below(&tree, &path);
-        let mut alike: HashMap<(u64, Option<&[u8]>), Vec<&Vec<u8>>> = HashMap::new();
+        let mut alike: HashMap<_, Vec<&Vec<u8>>> = HashMap::new();
         for (path, made) in &all {
             if kind(made) == FileType::Regular && made.meta.nlink == 1 && made.meta.size >= 100 {
                 let name = named.then_some(&made.name[..]);

@@ -239,6 +239,14 @@ fn jobs(args: &IndexArgs) -> Result<Vec<Job>, Failure> {
 impl IndexArgs {
     /// What is done about what has not changed.
     fn writing(&self) -> Writing {
+        // What is read once has most directories in two pieces, and pieces are not shared.
+        if self
+            .from_trace
+            .as_ref()
+            .is_some_and(|file| trawl_scan::trace::is_read_once(file))
+        {
+            return Writing::Alone;
+        }
         match self.full {
             true => Writing::Anew,
             false => Writing::Sharing(Box::new(trawl_history::SegmentReader)),

@@ -187,12 +187,17 @@ impl Fuzzy {
         places.reverse();
         let mut score = 0;
         let mut before: Option<usize> = None;
+        // What the first of the letters side by side was worth.
+        let mut run = 0;
         for place in places {
             let bonus = beginning(text, place);
+            if before.is_none_or(|before| before + 1 != place) {
+                run = bonus;
+            }
             score += LETTER;
             score += match before {
                 None => bonus * FIRST,
-                Some(before) if before + 1 == place => bonus.max(ADJACENT),
+                Some(before) if before + 1 == place => bonus.max(run).max(ADJACENT),
                 Some(before) => {
                     let gap = i32::try_from(place - before - 1).unwrap_or(GAP_MOST);
                     bonus - (gap * GAP).min(GAP_MOST)

@@ -64,7 +64,8 @@ fn what_lies_in_a_barrier_is_neither_listed_nor_guessed() {
     let stage = Stage::crowded(program());
     let index = stage.index_dir();
     // Of the barrier's entries, those that Mallory's listing comes upon.
-    let script = "find \"$1\" -regex '.*/b[0-9a-f]+/[0-9a-f]+' 2>/dev/null; true";
+    let script = "find \"$1\" -regextype posix-extended \
+                  -regex '.*/b[0-9a-f]{32}/[0-9a-f]+' 2>/dev/null; true";
     assert!(
         !stage.shell(0, script).text().is_empty(),
         "there is a barrier"
@@ -72,7 +73,8 @@ fn what_lies_in_a_barrier_is_neither_listed_nor_guessed() {
     assert_eq!(stage.shell(MALLORY, script).text(), "");
     assert_eq!(stage.leaks(&index, MALLORY), [""; 0]);
     // Names like those there, and patterns that a shell would expand.
-    let script = "b=$(find \"$1\" -type d -regex '.*/b[0-9a-f]+' 2>/dev/null | head -n 1); \
+    let script = "b=$(find \"$1\" -regextype posix-extended -type d -regex '.*/b[0-9a-f]{32}' \
+                  2>/dev/null | head -n 1); \
                   [ -n \"$b\" ] || exit 9; for n in 00000000000000000000000000000000 data bob home . ; do \
                   ls \"$b/$n\" ; cat \"$b/$n/data/\"*; done 2>/dev/null; ls \"$b\"/* 2>/dev/null; true";
     assert_eq!(stage.shell(MALLORY, script).expect_code(0).text(), "");

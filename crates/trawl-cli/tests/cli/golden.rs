@@ -54,6 +54,12 @@ fn recorded() -> Site {
 #[test]
 fn a_trace_through_a_pipe_is_as_one_in_a_file() {
     let site = recorded();
+    let segments = format!(
+        "find {} -name *.entries.parquet",
+        site.index_dir().display()
+    );
+    let written = || site.gnu(&segments).text().lines().count();
+    let from_file = written();
     std::fs::remove_dir_all(site.index_dir()).unwrap();
     let mut cat = Command::new("cat")
         .arg(site.scratch.join("project.trace"))
@@ -65,6 +71,8 @@ fn a_trace_through_a_pipe_is_as_one_in_a_file() {
         .args("index --quiet --root /srv/project --from-trace -".split(' '))
         .stdin(cat.stdout.take().unwrap());
     assert!(index.status().unwrap().success() && cat.wait().unwrap().success());
+    // Directories that come in two pieces do not cut segments.
+    assert_eq!(written(), from_file);
     same_as_file(&site, "ls-long.txt", "ls -lAR --full-time /srv/project");
     same_as_file(&site, "du.txt", "du -ah /srv/project");
 }

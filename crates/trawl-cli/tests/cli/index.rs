@@ -303,3 +303,81 @@ fn a_second_writer_is_told_to_wait() {
     assert!(ran.errors().contains("is being written"), "{ran}");
     site.index();
 }
+
+#[test]
+fn a_rule_of_retention_stays_with_the_source() {
+    let site = small("rule");
+    let scan = |options: &str| {
+        site.run(&format!("index --quiet {options} ."))
+            .expect_code(0);
+        let ran = site.run("gc --dry-run --json").expect_code(0);
+        let lines = objects(&ran);
+        let (rule, snapshots) = lines.split_last().unwrap();
+        assert!(snapshots.iter().all(|line| line["keep"] == true), "{ran}");
+        (rule["rule"].as_str().unwrap().to_owned(), snapshots.len())
+    };
+    assert_eq!(scan(""), ("last=2".into(), 1));
+    assert_eq!(scan("--keep last=3,daily=7"), ("last=3,daily=7".into(), 2));
+    assert_eq!(scan(""), ("last=3,daily=7".into(), 3));
+    assert_eq!(scan(""), ("last=3,daily=7".into(), 3));
+    assert_eq!(
+        scan("--keep 4 --keep-for 90m"),
+        ("last=4,within=90m".into(), 4)
+    );
+    // What is asked of gc holds for gc alone.
+    let ran = site.run("index --gc --dry-run --keep 1").expect_code(0);
+    let text = ran.text();
+    assert_eq!(
+        text.matches("no part of the rule keeps it").count(),
+        3,
+        "{ran}"
+    );
+    assert!(text.contains(": current, last 1\n"), "{ran}");
+    assert!(
+        text.contains("last=1 would remove 3 snapshots and free "),
+        "{ran}"
+    );
+    assert_eq!(scan(""), ("last=4,within=90m".into(), 5));
+    site.run("gc --keep 1").expect_code(0);
+    assert_eq!(scan(""), ("last=4,within=90m".into(), 2));
+    for wrong in ["daily", "daily=0", "fortnightly=2", "last=1,last=2"] {
+        let ran = site.run(&format!("index --keep {wrong} .")).expect_code(2);
+        assert!(
+            ran.errors().contains(wrong.split(',').next_back().unwrap()),
+            "{ran}"
+        );
+    }
+    site.run("index --dry-run .").expect_code(2);
+}
+
+#[test]
+fn what_did_not_change_is_not_written_again() {
+    let site = small("shared");
+    let scan = |options: &str| {
+        let ran = site.run(&format!("index --json --progress none {options} ."));
+        objects(&ran.expect_code(0)).remove(0)
+    };
+    let first = scan("");
+    assert_eq!(first["new_bytes"], first["index_bytes"]);
+    let list = || {
+        site.run("ls -lR --time-style full-iso .")
+            .expect_code(0)
+            .text()
+    };
+    let listed = list();
+    assert_eq!(scan("")["new_bytes"], 0);
+    assert_eq!(scan("--trust-ctime")["new_bytes"], 0);
+    assert_eq!(list(), listed);
+    let full = scan("--full");
+    assert_eq!(full["new_bytes"], full["index_bytes"]);
+    assert_eq!(list(), listed);
+    std::fs::write(site.tree().join("d/one.c"), "changed").unwrap();
+    assert!(scan("")["new_bytes"].as_u64().unwrap() > 0);
+    assert_ne!(list(), listed);
+    let ran = site.run("index --full --trust-ctime .").expect_code(2);
+    assert!(ran.errors().contains("cannot be used with"), "{ran}");
+    site.run("verify").expect_code(0);
+    // Forgetting the others leaves what the last one shares with them.
+    site.run("gc --keep 1").expect_code(0);
+    site.run("verify").expect_code(0);
+}

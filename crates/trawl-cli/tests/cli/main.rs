@@ -14,6 +14,7 @@ mod find_words;
 mod check;
 mod completions;
 mod golden;
+mod handing_over;
 mod id_map;
 mod index;
 mod locate;

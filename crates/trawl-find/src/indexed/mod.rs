@@ -44,6 +44,8 @@ struct Scope<'s> {
     follows: bool,
     /// What threads may do.
     turn: Turn,
+    /// What ends each path, if all that happens is that paths are printed.
+    path_end: Option<u8>,
 }
 
 /// Where the directory lies in which a walk began: the start point, or what a

@@ -3,11 +3,15 @@
 
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use trawl_model::filter::{Clause, Filter};
 use trawl_model::rows::{Row, RowBatch};
 use trawl_model::{Column, ColumnSet, FileType, path};
-use trawl_query::{DeniedRequest, DirRequest, Index, Listing, Order, Request, Start};
+use trawl_query::{
+    Batch, DeniedRequest, DirRequest, Index, Listing, Order, QueryError, Request, Start,
+};
+use trawl_text::quote::Terminal;
 
 use super::need::Beginnings;
 use super::probe::IndexProbe;
@@ -158,7 +162,18 @@ impl<'w, 's> Walk<'w, 's> {
                 true => Turn::Scout,
                 false => Turn::Any,
             },
+            path_end: self.path_end(),
         }
+    }
+
+    /// What ends each path, if printing the paths of all rows in order is all
+    /// that is to be done.
+    fn path_end(&self) -> Option<u8> {
+        let program = self.search.question.program;
+        let is_plain = !self.follows() && !program.traversal.contents_first;
+        let end = program.expr.path_end().filter(|_| is_plain)?;
+        let is_raw = end == 0 || self.search.question.world.terminal == Terminal::Absent;
+        is_raw.then_some(end)
     }
 
     /// Puts the start point's own row to the expression; whether it was
@@ -274,20 +289,23 @@ impl<'w, 's> Walk<'w, 's> {
         request.max_depth = depth_limit(self.levels() - 1);
         let mut pruned: Vec<Vec<u8>> = Vec::new();
         let scope = self.scope();
-        let work = |listing: &Listing<'_>, found: &mut Found| {
-            for row in rows_of(listing) {
-                if row.file_type() == FileType::Directory
-                    && one_device.is_some_and(|dev| row.dev() != dev)
-                {
-                    found.pruned.push(row.path());
+        let work = |batch: &mut Batch<'_>, found: &mut Found| {
+            batch.for_each_listing(|listing| {
+                for row in rows_of(listing) {
+                    if row.file_type() == FileType::Directory
+                        && one_device.is_some_and(|dev| row.dev() != dev)
+                    {
+                        found.pruned.push(row.path());
+                    }
                 }
-            }
-            if by_action.is_some() {
-                scope.eval(listing, Pass::Prune, found);
+            })?;
+            match by_action {
+                Some(_) => scope.eval(batch, Pass::Prune, found),
+                None => Ok(()),
             }
         };
         self.index
-            .walk(self.found, &request, work, |found: Found| {
+            .walk_batches(self.found, &request, work, |found: Found| {
                 pruned.extend(found.pruned);
                 ControlFlow::Continue(())
             })?;
@@ -309,12 +327,16 @@ impl<'w, 's> Walk<'w, 's> {
         let mut request = self.request(self.columns(Pass::Print), filter);
         request.skip = skip;
         let (scope, printer) = (self.scope(), &self.search.printer);
-        let work = |listing: &Listing<'_>, found: &mut Found| {
-            scope.eval(listing, Pass::Print, found);
+        let memory = Mutex::new(Vec::new());
+        let work = |batch: &mut Batch<'_>, found: &mut Found| {
+            found.part.out.bytes = lock(&memory).pop().unwrap_or_default();
+            scope.eval(batch, Pass::Print, found)
         };
         let mut failure = None;
         let take = |found: Found| {
-            let done = printer.emit(found.part).map_err(DriverError::Write);
+            let done = printer.emit_and_return(found.part);
+            let done = done.map(|bytes| lock(&memory).push(bytes));
+            let done = done.map_err(DriverError::Write);
             let done = done.and_then(|()| turns.take(found.waiting));
             match done {
                 Ok(()) if printer.has_ended() => ControlFlow::Break(()),
@@ -325,7 +347,7 @@ impl<'w, 's> Walk<'w, 's> {
                 }
             }
         };
-        self.index.walk(self.found, &request, work, take)?;
+        self.index.walk_batches(self.found, &request, work, take)?;
         failure.map_or(Ok(()), Err)
     }
 
@@ -438,50 +460,69 @@ impl Scope<'_> {
         }
     }
 
-    /// Puts the rows of a listing to the expression, backwards if contents
-    /// come first.
-    fn eval(&self, listing: &Listing<'_>, pass: Pass, found: &mut Found) {
-        if found.part.quit {
-            return;
-        }
+    /// Puts rows to the expression, a directory's backwards if contents come
+    /// first.
+    fn eval(&self, batch: &mut Batch<'_>, pass: Pass, found: &mut Found) -> Result<(), QueryError> {
         let buffers = std::mem::take(&mut found.part.buffers);
         let mut cx = Context::new(self.world, self.point, self.probe).with_buffers(buffers);
         found.part.lend(&mut cx);
         cx.turn = self.turn;
-        let depth = self.place.depth + listing.dir.depth;
-        cx.enter_below(&self.place.parts(listing.dir.path), depth);
-        let visit = |row: Row<'_>| match pass {
-            Pass::Print if self.follows && self.is_left_out(&row) => ControlFlow::Continue(()),
-            Pass::Print => {
-                cx.next_row();
-                self.program.expr.eval(&row, &mut cx);
-                if let Some(stop) = cx.deferred {
-                    found.waiting.push(Waiting {
-                        stop,
-                        batch: row.alone(),
-                        dir: listing.dir.path.to_vec(),
-                        dir_depth: listing.dir.depth,
-                    });
-                }
-                if cx.quit {
-                    ControlFlow::Break(())
-                } else {
-                    ControlFlow::Continue(())
-                }
+        let done = batch.for_each_listing(|listing| {
+            if cx.quit {
+                return;
             }
-            Pass::Prune => {
-                if self.prunes(&row, &mut cx) {
-                    found.pruned.push(row.path());
+            let depth = self.place.depth + listing.dir.depth;
+            cx.enter_below(&self.place.parts(listing.dir.path), depth);
+            match (pass, self.path_end) {
+                (Pass::Print, Some(end)) => {
+                    cx.print_names(&listing.batch.name, listing.range.clone(), end);
                 }
-                ControlFlow::Continue(())
+                (Pass::Print, None) => self.print(listing, &mut cx, found),
+                (Pass::Prune, _) => self.prune(listing, &mut cx, found),
+            }
+        });
+        found.part.take_back(cx);
+        done
+    }
+
+    fn print(&self, listing: &Listing<'_>, cx: &mut Context<'_>, found: &mut Found) {
+        let visit = |row: Row<'_>| {
+            if self.follows && self.is_left_out(&row) {
+                return ControlFlow::Continue(());
+            }
+            cx.next_row();
+            self.program.expr.eval(&row, cx);
+            if let Some(stop) = cx.deferred {
+                found.waiting.push(Waiting {
+                    stop,
+                    batch: row.alone(),
+                    dir: listing.dir.path.to_vec(),
+                    dir_depth: listing.dir.depth,
+                });
+            }
+            match cx.quit {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
             }
         };
         let _ = match self.program.traversal.contents_first {
             true => rows_of(listing).rev().try_for_each(visit),
             false => rows_of(listing).try_for_each(visit),
         };
-        found.part.take_back(cx);
     }
+
+    fn prune(&self, listing: &Listing<'_>, cx: &mut Context<'_>, found: &mut Found) {
+        for row in rows_of(listing) {
+            if self.prunes(&row, cx) {
+                found.pruned.push(row.path());
+            }
+        }
+    }
+}
+
+/// Nothing is left half done by a panic while it is locked.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 pub(super) fn rows_of<'l>(

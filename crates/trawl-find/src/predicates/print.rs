@@ -37,6 +37,10 @@ impl Leaf for Print {
     fn effect(&self) -> Effect {
         Effect::Output
     }
+
+    fn path_end(&self) -> Option<u8> {
+        (self.sink == Sink::Stdout).then_some(b'\n')
+    }
 }
 
 /// Prints the path on a line of this sink.

@@ -37,6 +37,10 @@ impl Leaf for Print0 {
     fn effect(&self) -> Effect {
         Effect::Output
     }
+
+    fn path_end(&self) -> Option<u8> {
+        (self.sink == Sink::Stdout).then_some(0)
+    }
 }
 
 /// Prints the path and a NUL to this sink.

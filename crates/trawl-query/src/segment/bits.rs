@@ -6,58 +6,82 @@
 
 use super::thrift::{varint, zigzag};
 
-/// Numbers of `width` bits each, least significant bit first, given to
-/// `put` in order.
-#[inline]
-pub(crate) fn unpack(
-    bytes: &[u8],
-    width: u32,
-    count: usize,
-    mut put: impl FnMut(u64),
-) -> Option<()> {
-    if width > 64 || (count as u64).checked_mul(u64::from(width))?.div_ceil(8) > bytes.len() as u64
-    {
-        return None;
-    }
-    if width == 0 {
-        (0..count).for_each(|_| put(0));
-        return Some(());
-    }
-    let mask = u64::MAX >> (64 - width);
-    // As long as a whole window of eight bytes lies in `bytes`; it holds any
-    // number of up to 57 bits.
-    let whole = match bytes.len().checked_sub(8) {
-        Some(last) if width <= 57 => (last * 8 / width as usize + 1).min(count),
-        _ => 0,
-    };
-    let mut bit = 0usize;
-    for _ in 0..whole {
-        let window = bytes.get(bit >> 3..)?.first_chunk::<8>()?;
-        put((u64::from_le_bytes(*window) >> (bit & 7)) & mask);
-        bit += width as usize;
-    }
-    for _ in whole..count {
-        let rest = bytes.get(bit >> 3..)?;
-        let mut window = [0u8; 16];
-        let len = rest.len().min(16);
-        window[..len].copy_from_slice(&rest[..len]);
-        put((u128::from_le_bytes(window) >> (bit & 7)) as u64 & mask);
-        bit += width as usize;
+/// Numbers that are unpacked at a time.
+pub(crate) const BATCH: usize = 32;
+/// The most bytes that a batch is unpacked from, and what is read beyond.
+const MOST_PACKED_BYTES: usize = BATCH / 8 * 64 + 8;
+
+/// `BATCH` numbers of `W` bits each, least significant bit first. Eight
+/// bytes beyond the numbers are looked at.
+#[inline(always)]
+fn unpack_batch<const W: usize>(bytes: &[u8], out: &mut [u64; BATCH]) -> Option<()> {
+    let mask = if W == 0 { 0 } else { u64::MAX >> (64 - W) };
+    for (group, out) in out.chunks_exact_mut(8).enumerate() {
+        // All places are constants: this is eight loads and shifts.
+        let bytes = bytes.get(group * W..group * W + W + 8)?;
+        for (at, out) in out.iter_mut().enumerate() {
+            let (start, shift) = (at * W / 8, at * W % 8);
+            let low = u64::from_le_bytes(*bytes.get(start..)?.first_chunk::<8>()?) >> shift;
+            let high = match shift + W > 64 {
+                true => u64::from(*bytes.get(start + 8)?) << (64 - shift),
+                false => 0,
+            };
+            *out = (low | high) & mask;
+        }
     }
     Some(())
 }
 
-/// `RLE` of Parquet: the first `count` numbers, as runs of (value, length).
+macro_rules! unpack_widths {
+    ($($width:literal)*) => {
+        /// `BATCH` numbers of `width` bits; `bytes` goes on behind them.
+        fn unpack_lent(bytes: &[u8], width: u32, out: &mut [u64; BATCH]) -> Option<()> {
+            match width {
+                $($width => unpack_batch::<$width>(bytes, out),)*
+                _ => None,
+            }
+        }
+    };
+}
+
+unpack_widths! {
+    0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32
+    33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63 64
+}
+
+/// Unpacks a batch from as many bytes as there are; what is missing is 0.
+fn unpack(bytes: &[u8], width: u32, out: &mut [u64; BATCH]) -> Option<()> {
+    if width > 64 {
+        return None;
+    }
+    if bytes.len() >= BATCH / 8 * width as usize + 8 {
+        return unpack_lent(bytes, width, out);
+    }
+    let mut padded = [0u8; MOST_PACKED_BYTES];
+    padded.get_mut(..bytes.len())?.copy_from_slice(bytes);
+    unpack_lent(&padded, width, out)
+}
+
+/// Numbers of a hybrid sequence.
+pub(crate) enum Run<'a> {
+    /// The same one so many times.
+    Same(u32, usize),
+    /// These.
+    Each(&'a [u64]),
+}
+
+/// `RLE` of Parquet: the first `count` numbers, as runs.
 #[inline]
 pub(crate) fn hybrid(
     mut bytes: &[u8],
     width: u32,
     mut count: usize,
-    mut put: impl FnMut(u32, usize) -> Option<()>,
+    mut put: impl FnMut(Run<'_>) -> Option<()>,
 ) -> Option<()> {
     if width > 32 {
         return None;
     }
+    let mut batch = [0u64; BATCH];
     while count > 0 {
         let (head, len) = varint(bytes)?;
         bytes = bytes.get(len..)?;
@@ -68,41 +92,42 @@ pub(crate) fn hybrid(
             value[..value_len].copy_from_slice(bytes.get(..value_len)?);
             bytes = bytes.get(value_len..)?;
             let run = run.min(count);
-            put(u32::from_le_bytes(value), run)?;
+            put(Run::Same(u32::from_le_bytes(value), run))?;
             count -= run;
             if run == 0 {
                 return None;
             }
         } else {
             let packed_len = run.checked_mul(width as usize)?;
-            let packed = bytes.get(..packed_len)?;
+            bytes.get(..packed_len)?;
+            let mut left = run.checked_mul(8)?.min(count);
+            if left == 0 {
+                return None;
+            }
+            count -= left;
+            let mut start = 0;
+            while left > 0 {
+                unpack(bytes.get(start..)?, width, &mut batch)?;
+                let some = batch.get(..left.min(BATCH))?;
+                put(Run::Each(some))?;
+                left -= some.len();
+                start = (start + BATCH / 8 * width as usize).min(packed_len);
+            }
             bytes = bytes.get(packed_len..)?;
-            let take = run.checked_mul(8)?.min(count);
-            if take == 0 {
-                return None;
-            }
-            let mut fits = true;
-            unpack(packed, width, take, |value| {
-                fits &= put(value as u32, 1).is_some()
-            })?;
-            if !fits {
-                return None;
-            }
-            count -= take;
         }
     }
     Some(())
 }
 
-/// `DELTA_BINARY_PACKED`: gives the first `wanted` of the sequence to `put`
-/// and returns its length, which is at most `most`, and where it ends
-/// (meaningful only if all were wanted).
+/// `DELTA_BINARY_PACKED`: gives the first `wanted` of the sequence to `put`,
+/// some at a time, and returns its length, which is at most `most`, and where
+/// it ends (meaningful only if all were wanted).
 #[inline]
 pub(crate) fn delta(
     bytes: &[u8],
     most: usize,
     wanted: usize,
-    mut put: impl FnMut(u64),
+    mut put: impl FnMut(&[u64]),
 ) -> Option<(usize, usize)> {
     let mut at = 0usize;
     let next = |at: &mut usize| -> Option<u64> {
@@ -119,13 +144,14 @@ pub(crate) fn delta(
         return None;
     }
     let per_mini = block / minis;
-    if per_mini == 0 || !per_mini.is_multiple_of(32) {
+    if per_mini == 0 || !per_mini.is_multiple_of(BATCH) {
         return None;
     }
     let wanted = wanted.min(total);
     if wanted > 0 {
-        put(last);
+        put(&[last]);
     }
+    let mut batch = [0u64; BATCH];
     let mut done = 1;
     while done < wanted {
         let min_delta = zigzag(next(&mut at)?) as u64;
@@ -137,15 +163,23 @@ pub(crate) fn delta(
             }
             let width = u32::from(*width);
             let packed_len = per_mini / 8 * width as usize;
-            let count = per_mini.min(wanted - done);
             // The bytes after this block are lent too, for quick loads.
             let packed = bytes.get(at..).filter(|rest| rest.len() >= packed_len)?;
-            unpack(packed, width, count, |delta| {
-                last = last.wrapping_add(min_delta).wrapping_add(delta);
-                put(last);
-            })?;
+            let mut start = 0;
+            let end = (done + per_mini).min(wanted);
+            while done < end {
+                unpack(packed.get(start..)?, width, &mut batch)?;
+                for value in &mut batch {
+                    last = last.wrapping_add(min_delta).wrapping_add(*value);
+                    *value = last;
+                }
+                let some = batch.get(..BATCH.min(end - done))?;
+                // Those beyond the end are of no sequence, and nothing follows.
+                put(some);
+                done += some.len();
+                start += BATCH / 8 * width as usize;
+            }
             at += packed_len;
-            done += count;
         }
     }
     Some((total, at))
@@ -174,18 +208,26 @@ mod tests {
             let values: Vec<u64> = values.iter().map(|v| v & mask).collect();
             let mut packed = pack(&values, width);
             packed.resize(packed.len() + extra, 0xff);
-            let mut got = Vec::new();
-            unpack(&packed, width, values.len(), |v| got.push(v)).unwrap();
-            prop_assert_eq!(got, values);
+            let mut batch = [1u64; BATCH];
+            for (nth, values) in values.chunks(BATCH).enumerate() {
+                unpack(&packed[nth * BATCH / 8 * width as usize..], width, &mut batch).unwrap();
+                prop_assert_eq!(&batch[..values.len()], values);
+            }
         }
 
         #[test]
         fn hostile_bytes_give_no_more_than_was_asked_for(bytes: Vec<u8>, width in 0u32..40, count in 0usize..1000) {
             let mut got = 0;
-            let _ = hybrid(&bytes, width, count, |_, run| { got += run; Some(()) });
+            let _ = hybrid(&bytes, width, count, |run| {
+                got += match run {
+                    Run::Same(_, times) => times,
+                    Run::Each(some) => some.len(),
+                };
+                Some(())
+            });
             prop_assert!(got <= count);
             let mut got = 0;
-            let _ = delta(&bytes, 1000, count, |_| got += 1);
+            let _ = delta(&bytes, 1000, count, |some| got += some.len());
             prop_assert!(got <= count.min(1000));
         }
     }

@@ -1,10 +1,14 @@
 //! Rows of the dirs table: where the rows of each directory lie.
+//!
+//! Paths are the dearest of its columns: whoever goes over many rows has them
+//! decoded as they are asked for.
 
 use super::file::{Scratch, SegmentFile};
 use super::rows::read_text;
 use crate::error::Result;
 use std::ops::Range;
-use trawl_index::schema::DirColumn;
+use std::sync::{Arc, OnceLock};
+use trawl_index::schema::{DirColumn, SMALL_PAGE_ROWS};
 use trawl_model::rows::ByteColumn;
 
 /// Some consecutive rows of a dirs table.
@@ -14,8 +18,6 @@ pub(crate) struct DirChunk {
     pub(crate) rows: Range<u64>,
     /// Their paths, raw bytes.
     pub(crate) path: ByteColumn,
-    /// The number of components of each path.
-    pub(crate) depth: Vec<u32>,
     /// The columns that were asked for, in that order; signed numbers as
     /// their bits.
     pub(crate) numbers: Vec<Vec<u64>>,
@@ -32,14 +34,157 @@ impl DirChunk {
             .unwrap_or_default()
     }
 
-    /// The depth of row `at`, counted within the chunk.
+    pub(crate) fn len(&self) -> usize {
+        (self.rows.end - self.rows.start) as usize
+    }
+}
+
+/// Rows of which paths are decoded together: a page of ours.
+const BLOCK_ROWS: u64 = SMALL_PAGE_ROWS as u64;
+
+/// Some consecutive rows of a dirs table, whose paths are decoded when they
+/// are asked for.
+#[derive(Debug)]
+pub(crate) struct DirRows {
+    file: Arc<SegmentFile>,
+    /// Which rows of the table.
+    pub(crate) rows: Range<u64>,
+    depth: Vec<u32>,
+    /// As in [`DirChunk`].
+    numbers: Vec<Vec<u64>>,
+    /// Paths of [`BLOCK_ROWS`] rows each, counted from the table's first.
+    blocks: Vec<OnceLock<ByteColumn>>,
+}
+
+impl DirRows {
+    /// Reads `columns` of `rows`.
+    pub(crate) fn read(
+        file: Arc<SegmentFile>,
+        rows: Range<u64>,
+        columns: &[DirColumn],
+        scratch: &mut Scratch,
+    ) -> Result<DirRows> {
+        let ranges = [rows.clone()];
+        let mut depth = Vec::new();
+        let column = DirColumn::Depth as usize;
+        file.numbers(column, 0u32, &ranges, scratch, &mut depth)?;
+        let numbers = read_numbers(&file, &ranges, columns, scratch)?;
+        let blocks = match rows.is_empty() {
+            true => 0..0,
+            false => rows.start / BLOCK_ROWS..(rows.end - 1) / BLOCK_ROWS + 1,
+        };
+        Ok(DirRows {
+            file,
+            rows,
+            depth,
+            numbers,
+            blocks: blocks.map(|_| OnceLock::new()).collect(),
+        })
+    }
+
+    /// The number of rows.
+    pub(crate) fn len(&self) -> usize {
+        (self.rows.end - self.rows.start) as usize
+    }
+
+    /// A number of row `at` (counted within these): of the column that was
+    /// the `column`th to be asked for.
+    pub(crate) fn number(&self, column: usize, at: usize) -> u64 {
+        let values = self.numbers.get(column);
+        let value = values.and_then(|values| values.get(at));
+        value.copied().unwrap_or_default()
+    }
+
+    /// The depth of row `at`, counted within these.
     pub(crate) fn depth(&self, at: usize) -> usize {
         self.depth.get(at).copied().unwrap_or_default() as usize
     }
 
-    pub(crate) fn len(&self) -> usize {
-        (self.rows.end - self.rows.start) as usize
+    /// The path of row `at`, if it was decoded; else nothing.
+    pub(crate) fn path(&self, at: usize) -> &[u8] {
+        let (block, within) = self.place(at);
+        let block = self.blocks.get(block).and_then(OnceLock::get);
+        block.map_or(&[], |paths| paths.get(within))
     }
+
+    /// The path of row `at`, which is decoded if it was not.
+    pub(crate) fn decoded_path(&self, at: usize, scratch: &mut Scratch) -> Result<&[u8]> {
+        let (nth, within) = self.place(at);
+        let Some(block) = self.blocks.get(nth).filter(|_| at < self.len()) else {
+            return Err(self.file.damaged("rows beyond its end are referred to"));
+        };
+        if let Some(paths) = block.get() {
+            return Ok(paths.get(within));
+        }
+        let paths = self.read_block(nth, scratch)?;
+        Ok(block.get_or_init(|| paths).get(within))
+    }
+
+    /// Decodes all paths.
+    pub(crate) fn decode_paths(&self, scratch: &mut Scratch) -> Result<()> {
+        let blocks = self.blocks.iter().enumerate();
+        for (nth, block) in blocks.filter(|(_, block)| block.get().is_none()) {
+            let paths = self.read_block(nth, scratch)?;
+            block.get_or_init(|| paths);
+        }
+        Ok(())
+    }
+
+    /// The block of row `at`, and the row's place there.
+    fn place(&self, at: usize) -> (usize, usize) {
+        let first = self.rows.start % BLOCK_ROWS;
+        let from_block = first as usize + at;
+        let (block, within) = (
+            from_block / BLOCK_ROWS as usize,
+            from_block % BLOCK_ROWS as usize,
+        );
+        match block {
+            // The first block begins with the first of these rows.
+            0 => (0, within - first as usize),
+            _ => (block, within),
+        }
+    }
+
+    fn read_block(&self, nth: usize, scratch: &mut Scratch) -> Result<ByteColumn> {
+        let start = (self.rows.start / BLOCK_ROWS + nth as u64) * BLOCK_ROWS;
+        let rows = start.max(self.rows.start)..(start + BLOCK_ROWS).min(self.rows.end);
+        let from = (rows.start - self.rows.start) as usize;
+        let (paths, depths) = read_paths(&self.file, rows, scratch)?;
+        match self.depth.get(from..from + depths.len()) == Some(&depths[..]) {
+            true => Ok(paths),
+            false => Err(self
+                .file
+                .damaged("a directory in it is not as deep as it says")),
+        }
+    }
+}
+
+/// Paths and their depths.
+fn read_paths(
+    file: &SegmentFile,
+    rows: Range<u64>,
+    scratch: &mut Scratch,
+) -> Result<(ByteColumn, Vec<u32>)> {
+    let (text, raw) = (DirColumn::Path as usize, DirColumn::PathRaw as usize);
+    let paths = read_text(file, text, raw, &[rows], scratch)?;
+    let depths = depths(&paths);
+    let depths = depths.ok_or_else(|| file.damaged("a directory in it has no possible path"))?;
+    Ok((paths, depths))
+}
+
+fn read_numbers(
+    file: &SegmentFile,
+    ranges: &[Range<u64>],
+    columns: &[DirColumn],
+    scratch: &mut Scratch,
+) -> Result<Vec<Vec<u64>>> {
+    let mut numbers = Vec::with_capacity(columns.len());
+    for column in columns {
+        let mut values = Vec::new();
+        file.numbers(*column as usize, 0u64, ranges, scratch, &mut values)?;
+        numbers.push(values);
+    }
+    Ok(numbers)
 }
 
 /// Reads paths and `columns` of `rows`.
@@ -49,26 +194,11 @@ pub(crate) fn read_dirs(
     columns: &[DirColumn],
     scratch: &mut Scratch,
 ) -> Result<DirChunk> {
-    let ranges = [rows.clone()];
-    let path = read_text(
-        file,
-        DirColumn::Path as usize,
-        DirColumn::PathRaw as usize,
-        &ranges,
-        scratch,
-    )?;
-    let depth: Option<Vec<u32>> = (0..path.len()).map(|at| depth(path.get(at))).collect();
-    let depth = depth.ok_or_else(|| file.damaged("a directory in it has no possible path"))?;
-    let mut numbers = Vec::with_capacity(columns.len());
-    for column in columns {
-        let mut values = Vec::new();
-        file.numbers(*column as usize, 0u64, &ranges, scratch, &mut values)?;
-        numbers.push(values);
-    }
+    let (path, _) = read_paths(file, rows.clone(), scratch)?;
+    let numbers = read_numbers(file, std::slice::from_ref(&rows), columns, scratch)?;
     Ok(DirChunk {
         rows,
         path,
-        depth,
         numbers,
     })
 }
@@ -81,19 +211,41 @@ pub(crate) fn read_root_kind(file: &SegmentFile, scratch: &mut Scratch) -> Resul
     Ok(kind.first().copied().unwrap_or_default())
 }
 
-/// The number of components of `path`; `None` if it is not absolute and
-/// normal, as [`trawl_model::path`] says.
+/// The number of components of each path; `None` if one of them is not
+/// absolute and normal, as [`trawl_model::path`] says.
+fn depths(paths: &ByteColumn) -> Option<Vec<u32>> {
+    // Over all paths at once: none ends with a slash, so two of them that
+    // follow each other lie in one path. Blocks without a way out of them
+    // become vector code.
+    let data = &paths.data;
+    let odd = |found: u8, (a, b): (&u8, &u8)| {
+        found | (u8::from(*a == b'/') & u8::from(*b == b'/')) | u8::from(*b == 0)
+    };
+    let after = data.get(1..).unwrap_or_default();
+    let mut pairs = data.chunks(BYTES).zip(after.chunks(BYTES));
+    if pairs.any(|(a, b)| a.iter().zip(b).fold(0, odd) != 0) {
+        return None;
+    }
+    (0..paths.len()).map(|at| depth(paths.get(at))).collect()
+}
+
+/// Bytes that are looked at together; no more than a byte counts.
+const BYTES: usize = 128;
+
+/// The number of components of a path in which no slashes follow each other
+/// and no NUL comes after something.
 fn depth(path: &[u8]) -> Option<u32> {
-    let Some((last, before)) = path.split_last() else {
+    let (Some(first), Some(last)) = (path.first(), path.last()) else {
         return Some(0);
     };
-    // Without an early end: so these are loops over many bytes at once.
-    let pairs = before.iter().zip(&path[1..]);
-    let doubled = pairs.fold(false, |found, (a, b)| found | ((*a == b'/') & (*b == b'/')));
-    let nul = path.iter().fold(false, |found, byte| found | (*byte == 0));
-    let slashes = path.iter().map(|byte| u32::from(*byte == b'/')).sum();
-    let is_path = path[0] == b'/' && *last != b'/' && !doubled && !nul;
-    is_path.then_some(slashes)
+    let count = |bytes: &[u8]| {
+        let slashes = bytes
+            .iter()
+            .fold(0u8, |n, byte| n + u8::from(*byte == b'/'));
+        u32::from(slashes)
+    };
+    let slashes = path.chunks(BYTES).map(count).sum();
+    (*first == b'/' && *last != b'/').then_some(slashes)
 }
 
 #[cfg(test)]
@@ -102,14 +254,25 @@ mod tests {
 
     #[test]
     fn only_normal_absolute_paths_are_paths() {
-        for good in ["", "/a", "/a/b", "/..."] {
-            assert_eq!(
-                depth(good.as_bytes()),
-                Some(trawl_model::path::depth(good.as_bytes()) as u32)
-            );
-        }
-        for bad in ["/", "a", "/a/", "//a", "/a//b", "/a\0"] {
-            assert_eq!(depth(bad.as_bytes()), None, "{bad:?}");
+        let column = |paths: &[&str]| {
+            let mut column = ByteColumn::default();
+            paths.iter().for_each(|path| column.push(path.as_bytes()));
+            column
+        };
+        let long = "/abc".repeat(200);
+        let good = ["", "/a", "/a/b", "", "/...", &long, "/z"];
+        let wanted = good.map(|path| trawl_model::path::depth(path.as_bytes()) as u32);
+        assert_eq!(depths(&column(&good)), Some(wanted.to_vec()));
+        assert_eq!(depths(&column(&[])), Some(Vec::new()));
+        assert_eq!(depths(&column(&[""])), Some(vec![0]));
+        for bad in ["/", "a", "/a/", "//a", "/a//b", "/a\0", "\0", "/\0a"] {
+            let long = [&long[..], bad].concat();
+            for paths in [&[bad][..], &["/x", bad], &[bad, "/x"], &["", bad, "/x/y"]] {
+                assert_eq!(depths(&column(paths)), None, "{paths:?}");
+            }
+            if !bad.starts_with('a') && !bad.starts_with('\0') {
+                assert_eq!(depths(&column(&[&long])), None, "{bad:?}");
+            }
         }
     }
 }

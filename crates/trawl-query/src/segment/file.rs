@@ -61,7 +61,7 @@ impl Scratch {
     /// An empty batch for so many rows, with memory of one that was done
     /// with. Small ones get new memory: it costs little, and large buffers
     /// in their place would push each other out of the caches.
-    pub(super) fn take_batch(&mut self, rows: usize) -> RowBatch {
+    pub(crate) fn take_batch(&mut self, rows: usize) -> RowBatch {
         match rows >= LARGE_BATCH_ROWS {
             true => self.batches.pop().unwrap_or_default(),
             false => RowBatch::default(),
@@ -71,7 +71,7 @@ impl Scratch {
     /// Takes back a batch for its memory.
     pub(crate) fn recycle(&mut self, mut batch: RowBatch) {
         if batch.len >= LARGE_BATCH_ROWS && self.batches.len() < SPARE_BATCHES {
-            super::rows::clear(&mut batch);
+            batch.clear();
             self.batches.push(batch);
         }
     }

@@ -6,7 +6,7 @@
 //! offset index, and every encoding checks that the bytes are exactly as
 //! many as the rows need.
 
-use super::bits;
+use super::bits::{self, Run};
 use super::footer::Problem;
 use super::thrift::{Compact, Kind};
 use std::ops::Range;
@@ -180,12 +180,18 @@ impl<'a> Page<'a> {
         self.bytes = rest.get(len..)?;
         marks.clear();
         let mut present = 0;
-        bits::hybrid(levels, 1, self.rows, |level, run| {
-            if level > 1 {
-                return None;
+        bits::hybrid(levels, 1, self.rows, |run| {
+            match run {
+                Run::Same(level @ 0..=1, times) => {
+                    present += level as usize * times;
+                    marks.resize(marks.len() + times, level == 1);
+                }
+                Run::Same(..) => return None,
+                Run::Each(levels) => {
+                    present += levels.iter().filter(|level| **level == 1).count();
+                    marks.extend(levels.iter().map(|level| *level == 1));
+                }
             }
-            present += level as usize * run;
-            marks.resize(marks.len() + run, level == 1);
             Some(())
         })?;
         Some(match present {
@@ -252,8 +258,8 @@ impl<'a> Page<'a> {
         match self.encoding {
             Encoding::DeltaNumbers => {
                 out.reserve(wanted);
-                let (found, end) = bits::delta(self.bytes, total, wanted, |v| {
-                    out.push(T::from_bits(width.cut(v)))
+                let (found, end) = bits::delta(self.bytes, total, wanted, |some| {
+                    out.extend(some.iter().map(|v| T::from_bits(width.cut(*v))));
                 })?;
                 let whole = wanted < total || end == self.bytes.len();
                 (found == total && whole).then_some(())
@@ -262,11 +268,17 @@ impl<'a> Page<'a> {
             Encoding::Dictionary => {
                 out.reserve(wanted);
                 let (index_width, indexes) = self.bytes.split_first()?;
-                bits::hybrid(indexes, u32::from(*index_width), wanted, |index, run| {
-                    let value = *dictionary.get(index as usize)?;
+                bits::hybrid(indexes, u32::from(*index_width), wanted, |run| {
                     match run {
-                        1 => out.push(value),
-                        _ => out.resize(out.len() + run, value),
+                        Run::Same(index, times) => {
+                            let value = *dictionary.get(index as usize)?;
+                            out.resize(out.len() + times, value);
+                        }
+                        Run::Each(indexes) => {
+                            for index in indexes {
+                                out.push(*dictionary.get(*index as usize)?);
+                            }
+                        }
                     }
                     Some(())
                 })
@@ -358,10 +370,17 @@ impl<'a> Page<'a> {
             Encoding::Dictionary => {
                 let (width, indexes) = self.bytes.split_first()?;
                 let mut all = Vec::with_capacity(total);
-                bits::hybrid(indexes, u32::from(*width), total, |index, run| {
-                    all.resize(all.len() + run, index);
-                    ((index as usize) < dictionary.len()).then_some(())
+                bits::hybrid(indexes, u32::from(*width), total, |run| {
+                    match run {
+                        Run::Same(index, times) => all.resize(all.len() + times, index),
+                        // No index has more than 32 bits.
+                        Run::Each(some) => all.extend(some.iter().map(|index| *index as u32)),
+                    }
+                    Some(())
                 })?;
+                if all.iter().any(|index| *index as usize >= dictionary.len()) {
+                    return None;
+                }
                 for row in keep.iter().cloned().flatten() {
                     out.push(dictionary.get(*all.get(row)? as usize));
                     if out.data.len() > MOST_COLUMN_BYTES {
@@ -487,9 +506,9 @@ fn shared_prefixes(
 fn read_lengths(bytes: &[u8], total: usize, out: &mut Vec<u32>) -> Option<usize> {
     out.clear();
     let mut fits = true;
-    let (found, end) = bits::delta(bytes, total, total, |len| {
-        fits &= len <= u64::from(u32::MAX);
-        out.push(len as u32);
+    let (found, end) = bits::delta(bytes, total, total, |some| {
+        fits &= some.iter().all(|len| *len <= u64::from(u32::MAX));
+        out.extend(some.iter().map(|len| *len as u32));
     })?;
     (fits && found == total).then_some(end)
 }

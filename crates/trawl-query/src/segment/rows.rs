@@ -18,60 +18,13 @@ pub(crate) fn read_rows(
     let mut batch = scratch.take_batch(rows);
     batch.len = rows;
     for column in columns.iter() {
-        read_column(file, column, ranges, scratch, &mut batch)?;
+        add_rows(file, column, ranges, scratch, &mut batch)?;
     }
     Ok(batch)
 }
 
-/// Empties a batch, keeping its memory.
-pub(super) fn clear(batch: &mut RowBatch) {
-    let RowBatch {
-        len,
-        name,
-        ino,
-        dev,
-        mode,
-        nlink,
-        uid,
-        gid,
-        rdev,
-        size,
-        blocks,
-        blksize,
-        atime,
-        atime_ns,
-        mtime,
-        mtime_ns,
-        ctime,
-        ctime_ns,
-        btime,
-        btime_ns,
-        link_target,
-        xattr_names,
-        acl,
-        acl_default,
-        project,
-        attributes,
-    } = batch;
-    *len = 0;
-    for strings in [name, link_target, xattr_names, acl, acl_default] {
-        strings.offsets.truncate(1);
-        strings.data.clear();
-    }
-    for numbers in [ino, dev, rdev, size, blocks, attributes] {
-        numbers.clear();
-    }
-    for numbers in [
-        mode, nlink, uid, gid, blksize, atime_ns, mtime_ns, ctime_ns, btime_ns, project,
-    ] {
-        numbers.clear();
-    }
-    for numbers in [atime, mtime, ctime, btime] {
-        numbers.clear();
-    }
-}
-
-fn read_column(
+/// Appends the values of `column` in `ranges` to those in `batch`.
+pub(crate) fn add_rows(
     file: &SegmentFile,
     column: Column,
     ranges: &[Range<u64>],

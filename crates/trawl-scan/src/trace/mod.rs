@@ -99,6 +99,17 @@ pub fn read_trace<S: Sink>(
     Ok(progress.get())
 }
 
+/// Whether a trace can be read only once: then most directories come in two pieces, their own
+/// entries and the directories in them.
+pub fn is_read_once(file: &Path) -> bool {
+    // A pipe with a name is not opened twice: whoever writes to it would see it closed.
+    let about = match file.as_os_str().as_bytes() {
+        STANDARD_INPUT => open(file).and_then(|opened| opened.metadata()),
+        _ => std::fs::metadata(file),
+    };
+    about.is_ok_and(|about| !about.is_file())
+}
+
 fn open(file: &Path) -> io::Result<File> {
     match file.as_os_str().as_bytes() {
         STANDARD_INPUT => Ok(io::stdin().as_fd().try_clone_to_owned()?.into()),

@@ -1,0 +1,45 @@
+//! `trawl sql` and `trawl export` run the program beside them, with the same
+//! words, and say what to do if there is none.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use trawl_testkit::oracle;
+
+use crate::site::Site;
+
+#[test]
+fn the_program_beside_it_gets_all_words() {
+    let site = Site::empty("handing-over");
+    let trawl = site.scratch.install(Path::new(env!("CARGO_BIN_EXE_trawl")));
+    let ask = |words: &[&str]| {
+        let mut command = oracle::command(&trawl);
+        oracle::run(command.args(words).env("PATH", "/nonexistent"))
+    };
+    let missing = ask(&["sql", "SELECT 1"]);
+    assert_eq!(missing.code, Some(2), "{missing}");
+    assert!(
+        missing.errors().contains("cannot run trawl-sql"),
+        "{missing}"
+    );
+    assert!(missing.errors().contains("install it"), "{missing}");
+
+    let program = site.scratch.join("trawl-sql");
+    std::fs::write(&program, "#!/bin/sh\nprintf '%s|' \"$@\"\nexit 7\n").unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let ran = ask(&["-i", "x", "--status", "sql", "--csv", "SELECT 1"]);
+    assert_eq!(ran.text(), "-i|x|--status|sql|--csv|SELECT 1|", "{ran}");
+    assert_eq!(ran.code, Some(7), "{ran}");
+    let ran = ask(&["export", "--parquet", "out", "/usr"]);
+    assert_eq!(ran.text(), "export|--parquet|out|/usr|", "{ran}");
+
+    // Mistakes are told before.
+    let wrong = ask(&["sql", "--nonsense"]);
+    assert_eq!(
+        (wrong.code, wrong.text()),
+        (Some(2), String::new()),
+        "{wrong}"
+    );
+    let help = ask(&["sql", "--help"]);
+    assert!(help.text().contains("Tables: entries"), "{help}");
+}

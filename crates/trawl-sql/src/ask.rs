@@ -1,0 +1,210 @@
+//! `trawl sql`: where the statements come from, and what is said of them.
+
+use std::io::{IsTerminal, Read};
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use datafusion::sql::parser::Statement;
+use trawl_cli::exit::Exit;
+use trawl_cli::sql::{Format, Order, SqlArgs};
+use trawl_model::escape::escape;
+use trawl_model::path;
+use trawl_text::time_style::full_iso;
+use trawl_text::zone::Zone;
+
+use crate::catalog::Told;
+use crate::error::{Result, SqlError};
+use crate::output::{self, Form, Writer};
+use crate::session::{Engine, Settings};
+use crate::shell;
+
+/// Memory that is asked for, at least.
+const LEAST_MEMORY_BYTES: u64 = 256 << 20;
+
+/// What holds for every statement.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Manner {
+    /// How rows are written.
+    pub(crate) form: Form,
+    /// Whether it is told of when the answer is.
+    pub(crate) status: Status,
+    /// Whether it is told how long it took.
+    pub(crate) timing: Timing,
+}
+
+/// Whether it is told of when an answer is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Status {
+    /// On standard error.
+    Told,
+    /// Not at all.
+    Untold,
+}
+
+impl Status {
+    /// As the user wants it.
+    pub(crate) fn of(order: &Order) -> Status {
+        match order.status {
+            true => Status::Told,
+            false => Status::Untold,
+        }
+    }
+}
+
+/// Whether it is told how long a statement took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Timing {
+    /// On standard error.
+    On,
+    /// Not at all.
+    Off,
+}
+
+/// Runs the command.
+pub(crate) fn run(order: &Order, args: &SqlArgs) -> Result<Exit> {
+    let manner = Manner {
+        form: form(args),
+        status: Status::of(order),
+        timing: Timing::Off,
+    };
+    output::check(manner.form, args.output.as_deref())?;
+    let text = statements(args)?;
+    let engine = Engine::new(settings(order, args))?;
+    // Whether there is an index is told at once.
+    engine.catalog()?;
+    let done = match text {
+        Some(text) => run_all(&engine, &text, manner, args.output.as_deref()),
+        None => shell::run(&engine, manner),
+    };
+    engine.close();
+    done
+}
+
+fn form(args: &SqlArgs) -> Form {
+    match args.format {
+        _ if args.null => Form::Null,
+        _ if args.json => Form::Named(Format::Json),
+        _ if args.csv => Form::Named(Format::Csv),
+        Some(format) => Form::Named(format),
+        None => Form::Named(Format::Table),
+    }
+}
+
+fn settings(order: &Order, args: &SqlArgs) -> Settings {
+    Settings {
+        index: order.index.clone(),
+        who: order.who.clone(),
+        as_of: order.as_of,
+        threads: args.threads.unwrap_or_else(threads),
+        memory_bytes: args.memory_limit.unwrap_or_else(default_memory),
+        temp_dir: args.temp_dir.clone().unwrap_or_else(std::env::temp_dir),
+        timeout: args.timeout,
+    }
+}
+
+/// One thread a processor.
+pub(crate) fn threads() -> NonZeroUsize {
+    std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
+}
+
+/// A quarter of the machine's memory.
+pub(crate) fn default_memory() -> u64 {
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:"));
+    let kibibytes = total.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
+    let total = kibibytes.unwrap_or_default().saturating_mul(1024);
+    (total / 4).max(LEAST_MEMORY_BYTES)
+}
+
+/// The statements; `None` for a shell.
+fn statements(args: &SqlArgs) -> Result<Option<String>> {
+    if let Some(query) = &args.query {
+        return Ok(Some(query.clone()));
+    }
+    let file = match &args.file {
+        Some(file) if file != Path::new("-") => {
+            let failed = |source| SqlError::File {
+                action: "read",
+                path: file.clone(),
+                source,
+            };
+            return std::fs::read_to_string(file).map(Some).map_err(failed);
+        }
+        file => file,
+    };
+    if file.is_none() && std::io::stdin().is_terminal() {
+        return Ok(None);
+    }
+    let mut text = String::new();
+    let read = std::io::stdin().lock().read_to_string(&mut text);
+    read.map_err(|source| SqlError::File {
+        action: "read",
+        path: "standard input".into(),
+        source,
+    })?;
+    Ok(Some(text))
+}
+
+fn run_all(engine: &Engine, text: &str, manner: Manner, file: Option<&Path>) -> Result<Exit> {
+    let statements = Engine::parse(text)?;
+    if statements.is_empty() {
+        return Err(SqlError::Usage(
+            "there is no statement to run; see trawl sql --help".into(),
+        ));
+    }
+    if file.is_some() && statements.len() > 1 {
+        return Err(SqlError::Usage(
+            "--output takes the rows of one statement only".into(),
+        ));
+    }
+    let mut exit = Exit::Complete;
+    for statement in statements {
+        exit = exit.and(run_one(engine, statement, manner, file)?);
+    }
+    Ok(exit)
+}
+
+/// Runs a statement and writes its rows.
+pub(crate) fn run_one(
+    engine: &Engine,
+    statement: Statement,
+    manner: Manner,
+    file: Option<&Path>,
+) -> Result<Exit> {
+    let begun = Instant::now();
+    let cancel =
+        trawl_sys::signal::watch_interrupts().unwrap_or_else(|_| trawl_sys::signal::interrupted());
+    cancel.store(false, Ordering::Relaxed);
+    let mut answer = engine.ask(statement)?;
+    let mut writer = Writer::open(manner.form, &answer.schema, file)?;
+    let mut rows = 0u64;
+    while let Some(batch) = engine.next(&mut answer, cancel)? {
+        rows += batch.num_rows() as u64;
+        writer.write(&batch)?;
+    }
+    writer.finish()?;
+    if manner.timing == Timing::On {
+        let millis = begun.elapsed().as_secs_f64() * 1000.0;
+        let noun = if rows == 1 { "row" } else { "rows" };
+        eprintln!("{rows} {noun}, {millis:.1} ms");
+    }
+    Ok(tell(&answer.told(), manner.status))
+}
+
+/// Says what is to be said of an answer.
+pub(crate) fn tell(told: &Told, status: Status) -> Exit {
+    for (unseen, why) in &told.unseen {
+        output::say(format_args!("cannot access '{}': {why}", escape(unseen)));
+    }
+    if status == Status::Told {
+        for info in &told.read {
+            let mut time = String::new();
+            full_iso(&mut time, info.started, &Zone::local());
+            let root = escape(path::display(&info.root));
+            output::say(format_args!("{root} as of {time}, snapshot {}", info.id));
+        }
+    }
+    Exit::from_issues(told.unseen.len() as u64)
+}

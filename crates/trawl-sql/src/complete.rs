@@ -1,0 +1,155 @@
+//! Completion in the shell: keywords, tables, columns, functions.
+
+use rustyline::completion::Completer;
+use rustyline::highlight::Highlighter;
+use rustyline::hint::Hinter;
+use rustyline::validate::{ValidationContext, ValidationResult, Validator};
+use rustyline::{Context, Helper};
+
+use crate::functions::FUNCTIONS;
+use crate::shell;
+use crate::tables::TABLES;
+
+/// Words that queries are made of.
+const KEYWORDS: &[&str] = &[
+    "ALL",
+    "AND",
+    "AS",
+    "ASC",
+    "AVG(",
+    "BETWEEN",
+    "BY",
+    "CASE",
+    "CAST(",
+    "COUNT(",
+    "DESC",
+    "DESCRIBE",
+    "DISTINCT",
+    "ELSE",
+    "END",
+    "EXCEPT",
+    "EXISTS",
+    "EXPLAIN",
+    "EXPLAIN ANALYZE",
+    "FROM",
+    "FULL",
+    "GROUP BY",
+    "HAVING",
+    "IN",
+    "INNER",
+    "INTERSECT",
+    "INTERVAL",
+    "IS",
+    "JOIN",
+    "LEFT",
+    "LIKE",
+    "LIMIT",
+    "MAX(",
+    "MIN(",
+    "NOT",
+    "NULL",
+    "OFFSET",
+    "ON",
+    "OR",
+    "ORDER BY",
+    "OVER",
+    "PARTITION BY",
+    "RIGHT",
+    "SELECT",
+    "SHOW TABLES",
+    "SUM(",
+    "THEN",
+    "UNION",
+    "USING",
+    "VALUES",
+    "WHEN",
+    "WHERE",
+    "WITH",
+];
+
+/// Completes words and knows when a statement is whole.
+#[derive(Debug)]
+pub(crate) struct Assistant {
+    words: Vec<String>,
+}
+
+impl Assistant {
+    /// With all words there are.
+    pub(crate) fn new() -> Assistant {
+        let mut words: Vec<String> = KEYWORDS.iter().map(|word| (*word).to_owned()).collect();
+        for info in TABLES {
+            words.push(info.name.to_owned());
+            words.extend(
+                info.table
+                    .columns()
+                    .into_iter()
+                    .map(|one| one.name.to_owned()),
+            );
+        }
+        words.extend(FUNCTIONS.iter().map(|info| format!("{}(", info.name)));
+        words.sort();
+        words.dedup();
+        Assistant { words }
+    }
+
+    /// Where the word begins that ends at `end`, and what it may become.
+    fn candidates(&self, line: &str, end: usize) -> (usize, Vec<String>) {
+        let before = &line[..end];
+        let is_part = |c: char| c.is_alphanumeric() || c == '_';
+        let start = before.rfind(|c: char| !is_part(c)).map_or(0, |at| {
+            at + before[at..].chars().next().map_or(1, char::len_utf8)
+        });
+        let typed = before[start..].to_lowercase();
+        if typed.is_empty() {
+            return (start, Vec::new());
+        }
+        let fits = |word: &&String| word.to_lowercase().starts_with(&typed);
+        (start, self.words.iter().filter(fits).cloned().collect())
+    }
+}
+
+impl Completer for Assistant {
+    type Candidate = String;
+
+    fn complete(
+        &self,
+        line: &str,
+        end: usize,
+        _: &Context<'_>,
+    ) -> rustyline::Result<(usize, Vec<String>)> {
+        Ok(self.candidates(line, end))
+    }
+}
+
+impl Validator for Assistant {
+    fn validate(&self, context: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
+        Ok(match shell::is_whole(context.input()) {
+            true => ValidationResult::Valid(None),
+            false => ValidationResult::Incomplete,
+        })
+    }
+}
+
+impl Hinter for Assistant {
+    type Hint = String;
+}
+
+impl Highlighter for Assistant {}
+
+impl Helper for Assistant {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_completed_from_where_they_begin() {
+        let assistant = Assistant::new();
+        let (start, words) = assistant.candidates("SELECT human", 12);
+        assert_eq!((start, &words[..]), (7, &["human_size(".to_owned()][..]));
+        let (_, words) = assistant.candidates("select * from entr", 18);
+        assert!(words.contains(&"entries_history".to_owned()), "{words:?}");
+        assert_eq!(assistant.candidates("SELECT ", 7).1.len(), 0);
+        assert_eq!(assistant.candidates("é", 2).0, 0);
+    }
+}

@@ -1,0 +1,279 @@
+//! SQL functions: the registry, and what the engine needs to call one.
+//!
+//! A function is one row of [`FUNCTIONS`] and a few lines in a module of its
+//! group; names, help, completion and documentation come from the row.
+
+mod owners;
+mod paths;
+mod sizes;
+mod times;
+
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use arrow::array::ArrayRef;
+use arrow::datatypes::{DataType, TimeUnit};
+use datafusion::common::ScalarValue;
+use datafusion::error::Result;
+use datafusion::logical_expr::{
+    ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TypeSignature,
+    Volatility,
+};
+use trawl_model::Timestamp;
+
+/// The type of an argument or a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Type {
+    /// Text.
+    Text,
+    /// A whole number.
+    Number,
+    /// A number with a fraction.
+    Real,
+    /// A point in time.
+    Time,
+    /// True or false.
+    Truth,
+}
+
+impl Type {
+    fn arrow(self) -> DataType {
+        match self {
+            Type::Text => DataType::Utf8View,
+            Type::Number => DataType::Int64,
+            Type::Real => DataType::Float64,
+            Type::Time => DataType::Timestamp(TimeUnit::Nanosecond, Some("UTC".into())),
+            Type::Truth => DataType::Boolean,
+        }
+    }
+}
+
+/// A function, as the engine and its documentation know it.
+pub(crate) struct FunctionInfo {
+    /// Its name.
+    pub(crate) name: &'static str,
+    /// How it is called.
+    pub(crate) usage: &'static str,
+    /// What it gives.
+    pub(crate) doc: &'static str,
+    /// Lists of argument types, the usual one first.
+    arguments: &'static [&'static [Type]],
+    result: Type,
+    call: fn(&[ArrayRef], &Moment) -> Result<ArrayRef>,
+}
+
+/// What functions know besides their arguments.
+#[derive(Debug)]
+pub(crate) struct Moment {
+    /// When the statement began.
+    pub(crate) now: Timestamp,
+}
+
+/// Every function.
+pub(crate) static FUNCTIONS: &[FunctionInfo] = &[
+    FunctionInfo {
+        name: "path",
+        usage: "path(dir, name)",
+        doc: "The whole path of a name in a directory, as column `path`",
+        arguments: &[&[Type::Text, Type::Text]],
+        result: Type::Text,
+        call: paths::path,
+    },
+    FunctionInfo {
+        name: "ext",
+        usage: "ext(name)",
+        doc: "What follows the name's last dot; empty if there is none, or if the name begins with it",
+        arguments: &[&[Type::Text]],
+        result: Type::Text,
+        call: paths::ext,
+    },
+    FunctionInfo {
+        name: "depth",
+        usage: "depth(path)",
+        doc: "The number of components: 0 for `/`, 1 for `/usr`",
+        arguments: &[&[Type::Text]],
+        result: Type::Number,
+        call: paths::depth,
+    },
+    FunctionInfo {
+        name: "under",
+        usage: "under(path, '/some/dir')",
+        doc: "True if the path is the directory or lies below it; reads only that part of the index",
+        arguments: &[&[Type::Text, Type::Text]],
+        result: Type::Truth,
+        call: paths::under,
+    },
+    FunctionInfo {
+        name: "glob",
+        usage: "glob('*.c', name)",
+        doc: "True if the text matches the shell pattern, as find -name has it",
+        arguments: &[&[Type::Text, Type::Text]],
+        result: Type::Truth,
+        call: paths::glob,
+    },
+    FunctionInfo {
+        name: "user_name",
+        usage: "user_name(uid)",
+        doc: "The user's name; null if the system knows no such user",
+        arguments: &[&[Type::Number]],
+        result: Type::Text,
+        call: owners::user_name,
+    },
+    FunctionInfo {
+        name: "group_name",
+        usage: "group_name(gid)",
+        doc: "The group's name; null if the system knows no such group",
+        arguments: &[&[Type::Number]],
+        result: Type::Text,
+        call: owners::group_name,
+    },
+    FunctionInfo {
+        name: "mode_text",
+        usage: "mode_text(mode)",
+        doc: "Type and permissions as ls -l writes them: `drwxr-xr-x`",
+        arguments: &[&[Type::Number]],
+        result: Type::Text,
+        call: owners::mode_text,
+    },
+    FunctionInfo {
+        name: "human_size",
+        usage: "human_size(bytes)",
+        doc: "A number of bytes as du -h writes it: `1.5G`",
+        arguments: &[&[Type::Number], &[Type::Real]],
+        result: Type::Text,
+        call: sizes::human_size,
+    },
+    FunctionInfo {
+        name: "size_bucket",
+        usage: "size_bucket(size)",
+        doc: "The greatest power of two that is not above the size; 0 for 0",
+        arguments: &[&[Type::Number]],
+        result: Type::Number,
+        call: sizes::size_bucket,
+    },
+    FunctionInfo {
+        name: "age",
+        usage: "age(mtime)",
+        doc: "Days from a time until the statement began, with a fraction",
+        arguments: &[&[Type::Time]],
+        result: Type::Real,
+        call: times::age,
+    },
+];
+
+/// The functions for an engine.
+pub(crate) fn all(now: Timestamp) -> Vec<Arc<ScalarUDF>> {
+    let moment = Arc::new(Moment { now });
+    let functions = FUNCTIONS.iter();
+    let functions = functions.map(|info| Function::new(info, &moment));
+    functions
+        .map(|one| Arc::new(ScalarUDF::new_from_impl(one)))
+        .collect()
+}
+
+/// A function, as the engine calls it.
+#[derive(Debug)]
+struct Function {
+    name: &'static str,
+    result: Type,
+    call: fn(&[ArrayRef], &Moment) -> Result<ArrayRef>,
+    signature: Signature,
+    moment: Arc<Moment>,
+}
+
+impl Function {
+    fn new(info: &FunctionInfo, moment: &Arc<Moment>) -> Function {
+        let types = |list: &&[Type]| list.iter().map(|one| one.arrow()).collect();
+        let lists = info.arguments.iter().map(types);
+        let exact = lists.map(TypeSignature::Exact).collect();
+        Function {
+            name: info.name,
+            result: info.result,
+            call: info.call,
+            signature: Signature::one_of(exact, Volatility::Stable),
+            moment: Arc::clone(moment),
+        }
+    }
+}
+
+// There is one function of a name.
+impl PartialEq for Function {
+    fn eq(&self, other: &Function) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Function {}
+
+impl Hash for Function {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.name.hash(state);
+    }
+}
+
+impl ScalarUDFImpl for Function {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(self.result.arrow())
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let is_single = |value: &ColumnarValue| matches!(value, ColumnarValue::Scalar(_));
+        let is_constant = args.args.iter().all(is_single);
+        let arrays = ColumnarValue::values_to_arrays(&args.args)?;
+        let result = (self.call)(&arrays, &self.moment)?;
+        Ok(match is_constant {
+            true => ColumnarValue::Scalar(ScalarValue::try_from_array(&result, 0)?),
+            false => ColumnarValue::Array(result),
+        })
+    }
+}
+
+/// Gives each row's two texts, if both are there, to `make`.
+fn texts<'a, T>(
+    arrays: &'a [ArrayRef],
+    mut make: impl FnMut(&'a str, &'a str) -> T,
+) -> Result<Vec<Option<T>>> {
+    let [first, second] = arrays else {
+        return wrong_arguments();
+    };
+    let pairs = text(first)?.iter().zip(text(second)?.iter());
+    Ok(pairs
+        .map(|(first, second)| Some(make(first?, second?)))
+        .collect())
+}
+
+fn text(array: &ArrayRef) -> Result<&arrow::array::StringViewArray> {
+    use arrow::array::AsArray;
+    array.as_string_view_opt().map_or_else(wrong_arguments, Ok)
+}
+
+fn numbers(arrays: &[ArrayRef]) -> Result<&arrow::array::Int64Array> {
+    use arrow::array::AsArray;
+    let first = arrays.first().and_then(|array| array.as_primitive_opt());
+    first.map_or_else(wrong_arguments, Ok)
+}
+
+fn only_text(arrays: &[ArrayRef]) -> Result<&arrow::array::StringViewArray> {
+    arrays.first().map_or_else(wrong_arguments, text)
+}
+
+fn wrong_arguments<T>() -> Result<T> {
+    datafusion::common::exec_err!("arguments of another type than the engine promised")
+}
+
+/// What the shell and the documentation say about the functions.
+pub fn help() -> String {
+    let mut out = String::from("| function | what it gives |\n|---|---|\n");
+    for info in FUNCTIONS {
+        out.push_str(&format!("| `{}` | {} |\n", info.usage, info.doc));
+    }
+    out
+}

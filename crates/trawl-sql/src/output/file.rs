@@ -1,0 +1,216 @@
+//! Where bytes go, and the formats that the libraries write.
+
+use std::fs::File;
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use arrow::error::ArrowError;
+use arrow::ipc::writer::FileWriter;
+use datafusion::error::DataFusionError;
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_writer::ArrowWriterOptions;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+
+use super::Reader;
+use crate::error::{Result, SqlError};
+
+const BUFFER_BYTES: usize = 256 << 10;
+
+/// An open place to write to.
+pub(crate) struct Sink {
+    to: To,
+    written: u64,
+}
+
+enum To {
+    Stdout(BufWriter<io::Stdout>),
+    File(Box<NewFile>),
+}
+
+/// A file that is there under its name when it is complete.
+struct NewFile {
+    file: BufWriter<File>,
+    part: PathBuf,
+    path: PathBuf,
+    is_complete: bool,
+}
+
+impl Sink {
+    /// Standard output.
+    pub(crate) fn stdout() -> Sink {
+        let stdout = BufWriter::with_capacity(BUFFER_BYTES, io::stdout());
+        Sink {
+            to: To::Stdout(stdout),
+            written: 0,
+        }
+    }
+
+    /// A new file.
+    pub(crate) fn file(path: &Path) -> Result<Sink> {
+        let failed = |source| SqlError::File {
+            action: "write",
+            path: path.to_owned(),
+            source,
+        };
+        if path.symlink_metadata().is_ok() {
+            return Err(failed(io::Error::from(io::ErrorKind::AlreadyExists)));
+        }
+        let mut name = path.file_name().map(ToOwned::to_owned).unwrap_or_default();
+        name.push(".part");
+        let part = path.with_file_name(name);
+        let mut options = File::options();
+        // Names and sizes of files are their owner's business.
+        let file = options.write(true).create_new(true).mode(0o600).open(&part);
+        let file = BufWriter::with_capacity(BUFFER_BYTES, file.map_err(failed)?);
+        Ok(Sink {
+            to: To::File(Box::new(NewFile {
+                file,
+                part,
+                path: path.to_owned(),
+                is_complete: false,
+            })),
+            written: 0,
+        })
+    }
+
+    /// Who reads it.
+    pub(super) fn reader(&self) -> Reader {
+        match &self.to {
+            To::Stdout(_) if io::stdout().is_terminal() => Reader::Terminal,
+            _ => Reader::Program,
+        }
+    }
+
+    /// Writes bytes.
+    pub(super) fn put(&mut self, bytes: &[u8]) -> Result<()> {
+        let done = self.write_all(bytes);
+        done.map_err(|error| self.failed(error))
+    }
+
+    fn failed(&self, source: io::Error) -> SqlError {
+        match &self.to {
+            To::Stdout(_) => SqlError::Write(source),
+            To::File(new) => SqlError::File {
+                action: "write",
+                path: new.path.clone(),
+                source,
+            },
+        }
+    }
+
+    /// Writes what is buffered; gives a file its name.
+    pub(super) fn finish(mut self) -> Result<()> {
+        let done = self.complete();
+        done.map_err(|error| self.failed(error))
+    }
+
+    fn complete(&mut self) -> io::Result<()> {
+        self.flush()?;
+        let To::File(new) = &mut self.to else {
+            return Ok(());
+        };
+        new.file.get_ref().sync_all()?;
+        // A link fails where a rename would replace what is there by now.
+        std::fs::hard_link(&new.part, &new.path)?;
+        std::fs::remove_file(&new.part)?;
+        new.is_complete = true;
+        let above = new.path.parent().filter(|dir| !dir.as_os_str().is_empty());
+        File::open(above.unwrap_or(Path::new(".")))?.sync_all()
+    }
+}
+
+impl Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = match &mut self.to {
+            To::Stdout(out) => out.write(bytes),
+            To::File(new) => new.file.write(bytes),
+        }?;
+        self.written += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match &mut self.to {
+            To::Stdout(out) => out.flush(),
+            To::File(new) => new.file.flush(),
+        }
+    }
+}
+
+impl Drop for NewFile {
+    fn drop(&mut self) {
+        if !self.is_complete {
+            let _ = std::fs::remove_file(&self.part);
+        }
+    }
+}
+
+/// Rows of a row group.
+const GROUP_ROWS: usize = 256 << 10;
+
+/// A Parquet file.
+pub(super) struct Parquet {
+    writer: ArrowWriter<Sink>,
+}
+
+impl Parquet {
+    pub(super) fn new(schema: &SchemaRef, sink: Sink) -> Result<Parquet> {
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::ZSTD(ZstdLevel::default()))
+            .set_max_row_group_row_count(Some(GROUP_ROWS))
+            .build();
+        // Plain Parquet types: not every reader knows Arrow's views of text.
+        let options = ArrowWriterOptions::new()
+            .with_properties(properties)
+            .with_skip_arrow_metadata(true);
+        let writer = ArrowWriter::try_new_with_options(sink, schema.clone(), options);
+        Ok(Parquet {
+            writer: writer.map_err(parquet_error)?,
+        })
+    }
+
+    pub(super) fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        self.writer.write(batch).map_err(parquet_error)
+    }
+
+    pub(super) fn finish(self) -> Result<Sink> {
+        self.writer.into_inner().map_err(parquet_error)
+    }
+}
+
+fn parquet_error(error: ParquetError) -> SqlError {
+    SqlError::Engine(DataFusionError::External(Box::new(error)))
+}
+
+/// An Arrow IPC file.
+pub(super) struct Arrow {
+    writer: FileWriter<Sink>,
+}
+
+impl Arrow {
+    pub(super) fn new(schema: &SchemaRef, sink: Sink) -> Result<Arrow> {
+        let writer = FileWriter::try_new(sink, schema).map_err(arrow_error)?;
+        Ok(Arrow { writer })
+    }
+
+    pub(super) fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        self.writer.write(batch).map_err(arrow_error)
+    }
+
+    pub(super) fn finish(self) -> Result<Sink> {
+        self.writer.into_inner().map_err(arrow_error)
+    }
+}
+
+/// What goes wrong while rows become text or bytes.
+pub(super) fn arrow_error(error: ArrowError) -> SqlError {
+    match error {
+        ArrowError::IoError(_, cause) => SqlError::Write(cause),
+        error => SqlError::Engine(error.into()),
+    }
+}

@@ -1,0 +1,244 @@
+//! One line a row: comma- and tab-separated values, JSON; and values ended
+//! by a NUL.
+
+use arrow::array::{AsArray, RecordBatch};
+use arrow::datatypes::{DataType, SchemaRef};
+use arrow::json::LineDelimitedWriter;
+use arrow::json::WriterBuilder;
+use arrow::json::writer::LineDelimited;
+
+use super::Reader;
+use super::cells::{for_each_row, is_control, without_controls};
+use super::file::{Sink, arrow_error};
+use crate::error::{Result, SqlError};
+
+/// Values with something between them.
+pub(super) struct Delimited {
+    sink: Sink,
+    reader: Reader,
+    dialect: Dialect,
+}
+
+#[derive(Clone, Copy)]
+enum Dialect {
+    /// RFC 4180.
+    Csv,
+    /// Tabs, newlines and backslashes escaped.
+    Tsv,
+}
+
+impl Delimited {
+    pub(super) fn csv(schema: &SchemaRef, sink: Sink, reader: Reader) -> Result<Delimited> {
+        Delimited::new(schema, sink, reader, Dialect::Csv)
+    }
+
+    pub(super) fn tsv(schema: &SchemaRef, sink: Sink, reader: Reader) -> Result<Delimited> {
+        Delimited::new(schema, sink, reader, Dialect::Tsv)
+    }
+
+    fn new(schema: &SchemaRef, sink: Sink, reader: Reader, dialect: Dialect) -> Result<Delimited> {
+        let mut out = Delimited {
+            sink,
+            reader,
+            dialect,
+        };
+        let names = schema
+            .fields()
+            .iter()
+            .map(|field| Some(field.name().clone()));
+        out.row(&names.collect::<Vec<_>>())?;
+        Ok(out)
+    }
+
+    pub(super) fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        for_each_row(batch, |row| self.row(row).map_err(Failed::Ours)).map_err(Failed::into_ours)
+    }
+
+    fn row(&mut self, row: &[Option<String>]) -> Result<()> {
+        let mut line = String::new();
+        for (at, value) in row.iter().enumerate() {
+            if at > 0 {
+                line.push(match self.dialect {
+                    Dialect::Csv => ',',
+                    Dialect::Tsv => '\t',
+                });
+            }
+            let shown = value.as_deref().map(|value| match self.reader {
+                Reader::Terminal => without_controls(value),
+                Reader::Program => value.to_owned(),
+            });
+            match self.dialect {
+                Dialect::Csv => push_quoted(&mut line, shown.as_deref()),
+                Dialect::Tsv => push_escaped(&mut line, shown.as_deref().unwrap_or_default()),
+            }
+        }
+        line.push('\n');
+        self.sink.put(line.as_bytes())
+    }
+
+    pub(super) fn finish(self) -> Sink {
+        self.sink
+    }
+}
+
+/// A value in quotes where it needs them; an empty text has them, a null has
+/// none.
+fn push_quoted(line: &mut String, value: Option<&str>) {
+    let Some(value) = value else {
+        return;
+    };
+    let needs = value.is_empty() || value.contains([',', '"', '\n', '\r']);
+    match needs {
+        true => {
+            line.push('"');
+            line.push_str(&value.replace('"', "\"\""));
+            line.push('"');
+        }
+        false => line.push_str(value),
+    }
+}
+
+fn push_escaped(line: &mut String, value: &str) {
+    for letter in value.chars() {
+        match letter {
+            '\t' => line.push_str("\\t"),
+            '\n' => line.push_str("\\n"),
+            '\r' => line.push_str("\\r"),
+            '\\' => line.push_str("\\\\"),
+            letter => line.push(letter),
+        }
+    }
+}
+
+/// An error from below or our own, on the way through.
+enum Failed {
+    Ours(SqlError),
+    Arrow(arrow::error::ArrowError),
+}
+
+impl Failed {
+    fn into_ours(self) -> SqlError {
+        match self {
+            Failed::Ours(error) => error,
+            Failed::Arrow(error) => arrow_error(error),
+        }
+    }
+}
+
+impl From<arrow::error::ArrowError> for Failed {
+    fn from(error: arrow::error::ArrowError) -> Failed {
+        Failed::Arrow(error)
+    }
+}
+
+/// JSON lines.
+pub(super) struct JsonLines {
+    sink: Sink,
+    reader: Reader,
+}
+
+impl JsonLines {
+    pub(super) fn new(sink: Sink, reader: Reader) -> JsonLines {
+        JsonLines { sink, reader }
+    }
+
+    pub(super) fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        let builder = WriterBuilder::new().with_explicit_nulls(true);
+        let mut writer: LineDelimitedWriter<Vec<u8>> =
+            builder.build::<_, LineDelimited>(Vec::new());
+        writer.write(batch).map_err(arrow_error)?;
+        writer.finish().map_err(arrow_error)?;
+        let bytes = writer.into_inner();
+        match self.reader {
+            Reader::Program => self.sink.put(&bytes),
+            Reader::Terminal => self.sink.put(as_ascii_controls(&bytes).as_bytes()),
+        }
+    }
+
+    pub(super) fn finish(self) -> Sink {
+        self.sink
+    }
+}
+
+/// JSON without the control characters that it may hold as they are.
+fn as_ascii_controls(json: &[u8]) -> String {
+    let mut out = String::with_capacity(json.len());
+    for c in String::from_utf8_lossy(json).chars() {
+        match is_control(c) && c != '\n' {
+            true => out.push_str(&format!("\\u{:04x}", u32::from(c))),
+            false => out.push(c),
+        }
+    }
+    out
+}
+
+/// The first column, each value ended by a NUL.
+pub(super) struct NulEnded {
+    sink: Sink,
+}
+
+impl NulEnded {
+    pub(super) fn new(sink: Sink) -> NulEnded {
+        NulEnded { sink }
+    }
+
+    /// Bytes are written as they are, so that `path_raw` gives paths of any
+    /// kind; a null gives nothing.
+    pub(super) fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        let Some(first) = batch.columns().first() else {
+            return Ok(());
+        };
+        if first.data_type() == &DataType::BinaryView {
+            for value in first.as_binary_view().iter().flatten() {
+                self.sink.put(value)?;
+                self.sink.put(b"\0")?;
+            }
+            return Ok(());
+        }
+        let first = batch.project(&[0]).map_err(arrow_error)?;
+        let done = for_each_row(&first, |row| {
+            let Some(Some(value)) = row.first() else {
+                return Ok(());
+            };
+            let put = self.sink.put(value.as_bytes());
+            put.and_then(|()| self.sink.put(b"\0"))
+                .map_err(Failed::Ours)
+        });
+        done.map_err(Failed::into_ours)
+    }
+
+    pub(super) fn finish(self) -> Sink {
+        self.sink
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_quoted_where_they_must_be() {
+        let quoted = |value| {
+            let mut line = String::new();
+            push_quoted(&mut line, value);
+            line
+        };
+        assert_eq!(quoted(Some("plain")), "plain");
+        assert_eq!(quoted(Some("a,\"b\"")), "\"a,\"\"b\"\"\"");
+        assert_eq!(
+            (quoted(Some("")), quoted(None)),
+            ("\"\"".into(), String::new())
+        );
+        let mut line = String::new();
+        push_escaped(&mut line, "a\tb\\\n");
+        assert_eq!(line, "a\\tb\\\\\\n");
+    }
+
+    #[test]
+    fn json_for_a_terminal_has_no_controls() {
+        assert_eq!(
+            as_ascii_controls("{\"a\":\"\u{9b}ü\"}\n".as_bytes()),
+            "{\"a\":\"\\u009bü\"}\n"
+        );
+    }
+}

@@ -1,0 +1,133 @@
+//! Rows as text or files.
+//!
+//! Rows are written as they come. On a terminal nothing that a name holds
+//! reaches it as a control character. The only file that is ever written is
+//! the one that the command line names; it appears whole or not at all.
+
+mod cells;
+mod file;
+mod lines;
+mod table;
+
+use std::fmt::Display;
+use std::io::{self, IsTerminal, Write};
+use std::path::Path;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use trawl_cli::sql::Format;
+
+use crate::error::{Result, SqlError};
+
+pub(crate) use file::Sink;
+use lines::{Delimited, JsonLines, NulEnded};
+use table::Table;
+
+/// How rows are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// As a named format.
+    Named(Format),
+    /// The first column, each value ended by a NUL.
+    Null,
+}
+
+/// Who reads what is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reader {
+    /// Someone at a terminal.
+    Terminal,
+    /// A program.
+    Program,
+}
+
+/// Writes rows in one form to one place.
+pub(crate) struct Writer {
+    form: Encoder,
+}
+
+enum Encoder {
+    Table(Table),
+    Delimited(Delimited),
+    Json(JsonLines),
+    Null(NulEnded),
+    Parquet(Box<file::Parquet>),
+    Arrow(Box<file::Arrow>),
+}
+
+/// Tells the user something on standard error.
+pub(crate) fn say(message: impl Display) {
+    let _ = writeln!(io::stderr().lock(), "trawl: {message}");
+}
+
+/// Refuses what could only be a mistake, before anything is done.
+pub(crate) fn check(form: Form, output: Option<&Path>) -> Result<()> {
+    let is_binary = matches!(form, Form::Named(Format::Parquet | Format::Arrow));
+    if is_binary && output.is_none() && io::stdout().is_terminal() {
+        return Err(SqlError::Usage(
+            "this format is not for terminals: say where to write it with -o FILE".into(),
+        ));
+    }
+    match output {
+        Some(path) if path.symlink_metadata().is_ok() => Err(SqlError::File {
+            action: "write",
+            path: path.to_owned(),
+            source: io::Error::from(io::ErrorKind::AlreadyExists),
+        }),
+        _ => Ok(()),
+    }
+}
+
+impl Writer {
+    /// Begins to write rows with these columns, to a new file or to standard
+    /// output.
+    pub(crate) fn open(form: Form, schema: &SchemaRef, output: Option<&Path>) -> Result<Writer> {
+        let sink = match output {
+            Some(path) => Sink::file(path)?,
+            None => Sink::stdout(),
+        };
+        Writer::to(form, schema, sink)
+    }
+
+    /// The same, to a place that is open.
+    pub(crate) fn to(form: Form, schema: &SchemaRef, sink: Sink) -> Result<Writer> {
+        let reader = sink.reader();
+        let form = match form {
+            Form::Null => Encoder::Null(NulEnded::new(sink)),
+            Form::Named(Format::Table) => Encoder::Table(Table::new(schema, sink, reader)),
+            Form::Named(Format::Csv) => Encoder::Delimited(Delimited::csv(schema, sink, reader)?),
+            Form::Named(Format::Tsv) => Encoder::Delimited(Delimited::tsv(schema, sink, reader)?),
+            Form::Named(Format::Json) => Encoder::Json(JsonLines::new(sink, reader)),
+            Form::Named(Format::Parquet) => {
+                Encoder::Parquet(Box::new(file::Parquet::new(schema, sink)?))
+            }
+            Form::Named(Format::Arrow) => Encoder::Arrow(Box::new(file::Arrow::new(schema, sink)?)),
+        };
+        Ok(Writer { form })
+    }
+
+    /// Writes some rows.
+    pub(crate) fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        match &mut self.form {
+            Encoder::Table(out) => out.write(batch),
+            Encoder::Delimited(out) => out.write(batch),
+            Encoder::Json(out) => out.write(batch),
+            Encoder::Null(out) => out.write(batch),
+            Encoder::Parquet(out) => out.write(batch),
+            Encoder::Arrow(out) => out.write(batch),
+        }
+    }
+
+    /// Writes what is left; a file is complete then.
+    pub(crate) fn finish(self) -> Result<()> {
+        let sink = match self.form {
+            Encoder::Table(out) => out.finish()?,
+            Encoder::Delimited(out) => out.finish(),
+            Encoder::Json(out) => out.finish(),
+            Encoder::Null(out) => out.finish(),
+            Encoder::Parquet(out) => out.finish()?,
+            Encoder::Arrow(out) => out.finish()?,
+        };
+        sink.finish()
+    }
+}

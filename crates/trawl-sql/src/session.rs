@@ -1,0 +1,274 @@
+//! The engine, set up for one index; a statement from text to rows.
+//!
+//! Each statement gets a session of its own, with tables over a fresh
+//! [`Catalog`]; memory, temporary files and threads are the engine's. The
+//! session knows no file format, no way to make a table and no object store,
+//! so that no plan could read anything else even if it were let through.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use datafusion::catalog::TableFunction;
+use datafusion::common::DataFusionError;
+use datafusion::execution::SessionStateDefaults;
+use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
+use datafusion::execution::memory_pool::{FairSpillPool, TrackConsumersPool};
+use datafusion::execution::object_store::ObjectStoreRegistry;
+use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
+use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
+use datafusion::object_store::ObjectStore;
+use datafusion::prelude::{SessionConfig, SessionContext};
+use datafusion::sql::parser::{DFParserBuilder, Statement};
+use futures::StreamExt;
+use tokio::runtime::Runtime;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use trawl_model::Timestamp;
+use trawl_model::guard::Credentials;
+use trawl_query::AsOf;
+use url::Url;
+
+use crate::allowed::{check_plan, check_statement};
+use crate::catalog::{Catalog, Told};
+use crate::error::{Result, SqlError};
+use crate::functions;
+use crate::scan::IndexTable;
+use crate::tables::TABLES;
+
+/// How often it is looked whether a statement is to end.
+const LOOK: Duration = Duration::from_millis(50);
+/// Batches that wait for the output.
+const WAITING: usize = 4;
+/// Temporary files take no more than this.
+const MOST_TEMPORARY_BYTES: u64 = 100 << 30;
+/// Who uses most memory is named in errors: so many of them.
+const NAMED_CONSUMERS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(2);
+/// Stack for the planner's recursion.
+const STACK_BYTES: usize = 8 << 20;
+
+/// How statements are run.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    /// The index.
+    pub(crate) index: PathBuf,
+    /// Who asks.
+    pub(crate) who: Credentials,
+    /// Of when answers are.
+    pub(crate) as_of: AsOf,
+    /// Threads.
+    pub(crate) threads: NonZeroUsize,
+    /// Memory for sorting, grouping and joining.
+    pub(crate) memory_bytes: u64,
+    /// Where more than that goes.
+    pub(crate) temp_dir: PathBuf,
+    /// How long a statement may take.
+    pub(crate) timeout: Option<Duration>,
+}
+
+/// The engine.
+pub(crate) struct Engine {
+    settings: Settings,
+    runtime: Runtime,
+    environment: Arc<RuntimeEnv>,
+}
+
+/// The rows of a statement.
+pub(crate) struct Answer {
+    /// Their columns.
+    pub(crate) schema: SchemaRef,
+    rows: mpsc::Receiver<Result<RecordBatch>>,
+    task: Option<JoinHandle<()>>,
+    catalog: Arc<Catalog>,
+    deadline: Option<(Instant, Duration)>,
+}
+
+impl Engine {
+    /// Starts threads; opens nothing yet.
+    pub(crate) fn new(settings: Settings) -> Result<Engine> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(settings.threads.get())
+            .thread_stack_size(STACK_BYTES)
+            .enable_time()
+            .build()
+            .map_err(SqlError::Threads)?;
+        let memory = usize::try_from(settings.memory_bytes).unwrap_or(usize::MAX);
+        let pool = TrackConsumersPool::new(FairSpillPool::new(memory), NAMED_CONSUMERS);
+        let disk = DiskManagerBuilder::default()
+            .with_mode(DiskManagerMode::Directories(vec![
+                settings.temp_dir.clone(),
+            ]))
+            .with_max_temp_directory_size(MOST_TEMPORARY_BYTES);
+        let environment = RuntimeEnvBuilder::new()
+            .with_memory_pool(Arc::new(pool))
+            .with_disk_manager_builder(disk)
+            .with_object_store_registry(Arc::new(NoStores))
+            .build_arc()?;
+        Ok(Engine {
+            settings,
+            runtime,
+            environment,
+        })
+    }
+
+    /// Opens the index as it is now.
+    pub(crate) fn catalog(&self) -> Result<Arc<Catalog>> {
+        let Settings {
+            index, who, as_of, ..
+        } = &self.settings;
+        Ok(Arc::new(Catalog::open(index, who, *as_of)?))
+    }
+
+    /// Cuts a text into statements.
+    pub(crate) fn parse(text: &str) -> Result<Vec<Statement>> {
+        let mut parser = DFParserBuilder::new(text).build()?;
+        Ok(parser.parse_statements()?.into())
+    }
+
+    /// Starts to answer a statement, if it only reads.
+    pub(crate) fn ask(&self, statement: Statement) -> Result<Answer> {
+        check_statement(&statement)?;
+        let deadline = self
+            .settings
+            .timeout
+            .map(|most| (Instant::now() + most, most));
+        let catalog = self.catalog()?;
+        let context = SessionContext::new_with_state(self.state(&catalog)?);
+        let planned = async {
+            let plan = context.state().statement_to_plan(statement).await?;
+            check_plan(&plan)?;
+            let rows = context.execute_logical_plan(plan).await?;
+            Ok::<_, SqlError>(rows.execute_stream().await?)
+        };
+        let mut stream = self.runtime.block_on(planned)?;
+        let schema = stream.schema();
+        let (send, rows) = mpsc::channel(WAITING);
+        let task = self.runtime.spawn(async move {
+            while let Some(batch) = stream.next().await {
+                if send.send(batch.map_err(SqlError::from)).await.is_err() {
+                    break;
+                }
+            }
+        });
+        Ok(Answer {
+            schema,
+            rows,
+            task: Some(task),
+            catalog,
+            deadline,
+        })
+    }
+
+    /// The next rows of an answer.
+    ///
+    /// # Errors
+    /// What goes wrong below, an interrupt, and the end of the time.
+    pub(crate) fn next(
+        &self,
+        answer: &mut Answer,
+        cancel: &AtomicBool,
+    ) -> Result<Option<RecordBatch>> {
+        loop {
+            if cancel.load(Ordering::Relaxed) {
+                return Err(SqlError::Interrupted);
+            }
+            if let Some((_, most)) = answer.deadline.filter(|(end, _)| Instant::now() >= *end) {
+                return Err(SqlError::TimedOut {
+                    seconds: most.as_secs_f64(),
+                });
+            }
+            let wait = async { tokio::time::timeout(LOOK, answer.rows.recv()).await };
+            match self.runtime.block_on(wait) {
+                Err(_) => {}
+                Ok(None) => return self.end(answer),
+                Ok(Some(batch)) => return batch.map(Some),
+            }
+        }
+    }
+
+    /// All rows came; unless the task was lost that sent them.
+    fn end(&self, answer: &mut Answer) -> Result<Option<RecordBatch>> {
+        match answer.task.take().map(|task| self.runtime.block_on(task)) {
+            Some(Err(error)) => Err(SqlError::Engine(DataFusionError::Execution(format!(
+                "the engine failed: {error}"
+            )))),
+            _ => Ok(None),
+        }
+    }
+
+    /// Lets threads go that are still busy with what nobody waits for.
+    pub(crate) fn close(self) {
+        self.runtime.shutdown_background();
+    }
+
+    fn state(&self, catalog: &Arc<Catalog>) -> Result<SessionState> {
+        let threads = self.settings.threads;
+        let config = SessionConfig::new()
+            .with_target_partitions(threads.get())
+            .with_information_schema(true)
+            .with_collect_statistics(false);
+        let mut scalars = SessionStateDefaults::default_scalar_functions();
+        scalars.extend(functions::all(now()));
+        let series: Vec<Arc<TableFunction>> = SessionStateDefaults::default_table_functions();
+        let state = SessionStateBuilder::new()
+            .with_config(config)
+            .with_runtime_env(Arc::clone(&self.environment))
+            .with_expr_planners(SessionStateDefaults::default_expr_planners())
+            .with_scalar_functions(scalars)
+            .with_higher_order_functions(SessionStateDefaults::default_higher_order_functions())
+            .with_aggregate_functions(SessionStateDefaults::default_aggregate_functions())
+            .with_window_functions(SessionStateDefaults::default_window_functions())
+            .with_table_function_list(series)
+            .build();
+        let context = SessionContext::new_with_state(state);
+        for info in TABLES {
+            let table = IndexTable::new(info.table, Arc::clone(catalog), threads);
+            context.register_table(info.name, Arc::new(table))?;
+        }
+        Ok(context.state())
+    }
+}
+
+impl Answer {
+    /// What is to be said of the answer.
+    pub(crate) fn told(&self) -> Told {
+        self.catalog.told()
+    }
+}
+
+impl Drop for Answer {
+    fn drop(&mut self) {
+        if let Some(task) = &self.task {
+            task.abort();
+        }
+    }
+}
+
+/// The time now.
+pub(crate) fn now() -> Timestamp {
+    let time = trawl_sys::process::now();
+    Timestamp {
+        secs: time.secs,
+        nanos: time.nanos,
+    }
+}
+
+/// There is nothing to read but the index.
+#[derive(Debug)]
+struct NoStores;
+
+impl ObjectStoreRegistry for NoStores {
+    fn register_store(&self, _: &Url, _: Arc<dyn ObjectStore>) -> Option<Arc<dyn ObjectStore>> {
+        None
+    }
+
+    fn get_store(&self, url: &Url) -> datafusion::error::Result<Arc<dyn ObjectStore>> {
+        Err(DataFusionError::Plan(format!(
+            "{url} cannot be read: queries only read the index"
+        )))
+    }
+}

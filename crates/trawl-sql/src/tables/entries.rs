@@ -1,0 +1,369 @@
+//! `entries`: a row for each name, with what it leads to.
+//!
+//! The columns are the model's ([`COLUMNS`]) with the path before them and
+//! the snapshot after them; seconds and nanoseconds of a time are one
+//! timestamp.
+
+use std::ops::{ControlFlow, Range};
+
+use trawl_model::column::{COLUMNS, Column, ColumnSet};
+use trawl_model::escape::escape;
+use trawl_model::rows::{NO_BTIME, NO_PROJECT, RowBatch};
+use trawl_model::{FileType, Timestamp, path};
+use trawl_query::{Listing, Request, SnapshotInfo};
+
+use super::{
+    EDITION_COLUMNS, Job, Kind, Rows, TableColumn, Take, Target, Values, acl, column, fill_edition,
+    nanoseconds, nullable,
+};
+use crate::error::Result;
+
+/// What a column shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cell {
+    /// The whole path.
+    Path,
+    /// Its bytes, where they are no text.
+    PathRaw,
+    /// A stored column.
+    Stored(Column),
+    /// Of which snapshot the row is.
+    Edition(usize),
+}
+
+/// How a stored column is shown; `None` for what is part of another.
+fn shown(column: Column) -> Option<Kind> {
+    Some(match column {
+        Column::Dir | Column::Name | Column::Type | Column::Acl | Column::AclDefault => Kind::Text,
+        Column::LinkTarget => Kind::Text,
+        Column::NameRaw => Kind::Bytes,
+        Column::XattrNames => Kind::Texts,
+        Column::Ino | Column::Dev | Column::Rdev | Column::Attributes => Kind::U64,
+        // Signed, so that differences and sums of them are what one expects.
+        Column::Size | Column::Blocks => Kind::I64,
+        Column::Mode | Column::Nlink | Column::Uid | Column::Gid | Column::Blksize => Kind::U32,
+        Column::Project => Kind::U32,
+        Column::Atime | Column::Mtime | Column::Ctime | Column::Btime => Kind::Time,
+        Column::AtimeNs | Column::MtimeNs | Column::CtimeNs | Column::BtimeNs => return None,
+    })
+}
+
+/// What a column says, where that is not what the stored one does.
+fn doc(column: Column) -> &'static str {
+    match column {
+        Column::LinkTarget => "Target of a symbolic link; escaped where it is not UTF-8",
+        Column::XattrNames => "Names of extended attributes",
+        Column::Acl => "Access ACL beyond the mode, as text with numbers for users and groups",
+        Column::AclDefault => "Default ACL of a directory, likewise",
+        Column::Size => "Apparent size in bytes",
+        Column::Blocks => "Allocated space in units of 512 bytes",
+        other => other.info().doc,
+    }
+}
+
+fn cells() -> Vec<(Cell, TableColumn)> {
+    let mut cells = vec![
+        (
+            Cell::Path,
+            column("path", Kind::Text, "Absolute path: `dir || '/' || name`"),
+        ),
+        (
+            Cell::PathRaw,
+            nullable(
+                "path_raw",
+                Kind::Bytes,
+                "The path's bytes, only where they are not UTF-8",
+            ),
+        ),
+    ];
+    for info in COLUMNS {
+        let Some(kind) = shown(info.column) else {
+            continue;
+        };
+        let shown = TableColumn {
+            name: info.name,
+            kind,
+            nullable: info.nullable,
+            doc: doc(info.column),
+        };
+        cells.push((Cell::Stored(info.column), shown));
+    }
+    let editions = EDITION_COLUMNS.into_iter().enumerate();
+    cells.extend(editions.map(|(at, one)| (Cell::Edition(at), one)));
+    cells
+}
+
+/// The columns.
+pub(super) fn columns() -> Vec<TableColumn> {
+    cells().into_iter().map(|(_, column)| column).collect()
+}
+
+/// The stored column of numbers behind a column of the table.
+pub(super) fn stored(name: &str) -> Option<Column> {
+    let info = COLUMNS.iter().find(|info| info.name == name)?;
+    match shown(info.column)? {
+        Kind::I64 | Kind::U32 | Kind::U64 | Kind::Time => Some(info.column),
+        Kind::Text if info.column == Column::Type => Some(Column::Mode),
+        _ => None,
+    }
+}
+
+/// Stored columns that a cell is made of.
+fn needs(cell: Cell) -> ColumnSet {
+    match cell {
+        Cell::Path | Cell::PathRaw => ColumnSet::of(&[Column::Name]),
+        Cell::Edition(_) | Cell::Stored(Column::Dir) => ColumnSet::EMPTY,
+        Cell::Stored(Column::NameRaw) => ColumnSet::of(&[Column::Name]),
+        Cell::Stored(Column::Type) => ColumnSet::of(&[Column::Mode]),
+        Cell::Stored(Column::Atime) => ColumnSet::of(&[Column::Atime, Column::AtimeNs]),
+        Cell::Stored(Column::Mtime) => ColumnSet::of(&[Column::Mtime, Column::MtimeNs]),
+        Cell::Stored(Column::Ctime) => ColumnSet::of(&[Column::Ctime, Column::CtimeNs]),
+        Cell::Stored(Column::Btime) => ColumnSet::of(&[Column::Btime, Column::BtimeNs]),
+        Cell::Stored(column) => ColumnSet::of(&[column]),
+    }
+}
+
+/// Makes the rows.
+pub(super) fn produce(job: &Job<'_>, take: Take<'_>) -> Result<()> {
+    let all = cells();
+    let table = columns();
+    let cell_of = |at: &usize| all.get(*at).map(|(cell, _)| *cell);
+    let wanted: Vec<Cell> = job.columns.iter().filter_map(cell_of).collect();
+    let needed = wanted
+        .iter()
+        .fold(ColumnSet::EMPTY, |set, cell| set.union(needs(*cell)));
+    for target in job.targets {
+        let info = target.start.view.info();
+        let fresh = || Rows::new(&table, job.columns);
+        if target.reach.has_own() && take(own_row(target, &wanted, fresh())?).is_break() {
+            return Ok(());
+        }
+        let request = Request {
+            columns: needed,
+            filter: job.filter.clone(),
+            max_depth: target.reach.max_depth(),
+            threads: Some(job.threads),
+            cancel: Some(job.cancel),
+            ..Request::default()
+        };
+        let work = |listing: &Listing<'_>, out: &mut Option<Rows>| {
+            let rows = out.get_or_insert_with(fresh);
+            add(
+                rows,
+                &wanted,
+                listing.dir.path,
+                listing.batch,
+                listing.range.clone(),
+                info,
+            );
+        };
+        let mut ended = Ok(ControlFlow::Continue(()));
+        job.index().walk(&target.start, &request, work, |rows| {
+            ended = match rows {
+                Some(rows) if rows.len > 0 => match rows.finish() {
+                    Ok(batch) => Ok(take(batch)),
+                    Err(error) => Err(error),
+                },
+                _ => Ok(ControlFlow::Continue(())),
+            };
+            *ended.as_ref().unwrap_or(&ControlFlow::Break(()))
+        })?;
+        if ended?.is_break() {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+fn own_row(target: &Target, wanted: &[Cell], mut rows: Rows) -> Result<arrow::array::RecordBatch> {
+    let start = &target.start;
+    let (dir, _) = path::split(&start.path).unwrap_or_default();
+    add(&mut rows, wanted, dir, &start.row, 0..1, start.view.info());
+    rows.finish()
+}
+
+/// Adds rows of one directory.
+fn add(
+    rows: &mut Rows,
+    wanted: &[Cell],
+    dir: &[u8],
+    batch: &RowBatch,
+    range: Range<usize>,
+    info: &SnapshotInfo,
+) {
+    rows.len += range.len();
+    for ((_, values), cell) in rows.columns.iter_mut().zip(wanted) {
+        match cell {
+            Cell::Path => add_paths(values, dir, batch, range.clone()),
+            Cell::PathRaw => add_raw_paths(values, dir, batch, range.clone()),
+            Cell::Edition(which) => fill_edition(values, *which, info, range.len()),
+            Cell::Stored(column) => add_stored(values, *column, dir, batch, range.clone()),
+        }
+    }
+}
+
+fn add_paths(values: &mut Values, dir: &[u8], batch: &RowBatch, range: Range<usize>) {
+    let Values::Text(texts) = values else {
+        return;
+    };
+    let dir = escape(dir);
+    for at in range {
+        texts.push_joined(&[dir.as_bytes(), b"/", escape(batch.name.get(at)).as_bytes()]);
+    }
+}
+
+fn add_raw_paths(values: &mut Values, dir: &[u8], batch: &RowBatch, range: Range<usize>) {
+    let Values::Bytes(bytes) = values else {
+        return;
+    };
+    let is_odd = std::str::from_utf8(dir).is_err();
+    for at in range {
+        let name = batch.name.get(at);
+        match is_odd || std::str::from_utf8(name).is_err() {
+            true => bytes.push_joined(&[dir, b"/", name]),
+            false => bytes.push_null(),
+        }
+    }
+}
+
+fn add_stored(
+    values: &mut Values,
+    column: Column,
+    dir: &[u8],
+    batch: &RowBatch,
+    range: Range<usize>,
+) {
+    match values {
+        Values::Text(texts) if column == Column::Dir => {
+            texts.push_times(escape(dir).as_bytes(), range.len());
+        }
+        Values::Text(texts) => range.for_each(|at| add_text(texts, column, batch, at)),
+        Values::Bytes(bytes) => {
+            for name in range.map(|at| batch.name.get(at)) {
+                match std::str::from_utf8(name) {
+                    Ok(_) => bytes.push_null(),
+                    Err(_) => bytes.push(name),
+                }
+            }
+        }
+        Values::Texts(lists) => {
+            for names in range.map(|at| batch.xattr_names.get(at)) {
+                let names = names.split(|byte| *byte == 0);
+                lists.push(names.filter(|name| !name.is_empty()));
+            }
+        }
+        Values::I64(numbers) => add_signed(numbers, column, batch, range),
+        Values::U64(numbers) => add_unsigned(numbers, column, batch, range),
+        Values::U32(numbers) => add_small(numbers, column, batch, range),
+        Values::Time(times) => add_times(times, column, batch, range),
+        Values::I32(_) => {}
+    }
+}
+
+fn add_text(texts: &mut super::values::Strings, column: Column, batch: &RowBatch, at: usize) {
+    match column {
+        Column::Name => texts.push(escape(batch.name.get(at)).as_bytes()),
+        Column::Type => {
+            let mode = batch.mode.get(at).copied().unwrap_or_default();
+            texts.push(&[FileType::from_mode(mode).letter()]);
+        }
+        Column::LinkTarget => texts.push_or_null(escape(batch.link_target.get(at)).as_bytes()),
+        Column::Acl | Column::AclDefault => {
+            let lists = match column {
+                Column::Acl => &batch.acl,
+                _ => &batch.acl_default,
+            };
+            let text = acl::text(lists.get(at)).unwrap_or_default();
+            texts.push_or_null(text.as_bytes());
+        }
+        _ => texts.push_null(),
+    }
+}
+
+fn add_signed(
+    numbers: &mut Vec<Option<i64>>,
+    column: Column,
+    batch: &RowBatch,
+    range: Range<usize>,
+) {
+    let stored = match column {
+        Column::Size => &batch.size,
+        _ => &batch.blocks,
+    };
+    let stored = stored.get(range).unwrap_or_default();
+    numbers.extend(
+        stored
+            .iter()
+            .map(|n| Some(i64::try_from(*n).unwrap_or(i64::MAX))),
+    );
+}
+
+fn add_unsigned(numbers: &mut Vec<u64>, column: Column, batch: &RowBatch, range: Range<usize>) {
+    let stored = match column {
+        Column::Ino => &batch.ino,
+        Column::Dev => &batch.dev,
+        Column::Rdev => &batch.rdev,
+        _ => &batch.attributes,
+    };
+    numbers.extend_from_slice(stored.get(range).unwrap_or_default());
+}
+
+fn add_small(
+    numbers: &mut Vec<Option<u32>>,
+    column: Column,
+    batch: &RowBatch,
+    range: Range<usize>,
+) {
+    let stored = match column {
+        Column::Mode => &batch.mode,
+        Column::Nlink => &batch.nlink,
+        Column::Uid => &batch.uid,
+        Column::Gid => &batch.gid,
+        Column::Project => &batch.project,
+        _ => &batch.blksize,
+    };
+    let is_unknown = |n: u32| column == Column::Project && n == NO_PROJECT;
+    let stored = stored.get(range).unwrap_or_default().iter();
+    numbers.extend(stored.map(|n| (!is_unknown(*n)).then_some(*n)));
+}
+
+fn add_times(times: &mut Vec<Option<i64>>, column: Column, batch: &RowBatch, range: Range<usize>) {
+    let (secs, nanos) = match column {
+        Column::Atime => (&batch.atime, &batch.atime_ns),
+        Column::Mtime => (&batch.mtime, &batch.mtime_ns),
+        Column::Ctime => (&batch.ctime, &batch.ctime_ns),
+        _ => (&batch.btime, &batch.btime_ns),
+    };
+    let secs = secs.get(range.clone()).unwrap_or_default();
+    let nanos = nanos.get(range).unwrap_or_default();
+    let is_unknown = |secs: i64| column == Column::Btime && secs == NO_BTIME;
+    times.extend(secs.iter().zip(nanos).map(|(secs, nanos)| {
+        let (secs, nanos) = (*secs, *nanos);
+        (!is_unknown(secs)).then(|| nanoseconds(Timestamp { secs, nanos }))
+    }));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_stored_column_is_shown_or_part_of_another() {
+        let shown_names: Vec<&str> = columns().iter().map(|column| column.name).collect();
+        for info in COLUMNS {
+            let whole = info.name.trim_end_matches("_ns");
+            assert!(shown_names.contains(&whole), "{}", info.name);
+        }
+    }
+
+    #[test]
+    fn numbers_can_rule_rows_out_and_texts_cannot() {
+        assert_eq!(stored("size"), Some(Column::Size));
+        assert_eq!(stored("mtime"), Some(Column::Mtime));
+        assert_eq!(stored("type"), Some(Column::Mode));
+        assert_eq!(
+            (stored("name"), stored("path"), stored("source")),
+            (None, None, None)
+        );
+    }
+}

@@ -1,0 +1,237 @@
+//! Exports: other engines read them, and answer the same queries the same.
+
+use std::path::{Path, PathBuf};
+
+use trawl_testkit::oracle::{self, Identity};
+use trawl_testkit::skip::Skip;
+
+use crate::site::{Site, sorted};
+
+/// Runs each query in DuckDB over an export; rows as lists of text.
+const DUCKDB: &str = r#"
+import duckdb, json, sys
+out, queries = sys.argv[1], sys.argv[2]
+db = duckdb.connect()
+db.execute("SET TimeZone = 'UTC'")
+for table in ("entries", "dirs", "xattrs", "issues"):
+    db.execute(f"CREATE VIEW {table} AS SELECT * FROM read_parquet('{out}/{table}/*.parquet')")
+def text(value):
+    if value is None: return ""
+    if isinstance(value, bool): return "true" if value else "false"
+    for raw, escaped in (("\\", "\\\\"), ("\t", "\\t"), ("\n", "\\n"), ("\r", "\\r")):
+        value = str(value).replace(raw, escaped)
+    return value
+for line in open(queries, encoding="utf-8"):
+    try:
+        rows = [[text(v) for v in row] for row in db.execute(line).fetchall()]
+    except Exception as error:
+        rows = [["ERROR", str(error)]]
+    print(json.dumps(rows))
+"#;
+
+/// Names, sizes and times as pyarrow and pandas read them.
+const PYARROW: &str = r#"
+import pyarrow.parquet as pq, sys
+frame = pq.read_table(sys.argv[1] + "/entries").to_pandas()
+frame = frame[frame.path_raw.isna()]
+for row in frame.itertuples():
+    print(f"{row.path}\t{row.size}\t{row.type}\t{row.mtime.value // 10**9}")
+"#;
+
+/// Python with the engines, as `make test` installs it.
+fn python(module: &str) -> Result<PathBuf, Skip> {
+    let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+    let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
+    let cache = cache.or(home).unwrap_or_default();
+    let python = cache.join("trawl/tools/python/bin/python");
+    let import = format!("import {module}");
+    let found = std::process::Command::new(&python)
+        .args(["-c", &import])
+        .output();
+    match found {
+        Ok(output) if output.status.success() => Ok(python),
+        _ => Err(Skip::new(
+            format!("exports read by {module}"),
+            format!(
+                "{} has no {module}: scripts/need.sh test installs it",
+                python.display()
+            ),
+        )),
+    }
+}
+
+fn export(site: &Site, options: &[&str]) -> PathBuf {
+    let out = site.scratch.join("export");
+    let mut command = site.command(&Identity::Ourselves);
+    command
+        .arg("export")
+        .args(options)
+        .args(["--parquet"])
+        .arg(&out);
+    let ran = oracle::run(&mut command);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    out
+}
+
+fn script(site: &Site, python: &Path, text: &str, arguments: &[&Path]) -> String {
+    let file = site.scratch.join("script.py");
+    std::fs::write(&file, text).unwrap();
+    let ran = oracle::run(oracle::command(python).arg(file).args(arguments));
+    assert_eq!(ran.code, Some(0), "{ran}");
+    ran.text()
+}
+
+fn queries() -> Vec<String> {
+    let text = include_str!("queries.sql");
+    let lines = text
+        .lines()
+        .filter(|line| !line.is_empty() && !line.starts_with("--"));
+    lines.map(str::to_owned).collect()
+}
+
+#[test]
+fn duckdb_answers_the_same() {
+    let python = match python("duckdb") {
+        Ok(python) => python,
+        Err(skip) => return skip.say(),
+    };
+    let site = Site::server("sql-duckdb");
+    let has_xattrs = std::process::Command::new("setfattr")
+        .args(["-n", "user.note", "-v", "kept"])
+        .arg(site.tree().join("sw/bin/tool"))
+        .status()
+        .is_ok_and(|status| status.success());
+    if has_xattrs {
+        site.index();
+    }
+    // Parts of few rows, so that there are several.
+    let out = export(&site, &["--part-rows", "50"]);
+    let queries: Vec<String> = queries().iter().map(|query| site.placed(query)).collect();
+    assert!(queries.len() >= 100, "{}", queries.len());
+    let file = site.scratch.join("queries");
+    std::fs::write(&file, queries.join("\n") + "\n").unwrap();
+    let theirs = script(&site, &python, DUCKDB, &[&out, &file]);
+    let mut wrong = Vec::new();
+    for (query, theirs) in queries.iter().zip(theirs.lines()) {
+        let theirs: Vec<Vec<String>> = serde_json::from_str(theirs).unwrap();
+        let ours = rows(&site, query);
+        let theirs = sorted(theirs.iter().map(|row| row.join("\t")).collect());
+        if ours != theirs {
+            wrong.push(format!(
+                "{query}\n  ours   {:?}\n  theirs {:?}",
+                first_other(&ours, &theirs),
+                first_other(&theirs, &ours)
+            ));
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "{} of {}:\n{}",
+        wrong.len(),
+        queries.len(),
+        wrong.join("\n")
+    );
+}
+
+/// Up to three rows that the others have not.
+fn first_other<'a>(rows: &'a [String], others: &[String]) -> Vec<&'a String> {
+    rows.iter()
+        .filter(|row| !others.contains(row))
+        .take(3)
+        .collect()
+}
+
+/// Our answer, values of a row with tabs between them.
+#[track_caller]
+fn rows(site: &Site, query: &str) -> Vec<String> {
+    let ran = site.run(&["--format", "tsv", query]);
+    assert_eq!(ran.code, Some(0), "{query}\n{ran}");
+    sorted(ran.text().lines().skip(1).map(str::to_owned).collect())
+}
+
+#[test]
+fn pyarrow_and_pandas_read_what_find_prints() {
+    let python = match python("pyarrow.parquet, pandas") {
+        Ok(python) => python,
+        Err(skip) => return skip.say(),
+    };
+    let site = Site::server("sql-pandas");
+    let out = export(&site, &[]);
+    let ours = script(&site, &python, PYARROW, &[&out]);
+    let ours = sorted(ours.lines().map(str::to_owned).collect());
+    let find = site.find(&[
+        "!",
+        "-path",
+        "*/bob/*",
+        "!",
+        "-path",
+        "*/ann/*",
+        "-printf",
+        "%p\\t%s\\t%y\\t%Ts\\n",
+    ]);
+    let is_plain = |line: &&String| !line.contains("/bob/") && !line.contains("/ann/");
+    let mut plain: Vec<String> = ours.iter().filter(is_plain).cloned().collect();
+    // The second half of a name with a newline.
+    plain.retain(|line| line.starts_with('/'));
+    assert_eq!(plain, find);
+}
+
+#[test]
+fn an_export_is_new_whole_and_only_of_what_was_asked() {
+    let site = Site::server("sql-export");
+    let out = export(
+        &site,
+        &[
+            &site.tree().join("scratch").display().to_string(),
+            "--tables",
+            "entries,dirs",
+        ],
+    );
+    let mut names: Vec<String> = std::fs::read_dir(&out)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    assert_eq!(names, ["dirs", "entries", "export.json"]);
+    let about: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(out.join("export.json")).unwrap()).unwrap();
+    let expected = site
+        .find(&["-path", "*/tree/scratch*", "-printf", "x\\n"])
+        .len();
+    assert_eq!(about["tables"][0]["rows"], expected, "{about}");
+    let export = |options: &[&str]| {
+        let mut command = site.command(&Identity::Ourselves);
+        oracle::run(command.arg("export").args(options))
+    };
+    let name = out.display().to_string();
+    let again = export(&["--csv", &name]);
+    assert_eq!(again.code, Some(2), "{again}");
+    let forced = export(&["--csv", &name, "--force"]);
+    assert_eq!(forced.code, Some(0), "{forced}");
+    assert!(
+        out.join("issues/part-00001.csv").is_file()
+            && !out.join("dirs/part-00001.parquet").exists()
+    );
+    // Nothing but an export is replaced, and nothing is left beside it.
+    let tree = site.tree().display().to_string();
+    assert_eq!(export(&["--csv", &tree, "--force"]).code, Some(2));
+    let missing = export(&[
+        "--json",
+        &site.scratch.join("none").display().to_string(),
+        "/nowhere/at/all",
+    ]);
+    assert_eq!(missing.code, Some(2), "{missing}");
+    let left: Vec<_> = std::fs::read_dir(site.scratch.join("."))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name.contains(".part") || name == "none")
+        .collect();
+    assert!(left.is_empty(), "{left:?}");
+    let json = site.scratch.join("json");
+    assert_eq!(
+        export(&["--json", &json.display().to_string()]).code,
+        Some(0)
+    );
+    let text = std::fs::read_to_string(json.join("entries/part-00001.jsonl")).unwrap();
+    assert_eq!(text.lines().count(), site.find(&["-printf", "x\\n"]).len());
+}
