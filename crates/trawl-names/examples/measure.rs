@@ -13,6 +13,9 @@ use trawl_names::{Anchor, Case, Literal, Names, NamesWriter, Needles, Pattern, R
 
 const SEGMENT_ROWS: u64 = 200_000;
 const SCALED_ROWS: f64 = 10e6;
+/// CPU time that is enough of a question, and runs.
+const LEAST_NS: f64 = 0.5e9;
+const RUNS_MOST: f64 = 10_000.0;
 
 /// Nanoseconds of CPU that this thread has had.
 fn cpu_ns() -> f64 {
@@ -21,7 +24,8 @@ fn cpu_ns() -> f64 {
     first.unwrap_or(0.0)
 }
 
-type Dirs = BTreeMap<Vec<Vec<u8>>, Vec<(Vec<u8>, RowKind)>>;
+type Rows = Vec<(Vec<u8>, RowKind)>;
+type Dirs = BTreeMap<Vec<Vec<u8>>, Rows>;
 
 fn read(trace: &str) -> Dirs {
     let mut dirs = Dirs::new();
@@ -50,8 +54,8 @@ fn read(trace: &str) -> Dirs {
 }
 
 /// Paths and sorted rows.
-fn listings(dirs: Dirs) -> Vec<(Vec<u8>, Vec<(Vec<u8>, RowKind)>)> {
-    let listing = |(parts, mut rows): (Vec<Vec<u8>>, Vec<(Vec<u8>, RowKind)>)| {
+fn listings(dirs: Dirs) -> Vec<(Vec<u8>, Rows)> {
+    let listing = |(parts, mut rows): (Vec<Vec<u8>>, Rows)| {
         rows.sort_by(|a, b| a.0.cmp(&b.0));
         let path = parts.iter().flat_map(|part| [b"/", &part[..]].concat());
         (path.collect(), rows)
@@ -79,16 +83,17 @@ fn write(dirs: Dirs) -> (Vec<Vec<u8>>, f64) {
     (files, cpu_ns() - start)
 }
 
-/// Prints the best of some runs.
+/// Prints the mean of the runs of half a second.
 fn measure(what: &str, rows: u64, mut run: impl FnMut() -> u64) {
-    let mut best = f64::MAX;
-    let mut count = 0;
-    for _ in 0..7 {
-        let start = cpu_ns();
+    let mut count = run();
+    let (start, mut runs) = (cpu_ns(), 0.0);
+    let mut spent = 0.0;
+    while spent < LEAST_NS && runs < RUNS_MOST {
         count = run();
-        best = best.min(cpu_ns() - start);
+        runs += 1.0;
+        spent = cpu_ns() - start;
     }
-    let scaled = best / 1e6 * SCALED_ROWS / rows as f64;
+    let scaled = spent / runs / 1e6 * SCALED_ROWS / rows as f64;
     println!("{what:44} {count:9} rows  {scaled:8.2} ms at 10 M rows");
 }
 

@@ -1,111 +1,148 @@
 //! Packing names with a table of symbols: at each place the longest symbol
 //! that is there.
 
-use crate::symbols::{CodeWriter, SYMBOL_BYTES_MOST, Symbols};
+use crate::symbols::{CodeWriter, Symbols};
 
-/// Stands for no code at a node.
+/// Bytes that a symbol is found by, if it has so many.
+const PREFIX_BYTES: usize = 4;
+/// Stands for no symbol.
 const NO_CODE: u16 = u16::MAX;
-/// Bits of the smallest table of edges.
-const EDGE_BITS_LEAST: u32 = 8;
 
-/// Symbols as a tree of their bytes. A node's number and the code of the
-/// symbol that ends in it lie together in what leads to it: the number in
-/// the low half, the code in the high one. 0 leads nowhere.
+/// A symbol of four bytes or more.
+struct Long {
+    /// Its text, the first byte lowest.
+    text: u128,
+    len: u8,
+    code: u16,
+}
+
+/// Symbols by what they begin with.
 pub(crate) struct Encoder {
-    /// By the first two bytes.
-    pairs: Vec<u32>,
-    /// By a node and the next byte, in a table of open addresses: these
-    /// above, what they lead to below.
-    edges: Vec<u64>,
+    /// Those of two bytes.
+    pairs: Vec<u16>,
+    /// Those of three.
+    threes: Places,
+    /// Where those of more with the same first four bytes begin.
+    prefixes: Places,
+    /// These, the longest of each prefix first.
+    longs: Vec<Long>,
+}
+
+/// Numbers by others, in a table of open addresses that is never full.
+struct Places {
+    slots: Vec<(u32, u16)>,
     shift: u32,
 }
 
-fn leads_to(node: u16, code: u16) -> u32 {
-    u32::from(code) << 16 | u32::from(node)
+impl Places {
+    fn new(count: usize) -> Places {
+        let bits = (count * 2 + 2).next_power_of_two().ilog2();
+        Places {
+            slots: vec![(0, NO_CODE); 1 << bits],
+            shift: u32::BITS - bits,
+        }
+    }
+
+    /// Where a key is, or would be.
+    #[inline]
+    fn place(&self, key: u32) -> usize {
+        let last = self.slots.len() - 1;
+        let mut place = (key.wrapping_mul(0x9e37_79b1) >> self.shift) as usize & last;
+        while self.slots[place].1 != NO_CODE && self.slots[place].0 != key {
+            place = (place + 1) & last;
+        }
+        place
+    }
+
+    fn insert(&mut self, key: u32, value: u16) {
+        let place = self.place(key);
+        self.slots[place] = (key, value);
+    }
+
+    #[inline]
+    fn get(&self, key: u32) -> Option<u16> {
+        let (_, value) = self.slots[self.place(key)];
+        (value != NO_CODE).then_some(value)
+    }
+}
+
+/// A text's first 16 bytes, the first lowest; zeros where there are no more.
+#[inline]
+fn word(text: &[u8]) -> u128 {
+    match text.first_chunk() {
+        Some(bytes) => u128::from_le_bytes(*bytes),
+        None => {
+            let mut bytes = [0; 16];
+            bytes[..text.len()].copy_from_slice(text);
+            u128::from_le_bytes(bytes)
+        }
+    }
 }
 
 impl Encoder {
     pub(crate) fn new(symbols: &Symbols) -> Encoder {
-        let bytes: usize = symbols.texts().map(|text| text.len() - 1).sum();
-        let bits = (bytes * 2).next_power_of_two().ilog2().max(EDGE_BITS_LEAST);
+        let of_len = |len| symbols.texts().filter(move |text| text.len() == len);
         let mut encoder = Encoder {
-            pairs: vec![0; 1 << 16],
-            edges: vec![0; 1 << bits],
-            shift: u32::BITS - bits,
+            pairs: vec![NO_CODE; 1 << 16],
+            threes: Places::new(of_len(3).count()),
+            prefixes: Places::new(0),
+            longs: Vec::new(),
         };
-        let mut nodes = 0;
         for (code, text) in symbols.texts().enumerate() {
-            if text.len() > 1 {
-                encoder.add(text, code as u16, &mut nodes);
+            let (text, len, code) = (word(text), text.len(), code as u16);
+            match len {
+                0 | 1 => {}
+                2 => encoder.pairs[usize::from(text as u16)] = code,
+                3 => encoder.threes.insert(text as u32, code),
+                _ => encoder.longs.push(Long {
+                    text,
+                    len: len as u8,
+                    code,
+                }),
             }
         }
+        encoder.index_longs();
         encoder
     }
 
-    fn add(&mut self, text: &[u8], code: u16, nodes: &mut u16) {
-        let mut next_node = || {
-            *nodes += 1;
-            leads_to(*nodes, NO_CODE)
-        };
-        let pair = &mut self.pairs[pair_of(text[0], text[1])];
-        if *pair == 0 {
-            *pair = next_node();
+    fn index_longs(&mut self) {
+        let longest_first = |long: &Long| (long.text as u32, u8::MAX - long.len, long.code);
+        self.longs.sort_unstable_by_key(longest_first);
+        let same = |a: &Long, b: &Long| a.text as u32 == b.text as u32;
+        self.prefixes = Places::new(self.longs.chunk_by(same).count());
+        let mut start = 0;
+        for run in self.longs.chunk_by(same) {
+            self.prefixes.insert(run[0].text as u32, start as u16);
+            start += run.len();
         }
-        if text.len() == 2 {
-            *pair = leads_to(*pair as u16, code);
-        }
-        let mut node = *pair as u16;
-        for (at, byte) in text.iter().enumerate().skip(2) {
-            let place = self.edge_place(node, *byte);
-            let edge = &mut self.edges[place];
-            if *edge == 0 {
-                *edge = edge_key(node, *byte) << 32 | u64::from(next_node());
-            }
-            if at + 1 == text.len() {
-                *edge = *edge >> 32 << 32 | u64::from(leads_to(*edge as u16, code));
-            }
-            node = *edge as u16;
-        }
-    }
-
-    /// Where an edge is, or would be.
-    #[inline]
-    fn edge_place(&self, node: u16, byte: u8) -> usize {
-        let key = edge_key(node, byte);
-        let mixed = (key as u32).wrapping_mul(0x9e37_79b1) >> self.shift;
-        let mut place = mixed as usize;
-        while let Some(edge) = self.edges.get(place) {
-            if *edge == 0 || *edge >> 32 == key {
-                return place;
-            }
-            place = (place + 1) & (self.edges.len() - 1);
-        }
-        0
     }
 
     /// The longest symbol that a text begins with: its code and length.
     #[inline]
     fn longest(&self, text: &[u8]) -> (u16, usize) {
-        let (first, second) = match text {
-            [first, second, ..] => (*first, *second),
-            [only] => return (u16::from(*only), 1),
-            [] => return (0, 1),
-        };
-        let mut best = (u16::from(first), 1);
-        let mut reached = self.pairs[pair_of(first, second)];
-        for (at, byte) in text.iter().enumerate().skip(2).take(SYMBOL_BYTES_MOST - 1) {
-            if reached == 0 {
-                return best;
+        let word = word(text);
+        let prefix = word as u32;
+        if let Some(start) = self.prefixes.get(prefix) {
+            for long in self.longs.get(usize::from(start)..).unwrap_or_default() {
+                let same = ((word ^ long.text).trailing_zeros() / 8) as usize;
+                if same < PREFIX_BYTES {
+                    break;
+                }
+                let len = usize::from(long.len);
+                if same >= len && len <= text.len() {
+                    return (long.code, len);
+                }
             }
-            if reached >> 16 != u32::from(NO_CODE) {
-                best = ((reached >> 16) as u16, at);
-            }
-            reached = self.edges[self.edge_place(reached as u16, *byte)] as u32;
         }
-        if reached != 0 && reached >> 16 != u32::from(NO_CODE) {
-            best = ((reached >> 16) as u16, text.len().min(SYMBOL_BYTES_MOST));
+        if let Some(code) = self.threes.get(prefix & 0x00ff_ffff)
+            && text.len() >= 3
+        {
+            return (code, 3);
         }
-        best
+        match self.pairs[usize::from(word as u16)] {
+            code if code != NO_CODE && text.len() >= 2 => (code, 2),
+            _ => (u16::from(word as u8), 1),
+        }
     }
 
     /// Tells of the codes of names, each with a zero byte behind it.
@@ -125,16 +162,6 @@ impl Encoder {
         self.codes(text, |code| writer.push(code, out));
         writer.finish(out);
     }
-}
-
-#[inline]
-fn pair_of(first: u8, second: u8) -> usize {
-    usize::from(first) << 8 | usize::from(second)
-}
-
-#[inline]
-fn edge_key(node: u16, byte: u8) -> u64 {
-    u64::from(node) << 8 | u64::from(byte)
 }
 
 #[cfg(test)]

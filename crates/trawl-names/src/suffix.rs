@@ -104,19 +104,26 @@ impl Suffix {
                 hits.push(Hit { row, last });
             }
         };
-        let (pairs, odd) = codes.as_chunks::<3>();
-        for (number, pair) in pairs.iter().enumerate() {
-            let (first, second) = symbols::codes_of(*pair);
-            let (first, second) = (classes[first], classes[second]);
-            all |= first | second;
-            if (first | second) & (MATCHES | UNDECIDED) != 0 {
-                look(first, number * 2, rows);
-                look(second, number * 2 + 1, rows + usize::from(first & ENDS));
+        let (fours, rest) = codes.as_chunks::<6>();
+        for (number, four) in fours.iter().enumerate() {
+            let codes = symbols::four_codes(*four);
+            let four = codes.map(|code| classes[code % CODES]);
+            let any = four[0] | four[1] | four[2] | four[3];
+            if any & (MATCHES | UNDECIDED) != 0 {
+                let mut row = rows;
+                for (at, class) in four.iter().enumerate() {
+                    look(*class, number * 4 + at, row);
+                    row += usize::from(class & ENDS);
+                }
             }
-            rows += usize::from(first & ENDS) + usize::from(second & ENDS);
+            all |= any;
+            rows += four
+                .map(|class| usize::from(class & ENDS))
+                .iter()
+                .sum::<usize>();
         }
-        if !odd.is_empty() {
-            let last = pairs.len() * 2;
+        let first = fours.len() * 4;
+        for last in first..first + symbols::count(rest) {
             let class = classes[usize::from(symbols::code_at(codes, last)) % CODES];
             look(class, last, rows);
             all |= class;

@@ -139,9 +139,23 @@ fn put_pair(slots: &[Slot; CODES], pair: [u8; 3], window: &mut [u8; SPARE_BYTES]
 
 /// Two codes in three bytes.
 #[inline(always)]
-pub(crate) fn codes_of(pair: [u8; 3]) -> (usize, usize) {
+fn codes_of(pair: [u8; 3]) -> (usize, usize) {
     let bits = u32::from_le_bytes([pair[0], pair[1], pair[2], 0]) as usize;
     (bits % CODES, bits / CODES % CODES)
+}
+
+/// Four codes in six bytes.
+#[inline(always)]
+pub(crate) fn four_codes(four: [u8; 6]) -> [usize; 4] {
+    let mut bytes = [0; 8];
+    bytes[..6].copy_from_slice(&four);
+    let bits = u64::from_le_bytes(bytes) as usize;
+    [0, 1, 2, 3].map(|at| bits >> (at * CODE_BITS) & (CODES - 1))
+}
+
+/// The number of codes in these bytes.
+pub(crate) fn count(codes: &[u8]) -> usize {
+    codes.len() / 3 * 2 + codes.len() % 3 / 2
 }
 
 /// A code by its number, 0 if there is none.
@@ -203,8 +217,7 @@ mod tests {
             prop_assert_eq!(&out[1..=text.len()], &text[..]);
             prop_assert!(!symbols.unpack(&codes, text.len(), &mut out));
             prop_assert!(!symbols.unpack(&codes, text.len() + 2, &mut out));
-            let count = codes.len() / 3 * 2 + codes.len() % 3 / 2;
-            let one_by_one: Vec<u8> = (0..count)
+                        let one_by_one: Vec<u8> = (0..count(&codes))
                 .flat_map(|number| symbols.text(code_at(&codes, number)).to_vec())
                 .collect();
             prop_assert_eq!(one_by_one, text);

@@ -12,8 +12,10 @@ use crate::symbols::{BYTE_CODES, CODES, SYMBOL_BYTES_MOST, Symbols};
 const SAMPLE_BYTES_MOST: usize = 256 << 10;
 const PIECE_BYTES: usize = 512;
 /// How often it is packed: after four times symbols can be as long as they
-/// may be.
-const ROUNDS: usize = 6;
+/// may be. The first times one piece in so many is enough.
+const ROUNDS: usize = 5;
+const FIRST_ROUNDS: usize = 3;
+const FIRST_STEP: usize = 4;
 /// A symbol is met in the sample this often, at least.
 const COUNT_LEAST: u32 = 3;
 
@@ -23,8 +25,14 @@ pub(crate) fn train(text: &[u8]) -> Option<Symbols> {
     let bytes: usize = sample.iter().map(|piece| piece.len()).sum();
     let mut pairs = PairCounts::new(bytes);
     let mut symbols = Symbols::new(std::iter::empty())?;
-    for _ in 0..ROUNDS {
-        let best = next_round(&symbols, &sample, &mut pairs);
+    let first: Vec<&[u8]> = sample.iter().step_by(FIRST_STEP).copied().collect();
+    for round in 0..ROUNDS {
+        let pieces = if round < FIRST_ROUNDS {
+            &first
+        } else {
+            &sample
+        };
+        let best = next_round(&symbols, pieces, &mut pairs);
         symbols = Symbols::new(best.iter().map(|text| &text[..]))?;
     }
     Some(symbols)

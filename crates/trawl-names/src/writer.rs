@@ -299,7 +299,7 @@ impl HeldNames {
     fn push(&mut self, name: &[u8], kind: RowKind, block_row: usize) {
         self.text.extend_from_slice(name);
         self.text.push(0);
-        if block_row % 8 == 0 {
+        if block_row.is_multiple_of(8) {
             self.kinds.push(0);
         }
         if let Some(bits) = self.kinds.last_mut() {
