@@ -18,20 +18,37 @@ fn once(ran: &Ran) -> Vec<i128> {
     let text = ran.text();
     let lines = text.lines().filter_map(|line| {
         let (object, value) = line.split_once(' ').unwrap();
-        objects.insert(object.to_owned()).then(|| nanos(value))
+        objects
+            .insert(object.to_owned())
+            .then(|| nanos_of_find(value))
     });
     lines.collect()
 }
 
 /// A number, or seconds with decimals as a number of nanoseconds.
 fn nanos(text: &str) -> i128 {
+    let (secs, rest) = parts(text);
+    match text.starts_with('-') {
+        true => secs - rest,
+        false => secs + rest,
+    }
+}
+
+/// The same as find writes it: the decimals are what comes on top of whole
+/// seconds, before 1970 as after it.
+fn nanos_of_find(text: &str) -> i128 {
+    let (secs, rest) = parts(text);
+    secs + rest
+}
+
+/// What is before the point, in nanoseconds if there is one, and after it.
+fn parts(text: &str) -> (i128, i128) {
     match text.split_once('.') {
-        None => text.parse().unwrap(),
+        None => (text.parse().unwrap(), 0),
         Some((secs, rest)) => {
             let rest = format!("{rest:0<9}");
-            let sign = if secs.starts_with('-') { -1 } else { 1 };
-            secs.parse::<i128>().unwrap() * 1_000_000_000
-                + sign * rest[..9].parse::<i128>().unwrap()
+            let secs: i128 = secs.parse().unwrap();
+            (secs * 1_000_000_000, rest[..9].parse().unwrap())
         }
     }
 }
