@@ -30,7 +30,9 @@ fn a_full_disk_leaves_the_previous_snapshot_and_says_what_to_do() {
         run(command("dd")
             .args(["if=/dev/zero", "bs=4k"])
             .arg(format!("of={}", ballast.display())));
-        for words in [&["index", "-q", tree][..], &["index", "-q", "/etc"]] {
+        // What did not change would be shared, and need next to no room.
+        let again = ["index", "-q", "--full", tree];
+        for words in [&again[..], &["index", "-q", "/etc"]] {
             let full = ask(&index, words).expect_code(2);
             assert!(
                 full.errors()
@@ -52,7 +54,7 @@ fn a_full_disk_leaves_the_previous_snapshot_and_says_what_to_do() {
         ballast_file
             .set_len(size_bytes - (40 << 10))
             .expect("shorter");
-        ask(&index, ["index", "-q", tree]).expect_code(2);
+        ask(&index, again).expect_code(2);
         assert!(
             ask(&index, ["ls", "-lR", tree]).expect_code(0).stdout == before,
             "{kind}"
@@ -95,7 +97,7 @@ fn limits_of_the_shell_are_errors_or_enough() {
     let tree = tree.to_str().expect("our own name");
     site.trawl(["index", "-q", tree]).expect_code(0);
     let before = site.trawl(["ls", "-lR", tree]).expect_code(0).stdout;
-    let short = limited("-f 20", &site.index(), tree, "index -q").expect_code(2);
+    let short = limited("-f 20", &site.index(), tree, "index -q --full").expect_code(2);
     assert!(short.errors().contains("file too large"), "{short}");
     site.trawl(["index", "--verify"]).expect_code(0);
     for limit in ["-n 64", "-n 16", "-v 400000"] {
