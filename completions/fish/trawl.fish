@@ -42,6 +42,8 @@ complete -c trawl -n "__fish_trawl_needs_command" -f -a "stat" -d 'Show the attr
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "du" -d 'Sum up space used as du does'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "getfattr" -d 'Show extended attributes as getfattr does'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "stats" -d 'Count entries and bytes by type, extension, size, age, owner and more'
+complete -c trawl -n "__fish_trawl_needs_command" -f -a "sql" -d 'Ask with SQL'
+complete -c trawl -n "__fish_trawl_needs_command" -f -a "export" -d 'Write what the index knows to files for other programs'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "top" -d 'Show what is first by size, time or number: files, directories, owners'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "duplicates" -d 'Find files that may be the same'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "diff" -d 'Show what differs between two snapshots'
@@ -299,6 +301,43 @@ complete -c trawl -n "__fish_trawl_using_subcommand stats" -l json -d 'One JSON 
 complete -c trawl -n "__fish_trawl_using_subcommand stats" -l csv -d 'Comma-separated values with a header'
 complete -c trawl -n "__fish_trawl_using_subcommand stats" -l status -d 'Say on standard error as of when the answer is true and what could not be read'
 complete -c trawl -n "__fish_trawl_using_subcommand stats" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trawl -n "__fish_trawl_using_subcommand sql" -s f -l file -d 'Read the statements from a file (`-` is standard input)' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand sql" -l format -d 'How rows are written [default: table]' -r -f -a "table\t'Columns for people'
+json\t'One JSON object a line'
+csv\t'Comma-separated values with a header'
+tsv\t'Tab-separated values with a header; `\\t`, `\\n`, `\\\\` escaped'
+parquet\t'A Parquet file'
+arrow\t'An Arrow IPC file'"
+complete -c trawl -n "__fish_trawl_using_subcommand sql" -s o -l output -d 'Write the rows to this file, which must not exist' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand sql" -l memory-limit -d 'Memory for sorting, grouping and joining; more goes to temporary files [default: a quarter of the machine\'s]' -r
+complete -c trawl -n "__fish_trawl_using_subcommand sql" -l temp-dir -d 'Directory for temporary files [default: TMPDIR or /tmp]' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand sql" -l timeout -d 'Give up a statement after so many seconds' -r
+complete -c trawl -n "__fish_trawl_using_subcommand sql" -l threads -d 'Threads [default: one a processor]' -r
+complete -c trawl -n "__fish_trawl_using_subcommand sql" -l color -l colour -d 'When to use colours' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
+always\t'Always'
+never\t'Never'"
+complete -c trawl -n "__fish_trawl_using_subcommand sql" -l at -d 'Answer from the newest snapshot that began by then: a time as date(1) reads it, a snapshot\'s id, latest, or -N for N before the latest. The file system itself is then never asked' -r
+complete -c trawl -n "__fish_trawl_using_subcommand sql" -l json -d 'One JSON object a line (--format json)'
+complete -c trawl -n "__fish_trawl_using_subcommand sql" -l csv -d 'Comma-separated values with a header (--format csv)'
+complete -c trawl -n "__fish_trawl_using_subcommand sql" -s 0 -l null -d 'The first column alone, each value ended by a NUL'
+complete -c trawl -n "__fish_trawl_using_subcommand sql" -l status -d 'Say on standard error as of when the answer is true and what could not be read'
+complete -c trawl -n "__fish_trawl_using_subcommand sql" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trawl -n "__fish_trawl_using_subcommand export" -l parquet -d 'Write Parquet files below this new directory' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand export" -l csv -d 'Write CSV files below this new directory' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand export" -l json -d 'Write files of JSON lines below this new directory' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand export" -l tables -d 'Only these tables' -r -f -a "entries\t'Every entry'
+dirs\t'Directories with sums'
+xattrs\t'Extended attributes'
+issues\t'What could not be read'"
+complete -c trawl -n "__fish_trawl_using_subcommand export" -l part-rows -d 'Rows of a part, at most' -r
+complete -c trawl -n "__fish_trawl_using_subcommand export" -l threads -d 'Threads [default: one a processor]' -r
+complete -c trawl -n "__fish_trawl_using_subcommand export" -l color -l colour -d 'When to use colours' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
+always\t'Always'
+never\t'Never'"
+complete -c trawl -n "__fish_trawl_using_subcommand export" -l at -d 'Answer from the newest snapshot that began by then: a time as date(1) reads it, a snapshot\'s id, latest, or -N for N before the latest. The file system itself is then never asked' -r
+complete -c trawl -n "__fish_trawl_using_subcommand export" -l force -d 'Replace what an earlier export left in the directory'
+complete -c trawl -n "__fish_trawl_using_subcommand export" -l status -d 'Say on standard error as of when the answer is true and what could not be read'
+complete -c trawl -n "__fish_trawl_using_subcommand export" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trawl -n "__fish_trawl_using_subcommand top" -l oldest -d 'Files whose time is longest ago' -r -f -a "mtime\t'Last change of the content'
 atime\t'Last access'
 ctime\t'Last change of anything'
