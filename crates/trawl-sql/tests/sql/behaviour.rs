@@ -129,7 +129,17 @@ fn a_statement_ends_when_its_time_is_over() {
 #[test]
 fn an_interrupt_ends_a_statement() {
     let site = Site::server("sql-interrupt");
-    let mut command = site.command(&Identity::Ourselves);
+    let ours = site.command(&Identity::Ourselves);
+    // Who runs the tests may have it ignored, as a shell's background jobs do.
+    let mut command = oracle::command("env");
+    command.arg("--default-signal=INT").arg(ours.get_program());
+    for (name, value) in ours.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    command.current_dir(site.tree());
     let mut child = command
         .arg(ENDLESS)
         .stdout(Stdio::null())
