@@ -499,7 +499,8 @@ impl Dir {
     }
 
     /// The names in the directory, sorted; names that are not UTF-8 (which
-    /// the format does not use) as lossy text.
+    /// the format does not use) as lossy text. None, once the directory itself
+    /// is gone.
     pub(crate) fn list(&self) -> Result<Vec<String>> {
         let failed = |error| IndexError::io("list", &self.path, error);
         fs::seek(&self.fd, fs::SeekFrom::Start(0)).map_err(failed)?;
@@ -507,7 +508,11 @@ impl Dir {
         let mut entries = RawDir::new(&self.fd, &mut buffer);
         let mut names = Vec::new();
         while let Some(entry) = entries.next() {
-            let entry = entry.map_err(failed)?;
+            let entry = match entry {
+                // Removed since it was opened: nothing is left in it.
+                Err(Errno::NOENT) => break,
+                entry => entry.map_err(failed)?,
+            };
             let name = entry.file_name().to_bytes();
             if name != b"." && name != b".." {
                 names.push(String::from_utf8_lossy(name).into_owned());
@@ -537,5 +542,22 @@ pub(crate) fn if_there<T>(result: Result<T>) -> Result<Option<T>> {
         Ok(value) => Ok(Some(value)),
         Err(error) if error.is_missing() => Ok(None),
         Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Dir;
+
+    #[test]
+    fn a_directory_removed_while_open_has_nothing_in_it() {
+        let above = tempfile::tempdir().unwrap();
+        let path = above.path().join("removed");
+        std::fs::create_dir(&path).unwrap();
+        std::fs::write(path.join("file"), b"").unwrap();
+        let dir = Dir::open_top(&path).unwrap();
+        assert_eq!(dir.list().unwrap(), ["file"]);
+        std::fs::remove_dir_all(&path).unwrap();
+        assert!(dir.list().unwrap().is_empty());
     }
 }
