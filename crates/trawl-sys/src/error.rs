@@ -50,11 +50,22 @@ pub enum Op {
     Capset,
     Read,
     Write,
+    FanotifyInit,
+    FanotifyMark,
+    QueuedBytes,
+    NameToHandleAt,
+    OpenByHandleAt,
+    OpenTree,
+    Fsopen,
+    Fsconfig,
+    Fsmount,
+    TimerfdCreate,
+    TimerfdSettime,
 }
 
 impl Op {
     /// Every operation, for tables that map a stored name back to the operation.
-    pub const ALL: [Op; 39] = [
+    pub const ALL: [Op; 50] = [
         Op::Openat,
         Op::Faccessat,
         Op::Getdents64,
@@ -94,6 +105,17 @@ impl Op {
         Op::Capset,
         Op::Read,
         Op::Write,
+        Op::FanotifyInit,
+        Op::FanotifyMark,
+        Op::QueuedBytes,
+        Op::NameToHandleAt,
+        Op::OpenByHandleAt,
+        Op::OpenTree,
+        Op::Fsopen,
+        Op::Fsconfig,
+        Op::Fsmount,
+        Op::TimerfdCreate,
+        Op::TimerfdSettime,
     ];
 
     /// The call's name in the manual, for instance `"openat"`.
@@ -139,6 +161,17 @@ impl Op {
             Op::Capset => "capset",
             Op::Read => "read",
             Op::Write => "write",
+            Op::FanotifyInit => "fanotify_init",
+            Op::FanotifyMark => "fanotify_mark",
+            Op::QueuedBytes => "ioctl(FIONREAD)",
+            Op::NameToHandleAt => "name_to_handle_at",
+            Op::OpenByHandleAt => "open_by_handle_at",
+            Op::OpenTree => "open_tree",
+            Op::Fsopen => "fsopen",
+            Op::Fsconfig => "fsconfig",
+            Op::Fsmount => "fsmount",
+            Op::TimerfdCreate => "timerfd_create",
+            Op::TimerfdSettime => "timerfd_settime",
         }
     }
 }
@@ -167,6 +200,7 @@ impl Errno {
     pub const LOOP: Errno = Errno(libc::ELOOP);
     pub const MFILE: Errno = Errno(libc::EMFILE);
     pub const NFILE: Errno = Errno(libc::ENFILE);
+    pub const NODEV: Errno = Errno(libc::ENODEV);
     pub const NODATA: Errno = Errno(libc::ENODATA);
     pub const NAMETOOLONG: Errno = Errno(libc::ENAMETOOLONG);
     pub const NOENT: Errno = Errno(libc::ENOENT);
@@ -181,6 +215,8 @@ impl Errno {
     pub const STALE: Errno = Errno(libc::ESTALE);
     pub const TOOBIG: Errno = Errno(libc::E2BIG);
     pub const WOULDBLOCK: Errno = Errno(libc::EWOULDBLOCK);
+    pub const OVERFLOW: Errno = Errno(libc::EOVERFLOW);
+    pub const XDEV: Errno = Errno(libc::EXDEV);
 
     /// The calling thread's last error.
     pub(crate) fn last() -> Errno {
@@ -279,7 +315,7 @@ mod tests {
     fn names_are_distinct_and_complete() {
         let names: HashSet<_> = Op::ALL.iter().map(|op| op.name()).collect();
         assert_eq!(names.len(), Op::ALL.len());
-        assert_eq!(Op::Write as usize + 1, Op::ALL.len());
+        assert_eq!(Op::TimerfdSettime as usize + 1, Op::ALL.len());
     }
 
     #[test]

@@ -86,6 +86,20 @@ pub fn of_path(path: &std::path::Path) -> Result<Details, SysError> {
     })
 }
 
+/// The id of the file system of an open file, as fanotify's records spell it (`fsid_t`, two words
+/// in memory order). Zeroes where the file system has none.
+///
+/// Source: <https://man7.org/linux/man-pages/man2/statfs.2.html>
+pub fn id_of_fd(fd: impl AsFd) -> Result<[u8; 8], SysError> {
+    let id = rustix::fs::fstatvfs(fd).named(Op::Statfs)?.f_fsid;
+    let words = [id & 0xffff_ffff, id >> 32];
+    let mut bytes = [0; 8];
+    for (part, word) in bytes.chunks_exact_mut(4).zip(words) {
+        part.copy_from_slice(&u32::try_from(word).unwrap_or(0).to_ne_bytes());
+    }
+    Ok(bytes)
+}
+
 /// The name of a file-system type as `/proc/mounts` spells it, where the magic number is known.
 ///
 /// Source: `linux/magic.h`, <https://man7.org/linux/man-pages/man2/statfs.2.html>

@@ -15,6 +15,10 @@
 //! | [`project`] | project ids and the flag that inherits them |
 //! | [`filesystem`] | statfs: what kind of file system a descriptor lies on |
 //! | [`file`] | fsync, syncfs, flock, rename, link, unlink, mkdir, fadvise |
+//! | [`fanotify`] | marks, the queue of events and its parser |
+//! | [`handle`] | file handles: of a name, of a descriptor, opened |
+//! | [`mount`] | mounts that nobody else sees |
+//! | [`timer`] | a descriptor that becomes readable at an interval |
 //! | [`device`] | device numbers to major and minor and back |
 //! | [`identity`] | users and groups by id and by name, the caller's own ids |
 //! | [`become_user`] | work done as another user |
@@ -35,17 +39,21 @@ pub mod command;
 pub mod device;
 pub mod directory;
 mod error;
+pub mod fanotify;
 pub mod file;
 pub mod filesystem;
+pub mod handle;
 pub mod identity;
 pub mod link;
 pub mod lock;
+pub mod mount;
 pub mod pattern;
 pub mod process;
 pub mod project;
 pub mod regex;
 pub mod signal;
 pub mod stat;
+pub mod timer;
 pub mod xattr;
 
 pub use error::{Errno, Op, SysError};

@@ -1,0 +1,46 @@
+//! Mounts that nobody else sees: not in any table of mounts, gone with their descriptor.
+
+use std::ffi::CStr;
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, OpenTreeFlags};
+
+use crate::error::{Named, Op, SysError};
+
+/// A second mount of what the directory `directory` lies on, with that directory as its root and
+/// nothing mounted on top. Needs `CAP_SYS_ADMIN`. The directory's own mount can be unmounted while
+/// this one is open; the file system stays in use until it is closed.
+///
+/// Source: <https://man7.org/linux/man-pages/man2/open_tree.2.html>
+///
+/// # Errors
+/// `EPERM` without the privilege, `EINVAL` in a mount that must not be copied.
+pub fn private_copy(directory: impl AsFd) -> Result<OwnedFd, SysError> {
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE
+        | OpenTreeFlags::OPEN_TREE_CLOEXEC
+        | OpenTreeFlags::AT_EMPTY_PATH;
+    rustix::mount::open_tree(directory, c"", flags).named(Op::OpenTree)
+}
+
+/// Mounts the file system of `kind` on the device `source` with the given `options`, read-only and
+/// to be seen by nobody else. Needs `CAP_SYS_ADMIN`.
+///
+/// Source: <https://man7.org/linux/man-pages/man2/fsopen.2.html>
+///
+/// # Errors
+/// Those of mount(2).
+pub fn private_mount(
+    kind: &CStr,
+    source: &CStr,
+    options: &[(&CStr, &CStr)],
+) -> Result<OwnedFd, SysError> {
+    let context = rustix::mount::fsopen(kind, FsOpenFlags::FSOPEN_CLOEXEC).named(Op::Fsopen)?;
+    let context = context.as_fd();
+    rustix::mount::fsconfig_set_string(context, c"source", source).named(Op::Fsconfig)?;
+    for (name, value) in options {
+        rustix::mount::fsconfig_set_string(context, *name, *value).named(Op::Fsconfig)?;
+    }
+    rustix::mount::fsconfig_create(context).named(Op::Fsconfig)?;
+    let attributes = MountAttrFlags::MOUNT_ATTR_RDONLY;
+    rustix::mount::fsmount(context, FsMountFlags::FSMOUNT_CLOEXEC, attributes).named(Op::Fsmount)
+}

@@ -1,0 +1,69 @@
+//! A descriptor that becomes readable at an interval.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
+    timerfd_settime,
+};
+
+use crate::error::{Errno, Named, Op, SysError};
+
+/// A timer of the monotonic clock.
+#[derive(Debug)]
+pub struct Timer(OwnedFd);
+
+impl Timer {
+    /// A timer that goes off every `interval` (at least a nanosecond), first after one of them.
+    ///
+    /// Source: <https://man7.org/linux/man-pages/man2/timerfd_create.2.html>
+    pub fn every(interval: Duration) -> Result<Self, SysError> {
+        let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
+        let fd = timerfd_create(TimerfdClockId::Monotonic, flags).named(Op::TimerfdCreate)?;
+        let interval = interval.max(Duration::from_nanos(1));
+        let time = Timespec {
+            tv_sec: i64::try_from(interval.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: interval.subsec_nanos().into(),
+        };
+        let times = Itimerspec {
+            it_interval: time,
+            it_value: time,
+        };
+        timerfd_settime(&fd, TimerfdTimerFlags::empty(), &times).named(Op::TimerfdSettime)?;
+        Ok(Timer(fd))
+    }
+
+    /// Whether it went off since this was asked last; never waits.
+    ///
+    /// Source: <https://man7.org/linux/man-pages/man2/timerfd_create.2.html>
+    pub fn went_off(&self) -> Result<bool, SysError> {
+        let mut count = [0; 8];
+        match rustix::io::read(&self.0, &mut count) {
+            Ok(_) => Ok(true),
+            Err(errno) if Errno::from(errno) == Errno::WOULDBLOCK => Ok(false),
+            Err(errno) => Err(SysError::new(Op::Read, errno)),
+        }
+    }
+}
+
+impl AsFd for Timer {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_goes_off_once_an_interval() {
+        let soon = Timer::every(Duration::from_millis(1)).unwrap();
+        while !soon.went_off().unwrap() {
+            std::thread::yield_now();
+        }
+        let late = Timer::every(Duration::from_secs(3600)).unwrap();
+        assert_eq!(late.went_off(), Ok(false));
+    }
+}
