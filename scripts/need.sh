@@ -17,6 +17,7 @@ test|setfattr|attr
 test|bfs|bfs
 test|mkfs.ext4|e2fsprogs
 test|mkfs.xfs|xfsprogs
+test|mkfs.btrfs|btrfs-progs
 test|setpriv|util-linux
 test|strace|strace
 test|mount|mount

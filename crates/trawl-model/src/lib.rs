@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 pub mod acl;
+pub mod change;
 pub mod column;
 pub mod entry;
 pub mod escape;
@@ -25,6 +26,7 @@ pub mod sink;
 pub mod time;
 
 pub use acl::Acl;
+pub use change::{Change, FileSystemId, ObjectKey, ObjectRef};
 pub use column::{Column, ColumnSet};
 pub use entry::{DirAccess, DirBatch, Entry, FileType, Meta, Span, Xattr};
 pub use id::{Dev, DirId, Gid, Uid};

@@ -1,0 +1,410 @@
+//! What is dirty, each thing once, in bounded memory.
+//!
+//! Invariant: whatever was put in is covered by what is taken out ([`Dirty::covers_name`] and its
+//! kin), until it is taken. When there is too much, names become their directory, directories the
+//! subtree they are in ([`DirtySet::shrink`]), and in the end the file system ([`Change::Everything`]):
+//! more is said to be dirty, never less.
+
+use std::collections::{BTreeMap, HashMap};
+
+use trawl_model::change::{
+    Change, Doubt, FileSystemId, NameChange, ObjectKey, ObjectRef, Reached, Receiver, SubtreeCause,
+};
+
+use crate::source::{Names, Places};
+
+/// How much a set may hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Names that are kept of one directory; with more, the directory is dirty as a whole.
+    pub names_a_directory: usize,
+    /// Bytes from which on the set asks to be made smaller ([`DirtySet::is_crowded`]).
+    pub crowded_bytes: usize,
+    /// Bytes that it never exceeds: a file system that would is dirty as a whole.
+    pub max_bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            names_a_directory: 4096,
+            crowded_bytes: 64 << 20,
+            max_bytes: 96 << 20,
+        }
+    }
+}
+
+/// What is dirty of one directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DirtyDirectory {
+    /// These names; the directory's own attributes too, if one of them is [`NameChange::Listing`].
+    Names(HashMap<Box<[u8]>, NameChange>),
+    /// All names, and its own attributes.
+    Listing,
+    /// Everything below, too.
+    Subtree(SubtreeCause),
+}
+
+/// Everything that is dirty.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Dirty {
+    /// By directory.
+    pub directories: HashMap<ObjectKey, DirtyDirectory>,
+    /// Objects whose attributes or content are dirty under all their names. One that was
+    /// [`Reached::ByName`] and has one name needs no further look: that name is dirty, too.
+    pub objects: HashMap<ObjectKey, Reached>,
+    /// File systems of which nothing can be trusted. Nothing else is said of them.
+    pub everything: BTreeMap<FileSystemId, Doubt>,
+}
+
+/// Collects changes. See the module's documentation.
+#[derive(Clone, Debug)]
+pub struct DirtySet {
+    limits: Limits,
+    dirty: Dirty,
+    bytes: usize,
+}
+
+/// What one entry of a map costs beside its key: its slot at a usual fill, the allocator's head.
+const ENTRY_BYTES: usize = 64;
+
+fn key_bytes(key: ObjectRef<'_>) -> usize {
+    key.as_bytes().len() + ENTRY_BYTES
+}
+
+fn name_bytes(name: &[u8]) -> usize {
+    name.len() + ENTRY_BYTES
+}
+
+fn names_bytes(directory: &DirtyDirectory) -> usize {
+    match directory {
+        DirtyDirectory::Names(names) => names.keys().map(|name| name_bytes(name)).sum(),
+        DirtyDirectory::Listing | DirtyDirectory::Subtree(_) => 0,
+    }
+}
+
+impl Dirty {
+    /// Whether nothing is.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Names, directories, objects and file systems that are dirty.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        let inside = self.directories.values().map(|directory| match directory {
+            DirtyDirectory::Names(names) => names.len(),
+            DirtyDirectory::Listing | DirtyDirectory::Subtree(_) => 1,
+        });
+        inside.sum::<usize>() + self.objects.len() + self.everything.len()
+    }
+
+    /// Whether a change of this kind to the name is covered, leaving aside subtrees further up.
+    #[must_use]
+    pub fn covers_name(&self, directory: ObjectRef<'_>, name: &[u8], what: NameChange) -> bool {
+        self.everything.contains_key(&directory.file_system())
+            || match self.directories.get(directory.as_bytes()) {
+                Some(DirtyDirectory::Names(names)) => {
+                    names.get(name).is_some_and(|dirty| *dirty >= what)
+                }
+                Some(DirtyDirectory::Listing | DirtyDirectory::Subtree(_)) => true,
+                None => false,
+            }
+    }
+
+    /// Whether the object's attributes and content are covered under all its names. A directory's
+    /// are by any change of its listing.
+    #[must_use]
+    pub fn covers_object(&self, object: ObjectRef<'_>) -> bool {
+        self.everything.contains_key(&object.file_system())
+            || self.objects.contains_key(object.as_bytes())
+            || match self.directories.get(object.as_bytes()) {
+                Some(DirtyDirectory::Names(names)) => {
+                    names.values().any(|what| *what == NameChange::Listing)
+                }
+                Some(DirtyDirectory::Listing | DirtyDirectory::Subtree(_)) => true,
+                None => false,
+            }
+    }
+
+    /// Whether all of the directory's listing is covered, leaving aside subtrees further up.
+    #[must_use]
+    pub fn covers_listing(&self, directory: ObjectRef<'_>) -> bool {
+        self.everything.contains_key(&directory.file_system())
+            || matches!(
+                self.directories.get(directory.as_bytes()),
+                Some(DirtyDirectory::Listing | DirtyDirectory::Subtree(_))
+            )
+    }
+
+    /// Whether the directory and all below are covered, leaving aside subtrees further up.
+    #[must_use]
+    pub fn covers_subtree(&self, directory: ObjectRef<'_>) -> bool {
+        self.everything.contains_key(&directory.file_system())
+            || matches!(
+                self.directories.get(directory.as_bytes()),
+                Some(DirtyDirectory::Subtree(_))
+            )
+    }
+}
+
+impl Default for DirtySet {
+    fn default() -> Self {
+        Self::new(Limits::default())
+    }
+}
+
+impl DirtySet {
+    /// An empty set.
+    #[must_use]
+    pub fn new(limits: Limits) -> Self {
+        DirtySet {
+            limits,
+            dirty: Dirty::default(),
+            bytes: 0,
+        }
+    }
+
+    /// What is dirty now.
+    #[must_use]
+    pub fn dirty(&self) -> &Dirty {
+        &self.dirty
+    }
+
+    /// Memory in use, about.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Whether it should be taken or made smaller soon.
+    #[must_use]
+    pub fn is_crowded(&self) -> bool {
+        self.bytes >= self.limits.crowded_bytes
+    }
+
+    /// Everything that is dirty; nothing is afterwards.
+    pub fn take(&mut self) -> Dirty {
+        self.bytes = 0;
+        std::mem::take(&mut self.dirty)
+    }
+
+    /// Adds what was taken: it could not be dealt with after all.
+    pub fn merge(&mut self, other: &Dirty) {
+        for (file_system, cause) in &other.everything {
+            self.put_everything(*file_system, *cause);
+        }
+        for (key, directory) in &other.directories {
+            let key = key.as_ref();
+            match directory {
+                DirtyDirectory::Names(names) => {
+                    for (name, what) in names {
+                        self.put_name(key, name, *what);
+                    }
+                }
+                whole => self.put_whole(key, whole.clone()),
+            }
+        }
+        for (key, reached) in &other.objects {
+            self.put_object(key.as_ref(), *reached);
+        }
+    }
+
+    fn is_pointless(&self, key: ObjectRef<'_>) -> bool {
+        self.dirty.everything.contains_key(&key.file_system())
+    }
+
+    fn put_name(&mut self, key: ObjectRef<'_>, name: &[u8], what: NameChange) {
+        if self.is_pointless(key) {
+            return;
+        }
+        let Some(directory) = self.dirty.directories.get_mut(key.as_bytes()) else {
+            self.bytes += key_bytes(key) + name_bytes(name);
+            let names = HashMap::from([(name.into(), what)]);
+            let names = DirtyDirectory::Names(names);
+            self.dirty.directories.insert(key.to_key(), names);
+            return self.keep_to_limit(key.file_system());
+        };
+        let DirtyDirectory::Names(names) = directory else {
+            return;
+        };
+        if let Some(known) = names.get_mut(name) {
+            *known = (*known).max(what);
+        } else if names.len() < self.limits.names_a_directory {
+            names.insert(name.into(), what);
+            self.bytes += name_bytes(name);
+            self.keep_to_limit(key.file_system());
+        } else {
+            self.bytes -= names_bytes(directory);
+            *directory = DirtyDirectory::Listing;
+        }
+    }
+
+    /// Puts a listing or a subtree.
+    fn put_whole(&mut self, key: ObjectRef<'_>, whole: DirtyDirectory) {
+        if self.is_pointless(key) {
+            return;
+        }
+        match self.dirty.directories.get_mut(key.as_bytes()) {
+            None => {
+                self.bytes += key_bytes(key);
+                self.dirty.directories.insert(key.to_key(), whole);
+                self.keep_to_limit(key.file_system());
+            }
+            Some(DirtyDirectory::Subtree(_)) => {}
+            Some(known) => {
+                self.bytes -= names_bytes(known);
+                *known = whole;
+            }
+        }
+    }
+
+    fn put_object(&mut self, key: ObjectRef<'_>, reached: Reached) {
+        if self.is_pointless(key) {
+            return;
+        }
+        if let Some(known) = self.dirty.objects.get_mut(key.as_bytes()) {
+            *known = (*known).max(reached);
+            return;
+        }
+        self.bytes += key_bytes(key);
+        self.dirty.objects.insert(key.to_key(), reached);
+        self.keep_to_limit(key.file_system());
+    }
+
+    fn put_everything(&mut self, file_system: FileSystemId, cause: Doubt) {
+        self.dirty.everything.entry(file_system).or_insert(cause);
+        let stays = |key: &ObjectKey| key.as_ref().file_system() != file_system;
+        self.dirty.directories.retain(|key, _| stays(key));
+        self.dirty.objects.retain(|key, _| stays(key));
+        self.count_again();
+    }
+
+    fn keep_to_limit(&mut self, file_system: FileSystemId) {
+        if self.bytes > self.limits.max_bytes {
+            self.put_everything(file_system, Doubt::Crowded);
+        }
+    }
+
+    fn count_again(&mut self) {
+        let directories = self.dirty.directories.iter();
+        let directories =
+            directories.map(|(key, directory)| key_bytes(key.as_ref()) + names_bytes(directory));
+        let objects = self.dirty.objects.keys().map(|key| key_bytes(key.as_ref()));
+        self.bytes = directories.sum::<usize>() + objects.sum::<usize>();
+    }
+
+    /// Makes a crowded set smaller: leaves out objects that need no further look, then makes the
+    /// directories with the most names dirty as a whole, then puts subtrees in the place of
+    /// directories that lie together. Stops as soon as half of the limit is free. What is still
+    /// too much then is everything, of the file system that has the most.
+    pub fn shrink(&mut self, places: &mut dyn Places) {
+        if !self.is_crowded() {
+            return;
+        }
+        self.drop_plain_objects(places);
+        self.fold_names();
+        while self.is_too_large() && self.fold_directories(places) {}
+        while self.is_crowded() {
+            let Some(largest) = self.largest_file_system() else {
+                return;
+            };
+            self.put_everything(largest, Doubt::Crowded);
+        }
+    }
+
+    fn is_too_large(&self) -> bool {
+        self.bytes > self.limits.crowded_bytes / 2
+    }
+
+    fn drop_plain_objects(&mut self, places: &mut dyn Places) {
+        self.dirty.objects.retain(|key, reached| {
+            match places.names_of(key.as_ref()) {
+                Names::None => false,
+                // Every link to it made or removed since would have been an event without a name.
+                Names::One => *reached == Reached::Unnamed,
+                Names::Several => true,
+            }
+        });
+        self.count_again();
+    }
+
+    fn fold_names(&mut self) {
+        let mut sizes: Vec<(usize, ObjectKey)> = self
+            .dirty
+            .directories
+            .iter()
+            .map(|(key, directory)| (names_bytes(directory), key.clone()))
+            .filter(|(bytes, _)| *bytes > 0)
+            .collect();
+        sizes.sort_unstable_by(|a, b| b.cmp(a));
+        for (_, key) in sizes {
+            if !self.is_too_large() {
+                return;
+            }
+            self.put_whole(key.as_ref(), DirtyDirectory::Listing);
+        }
+    }
+
+    /// Replaces directories by the one they are in, first where that holds several; false if none
+    /// could be. Each goes up one level, so this comes to an end.
+    fn fold_directories(&mut self, places: &mut dyn Places) -> bool {
+        let mut below: HashMap<ObjectKey, Vec<ObjectKey>> = HashMap::new();
+        for key in self.dirty.directories.keys() {
+            if let Some(parent) = places.parent(key.as_ref()) {
+                below.entry(parent).or_default().push(key.clone());
+            }
+        }
+        let directories = &self.dirty.directories;
+        let (together, alone): (Vec<_>, Vec<_>) = below
+            .into_iter()
+            .partition(|(parent, inside)| inside.len() > 1 || directories.contains_key(parent));
+        let folded = if together.is_empty() { alone } else { together };
+        for (parent, inside) in &folded {
+            for key in inside {
+                if let Some(directory) = self.dirty.directories.remove(key) {
+                    self.bytes -= key_bytes(key.as_ref()) + names_bytes(&directory);
+                }
+            }
+            let subtree = DirtyDirectory::Subtree(SubtreeCause::Crowded);
+            self.put_whole(parent.as_ref(), subtree);
+        }
+        !folded.is_empty()
+    }
+
+    fn largest_file_system(&self) -> Option<FileSystemId> {
+        let mut sizes: BTreeMap<FileSystemId, usize> = BTreeMap::new();
+        for (key, directory) in &self.dirty.directories {
+            let size = sizes.entry(key.as_ref().file_system()).or_default();
+            *size += key_bytes(key.as_ref()) + names_bytes(directory);
+        }
+        for key in self.dirty.objects.keys() {
+            *sizes.entry(key.as_ref().file_system()).or_default() += key_bytes(key.as_ref());
+        }
+        sizes
+            .into_iter()
+            .max_by_key(|(_, bytes)| *bytes)
+            .map(|(file_system, _)| file_system)
+    }
+}
+
+impl Receiver for DirtySet {
+    fn change(&mut self, change: Change<'_>) {
+        match change {
+            Change::Name {
+                directory,
+                name,
+                what,
+            } => self.put_name(directory, name, what),
+            Change::Object { object, reached } => self.put_object(object, reached),
+            Change::Listing { directory } => {
+                self.put_whole(directory, DirtyDirectory::Listing);
+            }
+            Change::Subtree { directory, cause } => {
+                self.put_whole(directory, DirtyDirectory::Subtree(cause));
+            }
+            Change::Everything { file_system, cause } => self.put_everything(file_system, cause),
+        }
+    }
+}

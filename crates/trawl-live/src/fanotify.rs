@@ -1,0 +1,271 @@
+//! One mark on a whole file system, as root: every change of it is an event.
+//!
+//! Kinds are on a list: those on which this was proved. A mark on a network file system or FUSE
+//! would be taken by the kernel and see only what this machine does.
+
+mod report;
+mod superblock;
+
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use trawl_model::change::{Change, Doubt, FileSystemId, ObjectRef, Receiver, SubtreeCause};
+use trawl_sys::fanotify::{Events, Group, Mask, QueueSize, READ_BYTES_MIN, Scope};
+use trawl_sys::handle::{self, Use};
+use trawl_sys::{Errno, Op, SysError, filesystem};
+
+use crate::error::{About, LiveError, Result};
+use crate::resolver::Resolver;
+use crate::source::{AsOf, Barrier, ChangeSource, Description, Drained, Left, Places};
+
+pub(crate) use report::report;
+use superblock::{Kind, Superblock};
+
+/// The events that are asked for.
+pub(crate) const MASK: Mask = Mask::CREATE
+    .with(Mask::DELETE)
+    .with(Mask::RENAME)
+    .with(Mask::MODIFY)
+    .with(Mask::ATTRIB)
+    .with(Mask::CLOSE_WRITE)
+    .with(Mask::ONDIR);
+
+/// Bytes of events that one read takes.
+const BUFFER_BYTES: usize = 1 << 16;
+
+/// An event is never smaller: its head, and a record with a handle.
+const EVENT_BYTES_MIN: u64 = 52;
+
+/// Watches a file system, or the part of it below a root. See the module's documentation.
+#[derive(Debug)]
+pub struct Fanotify {
+    group: Group,
+    kind: Kind,
+    file_system: FileSystemId,
+    root: Root,
+    resolver: Resolver,
+    buffer: Vec<u8>,
+}
+
+/// The directory that is watched, to be known again.
+#[derive(Debug)]
+pub(crate) struct Root {
+    path: PathBuf,
+    device_and_inode: (u64, u64),
+}
+
+impl Root {
+    pub(crate) fn new(path: &Path) -> Result<Self> {
+        let read = |source| LiveError::Read {
+            path: path.as_os_str().as_bytes().to_vec(),
+            source,
+        };
+        let path = path.canonicalize().map_err(read)?;
+        let found = path.symlink_metadata().map_err(read)?;
+        Ok(Root {
+            device_and_inode: (found.dev(), found.ino()),
+            path,
+        })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// As the index spells it: without a trailing slash.
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        let path = self.path.as_os_str().as_bytes();
+        path.strip_suffix(b"/").unwrap_or(path).to_vec()
+    }
+
+    /// That it is still there.
+    pub(crate) fn check(&self) -> Result<()> {
+        let found = self.path.symlink_metadata();
+        if found.is_ok_and(|found| (found.dev(), found.ino()) == self.device_and_inode) {
+            return Ok(());
+        }
+        Err(LiveError::RootGone { path: self.bytes() })
+    }
+}
+
+impl Fanotify {
+    /// Watches the file system that `root` lies on. Paths are given for what is below `root`;
+    /// changes elsewhere in the file system are reported, too, and are [`Place::Outside`].
+    ///
+    /// While this exists the file system can be unmounted, but stays in use by the kernel.
+    ///
+    /// [`Place::Outside`]: crate::Place::Outside
+    ///
+    /// # Errors
+    /// Where the file system cannot be watched, with what to do instead.
+    pub fn open(root: &Path, queue: QueueSize) -> Result<Self> {
+        let root = Root::new(root)?;
+        let path = root.bytes();
+        let superblock = Superblock::of(root.path())?;
+        let refused = |source: SysError| refused(source, &path, superblock.kind);
+        let group = Group::new(queue).map_err(refused)?;
+        group
+            .mark(&superblock.mount, Scope::FileSystem, MASK)
+            .map_err(refused)?;
+        let id = filesystem::id_of_fd(&superblock.mount).about("ask for the id of", &path)?;
+        let file_system = FileSystemId(id);
+        let anchor = handle::of_fd(&superblock.anchor, Use::Open).map_err(refused)?;
+        let resolver = Resolver::new(
+            superblock.mount,
+            file_system,
+            &anchor,
+            superblock.anchor_path,
+            path.clone(),
+        )
+        .about("open by its handle", &path)?;
+        Ok(Fanotify {
+            group,
+            kind: superblock.kind,
+            file_system,
+            root,
+            resolver,
+            buffer: vec![0; BUFFER_BYTES],
+        })
+    }
+
+    /// The file system's id, with which all keys begin.
+    #[must_use]
+    pub fn file_system(&self) -> FileSystemId {
+        self.file_system
+    }
+
+    /// Reads at least `wanted` events, unless there are fewer.
+    fn read(&mut self, wanted: u64, into: &mut dyn Receiver) -> Result<Drained> {
+        let mut events = 0;
+        while events < wanted {
+            // So small that it cannot hold many more than are wanted.
+            let room = (wanted - events).saturating_mul(EVENT_BYTES_MIN);
+            let room = usize::try_from(room).unwrap_or(BUFFER_BYTES);
+            let room = room.clamp(READ_BYTES_MIN, BUFFER_BYTES);
+            let bytes = self.group.read(&mut self.buffer[..room]);
+            let bytes = bytes.about("read the events of", self.root.path.as_os_str().as_bytes())?;
+            if bytes.is_empty() {
+                let left = Left::Nothing;
+                return Ok(Drained { events, left });
+            }
+            let context = (self.kind, self.file_system);
+            events += take(bytes, context, &mut self.resolver, into);
+        }
+        let left = Left::More;
+        Ok(Drained { events, left })
+    }
+}
+
+/// Reports the events in `bytes`; how many there are.
+fn take(
+    bytes: &[u8],
+    (kind, file_system): (Kind, FileSystemId),
+    resolver: &mut Resolver,
+    into: &mut dyn Receiver,
+) -> u64 {
+    let mut count = 0;
+    for event in Events::new(bytes) {
+        count += 1;
+        let Ok(event) = event else {
+            resolver.forget_all();
+            let cause = Doubt::Malformed;
+            into.change(Change::Everything { file_system, cause });
+            continue;
+        };
+        if event.mask.has(Mask::QUEUE_OVERFLOW) {
+            resolver.forget_all();
+        }
+        report(&event, file_system, into);
+        let Some(object) = event.object.and_then(ObjectRef::parse) else {
+            continue;
+        };
+        if !event.mask.has(Mask::ONDIR) {
+            continue;
+        }
+        if event.mask.has(Mask::RENAME.with(Mask::DELETE)) {
+            resolver.forget(object);
+        }
+        if event.mask.has(Mask::CREATE) && kind.begins_with_content(object) {
+            into.change(Change::Subtree {
+                directory: object,
+                cause: SubtreeCause::New,
+            });
+        }
+    }
+    count
+}
+
+fn refused(source: SysError, path: &[u8], kind: Kind) -> LiveError {
+    let path = path.to_vec();
+    let (why, advice) = match (source.op, source.errno) {
+        (_, Errno::PERM) => return LiveError::Privilege { path, source },
+        (Op::FanotifyInit, Errno::NOSYS) => ("the kernel has no fanotify", "scan it at intervals"),
+        (Op::FanotifyInit, Errno::INVAL) => {
+            ("it takes Linux 5.17 or newer", "scan it at intervals")
+        }
+        (Op::FanotifyInit, Errno::MFILE) => (
+            "the user has too many fanotify groups",
+            "raise /proc/sys/fs/fanotify/max_user_groups",
+        ),
+        (_, Errno::NOTSUP) => ("it has no file handles", "scan it at intervals"),
+        (_, Errno::NODEV | Errno::XDEV) => ("it has no id of its own", "scan it at intervals"),
+        _ => {
+            return LiveError::System {
+                doing: "watch",
+                path,
+                source,
+            };
+        }
+    };
+    LiveError::Unwatchable {
+        path,
+        file_system: kind.name().to_owned(),
+        why,
+        advice,
+    }
+}
+
+impl AsFd for Fanotify {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.group.as_fd()
+    }
+}
+
+impl ChangeSource for Fanotify {
+    fn describe(&self) -> Description {
+        Description {
+            root: self.root.bytes(),
+            file_system: self.kind.name().to_owned(),
+            how: "fanotify, one mark on the file system",
+            interval: None,
+            unseen: self.kind.unseen().to_vec(),
+            uncovered: 0,
+        }
+    }
+
+    fn drain(&mut self, limit: usize, into: &mut dyn Receiver) -> Result<Drained> {
+        self.root.check()?;
+        self.read(limit as u64, into)
+    }
+
+    fn barrier(&mut self, into: &mut dyn Receiver) -> Result<Barrier> {
+        self.root.check()?;
+        let queued = self.group.queued_events();
+        let waiting = queued.about(
+            "ask for the events of",
+            self.root.path.as_os_str().as_bytes(),
+        )?;
+        let events = self.read(waiting, into)?.events;
+        Ok(Barrier {
+            waiting,
+            events,
+            as_of: AsOf::Now,
+        })
+    }
+
+    fn places(&mut self) -> &mut dyn Places {
+        &mut self.resolver
+    }
+}

@@ -1,0 +1,216 @@
+//! How the file system of a directory is to be marked, by its kind.
+
+use std::ffi::CString;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use trawl_model::change::ObjectRef;
+use trawl_sys::directory::{Links, Purpose, open_path};
+use trawl_sys::{CWD, Errno, SysError, filesystem, mount, stat};
+
+use crate::error::{About, LiveError, Result};
+use crate::mount_table;
+
+/// Kinds of file systems on which this was proved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// ext2, ext3 and ext4, which have one number.
+    Ext,
+    Xfs,
+    Btrfs,
+    Tmpfs,
+    /// Overlay that can open handles (`nfs_export`).
+    Overlay,
+    /// Overlay without: the file system of its upper directory is marked.
+    OverlayUpper,
+}
+
+/// What no event tells, on any of them.
+const UNSEEN: [&str; 4] = [
+    "access times, inode flags (chattr) and project ids change without an event",
+    "files that are open for writing or mapped may change without an event until they are closed",
+    "blocks that a file system allocates or frees later, by itself, are no event",
+    "what is mounted below the root is another source's",
+];
+
+const UNSEEN_BELOW_OVERLAY: &str = "changes made to a lower directory behind the overlay's back";
+
+impl Kind {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Kind::Ext => "ext4",
+            Kind::Xfs => "xfs",
+            Kind::Btrfs => "btrfs",
+            Kind::Tmpfs => "tmpfs",
+            Kind::Overlay => "overlay",
+            Kind::OverlayUpper => "overlay, through its upper directory",
+        }
+    }
+
+    pub(super) fn unseen(self) -> Vec<&'static str> {
+        let mut unseen = UNSEEN.to_vec();
+        if matches!(self, Kind::Overlay | Kind::OverlayUpper) {
+            unseen.push(UNSEEN_BELOW_OVERLAY);
+        }
+        unseen
+    }
+
+    /// Whether a directory that was just made has content already: a snapshot of a subvolume.
+    /// The root of each has the same inode number, with which btrfs's handles begin.
+    pub(super) fn begins_with_content(self, directory: ObjectRef<'_>) -> bool {
+        const SUBVOLUME_ROOT: u64 = 256;
+        self == Kind::Btrfs
+            && directory
+                .handle()
+                .starts_with(&SUBVOLUME_ROOT.to_ne_bytes())
+    }
+}
+
+/// A file system, ready to be marked.
+pub(super) struct Superblock {
+    pub(super) kind: Kind,
+    /// A mount of it that nobody else sees.
+    pub(super) mount: OwnedFd,
+    /// A directory in it whose path is known.
+    pub(super) anchor: OwnedFd,
+    /// That path.
+    pub(super) anchor_path: Vec<u8>,
+}
+
+fn bytes_of(path: &Path) -> Vec<u8> {
+    let path = path.as_os_str().as_bytes();
+    path.strip_suffix(b"/").unwrap_or(path).to_vec()
+}
+
+fn open(path: &[u8]) -> std::result::Result<OwnedFd, SysError> {
+    let name = if path.is_empty() { b"/" } else { path };
+    let name =
+        CString::new(name).map_err(|_| SysError::new(trawl_sys::Op::Openat, Errno::INVAL))?;
+    open_path(CWD, &name, Purpose::Pass, Links::Followed)
+}
+
+fn unwatchable(
+    path: &[u8],
+    file_system: &str,
+    why: &'static str,
+    advice: &'static str,
+) -> LiveError {
+    LiveError::Unwatchable {
+        path: path.to_vec(),
+        file_system: file_system.to_owned(),
+        why,
+        advice,
+    }
+}
+
+fn privileged(source: SysError, path: &[u8]) -> LiveError {
+    let path = path.to_vec();
+    if source.errno == Errno::PERM {
+        return LiveError::Privilege { path, source };
+    }
+    LiveError::System {
+        doing: "mount for ourselves",
+        path,
+        source,
+    }
+}
+
+impl Superblock {
+    /// Of the file system that `root` lies on, which is absolute and without links.
+    pub(super) fn of(root: &Path) -> Result<Self> {
+        let path = bytes_of(root);
+        let fd = open(&path).about("open", &path)?;
+        let magic = filesystem::of_fd(&fd)
+            .about("ask for the kind of", &path)?
+            .magic;
+        match filesystem::name(magic) {
+            Some("ext4") => Self::direct(Kind::Ext, fd, path),
+            Some("xfs") => Self::direct(Kind::Xfs, fd, path),
+            Some("tmpfs") => Self::direct(Kind::Tmpfs, fd, path),
+            Some("btrfs") => Self::btrfs(fd, path),
+            Some("overlay") => Self::overlay(fd, path),
+            Some(network @ ("nfs" | "cifs" | "fuse" | "lustre" | "ceph" | "gpfs" | "9p")) => {
+                let why = "others may change it, of which the kernel of this machine hears nothing";
+                Err(unwatchable(&path, network, why, "poll it"))
+            }
+            other => {
+                let why = "whether it reports all changes has not been proved";
+                Err(unwatchable(
+                    &path,
+                    other.unwrap_or("of an unknown kind"),
+                    why,
+                    "poll it",
+                ))
+            }
+        }
+    }
+
+    fn direct(kind: Kind, fd: OwnedFd, path: Vec<u8>) -> Result<Self> {
+        let mount = mount::private_copy(&fd).map_err(|e| privileged(e, &path))?;
+        Ok(Superblock {
+            kind,
+            mount,
+            anchor: fd,
+            anchor_path: path,
+        })
+    }
+
+    /// Subvolumes have ids of their own; marks and handles need the one of all of them.
+    fn btrfs(fd: OwnedFd, path: Vec<u8>) -> Result<Self> {
+        let source = mount_of(&fd, &path)?.source;
+        let source = CString::new(source).unwrap_or_default();
+        let options = [(c"subvolid", c"5")];
+        let mount =
+            mount::private_mount(c"btrfs", &source, &options).map_err(|e| privileged(e, &path))?;
+        Ok(Superblock {
+            kind: Kind::Btrfs,
+            mount,
+            anchor: fd,
+            anchor_path: path,
+        })
+    }
+
+    fn overlay(fd: OwnedFd, path: Vec<u8>) -> Result<Self> {
+        let mounted = mount_of(&fd, &path)?;
+        if mounted
+            .option("nfs_export")
+            .is_some_and(|value| value == b"on")
+        {
+            return Self::direct(Kind::Overlay, fd, path);
+        }
+        let Some(upper) = mounted.option("upperdir") else {
+            let why = "it has no upper directory, so nothing in it can change";
+            return Err(unwatchable(&path, "overlay", why, "scan it once"));
+        };
+        let why = "its upper directory cannot be opened by the path that it was mounted with";
+        let advice = "mount it with nfs_export=on,index=on, or poll it";
+        if !upper.starts_with(b"/") {
+            return Err(unwatchable(&path, "overlay", why, advice));
+        }
+        let upper = Path::new(std::ffi::OsStr::from_bytes(&upper));
+        let below = Self::of(upper).map_err(|_| unwatchable(&path, "overlay", why, advice))?;
+        Ok(Superblock {
+            kind: Kind::OverlayUpper,
+            anchor_path: mounted
+                .point
+                .strip_suffix(b"/")
+                .unwrap_or(&mounted.point)
+                .to_vec(),
+            ..below
+        })
+    }
+}
+
+fn mount_of(fd: &OwnedFd, path: &[u8]) -> Result<mount_table::Mount> {
+    let id = stat::stat_fd(fd).about("look at", path)?.mnt_id;
+    let advice = "watch it where its mount can be seen";
+    mount_table::find(id)?.ok_or_else(|| {
+        unwatchable(
+            path,
+            "mounted elsewhere",
+            "its mount is not in the table",
+            advice,
+        )
+    })
+}

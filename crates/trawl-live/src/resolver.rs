@@ -1,0 +1,328 @@
+//! From a directory's key to its path, through file handles; as root.
+//!
+//! Each directory is remembered with the directory that it is in and its name there, so a rename
+//! outdates one entry, whatever lies below. A path is looked at before it is given away: one that
+//! leads elsewhere, because a rename has not been heard of yet, is put together again.
+
+use std::collections::HashMap;
+use std::ffi::CString;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use trawl_model::change::{FileSystemId, ObjectKey, ObjectRef};
+use trawl_sys::directory::{self, AccessTime, Purpose, ReadBuffer};
+use trawl_sys::handle::{self, FileHandle, Use};
+use trawl_sys::link::{TargetBuffer, read_link_at};
+use trawl_sys::{CWD, Errno, SysError, stat};
+
+use crate::error::{About, Result};
+use crate::source::{Names, Place, Places};
+
+/// Directories that are remembered, at least; at most twice as many.
+const REMEMBERED: usize = 1 << 16;
+
+/// How often a path is put together before a directory that is being renamed all the time is
+/// taken for one that is gone.
+const ATTEMPTS: usize = 8;
+
+/// Paths of this length or longer cannot be given to the kernel at once.
+const PATH_MAX: usize = 4096;
+
+/// Where a directory is, one step up.
+#[derive(Clone, Debug)]
+struct Step {
+    parent: ObjectKey,
+    name: Box<[u8]>,
+}
+
+/// Resolves keys of one file system.
+#[derive(Debug)]
+pub struct Resolver {
+    /// A mount through which handles are opened; what lies outside of it is outside. It goes with
+    /// the descriptor that it was made with, and is used through one that is open for reading.
+    _mount: OwnedFd,
+    mount_root: OwnedFd,
+    file_system: FileSystemId,
+    /// The directory whose path is known, open in that mount, and that path.
+    anchor: ObjectKey,
+    anchor_fd: OwnedFd,
+    anchor_path: Vec<u8>,
+    /// Paths that are not below this one are outside.
+    root: Vec<u8>,
+    /// Two generations: when the young one is full, the old one goes.
+    young: HashMap<ObjectKey, Step>,
+    old: HashMap<ObjectKey, Step>,
+    target: TargetBuffer,
+}
+
+/// A way up from a directory.
+#[derive(Default)]
+struct Climb {
+    /// Each directory on it with its name, the lowest first.
+    steps: Vec<(ObjectKey, Box<[u8]>)>,
+    /// Set where it does not lead to the anchor.
+    nowhere: Option<Place>,
+}
+
+impl Climb {
+    fn below_anchor(&self) -> Vec<u8> {
+        let names = self.steps.iter().rev().map(|(_, name)| &name[..]);
+        names.collect::<Vec<_>>().join(&b'/')
+    }
+}
+
+/// What was found one step up.
+enum Up {
+    Step(Step),
+    Outside,
+    Gone,
+}
+
+impl Resolver {
+    /// For the file system of `mount`, in which the directory with the handle `anchor` is at
+    /// `anchor_path`; paths below `root` are given away.
+    pub(crate) fn new(
+        mount: OwnedFd,
+        file_system: FileSystemId,
+        anchor: &FileHandle,
+        anchor_path: Vec<u8>,
+        root: Vec<u8>,
+    ) -> std::result::Result<Self, SysError> {
+        let mount_root = directory::open_at(&mount, c".", Purpose::List(AccessTime::Keep))?;
+        let anchor_fd = handle::open(&mount_root, anchor)?;
+        Ok(Resolver {
+            _mount: mount,
+            mount_root,
+            file_system,
+            anchor: ObjectKey::new(file_system, anchor.kind(), anchor.bytes()),
+            anchor_fd,
+            anchor_path,
+            root,
+            young: HashMap::new(),
+            old: HashMap::new(),
+            target: TargetBuffer::default(),
+        })
+    }
+
+    /// Forgets where a directory is: it was moved or removed.
+    pub(crate) fn forget(&mut self, directory: ObjectRef<'_>) {
+        self.young.remove(directory.as_bytes());
+        self.old.remove(directory.as_bytes());
+    }
+
+    /// Forgets everything.
+    pub(crate) fn forget_all(&mut self) {
+        self.young.clear();
+        self.old.clear();
+    }
+
+    fn key(&self, handle: &FileHandle) -> ObjectKey {
+        ObjectKey::new(self.file_system, handle.kind(), handle.bytes())
+    }
+
+    fn open(&self, object: ObjectRef<'_>) -> std::result::Result<OwnedFd, SysError> {
+        let handle = FileHandle::new(object.kind(), object.handle())
+            .ok_or_else(|| SysError::new(trawl_sys::Op::OpenByHandleAt, Errno::OVERFLOW))?;
+        handle::open(&self.mount_root, &handle)
+    }
+
+    fn step_up(&mut self, directory: ObjectRef<'_>) -> Result<Up> {
+        if let Some(step) = self.young.get(directory.as_bytes()) {
+            return Ok(Up::Step(step.clone()));
+        }
+        let step = match self.old.remove(directory.as_bytes()) {
+            Some(step) => step,
+            None => match self.look_up(directory)? {
+                Up::Step(step) => step,
+                other => return Ok(other),
+            },
+        };
+        if self.young.len() >= REMEMBERED {
+            self.old = std::mem::take(&mut self.young);
+        }
+        self.young.insert(directory.to_key(), step.clone());
+        Ok(Up::Step(step))
+    }
+
+    fn look_up(&mut self, directory: ObjectRef<'_>) -> Result<Up> {
+        for _ in 0..ATTEMPTS {
+            let fd = match self.open(directory) {
+                Ok(fd) => fd,
+                Err(e) if e.is_vanished() => return Ok(Up::Gone),
+                Err(e) => return Err(e).about("open by its handle a directory of", &self.root),
+            };
+            let looked = self.look_above(directory, &fd);
+            match looked {
+                Ok(Some(up)) => return Ok(up),
+                Ok(None) => {}
+                Err(e) if e.is_vanished() => {}
+                Err(e) => return Err(e).about("find the place of a directory of", &self.root),
+            }
+        }
+        Ok(Up::Gone)
+    }
+
+    /// `None` where a rename came in between.
+    fn look_above(
+        &mut self,
+        directory: ObjectRef<'_>,
+        fd: &OwnedFd,
+    ) -> std::result::Result<Option<Up>, SysError> {
+        let found = stat::stat_fd(fd)?;
+        if found.nlink == 0 || !found.is_directory() {
+            return Ok(Some(Up::Gone));
+        }
+        let above = match directory::open_at(fd, c"..", Purpose::Pass) {
+            Ok(above) => above,
+            // Not below the root of the mount that it is seen through.
+            Err(e) if e.errno == Errno::NOENT => return Ok(Some(Up::Outside)),
+            Err(e) => return Err(e),
+        };
+        let parent = self.key(&handle::of_fd(&above, Use::Compare)?);
+        if parent.as_ref() == directory {
+            return Ok(Some(Up::Outside));
+        }
+        let name = match self.own_name(fd) {
+            Some(name) if self.is_called(&above, &name, directory) => Some(name),
+            _ => self.search(&above, found.ino, directory)?,
+        };
+        Ok(name.map(|name| {
+            let name = name.into_bytes().into();
+            Up::Step(Step { parent, name })
+        }))
+    }
+
+    /// The last component of the path by which the kernel knows an open directory.
+    fn own_name(&mut self, fd: &OwnedFd) -> Option<CString> {
+        let link = CString::new(format!("/proc/self/fd/{}", fd.as_raw_fd())).ok()?;
+        let path = read_link_at(CWD, &link, &mut self.target).ok()?;
+        let name = path.rsplit(|byte| *byte == b'/').next()?;
+        CString::new(name).ok().filter(|name| !name.is_empty())
+    }
+
+    fn is_called(&self, above: &OwnedFd, name: &CString, directory: ObjectRef<'_>) -> bool {
+        handle::of_name(above, name, Use::Compare)
+            .is_ok_and(|handle| self.key(&handle).as_ref() == directory)
+    }
+
+    /// Looks for the directory among the names of the one above: its path is longer than the
+    /// kernel shows, or was just changed.
+    fn search(
+        &self,
+        above: &OwnedFd,
+        ino: u64,
+        directory: ObjectRef<'_>,
+    ) -> std::result::Result<Option<CString>, SysError> {
+        let list = directory::open_at(above, c".", Purpose::List(AccessTime::Keep))?;
+        let mut buffer = ReadBuffer::new(1 << 16);
+        let mut reader = buffer.read(&list);
+        while let Some(entry) = reader.next() {
+            let entry = entry?;
+            let name = entry.name().to_owned();
+            if entry.ino() == ino && !entry.is_dot() && self.is_called(above, &name, directory) {
+                return Ok(Some(name));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The directories from this one up to the anchor, or to where it ends.
+    fn climb(&mut self, directory: ObjectRef<'_>) -> Result<Climb> {
+        let mut climb = Climb::default();
+        let mut at = directory.to_key();
+        while at != self.anchor {
+            match self.step_up(at.as_ref())? {
+                Up::Step(step) => {
+                    let parent = step.parent.clone();
+                    climb
+                        .steps
+                        .push((std::mem::replace(&mut at, parent), step.name));
+                }
+                Up::Outside => climb.nowhere = Some(Place::Outside),
+                Up::Gone => climb.nowhere = Some(Place::Gone),
+            }
+            // Remembered before and after a rename, two directories can be in each other.
+            let is_circle = climb.steps.len() > self.young.len() + self.old.len() + 1;
+            if is_circle {
+                climb.nowhere = Some(Place::Gone);
+            }
+            if climb.nowhere.is_some() {
+                break;
+            }
+        }
+        Ok(climb)
+    }
+
+    /// Whether the path leads to the directory at this moment.
+    fn leads_to(&self, below: &[u8], directory: ObjectRef<'_>) -> bool {
+        if below.len() >= PATH_MAX {
+            return true;
+        }
+        let path = if below.is_empty() { b"." } else { below };
+        CString::new(path).is_ok_and(|path| {
+            handle::of_name(&self.anchor_fd, &path, Use::Compare)
+                .is_ok_and(|handle| self.key(&handle).as_ref() == directory)
+        })
+    }
+
+    fn shown(&self, below: &[u8]) -> Place {
+        let mut path = self.anchor_path.clone();
+        if !below.is_empty() {
+            path.push(b'/');
+            path.extend(below);
+        }
+        let rest = path.strip_prefix(&self.root[..]);
+        match rest {
+            Some(rest) if rest.is_empty() || rest.starts_with(b"/") => Place::At(path),
+            _ => Place::Outside,
+        }
+    }
+}
+
+impl Places for Resolver {
+    fn place(&mut self, directory: ObjectRef<'_>) -> Result<Place> {
+        let mut found = Place::Gone;
+        for _ in 0..ATTEMPTS {
+            let climb = self.climb(directory)?;
+            found = match climb.nowhere {
+                // Not a step was remembered: so it is.
+                Some(nowhere) if climb.steps.is_empty() => return Ok(nowhere),
+                Some(ref nowhere) if *nowhere == found => return Ok(found),
+                Some(nowhere) => nowhere,
+                None => {
+                    let below = climb.below_anchor();
+                    let place = self.shown(&below);
+                    if self.leads_to(&below, directory) {
+                        return Ok(place);
+                    }
+                    place
+                }
+            };
+            for (passed, _) in climb.steps {
+                self.forget(passed.as_ref());
+            }
+        }
+        Ok(found)
+    }
+
+    fn parent(&mut self, directory: ObjectRef<'_>) -> Option<ObjectKey> {
+        if self.anchor.as_ref() == directory {
+            return None;
+        }
+        match self.step_up(directory) {
+            Ok(Up::Step(step)) => Some(step.parent),
+            _ => None,
+        }
+    }
+
+    fn names_of(&mut self, object: ObjectRef<'_>) -> Names {
+        match self.open(object).and_then(stat::stat_fd) {
+            Err(e) if e.is_vanished() => Names::None,
+            Ok(found) => match found.nlink {
+                0 => Names::None,
+                1 => Names::One,
+                _ => Names::Several,
+            },
+            Err(_) => Names::Several,
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! What every source of changes offers, and what it promises.
+
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use trawl_model::change::{ObjectKey, ObjectRef, Receiver};
+use trawl_model::time::Timestamp;
+
+use crate::error::Result;
+
+/// Something that notices changes below a root.
+///
+/// The promise, as far as [`Description::unseen`] does not take it back: of everything that was
+/// changed before a call of [`ChangeSource::barrier`] began, by a system call that had returned, a
+/// change is reported before that call returns, or was before. Where the source only looks now and
+/// then ([`Description::interval`]), the moment is [`Barrier::as_of`].
+///
+/// More is reported than asked for: changes that came later, names that are as they were, objects
+/// outside the root (a mark covers a file system).
+///
+/// The descriptor becomes readable when a drain has something to do.
+pub trait ChangeSource: AsFd {
+    /// What it covers and what it cannot see.
+    fn describe(&self) -> Description;
+
+    /// Reads what is there, and no more than about `limit` events (at most one buffer beyond).
+    /// Never waits for anything to happen.
+    ///
+    /// # Errors
+    /// Where the source cannot go on; it has to be opened again then, and everything is in doubt.
+    fn drain(&mut self, limit: usize, into: &mut dyn Receiver) -> Result<Drained>;
+
+    /// Reads what was waiting when it was called, and hardly more, however fast others write.
+    ///
+    /// # Errors
+    /// As [`ChangeSource::drain`].
+    fn barrier(&mut self, into: &mut dyn Receiver) -> Result<Barrier>;
+
+    /// Where the directories that it names are.
+    fn places(&mut self) -> &mut dyn Places;
+}
+
+/// What a drain has done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Drained {
+    /// Events read (directories looked at, records).
+    pub events: u64,
+    /// Whether anything was left.
+    pub left: Left,
+}
+
+/// What a bounded read leaves behind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Left {
+    /// Nothing, at some moment of the call.
+    Nothing,
+    /// Perhaps more.
+    More,
+}
+
+/// What a barrier has done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Barrier {
+    /// Events that were waiting when it began.
+    pub waiting: u64,
+    /// Events that it read: those, and at most a small buffer's worth more.
+    pub events: u64,
+    /// Up to when everything is reported.
+    pub as_of: AsOf,
+}
+
+/// Up to which moment changes are reported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AsOf {
+    /// The call of the barrier.
+    Now,
+    /// When the last whole look around began; `None` before the first.
+    Pass(Option<Timestamp>),
+    /// The last record of a recording; `None` where there is none.
+    Record(Option<u64>),
+}
+
+/// What a source covers, in words for people and programs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Description {
+    /// The directory below which it notices changes.
+    pub root: Vec<u8>,
+    /// The kind of file system there.
+    pub file_system: String,
+    /// How it notices.
+    pub how: &'static str,
+    /// How often it looks, if it is not told.
+    pub interval: Option<Duration>,
+    /// What it cannot see, one sentence each.
+    pub unseen: Vec<&'static str>,
+    /// Directories below the root that it cannot watch.
+    pub uncovered: u64,
+}
+
+/// Turns keys into what is there now.
+///
+/// Answers are true at some moment of the call; renames may make them untrue at the next.
+pub trait Places {
+    /// Where a directory is.
+    ///
+    /// # Errors
+    /// Where the file system cannot be asked.
+    fn place(&mut self, directory: ObjectRef<'_>) -> Result<Place>;
+
+    /// The directory that this one is in; `None` where it is gone, outside, the root, or unknown.
+    fn parent(&mut self, directory: ObjectRef<'_>) -> Option<ObjectKey>;
+
+    /// How many names an object has.
+    fn names_of(&mut self, object: ObjectRef<'_>) -> Names;
+}
+
+/// Where a directory is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// At this path, absolute without a trailing slash (`/` is empty).
+    At(Vec<u8>),
+    /// Somewhere, but not below the source's root.
+    Outside,
+    /// Nowhere: it was removed.
+    Gone,
+}
+
+/// How many names an object has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Names {
+    /// None: it was removed.
+    None,
+    /// One.
+    One,
+    /// Several, or nobody knows.
+    Several,
+}

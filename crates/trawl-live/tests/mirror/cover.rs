@@ -1,0 +1,112 @@
+//! Whether what is dirty covers what differs between two walks.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use trawl_live::{Dirty, DirtyDirectory, NameChange, ObjectKey};
+
+use crate::walk::{Entry, Tree};
+
+/// What came of a comparison.
+#[derive(Debug, Default)]
+pub(crate) struct Outcome {
+    /// Paths that differ.
+    pub(crate) different: usize,
+    /// Paths of which only the blocks differ, and that are not dirty: no event tells that.
+    pub(crate) blocks_alone: usize,
+    /// Names that were dirty.
+    pub(crate) names: usize,
+    /// Of those, names of entries that are as they were, or were and are not there.
+    pub(crate) needless: usize,
+    /// Paths that differ and are not dirty. There must be none.
+    pub(crate) uncovered: Vec<PathBuf>,
+}
+
+fn name_of(path: &Path) -> &[u8] {
+    use std::os::unix::ffi::OsStrExt;
+    path.file_name().unwrap_or_default().as_bytes()
+}
+
+/// Whether the entry's own attributes are covered.
+fn is_entry_covered(dirty: &Dirty, path: &Path, entry: &Entry) -> bool {
+    let parent = entry.parent.as_ref();
+    dirty.covers_name(parent, name_of(path), NameChange::Attributes)
+        || dirty.covers_object(entry.key.as_ref())
+        || dirty.covers_subtree(entry.key.as_ref())
+}
+
+/// Whether what was at the path and what is there now are known to be different things, or a
+/// subtree that is dirty: then all that is below is looked at.
+fn is_replaced(dirty: &Dirty, path: &Path, before: Option<&Entry>, after: Option<&Entry>) -> bool {
+    let entries = || before.into_iter().chain(after);
+    if entries().any(|entry| dirty.covers_subtree(entry.key.as_ref())) {
+        return true;
+    }
+    before.map(|entry| &entry.key) != after.map(|entry| &entry.key)
+        && entries().any(|entry| {
+            dirty.covers_name(entry.parent.as_ref(), name_of(path), NameChange::Listing)
+        })
+}
+
+fn is_covered(dirty: &Dirty, root: &Path, path: &Path, before: &Tree, after: &Tree) -> bool {
+    let (was, is) = (before.get(path), after.get(path));
+    if was
+        .into_iter()
+        .chain(is)
+        .any(|entry| is_entry_covered(dirty, path, entry))
+    {
+        return true;
+    }
+    let above = path.ancestors().take_while(|above| above.starts_with(root));
+    above
+        .into_iter()
+        .any(|above| is_replaced(dirty, above, before.get(above), after.get(above)))
+}
+
+/// Compares two walks with what was dirty in between.
+pub(crate) fn compare(dirty: &Dirty, root: &Path, before: &Tree, after: &Tree) -> Outcome {
+    let mut outcome = Outcome::default();
+    let mut changed: HashSet<(&ObjectKey, &[u8])> = HashSet::new();
+    let paths: std::collections::BTreeSet<_> = before.keys().chain(after.keys()).collect();
+    for path in paths {
+        let (was, is) = (before.get(path), after.get(path));
+        let (attributes, blocks) = match (was, is) {
+            (Some(was), Some(is)) => (
+                was.attributes != is.attributes || was.key != is.key,
+                was.blocks != is.blocks,
+            ),
+            _ => (true, true),
+        };
+        if !attributes && !blocks {
+            continue;
+        }
+        let entries = was.into_iter().chain(is);
+        changed.extend(entries.map(|entry| (&entry.parent, name_of(path))));
+        let is_covered = is_covered(dirty, root, path, before, after);
+        if attributes {
+            outcome.different += 1;
+            if !is_covered {
+                outcome.uncovered.push(path.clone());
+            }
+        } else if !is_covered {
+            outcome.blocks_alone += 1;
+        }
+    }
+    (outcome.names, outcome.needless) = count_names(dirty, &changed);
+    outcome
+}
+
+/// How many names are dirty, and how many of those that did not change.
+fn count_names(dirty: &Dirty, changed: &HashSet<(&ObjectKey, &[u8])>) -> (usize, usize) {
+    let (mut names, mut needless) = (0, 0);
+    for (key, directory) in &dirty.directories {
+        if let DirtyDirectory::Names(dirty) = directory {
+            names += dirty.len();
+            let same = dirty
+                .keys()
+                .filter(|name| !changed.contains(&(key, &name[..])));
+            needless += same.count();
+        }
+    }
+    (names, needless)
+}

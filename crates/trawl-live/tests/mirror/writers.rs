@@ -1,0 +1,238 @@
+//! Writers that do everything to a tree, at random.
+
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::fs::{PermissionsExt, chown, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use trawl_sys::CWD;
+use trawl_sys::file::{Existing, rename};
+use trawl_testkit::Prng;
+
+/// Where one writer works.
+pub(crate) struct Places {
+    /// What is watched.
+    pub(crate) root: PathBuf,
+    /// On the same file system, and not below the root.
+    pub(crate) outside: PathBuf,
+    /// Whether the writer may give files away.
+    pub(crate) is_root: bool,
+}
+
+/// Another process that writes through mappings: closed before it answers.
+pub(crate) struct Mapper {
+    child: Child,
+    to: ChildStdin,
+    from: BufReader<ChildStdout>,
+}
+
+const MAPPER: &str = "
+import mmap, os, sys
+held = {}
+for line in sys.stdin:
+    word, path = line.rstrip('\\n').split(' ', 1)
+    try:
+        if word == 'write':
+            with open(path, 'r+b') as f:
+                m = mmap.mmap(f.fileno(), 0)
+                m[0] = (m[0] + 1) & 255
+                m.flush()
+                m.close()
+        elif word == 'hold':
+            with open(path, 'r+b') as f:
+                held[path] = mmap.mmap(f.fileno(), 0)
+        elif word == 'touch' and held:
+            for m in held.values():
+                m[0] = (m[0] + 1) & 255
+                m.flush()
+        elif word == 'drop':
+            held.clear()
+        print('done', flush=True)
+    except (OSError, ValueError) as e:
+        print(type(e).__name__, flush=True)
+";
+
+impl Mapper {
+    pub(crate) fn start() -> io::Result<Self> {
+        let mut child = Command::new("python3")
+            .args(["-c", MAPPER])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let to = child.stdin.take().ok_or(io::ErrorKind::BrokenPipe)?;
+        let from = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
+        let from = BufReader::new(from);
+        Ok(Mapper { child, to, from })
+    }
+
+    pub(crate) fn ask(&mut self, word: &str, path: &Path) -> io::Result<()> {
+        writeln!(self.to, "{word} {}", path.display())?;
+        let mut answer = String::new();
+        self.from.read_line(&mut answer)?;
+        if answer == "done\n" {
+            Ok(())
+        } else {
+            Err(io::Error::other(answer))
+        }
+    }
+}
+
+impl Drop for Mapper {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A directory below `root`, which need not exist.
+fn folder(prng: &mut Prng, root: &Path) -> PathBuf {
+    let mut path = root.to_owned();
+    for _ in 0..prng.below(4) {
+        path.push(prng.word(&["a", "b", "c"]));
+    }
+    path
+}
+
+/// A directory below `root` that is not the root itself, which has to stay.
+fn inner(prng: &mut Prng, root: &Path) -> PathBuf {
+    let mut path = folder(prng, root);
+    path.push(prng.word(&["a", "b", "c"]));
+    path
+}
+
+fn file(prng: &mut Prng, root: &Path) -> PathBuf {
+    let mut path = folder(prng, root);
+    path.push(format!("f{}", prng.below(12)));
+    path
+}
+
+fn any(prng: &mut Prng, root: &Path) -> PathBuf {
+    if prng.once_in(3) {
+        inner(prng, root)
+    } else {
+        file(prng, root)
+    }
+}
+
+fn c(path: &Path) -> std::ffi::CString {
+    use std::os::unix::ffi::OsStrExt;
+    std::ffi::CString::new(path.as_os_str().as_bytes()).expect("no NUL")
+}
+
+fn exchange(from: &Path, to: &Path) -> io::Result<()> {
+    Ok(rename(CWD, &c(from), CWD, &c(to), Existing::Exchange)?)
+}
+
+fn write_some(prng: &mut Prng, file: &mut File) -> io::Result<()> {
+    let length = usize::try_from(prng.below(9000)).unwrap_or(0);
+    file.write_all(&vec![7; length])
+}
+
+/// An access list that names user `id`.
+fn access_list(id: u32) -> Vec<u8> {
+    let mut value = 2u32.to_le_bytes().to_vec();
+    for (tag, bits, id) in [
+        (1u16, 6u16, u32::MAX),
+        (2, 4, id),
+        (4, 4, u32::MAX),
+        (16, 4, u32::MAX),
+        (32, 0, u32::MAX),
+    ] {
+        value.extend(tag.to_le_bytes());
+        value.extend(bits.to_le_bytes());
+        value.extend(id.to_le_bytes());
+    }
+    value
+}
+
+/// How many kinds of operations there are.
+pub(crate) const KINDS: u64 = 26;
+
+/// Does one thing, which may fail: the names are random.
+pub(crate) fn operate(
+    kind: u64,
+    prng: &mut Prng,
+    places: &Places,
+    mapper: &mut Mapper,
+) -> io::Result<()> {
+    let root = &places.root;
+    let open = |path: &Path| OpenOptions::new().write(true).open(path);
+    match kind {
+        0..=2 => {
+            let mut file = File::create(file(prng, root))?;
+            write_some(prng, &mut file)
+        }
+        3 => {
+            let mut file = OpenOptions::new().append(true).open(file(prng, root))?;
+            write_some(prng, &mut file)
+        }
+        4 => open(&file(prng, root))?.set_len(prng.below(20_000)),
+        5 => mapper.ask("write", &file(prng, root)),
+        6 | 7 => fs::remove_file(file(prng, root)),
+        8..=10 => fs::create_dir(inner(prng, root)),
+        11 => fs::remove_dir(inner(prng, root)),
+        12 => fs::rename(file(prng, root), file(prng, root)),
+        13 => fs::rename(inner(prng, root), inner(prng, root)),
+        14 => exchange(&any(prng, root), &any(prng, root)),
+        15 | 16 => fs::hard_link(file(prng, root), file(prng, root)),
+        17 => symlink("target", file(prng, root)),
+        18 => {
+            let bits = *prng.pick(&[0o600, 0o640, 0o755, 0o700]);
+            fs::set_permissions(any(prng, root), Permissions::from_mode(bits))
+        }
+        19 if places.is_root => chown(any(prng, root), Some(prng.below(9) as u32), None),
+        20 => {
+            let path = if prng.once_in(4) {
+                folder(prng, root)
+            } else {
+                file(prng, root)
+            };
+            let value = prng.below(1000).to_string();
+            Ok(trawl_sys::xattr::set_fd(
+                File::open(path)?,
+                c"user.trawl",
+                value.as_bytes(),
+            )?)
+        }
+        21 => {
+            let list = access_list(prng.below(100) as u32);
+            let file = File::open(file(prng, root))?;
+            Ok(trawl_sys::xattr::set_fd(
+                file,
+                trawl_sys::xattr::ACL_ACCESS,
+                &list,
+            )?)
+        }
+        22 => {
+            let path = file(prng, root);
+            write_deleted(prng, &path)
+        }
+        23 => move_out_and_in(prng, places),
+        24 => fs::remove_dir_all(folder(prng, &root.join("a"))),
+        _ => {
+            let file = OpenOptions::new().write(true).open(file(prng, root))?;
+            let then = std::time::UNIX_EPOCH + std::time::Duration::from_secs(prng.below(1 << 30));
+            file.set_modified(then)
+        }
+    }
+}
+
+fn write_deleted(prng: &mut Prng, path: &Path) -> io::Result<()> {
+    let mut file = OpenOptions::new().append(true).open(path)?;
+    fs::remove_file(path)?;
+    write_some(prng, &mut file)
+}
+
+fn move_out_and_in(prng: &mut Prng, places: &Places) -> io::Result<()> {
+    let away = places.outside.join(prng.word(&["x", "y"]));
+    if away.is_dir() {
+        // Changed while it is away.
+        let _ = fs::create_dir(away.join("new"));
+        let _ = fs::write(away.join("new").join("f1"), "made outside");
+        let _ = fs::write(away.join("f3"), "also");
+        fs::rename(&away, inner(prng, &places.root))
+    } else {
+        fs::rename(inner(prng, &places.root), &away)
+    }
+}
