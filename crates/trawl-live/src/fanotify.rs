@@ -21,6 +21,7 @@ use crate::resolver::Resolver;
 use crate::source::{AsOf, Barrier, ChangeSource, Description, Drained, Left, Places};
 
 pub(crate) use report::report;
+pub(crate) use superblock::check_local;
 use superblock::{Kind, Superblock};
 
 /// The events that are asked for.
@@ -33,10 +34,10 @@ pub(crate) const MASK: Mask = Mask::CREATE
     .with(Mask::ONDIR);
 
 /// Bytes of events that one read takes.
-const BUFFER_BYTES: usize = 1 << 16;
+pub(crate) const BUFFER_BYTES: usize = 1 << 16;
 
 /// An event is never smaller: its head, and a record with a handle.
-const EVENT_BYTES_MIN: u64 = 52;
+pub(crate) const EVENT_BYTES_MIN: u64 = 52;
 
 /// Watches a file system, or the part of it below a root. See the module's documentation.
 #[derive(Debug)]
@@ -104,7 +105,7 @@ impl Fanotify {
         let root = Root::new(root)?;
         let path = root.bytes();
         let superblock = Superblock::of(root.path())?;
-        let refused = |source: SysError| refused(source, &path, superblock.kind);
+        let refused = |source: SysError| refused(source, &path, superblock.kind.name());
         let group = Group::new(queue).map_err(refused)?;
         group
             .mark(&superblock.mount, Scope::FileSystem, MASK)
@@ -197,7 +198,8 @@ fn take(
     count
 }
 
-fn refused(source: SysError, path: &[u8], kind: Kind) -> LiveError {
+/// Why a group or a mark was refused.
+pub(crate) fn refused(source: SysError, path: &[u8], kind: &str) -> LiveError {
     let path = path.to_vec();
     let (why, advice) = match (source.op, source.errno) {
         (_, Errno::PERM) => return LiveError::Privilege { path, source },
@@ -221,7 +223,7 @@ fn refused(source: SysError, path: &[u8], kind: Kind) -> LiveError {
     };
     LiveError::Unwatchable {
         path,
-        file_system: kind.name().to_owned(),
+        file_system: kind.to_owned(),
         why,
         advice,
     }

@@ -17,16 +17,24 @@
 
 #![forbid(unsafe_code)]
 
+mod directories;
 mod dirty_set;
 mod error;
 mod fanotify;
+mod lustre;
 mod mount_table;
+mod open_writers;
+mod polling;
 mod resolver;
 mod source;
 
+pub use directories::Directories;
 pub use dirty_set::{Dirty, DirtyDirectory, DirtySet, Limits};
 pub use error::{LiveError, Result};
 pub use fanotify::Fanotify;
+pub use lustre::{BadRecord, Fid, Kind, Lustre, Record};
+pub use open_writers::{OpenFile, OpenHow, OpenWriters, Searched, open_writers};
+pub use polling::Polling;
 pub use resolver::Resolver;
 pub use source::{AsOf, Barrier, ChangeSource, Description, Drained, Left, Names, Place, Places};
 pub use trawl_model::change::{

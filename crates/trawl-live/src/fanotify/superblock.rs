@@ -116,6 +116,16 @@ fn privileged(source: SysError, path: &[u8]) -> LiveError {
     }
 }
 
+/// That nobody changes the file system but through this machine's kernel.
+pub(crate) fn check_local(path: &[u8], kind: &str) -> Result<()> {
+    const SHARED: [&str; 7] = ["nfs", "cifs", "fuse", "lustre", "ceph", "gpfs", "9p"];
+    if !SHARED.contains(&kind) {
+        return Ok(());
+    }
+    let why = "others may change it, of which the kernel of this machine hears nothing";
+    Err(unwatchable(path, kind, why, "poll it"))
+}
+
 impl Superblock {
     /// Of the file system that `root` lies on, which is absolute and without links.
     pub(super) fn of(root: &Path) -> Result<Self> {
@@ -124,16 +134,14 @@ impl Superblock {
         let magic = filesystem::of_fd(&fd)
             .about("ask for the kind of", &path)?
             .magic;
-        match filesystem::name(magic) {
+        let name = filesystem::name(magic);
+        check_local(&path, name.unwrap_or_default())?;
+        match name {
             Some("ext4") => Self::direct(Kind::Ext, fd, path),
             Some("xfs") => Self::direct(Kind::Xfs, fd, path),
             Some("tmpfs") => Self::direct(Kind::Tmpfs, fd, path),
             Some("btrfs") => Self::btrfs(fd, path),
             Some("overlay") => Self::overlay(fd, path),
-            Some(network @ ("nfs" | "cifs" | "fuse" | "lustre" | "ceph" | "gpfs" | "9p")) => {
-                let why = "others may change it, of which the kernel of this machine hears nothing";
-                Err(unwatchable(&path, network, why, "poll it"))
-            }
             other => {
                 let why = "whether it reports all changes has not been proved";
                 Err(unwatchable(

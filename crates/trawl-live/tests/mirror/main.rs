@@ -14,7 +14,10 @@ use std::sync::{Mutex, RwLock};
 use std::thread;
 use std::time::Duration;
 
-use trawl_live::{ChangeSource, DirtySet, Fanotify, FileSystemId, ObjectKey, Place, QueueSize};
+use trawl_live::{
+    ChangeSource, Directories, DirtySet, Fanotify, FileSystemId, ObjectKey, Place, QueueSize,
+};
+use trawl_sys::become_user::{User, as_user};
 use trawl_testkit::{FileSystem, LoopMount, Prng};
 
 use cover::compare;
@@ -213,4 +216,41 @@ fn btrfs_is_covered() {
 #[test]
 fn tmpfs_is_covered() {
     on(FileSystem::Tmpfs, 256 << 20);
+}
+
+/// The same by marks on directories, as a user without privileges.
+fn directory_by_directory(kind: FileSystem, size_bytes: u64) {
+    let mount = match LoopMount::new(kind, size_bytes) {
+        Ok(mount) => mount,
+        Err(skip) => return skip.say(),
+    };
+    std::os::unix::fs::chown(mount.path(), Some(4711), Some(4711)).expect("root may");
+    let user = User {
+        uid: 4711,
+        gid: 4711,
+        groups: vec![],
+    };
+    let done = as_user(&user, || {
+        let places = places_in(&mount.path(), false);
+        let source = Directories::open(&places.root).expect("anybody may watch");
+        let file_system = source.file_system();
+        let label = format!("{kind}, directory by directory");
+        run(&label, source, file_system, &places);
+    });
+    done.expect("a thread of the user");
+}
+
+#[test]
+fn ext4_is_covered_without_privileges() {
+    directory_by_directory(FileSystem::Ext4, 256 << 20);
+}
+
+#[test]
+fn btrfs_is_covered_without_privileges() {
+    directory_by_directory(FileSystem::Btrfs, 512 << 20);
+}
+
+#[test]
+fn tmpfs_is_covered_without_privileges() {
+    directory_by_directory(FileSystem::Tmpfs, 256 << 20);
 }

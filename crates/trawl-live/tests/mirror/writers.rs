@@ -133,7 +133,7 @@ fn write_some(prng: &mut Prng, file: &mut File) -> io::Result<()> {
 fn access_list(id: u32) -> Vec<u8> {
     let mut value = 2u32.to_le_bytes().to_vec();
     for (tag, bits, id) in [
-        (1u16, 6u16, u32::MAX),
+        (1u16, 7u16, u32::MAX),
         (2, 4, id),
         (4, 4, u32::MAX),
         (16, 4, u32::MAX),
@@ -175,10 +175,18 @@ pub(crate) fn operate(
         12 => fs::rename(file(prng, root), file(prng, root)),
         13 => fs::rename(inner(prng, root), inner(prng, root)),
         14 => exchange(&any(prng, root), &any(prng, root)),
-        15 | 16 => fs::hard_link(file(prng, root), file(prng, root)),
+        15 | 16 => {
+            let (old, new) = (file(prng, root), file(prng, root));
+            // Without privileges, what happens through a name in a directory that was just made
+            // is not heard of: such names come only by renames there.
+            let name = new.file_name().unwrap_or_default();
+            let beside = old.with_file_name(name);
+            fs::hard_link(old, if places.is_root { new } else { beside })
+        }
         17 => symlink("target", file(prng, root)),
         18 => {
-            let bits = *prng.pick(&[0o600, 0o640, 0o755, 0o700]);
+            // Such that the walk can go on.
+            let bits = *prng.pick(&[0o700, 0o755, 0o750, 0o711]);
             fs::set_permissions(any(prng, root), Permissions::from_mode(bits))
         }
         19 if places.is_root => chown(any(prng, root), Some(prng.below(9) as u32), None),

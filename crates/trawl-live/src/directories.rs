@@ -1,0 +1,542 @@
+//! One mark a directory: for trees that the user may read, without any privilege.
+//!
+//! A directory is marked first and listed then, so nothing that happens in it falls between. What
+//! is new to the source (made, or moved in) is marked with all below it and reported as a subtree,
+//! since it may have had content before. The kernel lets nobody without privilege open a handle;
+//! so the place of each marked directory is kept here, and renames change it.
+
+use std::collections::HashMap;
+use std::ffi::{CStr, CString};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+
+use trawl_model::change::{
+    Change, Doubt, FileSystemId, ObjectKey, ObjectRef, Receiver, SubtreeCause,
+};
+use trawl_sys::directory::{self, AccessTime, Purpose, ReadBuffer, TypeHint};
+use trawl_sys::fanotify::{Event, Events, Group, Mask, Named, QueueSize, READ_BYTES_MIN, Scope};
+use trawl_sys::handle::{self, FileHandle, Use};
+use trawl_sys::{Errno, Op, SysError, filesystem, stat};
+
+use crate::error::{About, LiveError, Result};
+use crate::fanotify::{BUFFER_BYTES, EVENT_BYTES_MIN, MASK, Root, refused, report};
+use crate::source::{
+    AsOf, Barrier, ChangeSource, Description, Drained, Left, Names, Place, Places,
+};
+
+const UNSEEN: [&str; 6] = [
+    "access times, inode flags (chattr) and project ids change without an event",
+    "files that are open for writing or mapped may change without an event until they are closed",
+    "blocks that a file system allocates or frees later, by itself, are no event",
+    "what is mounted below the root is another source's",
+    "a file with several names changes without an event through a name outside the root, or in a directory made a moment before",
+    "directories that the user may not read are not watched",
+];
+
+/// Watches a tree directory by directory. See the module's documentation.
+#[derive(Debug)]
+pub struct Directories {
+    group: Group,
+    root: Root,
+    /// The root, open as a starting point.
+    root_fd: OwnedFd,
+    device: trawl_sys::device::DeviceNumber,
+    kind: &'static str,
+    known: Known,
+    /// New directories that are to be marked: where they were said to be.
+    new: Vec<Step>,
+    /// Directories that were moved: all the places where they were said to be.
+    moved: HashMap<ObjectKey, Vec<Step>>,
+    /// Directories that cannot be read, or are another file system's.
+    refused: Vec<Step>,
+    buffer: Vec<u8>,
+}
+
+/// A directory, and a name in it.
+type Step = (ObjectKey, Box<[u8]>);
+
+fn step_of(place: Named<'_>) -> Option<Step> {
+    let directory = ObjectRef::parse(place.directory)?;
+    Some((directory.to_key(), place.name.into()))
+}
+
+/// Names from the kernel have no NUL.
+fn c_name(name: &[u8]) -> CString {
+    CString::new(name).unwrap_or_default()
+}
+
+/// Where the marked directories are.
+#[derive(Debug)]
+struct Known {
+    file_system: FileSystemId,
+    root: ObjectKey,
+    root_path: Vec<u8>,
+    /// Each but the root, with the directory that it is in and its name there.
+    steps: HashMap<ObjectKey, Step>,
+}
+
+impl Known {
+    /// The path of a directory from the root; `None` if it is not below it, as far as is known.
+    fn below_root(&self, directory: ObjectRef<'_>) -> Option<Vec<u8>> {
+        let mut names: Vec<&[u8]> = Vec::new();
+        let mut at = directory;
+        while at != self.root.as_ref() {
+            let (parent, name) = self.steps.get(at.as_bytes())?;
+            names.push(name);
+            // Renames that were heard of in part can make a circle.
+            if names.len() > self.steps.len() {
+                return None;
+            }
+            at = parent.as_ref();
+        }
+        names.reverse();
+        Some(names.join(&b'/'))
+    }
+
+    /// Whether the directory, or one that it is in, is known to have left the tree.
+    fn is_outside(&self, directory: ObjectRef<'_>) -> bool {
+        let mut at = directory;
+        // Renames that were heard of in part can make a circle, of which nothing is known.
+        for _ in 0..=self.steps.len() {
+            match self.steps.get(at.as_bytes()) {
+                Some((parent, _)) => at = parent.as_ref(),
+                None => return at != self.root.as_ref(),
+            }
+        }
+        false
+    }
+}
+
+impl Places for Known {
+    fn place(&mut self, directory: ObjectRef<'_>) -> Result<Place> {
+        Ok(match self.below_root(directory) {
+            None => Place::Outside,
+            Some(below) if below.is_empty() => Place::At(self.root_path.clone()),
+            Some(below) => Place::At([&self.root_path[..], &below].join(&b'/')),
+        })
+    }
+
+    fn parent(&mut self, directory: ObjectRef<'_>) -> Option<ObjectKey> {
+        let (parent, _) = self.steps.get(directory.as_bytes())?;
+        Some(parent.clone())
+    }
+
+    fn names_of(&mut self, _: ObjectRef<'_>) -> Names {
+        Names::Several
+    }
+}
+
+/// What came of marking one directory.
+enum Marked {
+    /// It is, and these are the directories in it.
+    Yes(ObjectKey, Vec<CString>),
+    /// It is not to be: another file system's, or not for this user.
+    No,
+    /// It is not there, and nothing but an event will say where it is, if it matters.
+    Absent,
+    /// The directory that it should be in is not where it was thought to be.
+    Unclear,
+}
+
+impl Directories {
+    /// Marks every directory below `root`, on its file system, that this process may read.
+    ///
+    /// # Errors
+    /// Where the root cannot be watched, or the tree has more directories than the user may mark.
+    pub fn open(root: &Path) -> Result<Self> {
+        let root = Root::new(root)?;
+        let path = root.bytes();
+        let name = CString::new(if path.is_empty() { b"/" } else { &path[..] });
+        let name = name.unwrap_or_default();
+        let root_fd = directory::open_at(trawl_sys::CWD, &name, Purpose::Pass);
+        let root_fd = root_fd.about("open", &path)?;
+        let magic = filesystem::of_fd(&root_fd)
+            .about("ask for the kind of", &path)?
+            .magic;
+        let kind = filesystem::name(magic).unwrap_or("of an unknown kind");
+        crate::fanotify::check_local(&path, kind)?;
+        let group = Group::new(QueueSize::Limited).map_err(|e| refused(e, &path, kind))?;
+        let id = filesystem::id_of_fd(&root_fd).about("ask for the id of", &path)?;
+        let file_system = FileSystemId(id);
+        let found = stat::stat_fd(&root_fd).about("look at", &path)?;
+        let handle = handle::of_fd(&root_fd, Use::Compare).map_err(|e| refused(e, &path, kind))?;
+        let key = ObjectKey::new(file_system, handle.kind(), handle.bytes());
+        let mut source = Directories {
+            group,
+            root,
+            root_fd,
+            device: found.dev,
+            kind,
+            known: Known {
+                file_system,
+                root: key,
+                root_path: path,
+                steps: HashMap::new(),
+            },
+            new: Vec::new(),
+            moved: HashMap::new(),
+            refused: Vec::new(),
+            buffer: vec![0; BUFFER_BYTES],
+        };
+        source.watch_all()?;
+        Ok(source)
+    }
+
+    /// The file system's id, with which all keys begin.
+    #[must_use]
+    pub fn file_system(&self) -> FileSystemId {
+        self.known.file_system
+    }
+
+    /// How many directories are marked.
+    #[must_use]
+    pub fn marked(&self) -> usize {
+        self.known.steps.len() + 1
+    }
+
+    fn watch_all(&mut self) -> Result<()> {
+        self.known.steps.clear();
+        self.new.clear();
+        self.moved.clear();
+        self.refused.clear();
+        let path = self.known.root_path.clone();
+        let root = directory::open_at(&self.root_fd, c".", Purpose::List(AccessTime::Keep));
+        let root = root.about("list", &path)?;
+        match self.mark(&root)? {
+            Marked::Yes(key, inside) => self.watch_below(&key, inside),
+            _ => Err(LiveError::RootGone { path }),
+        }
+    }
+
+    /// Marks an open directory and lists the directories in it.
+    fn mark(&self, fd: &OwnedFd) -> Result<Marked> {
+        let path = &self.known.root_path;
+        if stat::stat_fd(fd).about("look at", path)?.dev != self.device {
+            return Ok(Marked::No);
+        }
+        let handle = handle::of_fd(fd, Use::Compare).about("ask for the handle of", path)?;
+        let key = ObjectKey::new(self.known.file_system, handle.kind(), handle.bytes());
+        match self
+            .group
+            .mark(fd, Scope::Directory, MASK.with(Mask::ON_CHILD))
+        {
+            Ok(()) => {}
+            Err(e) if e.errno == Errno::NOSPC => {
+                return Err(LiveError::TooManyMarks {
+                    path: path.clone(),
+                    marked: self.marked(),
+                });
+            }
+            Err(e) if e.errno == Errno::ACCES => return Ok(Marked::No),
+            Err(e) if e.is_vanished() => return Ok(Marked::Absent),
+            Err(e) => return Err(refused(e, path, self.kind)),
+        }
+        // Opened anew: some file systems list only what was there when a directory was opened.
+        let purpose = Purpose::List(AccessTime::Keep);
+        let names = directory::open_at(fd, c".", purpose).and_then(|fd| directories_in(&fd));
+        match names {
+            Ok(names) => Ok(Marked::Yes(key, names)),
+            Err(e) if e.is_vanished() => Ok(Marked::Absent),
+            Err(e) => Err(e).about("list a directory below", path),
+        }
+    }
+
+    /// Opens a directory that is known, if it is where it is thought to be. What is then looked up
+    /// in it is looked up in no other, whatever is renamed meanwhile.
+    fn open_known(&self, directory: &ObjectKey) -> Option<OwnedFd> {
+        let mut below = self.known.below_root(directory.as_ref())?;
+        if below.is_empty() {
+            below.push(b'.');
+        }
+        let links = directory::Links::Refused;
+        directory::open_below(&self.root_fd, &c_name(&below), Purpose::Pass, links)
+            .ok()
+            .filter(|fd| self.is_object(fd, directory))
+    }
+
+    /// Marks the directory called `name` in an open one.
+    fn mark_in(&self, parent: &OwnedFd, name: &CStr) -> Result<Marked> {
+        match directory::open_at(parent, name, Purpose::List(AccessTime::Keep)) {
+            Ok(fd) => self.mark(&fd),
+            Err(e) if e.errno == Errno::ACCES => Ok(Marked::No),
+            Err(e) if e.is_vanished() || matches!(e.errno, Errno::NOTDIR | Errno::LOOP) => {
+                Ok(Marked::Absent)
+            }
+            Err(e) => Err(e).about("open a directory below", &self.known.root_path),
+        }
+    }
+
+    /// Marks the directory called `name` in one that is known.
+    fn mark_at(&self, parent: &ObjectKey, name: &CStr) -> Result<Marked> {
+        match self.open_known(parent) {
+            Some(fd) => self.mark_in(&fd, name),
+            None if self.known.is_outside(parent.as_ref()) => Ok(Marked::Absent),
+            None => Ok(Marked::Unclear),
+        }
+    }
+
+    /// Marks everything below a directory, given the directories in it.
+    fn watch_below(&mut self, key: &ObjectKey, inside: Vec<CString>) -> Result<()> {
+        let mut to_do = vec![(key.clone(), inside)];
+        while let Some((parent, inside)) = to_do.pop() {
+            let open = self.open_known(&parent);
+            for name in inside {
+                let marked = match &open {
+                    Some(fd) => self.mark_in(fd, &name)?,
+                    None => Marked::Unclear,
+                };
+                let step = (parent.clone(), name.into_bytes().into());
+                match marked {
+                    Marked::Yes(key, inside) => {
+                        self.known.steps.insert(key.clone(), step);
+                        to_do.push((key, inside));
+                    }
+                    Marked::No => self.refused.push(step),
+                    Marked::Absent => {}
+                    Marked::Unclear => self.new.push(step),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Marks what is new and finds what was renamed, as far as that can be told now; the rest waits
+    /// for the events that tell why not.
+    ///
+    /// Events say that something moved and not where it is: the kernel puts equal ones together, so
+    /// their order is not that of the renames. What counts is which of the places is the right one
+    /// now. Finding one may show the way to another.
+    fn settle(&mut self, into: &mut dyn Receiver) -> Result<()> {
+        loop {
+            let mut found = false;
+            for (key, places) in std::mem::take(&mut self.moved) {
+                found |= self.settle_moved(key, places, into)?;
+            }
+            for (parent, name) in std::mem::take(&mut self.new) {
+                found |= self.settle_new(parent, name, into)?;
+            }
+            if !found {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Whether it was settled.
+    fn settle_moved(
+        &mut self,
+        key: ObjectKey,
+        mut places: Vec<Step>,
+        into: &mut dyn Receiver,
+    ) -> Result<bool> {
+        // Where it was found since, on the way to something else.
+        places.extend(self.known.steps.get(&key).cloned());
+        let mut is_unclear = false;
+        for (parent, name) in &places {
+            let Some(open) = self.open_known(parent) else {
+                is_unclear |= !self.known.is_outside(parent.as_ref());
+                continue;
+            };
+            let found = handle::of_name(&open, &c_name(name), Use::Compare);
+            if !found.is_ok_and(|handle| self.key(&handle) == key) {
+                continue;
+            }
+            if self.known.is_outside(key.as_ref()) {
+                return self.settle_new(parent.clone(), name.clone(), into);
+            }
+            let step = (parent.clone(), name.clone());
+            self.known.steps.insert(key, step);
+            return Ok(true);
+        }
+        if is_unclear {
+            self.moved.insert(key, places);
+            return Ok(false);
+        }
+        // Out of the tree. What is below it keeps its step, and leads nowhere.
+        self.known.steps.remove(&key);
+        Ok(true)
+    }
+
+    /// Whether it was settled.
+    fn settle_new(
+        &mut self,
+        parent: ObjectKey,
+        name: Box<[u8]>,
+        into: &mut dyn Receiver,
+    ) -> Result<bool> {
+        match self.mark_at(&parent, &c_name(&name))? {
+            Marked::Yes(key, inside) => {
+                self.known.steps.insert(key.clone(), (parent, name));
+                self.watch_below(&key, inside)?;
+                into.change(Change::Subtree {
+                    directory: key.as_ref(),
+                    cause: SubtreeCause::New,
+                });
+            }
+            Marked::No => self.refused.push((parent, name)),
+            Marked::Absent => {}
+            Marked::Unclear => {
+                self.new.push((parent, name));
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn key(&self, handle: &FileHandle) -> ObjectKey {
+        ObjectKey::new(self.file_system(), handle.kind(), handle.bytes())
+    }
+
+    fn is_object(&self, fd: impl AsFd, key: &ObjectKey) -> bool {
+        handle::of_fd(fd, Use::Compare).is_ok_and(|handle| self.key(&handle) == *key)
+    }
+
+    /// Follows what an event says of directories.
+    fn follow(&mut self, event: &Event<'_>) {
+        // One that is not marked, through the mark of the one above: it may be readable now.
+        if event.mask.has(Mask::ATTRIB)
+            && let Some(at) = event.at.and_then(|at| ObjectRef::parse(at.directory))
+            && self.known.is_outside(at)
+        {
+            self.new.append(&mut self.refused);
+        }
+        let Some(object) = event.object.and_then(ObjectRef::parse) else {
+            return;
+        };
+        if event.mask.has(Mask::DELETE) {
+            self.known.steps.remove(object.as_bytes());
+        }
+        if event.mask.has(Mask::CREATE)
+            && let Some(at) = event.at
+        {
+            self.new.extend(step_of(at));
+        }
+        if !event.mask.has(Mask::RENAME) {
+            return;
+        }
+        if self.known.is_outside(object) {
+            // From outside, where nobody heard what was made in it.
+            self.known.steps.remove(object.as_bytes());
+        }
+        let told = [event.from, event.to].into_iter().flatten();
+        let places = self.moved.entry(object.to_key()).or_default();
+        for step in told.filter_map(step_of) {
+            if !places.contains(&step) {
+                places.push(step);
+            }
+        }
+    }
+
+    /// Reports the events in the first `length` bytes of the buffer; how many there are.
+    fn take(&mut self, length: usize, into: &mut dyn Receiver) -> Result<u64> {
+        let buffer = std::mem::take(&mut self.buffer);
+        let file_system = self.known.file_system;
+        let (mut count, mut doubt) = (0, None);
+        for event in Events::new(&buffer[..length]) {
+            count += 1;
+            let Ok(event) = event else {
+                doubt = Some(Doubt::Malformed);
+                continue;
+            };
+            report(&event, file_system, into);
+            if event.mask.has(Mask::QUEUE_OVERFLOW) {
+                doubt = Some(Doubt::QueueOverflow);
+            } else if event.mask.has(Mask::ONDIR) {
+                self.follow(&event);
+            }
+        }
+        self.buffer = buffer;
+        match doubt {
+            None => self.settle(into)?,
+            Some(cause) => {
+                self.watch_all()?;
+                into.change(Change::Everything { file_system, cause });
+            }
+        }
+        Ok(count)
+    }
+
+    /// Reads at least `wanted` events, unless there are fewer.
+    fn read(&mut self, wanted: u64, into: &mut dyn Receiver) -> Result<Drained> {
+        let mut events = 0;
+        while events < wanted {
+            let room = (wanted - events).saturating_mul(EVENT_BYTES_MIN);
+            let room = usize::try_from(room).unwrap_or(BUFFER_BYTES);
+            let room = room.clamp(READ_BYTES_MIN, BUFFER_BYTES);
+            let bytes = self.group.read(&mut self.buffer[..room]);
+            let length = bytes
+                .about("read the events of", &self.known.root_path)?
+                .len();
+            if length == 0 {
+                self.settle(into)?;
+                let left = Left::Nothing;
+                return Ok(Drained { events, left });
+            }
+            match self.take(length, into) {
+                Err(e @ LiveError::TooManyMarks { .. }) => {
+                    let file_system = self.known.file_system;
+                    let cause = Doubt::TooManyDirectories;
+                    into.change(Change::Everything { file_system, cause });
+                    return Err(e);
+                }
+                taken => events += taken?,
+            }
+        }
+        let left = Left::More;
+        Ok(Drained { events, left })
+    }
+}
+
+/// The names of the directories in an open one.
+pub(crate) fn directories_in(fd: &OwnedFd) -> std::result::Result<Vec<CString>, SysError> {
+    let mut names = Vec::new();
+    let mut buffer = ReadBuffer::new(1 << 15);
+    let mut reader = buffer.read(fd);
+    while let Some(entry) = reader.next() {
+        let entry = entry.map_err(|e| SysError::new(Op::Getdents64, e.errno))?;
+        if entry.hint() != TypeHint::Other && !entry.is_dot() {
+            names.push(entry.name().to_owned());
+        }
+    }
+    Ok(names)
+}
+
+impl AsFd for Directories {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.group.as_fd()
+    }
+}
+
+impl ChangeSource for Directories {
+    fn describe(&self) -> Description {
+        Description {
+            root: self.known.root_path.clone(),
+            file_system: self.kind.to_owned(),
+            how: "fanotify, one mark a directory",
+            interval: None,
+            unseen: UNSEEN.to_vec(),
+            uncovered: self.refused.len() as u64,
+        }
+    }
+
+    fn drain(&mut self, limit: usize, into: &mut dyn Receiver) -> Result<Drained> {
+        self.root.check()?;
+        self.read(limit as u64, into)
+    }
+
+    fn barrier(&mut self, into: &mut dyn Receiver) -> Result<Barrier> {
+        self.root.check()?;
+        let queued = self.group.queued_events();
+        let waiting = queued.about("ask for the events of", &self.known.root_path)?;
+        let events = self.read(waiting, into)?.events;
+        self.settle(into)?;
+        Ok(Barrier {
+            waiting,
+            events,
+            as_of: AsOf::Now,
+        })
+    }
+
+    fn places(&mut self) -> &mut dyn Places {
+        &mut self.known
+    }
+}

@@ -1,0 +1,222 @@
+//! Recorded Lustre changelogs: the text that `lfs changelog` prints.
+//!
+//! Read as the Lustre manual and the tool's source describe the text; tested on recordings written
+//! by hand, not on a Lustre file system. Keys are Lustre's own identifiers (FIDs); their paths are
+//! Lustre's to tell (`lfs fid2path`). Record numbers must follow each other: where one is missing,
+//! everything is in doubt. Names are printed as they are, so one that holds a newline cannot be
+//! told from the end of a record: such a line is an error.
+
+mod record;
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use trawl_model::change::{
+    Change, Doubt, FileSystemId, NameChange, ObjectKey, ObjectRef, Reached, Receiver, SubtreeCause,
+};
+
+use crate::error::{LiveError, Result};
+use crate::source::{
+    AsOf, Barrier, ChangeSource, Description, Drained, Left, Names, Place, Places,
+};
+
+pub use record::{BadRecord, Fid, Kind, Record};
+
+/// A line cannot be longer: two names, and less than a page of numbers.
+const LINE_BYTES_MAX: u64 = 4096;
+
+/// The type of keys made of FIDs (`FILEID_LUSTRE` of the kernel).
+const FID_KEY: i32 = 0x97;
+
+const UNSEEN: [&str; 2] = [
+    "what its changelog was not asked to record (its mask)",
+    "what came after the recording",
+];
+
+/// Reads a recording. See the module's documentation.
+#[derive(Debug)]
+pub struct Lustre {
+    path: Vec<u8>,
+    lines: BufReader<File>,
+    line: u64,
+    /// Number of the last record.
+    last: Option<u64>,
+    file_system: FileSystemId,
+    places: Unknown,
+}
+
+impl Lustre {
+    /// Reads the recording at `path`, of the file system with this id.
+    ///
+    /// # Errors
+    /// Where it cannot be opened.
+    pub fn open(path: &Path, file_system: FileSystemId) -> Result<Self> {
+        let bytes = path.as_os_str().as_bytes().to_vec();
+        let file = File::open(path).map_err(|source| LiveError::Read {
+            path: bytes.clone(),
+            source,
+        })?;
+        Ok(Lustre {
+            path: bytes,
+            lines: BufReader::new(file),
+            line: 0,
+            last: None,
+            file_system,
+            places: Unknown,
+        })
+    }
+
+    /// The next record; `None` at the end.
+    fn next(&mut self) -> Result<Option<Record>> {
+        let mut text = Vec::new();
+        let mut lines = std::io::Read::take(&mut self.lines, LINE_BYTES_MAX);
+        lines
+            .read_until(b'\n', &mut text)
+            .map_err(|source| LiveError::Read {
+                path: self.path.clone(),
+                source,
+            })?;
+        if text.is_empty() {
+            return Ok(None);
+        }
+        self.line += 1;
+        let whole = text.strip_suffix(b"\n").ok_or(BadRecord("it has no end"));
+        let record = whole.and_then(Record::parse);
+        record
+            .map(Some)
+            .map_err(|BadRecord(what)| LiveError::Changelog {
+                path: self.path.clone(),
+                line: self.line,
+                what,
+            })
+    }
+
+    fn read(&mut self, limit: u64, into: &mut dyn Receiver) -> Result<Drained> {
+        let mut events = 0;
+        while events < limit {
+            let Some(record) = self.next()? else {
+                let left = Left::Nothing;
+                return Ok(Drained { events, left });
+            };
+            events += 1;
+            if self
+                .last
+                .is_some_and(|last| last.checked_add(1) != Some(record.number))
+            {
+                into.change(Change::Everything {
+                    file_system: self.file_system,
+                    cause: Doubt::MissingRecords,
+                });
+            }
+            self.last = Some(record.number);
+            self.report(&record, into);
+        }
+        let left = Left::More;
+        Ok(Drained { events, left })
+    }
+
+    fn key(&self, fid: Fid) -> ObjectKey {
+        ObjectKey::new(self.file_system, FID_KEY, &fid.to_bytes())
+    }
+
+    fn report(&self, record: &Record, into: &mut dyn Receiver) {
+        if !record.kind.changes_anything() {
+            return;
+        }
+        let mut reached = Reached::Unnamed;
+        for (parent, name) in record.at.iter().chain(&record.from) {
+            reached = Reached::ByName;
+            let what = if record.kind.changes_names() {
+                NameChange::Listing
+            } else {
+                NameChange::Attributes
+            };
+            into.change(Change::Name {
+                directory: self.key(*parent).as_ref(),
+                name,
+                what,
+            });
+        }
+        for fid in [Some(record.target), record.moved].into_iter().flatten() {
+            if !fid.is_zero() {
+                let object = self.key(fid);
+                let object = object.as_ref();
+                into.change(Change::Object { object, reached });
+            }
+        }
+        // Whether it is a directory is not told.
+        if let Some(moved) = record.moved {
+            into.change(Change::Subtree {
+                directory: self.key(moved).as_ref(),
+                cause: SubtreeCause::Moved,
+            });
+        }
+    }
+}
+
+/// Only Lustre knows where its FIDs are.
+#[derive(Debug)]
+struct Unknown;
+
+impl Places for Unknown {
+    fn place(&mut self, _: ObjectRef<'_>) -> Result<Place> {
+        Ok(Place::Outside)
+    }
+
+    fn parent(&mut self, _: ObjectRef<'_>) -> Option<ObjectKey> {
+        None
+    }
+
+    fn names_of(&mut self, _: ObjectRef<'_>) -> Names {
+        Names::Several
+    }
+}
+
+impl AsFd for Lustre {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.lines.get_ref().as_fd()
+    }
+}
+
+impl ChangeSource for Lustre {
+    fn describe(&self) -> Description {
+        Description {
+            root: self.path.clone(),
+            file_system: "lustre".to_owned(),
+            how: "a recorded changelog",
+            interval: None,
+            unseen: UNSEEN.to_vec(),
+            uncovered: 0,
+        }
+    }
+
+    fn drain(&mut self, limit: usize, into: &mut dyn Receiver) -> Result<Drained> {
+        self.read(limit as u64, into)
+    }
+
+    /// Reads to the end that the recording has now.
+    fn barrier(&mut self, into: &mut dyn Receiver) -> Result<Barrier> {
+        let length = self
+            .lines
+            .get_ref()
+            .metadata()
+            .map_err(|source| LiveError::Read {
+                path: self.path.clone(),
+                source,
+            })?;
+        // No record is shorter than its number and kind.
+        let drained = self.read(length.len() / 8 + 1, into)?;
+        Ok(Barrier {
+            waiting: drained.events,
+            events: drained.events,
+            as_of: AsOf::Record(self.last),
+        })
+    }
+
+    fn places(&mut self) -> &mut dyn Places {
+        &mut self.places
+    }
+}

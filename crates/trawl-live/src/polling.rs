@@ -1,0 +1,325 @@
+//! Looking around at an interval: for file systems that others change too (network, FUSE), where
+//! no event tells of it.
+//!
+//! A pass looks at the times of each known directory, and lists those whose times differ. So names
+//! that come, go or are replaced are noticed; what happens to a file alone (content, attributes) is
+//! not, since no directory shows it. A directory that changed is reported by the next pass, too: a
+//! change within the resolution of the times, just after the look, would show nowhere.
+//!
+//! The clock is the caller's; the interval is a timer's.
+
+use std::collections::BTreeMap;
+use std::ffi::CString;
+use std::ops::Bound;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+use std::time::Duration;
+
+use trawl_model::change::{Change, FileSystemId, ObjectKey, ObjectRef, Receiver, SubtreeCause};
+use trawl_model::time::Timestamp;
+use trawl_sys::device::DeviceNumber;
+use trawl_sys::directory::{self, AccessTime, Links, Purpose};
+use trawl_sys::handle::{self, Use};
+use trawl_sys::stat::{self, Time};
+use trawl_sys::timer::Timer;
+use trawl_sys::{CWD, SysError, filesystem};
+
+use crate::directories::directories_in;
+use crate::error::{About, Result};
+use crate::fanotify::Root;
+use crate::source::{
+    AsOf, Barrier, ChangeSource, Description, Drained, Left, Names, Place, Places,
+};
+
+const UNSEEN: [&str; 4] = [
+    "what happens to a file's content or attributes alone, which no directory shows",
+    "changes since the last pass began",
+    "what is mounted below the root is another source's",
+    "directories that may not be read",
+];
+
+/// The type of keys made of inode numbers, where there are no handles: no file system's.
+const INODE_KEY: i32 = -1;
+
+/// Looks around below a root. See the module's documentation.
+#[derive(Debug)]
+pub struct Polling {
+    root: Root,
+    root_fd: OwnedFd,
+    device: DeviceNumber,
+    kind: &'static str,
+    file_system: FileSystemId,
+    interval: Duration,
+    timer: Timer,
+    clock: fn() -> Timestamp,
+    seen: Seen,
+    pass: Option<Pass>,
+    /// When the last whole pass began.
+    as_of: Option<Timestamp>,
+}
+
+/// A pass that is under way.
+#[derive(Clone, Debug)]
+struct Pass {
+    began: Timestamp,
+    /// Where it is; everything up to here is done.
+    done: Option<Vec<u8>>,
+}
+
+/// The known directories by their paths from the root, in bytewise order.
+#[derive(Debug)]
+struct Seen {
+    root_path: Vec<u8>,
+    directories: BTreeMap<Vec<u8>, Look>,
+}
+
+/// What a look at a directory showed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Look {
+    key: ObjectKey,
+    modified: Time,
+    changed: Time,
+    /// Whether it had changed at the last look.
+    is_fresh: bool,
+}
+
+impl Polling {
+    /// Looks around below `root` every `interval`; the first pass is made when that is over, and
+    /// reports everything as new. Intervals below the resolution of the file system's times (two
+    /// seconds at worst) can miss changes.
+    ///
+    /// # Errors
+    /// Where the root cannot be read.
+    pub fn open(root: &Path, interval: Duration, clock: fn() -> Timestamp) -> Result<Self> {
+        let root = Root::new(root)?;
+        let path = root.bytes();
+        let name = CString::new(if path.is_empty() { b"/" } else { &path[..] });
+        let purpose = Purpose::List(AccessTime::Keep);
+        let root_fd = directory::open_at(CWD, &name.unwrap_or_default(), purpose);
+        let root_fd = root_fd.about("list", &path)?;
+        let found = stat::stat_fd(&root_fd).about("look at", &path)?;
+        let magic = filesystem::of_fd(&root_fd)
+            .about("ask for the kind of", &path)?
+            .magic;
+        let id = filesystem::id_of_fd(&root_fd).about("ask for the id of", &path)?;
+        Ok(Polling {
+            root,
+            root_fd,
+            device: found.dev,
+            kind: filesystem::name(magic).unwrap_or("of an unknown kind"),
+            file_system: FileSystemId(id),
+            interval,
+            timer: Timer::every(interval).about("set a timer for", &path)?,
+            clock,
+            seen: Seen {
+                root_path: path,
+                directories: BTreeMap::new(),
+            },
+            pass: None,
+            as_of: None,
+        })
+    }
+
+    /// Begins a pass at the next drain, without waiting for the interval. One that is under way
+    /// begins anew.
+    pub fn look_now(&mut self) {
+        let began = (self.clock)();
+        self.pass = Some(Pass { began, done: None });
+    }
+
+    /// The key of an open directory.
+    fn key_of(&self, fd: &OwnedFd, ino: u64) -> ObjectKey {
+        match handle::of_fd(fd, Use::Compare) {
+            Ok(handle) => ObjectKey::new(self.file_system, handle.kind(), handle.bytes()),
+            Err(_) => ObjectKey::new(self.file_system, INODE_KEY, &ino.to_ne_bytes()),
+        }
+    }
+
+    /// Opens a directory below the root, if it is one of this file system's.
+    fn open_below(&self, below: &[u8]) -> std::result::Result<Option<(OwnedFd, Look)>, SysError> {
+        let path = if below.is_empty() { b"." } else { below };
+        let path = CString::new(path).unwrap_or_default();
+        let purpose = Purpose::List(AccessTime::Keep);
+        let fd = directory::open_below(&self.root_fd, &path, purpose, Links::Refused)?;
+        let found = stat::stat_fd(&fd)?;
+        if found.dev != self.device {
+            return Ok(None);
+        }
+        let look = Look {
+            key: self.key_of(&fd, found.ino),
+            modified: found.mtime,
+            changed: found.ctime,
+            is_fresh: true,
+        };
+        Ok(Some((fd, look)))
+    }
+
+    /// Looks at one directory again.
+    fn look(&mut self, below: &[u8], into: &mut dyn Receiver) {
+        let Ok(Some((fd, look))) = self.open_below(below) else {
+            // Gone, or closed: the one that it was in has changed, or will not tell.
+            self.seen.forget(below);
+            return;
+        };
+        let known = self.seen.directories.get(below);
+        let is_same = known.is_some_and(|known| {
+            (&known.key, known.modified, known.changed) == (&look.key, look.modified, look.changed)
+        });
+        if is_same && known.is_some_and(|known| !known.is_fresh) {
+            return;
+        }
+        let directory = look.key.as_ref();
+        if known.is_some_and(|known| known.key == look.key) {
+            into.change(Change::Listing { directory });
+        } else {
+            let cause = SubtreeCause::New;
+            into.change(Change::Subtree { directory, cause });
+        }
+        let look = Look {
+            is_fresh: !is_same,
+            ..look
+        };
+        self.seen.directories.insert(below.to_vec(), look);
+        for name in directories_in(&fd).unwrap_or_default() {
+            let mut path = below.to_vec();
+            if !path.is_empty() {
+                path.push(b'/');
+            }
+            path.extend(name.to_bytes());
+            if !self.seen.directories.contains_key(&path) {
+                self.look_at_new(path);
+            }
+        }
+    }
+
+    /// Notes a directory that was not known; the pass, which comes to it later, reports it.
+    fn look_at_new(&mut self, below: Vec<u8>) {
+        if let Ok(Some((_, look))) = self.open_below(&below) {
+            let key = ObjectKey::new(self.file_system, INODE_KEY, b"");
+            self.seen.directories.insert(below, Look { key, ..look });
+        }
+    }
+
+    /// Goes on with the pass that is under way.
+    fn go_on(&mut self, limit: usize, into: &mut dyn Receiver) -> Drained {
+        let mut events = 0;
+        while let Some(pass) = &self.pass {
+            let next = match &pass.done {
+                None => Some(Vec::new()),
+                Some(done) => self.seen.after(done),
+            };
+            let Some(next) = next else {
+                self.as_of = Some(pass.began);
+                self.pass = None;
+                break;
+            };
+            if events >= limit as u64 {
+                let left = Left::More;
+                return Drained { events, left };
+            }
+            self.look(&next, into);
+            events += 1;
+            if let Some(pass) = &mut self.pass {
+                pass.done = Some(next);
+            }
+        }
+        let left = Left::Nothing;
+        Drained { events, left }
+    }
+}
+
+impl Seen {
+    fn after(&self, done: &[u8]) -> Option<Vec<u8>> {
+        let rest = (Bound::Excluded(done.to_vec()), Bound::Unbounded);
+        let next = self.directories.range(rest).next();
+        next.map(|(path, _)| path.clone())
+    }
+
+    fn forget(&mut self, below: &[u8]) {
+        self.directories.remove(below);
+        let mut first = below.to_vec();
+        first.push(b'/');
+        let inside = self.directories.range(first.clone()..);
+        let inside: Vec<Vec<u8>> = inside
+            .map(|(path, _)| path.clone())
+            .take_while(|path| path.starts_with(&first))
+            .collect();
+        for path in inside {
+            self.directories.remove(&path);
+        }
+    }
+
+    fn find(&self, directory: ObjectRef<'_>) -> Option<&[u8]> {
+        let mut known = self.directories.iter();
+        known
+            .find(|(_, look)| look.key.as_ref() == directory)
+            .map(|(path, _)| &path[..])
+    }
+}
+
+impl Places for Seen {
+    /// Looks through all known directories.
+    fn place(&mut self, directory: ObjectRef<'_>) -> Result<Place> {
+        Ok(match self.find(directory) {
+            None => Place::Gone,
+            Some(b"") => Place::At(self.root_path.clone()),
+            Some(below) => Place::At([&self.root_path[..], below].join(&b'/')),
+        })
+    }
+
+    fn parent(&mut self, directory: ObjectRef<'_>) -> Option<ObjectKey> {
+        let below = self.find(directory).filter(|below| !below.is_empty())?;
+        let end = below.iter().rposition(|byte| *byte == b'/').unwrap_or(0);
+        let above = self.directories.get(&below[..end])?;
+        Some(above.key.clone())
+    }
+
+    fn names_of(&mut self, _: ObjectRef<'_>) -> Names {
+        Names::Several
+    }
+}
+
+impl AsFd for Polling {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.timer.as_fd()
+    }
+}
+
+impl ChangeSource for Polling {
+    fn describe(&self) -> Description {
+        Description {
+            root: self.seen.root_path.clone(),
+            file_system: self.kind.to_owned(),
+            how: "looking at directories' times",
+            interval: Some(self.interval),
+            unseen: UNSEEN.to_vec(),
+            uncovered: 0,
+        }
+    }
+
+    /// Looks at `limit` directories, if a pass is under way or due. While anything is left, the
+    /// descriptor does not tell: drain again.
+    fn drain(&mut self, limit: usize, into: &mut dyn Receiver) -> Result<Drained> {
+        self.root.check()?;
+        let went_off = self.timer.went_off();
+        let is_due = went_off.about("ask the timer of", &self.seen.root_path)?;
+        if is_due && self.pass.is_none() {
+            self.look_now();
+        }
+        Ok(self.go_on(limit, into))
+    }
+
+    /// Reads nothing: what is reported is as of the last whole pass.
+    fn barrier(&mut self, _: &mut dyn Receiver) -> Result<Barrier> {
+        self.root.check()?;
+        Ok(Barrier {
+            waiting: 0,
+            events: 0,
+            as_of: AsOf::Pass(self.as_of),
+        })
+    }
+
+    fn places(&mut self) -> &mut dyn Places {
+        &mut self.seen
+    }
+}
