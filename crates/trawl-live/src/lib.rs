@@ -13,6 +13,8 @@
 //!
 //! [`open_writers`] finds the files that may be changing now without any event.
 //!
+//! Open a source first and scan then: what happens in between is told.
+//!
 //! Not here: an index, a clock of its own, threads, any decision about what to do with a change.
 
 #![forbid(unsafe_code)]
@@ -21,7 +23,7 @@ mod directories;
 mod dirty_set;
 mod error;
 mod fanotify;
-mod lustre;
+pub mod lustre;
 mod mount_table;
 mod open_writers;
 mod polling;
@@ -32,7 +34,7 @@ pub use directories::Directories;
 pub use dirty_set::{Dirty, DirtyDirectory, DirtySet, Limits};
 pub use error::{LiveError, Result};
 pub use fanotify::Fanotify;
-pub use lustre::{BadRecord, Fid, Kind, Lustre, Record};
+pub use lustre::Lustre;
 pub use open_writers::{OpenFile, OpenHow, OpenWriters, Searched, open_writers};
 pub use polling::Polling;
 pub use resolver::Resolver;

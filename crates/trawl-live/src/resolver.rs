@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::ffi::CString;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::time::Duration;
 
 use trawl_model::change::{FileSystemId, ObjectKey, ObjectRef};
 use trawl_sys::directory::{self, AccessTime, Purpose, ReadBuffer};
@@ -144,10 +145,15 @@ impl Resolver {
     }
 
     fn look_up(&mut self, directory: ObjectRef<'_>) -> Result<Up> {
-        for _ in 0..ATTEMPTS {
+        for attempt in 0..ATTEMPTS {
             let fd = match self.open(directory) {
                 Ok(fd) => fd,
                 Err(e) if e.is_vanished() => return Ok(Up::Gone),
+                // Also what the kernel says while the inode number is being given to a new file.
+                Err(e) if e.errno == Errno::NOMEM && attempt + 1 < ATTEMPTS => {
+                    std::thread::sleep(Duration::from_millis(1 << attempt));
+                    continue;
+                }
                 Err(e) => return Err(e).about("open by its handle a directory of", &self.root),
             };
             let looked = self.look_above(directory, &fd);

@@ -3,8 +3,9 @@
 
 use std::fs;
 
+use trawl_live::lustre::Fid;
 use trawl_live::{
-    AsOf, Change, ChangeSource, DirtySet, Doubt, Fid, FileSystemId, LiveError, Lustre, NameChange,
+    AsOf, Change, ChangeSource, DirtySet, Doubt, FileSystemId, LiveError, Lustre, NameChange,
     ObjectKey, Reached,
 };
 use trawl_testkit::Scratch;

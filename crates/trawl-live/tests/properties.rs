@@ -4,9 +4,10 @@
 use std::collections::HashMap;
 
 use proptest::prelude::*;
+use trawl_live::lustre::Record;
 use trawl_live::{
     Change, Dirty, DirtySet, Doubt, FileSystemId, Limits, NameChange, Names, ObjectKey, ObjectRef,
-    Place, Places, Reached, Receiver, Record, SubtreeCause,
+    Place, Places, Reached, Receiver, SubtreeCause,
 };
 use trawl_sys::fanotify::Events;
 

@@ -200,6 +200,7 @@ impl Errno {
     pub const LOOP: Errno = Errno(libc::ELOOP);
     pub const MFILE: Errno = Errno(libc::EMFILE);
     pub const NFILE: Errno = Errno(libc::ENFILE);
+    pub const NOMEM: Errno = Errno(libc::ENOMEM);
     pub const NODEV: Errno = Errno(libc::ENODEV);
     pub const NODATA: Errno = Errno(libc::ENODATA);
     pub const NAMETOOLONG: Errno = Errno(libc::ENAMETOOLONG);

@@ -15,7 +15,8 @@ use std::thread;
 use std::time::Duration;
 
 use trawl_live::{
-    ChangeSource, Directories, DirtySet, Fanotify, FileSystemId, ObjectKey, Place, QueueSize,
+    Change, ChangeSource, Directories, DirtySet, Fanotify, FileSystemId, ObjectKey, Place,
+    QueueSize, Reached, Receiver, Searched, open_writers,
 };
 use trawl_sys::become_user::{User, as_user};
 use trawl_testkit::{FileSystem, LoopMount, Prng};
@@ -45,6 +46,8 @@ struct Sums {
     names: usize,
     needless: usize,
     blocks_alone: usize,
+    /// Files that were found open for writing or mapped.
+    open: usize,
 }
 
 /// Runs writers in rounds; after each everything stands still and is compared.
@@ -133,7 +136,17 @@ fn check<S: ChangeSource>(
 ) -> Tree {
     let mut watched = watched.lock().expect("whole");
     let Watched { source, dirty } = &mut *watched;
+    // First: a file that is closed after it was looked for is an event before the barrier ends, or
+    // was found open.
+    let open = open_writers(&searched(file_system, &places.root)).expect("/proc can be read");
     source.barrier(dirty).expect("it goes on");
+    for file in &open.files {
+        dirty.change(Change::Object {
+            object: file.object.as_ref(),
+            reached: Reached::Unnamed,
+        });
+    }
+    sums.open += open.files.len();
     let after = walk(file_system, &places.root);
     let dirty = dirty.take();
     let outcome = compare(&dirty, &places.root, &before, &after);
@@ -161,6 +174,15 @@ fn check<S: ChangeSource>(
     sums.needless += outcome.needless;
     sums.blocks_alone += outcome.blocks_alone;
     after
+}
+
+fn searched(file_system: FileSystemId, root: &Path) -> [Searched; 1] {
+    use std::os::unix::fs::MetadataExt;
+    let device = fs::metadata(root).expect("it is there").dev();
+    [Searched {
+        file_system,
+        device,
+    }]
 }
 
 /// Every directory is found where it is.

@@ -147,7 +147,7 @@ fn access_list(id: u32) -> Vec<u8> {
 }
 
 /// How many kinds of operations there are.
-pub(crate) const KINDS: u64 = 26;
+pub(crate) const KINDS: u64 = 29;
 
 /// Does one thing, which may fail: the names are random.
 pub(crate) fn operate(
@@ -217,6 +217,11 @@ pub(crate) fn operate(
             write_deleted(prng, &path)
         }
         23 => move_out_and_in(prng, places),
+        // Mappings that stay: what is written through them is no event.
+        26 => mapper.ask("hold", &file(prng, root)),
+        27 => mapper.ask("touch", root),
+        28 if prng.once_in(4) => mapper.ask("drop", root),
+        28 => mapper.ask("touch", root),
         24 => fs::remove_dir_all(folder(prng, &root.join("a"))),
         _ => {
             let file = OpenOptions::new().write(true).open(file(prng, root))?;
