@@ -5,7 +5,7 @@ use crate::encode::{ColumnData, Compressor, TableWriter};
 use crate::error::Result;
 use crate::id::SegmentId;
 use crate::layout;
-use crate::manifest::{FileRef, SegmentInfo, Totals};
+use crate::manifest::{FileRef, SegmentInfo, SegmentSums, Totals};
 use crate::schema::{self, DirColumn, IssueColumn, LinkColumn, Table, XattrColumn};
 use crate::sidecar;
 use crate::store::Dir;
@@ -390,6 +390,7 @@ impl SegmentWriter<'_> {
     }
 
     fn finish(self) -> Result<(SegmentInfo, Totals)> {
+        let before = self.before;
         let mut files = BTreeMap::new();
         for (table, writer) in Table::ALL.into_iter().zip(self.tables) {
             if let Some(writer) = writer {
@@ -411,6 +412,14 @@ impl SegmentWriter<'_> {
             last_dir: self.last_dir,
             files,
             names,
+            sums: Some(SegmentSums {
+                files: before.files,
+                dirs: before.dirs,
+                symlinks: before.symlinks,
+                others: before.others,
+                size_bytes: before.size_bytes,
+                blocks: before.blocks,
+            }),
         };
         Ok((info, self.totals))
     }

@@ -64,8 +64,8 @@ impl Index {
         let mut scratch = Scratch::default();
         let mut found = Vec::new();
         let deepest = path::depth(&start.path).saturating_add(max_depth.unwrap_or(usize::MAX));
-        for (at, _, segment) in view.segments() {
-            if !segment.files.contains_key(&Table::Issues) {
+        for (at, _, glance) in view.glances() {
+            if !glance.has(Table::Issues) {
                 continue;
             }
             read_issues(view, at, &mut scratch, |issue| {

@@ -169,11 +169,14 @@ fn find_own(
     is_it: impl Fn(&Shard) -> bool,
     scratch: &mut Scratch,
 ) -> Result<Option<RowBatch>> {
-    for (at, shard, segment) in view.segments() {
-        let is_here = segment.own_row && segment.first_dir.as_deref() == Some(dir);
+    for (at, shard, glance) in view.glances() {
+        let is_here = glance.own_row && glance.dirs.is_some_and(|(first, _)| first == dir);
         if !is_here || !is_it(shard) {
             continue;
         }
+        let Some((_, segment)) = view.segment(at) else {
+            continue;
+        };
         let Some(dirs) = view.file(at, Table::Dirs)? else {
             continue;
         };
@@ -287,8 +290,8 @@ pub(crate) fn scope(
 
 fn find_scope(view: &View, dir: &[u8], reach: Reach, scratch: &mut Scratch) -> Result<Vec<Span>> {
     let mut spans = Vec::new();
-    for (at, shard, segment) in view.segments() {
-        let (Some(first), Some(last)) = (&segment.first_dir, &segment.last_dir) else {
+    for (at, shard, glance) in view.glances() {
+        let Some((first, last)) = glance.dirs else {
             continue;
         };
         let ends_before = path::cmp(last, dir) == Ordering::Less;
@@ -299,6 +302,9 @@ fn find_scope(view: &View, dir: &[u8], reach: Reach, scratch: &mut Scratch) -> R
         if ends_before || starts_after || behind_barrier(shard, dir, reach) {
             continue;
         }
+        let Some((_, segment)) = view.segment(at) else {
+            continue;
+        };
         let is_whole =
             reach == Reach::Subtree && path::is_within(first, dir) && path::is_within(last, dir);
         let mut dirs = match is_whole {
