@@ -25,6 +25,7 @@ mod carry;
 mod clean;
 pub mod crash;
 mod digest;
+mod dir_filter;
 mod encode;
 mod error;
 pub mod gc;
@@ -56,6 +57,7 @@ mod writer;
 
 pub use carry::{KnownItems, ReadBack};
 pub use digest::Digest;
+pub use dir_filter::{DirFilter, DirKey};
 pub use error::{IndexError, Result};
 pub use id::{Edition, Hash, SegmentId, SnapshotId, SourceId};
 pub use index::IndexDir;

@@ -1,6 +1,7 @@
 //! A shard's manifest: which segments belong to a snapshot, and the hashes
 //! that their files must have.
 
+use crate::dir_filter::DirFilter;
 use crate::error::{IndexError, Result};
 use crate::id::{Hash, SegmentId, SnapshotId};
 use crate::layout;
@@ -74,6 +75,9 @@ pub struct SegmentInfo {
     /// Sums over its listings; older writers did not note them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sums: Option<SegmentSums>,
+    /// Which directories it can have listings of; none if they are many.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filter: Option<DirFilter>,
 }
 
 /// Sums over the rows of a segment's listings, own rows left out: what its
@@ -489,6 +493,7 @@ mod tests {
                     size_bytes: u64::MAX,
                     ..SegmentSums::default()
                 }),
+                filter: Some(DirFilter(vec![0x80, 1])),
             }],
             totals: Totals::default(),
         }

@@ -22,6 +22,7 @@
 //!     for each table: u64, u64, u128, u64, u128, as [`FileRef`] has them
 //!     u64, u128    if it has a name sidecar: as [`NamesRef`] has them
 //!     6 × u64      if it has sums: as [`SegmentSums`] has them
+//!     text         if it has a filter of its directories: its bytes
 //! u128             xxh3-128 of all before
 //! ```
 //! Numbers are little-endian; a text is a u32, its length, and its bytes; a
@@ -34,6 +35,7 @@
 //! the edition is committed, from what the manifests are made of.
 
 use crate::digest::DigestKey;
+use crate::dir_filter::{DirFilter, DirKey, may_hold};
 use crate::error::{IndexError, Result};
 use crate::id::{Edition, Hash, SegmentId, SnapshotId};
 use crate::layout;
@@ -57,6 +59,7 @@ const OWN_ROW: u8 = 1;
 const DIRS: u8 = 2;
 const NAMES: u8 = 4;
 const SUMS: u8 = 8;
+const FILTER: u8 = 16;
 
 /// What an edition's pack is made of.
 pub(crate) struct Contents<'a> {
@@ -106,6 +109,7 @@ struct ShardAt {
 #[derive(Clone, Copy, Debug)]
 struct SegmentAt {
     dirs: Option<(Span, Span)>,
+    filter: Option<Span>,
     has: u8,
     tables: u8,
 }
@@ -117,6 +121,7 @@ pub struct Glance<'a> {
     pub dirs: Option<(&'a [u8], &'a [u8])>,
     /// Row 0 of its dirs table is an own row.
     pub own_row: bool,
+    filter: &'a [u8],
     tables: u8,
 }
 
@@ -124,6 +129,11 @@ impl<'a> Glance<'a> {
     /// True if it has rows in a table.
     pub fn has(&self, table: Table) -> bool {
         self.tables & table_bit(table) != 0
+    }
+
+    /// False if it has no listing of a directory nor of any below it.
+    pub fn may_hold(&self, dir: DirKey) -> bool {
+        may_hold(self.filter, dir)
     }
 
     pub(crate) fn of(segment: &'a SegmentInfo) -> Glance<'a> {
@@ -134,6 +144,7 @@ impl<'a> Glance<'a> {
         Glance {
             dirs,
             own_row: segment.own_row,
+            filter: segment.filter.as_ref().map_or(&[], |filter| &filter.0),
             tables: tables_of(segment),
         }
     }
@@ -254,7 +265,8 @@ impl Writer {
             has(OWN_ROW, segment.own_row)
                 | has(DIRS, dirs.is_some())
                 | has(NAMES, segment.names.is_some())
-                | has(SUMS, segment.sums.is_some()),
+                | has(SUMS, segment.sums.is_some())
+                | has(FILTER, segment.filter.is_some()),
         );
         self.0.push(tables_of(segment));
         if let Some((first, last)) = dirs {
@@ -274,7 +286,10 @@ impl Writer {
         }
         let sums = segment.sums.map(|sums| sums.numbers());
         sums.into_iter().flatten().for_each(|n| self.u64(n));
-        Some(())
+        match &segment.filter {
+            Some(filter) => self.text(&filter.0),
+            None => Some(()),
+        }
     }
 }
 
@@ -327,6 +342,10 @@ impl Pack {
         Some(Glance {
             dirs,
             own_row: segment.has & OWN_ROW != 0,
+            filter: match segment.filter {
+                Some(filter) => self.span(filter)?,
+                None => &[],
+            },
             tables: segment.tables,
         })
     }
@@ -391,6 +410,7 @@ struct PackedSegment<'a> {
     files: [Option<FileRef>; Table::ALL.len()],
     names: Option<NamesRef>,
     sums: Option<SegmentSums>,
+    filter: Option<(&'a [u8], Span)>,
 }
 
 impl<'a> Reader<'a> {
@@ -501,6 +521,7 @@ impl<'a> Reader<'a> {
             let segment = self.segment()?;
             pack.segments.push(SegmentAt {
                 dirs: segment.spans,
+                filter: segment.filter.map(|(_, at)| at),
                 has: segment.has,
                 tables: segment.tables,
             });
@@ -560,7 +581,7 @@ impl<'a> Reader<'a> {
         let (rows, dirs) = (self.u64()?, self.u64()?);
         let (has, tables) = (self.u8()?, self.u8()?);
         let known = Table::ALL.into_iter().fold(0, |all, t| all | table_bit(t));
-        if tables & !known != 0 || has & !(OWN_ROW | DIRS | NAMES | SUMS) != 0 {
+        if tables & !known != 0 || has & !(OWN_ROW | DIRS | NAMES | SUMS | FILTER) != 0 {
             return None;
         }
         let (mut ends, mut spans) = (None, None);
@@ -586,6 +607,7 @@ impl<'a> Reader<'a> {
             files,
             names: None,
             sums: None,
+            filter: None,
         };
         if has & NAMES != 0 {
             let (size_bytes, hash) = (self.u64()?, self.hash()?);
@@ -593,6 +615,9 @@ impl<'a> Reader<'a> {
         }
         if has & SUMS != 0 {
             segment.sums = Some(SegmentSums::from_numbers(self.numbers()?));
+        }
+        if has & FILTER != 0 {
+            segment.filter = Some(self.text_at()?);
         }
         segment.is_sound().then_some(segment)
     }
@@ -670,6 +695,7 @@ impl PackedSegment<'_> {
             files: files.collect::<BTreeMap<_, _>>(),
             names: self.names,
             sums: self.sums,
+            filter: self.filter.map(|(filter, _)| DirFilter(filter.to_vec())),
         }
     }
 }

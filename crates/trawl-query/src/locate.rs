@@ -11,7 +11,7 @@ use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
 use trawl_index::schema::{DirColumn, KIND_ROOT, PAGE_ROWS, SMALL_PAGE_ROWS, Table};
-use trawl_index::{GuardStep, Shard};
+use trawl_index::{DirKey, GuardStep, Shard};
 use trawl_model::column::ColumnSet;
 use trawl_model::rows::{Row, RowBatch};
 use trawl_model::{FileType, path};
@@ -290,6 +290,7 @@ pub(crate) fn scope(
 
 fn find_scope(view: &View, dir: &[u8], reach: Reach, scratch: &mut Scratch) -> Result<Vec<Span>> {
     let mut spans = Vec::new();
+    let key = DirKey::of(dir);
     for (at, shard, glance) in view.glances() {
         let Some((first, last)) = glance.dirs else {
             continue;
@@ -299,7 +300,8 @@ fn find_scope(view: &View, dir: &[u8], reach: Reach, scratch: &mut Scratch) -> R
             Reach::Itself => path::cmp(first, dir) == Ordering::Greater,
             Reach::Subtree => path::cmp_subtree(first, dir) == Ordering::Greater,
         };
-        if ends_before || starts_after || behind_barrier(shard, dir, reach) {
+        let is_out = ends_before || starts_after || !glance.may_hold(key);
+        if is_out || behind_barrier(shard, dir, reach) {
             continue;
         }
         let Some((_, segment)) = view.segment(at) else {

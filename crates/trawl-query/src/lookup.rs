@@ -18,6 +18,7 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
+use trawl_index::DirKey;
 use trawl_index::schema::{DirColumn, PAGE_ROWS, SMALL_PAGE_ROWS, Table};
 use trawl_model::column::{Column, ColumnSet};
 use trawl_model::rows::{Row, RowBatch};
@@ -181,7 +182,7 @@ fn find_rows(
         };
         wanted.retain(|wanted| rows[wanted.at].is_none());
         let near = between(&wanted, ends);
-        if !near.is_empty() {
+        if near.iter().any(|w| glance.may_hold(DirKey::of(w.dir))) {
             find_in_segment(view, segment, near, columns, scratch, &mut rows)?;
         }
     }

@@ -62,7 +62,7 @@ impl Index {
 
 /// The sums over a span, as the manifest has them if it is all listings of
 /// its segment.
-fn known_sums(segment: &SegmentInfo, span: &Span) -> Option<Sums> {
+pub(crate) fn known_sums(segment: &SegmentInfo, span: &Span) -> Option<Sums> {
     let known = segment.sums?;
     let all = u64::from(segment.own_row)..segment.dirs;
     (span.dirs == all).then_some(Sums {

@@ -41,6 +41,7 @@ fn segment(number: u32) -> SegmentInfo {
             size_bytes: u64::MAX,
             ..SegmentSums::default()
         }),
+        filter: Some(DirFilter(vec![1, 2, 3])),
     }
 }
 
@@ -55,6 +56,7 @@ fn bare(number: u32) -> SegmentInfo {
         files: BTreeMap::from([(Table::Issues, file(4))]),
         names: None,
         sums: None,
+        filter: None,
         ..segment(number)
     }
 }
