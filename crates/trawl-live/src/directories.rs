@@ -5,7 +5,7 @@
 //! since it may have had content before. The kernel lets nobody without privilege open a handle;
 //! so the place of each marked directory is kept here, and renames change it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
@@ -73,9 +73,29 @@ struct Known {
     root_path: Vec<u8>,
     /// Each but the root, with the directory that it is in and its name there.
     steps: HashMap<ObjectKey, Step>,
+    /// Directories that left the tree, while what was below them still has its steps.
+    left: HashSet<ObjectKey>,
 }
 
+/// So many directories may have left before what was below them is looked for.
+const LEFT_MAX: usize = 1024;
+
 impl Known {
+    /// Of a tree of which only the root is known.
+    fn new(root: &OwnedFd, root_path: Vec<u8>, kind: &str) -> Result<Self> {
+        let id = filesystem::id_of_fd(root).about("ask for the id of", &root_path)?;
+        let file_system = FileSystemId(id);
+        let handle = handle::of_fd(root, Use::Compare);
+        let handle = handle.map_err(|e| refused(e, &root_path, kind))?;
+        Ok(Known {
+            file_system,
+            root: ObjectKey::new(file_system, handle.kind(), handle.bytes()),
+            root_path,
+            steps: HashMap::new(),
+            left: HashSet::new(),
+        })
+    }
+
     /// The path of a directory from the root; `None` if it is not below it, as far as is known.
     fn below_root(&self, directory: ObjectRef<'_>) -> Option<Vec<u8>> {
         let mut names: Vec<&[u8]> = Vec::new();
@@ -104,6 +124,38 @@ impl Known {
             }
         }
         false
+    }
+}
+
+impl Known {
+    /// Notes where a directory was found.
+    fn insert(&mut self, directory: ObjectKey, step: Step) {
+        if self.left.contains(&directory) {
+            // What was below it may be elsewhere by now, with more in it than was heard of.
+            self.forget_outside();
+        }
+        self.steps.insert(directory, step);
+    }
+
+    /// Notes that a directory left the tree.
+    fn leave(&mut self, directory: ObjectRef<'_>) {
+        if self.steps.remove(directory.as_bytes()).is_some() {
+            self.left.insert(directory.to_key());
+        }
+        if self.left.len() > LEFT_MAX {
+            self.forget_outside();
+        }
+    }
+
+    fn forget_outside(&mut self) {
+        let outside = self
+            .steps
+            .keys()
+            .filter(|key| self.is_outside(key.as_ref()));
+        for key in outside.cloned().collect::<Vec<_>>() {
+            self.steps.remove(&key);
+        }
+        self.left.clear();
     }
 }
 
@@ -146,33 +198,21 @@ impl Directories {
     pub fn open(root: &Path) -> Result<Self> {
         let root = Root::new(root)?;
         let path = root.bytes();
-        let name = CString::new(if path.is_empty() { b"/" } else { &path[..] });
-        let name = name.unwrap_or_default();
-        let root_fd = directory::open_at(trawl_sys::CWD, &name, Purpose::Pass);
-        let root_fd = root_fd.about("open", &path)?;
+        let root_fd = root.open()?;
         let magic = filesystem::of_fd(&root_fd)
             .about("ask for the kind of", &path)?
             .magic;
         let kind = filesystem::name(magic).unwrap_or("of an unknown kind");
         crate::fanotify::check_local(&path, kind)?;
         let group = Group::new(QueueSize::Limited).map_err(|e| refused(e, &path, kind))?;
-        let id = filesystem::id_of_fd(&root_fd).about("ask for the id of", &path)?;
-        let file_system = FileSystemId(id);
         let found = stat::stat_fd(&root_fd).about("look at", &path)?;
-        let handle = handle::of_fd(&root_fd, Use::Compare).map_err(|e| refused(e, &path, kind))?;
-        let key = ObjectKey::new(file_system, handle.kind(), handle.bytes());
         let mut source = Directories {
             group,
             root,
+            known: Known::new(&root_fd, path, kind)?,
             root_fd,
             device: found.dev,
             kind,
-            known: Known {
-                file_system,
-                root: key,
-                root_path: path,
-                steps: HashMap::new(),
-            },
             new: Vec::new(),
             moved: HashMap::new(),
             refused: Vec::new(),
@@ -196,6 +236,7 @@ impl Directories {
 
     fn watch_all(&mut self) -> Result<()> {
         self.known.steps.clear();
+        self.known.left.clear();
         self.new.clear();
         self.moved.clear();
         self.refused.clear();
@@ -288,7 +329,7 @@ impl Directories {
                 let step = (parent.clone(), name.into_bytes().into());
                 match marked {
                     Marked::Yes(key, inside) => {
-                        self.known.steps.insert(key.clone(), step);
+                        self.known.insert(key.clone(), step);
                         to_do.push((key, inside));
                     }
                     Marked::No => self.refused.push(step),
@@ -351,8 +392,7 @@ impl Directories {
             self.moved.insert(key, places);
             return Ok(false);
         }
-        // Out of the tree. What is below it keeps its step, and leads nowhere.
-        self.known.steps.remove(&key);
+        self.known.leave(key.as_ref());
         Ok(true)
     }
 
@@ -365,7 +405,7 @@ impl Directories {
     ) -> Result<bool> {
         match self.mark_at(&parent, &c_name(&name))? {
             Marked::Yes(key, inside) => {
-                self.known.steps.insert(key.clone(), (parent, name));
+                self.known.insert(key.clone(), (parent, name));
                 self.watch_below(&key, inside)?;
                 into.change(Change::Subtree {
                     directory: key.as_ref(),
@@ -415,7 +455,7 @@ impl Directories {
         }
         if self.known.is_outside(object) {
             // From outside, where nobody heard what was made in it.
-            self.known.steps.remove(object.as_bytes());
+            self.known.leave(object);
         }
         let told = [event.from, event.to].into_iter().flatten();
         let places = self.moved.entry(object.to_key()).or_default();

@@ -6,15 +6,17 @@
 mod report;
 mod superblock;
 
-use std::os::fd::{AsFd, BorrowedFd};
+use std::ffi::CString;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use trawl_model::change::{Change, Doubt, FileSystemId, ObjectRef, Receiver, SubtreeCause};
+use trawl_sys::directory::{Purpose, open_at};
 use trawl_sys::fanotify::{Events, Group, Mask, QueueSize, READ_BYTES_MIN, Scope};
 use trawl_sys::handle::{self, Use};
-use trawl_sys::{Errno, Op, SysError, filesystem};
+use trawl_sys::{CWD, Errno, Op, SysError, filesystem};
 
 use crate::error::{About, LiveError, Result};
 use crate::resolver::Resolver;
@@ -79,6 +81,12 @@ impl Root {
     pub(crate) fn bytes(&self) -> Vec<u8> {
         let path = self.path.as_os_str().as_bytes();
         path.strip_suffix(b"/").unwrap_or(path).to_vec()
+    }
+
+    /// Opens it, as a starting point for names below it.
+    pub(crate) fn open(&self) -> Result<OwnedFd> {
+        let name = CString::new(self.path.as_os_str().as_bytes()).unwrap_or_default();
+        open_at(CWD, &name, Purpose::Pass).about("open", &self.bytes())
     }
 
     /// That it is still there.

@@ -22,7 +22,7 @@ use trawl_sys::directory::{self, AccessTime, Links, Purpose};
 use trawl_sys::handle::{self, Use};
 use trawl_sys::stat::{self, Time};
 use trawl_sys::timer::Timer;
-use trawl_sys::{CWD, SysError, filesystem};
+use trawl_sys::{SysError, filesystem};
 
 use crate::directories::directories_in;
 use crate::error::{About, Result};
@@ -93,10 +93,7 @@ impl Polling {
     pub fn open(root: &Path, interval: Duration, clock: fn() -> Timestamp) -> Result<Self> {
         let root = Root::new(root)?;
         let path = root.bytes();
-        let name = CString::new(if path.is_empty() { b"/" } else { &path[..] });
-        let purpose = Purpose::List(AccessTime::Keep);
-        let root_fd = directory::open_at(CWD, &name.unwrap_or_default(), purpose);
-        let root_fd = root_fd.about("list", &path)?;
+        let root_fd = root.open()?;
         let found = stat::stat_fd(&root_fd).about("look at", &path)?;
         let magic = filesystem::of_fd(&root_fd)
             .about("ask for the kind of", &path)?

@@ -18,7 +18,10 @@ pub(crate) struct Outcome {
     pub(crate) names: usize,
     /// Of those, names of entries that are as they were, or were and are not there.
     pub(crate) needless: usize,
-    /// Paths that differ and are not dirty. There must be none.
+    /// Paths that differ and are not dirty, of files with several names: what happens through one
+    /// outside of what is watched is not heard of without privileges.
+    pub(crate) elsewhere: Vec<PathBuf>,
+    /// Paths that differ otherwise and are not dirty. There must be none.
     pub(crate) uncovered: Vec<PathBuf>,
 }
 
@@ -85,7 +88,10 @@ pub(crate) fn compare(dirty: &Dirty, root: &Path, before: &Tree, after: &Tree) -
         let is_covered = is_covered(dirty, root, path, before, after);
         if attributes {
             outcome.different += 1;
-            if !is_covered {
+            let mut entries = was.into_iter().chain(is);
+            if !is_covered && entries.any(Entry::has_several_names) {
+                outcome.elsewhere.push(path.clone());
+            } else if !is_covered {
                 outcome.uncovered.push(path.clone());
             }
         } else if !is_covered {

@@ -46,6 +46,7 @@ struct Sums {
     names: usize,
     needless: usize,
     blocks_alone: usize,
+    elsewhere: usize,
     /// Files that were found open for writing or mapped.
     open: usize,
 }
@@ -149,7 +150,11 @@ fn check<S: ChangeSource>(
     sums.open += open.files.len();
     let after = walk(file_system, &places.root);
     let dirty = dirty.take();
-    let outcome = compare(&dirty, &places.root, &before, &after);
+    let mut outcome = compare(&dirty, &places.root, &before, &after);
+    if places.is_root {
+        outcome.uncovered.append(&mut outcome.elsewhere);
+    }
+    sums.elsewhere += outcome.elsewhere.len();
     for path in &outcome.uncovered {
         eprintln!(
             "{}\n  was {:?}\n  is  {:?}",

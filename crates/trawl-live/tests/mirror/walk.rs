@@ -10,6 +10,9 @@ use std::path::{Path, PathBuf};
 use trawl_live::{FileSystemId, ObjectKey};
 use trawl_sys::{CWD, handle};
 
+/// Where the number of links is.
+const LINKS: usize = 3;
+
 /// What is compared of one entry. Access times are not: reading moves them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Attributes {
@@ -30,6 +33,12 @@ pub(crate) struct Entry {
     pub(crate) attributes: Attributes,
     /// Apart, since file systems change them on their own.
     pub(crate) blocks: u64,
+}
+
+impl Entry {
+    pub(crate) fn has_several_names(&self) -> bool {
+        !self.is_directory && self.attributes.numbers[LINKS] > 1
+    }
 }
 
 /// All entries by their paths; the root has its own.
