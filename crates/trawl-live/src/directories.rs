@@ -125,9 +125,7 @@ impl Known {
         }
         false
     }
-}
 
-impl Known {
     /// Notes where a directory was found.
     fn insert(&mut self, directory: ObjectKey, step: Step) {
         if self.left.contains(&directory) {

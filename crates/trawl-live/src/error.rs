@@ -3,7 +3,7 @@
 use std::io;
 
 use trawl_model::escape::escape;
-use trawl_sys::SysError;
+use trawl_sys::{Errno, SysError};
 
 /// A result of this crate.
 pub type Result<T> = std::result::Result<T, LiveError>;
@@ -23,7 +23,7 @@ pub enum LiveError {
         source: SysError,
     },
     /// A file could not be read.
-    #[error("cannot read {}: {source}", shown(.path))]
+    #[error("cannot read {}: {}", shown(.path), cause(.source))]
     Read {
         /// The file.
         path: Vec<u8>,
@@ -87,6 +87,13 @@ fn shown(path: &[u8]) -> String {
         return "/".to_owned();
     }
     escape(path).to_string()
+}
+
+/// The system's words in lower case, without the number behind them.
+fn cause(error: &io::Error) -> String {
+    error
+        .raw_os_error()
+        .map_or_else(|| error.to_string(), |number| Errno(number).to_string())
 }
 
 /// Adds to a failed call what it was about.
