@@ -356,7 +356,7 @@ impl Previous {
         put: &mut dyn FnMut(Returned) -> Result<()>,
     ) -> Result<()> {
         let in_snapshot: HashMap<&[String], usize> = (snapshot.shards.iter().enumerate())
-            .map(|(at, shard)| (&shard.components[..], at))
+            .map(|(at, shard)| (shard.components(), at))
             .collect();
         let mut wanted = Vec::new();
         for number in numbers {

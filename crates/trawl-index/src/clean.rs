@@ -21,12 +21,14 @@ pub(crate) fn remove_snapshot<'a>(
 ) -> Result<()> {
     let snapshots = source.dir().open_dir(layout::SNAPSHOTS)?;
     if_there(snapshots.remove_file(&layout::snapshot_file(id)))?;
-    if_there(
-        source
-            .private()?
-            .remove_file(&layout::shard_list_file(id.into())),
-    )?;
-    if_there(source.private()?.remove_file(&layout::items_file(id)))?;
+    let private = source.private()?;
+    for name in [
+        layout::shard_list_file(id.into()),
+        layout::pack_file(id.into()),
+        layout::items_file(id),
+    ] {
+        if_there(private.remove_file(&name))?;
+    }
     let top = source.dir().open_dir(layout::DATA)?;
     for components in shards {
         if let Some(data) = if_there(top.open_below(components))? {
@@ -48,7 +50,7 @@ pub(crate) fn remove_leftovers(source: &Source) -> Result<u64> {
             || name.ends_with(layout::TEMPORARY_ENDING)
     })?;
     removed += remove_matching(&source.private()?, |name| {
-        layout::shard_list_name(name).is_some_and(|edition| is_newer(edition.id))
+        layout::private_name(name).is_some_and(|edition| is_newer(edition.id))
             || layout::items_name(name).is_some_and(is_newer)
             || name.ends_with(layout::TEMPORARY_ENDING)
     })?;
@@ -114,10 +116,10 @@ impl Kept {
     }
 }
 
-/// Removes the lists of shards of editions that do not stay.
+/// Removes the lists of shards and the packs of editions that do not stay.
 pub(crate) fn remove_stale_lists(private: &Dir, kept: &Kept) -> Result<u64> {
     remove_matching(private, |name| {
-        layout::shard_list_name(name).is_some_and(|edition| !kept.has(edition))
+        layout::private_name(name).is_some_and(|edition| !kept.has(edition))
     })
 }
 

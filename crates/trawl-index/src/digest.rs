@@ -34,8 +34,7 @@ impl DigestKey {
         if filled != bytes.len() {
             return Err(failed(std::io::ErrorKind::UnexpectedEof.into()));
         }
-        let (low, high) = bytes.split_at(16);
-        Ok(DigestKey([low, high].map(first_half)))
+        Ok(DigestKey::from_bytes(&bytes))
     }
 
     pub(crate) fn bytes(&self) -> [u8; 32] {
@@ -43,6 +42,12 @@ impl DigestKey {
         key[..16].copy_from_slice(&self.0[0].0.to_le_bytes());
         key[16..].copy_from_slice(&self.0[1].0.to_le_bytes());
         key
+    }
+
+    /// The inverse of [`DigestKey::bytes`].
+    pub(crate) fn from_bytes(bytes: &[u8; 32]) -> DigestKey {
+        let (low, high) = bytes.split_at(16);
+        DigestKey([low, high].map(first_half))
     }
 
     /// What a directory adds.

@@ -217,7 +217,7 @@ pub fn remove_source(index: &IndexDir, root: &[u8]) -> Result<()> {
     }
     if let Some(private) = if_there(dir.open_private())? {
         remove_matching(&private, |name| {
-            layout::shard_list_name(name).is_some()
+            layout::private_name(name).is_some()
                 || layout::items_name(name).is_some()
                 || name.ends_with(layout::TEMPORARY_ENDING)
         })?;

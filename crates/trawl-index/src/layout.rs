@@ -4,7 +4,8 @@
 //! FORMAT
 //! sources/…/<source>/source.json  lock  current
 //!                    snapshots/<snapshot>.json
-//!                    private/data/<edition>.shards  <snapshot>.items
+//!                    private/data/<edition>.shards  <edition>.pack
+//!                                 <snapshot>.items
 //!                    data/<edition>.manifest  <segment>.<table>.parquet
 //!                         <segment>.names
 //!                         p<hash>/data/…
@@ -49,6 +50,8 @@ pub const DATA: &str = "data";
 pub const SNAPSHOT_ENDING: &str = ".json";
 /// Ending of the private list of a snapshot's shards.
 pub const SHARD_LIST_ENDING: &str = ".shards";
+/// Ending of the private file with all manifests of an edition.
+pub const PACK_ENDING: &str = ".pack";
 /// Ending of the private file with the items of a snapshot's segments.
 pub const ITEMS_ENDING: &str = ".items";
 /// Ending of a manifest.
@@ -68,6 +71,11 @@ pub fn snapshot_file(id: SnapshotId) -> String {
 /// `<edition>.shards`.
 pub fn shard_list_file(id: Edition) -> String {
     format!("{id}{SHARD_LIST_ENDING}")
+}
+
+/// `<edition>.pack`.
+pub fn pack_file(id: Edition) -> String {
+    format!("{id}{PACK_ENDING}")
 }
 
 /// `<snapshot>.items`.
@@ -225,6 +233,12 @@ pub fn shard_list_name(name: &str) -> Option<Edition> {
     name.strip_suffix(SHARD_LIST_ENDING)?.parse().ok()
 }
 
+/// The edition that this private file is of: a list of shards or a pack.
+pub fn private_name(name: &str) -> Option<Edition> {
+    let pack = || name.strip_suffix(PACK_ENDING)?.parse().ok();
+    shard_list_name(name).or_else(pack)
+}
+
 /// The snapshot whose writer made the segments that this file has items of.
 pub fn items_name(name: &str) -> Option<SnapshotId> {
     name.strip_suffix(ITEMS_ENDING)?.parse().ok()
@@ -261,6 +275,10 @@ mod tests {
         let manifest = manifest_file(revised);
         assert_eq!(data_name(&manifest), DataName::Manifest(revised));
         assert_eq!(shard_list_name(&shard_list_file(revised)), Some(revised));
+        assert_eq!(shard_list_name(&pack_file(revised)), None);
+        for name in [shard_list_file(revised), pack_file(revised)] {
+            assert_eq!(private_name(&name), Some(revised));
+        }
         assert_eq!(data_name("x.tmp"), DataName::Temporary);
         assert_eq!(data_name("core"), DataName::Foreign);
         assert_eq!(

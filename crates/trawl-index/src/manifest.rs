@@ -1,6 +1,7 @@
 //! A shard's manifest: which segments belong to a snapshot, and the hashes
 //! that their files must have.
 
+use crate::dir_filter::DirFilter;
 use crate::error::{IndexError, Result};
 use crate::id::{Hash, SegmentId, SnapshotId};
 use crate::layout;
@@ -71,6 +72,56 @@ pub struct SegmentInfo {
     /// Its name sidecar, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub names: Option<NamesRef>,
+    /// Sums over its listings; older writers did not note them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sums: Option<SegmentSums>,
+    /// Which directories it can have listings of; none if they are many.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filter: Option<DirFilter>,
+}
+
+/// Sums over the rows of a segment's listings, own rows left out: what its
+/// dirs table comes to at its end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SegmentSums {
+    /// Regular files.
+    pub files: u64,
+    /// Directories.
+    pub dirs: u64,
+    /// Symbolic links.
+    pub symlinks: u64,
+    /// Other objects.
+    pub others: u64,
+    /// Sum of their apparent sizes, modulo 2^64.
+    pub size_bytes: u64,
+    /// Sum of their allocated 512-byte units, modulo 2^64.
+    pub blocks: u64,
+}
+
+impl SegmentSums {
+    pub(crate) fn numbers(&self) -> [u64; 6] {
+        [
+            self.files,
+            self.dirs,
+            self.symlinks,
+            self.others,
+            self.size_bytes,
+            self.blocks,
+        ]
+    }
+
+    /// The inverse of [`SegmentSums::numbers`].
+    pub(crate) fn from_numbers(numbers: [u64; 6]) -> SegmentSums {
+        let [files, dirs, symlinks, others, size_bytes, blocks] = numbers;
+        SegmentSums {
+            files,
+            dirs,
+            symlinks,
+            others,
+            size_bytes,
+            blocks,
+        }
+    }
 }
 
 /// Sums over a shard, all segments.
@@ -155,6 +206,52 @@ impl Totals {
 }
 
 impl Totals {
+    pub(crate) fn numbers(&self) -> [u64; 11] {
+        [
+            self.entries,
+            self.files,
+            self.dirs,
+            self.symlinks,
+            self.others,
+            self.size_bytes,
+            self.blocks,
+            self.links,
+            self.xattrs,
+            self.issues,
+            self.listed,
+        ]
+    }
+
+    /// The inverse of [`Totals::numbers`].
+    pub(crate) fn from_numbers(numbers: [u64; 11]) -> Totals {
+        let [
+            entries,
+            files,
+            dirs,
+            symlinks,
+            others,
+            size_bytes,
+            blocks,
+            links,
+            xattrs,
+            issues,
+            listed,
+        ] = numbers;
+        Totals {
+            entries,
+            files,
+            dirs,
+            symlinks,
+            others,
+            size_bytes,
+            blocks,
+            links,
+            xattrs,
+            issues,
+            listed,
+        }
+    }
+
     /// Takes away sums that were added before.
     pub(crate) fn subtract(&mut self, other: &Totals) {
         self.entries = self.entries.wrapping_sub(other.entries);
@@ -391,6 +488,12 @@ mod tests {
                     size_bytes: 5,
                     hash: Hash(6),
                 }),
+                sums: Some(SegmentSums {
+                    files: 2,
+                    size_bytes: u64::MAX,
+                    ..SegmentSums::default()
+                }),
+                filter: Some(DirFilter(vec![0x80, 1])),
             }],
             totals: Totals::default(),
         }

@@ -21,9 +21,10 @@ use crate::id::{Edition, Hash, SnapshotId};
 use crate::index::temporary_name;
 use crate::layout::{self, DataName, GuardName};
 use crate::manifest::{GuardStep, SegmentInfo, Totals};
+use crate::pack::{self, Contents};
 use crate::schema::FORMAT;
 use crate::segment::{Listing, ListingKind, Sums, XattrRow, has_links};
-use crate::shard::{ShardBuffer, Snapshotting};
+use crate::shard::{Digests, ShardBuffer, Snapshotting};
 use crate::snapshot::{Shard, ShardList, Snapshot, SnapshotInfo};
 use crate::source::{Source, snapshot_ids};
 use crate::store::{Dir, if_there, sync_file};
@@ -103,13 +104,13 @@ impl<'a> Revision<'a> {
             committed: false,
         };
         for shard in &older.shards {
-            let next = revision.next_segment(&shard.components)?;
+            let next = revision.next_segment(shard.components())?;
             let mut buffer = ShardBuffer::of(&shard.manifest, next)?;
             let digest = shard
                 .digest
                 .filter(|digest| digest.key == revision.list.key);
             buffer.add_digest(digest.map(|digest| digest.sum).unwrap_or_default());
-            revision.shards.insert(shard.components.clone(), buffer);
+            revision.shards.insert(shard.components().to_vec(), buffer);
         }
         Ok(revision)
     }
@@ -129,7 +130,7 @@ impl<'a> Revision<'a> {
 
     /// Takes a segment out of its shard. Its rows are to be added, each once.
     pub fn take_segment(&mut self, shard: &Shard, segment: &SegmentInfo) {
-        if let Some(buffer) = self.shards.get_mut(&shard.components) {
+        if let Some(buffer) = self.shards.get_mut(shard.components()) {
             buffer.remove_segment(segment.id);
         }
     }
@@ -138,7 +139,7 @@ impl<'a> Revision<'a> {
     /// a guard below what guards the source as a whole; to the shard that it
     /// came from if that is `None`.
     pub fn put(&mut self, from: &Shard, to: Option<&Guard>, what: Stored) -> Result<()> {
-        if let Some(buffer) = self.shards.get_mut(&from.components) {
+        if let Some(buffer) = self.shards.get_mut(from.components()) {
             buffer.uncount(&totals_of(&what));
             if let Some(digest) = digest_of(&self.list.key, &what) {
                 buffer.subtract_digest(digest);
@@ -224,6 +225,7 @@ impl<'a> Revision<'a> {
             false => used.iter().map(|shard| shard.digest()).collect(),
         };
         self.list.values = used.iter().map(|shard| shard.totals().xattrs).sum();
+        self.list.packed = true;
         self.list.barriers = barriers.into_iter().collect();
         self.replace_description()?;
         self.remove_other_editions()
@@ -254,6 +256,7 @@ impl<'a> Revision<'a> {
         let name = layout::shard_list_file(edition);
         let bytes = sealed::seal_json(&self.list, &private.join(&name))?;
         sync_file(&private.write_new(&name, &bytes)?, &private.join(&name))?;
+        self.write_pack(&private)?;
         private.sync()?;
         let dir = self.place.source.dir().open_dir(layout::SNAPSHOTS)?;
         let name = layout::snapshot_file(edition.id);
@@ -266,6 +269,22 @@ impl<'a> Revision<'a> {
         // From here on its files must stay, whatever else fails.
         self.committed = true;
         dir.sync()
+    }
+
+    fn write_pack(&self, private: &Dir) -> Result<()> {
+        let digests = match self.list.digests.is_empty() {
+            true => Digests::Unknown,
+            false => Digests::Known,
+        };
+        let used = self.shards.values().filter(|shard| shard.is_used());
+        let contents = Contents {
+            edition: self.info.edition(),
+            root: self.place.source.root(),
+            above: &self.list.above,
+            key: self.list.key,
+            shards: used.map(|s| s.packing(self.info.id, digests)).collect(),
+        };
+        pack::write(private, &contents)
     }
 
     /// Removes what only other editions of the snapshot need: the new one's

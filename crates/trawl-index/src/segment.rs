@@ -1,11 +1,12 @@
 //! Rows to a segment: sorts and merges directories, transposes their rows
 //! to columns, sums them up.
 
+use crate::dir_filter::DirFilterBuilder;
 use crate::encode::{ColumnData, Compressor, TableWriter};
 use crate::error::Result;
 use crate::id::SegmentId;
 use crate::layout;
-use crate::manifest::{FileRef, SegmentInfo, Totals};
+use crate::manifest::{FileRef, SegmentInfo, SegmentSums, Totals};
 use crate::schema::{self, DirColumn, IssueColumn, LinkColumn, Table, XattrColumn};
 use crate::sidecar;
 use crate::store::Dir;
@@ -97,6 +98,7 @@ pub(crate) fn write(
         own_row: false,
         first_dir: None,
         last_dir: None,
+        filter: DirFilterBuilder::default(),
     };
     writer.write_listings(input.listings)?;
     writer.write_xattrs(input.xattrs)?;
@@ -197,6 +199,8 @@ struct SegmentWriter<'a> {
     last_dir: Option<Vec<u8>>,
     /// None for few rows.
     names: Option<NamesWriter>,
+    /// Of the directories that were listed.
+    filter: DirFilterBuilder,
 }
 
 impl SegmentWriter<'_> {
@@ -262,6 +266,7 @@ impl SegmentWriter<'_> {
         self.totals.add(&sums.totals(kind, batch.fragment));
         if kind == ListingKind::Listed {
             sums.add_to(&mut self.before);
+            self.filter.add(&batch.path);
         }
         Ok(())
     }
@@ -390,6 +395,7 @@ impl SegmentWriter<'_> {
     }
 
     fn finish(self) -> Result<(SegmentInfo, Totals)> {
+        let before = self.before;
         let mut files = BTreeMap::new();
         for (table, writer) in Table::ALL.into_iter().zip(self.tables) {
             if let Some(writer) = writer {
@@ -411,6 +417,15 @@ impl SegmentWriter<'_> {
             last_dir: self.last_dir,
             files,
             names,
+            sums: Some(SegmentSums {
+                files: before.files,
+                dirs: before.dirs,
+                symlinks: before.symlinks,
+                others: before.others,
+                size_bytes: before.size_bytes,
+                blocks: before.blocks,
+            }),
+            filter: self.filter.finish(),
         };
         Ok((info, self.totals))
     }

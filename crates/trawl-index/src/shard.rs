@@ -8,6 +8,7 @@ use crate::item_file::{Continues, SectionHead, shard_hash};
 use crate::items::Item;
 use crate::layout;
 use crate::manifest::{GuardStep, Manifest, SegmentInfo, Totals};
+use crate::pack::Packing;
 use crate::schema::FORMAT;
 use crate::segment::{self, Listing, SegmentInput, Target, XattrRow};
 use crate::store::{Dir, sync_file};
@@ -33,6 +34,13 @@ pub(crate) struct ShardBuffer {
     continues: Continues,
     /// Its place among the shards of the previous snapshot.
     previous: Option<usize>,
+}
+
+/// Whether a snapshot tells which directories its shards hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Digests {
+    Known,
+    Unknown,
 }
 
 /// What all shards of a snapshot share.
@@ -253,6 +261,19 @@ impl ShardBuffer {
         }
         let bytes = manifest.to_bytes(&dir.join(&name))?;
         dir.write_new(&name, &bytes).map(drop)
+    }
+
+    /// What its manifest says, for the pack. `digests` tells whether its
+    /// digest does.
+    pub(crate) fn packing(&self, snapshot: SnapshotId, digests: Digests) -> Packing<'_> {
+        Packing {
+            components: &self.components,
+            snapshot,
+            guard: GuardStep::of_guard(&self.guard),
+            segments: &self.segments,
+            totals: &self.totals,
+            digest: (digests == Digests::Known).then(|| self.digest()),
+        }
     }
 
     /// Makes this shard's files of the snapshot durable, and the directories

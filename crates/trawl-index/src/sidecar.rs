@@ -4,15 +4,18 @@
 //! not of a file system) leaves the segment without.
 
 use crate::error::{IndexError, Result};
-use crate::id::{Hash, SegmentId};
+use crate::id::{Edition, Hash, SegmentId, SnapshotId};
 use crate::index::temporary_name;
 use crate::layout;
 use crate::lock::SourceLock;
 use crate::manifest::{FileRef, Manifest, NamesRef};
+use crate::pack::{self, Contents, Packing};
 use crate::segment::{Listing, Target};
-use crate::snapshot::{Shard, Snapshot};
+use crate::snapshot::{Shard, ShardList, Snapshot};
 use crate::source::Source;
+use crate::store::if_there;
 use std::io::Write;
+use std::sync::Arc;
 use trawl_model::{DirBatch, FileType};
 use trawl_names::{NamesWriter, RowKind};
 
@@ -98,7 +101,7 @@ impl<'s> NamesChanges<'s> {
         bytes: &[u8],
     ) -> Result<()> {
         let top = self.source.dir().open_dir(layout::DATA)?;
-        let dir = top.open_below(&shard.components)?;
+        let dir = top.open_below(shard.components())?;
         let name = layout::names_file(segment);
         dir.replace(&name, &temporary_name(&name), bytes)?;
         let edition = snapshot.info.edition();
@@ -115,10 +118,59 @@ impl<'s> NamesChanges<'s> {
             changed |= info.names != new;
             info.names = new;
         }
-        match changed {
-            true => dir.replace(&name, &temporary_name(&name), &manifest.to_bytes(&path)?),
-            false => Ok(()),
+        if changed {
+            self.unpack(edition)?;
+            dir.replace(&name, &temporary_name(&name), &manifest.to_bytes(&path)?)?;
         }
+        Ok(())
+    }
+
+    /// Makes the pack of a snapshot again if it has none.
+    ///
+    /// # Errors
+    /// If manifests cannot be read or the file cannot be written.
+    pub fn pack(&self, id: SnapshotId) -> Result<()> {
+        let source = self.source.dir();
+        let top = Arc::new(source.open_dir(layout::DATA)?);
+        let snapshot = Snapshot::open_locked(source, top, self.source.root(), id)?;
+        let private = self.source.private()?;
+        let edition = snapshot.info.edition();
+        let is_there = pack::read(&private, edition).is_ok();
+        let list = ShardList::read(source, edition)?;
+        let Some(list) = list.filter(|_| !is_there && !snapshot.is_partial) else {
+            return Ok(());
+        };
+        self.unpack(edition)?;
+        let contents = Contents {
+            edition,
+            root: self.source.root(),
+            above: &list.above,
+            key: list.key,
+            shards: snapshot.shards.iter().map(packing).collect(),
+        };
+        pack::write(&private, &contents)?;
+        private.sync()
+    }
+
+    /// Removes a pack that is not true any more, before what makes it untrue.
+    fn unpack(&self, edition: Edition) -> Result<()> {
+        let private = self.source.private()?;
+        match if_there(private.remove_file(&layout::pack_file(edition)))? {
+            Some(()) => private.sync(),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What goes into a pack of a shard.
+fn packing(shard: &Shard) -> Packing<'_> {
+    Packing {
+        components: shard.components(),
+        snapshot: shard.manifest.snapshot,
+        guard: shard.manifest.guard.clone(),
+        segments: &shard.manifest.segments,
+        totals: &shard.manifest.totals,
+        digest: shard.digest.map(|digest| digest.sum),
     }
 }
 

@@ -4,6 +4,9 @@
 //! snapshot's manifest where there is one. A guard directory that may not be
 //! opened is not part of what this reader sees.
 //!
+//! Who may read everything need not walk: all manifests lie in one private
+//! file ([`crate::pack`]).
+//!
 //! An open snapshot is pinned: the reader holds a shared lock on its
 //! description, and gc leaves alone what is pinned. The kernel releases the
 //! lock when the reader ends, however it ends. Readers, who cannot write the
@@ -16,7 +19,9 @@ use crate::guard_walk::{self, Reached};
 use crate::id::{Edition, Hash, SegmentId, SnapshotId};
 use crate::layout;
 use crate::manifest::{FileRef, GuardStep, Manifest, SegmentInfo, Totals, check_format};
+use crate::pack::{self, Glance, Pack};
 use crate::schema::Table;
+use crate::shard_manifest::ShardManifest;
 use crate::store::{Dir, if_there};
 use crate::{sealed, text};
 use serde::{Deserialize, Serialize};
@@ -24,8 +29,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use trawl_model::Timestamp;
 use trawl_model::guard::Guard;
+use trawl_model::{Timestamp, Uid};
 use trawl_sys::lock::{Lock, try_lock};
 
 /// How often a snapshot is opened again because it was written again
@@ -82,6 +87,9 @@ pub(crate) struct ShardList {
     /// The writers of its segments that have left items ([`crate::carry`]).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) items: Vec<SnapshotId>,
+    /// A pack was written beside it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) packed: bool,
     /// To each directory of barriers, empty ones included.
     pub(crate) barriers: Vec<Vec<String>>,
     /// Subtrees that get a barrier in the next snapshot because they are
@@ -99,14 +107,20 @@ pub(crate) struct ShardList {
 /// One shard of a snapshot: the rows behind one guard.
 #[derive(Clone, Debug)]
 pub struct Shard {
-    top: Arc<Dir>,
-    /// Keeps gc away from the files while anyone may still open them.
-    _pin: Arc<Option<File>>,
-    pub(crate) components: Vec<String>,
+    place: Arc<Place>,
     /// What it holds.
-    pub manifest: Manifest,
+    pub manifest: ShardManifest,
     /// Which directories are in it; known to the index's owner.
     pub digest: Option<Digest>,
+}
+
+/// Where a snapshot's shards lie.
+#[derive(Debug)]
+struct Place {
+    /// The source's `data`.
+    top: Arc<Dir>,
+    /// Keeps gc away from the files while anyone may still open them.
+    _pin: Option<File>,
 }
 
 /// A source at one time.
@@ -128,8 +142,7 @@ pub struct Snapshot {
 /// What is needed to read more of a snapshot.
 #[derive(Clone, Debug)]
 struct Files {
-    top: Arc<Dir>,
-    pin: Arc<Option<File>>,
+    place: Arc<Place>,
     edition: Edition,
     root: Vec<u8>,
 }
@@ -195,14 +208,14 @@ impl ShardList {
         let sums: HashMap<_, _> = self.shards.iter().zip(&self.digests).collect();
         let key = self.key;
         for shard in shards {
-            let sum = sums.get(&shard.components).copied().copied();
+            let sum = sums.get(&shard.components().to_vec()).copied().copied();
             shard.digest = sum.map(|sum| Digest { key, sum });
         }
     }
 
     /// Refuses a snapshot of which a shard is missing.
     fn check(&self, source: &Dir, edition: Edition, shards: &[Shard]) -> Result<()> {
-        let found: HashSet<&[String]> = shards.iter().map(|s| &s.components[..]).collect();
+        let found: HashSet<&[String]> = shards.iter().map(Shard::components).collect();
         let missing = self.shards.iter().find(|c| !found.contains(&c[..]));
         match missing {
             None => Ok(()),
@@ -228,12 +241,14 @@ impl Snapshot {
     pub(crate) fn open(source: &Dir, root: &[u8], id: SnapshotId) -> Result<Snapshot> {
         let mut tries = 0;
         loop {
-            let pin = Arc::new(pin(source, id)?);
+            let pin = pin(source, id)?;
             let info = SnapshotInfo::read(source, id)?;
             let before = info.edition();
             let files = Files {
-                pin,
-                top: Arc::new(source.open_dir(layout::DATA)?),
+                place: Arc::new(Place {
+                    top: Arc::new(source.open_dir(layout::DATA)?),
+                    _pin: pin,
+                }),
                 edition: before,
                 root: root.to_vec(),
             };
@@ -255,8 +270,7 @@ impl Snapshot {
     ) -> Result<Snapshot> {
         let info = SnapshotInfo::read(source, id)?;
         let files = Files {
-            pin: Arc::new(None),
-            top,
+            place: Arc::new(Place { top, _pin: None }),
             edition: info.edition(),
             root: root.to_vec(),
         };
@@ -264,39 +278,36 @@ impl Snapshot {
     }
 
     fn open_edition(source: &Dir, info: SnapshotInfo, files: Files) -> Result<Snapshot> {
-        let (id, edition) = (info.id, info.edition());
+        if let Some(pack) = files.pack(source) {
+            // As after a walk: if the description is there, so is the rest.
+            SnapshotInfo::read(source, info.id)?;
+            let above = GuardStep::to_guard(&pack.above);
+            let shards = ShardManifest::all_of(pack);
+            let shard = |(manifest, digest)| files.shard_of(manifest, digest);
+            let shards = shards.map(shard).collect();
+            return files.snapshot(source, info, shards, above, Reached::default());
+        }
+        Snapshot::walk_edition(source, info, files)
+    }
+
+    /// Finds the shards by walking.
+    fn walk_edition(source: &Dir, info: SnapshotInfo, files: Files) -> Result<Snapshot> {
+        let edition = info.edition();
         let list = ShardList::read(source, edition);
         let mut shards = Vec::new();
-        let walked = guard_walk::walk(&files.top, &mut |components, data| {
+        let walked = guard_walk::walk(&files.place.top, &mut |components, data| {
             shards.extend(files.shard(components, data)?);
             Ok(())
         });
-        SnapshotInfo::read(source, id)?;
+        SnapshotInfo::read(source, info.id)?;
         let reached = walked?;
         let list = list?;
         if let Some(list) = &list {
             list.check(source, edition, &shards)?;
             list.tell_digests(&mut shards);
         }
-        let above = list.as_ref().map(|list| &list.above[..]);
-        if info.root != files.root || shards.is_empty() {
-            let path = source
-                .join(layout::SNAPSHOTS)
-                .join(layout::snapshot_file(id));
-            let problem = match shards.is_empty() {
-                true => "none of its shards is there or may be opened",
-                false => "it is of another source",
-            };
-            return Err(IndexError::damaged(&path, problem));
-        }
-        Ok(Snapshot {
-            info,
-            shards,
-            is_partial: reached.is_partial(),
-            above: above.and_then(GuardStep::to_guard),
-            files,
-            reached,
-        })
+        let above = list.and_then(|list| GuardStep::to_guard(&list.above));
+        files.snapshot(source, info, shards, above, reached)
     }
 
     /// The shards behind name barriers on the way to `asked`, an absolute
@@ -305,7 +316,7 @@ impl Snapshot {
     pub fn behind(&self, asked: &[u8]) -> Result<Vec<Shard>> {
         let mut shards = Vec::new();
         self.reached
-            .behind(&self.files.top, asked, &mut |components, data| {
+            .behind(&self.files.place.top, asked, &mut |components, data| {
                 shards.extend(self.files.shard(components, data)?);
                 Ok(())
             })?;
@@ -329,6 +340,55 @@ impl Snapshot {
 }
 
 impl Files {
+    /// All manifests at once, for who may read them all; `None` where that
+    /// cannot be had.
+    fn pack(&self, source: &Dir) -> Option<Pack> {
+        let private = source.open_private().ok()?;
+        let us = Uid(rustix::process::geteuid().as_raw());
+        if us != Uid::ROOT && private.owner().ok()? != us {
+            return None;
+        }
+        let pack = pack::read(&private, self.edition).ok()?;
+        (pack.root == self.root && pack.len() > 0).then_some(pack)
+    }
+
+    fn shard_of(&self, manifest: ShardManifest, digest: Option<Digest>) -> Shard {
+        Shard {
+            place: Arc::clone(&self.place),
+            manifest,
+            digest,
+        }
+    }
+
+    /// The snapshot that has these shards.
+    fn snapshot(
+        self,
+        source: &Dir,
+        info: SnapshotInfo,
+        shards: Vec<Shard>,
+        above: Option<Guard>,
+        reached: Reached,
+    ) -> Result<Snapshot> {
+        if info.root != self.root || shards.is_empty() {
+            let path = source
+                .join(layout::SNAPSHOTS)
+                .join(layout::snapshot_file(info.id));
+            let problem = match shards.is_empty() {
+                true => "none of its shards is there or may be opened",
+                false => "it is of another source",
+            };
+            return Err(IndexError::damaged(&path, problem));
+        }
+        Ok(Snapshot {
+            info,
+            shards,
+            is_partial: reached.is_partial(),
+            above,
+            files: self,
+            reached,
+        })
+    }
+
     /// The shard in a `data` directory, if the snapshot has one there.
     fn shard(&self, components: &[String], data: &Dir) -> Result<Option<Shard>> {
         let name = layout::manifest_file(self.edition);
@@ -341,13 +401,8 @@ impl Files {
         {
             return Err(IndexError::damaged(&path, "it belongs elsewhere"));
         }
-        Ok(Some(Shard {
-            top: Arc::clone(&self.top),
-            _pin: Arc::clone(&self.pin),
-            components: components.to_vec(),
-            manifest,
-            digest: None,
-        }))
+        let manifest = ShardManifest::read(components.to_vec(), manifest);
+        Ok(Some(self.shard_of(manifest, None)))
     }
 }
 
@@ -355,10 +410,22 @@ impl Shard {
     /// The path behind the barrier that its guard ends with, if it does. Row
     /// 0 of its first segment is then that directory's own.
     pub fn barrier(&self) -> Option<&[u8]> {
-        match self.manifest.guard.last() {
-            Some(GuardStep::Barrier { path, .. }) => Some(path),
-            _ => None,
-        }
+        self.manifest.barrier()
+    }
+
+    /// Directory names from the source's `data` to its own.
+    pub(crate) fn components(&self) -> &[String] {
+        self.manifest.components()
+    }
+
+    /// How many segments it has.
+    pub fn segment_count(&self) -> usize {
+        self.manifest.segment_count()
+    }
+
+    /// What is known of a segment before its manifest is looked at.
+    pub fn glance(&self, segment: usize) -> Option<Glance<'_>> {
+        self.manifest.glance(segment)
     }
 
     /// Opens one of a segment's files. The caller checks what it reads
@@ -369,7 +436,10 @@ impl Shard {
     /// source's current snapshot again.
     pub fn open_file(&self, segment: &SegmentInfo, table: Table) -> Result<File> {
         let name = layout::segment_file(segment.id, table);
-        self.top.open_below(&self.components)?.open_file(&name)
+        self.place
+            .top
+            .open_below(self.components())?
+            .open_file(&name)
     }
 
     /// Opens a segment's name sidecar: the file, its length and, for
@@ -384,7 +454,11 @@ impl Shard {
             return Ok(None);
         };
         let name = layout::names_file(segment.id);
-        let file = self.top.open_below(&self.components)?.open_file(&name)?;
+        let file = self
+            .place
+            .top
+            .open_below(self.components())?
+            .open_file(&name)?;
         Ok(Some((file, names.size_bytes, self.dir_path().join(name))))
     }
 
@@ -396,8 +470,8 @@ impl Shard {
     /// The shard's directory, for messages: its path may be longer than
     /// system calls take.
     pub fn dir_path(&self) -> PathBuf {
-        let below = layout::display_path(&self.components);
-        self.top.path().join(below)
+        let below = layout::display_path(self.components());
+        self.place.top.path().join(below)
     }
 
     /// Every file of the shard.

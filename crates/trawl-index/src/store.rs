@@ -408,7 +408,9 @@ impl Dir {
     pub(crate) fn read(&self, name: &str) -> Result<Vec<u8>> {
         let file = self.open_file(name)?;
         // Room for almost any: one call reads it, one finds its end.
-        let mut bytes = Vec::with_capacity(READ_BYTES);
+        let length = file.metadata().map_or(0, |meta| meta.len());
+        let length = usize::try_from(length.min(SMALL_FILE_BYTES)).unwrap_or(0);
+        let mut bytes = Vec::with_capacity(READ_BYTES.max(length + 1));
         file.take(SMALL_FILE_BYTES + 1)
             .read_to_end(&mut bytes)
             .map_err(|error| IndexError::io("read", self.join(name), error))?;

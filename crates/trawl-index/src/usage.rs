@@ -82,7 +82,7 @@ pub fn usage(source: &Source) -> Result<Usage> {
             });
             for ((segment, table), file_bytes) in tables.chain(names) {
                 size_bytes += file_bytes;
-                let key = (shard.components.clone(), segment, table);
+                let key = (shard.components().to_vec(), segment, table);
                 let held = found.files.entry(key).or_default();
                 held.size_bytes = file_bytes;
                 held.by.push(at);

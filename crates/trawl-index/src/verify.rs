@@ -11,6 +11,7 @@ use crate::index::IndexDir;
 use crate::item_file;
 use crate::layout::{self, DataName, GuardName};
 use crate::manifest::{GuardStep, Manifest};
+use crate::pack;
 use crate::snapshot::{ShardList, SnapshotInfo};
 use crate::source::{Source, is_current_lost, snapshot_ids};
 use crate::store::{Dir, Readers, if_there};
@@ -296,6 +297,8 @@ struct Check<'a> {
     current: Option<SnapshotId>,
     /// Manifests that the lists of shards name and no walk has met yet.
     missing: BTreeMap<Vec<String>, BTreeSet<Edition>>,
+    /// What packs say of manifests that no walk has met yet.
+    packed: BTreeMap<Edition, BTreeMap<Vec<String>, Manifest>>,
     /// Which editions the snapshots are in, as far as that can be read.
     editions: Kept,
     /// Guard directories whose permissions were looked at.
@@ -313,6 +316,7 @@ impl<'a> Check<'a> {
             all: BTreeSet::new(),
             current: None,
             missing: BTreeMap::new(),
+            packed: BTreeMap::new(),
             editions: Kept::default(),
             looked_at: BTreeSet::new(),
             buffer: vec![0; BUFFER_BYTES],
@@ -347,6 +351,11 @@ impl<'a> Check<'a> {
                 self.found.add(path, Problem::Missing);
             }
         }
+        for (edition, left) in std::mem::take(&mut self.packed) {
+            if !left.is_empty() {
+                self.add_pack(edition, "it has shards that are not there");
+            }
+        }
     }
 
     fn list_top(&mut self) {
@@ -375,11 +384,11 @@ impl<'a> Check<'a> {
         self.check_names(&dir, layout::snapshot_name)?;
         let private = self.source.private()?;
         self.check_names(&private, |name| {
-            let listed = layout::shard_list_name(name).map(|edition| edition.id);
+            let listed = layout::private_name(name).map(|edition| edition.id);
             listed.or_else(|| layout::items_name(name))
         })?;
         for name in private.list()? {
-            let listed = layout::shard_list_name(&name);
+            let listed = layout::private_name(&name);
             if listed.is_some_and(|edition| {
                 Some(edition.id) <= self.current && !self.editions.has(edition)
             }) {
@@ -478,12 +487,61 @@ impl<'a> Check<'a> {
             }
             Ok(Some(list)) => {
                 self.found.files += 1;
+                self.check_pack(edition, &list);
                 for components in list.shards {
                     self.missing.entry(components).or_default().insert(edition);
                 }
             }
             Err(error) => self.found.add_error(error, path),
         }
+    }
+
+    /// Reads a pack, if there is one, and compares it with the list of
+    /// shards; with manifests it is compared when they are read.
+    fn check_pack(&mut self, edition: Edition, list: &ShardList) {
+        let pack = match self.source.private() {
+            Ok(private) => pack::read(&private, edition),
+            Err(error) => Err(error),
+        };
+        let pack = match if_there(pack) {
+            Ok(None) if !list.packed => return,
+            Ok(None) => return self.found.add(self.pack_path(edition), Problem::Missing),
+            Ok(Some(pack)) => pack,
+            Err(error) => return self.found.add_error(error, self.pack_path(edition)),
+        };
+        self.found.files += 1;
+        let digests: BTreeMap<_, _> = list.shards.iter().zip(&list.digests).collect();
+        let mut is_same = pack.root == self.source.root()
+            && pack.above == list.above
+            && pack.key == list.key
+            && pack.len() == list.shards.len();
+        let mut shards = BTreeMap::new();
+        for at in 0..pack.len() {
+            if let Some((components, manifest)) = pack.unpack(at) {
+                is_same &= pack.digest(at) == digests.get(&components).map(|digest| **digest);
+                shards.insert(components, manifest);
+            }
+        }
+        if !is_same
+            || !shards
+                .keys()
+                .eq(list.shards.iter().collect::<BTreeSet<_>>())
+        {
+            self.add_pack(edition, "it differs from the list of shards");
+        }
+        self.packed.insert(edition, shards);
+    }
+
+    fn pack_path(&self, edition: Edition) -> PathBuf {
+        let private = self.source.path().join(layout::PRIVATE);
+        private.join(layout::DATA).join(layout::pack_file(edition))
+    }
+
+    /// Tells of a pack that says something else than what it was made of.
+    fn add_pack(&mut self, edition: Edition, what: &str) {
+        let path = self.pack_path(edition);
+        let problem = format!("{what}; without it the manifests are read: remove it");
+        self.found.add_new(path, Some(Problem::Damaged(problem)));
     }
 
     /// Visits the guard directories.
@@ -577,6 +635,11 @@ impl<'a> Check<'a> {
             }
             match self.read_manifest(components, data, name, id) {
                 Ok(manifest) => {
+                    let packed = self.packed.get_mut(&edition);
+                    let packed = packed.map(|shards| shards.remove(components));
+                    if packed.is_some_and(|p| p.is_none_or(|p| !p.says_the_same(&manifest))) {
+                        self.add_pack(edition, "it differs from a manifest");
+                    }
                     self.check_access(top, &manifest.guard()?)?;
                     for segment in &manifest.segments {
                         for (table, file) in &segment.files {
@@ -602,6 +665,9 @@ impl<'a> Check<'a> {
                 }
                 Err(error) => {
                     is_known_whole = false;
+                    if let Some(shards) = self.packed.get_mut(&edition) {
+                        shards.remove(components);
+                    }
                     self.found.add_error(error, data.join(name));
                 }
             }

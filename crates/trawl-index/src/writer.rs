@@ -29,11 +29,12 @@ use crate::items::{Extras, Itemizer};
 use crate::layout;
 use crate::lock::SourceLock;
 use crate::manifest::{GuardStep, Totals};
+use crate::pack::{self, Contents};
 use crate::retention::{Keeps, Rule};
 use crate::revision::{Place, Revision};
 use crate::schema::FORMAT;
 use crate::segment::ListingKind;
-use crate::shard::{ShardBuffer, Snapshotting};
+use crate::shard::{Digests, ShardBuffer, Snapshotting};
 use crate::snapshot::{ShardList, Snapshot, SnapshotInfo};
 use crate::source::{Source, kept_rule, snapshot_ids};
 use crate::store::{Dir, sync_file};
@@ -482,10 +483,16 @@ impl Work {
         Ok(())
     }
 
-    fn shard_list(&self) -> ShardList {
+    /// Its shards, in the order of the list of shards.
+    fn used_shards(&self) -> Vec<&ShardBuffer> {
         let used = self.shards.values().filter(|shard| shard.is_used());
         let mut used: Vec<&ShardBuffer> = used.collect();
         used.sort_unstable_by_key(|shard| shard.components());
+        used
+    }
+
+    fn shard_list(&self) -> ShardList {
+        let used = self.used_shards();
         ShardList {
             format: FORMAT,
             snapshot: self.id,
@@ -495,6 +502,7 @@ impl Work {
             key: self.key,
             values: used.iter().map(|s| s.totals().xattrs).sum(),
             items: self.item_files(&used),
+            packed: true,
             barriers: self.barriers.clone(),
             large_open: self.placer.large_open().to_vec(),
             id_map: self.id_map.clone(),
@@ -519,11 +527,24 @@ impl Work {
         let name = layout::shard_list_file(self.id.into());
         let bytes = sealed::seal_json(&list, &private.join(&name))?;
         sync_file(&private.write_new(&name, &bytes)?, &private.join(&name))?;
+        self.write_pack(&private, &list)?;
         private.sync()?;
         let name = layout::snapshot_file(self.id);
         let bytes = sealed::seal_json(&info, &dir.join(&name))?;
         sync_file(&dir.write_new(&name, &bytes)?, &dir.join(&name))?;
         dir.sync()
+    }
+
+    fn write_pack(&self, private: &Dir, list: &ShardList) -> Result<()> {
+        let used = self.used_shards().into_iter();
+        let contents = Contents {
+            edition: self.id.into(),
+            root: self.source.root(),
+            above: &list.above,
+            key: list.key,
+            shards: used.map(|s| s.packing(self.id, Digests::Known)).collect(),
+        };
+        pack::write(private, &contents)
     }
 
     /// Makes segments and manifests durable.

@@ -2,11 +2,12 @@
 
 mod support;
 
+use std::collections::BTreeMap;
 use std::os::unix::fs::symlink;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use support::{files_below, new_index, odd_tree, write_tree};
-use trawl_index::IndexDir;
 use trawl_index::verify::{Problem, Scope, Verified, verify};
+use trawl_index::{IndexDir, Manifest, Shard, Source};
 
 fn check(index: &Path) -> Option<Verified> {
     IndexDir::open(index)
@@ -106,6 +107,7 @@ fn damage_is_found_in_every_kind_of_file() {
         "json",
         "links.parquet",
         "manifest",
+        "pack",
         "shards",
         "xattrs.parquet",
     ];
@@ -116,10 +118,91 @@ fn damage_is_found_in_every_kind_of_file() {
     assert_eq!(check(&path).unwrap(), clean);
 }
 
+/// The one pack of an index.
+fn pack_in(index: &Path) -> PathBuf {
+    let mut packs = files_below(index).into_keys();
+    let pack = packs.find(|f| f.extension().is_some_and(|e| e == "pack"));
+    pack.expect("a pack")
+}
+
+/// All that a snapshot says, shard by shard.
+fn told(source: &Source) -> BTreeMap<PathBuf, String> {
+    let snapshot = source.current().unwrap().unwrap();
+    let about = |shard: &Shard| {
+        let manifest: &Manifest = &shard.manifest;
+        let glances: Vec<_> = (0..=manifest.segments.len())
+            .map(|at| shard.glance(at))
+            .collect();
+        let text = format!("{manifest:?} {glances:?} {:?}", shard.barrier());
+        (shard.dir_path(), format!("{text} {:?}", shard.digest))
+    };
+    assert!(!snapshot.is_partial);
+    let mut told: BTreeMap<_, _> = snapshot.shards.iter().map(about).collect();
+    told.insert(PathBuf::new(), format!("{:?}", snapshot.above()));
+    told
+}
+
+#[test]
+fn a_pack_says_what_manifests_say_and_is_not_needed() {
+    let (_dir, index) = new_index();
+    write_tree(&index, &odd_tree("/srv", 60, 6, 21), 64 << 10).unwrap();
+    let source = index.source(b"/srv").unwrap().unwrap();
+    let pack = pack_in(index.path());
+    let bytes = std::fs::read(&pack).unwrap();
+    let packed = told(&source);
+    assert!(packed.len() > 3);
+    for damaged in [
+        &bytes[..bytes.len() - 1],
+        b"",
+        &[b"x", &bytes[1..]].concat(),
+    ] {
+        std::fs::write(&pack, damaged).unwrap();
+        assert_eq!(told(&source), packed);
+    }
+    std::fs::remove_file(&pack).unwrap();
+    assert_eq!(told(&source), packed);
+    // That it is asked at all: no manifest is read.
+    std::fs::write(&pack, bytes).unwrap();
+    for (file, _) in files_below(index.path()) {
+        if file.extension().is_some_and(|e| e == "manifest") {
+            std::fs::remove_file(file).unwrap();
+        }
+    }
+    assert_eq!(told(&source), packed);
+}
+
+#[test]
+fn a_pack_that_differs_from_manifests_is_found() {
+    let (_dir, index) = new_index();
+    let path = index.path().to_owned();
+    write_tree(&index, &odd_tree("/srv", 30, 6, 21), 64 << 20).unwrap();
+    let first = std::fs::read(pack_in(&path)).unwrap();
+    write_tree(&index, &odd_tree("/srv", 30, 7, 22), 64 << 20).unwrap();
+    assert_eq!(check(&path).unwrap().findings, []);
+    let of = |bytes: &[u8]| {
+        let mut packs = files_below(&path).into_iter();
+        packs.find(|(f, b)| f.extension().is_some_and(|e| e == "pack") && b[..] != *bytes)
+    };
+    let (newer, bytes) = of(&first).unwrap();
+    // The older one's shards, with the newer one's name and a checksum.
+    let at = b"trawl pack 1\n".len() + 4;
+    let mut lie = first.clone();
+    lie[at..at + 8].copy_from_slice(&bytes[at..at + 8]);
+    let end = lie.len() - 16;
+    let hash = xxhash_rust::xxh3::xxh3_128(&lie[..end]).to_le_bytes();
+    lie[end..].copy_from_slice(&hash);
+    std::fs::write(&newer, &lie).unwrap();
+    let problem = assert_found(&path, &newer, "another's");
+    let text = problem.map(|p| p.to_string()).unwrap_or_default();
+    assert!(text.contains("differs"), "{text}");
+}
+
 #[test]
 fn a_snapshot_with_a_lost_shard_is_refused() {
     let (_dir, index) = new_index();
     write_tree(&index, &odd_tree("/srv", 30, 6, 21), 64 << 20).unwrap();
+    // With it manifests are not asked for.
+    std::fs::remove_file(pack_in(index.path())).unwrap();
     let manifests = files_below(index.path()).into_keys();
     let mut manifests = manifests.filter(|f| f.extension().is_some_and(|e| e == "manifest"));
     let (lost, other) = (manifests.next().unwrap(), manifests.next().unwrap());

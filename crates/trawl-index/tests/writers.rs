@@ -272,7 +272,7 @@ fn an_index_for_everyone_can_be_written_by_nobody_whatever_the_umask() {
         let name = at.file_name().unwrap().to_str().unwrap();
         assert_eq!((meta.uid(), mode & 0o7022), (0, 0), "{}", at.display());
         if meta.is_file() {
-            let private = name == "lock" || name.ends_with(".shards");
+            let private = name == "lock" || [".shards", ".pack"].iter().any(|e| name.ends_with(e));
             let expected = if private { 0o600 } else { 0o644 };
             assert_eq!(mode, expected, "{}", at.display());
         } else if at.iter().any(|part| part == "private") {

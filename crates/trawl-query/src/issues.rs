@@ -3,11 +3,13 @@
 
 use crate::error::Result;
 use crate::index::{Index, SegmentAt, Start, View};
-use crate::locate::{Reach, scope};
+use crate::locate::{Reach, Span, scope};
 use crate::merge::Merge;
 use crate::permission::{Access, Judge};
 use crate::segment::{Scratch, SegmentFile, read_dirs, read_text};
+use crate::totals::known_sums;
 use crate::walk::{Listing, Order, Request};
+use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::AtomicBool;
@@ -64,8 +66,8 @@ impl Index {
         let mut scratch = Scratch::default();
         let mut found = Vec::new();
         let deepest = path::depth(&start.path).saturating_add(max_depth.unwrap_or(usize::MAX));
-        for (at, _, segment) in view.segments() {
-            if !segment.files.contains_key(&Table::Issues) {
+        for (at, _, glance) in view.glances() {
+            if !glance.has(Table::Issues) {
                 continue;
             }
             read_issues(view, at, &mut scratch, |issue| {
@@ -103,7 +105,8 @@ impl Index {
             let _ = visit(&start.path);
             return Ok(());
         }
-        if request.max_depth.is_none() && all_listed(start)? {
+        // What is right below is not gone into then.
+        if request.max_depth == Some(1) || request.max_depth.is_none() && all_listed(start)? {
             return Ok(());
         }
         let unlisted = with_unlisted(start)?;
@@ -134,14 +137,17 @@ impl Index {
 fn all_listed(start: &Start) -> Result<bool> {
     let view: &View = &start.view;
     let mut scratch = Scratch::default();
-    let (mut shards, mut dirs, mut listed) = (HashSet::new(), 1u64, 0u64);
-    for span in scope(view, &start.path, Reach::Subtree, &mut scratch)? {
-        let Some((shard, _)) = view.shard_of(span.segment) else {
-            return Ok(false);
-        };
-        // Several segments may have parts of one directory.
-        if !shards.insert(shard) {
-            return Ok(false);
+    let (mut dirs, mut listed) = (1u64, 0u64);
+    let spans = scope(view, &start.path, Reach::Subtree, &mut scratch)?;
+    if may_share_directories(view, &spans) {
+        return Ok(false);
+    }
+    for span in spans {
+        listed = listed.wrapping_add(span.dirs.end - span.dirs.start);
+        let segment = view.segment(span.segment).map(|(_, segment)| segment);
+        if let Some(sums) = segment.and_then(|segment| known_sums(segment, &span)) {
+            dirs = dirs.wrapping_add(sums.dirs);
+            continue;
         }
         let Some(file) = view.file(span.segment, Table::Dirs)? else {
             return Ok(false);
@@ -153,9 +159,27 @@ fn all_listed(start: &Start) -> Result<bool> {
         let before = first.number(0, 0);
         let after = last.number(0, 0).wrapping_add(last.number(1, 0));
         dirs = dirs.wrapping_add(after.wrapping_sub(before));
-        listed = listed.wrapping_add(end - start);
     }
     Ok(dirs == listed)
+}
+
+/// False if no two segments can have parts of one directory: it lies in one
+/// shard, and the segments of each follow each other.
+fn may_share_directories(view: &View, spans: &[Span]) -> bool {
+    let ends = |span: &Span| {
+        let (shard, _) = view.shard_of(span.segment)?;
+        let (_, segment) = view.segment(span.segment)?;
+        let first = segment.first_dir.as_deref()?;
+        Some((shard, first, segment.last_dir.as_deref()?))
+    };
+    let Some(mut ends) = spans.iter().map(ends).collect::<Option<Vec<_>>>() else {
+        return true;
+    };
+    ends.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| path::cmp(a.1, b.1)));
+    let follow = |two: &[(usize, &[u8], &[u8])]| {
+        two[0].0 != two[1].0 || path::cmp(two[0].2, two[1].1) == Ordering::Less
+    };
+    !ends.windows(2).all(follow)
 }
 
 /// The directories below `start`, itself included, that hold more of them

@@ -11,7 +11,7 @@ use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
 use trawl_index::schema::{DirColumn, KIND_ROOT, PAGE_ROWS, SMALL_PAGE_ROWS, Table};
-use trawl_index::{GuardStep, Shard};
+use trawl_index::{DirKey, GuardStep, Shard};
 use trawl_model::column::ColumnSet;
 use trawl_model::rows::{Row, RowBatch};
 use trawl_model::{FileType, path};
@@ -169,11 +169,14 @@ fn find_own(
     is_it: impl Fn(&Shard) -> bool,
     scratch: &mut Scratch,
 ) -> Result<Option<RowBatch>> {
-    for (at, shard, segment) in view.segments() {
-        let is_here = segment.own_row && segment.first_dir.as_deref() == Some(dir);
+    for (at, shard, glance) in view.glances() {
+        let is_here = glance.own_row && glance.dirs.is_some_and(|(first, _)| first == dir);
         if !is_here || !is_it(shard) {
             continue;
         }
+        let Some((_, segment)) = view.segment(at) else {
+            continue;
+        };
         let Some(dirs) = view.file(at, Table::Dirs)? else {
             continue;
         };
@@ -287,8 +290,9 @@ pub(crate) fn scope(
 
 fn find_scope(view: &View, dir: &[u8], reach: Reach, scratch: &mut Scratch) -> Result<Vec<Span>> {
     let mut spans = Vec::new();
-    for (at, shard, segment) in view.segments() {
-        let (Some(first), Some(last)) = (&segment.first_dir, &segment.last_dir) else {
+    let key = DirKey::of(dir);
+    for (at, shard, glance) in view.glances() {
+        let Some((first, last)) = glance.dirs else {
             continue;
         };
         let ends_before = path::cmp(last, dir) == Ordering::Less;
@@ -296,9 +300,13 @@ fn find_scope(view: &View, dir: &[u8], reach: Reach, scratch: &mut Scratch) -> R
             Reach::Itself => path::cmp(first, dir) == Ordering::Greater,
             Reach::Subtree => path::cmp_subtree(first, dir) == Ordering::Greater,
         };
-        if ends_before || starts_after || behind_barrier(shard, dir, reach) {
+        let is_out = ends_before || starts_after || !glance.may_hold(key);
+        if is_out || behind_barrier(shard, dir, reach) {
             continue;
         }
+        let Some((_, segment)) = view.segment(at) else {
+            continue;
+        };
         let is_whole =
             reach == Reach::Subtree && path::is_within(first, dir) && path::is_within(last, dir);
         let mut dirs = match is_whole {

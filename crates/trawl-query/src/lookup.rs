@@ -18,6 +18,7 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
+use trawl_index::DirKey;
 use trawl_index::schema::{DirColumn, PAGE_ROWS, SMALL_PAGE_ROWS, Table};
 use trawl_model::column::{Column, ColumnSet};
 use trawl_model::rows::{Row, RowBatch};
@@ -175,18 +176,32 @@ fn find_rows(
         }
     }
     wanted.sort_by(|a, b| path::cmp(a.dir, b.dir).then(a.name.cmp(b.name)));
-    let segments: Vec<SegmentAt> = view.segments().map(|(at, _, _)| at).collect();
-    for segment in segments {
+    for (segment, _, glance) in view.glances() {
+        let Some(ends) = glance.dirs else {
+            continue;
+        };
         wanted.retain(|wanted| rows[wanted.at].is_none());
-        find_in_segment(view, segment, &wanted, columns, scratch, &mut rows)?;
+        let near = between(&wanted, ends);
+        if near.iter().any(|w| glance.may_hold(DirKey::of(w.dir))) {
+            find_in_segment(view, segment, near, columns, scratch, &mut rows)?;
+        }
     }
     Ok(rows)
 }
 
+/// Those of `wanted`, which are in order, whose directories may be between
+/// the first and the last of a segment.
+fn between<'w, 'a>(wanted: &'w [Wanted<'a>], (first, last): (&[u8], &[u8])) -> &'w [Wanted<'a>] {
+    let from = wanted.partition_point(|w| path::cmp(w.dir, first) == Ordering::Less);
+    let to = wanted.partition_point(|w| path::cmp(w.dir, last) != Ordering::Greater);
+    wanted.get(from..to).unwrap_or_default()
+}
+
+/// Finds the rows of the entries `inside`, which may be in the segment.
 fn find_in_segment(
     view: &View,
     at: SegmentAt,
-    wanted: &[Wanted<'_>],
+    inside: &[Wanted<'_>],
     columns: ColumnSet,
     scratch: &mut Scratch,
     rows: &mut [Option<RowBatch>],
@@ -194,12 +209,6 @@ fn find_in_segment(
     let Some((shard, segment)) = view.segment(at) else {
         return Ok(());
     };
-    let (Some(first), Some(last)) = (&segment.first_dir, &segment.last_dir) else {
-        return Ok(());
-    };
-    let from = wanted.partition_point(|w| path::cmp(w.dir, first) == Ordering::Less);
-    let to = wanted.partition_point(|w| path::cmp(w.dir, last) != Ordering::Greater);
-    let inside = wanted.get(from..to).unwrap_or_default();
     let is_near = |w: &Wanted<'_>| !behind_barrier(shard, w.dir, Reach::Itself);
     if !inside.iter().any(is_near) {
         return Ok(());

@@ -48,6 +48,7 @@ pub fn rebuild_names(source: &Source) -> Result<Rebuilt> {
                 done.written += 1;
             }
         }
+        changes.pack(snapshot.info.id)?;
     }
     Ok(done)
 }

@@ -53,7 +53,7 @@ pub struct Listings<'a> {
 impl View {
     /// The number of its segments.
     pub fn stored_segments(&self) -> usize {
-        self.segments().count()
+        self.segment_count()
     }
 
     /// A segment, its shard, and the shard's place among [`View::shards`].

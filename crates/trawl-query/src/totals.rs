@@ -6,7 +6,7 @@ use crate::index::{Index, SegmentAt, Start, View};
 use crate::links::{Repeats, SeenLinks, repeats_in};
 use crate::locate::{Reach, Span, scope};
 use crate::segment::{Scratch, read_dirs};
-use std::collections::HashMap;
+use trawl_index::SegmentInfo;
 use trawl_index::schema::{DirColumn, Table};
 
 /// Sums over everything below a start.
@@ -53,59 +53,31 @@ impl Index {
             return Ok(totals);
         }
         let mut seen = SeenLinks::new();
-        let spans = scope(view, &start.path, Reach::Subtree, &mut scratch)?;
-        let whole = whole_shards(view, &spans);
-        for (shard, known) in view.shards().iter().enumerate() {
-            if whole
-                .get(&shard)
-                .is_some_and(|rows| *rows == known.manifest.totals.entries)
-            {
-                add_manifest(&mut totals, &known.manifest.totals);
-            }
-        }
-        for span in &spans {
-            let shard = view.shard_of(span.segment);
-            let is_counted = shard.is_some_and(|(at, shard)| {
-                whole
-                    .get(&at)
-                    .is_some_and(|rows| *rows == shard.manifest.totals.entries)
-            });
-            add_span(view, span, is_counted, &mut totals, &mut seen, &mut scratch)?;
+        for span in scope(view, &start.path, Reach::Subtree, &mut scratch)? {
+            add_span(view, &span, &mut totals, &mut seen, &mut scratch)?;
         }
         Ok(totals)
     }
 }
 
-/// Rows in the spans that are whole segments, by shard. A shard of which
-/// these are all rows lies within the scope.
-fn whole_shards(view: &View, spans: &[Span]) -> HashMap<usize, u64> {
-    let mut rows = HashMap::new();
-    for span in spans {
-        if let (Some((_, segment)), Some((shard, _))) =
-            (view.segment(span.segment), view.shard_of(span.segment))
-            && span.dirs == (0..segment.dirs)
-        {
-            *rows.entry(shard).or_insert(0u64) += segment.rows;
-        }
-    }
-    rows
-}
-
-fn add_manifest(totals: &mut Totals, known: &trawl_index::Totals) {
-    totals.sums.add(&Sums {
+/// The sums over a span, as the manifest has them if it is all listings of
+/// its segment.
+pub(crate) fn known_sums(segment: &SegmentInfo, span: &Span) -> Option<Sums> {
+    let known = segment.sums?;
+    let all = u64::from(segment.own_row)..segment.dirs;
+    (span.dirs == all).then_some(Sums {
         files: known.files,
         dirs: known.dirs,
         symlinks: known.symlinks,
         others: known.others,
         size_bytes: known.size_bytes,
         blocks: known.blocks,
-    });
+    })
 }
 
 fn add_span(
     view: &View,
     span: &Span,
-    is_counted: bool,
     totals: &mut Totals,
     seen: &mut SeenLinks,
     scratch: &mut Scratch,
@@ -116,18 +88,21 @@ fn add_span(
     };
     let links = segment.files.get(&Table::Links).map_or(0, |file| file.rows);
     let mut links_in = 0..links;
-    if !is_counted {
-        let first = running_sums(view, span.segment, span.dirs.start, scratch)?;
-        let last = running_sums(view, span.segment, span.dirs.end - 1, scratch)?;
-        let mut sums = last.before;
-        sums.add(&last.own);
-        sums.subtract(&first.before);
-        totals.sums.add(&sums);
-        if links > 0 {
-            links_in.start = first.links_before.min(links);
-            if span.dirs.end < segment.dirs {
-                let after = running_sums(view, span.segment, span.dirs.end, scratch)?;
-                links_in.end = after.links_before.clamp(links_in.start, links);
+    match known_sums(segment, span) {
+        Some(sums) => totals.sums.add(&sums),
+        None => {
+            let first = running_sums(view, span.segment, span.dirs.start, scratch)?;
+            let last = running_sums(view, span.segment, span.dirs.end - 1, scratch)?;
+            let mut sums = last.before;
+            sums.add(&last.own);
+            sums.subtract(&first.before);
+            totals.sums.add(&sums);
+            if links > 0 {
+                links_in.start = first.links_before.min(links);
+                if span.dirs.end < segment.dirs {
+                    let after = running_sums(view, span.segment, span.dirs.end, scratch)?;
+                    links_in.end = after.links_before.clamp(links_in.start, links);
+                }
             }
         }
     }

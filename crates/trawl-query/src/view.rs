@@ -11,7 +11,7 @@ use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use trawl_index::schema::Table;
-use trawl_index::{SegmentInfo, Shard, Snapshot, SnapshotInfo};
+use trawl_index::{Glance, SegmentInfo, Shard, Snapshot, SnapshotInfo};
 use trawl_model::guard::Credentials;
 
 /// Files that are kept open, at most; fewer where a process may have few
@@ -111,7 +111,7 @@ impl View {
     /// reader with these credentials.
     pub fn new(snapshot: Snapshot, who: Arc<Credentials>) -> View {
         let in_shard = |(at, shard): (usize, &Shard)| {
-            let segments = 0..shard.manifest.segments.len();
+            let segments = 0..shard.segment_count();
             segments
                 .map(move |segment| (at, segment))
                 .collect::<Vec<_>>()
@@ -224,6 +224,20 @@ impl View {
             self.segment(at)
                 .map(|(shard, segment)| (at, shard, segment))
         })
+    }
+
+    /// What is known of each segment before its manifest is looked at: most
+    /// have nothing to do with a question.
+    pub(crate) fn glances(&self) -> impl Iterator<Item = (SegmentAt, &Shard, Glance<'_>)> {
+        let places = self.segments.iter().enumerate();
+        places.filter_map(|(at, (shard, segment))| {
+            let shard = self.snapshot.shards.get(*shard)?;
+            Some((at, shard, shard.glance(*segment)?))
+        })
+    }
+
+    pub(crate) fn segment_count(&self) -> usize {
+        self.segments.len()
     }
 
     pub(crate) fn segment(&self, at: SegmentAt) -> Option<(&Shard, &SegmentInfo)> {

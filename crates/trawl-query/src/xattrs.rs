@@ -217,10 +217,9 @@ impl Scope<'_> {
     ) -> Result<Vec<(Arc<SegmentFile>, Range<u64>)>> {
         let mut files = Vec::new();
         let places: Vec<(SegmentAt, Option<&[u8]>)> = view
-            .segments()
-            .filter(|(_, shard, segment)| {
-                segment.files.contains_key(&Table::Xattrs)
-                    && !self.is_elsewhere(&shard.manifest.guard)
+            .glances()
+            .filter(|(_, shard, glance)| {
+                glance.has(Table::Xattrs) && !self.is_elsewhere(&shard.manifest.guard)
             })
             .map(|(at, shard, _)| (at, last_barrier(&shard.manifest.guard)))
             .collect();

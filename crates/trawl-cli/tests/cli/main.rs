@@ -19,6 +19,7 @@ mod id_map;
 mod index;
 mod locate;
 mod ls;
+mod pack;
 mod shared;
 mod site;
 mod stat;

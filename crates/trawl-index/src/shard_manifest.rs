@@ -1,0 +1,121 @@
+//! A shard's manifest, as it was read or as it lies in a pack: then it is
+//! made when somebody looks at it, and what tells whether anybody need is
+//! there before.
+
+use crate::digest::Digest;
+use crate::layout;
+use crate::manifest::{GuardStep, Manifest, Totals};
+use crate::pack::{Glance, Pack};
+use crate::schema::FORMAT;
+use std::ops::Deref;
+use std::sync::{Arc, OnceLock};
+
+/// What a shard holds. Stands for its [`Manifest`].
+#[derive(Clone, Debug)]
+pub struct ShardManifest(Held);
+
+#[derive(Clone, Debug)]
+enum Held {
+    Read(Arc<Whole>),
+    Packed {
+        pack: Arc<Pack>,
+        shard: usize,
+        whole: OnceLock<Arc<Whole>>,
+    },
+}
+
+/// A manifest, and where it lies.
+#[derive(Debug)]
+struct Whole {
+    /// Directory names from the source's `data`.
+    components: Vec<String>,
+    manifest: Manifest,
+}
+
+impl ShardManifest {
+    pub(crate) fn read(components: Vec<String>, manifest: Manifest) -> ShardManifest {
+        ShardManifest(Held::Read(Arc::new(Whole {
+            components,
+            manifest,
+        })))
+    }
+
+    /// Those of all shards of a pack.
+    pub(crate) fn all_of(pack: Pack) -> impl Iterator<Item = (ShardManifest, Option<Digest>)> {
+        let pack = Arc::new(pack);
+        (0..pack.len()).map(move |shard| {
+            let key = pack.key;
+            let digest = pack.digest(shard).map(|sum| Digest { key, sum });
+            let held = Held::Packed {
+                pack: Arc::clone(&pack),
+                shard,
+                whole: OnceLock::new(),
+            };
+            (ShardManifest(held), digest)
+        })
+    }
+
+    pub(crate) fn components(&self) -> &[String] {
+        &self.whole().components
+    }
+
+    pub(crate) fn barrier(&self) -> Option<&[u8]> {
+        match &self.0 {
+            Held::Read(whole) => match whole.manifest.guard.last() {
+                Some(GuardStep::Barrier { path, .. }) => Some(path),
+                _ => None,
+            },
+            Held::Packed { pack, shard, .. } => pack.barrier(*shard),
+        }
+    }
+
+    pub(crate) fn segment_count(&self) -> usize {
+        match &self.0 {
+            Held::Read(whole) => whole.manifest.segments.len(),
+            Held::Packed { pack, shard, .. } => pack.segment_count(*shard),
+        }
+    }
+
+    pub(crate) fn glance(&self, segment: usize) -> Option<Glance<'_>> {
+        match &self.0 {
+            Held::Read(whole) => whole.manifest.segments.get(segment).map(Glance::of),
+            Held::Packed { pack, shard, .. } => pack.glance(*shard, segment),
+        }
+    }
+
+    fn whole(&self) -> &Whole {
+        match &self.0 {
+            Held::Read(whole) => whole,
+            Held::Packed { pack, shard, whole } => whole.get_or_init(|| {
+                // A pack that was opened unpacks; if it did not, this would
+                // be a shard without anything in it.
+                let unpacked = pack.unpack(*shard);
+                let (components, manifest) =
+                    unpacked.unwrap_or_else(|| (vec![layout::DATA.to_owned()], nothing()));
+                Arc::new(Whole {
+                    components,
+                    manifest,
+                })
+            }),
+        }
+    }
+}
+
+impl Deref for ShardManifest {
+    type Target = Manifest;
+
+    fn deref(&self) -> &Manifest {
+        &self.whole().manifest
+    }
+}
+
+fn nothing() -> Manifest {
+    Manifest {
+        format: FORMAT,
+        snapshot: crate::id::SnapshotId(0),
+        root: Vec::new(),
+        guard: Vec::new(),
+        segments: Vec::new(),
+        totals: Totals::default(),
+    }
+}
