@@ -49,7 +49,7 @@ test: ## install what the tests need and run them all
 lint: ## rustfmt, clippy, cargo-deny, dependency allow-list, generated files
 	@.ci/run lint
 
-bench: build-cli ## print the table of times, memory and sizes against the peers (ONLY=parts ROWS=n RUNS=n)
+bench: build ## print the table of times, memory and sizes against the peers (ONLY=parts ROWS=n RUNS=n)
 	@scripts/need.sh bench
 	$(CARGO) build --release --locked --package trawl-bench
 	@TRAWL='$(RELEASE)' GENERATOR='$(CARGO_TARGET_DIR)/release/trawl-gen' CACHE='$(CACHE)' bench/run

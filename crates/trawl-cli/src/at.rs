@@ -11,6 +11,9 @@ use crate::index::scan::now;
 /// What stands for the newest snapshot.
 const LATEST: &str = "latest";
 
+/// The end of a second.
+const LAST_NANOSECOND: u32 = 999_999_999;
+
 /// Reads what stands behind `--at`.
 ///
 /// # Errors
@@ -45,7 +48,15 @@ fn read(text: &str, now: Timestamp, zone: &Zone) -> Option<AsOf> {
     if text.is_empty() || is_sign {
         return None;
     }
-    trawl_text::date::parse(text.as_bytes(), now, zone).map(AsOf::Time)
+    let time = trawl_text::date::parse(text.as_bytes(), now, zone)?;
+    Some(AsOf::Time(match time.nanos {
+        // Times are shown without fractions: all of that second is meant.
+        0 if !text.contains(['.', ',']) => Timestamp {
+            nanos: LAST_NANOSECOND,
+            ..time
+        },
+        _ => time,
+    }))
 }
 
 /// In words, as in "there is no snapshot …".
@@ -91,13 +102,15 @@ mod tests {
             nanos: 5,
         };
         let read = |text| read(text, now, &Zone::utc());
-        let at = |secs| Some(AsOf::Time(Timestamp { secs, nanos: 0 }));
+        let at = |secs, nanos| Some(AsOf::Time(Timestamp { secs, nanos }));
         assert_eq!(read("latest"), Some(AsOf::Back(0)));
         assert_eq!(read("-2"), Some(AsOf::Back(2)));
         let id = SnapshotId(0x18c1);
         assert_eq!(read("00000000000018c1"), Some(AsOf::Snapshot(id)));
-        assert_eq!(read("@77"), at(77));
-        assert_eq!(read("1970-01-02 00:00"), at(86_400));
+        assert_eq!(read("@77"), at(77, LAST_NANOSECOND));
+        assert_eq!(read("@77.0"), at(77, 0));
+        assert_eq!(read("@77.5"), at(77, 500_000_000));
+        assert_eq!(read("1970-01-02 00:00"), at(86_400, LAST_NANOSECOND));
         assert_eq!(read("now"), Some(AsOf::Time(now)));
         assert!(matches!(read("1 day ago"), Some(AsOf::Time(_))));
         for text in ["", "no time", "--2", "-", "-x", "-99999999999999999999999"] {

@@ -117,7 +117,7 @@ fn without_controls(text: &str) -> String {
 }
 
 /// The system's words without the number behind them, in lower case.
-pub(crate) fn cause(error: &io::Error) -> String {
+pub fn cause(error: &io::Error) -> String {
     let text = error.to_string();
     let text = text.split(" (os error").next().unwrap_or(&text);
     let mut letters = text.chars();

@@ -20,7 +20,8 @@ use trawl_query::AsOf;
 
 use crate::arguments::{self, Manner};
 use crate::exit::Exit;
-use crate::failure::{Failure, cause};
+use crate::failure::Failure;
+pub use crate::failure::cause;
 use crate::output::say;
 use crate::settings;
 

@@ -107,6 +107,14 @@ pub enum IndexError {
         /// Whose it is.
         owner: trawl_model::Uid,
     },
+    /// Only who can read all of an index can tell whether it is sound.
+    #[error("{} belongs to user {owner}, who alone can verify it", path.display())]
+    NotOursToVerify {
+        /// The index directory.
+        path: PathBuf,
+        /// Whose it is.
+        owner: trawl_model::Uid,
+    },
     /// An index was made for other readers than it is to be written for.
     #[error(
         "{} was made for {}: choose another index with -i",

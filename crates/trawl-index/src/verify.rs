@@ -193,8 +193,15 @@ impl Verified {
 /// Checks an index.
 ///
 /// # Errors
-/// Only if the index itself cannot be listed; everything else is a finding.
+/// If the index itself cannot be listed, or is somebody else's:
+/// [`IndexError::NotOursToVerify`]. Everything else is a finding.
 pub fn verify(index: &IndexDir, scope: Scope) -> Result<Verified> {
+    let us = Uid(rustix::process::geteuid().as_raw());
+    let owner = index.dir().owner()?;
+    if us != owner && us != Uid::ROOT {
+        let path = index.dir().path().to_owned();
+        return Err(IndexError::NotOursToVerify { path, owner });
+    }
     let mut found = Verified::default();
     for name in index.dir().list()? {
         let path = index.dir().join(&name);

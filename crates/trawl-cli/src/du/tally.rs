@@ -20,7 +20,7 @@ use crate::du::options::{Links, Plan};
 use crate::failure::{Failure, quoted};
 use crate::ls::item::{Item, TimeKind};
 use crate::output::say;
-use crate::resolve::{Resolved, resolve};
+use crate::resolve::{Remembered, Resolved, resolve};
 use crate::scope::{Follow, printed_path, row_of};
 
 /// What something takes up, and the latest time of anything in it.
@@ -70,6 +70,9 @@ struct Entry {
     amount: Amount,
 }
 
+/// A directory and entries of it.
+type Listed = (Vec<u8>, Vec<Entry>);
+
 /// A directory whose entries are being counted.
 struct Frame {
     /// Stored.
@@ -86,6 +89,8 @@ struct Frame {
 pub(crate) struct Tally<'a> {
     plan: &'a Plan,
     index: Arc<Index>,
+    /// Where links lead, looked up many at a time.
+    known: Remembered<Arc<Index>>,
     time: TimeKind,
     seen: HashSet<(u64, u64)>,
     /// Directories that are being counted, through links too.
@@ -109,6 +114,7 @@ impl<'a> Tally<'a> {
     pub(crate) fn new(plan: &'a Plan, index: Arc<Index>) -> Tally<'a> {
         Tally {
             plan,
+            known: Remembered::new(Arc::clone(&index), link_columns()),
             index,
             time: plan
                 .time
@@ -192,7 +198,7 @@ impl<'a> Tally<'a> {
         index.walk(
             place.start,
             &request,
-            |listing, out: &mut Vec<(Vec<u8>, Vec<Entry>)>| {
+            |listing, out: &mut Vec<Listed>| {
                 let rows = listing.range.clone().map(|at| Row {
                     batch: listing.batch,
                     at,
@@ -201,14 +207,12 @@ impl<'a> Tally<'a> {
                 let entries = rows.map(|row| Entry::new(&Item::from_row(&row, row.name()), time));
                 out.push((listing.dir.path.to_vec(), entries.collect()));
             },
-            |listings| {
-                for (dir, entries) in listings {
-                    if let Err(failure) = self.listing(place, &mut frames, &dir, entries, visit) {
-                        failed = Some(failure);
-                        return ControlFlow::Break(());
-                    }
+            |listings| match self.listings(place, &mut frames, listings, visit) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(failure) => {
+                    failed = Some(failure);
+                    ControlFlow::Break(())
                 }
-                ControlFlow::Continue(())
             },
         )?;
         if let Some(failure) = failed {
@@ -230,6 +234,30 @@ impl<'a> Tally<'a> {
             below: Amount::NOTHING,
             dirs: BTreeMap::new(),
         });
+    }
+
+    /// Takes in some directories' entries.
+    fn listings(
+        &mut self,
+        place: &Place<'_>,
+        frames: &mut Vec<Frame>,
+        listings: Vec<Listed>,
+        visit: &mut Visit<'_>,
+    ) -> Result<(), Failure> {
+        if self.plan.links == Links::Targets {
+            let links = listings.iter().flat_map(|(dir, entries)| {
+                let links = entries.iter().filter(|one| one.kind == FileType::Symlink);
+                links.map(|link| join(dir, &link.name))
+            });
+            let links: Vec<Vec<u8>> = links.collect();
+            let asked: Vec<(&[u8], &[u8])> =
+                links.iter().map(|path| (&b""[..], &path[..])).collect();
+            self.known.prepare(&asked, Follow::Last)?;
+        }
+        for (dir, entries) in listings {
+            self.listing(place, frames, &dir, entries, visit)?;
+        }
+        Ok(())
     }
 
     /// Takes in entries of a directory; nothing if it was left out.
@@ -310,7 +338,7 @@ impl<'a> Tally<'a> {
     ) -> Result<(), Failure> {
         let path = join(&frame.path, &link.name);
         let depth = depth_of(place, &path);
-        let (target, start) = match resolve(&*self.index, b"", &path, Follow::Last)? {
+        let (target, start) = match resolve(&self.known, b"", &path, Follow::Last)? {
             Resolved::To(Located::Found(start), _) => (self.entry(&row_of(&start)), Some(start)),
             Resolved::To(Located::Missing { .. }, _) => {
                 return self.tell(printed, "no such file or directory");
@@ -443,6 +471,10 @@ impl Entry {
 fn depth_of(place: &Place<'_>, path: &[u8]) -> usize {
     let top = trawl_model::path::depth(&place.start.path);
     place.depth + trawl_model::path::depth(path).saturating_sub(top)
+}
+
+fn link_columns() -> ColumnSet {
+    columns().union(ColumnSet::of(&[Column::LinkTarget]))
 }
 
 fn columns() -> ColumnSet {

@@ -90,7 +90,10 @@ pub(crate) fn run(
     };
     session.note_part(&start, given.as_bytes(), &Part::whole(Depth::All))?;
     if args.verify && !session.is_live() {
-        let why = "--verify reads files, and the index holds a recording of them: leave it out";
+        let why = match session.is_past() {
+            true => "--verify reads files as they are now: leave it out, or --at",
+            false => "--verify reads files, and the index holds a recording of them: leave it out",
+        };
         return Err(Failure::Usage(why.into()));
     }
     let request = DuplicateRequest {

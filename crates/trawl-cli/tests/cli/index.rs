@@ -381,3 +381,35 @@ fn what_did_not_change_is_not_written_again() {
     site.run("gc --keep 1").expect_code(0);
     site.run("verify").expect_code(0);
 }
+
+#[test]
+fn name_sidecars_that_are_gone_are_made_again() {
+    let site = Site::empty("rebuild-names");
+    for at in 0..1500 {
+        std::fs::write(site.tree().join(format!("some name {at}")), "").unwrap();
+    }
+    site.index();
+    let find = || {
+        let mut find = trawl_testkit::oracle::command("find");
+        find.arg(site.index_dir())
+            .args(["-name", "*.names", "-size", "+0"]);
+        let text = trawl_testkit::oracle::run(&mut find).expect_code(0).text();
+        text.lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let sidecars = find();
+    assert_eq!(sidecars.len(), 1, "{sidecars:?}");
+    let before = std::fs::read(&sidecars[0]).unwrap();
+    std::fs::write(&sidecars[0], "").unwrap();
+    let located = |site: &Site| site.run("locate -c -b *7").expect_code(0).text();
+    assert_eq!(located(&site), "150\n");
+    let ran = site.run("index --rebuild-names").expect_code(0);
+    assert!(ran.text().contains("1 name sidecar written"), "{ran}");
+    assert_eq!(std::fs::read(&sidecars[0]).unwrap(), before);
+    assert_eq!(located(&site), "150\n");
+    let ran = site.run("index --rebuild-names").expect_code(0);
+    assert!(
+        ran.text().contains("0 name sidecars written, 1 sound"),
+        "{ran}"
+    );
+    site.run("verify").expect_code(0);
+}

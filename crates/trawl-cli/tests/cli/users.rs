@@ -154,3 +154,21 @@ fn an_index_that_may_not_be_written_says_so() {
     assert!(ran.errors().contains("belongs to user 0"), "{ran}");
     assert!(ran.errors().contains("-i"), "{ran}: it says what to do");
 }
+
+#[test]
+fn who_cannot_read_all_of_an_index_is_told_so_and_not_that_it_is_damaged() {
+    if let Some(skip) = without_root("somebody else's index") {
+        return skip.say();
+    }
+    let site = half_private("verify-others");
+    site.index();
+    let mut command = Identity::user(USER).command(site.scratch.join("trawl"));
+    command.arg("verify").env("TRAWL_INDEX", site.index_dir());
+    let ran = oracle::run(&mut command).expect_code(2);
+    assert_eq!(ran.text(), "");
+    assert!(
+        ran.errors()
+            .contains("belongs to user 0, who alone can verify it"),
+        "{ran}"
+    );
+}

@@ -166,3 +166,19 @@ fn links_lead_where_they_led() {
     let ours = oracle::gnu("find", ["-L", "in/x"], &tree, &Identity::Ourselves);
     assert_eq!(ours.text(), "", "the live link leads elsewhere");
 }
+
+#[test]
+fn a_time_that_is_shown_in_seconds_finds_its_snapshot() {
+    let (site, _) = changing("at-seconds");
+    let shown = site.run("growth --csv .").expect_code(0).text();
+    // As `growth` has it, and as people are shown it: without the fraction.
+    let line = shown.lines().nth(3).unwrap();
+    let started = line.split(',').nth(4).unwrap();
+    let (seconds, _) = started.split_once('.').unwrap();
+    let id = line.split(',').nth(5).unwrap();
+    let ran = site.run(&format!("--at @{seconds} --status du -s ."));
+    assert!(
+        ran.expect_code(0).errors().contains(id),
+        "{id} at {seconds}"
+    );
+}
