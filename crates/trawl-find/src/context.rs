@@ -1,10 +1,9 @@
 //! What a leaf knows besides the row: where it lies as seen from the start
 //! point, how the world is, whom to ask about it, and where output goes.
 
-use std::ops::Range;
-
 use trawl_model::Timestamp;
-use trawl_model::rows::{ByteColumn, Row};
+use trawl_model::rows::Row;
+use trawl_query::{Beginning, Trail};
 use trawl_text::owners::Owners;
 use trawl_text::quote::Terminal;
 use trawl_text::zone::Zone;
@@ -15,6 +14,7 @@ use crate::file_systems::FileSystems;
 use crate::leaf::{Effect, Facts};
 use crate::output::{Output, Sink};
 use crate::probe::Probe;
+use crate::regex::{Manner, Regex};
 use crate::traversal::Follow;
 
 /// What is the same for every row of a search.
@@ -135,6 +135,26 @@ impl StartPoint {
     }
 }
 
+/// Where a regular expression is behind the path of the directory at hand.
+#[derive(Debug)]
+struct LeafTrail {
+    /// The address of its leaf.
+    leaf: usize,
+    trail: Trail,
+    /// What that says, once it was asked.
+    known: Option<Beginning>,
+}
+
+impl LeafTrail {
+    fn new(leaf: usize) -> LeafTrail {
+        LeafTrail {
+            leaf,
+            trail: Trail::default(),
+            known: None,
+        }
+    }
+}
+
 /// Where the current row lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Position {
@@ -187,6 +207,8 @@ pub struct Context<'a> {
     /// The spelled path, of the row named in `path_of`.
     path: Vec<u8>,
     path_of: Option<usize>,
+    /// Where regular expressions are behind the prefix.
+    trails: Vec<LeafTrail>,
 }
 
 impl<'a> Context<'a> {
@@ -214,6 +236,7 @@ impl<'a> Context<'a> {
             prefix: Vec::new(),
             path: Vec::new(),
             path_of: None,
+            trails: Vec::new(),
         }
     }
 
@@ -288,6 +311,7 @@ impl<'a> Context<'a> {
         self.position = Position::Below;
         self.depth = depth + 1;
         self.path_of = None;
+        self.trails.iter_mut().for_each(|trail| trail.known = None);
         self.prefix.clear();
         self.prefix.extend_from_slice(&self.start.spelled);
         if !self.prefix.ends_with(b"/") {
@@ -303,6 +327,31 @@ impl<'a> Context<'a> {
     pub fn path(&mut self, row: &Row<'_>) -> &[u8] {
         self.fill_path(row);
         &self.path
+    }
+
+    /// Whether the row's path as a whole matches the expression of the leaf at
+    /// this address.
+    pub(crate) fn path_matches(&mut self, row: &Row<'_>, regex: &Regex, leaf: usize) -> bool {
+        let told = match self.position {
+            Position::Start => None,
+            Position::Below => match self.beginning(regex, leaf) {
+                Beginning::Decided(told) => Some(told),
+                Beginning::Open(place) => regex.goes_on(Manner::Whole, place, row.name()),
+                Beginning::Unknown => None,
+            },
+        };
+        told.unwrap_or_else(|| regex.matches(self.path(row)))
+    }
+
+    /// What an expression says of all paths in the directory at hand.
+    fn beginning(&mut self, regex: &Regex, leaf: usize) -> Beginning {
+        let known = self.trails.iter().position(|trail| trail.leaf == leaf);
+        let at = known.unwrap_or_else(|| {
+            self.trails.push(LeafTrail::new(leaf));
+            self.trails.len() - 1
+        });
+        let LeafTrail { trail, known, .. } = &mut self.trails[at];
+        *known.get_or_insert_with(|| regex.begin(Manner::Whole, &self.prefix, trail))
     }
 
     fn fill_path(&mut self, row: &Row<'_>) {
@@ -359,22 +408,9 @@ impl<'a> Context<'a> {
         self.out.bytes.push(end);
     }
 
-    /// Prints the paths of rows of the directory at hand, by their names, each
-    /// with `end` behind it, and nothing escaped.
-    pub(crate) fn print_names(&mut self, names: &ByteColumn, rows: Range<usize>, end: u8) {
-        let Some(offsets) = names.offsets.get(rows.start..=rows.end) else {
-            return;
-        };
-        let bytes = &mut self.out.bytes;
-        let names_len = offsets.last().zip(offsets.first());
-        let names_len = names_len.map_or(0, |(last, first)| last.saturating_sub(*first) as usize);
-        bytes.reserve(names_len + rows.len() * (self.prefix.len() + 1));
-        for pair in offsets.windows(2) {
-            let name = names.data.get(pair[0] as usize..pair[1] as usize);
-            bytes.extend_from_slice(&self.prefix);
-            bytes.extend_from_slice(name.unwrap_or_default());
-            bytes.push(end);
-        }
+    /// The spelled path of the directory at hand with a slash behind it.
+    pub(crate) fn directory(&self) -> &[u8] {
+        &self.prefix
     }
 
     /// True at the start point itself.
@@ -394,31 +430,6 @@ mod tests {
     use super::*;
     use crate::probe::NoProbe;
     use crate::testing::{batch_of_names, world};
-
-    #[test]
-    fn many_paths_are_printed_as_one_by_one() {
-        let world = world();
-        let batch = batch_of_names(&[b"a", b"bb", b"c\nc", b"d"]);
-        for start in [".", "/", "x//"] {
-            let start = StartPoint {
-                spelled: start.into(),
-                stored: b"/w".to_vec(),
-            };
-            for rows in [0..4, 1..3, 2..2] {
-                let mut one = Context::new(&world, &start, &NoProbe);
-                let mut many = Context::new(&world, &start, &NoProbe);
-                one.enter_below(&[b"in", b"dir"], 2);
-                many.enter_below(&[b"in", b"dir"], 2);
-                for at in rows.clone() {
-                    let (batch, dir) = (&batch, &b""[..]);
-                    one.next_row();
-                    one.print_path(&Row { batch, at, dir }, 0, Terminal::Absent);
-                }
-                many.print_names(&batch.name, rows, 0);
-                assert_eq!(one.out.bytes, many.out.bytes);
-            }
-        }
-    }
 
     #[test]
     fn paths_are_spelled_from_the_start() {

@@ -38,6 +38,7 @@ pub mod lookups;
 pub mod order;
 pub mod output;
 pub mod parser;
+mod path_lines;
 pub mod predicate;
 mod predicates;
 mod printer;

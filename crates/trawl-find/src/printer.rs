@@ -108,7 +108,7 @@ impl<'a> Printer<'a> {
         self.emit_and_return(part).map(drop)
     }
 
-    /// The same; gives the memory of what was printed back, empty.
+    /// The same; gives back what was printed, for its memory.
     pub(crate) fn emit_and_return(&self, part: Part) -> io::Result<Vec<u8>> {
         if part.failed {
             self.fail();
@@ -116,8 +116,7 @@ impl<'a> Printer<'a> {
         if part.quit {
             self.ended.set(true);
         }
-        let mut memory = self.put(part.out, part.others)?;
-        memory.clear();
+        let memory = self.put(part.out, part.others)?;
         self.tell(&part.complaints)?;
         match self.broken.take() {
             Some(error) => Err(error),

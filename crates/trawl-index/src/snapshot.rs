@@ -261,7 +261,8 @@ impl Snapshot {
     }
 
     /// The same for who holds the source's lock, so that the snapshot stays
-    /// as it is, with the source's `data` that is open already.
+    /// as it is, with the source's `data` that is open already. What is
+    /// written again is made of the manifests themselves.
     pub(crate) fn open_locked(
         source: &Dir,
         top: Arc<Dir>,
@@ -274,7 +275,7 @@ impl Snapshot {
             edition: info.edition(),
             root: root.to_vec(),
         };
-        Snapshot::open_edition(source, info, files)
+        Snapshot::walk_edition(source, info, files)
     }
 
     fn open_edition(source: &Dir, info: SnapshotInfo, files: Files) -> Result<Snapshot> {

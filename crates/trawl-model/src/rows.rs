@@ -10,13 +10,16 @@ use crate::entry::FileType;
 use crate::id::{Dev, Gid, Uid};
 use crate::time::Timestamp;
 
-/// Byte strings, end to end: value `i` is `data[offsets[i]..offsets[i + 1]]`.
+/// Byte strings: value `i` is `data[offsets[i]..offsets[i + 1] - gap]`.
 #[derive(Clone, Debug)]
 pub struct ByteColumn {
     /// One more than there are values; starts at 0, never decreases.
     pub offsets: Vec<u32>,
-    /// All values.
+    /// All values. Behind the last there may be bytes that mean nothing.
     pub data: Vec<u8>,
+    /// Bytes behind each value that are none of it: 0, if a reader has not
+    /// filled it otherwise. To what has a gap nothing is appended.
+    pub gap: u32,
 }
 
 impl Default for ByteColumn {
@@ -24,6 +27,7 @@ impl Default for ByteColumn {
         ByteColumn {
             offsets: vec![0],
             data: Vec::new(),
+            gap: 0,
         }
     }
 }
@@ -40,7 +44,7 @@ impl ByteColumn {
         match (self.offsets.get(at), self.offsets.get(at + 1)) {
             (Some(start), Some(end)) => self
                 .data
-                .get(*start as usize..*end as usize)
+                .get(*start as usize..end.saturating_sub(self.gap) as usize)
                 .unwrap_or_default(),
             _ => &[],
         }
@@ -51,6 +55,7 @@ impl ByteColumn {
         self.offsets.clear();
         self.offsets.push(0);
         self.data.clear();
+        self.gap = 0;
     }
 
     /// Leaves just the values at `places`, which are ascending.

@@ -69,6 +69,11 @@ impl CodedBlock {
         self.number == Some(number)
     }
 
+    /// Bytes of the names, each with its zero byte.
+    pub(crate) fn names_len(&self) -> usize {
+        self.text_len.saturating_sub(1)
+    }
+
     pub(crate) fn codes(&self) -> &[u8] {
         &self.packed[..self.codes_len]
     }

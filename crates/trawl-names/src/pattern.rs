@@ -8,6 +8,7 @@
 
 use memchr::memmem::Finder;
 
+use crate::trail::Trail;
 use crate::{glob, regex};
 
 /// What a pattern is put to.
@@ -111,6 +112,29 @@ impl Needles {
 pub trait Matcher: Sync {
     /// True if it does.
     fn is_match(&self, subject: &[u8]) -> bool;
+
+    /// What holds for all subjects that begin with a directory's path and a
+    /// slash. The trail is kept for the next one.
+    fn begin(&self, _directory: &[u8], _trail: &mut Trail) -> Beginning {
+        Beginning::Unknown
+    }
+
+    /// Whether a subject matches that goes on with a name from a place that
+    /// [`Matcher::begin`] gave; `None` if it has to be asked whole.
+    fn goes_on(&self, _place: u8, _name: &[u8]) -> Option<bool> {
+        None
+    }
+}
+
+/// What a matcher knows of the subjects that begin alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Beginning {
+    /// All match, or none does.
+    Decided(bool),
+    /// It depends on what follows, and goes on from here.
+    Open(u8),
+    /// Nothing: each has to be asked whole.
+    Unknown,
 }
 
 impl<F: Fn(&[u8]) -> bool + Sync> Matcher for F {

@@ -170,6 +170,19 @@ impl<R: ReadAt> Names<R> {
         Search::new(self, pattern, Wanted::Ranges(found))?.run(rows)
     }
 
+    /// As [`Names::ranges`], among rows as for [`Names::search_among`].
+    ///
+    /// # Errors
+    /// As [`Names::search`].
+    pub fn ranges_among(
+        &self,
+        pattern: &Pattern<'_>,
+        selected: &[Range<u64>],
+        found: &mut dyn FnMut(Range<u64>) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<()>> {
+        Search::new(self, pattern, Wanted::Ranges(found))?.run_among(selected)
+    }
+
     /// Cuts rows into at most `parts` ranges of about the same work, for
     /// several threads.
     pub fn split(&self, rows: Range<u64>, parts: usize) -> RowRanges {

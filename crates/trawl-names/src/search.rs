@@ -15,12 +15,13 @@ use crate::error::Result;
 use crate::fold;
 use crate::layout::BLOCK_ROWS;
 use crate::name_block::{CodedBlock, NameBlock, Place};
-use crate::pattern::{Anchor, Case, Decider, Literal, Pattern, Subject};
+use crate::pattern::{Anchor, Beginning, Case, Decider, Literal, Pattern, Subject};
 use crate::read_at::ReadAt;
 use crate::reader::{Buffers, Found, Names};
 use crate::select::{self, Cut, anchored, reduced};
 use crate::suffix::{self, Hit, Suffix};
 use crate::symbols::Symbols;
+use crate::trail::Trail;
 use crate::writer::RowKind;
 
 /// What the caller wants to be told.
@@ -79,6 +80,8 @@ pub(crate) struct Search<'s, R> {
     path: Vec<u8>,
     name: Vec<u8>,
     scratch: Vec<u8>,
+    /// Where a matcher is behind the directory's path.
+    trail: Trail,
     /// Rows that match and were not told yet.
     pending: Range<u64>,
 }
@@ -189,6 +192,7 @@ impl<'s, R: ReadAt> Search<'s, R> {
             path: Vec::new(),
             name: Vec::new(),
             scratch: Vec::new(),
+            trail: Trail::default(),
             pending: 0..0,
         })
     }
@@ -258,19 +262,52 @@ impl<'s, R: ReadAt> Search<'s, R> {
     /// Searches rows of the current directory by their paths.
     fn dir(&mut self, rows: Range<u64>) -> Result<ControlFlow<()>> {
         let Some(lead) = &self.lead else {
-            return self.names_in(rows, Candidates::All);
+            return self.continued_in(rows);
         };
         let in_dir = lead.in_dir.as_ref();
         if in_dir.is_some_and(|finder| finder.find(&self.dir_text).is_some()) {
             return match lead.decides {
                 true => self.all_of(rows),
-                false => self.names_in(rows, Candidates::All),
+                false => self.continued_in(rows),
             };
         }
         match self.dir_text.ends_with(&lead.head) {
             true => self.names_in(rows, Candidates::Led),
             false => Ok(ControlFlow::Continue(())),
         }
+    }
+
+    /// Puts rows of the current directory to a matcher, which goes on from the
+    /// directory's path if it can.
+    fn continued_in(&mut self, rows: Range<u64>) -> Result<ControlFlow<()>> {
+        let pattern = self.pattern;
+        let Decider::Matcher(matcher) = pattern.decider else {
+            return self.names_in(rows, Candidates::All);
+        };
+        let place = match matcher.begin(self.cursor.dir.text(), &mut self.trail) {
+            Beginning::Unknown => return self.names_in(rows, Candidates::All),
+            Beginning::Decided(true) => return self.all_of(rows),
+            Beginning::Decided(false) => return Ok(ControlFlow::Continue(())),
+            Beginning::Open(place) => place,
+        };
+        let rows = self.load(&rows)?;
+        self.block.go_to(rows.start);
+        for row in rows {
+            let name = self.block.name();
+            let next = Place {
+                at: self.block.current().at + 1 + name.len(),
+                row: row + 1,
+            };
+            let is_match = match matcher.goes_on(place, name) {
+                Some(told) => told,
+                None => self.is_match_here(),
+            };
+            if is_match && self.tell_row()?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+            self.block.set(next);
+        }
+        Ok(ControlFlow::Continue(()))
     }
 
     /// Reads the block that holds these rows, and goes to a row's number in

@@ -15,9 +15,21 @@ pub(crate) const BYTE_CODES: usize = 256;
 /// Bytes of a symbol, at most.
 pub(crate) const SYMBOL_BYTES_MOST: usize = 15;
 /// Bytes behind a text that unpacking it may write over.
-const SPARE_BYTES: usize = 32;
+pub(crate) const SPARE_BYTES: usize = 64;
 
-/// A symbol's text, filled up with zeros, and in the last byte its length.
+/// Bytes of two slots.
+const PAIR_BYTES: usize = 2 * (SYMBOL_BYTES_MOST + 1);
+/// Set in a slot's last byte if the symbol ends a row.
+const ENDS: u8 = 16;
+/// Ends of rows that are told of one block, a power of two; its rows are
+/// fewer.
+pub(crate) const ENDS_MOST: usize = 2 * crate::layout::BLOCK_ROWS;
+
+/// Where the rows of a block end: behind their zero bytes.
+pub(crate) type Ends = [u32; ENDS_MOST];
+
+/// A symbol's text, filled up with zeros, and in the last byte its length and
+/// whether it ends a row.
 type Slot = [u8; SYMBOL_BYTES_MOST + 1];
 
 /// A table of symbols. A code that is not used stands for nothing.
@@ -32,8 +44,9 @@ fn slot(text: &[u8]) -> Option<Slot> {
     slot.get_mut(..SYMBOL_BYTES_MOST)?
         .get_mut(..text.len())?
         .copy_from_slice(text);
-    slot[SYMBOL_BYTES_MOST] = text.len() as u8;
-    let (_, before_last) = text.split_last()?;
+    let (last, before_last) = text.split_last()?;
+    let ends = if *last == 0 { ENDS } else { 0 };
+    slot[SYMBOL_BYTES_MOST] = text.len() as u8 | ends;
     (!before_last.contains(&0)).then_some(slot)
 }
 
@@ -90,6 +103,39 @@ impl Symbols {
         }))
     }
 
+    /// Whether codes can be so many bytes.
+    pub(crate) fn can_be(&self, codes: &[u8], len: usize) -> bool {
+        (1..=count(codes) * SYMBOL_BYTES_MOST).contains(&len)
+    }
+
+    /// Puts what the codes stand for into `text` from `at` on, where `len`
+    /// bytes are to be and [`SPARE_BYTES`] more are, and into `ends` where
+    /// each row ends. The number of rows; `None` if that is not as long, or
+    /// no row ends there.
+    pub(crate) fn unpack_rows(
+        &self,
+        codes: &[u8],
+        (at, len): (usize, usize),
+        text: &mut [u8],
+        ends: &mut Ends,
+    ) -> Option<usize> {
+        let end = at.checked_add(len)?;
+        let mut writer = Writer {
+            slots: self.slots.first_chunk::<CODES>()?,
+            text: text.get_mut(..end.checked_add(SPARE_BYTES)?)?,
+            at,
+            ends,
+            rows: 0,
+        };
+        let (fours, rest) = codes.as_chunks::<6>();
+        let is_written = fours.iter().all(|four| writer.put_four(*four))
+            && (0..count(rest)).all(|number| writer.put(code_at(rest, number)));
+        let is_whole = is_written && writer.at == end && rest.len() % 3 != 1;
+        let rows = writer.rows;
+        let is_ended = rows > 0 && text.get(end.checked_sub(1)?) == Some(&0);
+        (is_whole && is_ended).then_some(rows)
+    }
+
     /// Puts a zero byte and what the codes stand for into the first `len`
     /// bytes of `text`, which may be longer; false if that is not as long.
     pub(crate) fn unpack(&self, codes: &[u8], len: usize, text: &mut Vec<u8>) -> bool {
@@ -125,10 +171,61 @@ impl Symbols {
     }
 }
 
+/// Four symbols as they are in their slots, and the ends of rows in them.
+struct Writer<'s, 'o> {
+    slots: &'s [Slot; CODES],
+    text: &'o mut [u8],
+    at: usize,
+    ends: &'o mut Ends,
+    rows: usize,
+}
+
+impl Writer<'_, '_> {
+    /// Writes four symbols; false if there is no room.
+    #[inline(always)]
+    fn put_four(&mut self, four: [u8; 6]) -> bool {
+        let window = self.text.get_mut(self.at..);
+        let window: Option<&mut [u8; 4 * (SYMBOL_BYTES_MOST + 1)]> =
+            window.and_then(<[u8]>::first_chunk_mut);
+        let Some(window) = window else {
+            return false;
+        };
+        let mut len = 0;
+        for code in four_codes(four) {
+            let slot = &self.slots[code % CODES];
+            let tail = slot[SYMBOL_BYTES_MOST];
+            // Four times fifteen bytes at most come before the last slot.
+            let place = &mut window[len.min(3 * SYMBOL_BYTES_MOST)..][..SYMBOL_BYTES_MOST + 1];
+            place.copy_from_slice(slot);
+            len += usize::from(tail & 15);
+            self.ends[self.rows % ENDS_MOST] = (self.at + len) as u32;
+            self.rows += usize::from(tail / ENDS);
+        }
+        self.at += len;
+        true
+    }
+
+    /// Writes one symbol; false if there is no room.
+    fn put(&mut self, code: u16) -> bool {
+        let slot = &self.slots[usize::from(code) % CODES];
+        let tail = slot[SYMBOL_BYTES_MOST];
+        let text = &slot[..usize::from(tail & 15)];
+        let place = self.text.get_mut(self.at..self.at + text.len());
+        let Some(place) = place else {
+            return false;
+        };
+        place.copy_from_slice(text);
+        self.at += text.len();
+        self.ends[self.rows % ENDS_MOST] = self.at as u32;
+        self.rows += usize::from(tail / ENDS);
+        true
+    }
+}
+
 /// Writes two symbols, each as all of its slot: plain stores of a known size.
 /// Returns the length of both.
 #[inline(always)]
-fn put_pair(slots: &[Slot; CODES], pair: [u8; 3], window: &mut [u8; SPARE_BYTES]) -> usize {
+fn put_pair(slots: &[Slot; CODES], pair: [u8; 3], window: &mut [u8; PAIR_BYTES]) -> usize {
     let (first, second) = codes_of(pair);
     let (first, second) = (&slots[first], &slots[second]);
     let len = usize::from(first[SYMBOL_BYTES_MOST] & 15);
@@ -217,7 +314,20 @@ mod tests {
             prop_assert_eq!(&out[1..=text.len()], &text[..]);
             prop_assert!(!symbols.unpack(&codes, text.len(), &mut out));
             prop_assert!(!symbols.unpack(&codes, text.len() + 2, &mut out));
-                        let one_by_one: Vec<u8> = (0..count(&codes))
+            let mut ends = [0; ENDS_MOST];
+            let mut rows = vec![b'x'; 3 + text.len() + SPARE_BYTES];
+            let told = symbols.unpack_rows(&codes, (3, text.len()), &mut rows, &mut ends);
+            prop_assert_eq!(told, Some(names.len()));
+            prop_assert_eq!(&rows[..3], b"xxx");
+            prop_assert_eq!(&rows[3..3 + text.len()], &text[..]);
+            let mut start = 3;
+            for (name, end) in names.iter().zip(ends) {
+                prop_assert_eq!(&rows[start..end as usize - 1], name.as_bytes());
+                start = end as usize;
+            }
+            prop_assert!(symbols.unpack_rows(&codes, (3, text.len() - 1), &mut rows, &mut ends).is_none());
+            prop_assert!(symbols.unpack_rows(&codes, (2, text.len() + 1), &mut rows, &mut ends).is_none());
+            let one_by_one: Vec<u8> = (0..count(&codes))
                 .flat_map(|number| symbols.text(code_at(&codes, number)).to_vec())
                 .collect();
             prop_assert_eq!(one_by_one, text);
@@ -228,6 +338,9 @@ mod tests {
             let symbols = Symbols::read(&table).or_else(|| Symbols::new(std::iter::empty())).unwrap();
             let mut out = Vec::new();
             let _ = symbols.unpack(&codes, len, &mut out);
+            let mut ends = [0; ENDS_MOST];
+            let told = symbols.unpack_rows(&codes, (len / 2, len), &mut out, &mut ends);
+            prop_assert!(told.is_none_or(|rows| rows <= len));
             let _ = code_at(&codes, len);
         }
     }

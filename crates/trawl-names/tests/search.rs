@@ -4,7 +4,10 @@ use std::ops::{ControlFlow, Range};
 use std::path::Path;
 
 use proptest::prelude::*;
-use trawl_names::{Anchor, Case, Literal, Names, NamesWriter, Needles, Pattern, RowKind, Subject};
+use trawl_names::{
+    Anchor, Beginning, Case, Literal, Matcher, NameText, Names, NamesWriter, Needles, Pattern,
+    RowKind, RowReader, Subject, Trail,
+};
 
 /// A directory and its rows.
 type Listing = (Vec<u8>, Vec<(Vec<u8>, RowKind)>);
@@ -85,6 +88,36 @@ fn ranges(names: &Names<&[u8]>, pattern: &Pattern<'_>, rows: Range<u64>) -> Vec<
     });
     assert!(told.unwrap().is_continue());
     out
+}
+
+/// Matches subjects whose bytes come to nothing by a modulus.
+struct Residue {
+    modulus: u8,
+}
+
+impl Residue {
+    fn go(&self, place: u8, text: &[u8]) -> u8 {
+        let add = |sum: u8, byte: &u8| (sum + byte % self.modulus) % self.modulus;
+        text.iter().fold(place, add)
+    }
+}
+
+impl Matcher for Residue {
+    fn is_match(&self, subject: &[u8]) -> bool {
+        self.go(0, subject) == 0
+    }
+
+    fn begin(&self, directory: &[u8], trail: &mut Trail) -> Beginning {
+        match trail.enter(0, directory, |place, text| self.go(place, text)) {
+            _ if self.modulus == 1 => Beginning::Decided(true),
+            3 => Beginning::Unknown,
+            place => Beginning::Open(place),
+        }
+    }
+
+    fn goes_on(&self, place: u8, name: &[u8]) -> Option<bool> {
+        (name.len() != 5).then(|| self.go(place, name) == 0)
+    }
 }
 
 /// Names that share much and have letters in all cases.
@@ -236,6 +269,52 @@ proptest! {
     }
 
     /// An expression of pieces of rows, dots and alternatives.
+    #[test]
+    fn a_matcher_that_goes_on_decides_as_one_that_sees_all(
+        listings in listings(), modulus in 1u8..5, cut in 0u64..3000,
+    ) {
+        let rows = rows_of(&listings);
+        let bytes = written(&listings);
+        let names = open(&bytes).unwrap();
+        let from = cut.min(rows.len() as u64);
+        let stepwise = Residue { modulus };
+        let whole = |subject: &[u8]| stepwise.is_match(subject);
+        let needles = || Needles::none(Subject::Path, Case::Sensitive);
+        let wanted = found(&names, &Pattern::matcher(needles(), &whole), from..u64::MAX).unwrap();
+        let pattern = Pattern::matcher(needles(), &stepwise);
+        prop_assert_eq!(&found(&names, &pattern, from..u64::MAX).unwrap(), &wanted);
+        let numbers: Vec<u64> = wanted.iter().map(|row| row.row).collect();
+        prop_assert_eq!(ranges(&names, &pattern, from..u64::MAX), numbers);
+    }
+
+    #[test]
+    fn rows_are_read_wherever_they_are(
+        listings in listings(),
+        picks in proptest::collection::vec((0u64..1500, 1u64..1500), 0..5),
+    ) {
+        let rows = rows_of(&listings);
+        let bytes = written(&listings);
+        let names = open(&bytes).unwrap();
+        let mut reader = RowReader::default();
+        let (mut bytes, mut offsets) = (vec![b'x'; 30], vec![9]);
+        let (mut wanted, mut start) = (Vec::new(), 0);
+        for (gap, len) in picks {
+            let end = (start + gap + len).min(rows.len() as u64);
+            wanted.push((start + gap).min(end)..end);
+            start = end;
+        }
+        for ranges in [&wanted[..], &wanted[wanted.len() / 2..], &[]] {
+            let mut text = NameText { bytes: &mut bytes, offsets: &mut offsets };
+            reader.read(&names, ranges, &mut text).unwrap();
+            let got = offsets.windows(2).map(|pair| &bytes[pair[0] as usize..pair[1] as usize - 1]);
+            let wanted = ranges.iter().cloned().flatten().map(|row| &rows[row as usize].name[..]);
+            prop_assert_eq!(got.collect::<Vec<_>>(), wanted.collect::<Vec<_>>());
+        }
+        let beyond = names.rows()..names.rows() + 1;
+        let mut text = NameText { bytes: &mut bytes, offsets: &mut offsets };
+        prop_assert!(reader.read(&names, &[beyond], &mut text).is_err());
+    }
+
     #[test]
     fn expressions_lose_no_match(
         listings in listings(), picks in proptest::collection::vec((any::<(usize, usize, usize)>(), 0..9u8), 1..4),

@@ -7,12 +7,16 @@
 use crate::error::Result;
 use crate::index::View;
 use crate::plan::{Item, Morsel, Part};
-use crate::segment::{Scratch, add_rows, check_names, read_rows, row_count};
+use crate::search::holders;
+use crate::segment::{
+    Scratch, SegmentFile, add_rows, check_names, is_worth_a_sidecar, read_sidecar, row_count,
+};
 use crate::walk::{DirInfo, Listing, Order, Request};
 use std::ops::Range;
 use trawl_index::schema::Table;
 use trawl_model::column::{Column, ColumnSet};
 use trawl_model::filter::Clause;
+use trawl_model::need::Need;
 use trawl_model::rows::RowBatch;
 
 /// A morsel's rows.
@@ -51,17 +55,21 @@ fn decode_part(
             kept: Some(Vec::new()),
         });
     };
-    let checked = |batch: RowBatch, kept| {
-        let has_names = request.columns.contains(Column::Name);
-        match !has_names || check_names(&batch.name) {
-            true => Ok(DecodedPart { batch, kept }),
-            false => Err(file.damaged("it holds impossible names")),
-        }
+    let columns = request.columns;
+    let of = PartOf {
+        view,
+        part,
+        file: &file,
     };
     if clauses.is_empty() {
-        let batch = read_rows(&file, request.columns, &part.ranges, scratch)?;
-        let rows = || part.ranges.iter().cloned().flatten().collect();
-        return checked(batch, request.rows.map(|_| rows()));
+        let holders = of.holders(&request.filter.need);
+        let ranges = holders.as_ref().unwrap_or(&part.ranges);
+        let mut batch = scratch.take_batch(row_count(ranges));
+        batch.len = row_count(ranges);
+        of.add(columns, ranges, scratch, &mut batch)?;
+        let is_some = request.rows.is_some() || holders.is_some();
+        let kept = is_some.then(|| ranges.iter().cloned().flatten().collect());
+        return Ok(DecodedPart { batch, kept });
     }
     let mut batch = scratch.take_batch(row_count(&part.ranges));
     let mut ranges = part.ranges.clone();
@@ -83,10 +91,70 @@ fn decode_part(
     }
     batch.len = row_count(&ranges);
     batch.drop_columns(read.minus(request.columns));
-    for column in request.columns.minus(read).iter() {
-        add_rows(&file, column, &ranges, scratch, &mut batch)?;
+    of.add(columns.minus(read), &ranges, scratch, &mut batch)?;
+    Ok(DecodedPart {
+        batch,
+        kept: Some(ranges.into_iter().flatten().collect()),
+    })
+}
+
+/// A part and its open file.
+struct PartOf<'p> {
+    view: &'p View,
+    part: &'p Part,
+    file: &'p SegmentFile,
+}
+
+impl PartOf<'_> {
+    /// Adds the values of columns in `ranges` to a batch that has none of
+    /// them.
+    fn add(
+        &self,
+        columns: ColumnSet,
+        ranges: &[Range<u64>],
+        scratch: &mut Scratch,
+        batch: &mut RowBatch,
+    ) -> Result<()> {
+        for column in columns.iter() {
+            match column {
+                Column::Name => self.add_names(ranges, scratch, batch)?,
+                other => add_rows(self.file, other, ranges, scratch, batch)?,
+            }
+        }
+        Ok(())
     }
-    checked(batch, Some(ranges.into_iter().flatten().collect()))
+
+    /// Of the part's rows those that hold what is needed, as far as the
+    /// sidecar tells; `None` if it does not.
+    fn holders(&self, need: &Need) -> Option<Vec<Range<u64>>> {
+        let ranges = &self.part.ranges;
+        if need.is_nothing() || !is_worth_a_sidecar(ranges) {
+            return None;
+        }
+        let sidecar = self.view.names(self.part.segment)?;
+        // What is damaged is left to the tables.
+        holders(&sidecar, need, ranges)?.ok()
+    }
+
+    /// Names come from the sidecar if there is one.
+    fn add_names(
+        &self,
+        ranges: &[Range<u64>],
+        scratch: &mut Scratch,
+        batch: &mut RowBatch,
+    ) -> Result<()> {
+        if is_worth_a_sidecar(ranges)
+            && let Some(sidecar) = self.view.names(self.part.segment)
+            && read_sidecar(&sidecar, ranges, scratch, &mut batch.name)
+        {
+            return Ok(());
+        }
+        add_rows(self.file, Column::Name, ranges, scratch, batch)?;
+        match check_names(&batch.name) {
+            true => Ok(()),
+            false => Err(self.file.damaged("it holds impossible names")),
+        }
+    }
 }
 
 /// The places of those of `rows` values in `batch` that fulfil `clause`. A
@@ -254,7 +322,9 @@ impl Decoded {
         mut visit: impl FnMut(&Listing<'_>),
     ) -> Result<()> {
         let mut places = Places::new(self, request.order);
-        let give_empty = request.filter.clauses.is_empty() && request.rows.is_none();
+        let filter = &request.filter;
+        let is_filtered = !filter.clauses.is_empty() || !filter.need.is_nothing();
+        let give_empty = !is_filtered && request.rows.is_none();
         for item in &morsel.items {
             let Some((part, range)) = places.of(item) else {
                 continue;

@@ -80,6 +80,7 @@ pub use stats::{
 pub use sweep::{Columns, LinkCount, SweepRequest};
 pub use totals::Totals;
 pub use trawl_index::SnapshotInfo;
+pub use trawl_names::{Beginning, Matcher, Trail};
 pub use usage::{Detail, Usage, UsageOf, UsageRequest};
 pub use walk::{Batch, DirInfo, Listing, Order, Request};
 pub use xattrs::{ACL_ACCESS, ACL_DEFAULT, Attribute, AttributeRequest, Attributed, Links};

@@ -25,10 +25,10 @@ use std::ops::{ControlFlow, Range};
 use std::sync::atomic::AtomicBool;
 use trawl_model::need::{Literal, Need, Within};
 use trawl_model::path;
-use trawl_names::{Found, Pattern, Subject};
+use trawl_names::{Found, Matcher, Pattern, Subject};
 use workers::Workers;
 
-pub(crate) use candidates::candidates;
+pub(crate) use candidates::{candidates, holders};
 pub(crate) use narrow::{narrowed, rows_with};
 
 /// Hits after which it is looked whether the end is asked for.
@@ -42,7 +42,7 @@ pub struct NameRequest<'a> {
     /// What everything that matches has.
     pub need: &'a Need,
     /// Says whether a name, or a path as it is stored, matches.
-    pub test: &'a (dyn Fn(&[u8]) -> bool + Sync),
+    pub test: &'a dyn Matcher,
     /// The literal that the test looks for, if that is all it does.
     pub literal: Option<&'a Literal>,
     /// Says of what matches whether it is given.
@@ -68,8 +68,8 @@ impl NameRequest<'_> {
     /// Whether an entry is given, wherever it is.
     pub fn admits(&self, hit: Hit<'_>) -> bool {
         let matched = match self.within {
-            Within::Name => (self.test)(hit.name),
-            Within::Path => (self.test)(&path::join(hit.dir, hit.name)),
+            Within::Name => self.test.is_match(hit.name),
+            Within::Path => self.test.is_match(&path::join(hit.dir, hit.name)),
         };
         matched && self.keeps(hit)
     }
@@ -186,14 +186,16 @@ fn search_sidecar(
     let Some(names) = view.names(piece.segment) else {
         return Ok(false);
     };
-    let test = |text: &[u8]| (request.test)(text);
     let subject = subject(request.within);
     let pattern = match request.literal {
         Some(literal) => {
             let case = candidates::case(literal);
             Pattern::literal(candidates::literal(literal), subject, case)
         }
-        None => Pattern::matcher(candidates::of_subject(request.need, subject), &test),
+        None => {
+            let needles = candidates::of_subject(request.need, subject);
+            Pattern::matcher(needles, request.test)
+        }
     };
     let mut found = 0u32;
     let mut give = |entry: Found<'_>| {

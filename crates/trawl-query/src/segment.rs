@@ -12,6 +12,7 @@ mod bits;
 mod dirs;
 mod file;
 mod footer;
+mod names;
 mod page;
 mod rows;
 #[cfg(test)]
@@ -21,4 +22,5 @@ mod thrift;
 pub(crate) use dirs::{DirChunk, DirRows, read_dirs, read_root_kind};
 pub(crate) use file::row_count;
 pub use file::{Scratch, SegmentFile};
+pub(crate) use names::{is_worth_a_sidecar, read_sidecar};
 pub(crate) use rows::{add_rows, check_names, read_names, read_rows, read_text};

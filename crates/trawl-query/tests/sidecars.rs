@@ -3,13 +3,19 @@
 
 mod support;
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use support::{Random, Shape, Tree};
 use trawl_index::IndexDir;
 use trawl_index::verify::{Problem, Scope, verify};
-use trawl_names::{Anchor, Case, Literal, Names, Pattern, Subject};
-use trawl_query::{Rebuilt, rebuild_names};
+use trawl_model::column::{Column, ColumnSet};
+use trawl_model::filter::{Clause, Filter};
+use trawl_model::guard::Credentials;
+use trawl_model::need::{At, Letters, Literal, Need, Within};
+use trawl_model::path;
+use trawl_names::{Anchor, Case, Names, Pattern, Subject};
+use trawl_query::{Index, Listing, Located, Rebuilt, Request, rebuild_names};
 
 fn sidecars_below(dir: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(dir).unwrap() {
@@ -106,7 +112,7 @@ fn sidecars_hold_every_row() {
             };
             let names = Names::open(file, len, &path).unwrap();
             assert_eq!((names.rows(), names.dirs()), (segment.rows, segment.dirs));
-            let literal = Literal {
+            let literal = trawl_names::Literal {
                 bytes: b"/".to_vec(),
                 anchor: Anchor::Start,
             };
@@ -131,4 +137,92 @@ fn sidecars_hold_every_row() {
     let distinct: std::collections::HashSet<&Vec<u8>> = found.iter().collect();
     assert_eq!(distinct.len(), found.len());
     assert!(found.iter().all(|path| all.contains(path)));
+}
+
+/// The paths that a walk gives, in its order, of rows that the filter admits.
+fn walked(place: &Path, filter: &Filter) -> Vec<Vec<u8>> {
+    let index = Index::open(place, Credentials::default()).unwrap();
+    let Located::Found(start) = index.locate(b"/r").unwrap() else {
+        panic!("the tree is not there");
+    };
+    let request = Request {
+        columns: ColumnSet::of(&[Column::Name]),
+        filter: filter.clone(),
+        ..Request::default()
+    };
+    let mut all = Vec::new();
+    let work = |listing: &Listing<'_>, paths: &mut Vec<Vec<u8>>| {
+        let name = |at| listing.batch.name.get(at);
+        paths.extend(
+            listing
+                .range
+                .clone()
+                .map(|at| path::join(listing.dir.path, name(at))),
+        );
+    };
+    let take = |paths: Vec<Vec<u8>>| {
+        all.extend(paths);
+        ControlFlow::Continue(())
+    };
+    index.walk(&start, &request, work, take).unwrap();
+    all
+}
+
+/// A walk takes names from sidecars, and without them from the tables.
+#[test]
+fn walks_give_the_same_names_with_and_without_sidecars() {
+    let dir = tempfile::tempdir().unwrap();
+    let place = dir.path().join("index");
+    let shape = Shape {
+        dirs: 150,
+        entries: 60,
+    };
+    let tree = Tree::random(9, "/r", shape);
+    tree.write(&place, &mut Random(4));
+    let mut some = Filter::default();
+    some.add(Clause {
+        column: Column::Mtime,
+        low: 1_000_000_000,
+        high: i64::MAX.into(),
+    });
+    // What is needed is not looked at without a sidecar: who asks does.
+    let is_asked =
+        |filter: &Filter, path: &Vec<u8>| filter.need.is_nothing() || path.ends_with(b".c");
+    let ending = Literal {
+        bytes: b".c".to_vec(),
+        within: Within::Name,
+        at: At::End,
+        letters: Letters::Exact,
+    };
+    let filters = [Filter::default(), some, Filter::of_need(Need::Has(ending))];
+    let ask = |filter: &Filter| {
+        let mut paths = walked(&place, filter);
+        paths.retain(|path| is_asked(filter, path));
+        paths
+    };
+    let before = filters.each_ref().map(ask);
+    let joined = |dir: &support::MadeDir| {
+        let entries = dir.entries.iter();
+        let paths = entries.map(|made| path::join(&dir.path, &made.name));
+        paths.collect::<Vec<_>>()
+    };
+    let made: BTreeSet<Vec<u8>> = tree.dirs.iter().flat_map(joined).collect();
+    assert!(before[0].iter().cloned().collect::<BTreeSet<_>>() == made);
+    assert!(before[1].len() < before[0].len() && !before[1].is_empty());
+    let ended = before[0].iter().filter(|path| path.ends_with(b".c"));
+    assert!(ended.eq(&before[2]) && !before[2].is_empty());
+    let mut files = Vec::new();
+    sidecars_below(&place, &mut files);
+    assert!(!files.is_empty());
+    for file in &files {
+        let mut bytes = std::fs::read(file).unwrap();
+        let middle = bytes.len() / 3;
+        bytes[middle] ^= 1;
+        std::fs::write(file, bytes).unwrap();
+    }
+    assert!(filters.each_ref().map(ask) == before);
+    files
+        .iter()
+        .for_each(|file| std::fs::remove_file(file).unwrap());
+    assert!(filters.each_ref().map(ask) == before);
 }

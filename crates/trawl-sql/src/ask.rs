@@ -71,12 +71,12 @@ pub(crate) fn run(order: &Order, args: &SqlArgs) -> Result<Exit> {
     };
     output::check(manner.form, args.output.as_deref())?;
     let text = statements(args)?;
-    let engine = Engine::new(settings(order, args))?;
+    let mut engine = Engine::new(settings(order, args))?;
     // Whether there is an index is told at once.
     engine.catalog()?;
     let done = match text {
         Some(text) => run_all(&engine, &text, manner, args.output.as_deref()),
-        None => shell::run(&engine, manner),
+        None => shell::run(&mut engine, manner),
     };
     engine.close();
     done

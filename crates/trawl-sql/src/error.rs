@@ -40,7 +40,7 @@ pub(crate) enum SqlError {
         why: &'static str,
     },
     /// A file could not be made, read or written.
-    #[error("cannot {action} {}: {source}", path.display())]
+    #[error("cannot {action} {}: {}", path.display(), trawl_cli::sql::cause(source))]
     File {
         /// What was tried, as an infinitive.
         action: &'static str,
@@ -49,6 +49,9 @@ pub(crate) enum SqlError {
         /// What the system answered.
         source: io::Error,
     },
+    /// No file is written over.
+    #[error("{} is there already: remove it, or name another file", .0.display())]
+    IsThere(PathBuf),
     /// Standard output takes no more.
     #[error("cannot write to standard output: {0}")]
     Write(io::Error),
@@ -88,16 +91,15 @@ fn plain(error: &DataFusionError) -> String {
     let root = error.find_root();
     let text = match root {
         DataFusionError::External(cause) => cause.to_string(),
-        DataFusionError::ResourcesExhausted(text) => format!(
-            "not enough memory: {text}; raise it with --memory-limit or ask for less at once"
-        ),
+        DataFusionError::ResourcesExhausted(text) => out_of_memory(text),
+        DataFusionError::SQL(error, _) => error.to_string(),
         _ => root.strip_backtrace(),
     };
     let known = [
         "Error during planning: ",
         "Execution error: ",
         "Schema error: ",
-        "SQL error: ",
+        "sql parser error: ",
         "Arrow error: ",
         "Optimizer rule",
     ];
@@ -105,7 +107,18 @@ fn plain(error: &DataFusionError) -> String {
         .iter()
         .find_map(|prefix| text.strip_prefix(prefix))
         .unwrap_or(&text);
-    first_letter_small(short)
+    first_letter_small(&short.replace(OWN_SCHEMA, ""))
+}
+
+/// What the engine puts before names of tables, which nobody has to write.
+const OWN_SCHEMA: &str = "datafusion.public.";
+
+/// The engine lists who uses how much over several lines; the last one says
+/// what was too much.
+fn out_of_memory(text: &str) -> String {
+    let last = text.lines().last().unwrap_or_default();
+    let last = first_letter_small(last.strip_prefix("Error: ").unwrap_or(last));
+    format!("not enough memory: {last}; raise it with --memory-limit or ask for less at once")
 }
 
 fn first_letter_small(text: &str) -> String {
@@ -127,6 +140,14 @@ mod tests {
     fn messages_are_without_categories() {
         let error = DataFusionError::Plan("No such column".into());
         assert_eq!(SqlError::Engine(error).to_string(), "no such column");
+        let error = DataFusionError::Plan("table 'datafusion.public.x' not found".into());
+        assert_eq!(SqlError::Engine(error).to_string(), "table 'x' not found");
+        let error = DataFusionError::ResourcesExhausted("Who:\n  a, b.\nError: Failed so".into());
+        assert!(
+            SqlError::Engine(error)
+                .to_string()
+                .starts_with("not enough memory: failed so; ")
+        );
         let error = DataFusionError::Execution("SELECT is odd".into());
         assert_eq!(SqlError::Engine(error).to_string(), "SELECT is odd");
         assert_eq!(SqlError::Interrupted.exit(), Exit::Interrupted);

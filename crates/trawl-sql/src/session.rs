@@ -9,6 +9,8 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::Thread;
 use std::time::{Duration, Instant};
 
 use arrow::array::RecordBatch;
@@ -70,6 +72,16 @@ pub(crate) struct Settings {
     pub(crate) timeout: Option<Duration>,
 }
 
+impl Settings {
+    /// What each sort keeps free to merge what it holds. Sorted by text, it
+    /// makes keys as large as the rows themselves; where there is no room for
+    /// them a sort gives up instead of writing temporary files.
+    fn merge_bytes(&self) -> usize {
+        let all = usize::try_from(self.memory_bytes).unwrap_or(usize::MAX);
+        all / 5 * 2 / self.threads.get()
+    }
+}
+
 /// The engine.
 pub(crate) struct Engine {
     settings: Settings,
@@ -93,7 +105,6 @@ impl Engine {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(settings.threads.get())
             .thread_stack_size(STACK_BYTES)
-            .enable_time()
             .build()
             .map_err(SqlError::Threads)?;
         let memory = usize::try_from(settings.memory_bytes).unwrap_or(usize::MAX);
@@ -181,11 +192,10 @@ impl Engine {
                     seconds: most.as_secs_f64(),
                 });
             }
-            let wait = async { tokio::time::timeout(LOOK, answer.rows.recv()).await };
-            match self.runtime.block_on(wait) {
-                Err(_) => {}
-                Ok(None) => return self.end(answer),
-                Ok(Some(batch)) => return batch.map(Some),
+            match wait(&mut answer.rows) {
+                Poll::Pending => {}
+                Poll::Ready(None) => return self.end(answer),
+                Poll::Ready(Some(batch)) => return batch.map(Some),
             }
         }
     }
@@ -200,6 +210,14 @@ impl Engine {
         }
     }
 
+    /// Starts other threads with memory of their own: those there are may be
+    /// busy for long with a statement that was given up.
+    pub(crate) fn renew(&mut self) -> Result<()> {
+        let new = Engine::new(self.settings.clone())?;
+        std::mem::replace(self, new).close();
+        Ok(())
+    }
+
     /// Lets threads go that are still busy with what nobody waits for.
     pub(crate) fn close(self) {
         self.runtime.shutdown_background();
@@ -210,7 +228,8 @@ impl Engine {
         let config = SessionConfig::new()
             .with_target_partitions(threads.get())
             .with_information_schema(true)
-            .with_collect_statistics(false);
+            .with_collect_statistics(false)
+            .with_sort_spill_reservation_bytes(self.settings.merge_bytes());
         let mut scalars = SessionStateDefaults::default_scalar_functions();
         scalars.extend(functions::all(now()));
         let series: Vec<Arc<TableFunction>> = SessionStateDefaults::default_table_functions();
@@ -245,6 +264,28 @@ impl Drop for Answer {
         if let Some(task) = &self.task {
             task.abort();
         }
+    }
+}
+
+/// The next batch, if it comes within [`LOOK`].
+///
+/// The engine's own timers run on its threads, all of which a join can keep
+/// busy for minutes: this one is the calling thread's.
+fn wait(rows: &mut mpsc::Receiver<Result<RecordBatch>>) -> Poll<Option<Result<RecordBatch>>> {
+    let waker = Waker::from(Arc::new(Caller(std::thread::current())));
+    let got = rows.poll_recv(&mut Context::from_waker(&waker));
+    if got.is_pending() {
+        std::thread::park_timeout(LOOK);
+    }
+    got
+}
+
+/// Wakes the thread that waits for rows.
+struct Caller(Thread);
+
+impl Wake for Caller {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
     }
 }
 

@@ -77,6 +77,16 @@ fn ends_outside(text: &str) -> bool {
             '-' if letters.peek() == Some(&'-') => {
                 letters.by_ref().find(|other| *other == '\n');
             }
+            '/' if letters.peek() == Some(&'*') => {
+                let mut last = ' ';
+                letters.next();
+                if !letters
+                    .by_ref()
+                    .any(|next| std::mem::replace(&mut last, next) == '*' && next == '/')
+                {
+                    return false;
+                }
+            }
             ';' => ended = true,
             letter if letter.is_whitespace() => {}
             _ => ended = false,
@@ -93,7 +103,7 @@ enum Next {
 }
 
 /// Runs until the user leaves.
-pub(crate) fn run(engine: &Engine, mut manner: Manner) -> Result<Exit> {
+pub(crate) fn run(engine: &mut Engine, mut manner: Manner) -> Result<Exit> {
     let mut editor = editor()?;
     let history = history_file();
     if let Some(file) = &history {
@@ -116,7 +126,12 @@ pub(crate) fn run(engine: &Engine, mut manner: Manner) -> Result<Exit> {
             Ok(Next::GoOn) => {}
             Ok(Next::Leave) => break,
             Err(error) if error.is_closed_pipe() => return Err(error),
-            Err(error) => output::say(error),
+            Err(error) => {
+                output::say(&error);
+                if matches!(error, SqlError::Interrupted | SqlError::TimedOut { .. }) {
+                    engine.renew()?;
+                }
+            }
         }
     }
     Ok(Exit::Complete)
@@ -246,6 +261,7 @@ mod tests {
             "select ';';",
             "select 1; -- x",
             "select 1;\n",
+            "/* it's **/ select 1; /* one */",
         ] {
             assert!(is_whole(whole), "{whole:?}");
         }
@@ -255,6 +271,7 @@ mod tests {
             "select 1 --;",
             "select 1; select",
             "select '\n;",
+            "select 1; /* not yet",
         ] {
             assert!(!is_whole(part), "{part:?}");
         }

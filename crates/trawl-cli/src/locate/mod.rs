@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use trawl_index::IndexDir;
 use trawl_model::need::Within;
 use trawl_model::path;
-use trawl_query::{Event, Hit, NameRequest};
+use trawl_query::{Event, Hit, Matcher, NameRequest};
 use trawl_text::glob::Case;
 use trawl_text::locale::Locale;
 
@@ -205,7 +205,7 @@ fn request<'a>(
     place: &'a Place,
     args: &LocateArgs,
     patterns: &'a Patterns,
-    test: &'a (dyn Fn(&[u8]) -> bool + Sync),
+    test: &'a dyn Matcher,
 ) -> NameRequest<'a> {
     NameRequest {
         within: patterns.within,
@@ -242,9 +242,8 @@ fn list(
     patterns: &Patterns,
     answer: &mut Answer,
 ) -> Result<(), Failure> {
-    let test = |text: &[u8]| patterns.matches(text);
     for place in places {
-        let request = request(place, args, patterns, &test);
+        let request = request(place, args, patterns, patterns);
         if let Some(hit) = itself(place, &request) {
             answer.hit(hit)?;
         }
@@ -277,9 +276,8 @@ fn count(
     patterns: &Patterns,
     answer: &mut Answer,
 ) -> Result<(), Failure> {
-    let test = |text: &[u8]| patterns.matches(text);
     for place in places {
-        let request = request(place, args, patterns, &test);
+        let request = request(place, args, patterns, patterns);
         answer.add(u64::from(itself(place, &request).is_some()));
         let tally = |_: Hit<'_>, count: &mut u64| *count += 1;
         let index = session.index();

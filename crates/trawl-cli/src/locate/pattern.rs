@@ -1,7 +1,8 @@
 //! The patterns of `trawl locate`, compiled.
 
-use trawl_find::regex::{Dialect, Regex};
+use trawl_find::regex::{Dialect, Manner, Regex};
 use trawl_model::need::{Literal, Need, Within};
+use trawl_query::{Beginning, Matcher, Trail};
 use trawl_text::glob::{Case, Glob};
 use trawl_text::locale::Locale;
 
@@ -72,6 +73,31 @@ impl Patterns {
             Pattern::Glob(glob) => glob.matches(text),
             Pattern::Regex(regex) => regex.is_in(text),
         })
+    }
+
+    /// The regular expression that is looked for, if that is all.
+    fn only_regex(&self) -> Option<&Regex> {
+        match self.list.as_slice() {
+            [Pattern::Regex(regex)] => Some(regex),
+            _ => None,
+        }
+    }
+}
+
+impl Matcher for Patterns {
+    fn is_match(&self, text: &[u8]) -> bool {
+        self.matches(text)
+    }
+
+    fn begin(&self, directory: &[u8], trail: &mut Trail) -> Beginning {
+        match self.only_regex() {
+            Some(regex) => regex.begin(Manner::Part, directory, trail),
+            None => Beginning::Unknown,
+        }
+    }
+
+    fn goes_on(&self, place: u8, name: &[u8]) -> Option<bool> {
+        self.only_regex()?.goes_on(Manner::Part, place, name)
     }
 }
 

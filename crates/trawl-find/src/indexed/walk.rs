@@ -21,6 +21,7 @@ use crate::context::{Context, StartPoint, Stop, Turn};
 use crate::driver::{DENIED, DriverError, Search};
 use crate::leaf::Effect;
 use crate::lookups::{Emptiness, Lookups, Paths};
+use crate::path_lines::PathLines;
 use crate::printer::Part;
 use crate::traversal::Follow;
 
@@ -329,7 +330,12 @@ impl<'w, 's> Walk<'w, 's> {
         let (scope, printer) = (self.scope(), &self.search.printer);
         let memory = Mutex::new(Vec::new());
         let work = |batch: &mut Batch<'_>, found: &mut Found| {
-            found.part.out.bytes = lock(&memory).pop().unwrap_or_default();
+            let mut bytes = lock(&memory).pop().unwrap_or_default();
+            if let Some(end) = scope.path_end {
+                return scope.print_paths(batch, PathLines::new(bytes, end), found);
+            }
+            bytes.clear();
+            found.part.out.bytes = bytes;
             scope.eval(batch, Pass::Print, found)
         };
         let mut failure = None;
@@ -473,15 +479,30 @@ impl Scope<'_> {
             }
             let depth = self.place.depth + listing.dir.depth;
             cx.enter_below(&self.place.parts(listing.dir.path), depth);
-            match (pass, self.path_end) {
-                (Pass::Print, Some(end)) => {
-                    cx.print_names(&listing.batch.name, listing.range.clone(), end);
-                }
-                (Pass::Print, None) => self.print(listing, &mut cx, found),
-                (Pass::Prune, _) => self.prune(listing, &mut cx, found),
+            match pass {
+                Pass::Print => self.print(listing, &mut cx, found),
+                Pass::Prune => self.prune(listing, &mut cx, found),
             }
         });
         found.part.take_back(cx);
+        done
+    }
+
+    /// Prints the paths of all rows.
+    fn print_paths(
+        &self,
+        batch: &mut Batch<'_>,
+        mut lines: PathLines,
+        found: &mut Found,
+    ) -> Result<(), QueryError> {
+        let mut cx = Context::new(self.world, self.point, self.probe);
+        let done = batch.for_each_listing(|listing| {
+            let depth = self.place.depth + listing.dir.depth;
+            cx.enter_below(&self.place.parts(listing.dir.path), depth);
+            lines.enter(cx.directory());
+            lines.push(&listing.batch.name, listing.range.clone());
+        });
+        found.part.out.bytes = lines.finish();
         done
     }
 

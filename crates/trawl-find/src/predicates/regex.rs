@@ -32,7 +32,7 @@ struct RegexTest {
 
 impl Leaf for RegexTest {
     fn eval(&self, row: &Row<'_>, cx: &mut Context<'_>) -> bool {
-        self.regex.matches(cx.path(row))
+        cx.path_matches(row, &self.regex, std::ptr::from_ref(self).addr())
     }
 
     fn filter(&self) -> Filter {

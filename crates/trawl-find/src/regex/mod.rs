@@ -14,19 +14,26 @@ mod bracket;
 mod dialect;
 mod literals;
 mod parse;
+mod steps;
 mod syntax;
 mod tree;
 mod write;
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use regex_automata::meta;
 use regex_automata::util::syntax::Config;
 use regex_automata::{Anchored, Input};
 use trawl_model::need::{Need, Within};
+use trawl_query::{Beginning, Trail};
 use trawl_sys::regex::{Characters, Pattern};
 use trawl_text::glob::Case;
 use trawl_text::locale::Locale;
 
 use literals::Extent;
+
+use steps::Steps;
 
 pub use dialect::Dialect;
 
@@ -87,8 +94,20 @@ pub struct Regex {
 
 #[derive(Debug)]
 enum Engine {
-    Automaton(meta::Regex),
+    Automaton(Box<Automaton>),
     Library(Pattern),
+}
+
+/// An expression of the engine's.
+#[derive(Debug)]
+struct Automaton {
+    engine: meta::Regex,
+    /// As it is written for the engine, and how that reads it.
+    text: String,
+    syntax: Config,
+    /// Made when it has been asked for often enough.
+    steps: [OnceLock<Option<Steps>>; 2],
+    asked: AtomicU32,
 }
 
 /// Memory that a compiled expression may take.
@@ -96,6 +115,8 @@ const SIZE_LIMIT_BYTES: usize = 32 << 20;
 /// Parts that an expression for the C library may have when its repetitions
 /// are written out, as the library does.
 const LIBRARY_PARTS_MOST: u64 = 100_000;
+/// For fewer directories a table is not worth to be made.
+const DIRECTORIES: u32 = 64;
 /// Groups may nest so deep.
 const NEST_LIMIT: u32 = 100;
 
@@ -150,7 +171,10 @@ impl Regex {
     /// Whether the whole of `path` matches.
     pub fn matches(&self, path: &[u8]) -> bool {
         match &self.engine {
-            Engine::Automaton(engine) => engine.is_match(Input::new(path).anchored(Anchored::Yes)),
+            Engine::Automaton(automaton) => {
+                let path = Input::new(path).anchored(Anchored::Yes);
+                automaton.engine.is_match(path)
+            }
             Engine::Library(pattern) => pattern.matches_whole(path),
         }
     }
@@ -158,7 +182,7 @@ impl Regex {
     /// Whether it matches somewhere in `text`.
     pub fn is_in(&self, text: &[u8]) -> bool {
         match &self.engine {
-            Engine::Automaton(engine) => engine.is_match(text),
+            Engine::Automaton(automaton) => automaton.engine.is_match(text),
             Engine::Library(pattern) => pattern.matches_part(text),
         }
     }
@@ -167,6 +191,55 @@ impl Regex {
     pub fn need(&self) -> &Need {
         &self.need
     }
+
+    /// What is known of the paths below a directory, whose path has a slash
+    /// behind it, if they are tested in this way.
+    pub fn begin(&self, manner: Manner, directory: &[u8], trail: &mut Trail) -> Beginning {
+        match self.steps(manner) {
+            Some(steps) => steps.begin(directory, trail),
+            None => Beginning::Unknown,
+        }
+    }
+
+    /// Whether a path matches that goes on with a name from a place that
+    /// [`Regex::begin`] gave; `None` if it has to be tested whole.
+    #[inline]
+    pub fn goes_on(&self, manner: Manner, place: u8, name: &[u8]) -> Option<bool> {
+        let steps = self.steps(manner)?;
+        steps.is_match(steps.go(place, name))
+    }
+
+    fn steps(&self, manner: Manner) -> Option<&Steps> {
+        let Engine::Automaton(automaton) = &self.engine else {
+            return None;
+        };
+        let anchored = match manner {
+            Manner::Whole => Anchored::Yes,
+            Manner::Part => Anchored::No,
+        };
+        let Automaton {
+            text,
+            syntax,
+            asked,
+            ..
+        } = &**automaton;
+        if asked.load(Ordering::Relaxed) < DIRECTORIES {
+            asked.fetch_add(1, Ordering::Relaxed);
+            return None;
+        }
+        let steps =
+            automaton.steps[manner as usize].get_or_init(|| Steps::new(text, *syntax, anchored));
+        steps.as_ref()
+    }
+}
+
+/// How a text is tested.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Manner {
+    /// As by [`Regex::matches`].
+    Whole,
+    /// As by [`Regex::is_in`].
+    Part,
 }
 
 /// An expression without back-references.
@@ -188,7 +261,13 @@ fn automaton(text: &str, case: Case, locale: Locale) -> Result<Engine, RegexErro
         Some(_) => RegexError::TooBig,
         None => RegexError::Engine(error.to_string()),
     })?;
-    Ok(Engine::Automaton(engine))
+    Ok(Engine::Automaton(Box::new(Automaton {
+        engine,
+        text: text.to_owned(),
+        syntax,
+        steps: Default::default(),
+        asked: AtomicU32::new(0),
+    })))
 }
 
 /// An expression with back-references.

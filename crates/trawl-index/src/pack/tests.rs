@@ -1,3 +1,5 @@
+//! Packs that come back, and bytes that are none.
+
 use super::*;
 use proptest::prelude::*;
 

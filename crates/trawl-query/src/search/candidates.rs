@@ -1,9 +1,12 @@
 //! From what a match needs to what a sidecar is asked for.
 
 use super::{subject, within};
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 use trawl_model::need::{At, Letters, Literal, Need};
-use trawl_names::{Anchor, Case, Names, NamesError, Needles, ReadAt, Subject};
+use trawl_names::{Anchor, Case, Names, NamesError, Needles, Pattern, ReadAt, Subject};
+
+/// Most names hold a shorter literal.
+const TELLING_BYTES: usize = 2;
 
 /// Rows among `rows` that can have what is needed.
 pub(crate) fn candidates<R: ReadAt>(
@@ -56,6 +59,38 @@ fn needles(need: &Need) -> Vec<Needles> {
         }
     }
     lists
+}
+
+/// Rows among `rows` that hold a literal that is needed, each looked at;
+/// `None` if no literal is needed that says more than it costs.
+pub(crate) fn holders<R: ReadAt>(
+    names: &Names<R>,
+    need: &Need,
+    rows: &[Range<u64>],
+) -> Option<Result<Vec<Range<u64>>, NamesError>> {
+    let known = exact(need)?;
+    let pattern = Pattern::literal(literal(known), subject(known.within), case(known));
+    let mut found = Vec::new();
+    let done = names.ranges_among(&pattern, rows, &mut |range| {
+        found.push(range);
+        ControlFlow::Continue(())
+    });
+    Some(done.map(|_| found))
+}
+
+/// The longest literal that is needed in just these letters.
+fn exact(need: &Need) -> Option<&Literal> {
+    match need {
+        Need::Has(literal) => {
+            let is_exact = literal.letters == Letters::Exact;
+            (is_exact && literal.bytes.len() >= TELLING_BYTES).then_some(literal)
+        }
+        Need::All(parts) => {
+            let literals = parts.iter().filter_map(exact);
+            literals.max_by_key(|literal| literal.bytes.len())
+        }
+        Need::Nothing | Need::Either(_) => None,
+    }
 }
 
 /// What is asked for of one subject alone.

@@ -122,11 +122,11 @@ impl Tester<'_, '_> {
         for at in places {
             let name = names.get(at);
             let matched = match self.request.within {
-                Within::Name => (self.request.test)(name),
+                Within::Name => self.request.test.is_match(name),
                 Within::Path => {
                     self.subject.truncate(prefix);
                     self.subject.extend_from_slice(name);
-                    (self.request.test)(&self.subject)
+                    self.request.test.is_match(&self.subject)
                 }
             };
             if matched && self.request.keeps(Hit { dir, name }) {

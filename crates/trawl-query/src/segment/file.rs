@@ -47,6 +47,10 @@ pub struct Scratch {
     batches: Vec<RowBatch>,
     /// For the raw bytes of texts; almost always all null.
     pub(super) raws: ByteColumn,
+    /// Reads names from sidecars.
+    pub(crate) names: trawl_names::RowReader,
+    /// For names from sidecars; what is in it means nothing.
+    pub(crate) name_bytes: Vec<u8>,
 }
 
 impl Scratch {
@@ -70,6 +74,10 @@ impl Scratch {
 
     /// Takes back a batch for its memory.
     pub(crate) fn recycle(&mut self, mut batch: RowBatch) {
+        // Not emptied, so that it need not be filled again before it is used.
+        if batch.name.gap > 0 && batch.name.data.len() > self.name_bytes.len() {
+            self.name_bytes = std::mem::take(&mut batch.name.data);
+        }
         if batch.len >= LARGE_BATCH_ROWS && self.batches.len() < SPARE_BATCHES {
             batch.clear();
             self.batches.push(batch);

@@ -58,7 +58,7 @@ impl Sink {
             source,
         };
         if path.symlink_metadata().is_ok() {
-            return Err(failed(io::Error::from(io::ErrorKind::AlreadyExists)));
+            return Err(SqlError::IsThere(path.to_owned()));
         }
         let mut name = path.file_name().map(ToOwned::to_owned).unwrap_or_default();
         name.push(".part");

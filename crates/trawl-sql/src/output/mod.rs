@@ -69,11 +69,7 @@ pub(crate) fn check(form: Form, output: Option<&Path>) -> Result<()> {
         ));
     }
     match output {
-        Some(path) if path.symlink_metadata().is_ok() => Err(SqlError::File {
-            action: "write",
-            path: path.to_owned(),
-            source: io::Error::from(io::ErrorKind::AlreadyExists),
-        }),
+        Some(path) if path.symlink_metadata().is_ok() => Err(SqlError::IsThere(path.to_owned())),
         _ => Ok(()),
     }
 }

@@ -14,6 +14,9 @@ const LOOKED_AT: usize = 1000;
 /// A column is not made wider than this for its longest value.
 const WIDEST: usize = 100;
 
+/// The columns of what `EXPLAIN` answers.
+const PLAN: [&str; 2] = ["plan_type", "plan"];
+
 /// A table under way.
 pub(super) struct Table {
     sink: Sink,
@@ -46,16 +49,17 @@ impl Table {
     }
 
     pub(super) fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        let is_plan = self.names == PLAN;
         let mut rows = Vec::with_capacity(batch.num_rows());
         for_each_row(batch, |row| {
-            let shown = row
-                .iter()
-                .map(|value| value.as_deref().map_or_else(String::new, without_controls));
-            rows.push(shown.collect::<Vec<_>>());
+            match row {
+                [kind, Some(plan)] if is_plan => rows.extend(plan_rows(kind.as_deref(), plan)),
+                row => rows.push(row.iter().map(|value| shown(value.as_deref())).collect()),
+            }
             Ok(())
         })
         .map_err(arrow_error)?;
-        self.rows += rows.len() as u64;
+        self.rows += batch.num_rows() as u64;
         match self.widths {
             Some(_) => self.put_rows(&rows),
             None => {
@@ -128,6 +132,20 @@ impl Table {
         }
         Ok(self.sink)
     }
+}
+
+fn shown(value: Option<&str>) -> String {
+    value.map_or_else(String::new, without_controls)
+}
+
+/// A plan, each of its lines on one.
+fn plan_rows(kind: Option<&str>, plan: &str) -> Vec<Vec<String>> {
+    let kinds = std::iter::once(shown(kind)).chain(std::iter::repeat(String::new()));
+    let lines = plan.trim_end().lines().map(without_controls);
+    kinds
+        .zip(lines)
+        .map(|(kind, line)| vec![kind, line])
+        .collect()
 }
 
 fn is_number(kind: &DataType) -> bool {

@@ -148,24 +148,17 @@ pub(super) fn produce(job: &Job<'_>, take: Take<'_>) -> Result<()> {
         };
         let work = |listing: &Listing<'_>, out: &mut Option<Rows>| {
             let rows = out.get_or_insert_with(fresh);
-            add(
-                rows,
-                &wanted,
-                listing.dir.path,
-                listing.batch,
-                listing.range.clone(),
-                info,
-            );
+            let mut left = listing.range.clone();
+            while !left.is_empty() {
+                let end = left.end.min(left.start + rows.room());
+                let piece = left.start..end;
+                add(rows, &wanted, listing.dir.path, listing.batch, piece, info);
+                left.start = end;
+            }
         };
         let mut ended = Ok(ControlFlow::Continue(()));
         job.index().walk(&target.start, &request, work, |rows| {
-            ended = match rows {
-                Some(rows) if rows.len > 0 => match rows.finish() {
-                    Ok(batch) => Ok(take(batch)),
-                    Err(error) => Err(error),
-                },
-                _ => Ok(ControlFlow::Continue(())),
-            };
+            ended = rows.map_or(Ok(ControlFlow::Continue(())), |rows| give(rows, take));
             *ended.as_ref().unwrap_or(&ControlFlow::Break(()))
         })?;
         if ended?.is_break() {
@@ -173,6 +166,15 @@ pub(super) fn produce(job: &Job<'_>, take: Take<'_>) -> Result<()> {
         }
     }
     Ok(())
+}
+
+fn give(rows: Rows, take: Take<'_>) -> Result<ControlFlow<()>> {
+    for batch in rows.finish_all() {
+        if take(batch?).is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
+    }
+    Ok(ControlFlow::Continue(()))
 }
 
 fn own_row(target: &Target, wanted: &[Cell], mut rows: Rows) -> Result<arrow::array::RecordBatch> {

@@ -276,6 +276,8 @@ struct Rows {
     schema: SchemaRef,
     columns: Vec<(usize, Values)>,
     len: usize,
+    /// Columns that have as many rows as a batch, and how many.
+    full: Vec<(Vec<Values>, usize)>,
 }
 
 impl Rows {
@@ -289,23 +291,48 @@ impl Rows {
                 .map(|(at, one)| (at, Values::new(one.kind)))
                 .collect(),
             len: 0,
+            full: Vec::new(),
         }
+    }
+
+    /// How many rows to add next, at most: the engine counts the memory of
+    /// whole batches, and large ones leave it no way to sort with little.
+    fn room(&mut self) -> usize {
+        if self.is_full() {
+            let new = |(at, values): &(usize, Values)| (*at, values.new_like());
+            let new = self.columns.iter().map(new).collect();
+            let columns = std::mem::replace(&mut self.columns, new);
+            let columns = columns.into_iter().map(|(_, values)| values).collect();
+            self.full.push((columns, std::mem::take(&mut self.len)));
+        }
+        BATCH_ROWS - self.len
     }
 
     fn is_full(&self) -> bool {
         self.len >= BATCH_ROWS
     }
 
+    /// What was added since [`Rows::room`] was asked last.
     fn finish(self) -> Result<RecordBatch> {
-        let arrays: std::result::Result<Vec<ArrayRef>, _> = self
-            .columns
-            .into_iter()
-            .map(|(_, values)| values.finish())
-            .collect();
-        let options = RecordBatchOptions::new().with_row_count(Some(self.len));
-        let arrays = arrays.map_err(engine)?;
-        RecordBatch::try_new_with_options(self.schema, arrays, &options).map_err(engine)
+        let columns = self.columns.into_iter().map(|(_, values)| values);
+        batch(&self.schema, columns.collect(), self.len)
     }
+
+    /// Everything, in batches.
+    fn finish_all(mut self) -> impl Iterator<Item = Result<RecordBatch>> {
+        let columns = self.columns.into_iter().map(|(_, values)| values);
+        self.full.push((columns.collect(), self.len));
+        let some = self.full.into_iter().filter(|(_, rows)| *rows > 0);
+        some.map(move |(columns, rows)| batch(&self.schema, columns, rows))
+    }
+}
+
+fn batch(schema: &SchemaRef, columns: Vec<Values>, rows: usize) -> Result<RecordBatch> {
+    let arrays: std::result::Result<Vec<ArrayRef>, _> =
+        columns.into_iter().map(Values::finish).collect();
+    let options = RecordBatchOptions::new().with_row_count(Some(rows));
+    let arrays = arrays.map_err(engine)?;
+    RecordBatch::try_new_with_options(Arc::clone(schema), arrays, &options).map_err(engine)
 }
 
 fn engine(error: arrow::error::ArrowError) -> crate::error::SqlError {

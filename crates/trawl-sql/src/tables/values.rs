@@ -127,6 +127,20 @@ impl Values {
         }
     }
 
+    /// An empty column of the same kind.
+    pub(crate) fn new_like(&self) -> Values {
+        Values::new(match self {
+            Values::Text(_) => Kind::Text,
+            Values::Bytes(_) => Kind::Bytes,
+            Values::I32(_) => Kind::I32,
+            Values::I64(_) => Kind::I64,
+            Values::U32(_) => Kind::U32,
+            Values::U64(_) => Kind::U64,
+            Values::Time(_) => Kind::Time,
+            Values::Texts(_) => Kind::Texts,
+        })
+    }
+
     /// The finished column.
     pub(crate) fn finish(self) -> Result<ArrayRef, ArrowError> {
         Ok(match self {
@@ -216,6 +230,9 @@ impl Strings {
     }
 
     fn parts(mut self) -> (ScalarBuffer<u128>, Vec<Buffer>, Option<NullBuffer>) {
+        // What is kept counts as used, filled or not.
+        self.heap.shrink_to_fit();
+        self.views.shrink_to_fit();
         self.closed.push(Buffer::from(self.heap));
         let nulls = (self.nulls > 0).then(|| NullBuffer::from(self.present));
         (ScalarBuffer::from(self.views), self.closed, nulls)

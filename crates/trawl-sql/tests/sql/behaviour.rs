@@ -115,8 +115,34 @@ fn little_memory_is_enough_to_sort_and_group() {
     assert_eq!(std::fs::read_dir(&temp).unwrap().count(), 0);
 }
 
+#[test]
+fn texts_are_sorted_in_less_memory_than_they_take() {
+    let site = Site::server("sql-spill-text");
+    let temp = site.scratch.join("temp");
+    std::fs::create_dir(&temp).unwrap();
+    let sorted = "SELECT t FROM (SELECT arrow_cast(repeat('a name ', 10) || (value * 7919 % 1000003), 'Utf8View') AS t \
+                  FROM generate_series(1, 400000)) ORDER BY t DESC";
+    let temp_dir = temp.display().to_string();
+    let ran = site.run(&[
+        "--csv",
+        "--memory-limit",
+        "48M",
+        "--threads",
+        "1",
+        "--temp-dir",
+        &temp_dir,
+        sorted,
+    ]);
+    assert_eq!(ran.code, Some(0), "{}", ran.errors());
+    let text = ran.text();
+    assert_eq!(text.lines().count(), 400_001);
+    let names: Vec<&str> = text.lines().skip(1).collect();
+    assert!(names.is_sorted_by(|a, b| a > b));
+    assert_eq!(std::fs::read_dir(&temp).unwrap().count(), 0);
+}
+
 /// Would take about as long as the universe has been there.
-const ENDLESS: &str = "SELECT count(*) FROM generate_series(1, 10000000) a, generate_series(1, 10000000) b WHERE a.value + b.value = 3";
+pub(crate) const ENDLESS: &str = "SELECT count(*) FROM generate_series(1, 10000000) a, generate_series(1, 10000000) b WHERE a.value + b.value = 3";
 
 #[test]
 fn a_statement_ends_when_its_time_is_over() {
@@ -124,6 +150,18 @@ fn a_statement_ends_when_its_time_is_over() {
     let ran = site.run(&["--timeout", "0.3", ENDLESS]);
     assert_eq!(ran.code, Some(2), "{ran}");
     assert!(ran.errors().contains("given up after 0.3 s"), "{ran}");
+}
+
+#[test]
+fn threads_that_are_all_busy_do_not_stop_the_clock() {
+    let site = Site::server("sql-busy");
+    let program = env!("CARGO_BIN_EXE_trawl-sql");
+    // A join's next rows can take it minutes, in which its thread sees nothing else.
+    let mut command = oracle::command("timeout");
+    command.args(["60", program, "--threads", "1", "--timeout", "5", ENDLESS]);
+    let ran = oracle::run(command.env("TRAWL_INDEX", site.index_dir()));
+    assert_eq!(ran.code, Some(2), "{ran}");
+    assert!(ran.errors().contains("given up after 5 s"), "{ran}");
 }
 
 #[test]
@@ -175,7 +213,20 @@ fn mistakes_are_told_in_plain_words() {
     for (arguments, words) in [
         (&["SELECT nothing FROM entries"][..], "nothing"),
         (&["SELECT * FROM nowhere"], "nowhere"),
+        (
+            &["SELECT * FROM nowhere"],
+            "trawl: table 'nowhere' not found",
+        ),
         (&["SELEC 1"], "SELEC"),
+        (&["SELEC 1"], "trawl: expected: "),
+        (
+            &["-f", "/nonexistent/file"],
+            "cannot read /nonexistent/file: no such file or directory\n",
+        ),
+        (
+            &["--csv", "-o", "/dev/null", "SELECT 1"],
+            "/dev/null is there already",
+        ),
         (&[""], "no statement"),
         (&["-i", "/nonexistent", "SELECT 1"], "/nonexistent"),
         (&["--at", "never", "SELECT 1"], "no time"),

@@ -9,6 +9,7 @@
 //! | `cookbook` | every block of the cookbook runs; some against oracles |
 //! | `exports` | other engines read exports, and answer the same queries the same |
 //! | `behaviour` | formats, files, limits, time-outs, interrupts |
+//! | `shell` | the same on a terminal, typed |
 //! | `documents` | what is generated in the documentation is fresh |
 #![forbid(unsafe_code)]
 
@@ -19,5 +20,6 @@ mod documents;
 mod exports;
 mod plans;
 mod reading_only;
+mod shell;
 mod site;
 mod users;
