@@ -20,6 +20,7 @@ use crate::segment::Scratch;
 use crate::walk::check_cancelled_by;
 use merge::{Hits, InOrder};
 use pieces::{Piece, Source, pieces};
+use std::borrow::Cow;
 use std::num::NonZeroUsize;
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::AtomicBool;
@@ -161,7 +162,7 @@ fn search_piece<O: Default>(
     scratch: &mut Scratch,
 ) -> Result<O> {
     check_cancelled_by(request.cancel)?;
-    if piece.source == Source::Sidecar {
+    if piece.source != Source::Columns {
         let mut out = O::default();
         // What a damaged one has given so far is given again.
         if search_sidecar(view, piece, request, &mut |hit| work(hit, &mut out))? {
@@ -186,6 +187,13 @@ fn search_sidecar(
     let Some(names) = view.names(piece.segment) else {
         return Ok(false);
     };
+    let rows = match piece.source {
+        Source::Either => match candidates::among(&names, request.need, &piece.rows) {
+            Ok(rows) => Cow::Owned(rows),
+            Err(_) => return Ok(false),
+        },
+        Source::Sidecar | Source::Columns => Cow::Borrowed(piece.rows.as_slice()),
+    };
     let subject = subject(request.within);
     let pattern = match request.literal {
         Some(literal) => {
@@ -209,7 +217,7 @@ fn search_sidecar(
             false => ControlFlow::Continue(()),
         }
     };
-    let done = names.search_among(&pattern, &piece.rows, &mut give);
+    let done = names.search_among(&pattern, &rows, &mut give);
     check_cancelled_by(request.cancel)?;
     Ok(done.is_ok())
 }

@@ -29,6 +29,19 @@ pub(crate) fn candidates<R: ReadAt>(
     Ok(left)
 }
 
+/// The same of several ranges.
+pub(super) fn among<R: ReadAt>(
+    names: &Names<R>,
+    need: &Need,
+    rows: &[Range<u64>],
+) -> Result<Vec<Range<u64>>, NamesError> {
+    let mut found = Vec::new();
+    for rows in rows {
+        found.extend(candidates(names, need, rows)?);
+    }
+    Ok(found)
+}
+
 /// What is asked for: a list for each subject and case.
 fn needles(need: &Need) -> Vec<Needles> {
     let parts = match need {

@@ -28,6 +28,9 @@ pub(super) enum Source {
     Sidecar,
     /// In the segment's tables.
     Columns,
+    /// In the sidecar if it can be read, else in the tables. Which of the
+    /// rows can match is found out by whoever searches them.
+    Either,
 }
 
 /// Some rows of a segment.
@@ -53,6 +56,7 @@ pub(super) fn pieces(start: &Start, request: &NameRequest<'_>) -> Result<Vec<Pie
     let mut cutter = Cutter {
         view,
         request,
+        top: &start.path,
         size: share.clamp(LEAST_ROWS, PIECE_ROWS),
         scratch,
         pieces: Vec::new(),
@@ -74,6 +78,8 @@ pub(super) fn pieces(start: &Start, request: &NameRequest<'_>) -> Result<Vec<Pie
 struct Cutter<'a, 'r> {
     view: &'a View,
     request: &'a NameRequest<'r>,
+    /// Everything lies in or below it.
+    top: &'a [u8],
     /// Rows of a piece.
     size: u64,
     scratch: Scratch,
@@ -90,12 +96,28 @@ impl Cutter<'_, '_> {
         if rows.is_empty() {
             return Ok(());
         }
+        if rows.end - rows.start <= self.size {
+            self.whole(span.segment, info, rows);
+            return Ok(());
+        }
         let before = self.pieces.len();
         if self.by_sidecar(span.segment, &rows).is_none() {
             self.pieces.truncate(before);
             self.by_columns(span, info, rows)?;
         }
         Ok(())
+    }
+
+    /// One piece, with nothing opened for it yet.
+    fn whole(&mut self, segment: SegmentAt, info: &SegmentInfo, rows: Range<u64>) {
+        let known = info.first_dir.as_deref();
+        let start = known.filter(|dir| path::is_within(dir, self.top));
+        self.pieces.push(Piece {
+            segment,
+            rows: vec![rows],
+            source: Source::Either,
+            start: start.unwrap_or(self.top).to_vec(),
+        });
     }
 
     /// `None` if there is no sidecar, or it cannot be read.
