@@ -103,7 +103,7 @@ impl RowReader {
             let until = rows.end.min(first + size);
             let wanted = (start - first) as usize..(until - first) as usize;
             let whole = (names.rows().saturating_sub(first)).min(size) as usize;
-            end = match wanted.len() >= whole {
+            end = match wanted == (0..whole) {
                 true => self.whole(names, symbols, number, (text, end))?,
                 false => self.part(names, symbols, (number, wanted), (text, end))?,
             };

@@ -72,8 +72,11 @@ impl Suffix {
     }
 
     fn class(&self, text: &[u8]) -> u8 {
-        let beyond = if text.is_ascii() { 0 } else { BEYOND_ASCII };
-        let Some(end) = text.strip_suffix(b"\0") else {
+        let beyond = match text.iter().all(u8::is_ascii) {
+            true => 0,
+            false => BEYOND_ASCII,
+        };
+        let Some((&0, end)) = text.split_last() else {
             return beyond;
         };
         let shorter = end.len().min(self.bytes.len());
@@ -106,8 +109,9 @@ impl Suffix {
         };
         let (fours, rest) = codes.as_chunks::<6>();
         for (number, four) in fours.iter().enumerate() {
-            let codes = symbols::four_codes(*four);
-            let four = codes.map(|code| classes[code % CODES]);
+            let [a, b, c, d] = symbols::four_codes(*four);
+            let class = |code: usize| classes[code % CODES];
+            let four = [class(a), class(b), class(c), class(d)];
             let any = four[0] | four[1] | four[2] | four[3];
             if any & (MATCHES | UNDECIDED) != 0 {
                 let mut row = rows;
@@ -117,10 +121,8 @@ impl Suffix {
                 }
             }
             all |= any;
-            rows += four
-                .map(|class| usize::from(class & ENDS))
-                .iter()
-                .sum::<usize>();
+            let ends = four.iter().map(|class| usize::from(class & ENDS));
+            rows += ends.sum::<usize>();
         }
         let first = fours.len() * 4;
         for last in first..first + symbols::count(rest) {

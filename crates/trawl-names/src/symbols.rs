@@ -247,7 +247,9 @@ pub(crate) fn four_codes(four: [u8; 6]) -> [usize; 4] {
     let mut bytes = [0; 8];
     bytes[..6].copy_from_slice(&four);
     let bits = u64::from_le_bytes(bytes) as usize;
-    [0, 1, 2, 3].map(|at| bits >> (at * CODE_BITS) & (CODES - 1))
+    // Not by `map`, which is a call for each four codes.
+    let code = |at: u32| bits >> (at * CODE_BITS) & (CODES - 1);
+    [code(0), code(1), code(2), code(3)]
 }
 
 /// The number of codes in these bytes.

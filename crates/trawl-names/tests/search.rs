@@ -234,6 +234,25 @@ fn contains(text: &[u8], literal: &[u8], anchor: Anchor, case: Case) -> bool {
     }
 }
 
+#[test]
+fn a_row_behind_the_last_is_an_error() {
+    for len in [1usize, 2, 1023, 1024, 1025] {
+        let row = |row: usize| (format!("{row}").into_bytes(), RowKind::Other);
+        let bytes = written(&[(b"/a".to_vec(), (0..len).map(row).collect())]);
+        let names = open(&bytes).unwrap();
+        let (mut bytes, mut offsets) = (Vec::new(), Vec::new());
+        let mut text = NameText {
+            bytes: &mut bytes,
+            offsets: &mut offsets,
+        };
+        let last = names.rows() - 1;
+        for rows in [last + 1..last + 2, last..last + 2] {
+            let read = RowReader::default().read(&names, &[rows], &mut text);
+            assert!(read.is_err(), "of {len} rows");
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
