@@ -31,9 +31,12 @@ struct Terminal {
 impl Terminal {
     fn open(site: &Site) -> Terminal {
         let program = env!("CARGO_BIN_EXE_trawl-sql");
-        let mut command = oracle::command("script");
+        // Who runs the tests may have interrupts ignored, as a shell's
+        // background jobs do.
+        let mut command = oracle::command("env");
         let mut child = command
-            .args(["-qec", program, "/dev/null"])
+            .args(["--default-signal=INT", "script", "-qec", program])
+            .arg("/dev/null")
             .env("TRAWL_INDEX", site.index_dir())
             .env("TERM", "xterm")
             .env("HOME", site.scratch.path())
