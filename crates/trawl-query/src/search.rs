@@ -194,6 +194,9 @@ fn search_sidecar(
         },
         Source::Sidecar | Source::Columns => Cow::Borrowed(piece.rows.as_slice()),
     };
+    if rows.is_empty() {
+        return Ok(true);
+    }
     let subject = subject(request.within);
     let pattern = match request.literal {
         Some(literal) => {
