@@ -67,8 +67,9 @@ pub enum Ranked {
 }
 
 /// A ranking that is asked for. The start itself is not ranked unless it is
-/// no directory; an object with several names has one place, under the first
-/// of them as segments hold them.
+/// no directory; an object with several names has one place, under the name
+/// that is first in the ranking, of those alike the first as segments hold
+/// them.
 #[derive(Clone, Copy)]
 pub struct RankRequest<'a> {
     /// What counts.
@@ -264,8 +265,9 @@ impl Best {
 
     fn offer(&mut self, new: Candidate) {
         if let Some(object) = new.object {
+            let rank = |candidate: &Candidate| (Reverse(candidate.key), candidate.place);
             match self.named.get(&object) {
-                Some(known) if known.place <= new.place => return,
+                Some(known) if rank(known) <= rank(&new) => return,
                 Some(known) => self.remove((Reverse(known.key), known.place)),
                 None => {}
             }
@@ -634,13 +636,16 @@ mod tests {
             (7, 5, None),
             (1, 6, None),
             (5, 0, None),
+            // Looked at while it changed.
+            (2, 8, Some(8)),
+            (6, 9, Some(8)),
         ];
         for _ in 0..all.len() {
             all.rotate_left(1);
-            assert_eq!(offered(3, &all), [(7, 2), (7, 5), (5, 0)]);
+            assert_eq!(offered(3, &all), [(7, 2), (7, 5), (6, 9)]);
             all.reverse();
-            assert_eq!(offered(3, &all), [(7, 2), (7, 5), (5, 0)]);
-            assert_eq!(offered(9, &all).len(), 5);
+            assert_eq!(offered(3, &all), [(7, 2), (7, 5), (6, 9)]);
+            assert_eq!(offered(9, &all).len(), 6);
         }
     }
 
