@@ -51,6 +51,7 @@ mod selection;
 mod sidecar;
 mod stats;
 pub mod stored;
+mod superseded;
 mod sweep;
 mod totals;
 mod usage;
@@ -77,6 +78,7 @@ pub use stats::{
     AGE_BOUNDS_SECS, AGE_BUCKETS, Count, DEPTHS, Key, NAME_LENGTHS, RowTest, SIZE_BUCKETS, Stats,
     StatsRequest, Trait, age_bucket, extension, size_bucket,
 };
+pub use superseded::{Part, RowsOf};
 pub use sweep::{Columns, LinkCount, SweepRequest};
 pub use totals::Totals;
 pub use trawl_index::SnapshotInfo;

@@ -8,6 +8,7 @@ use crate::open_sidecars::{self, Sidecar, Sidecars};
 use crate::segment::{Scratch, SegmentFile};
 use rustix::process::{Resource, getrlimit};
 use std::collections::{HashMap, VecDeque};
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use trawl_index::schema::Table;
@@ -281,6 +282,16 @@ impl View {
         };
         lock().keep(at, length, sidecar.clone());
         sidecar
+    }
+
+    /// Rows of a segment's table that no longer hold, as
+    /// [`trawl_index::live::Dead`] has them.
+    pub(crate) fn dead(&self, at: SegmentAt, table: Table) -> &[Range<u64>] {
+        let Some((_, shard)) = self.shard_of(at).filter(|(_, shard)| shard.has_dead()) else {
+            return &[];
+        };
+        let dead = self.segment(at).and_then(|(_, segment)| shard.dead(segment.id));
+        dead.map_or(&[], |dead| dead.of(table))
     }
 
     /// An error about a segment's file.

@@ -12,7 +12,9 @@
 
 use crate::error::Result;
 use crate::index::{Index, SegmentAt, Start, View};
+use crate::locate::Reach;
 use crate::segment::{Scratch, SegmentFile, read_text};
+use crate::selection::without;
 use crate::walk::{Listing, Request, check_cancelled_by};
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -206,6 +208,8 @@ enum Scope<'a> {
     Entry { dir: &'a [u8], name: &'a [u8] },
     /// Of what lies below a directory.
     Below(&'a [u8]),
+    /// Of what a directory lists, copies behind barriers included.
+    In(&'a [u8]),
 }
 
 impl Scope<'_> {
@@ -215,6 +219,16 @@ impl Scope<'_> {
         view: &View,
         scratch: &mut Scratch,
     ) -> Result<Vec<(Arc<SegmentFile>, Range<u64>)>> {
+        let found = self.places(view, scratch)?.into_iter();
+        Ok(found.map(|(_, file, rows)| (file, rows)).collect())
+    }
+
+    /// The same, with the segment.
+    fn places(
+        &self,
+        view: &View,
+        scratch: &mut Scratch,
+    ) -> Result<Vec<(SegmentAt, Arc<SegmentFile>, Range<u64>)>> {
         let mut files = Vec::new();
         let places: Vec<(SegmentAt, Option<&[u8]>)> = view
             .glances()
@@ -226,9 +240,8 @@ impl Scope<'_> {
         for (at, barrier) in places {
             if let Some(file) = view.file(at, Table::Xattrs)? {
                 let rows = self.rows(&file, barrier, scratch)?;
-                if !rows.is_empty() {
-                    files.push((file, rows));
-                }
+                let live = without(view.dead(at, Table::Xattrs), &rows);
+                files.extend(live.map(|rows| (at, Arc::clone(&file), rows)));
             }
         }
         Ok(files)
@@ -243,6 +256,10 @@ impl Scope<'_> {
                 !path::is_within(dir, barrier) && join(dir, name) != barrier
             }
             Scope::Below(dir) => !path::is_within(dir, barrier) && !path::is_within(barrier, dir),
+            Scope::In(dir) => {
+                let is_child = path::split(barrier).is_some_and(|(above, _)| above == *dir);
+                !path::is_within(dir, barrier) && !is_child
+            }
         };
         guard.iter().any(|step| match step {
             GuardStep::Barrier { path, .. } => is_elsewhere(path),
@@ -266,6 +283,7 @@ impl Scope<'_> {
                 Scope::Entry { dir, name } => {
                     order((at_dir, at_name), (dir, name)) == Ordering::Less
                 }
+                Scope::In(dir) => path::cmp(at_dir, dir) == Ordering::Less,
                 // The row of `/` itself has no name.
                 Scope::Below(dir) => order((at_dir, at_name), (dir, b"")) != Ordering::Greater,
             },
@@ -282,10 +300,27 @@ impl Scope<'_> {
             |at_dir, at_name| match self {
                 Scope::Entry { dir, name } => at_dir == *dir && at_name == *name,
                 Scope::Below(dir) => path::is_within(at_dir, dir),
+                Scope::In(dir) => at_dir == *dir,
             },
         )?;
         Ok(start..end)
     }
+}
+
+/// The rows of xattrs tables with what the entries of a directory have, or
+/// all below it.
+pub(crate) fn rows_of(
+    view: &View,
+    dir: &[u8],
+    reach: Reach,
+    scratch: &mut Scratch,
+) -> Result<Vec<(SegmentAt, Range<u64>)>> {
+    let scope = match reach {
+        Reach::Itself => Scope::In(dir),
+        Reach::Subtree => Scope::Below(dir),
+    };
+    let found = scope.places(view, scratch)?.into_iter();
+    Ok(found.map(|(at, _, rows)| (at, rows)).collect())
 }
 
 /// The innermost path that a guard asks one to know.
