@@ -1,5 +1,6 @@
 //! The work: reading what is dirty, and publishing it.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -266,9 +267,12 @@ impl Reading<'_> {
             return self.kill(dir, Part::Subtree);
         }
         let mut known = Listing::read(self.view, dir)?;
-        for (name, now) in found {
-            let path = path::join(dir, &name);
-            match known.compare(&name, &now) {
+        let dirs = found.iter().filter(|(_, now)| now.is_dir());
+        let dirs: HashSet<&[u8]> = dirs.map(|(name, _)| &name[..]).collect();
+        self.targets.keep_below(dir, |name| dirs.contains(name));
+        for (name, now) in &found {
+            let path = path::join(dir, name);
+            match known.compare(name, now) {
                 Became::Same => {}
                 Became::Another if now.is_dir() => self.targets.add_found(path),
                 Became::Another => self.kill(&path, Part::Subtree)?,

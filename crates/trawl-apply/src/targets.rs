@@ -138,6 +138,24 @@ impl Targets {
         self.dirs.insert(Key(path), target);
     }
 
+    /// Leaves out what lies below `dir`, but for what lies in or below those
+    /// of its entries that `is_dir`: it cannot be there.
+    pub(crate) fn keep_below(&mut self, dir: &[u8], is_dir: impl Fn(&[u8]) -> bool) {
+        let below = self.dirs.range(Key(dir.to_vec())..);
+        let below = below.map(|(Key(path), _)| path);
+        let mut gone: Vec<Key> = Vec::new();
+        for path in below.take_while(|path| path::is_within(path, dir)) {
+            let name = path.get(dir.len() + 1..).unwrap_or_default();
+            let name = name.split(|byte| *byte == b'/').next().unwrap_or_default();
+            if !name.is_empty() && !is_dir(name) {
+                gone.push(Key(path.clone()));
+            }
+        }
+        for key in gone {
+            self.dirs.remove(&key);
+        }
+    }
+
     /// True if there is nothing to read.
     pub(crate) fn is_empty(&self) -> bool {
         self.dirs.is_empty()

@@ -26,6 +26,9 @@ const REMEMBERED: usize = 1 << 16;
 /// taken for one that is gone.
 const ATTEMPTS: usize = 8;
 
+/// How often, a millisecond apart, what may be there in a moment is opened.
+const OPEN_TRIES: usize = 50;
+
 /// Paths of this length or longer cannot be given to the kernel at once.
 const PATH_MAX: usize = 4096;
 
@@ -124,7 +127,17 @@ impl Resolver {
     fn open(&self, object: ObjectRef<'_>) -> std::result::Result<OwnedFd, SysError> {
         let handle = FileHandle::new(object.kind(), object.handle())
             .ok_or_else(|| SysError::new(trawl_sys::Op::OpenByHandleAt, Errno::OVERFLOW))?;
-        handle::open(&self.mount_root, &handle)
+        let mut tries = 0;
+        loop {
+            match handle::open(&self.mount_root, &handle) {
+                // What ext4 says of an inode number that is just being given to a new file.
+                Err(e) if e.errno == Errno::NOMEM && tries < OPEN_TRIES => {
+                    tries += 1;
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                opened => return opened,
+            }
+        }
     }
 
     fn step_up(&mut self, directory: ObjectRef<'_>) -> Result<Up> {

@@ -31,15 +31,7 @@ pub(crate) struct Shown {
 }
 
 pub(crate) fn by_index(index: &Path, root: &Path) -> BTreeMap<PathBuf, Shown> {
-    let who = Credentials {
-        uid: Uid::ROOT,
-        groups: Vec::new(),
-    };
-    let index = Index::open(index, who).expect("the index opens");
-    let located = index.locate(root.as_os_str().as_bytes());
-    let Located::Found(start) = located.expect("it can be read") else {
-        panic!("the root is not there");
-    };
+    let (index, start) = open(index, root);
     let mut found = BTreeMap::new();
     found.insert(root.to_owned(), of_row(&start.own_row()));
     let mut rows = 1;
@@ -70,8 +62,39 @@ pub(crate) fn by_index(index: &Path, root: &Path) -> BTreeMap<PathBuf, Shown> {
         .expect("it can be read");
     assert_eq!(rows, found.len(), "an entry is there twice");
     add_attributes(&index, &start, &mut found);
-    check_sums(&index, &start, &found);
     found
+}
+
+/// Sums are made without the rows: they say the same.
+pub(crate) fn check_sums(index: &Path, root: &Path, found: &BTreeMap<PathBuf, Shown>) {
+    let (index, start) = open(index, root);
+    let totals = index.totals(&start).expect("sums can be read");
+    assert_eq!(totals.sums.entries(), found.len() as u64 - 1);
+    let sizes = found.iter().filter(|(at, _)| **at != path(&start.path));
+    let sizes: u64 = sizes.map(|(_, shown)| shown.size).sum();
+    assert_eq!(totals.sums.size_bytes, sizes);
+    let mut objects: BTreeMap<u64, u64> = BTreeMap::new();
+    objects.extend(found.values().map(|shown| (shown.ino, shown.size)));
+    let mut seen = SeenLinks::new();
+    let usage = index.usage(&start, &UsageRequest::default(), &mut seen, |_| {
+        ControlFlow::Continue(())
+    });
+    let usage = usage.expect("sums can be read");
+    assert_eq!(usage.inodes, objects.len() as u64);
+    assert_eq!(usage.size_bytes, objects.values().sum::<u64>());
+}
+
+fn open(index: &Path, root: &Path) -> (Index, Box<trawl_query::Start>) {
+    let who = Credentials {
+        uid: Uid::ROOT,
+        groups: Vec::new(),
+    };
+    let index = Index::open(index, who).expect("the index opens");
+    let located = index.locate(root.as_os_str().as_bytes());
+    let Located::Found(start) = located.expect("it can be read") else {
+        panic!("the root is not there");
+    };
+    (index, start)
 }
 
 fn add_attributes(
@@ -94,24 +117,6 @@ fn add_attributes(
             ControlFlow::Continue(())
         })
         .expect("they can be read");
-}
-
-/// Sums are made without the rows: they say the same.
-fn check_sums(index: &Index, start: &trawl_query::Start, found: &BTreeMap<PathBuf, Shown>) {
-    let totals = index.totals(start).expect("sums can be read");
-    assert_eq!(totals.sums.entries(), found.len() as u64 - 1);
-    let sizes = found.iter().filter(|(at, _)| **at != path(&start.path));
-    let sizes: u64 = sizes.map(|(_, shown)| shown.size).sum();
-    assert_eq!(totals.sums.size_bytes, sizes);
-    let mut objects: BTreeMap<u64, u64> = BTreeMap::new();
-    objects.extend(found.values().map(|shown| (shown.ino, shown.size)));
-    let mut seen = SeenLinks::new();
-    let usage = index.usage(start, &UsageRequest::default(), &mut seen, |_| {
-        ControlFlow::Continue(())
-    });
-    let usage = usage.expect("sums can be read");
-    assert_eq!(usage.inodes, objects.len() as u64);
-    assert_eq!(usage.size_bytes, objects.values().sum::<u64>());
 }
 
 fn path(bytes: &[u8]) -> PathBuf {
