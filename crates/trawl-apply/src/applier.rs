@@ -10,7 +10,7 @@ use trawl_live::{Dirty, Places};
 use trawl_model::guard::Credentials;
 use trawl_model::sink::{PartSink, SourceRoot};
 use trawl_model::{DirAccess, DirBatch, DirId, IdMap, Issue, Sink, Timestamp, path};
-use trawl_query::{Part, RowsOf, View};
+use trawl_query::{Part, RowsOf, Values, View};
 use trawl_scan::{Excludes, Extent, Mounts, PartRead, Parts, WalkOptions, Xattrs};
 
 use crate::error::{ApplyError, Result, Unappliable};
@@ -45,6 +45,9 @@ pub struct Applied {
 /// Keeps a source's index as its file system is.
 pub struct Applier {
     writer: LiveWriter,
+    /// The source as it was published last; files stay open from one to the
+    /// next.
+    view: Arc<View>,
     root: Vec<u8>,
     options: ApplyOptions,
     id_map: Option<IdMap>,
@@ -74,8 +77,14 @@ impl Applier {
             IndexError::Moved { .. } => ApplyError::Unappliable(Unappliable::Moved),
             error => error.into(),
         })?;
+        let who = Arc::new(Credentials {
+            uid: trawl_model::Uid::ROOT,
+            groups: Vec::new(),
+        });
+        let view = View::new(writer.snapshot(), who).with_places();
         Ok(Applier {
             id_map: writer.source().id_map()?,
+            view: Arc::new(view),
             writer,
             root: root.to_vec(),
             options,
@@ -168,12 +177,10 @@ impl Applier {
     }
 
     /// The source as it was published last.
-    fn view(&self) -> Arc<View> {
-        let who = Arc::new(Credentials {
-            uid: trawl_model::Uid::ROOT,
-            groups: Vec::new(),
-        });
-        Arc::new(View::new(self.writer.snapshot(), who))
+    fn view(&mut self) -> Arc<View> {
+        let view = self.view.renewed(self.writer.snapshot());
+        self.view = Arc::new(view);
+        Arc::clone(&self.view)
     }
 }
 
@@ -206,11 +213,15 @@ impl Reading<'_> {
 
     fn run(&mut self) -> Result<()> {
         while let Some((dir, target)) = self.targets.next() {
-            let part = match target.extent {
-                Extent::Listing => Part::Listing,
-                Extent::Subtree => Part::Subtree,
+            let (part, listing) = match target.extent {
+                Extent::Listing => (Part::Listing, Listing::read(self.view, &dir)?),
+                Extent::Subtree => (Part::Subtree, Listing::default()),
             };
-            let known = self.view.rows_of(&dir, part)?;
+            let values = match target.extent {
+                Extent::Listing => listing.values(),
+                Extent::Subtree => Values::Some,
+            };
+            let known = self.view.rows_of(&dir, part, values)?;
             let is_listed = known.iter().any(|rows| rows.table == Table::Dirs);
             // What the index leaves out (an exclusion, a mount) is none of
             // ours; what is new is found where its name is.
@@ -222,7 +233,7 @@ impl Reading<'_> {
                 self.read_root(root)?;
             }
             match target.extent {
-                Extent::Listing => self.read_listing(&dir)?,
+                Extent::Listing => self.read_listing(&dir, listing)?,
                 Extent::Subtree => self.read_subtree(&dir)?,
             }
         }
@@ -230,7 +241,7 @@ impl Reading<'_> {
     }
 
     fn kill(&mut self, dir: &[u8], part: Part) -> Result<()> {
-        let rows = self.view.rows_of(dir, part)?;
+        let rows = self.view.rows_of(dir, part, Values::Some)?;
         self.kill_rows(rows);
         Ok(())
     }
@@ -251,7 +262,7 @@ impl Reading<'_> {
         Ok(())
     }
 
-    fn read_listing(&mut self, dir: &[u8]) -> Result<()> {
+    fn read_listing(&mut self, dir: &[u8], mut known: Listing) -> Result<()> {
         let mut noted = Noted {
             counted: Counted {
                 round: &mut self.round,
@@ -266,7 +277,6 @@ impl Reading<'_> {
         if read != PartRead::Done {
             return self.kill(dir, Part::Subtree);
         }
-        let mut known = Listing::read(self.view, dir)?;
         let dirs = found.iter().filter(|(_, now)| now.is_dir());
         let dirs: HashSet<&[u8]> = dirs.map(|(name, _)| &name[..]).collect();
         self.targets.keep_below(dir, |name| dirs.contains(name));

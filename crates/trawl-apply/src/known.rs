@@ -6,7 +6,7 @@ use trawl_model::column::{Column, ColumnSet};
 use trawl_model::guard::Bit;
 use trawl_model::rows::{Row, RowBatch};
 use trawl_model::{Acl, Dev, DirAccess, DirBatch, Entry, FileType, Timestamp};
-use trawl_query::{Blocks, Request, Start, View};
+use trawl_query::{Blocks, Request, Start, Values, View};
 
 use crate::access::{self, Change};
 use crate::error::Result;
@@ -41,6 +41,8 @@ pub(crate) enum Became {
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
     entries: HashMap<Vec<u8>, Known>,
+    /// Whether any entry had an attribute.
+    values: bool,
 }
 
 impl Known {
@@ -125,10 +127,19 @@ impl Listing {
     }
 
     fn note(&mut self, row: &Row<'_>) {
+        self.values |= !row.xattr_names().is_empty();
         let names = row.xattr_names().split(|byte| *byte == 0);
         let has_values = names.into_iter().any(|name| name.starts_with(USER));
         if row.file_type() == FileType::Directory || has_values {
             self.entries.insert(row.name().to_vec(), Known::of_row(row));
+        }
+    }
+
+    /// Whether entries had attributes.
+    pub(crate) fn values(&self) -> Values {
+        match self.values {
+            true => Values::Some,
+            false => Values::Unnamed,
         }
     }
 

@@ -352,11 +352,12 @@ impl Snapshot {
             list.tell_digests(&mut shards);
         }
         let above = list.and_then(|list| GuardStep::to_guard(&list.above));
-        shards.splice(0..0, newer);
+        shards.append(&mut newer);
         files.snapshot(source, info, shards, above, reached)
     }
 
-    /// Adds what changed since, by where its shards lie.
+    /// Adds what changed since, by where its shards lie, behind the shards
+    /// that are there.
     pub(crate) fn lay_over(&mut self, mut overlays: BTreeMap<Vec<String>, Overlay>) {
         let mut newer = Vec::new();
         for shard in &mut self.shards {
@@ -374,7 +375,7 @@ impl Snapshot {
             let laid = overlay.overlaid(self.files.edition, &self.files.root);
             newer.extend(self.files.laid_over(None, laid));
         }
-        self.shards.splice(0..0, newer);
+        self.shards.append(&mut newer);
     }
 
     /// Up to when all changes are in: if anything after the snapshot is.
@@ -391,8 +392,8 @@ impl Snapshot {
             .behind(&self.files.place.top, asked, &mut |components, data| {
                 self.files.shard(components, data, &mut shards, &mut newer)
             })?;
-        newer.append(&mut shards);
-        Ok(newer)
+        shards.append(&mut newer);
+        Ok(shards)
     }
 
     /// What guarded the source as a whole when its shards were written.

@@ -6,6 +6,7 @@ use crate::index::{Index, SegmentAt, Start, View};
 use crate::locate::{Reach, Span, scope};
 use crate::merge::Merge;
 use crate::permission::{Access, Judge};
+use crate::places::Having;
 use crate::segment::{Scratch, SegmentFile, read_dirs, read_text};
 use crate::selection::without;
 use crate::totals::known_sums;
@@ -338,10 +339,7 @@ pub(crate) fn rows_of(
     scratch: &mut Scratch,
 ) -> Result<Vec<(SegmentAt, Range<u64>)>> {
     let mut found = Vec::new();
-    for (at, _, glance) in view.glances() {
-        if !glance.has(Table::Issues) {
-            continue;
-        }
+    for at in view.having(Having::Issues) {
         let Some(file) = view.file(at, Table::Issues)? else {
             continue;
         };

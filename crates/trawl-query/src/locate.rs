@@ -4,6 +4,7 @@
 use crate::error::Result;
 use crate::index::{SegmentAt, Start, View};
 use crate::permission::{Access, Judge};
+use crate::places::Having;
 use crate::segment::{
     Scratch, SegmentFile, check_names, read_dirs, read_names, read_root_kind, read_rows,
 };
@@ -170,7 +171,11 @@ fn find_own(
     is_it: impl Fn(&Shard) -> bool,
     scratch: &mut Scratch,
 ) -> Result<Option<RowBatch>> {
-    for (at, shard, glance) in view.glances() {
+    // What was published later takes the place of what is before.
+    for at in view.having(Having::OwnRow).into_iter().rev() {
+        let Some((shard, glance)) = view.glance(at) else {
+            continue;
+        };
         let is_here = glance.own_row && glance.dirs.is_some_and(|(first, _)| first == dir);
         if !is_here || !is_it(shard) || is_own_row_dead(view, at) {
             continue;
@@ -292,7 +297,10 @@ pub(crate) fn scope(
 fn find_scope(view: &View, dir: &[u8], reach: Reach, scratch: &mut Scratch) -> Result<Vec<Span>> {
     let mut spans = Vec::new();
     let key = DirKey::of(dir);
-    for (at, shard, glance) in view.glances() {
+    for at in view.near(dir, reach) {
+        let Some((shard, glance)) = view.glance(at) else {
+            continue;
+        };
         let Some((first, last)) = glance.dirs else {
             continue;
         };

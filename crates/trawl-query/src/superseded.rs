@@ -4,6 +4,7 @@ use crate::entries_at::{RowAt, entries_at};
 use crate::error::Result;
 use crate::index::{SegmentAt, Start, View};
 use crate::locate::{Reach, is_own_row_dead, scope};
+use crate::places::Having;
 use crate::segment::{Scratch, read_root_kind, read_rows};
 use crate::sweep::stretches;
 use crate::walk::check_cancelled_by;
@@ -32,6 +33,15 @@ pub enum Part {
     Root,
 }
 
+/// Whether entries may have attributes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Values {
+    /// They may.
+    Some,
+    /// Their rows name none; only such as rows do not name are looked for.
+    Unnamed,
+}
+
 /// Rows of one of a segment's tables: dirs, xattrs or issues. Those of its
 /// entries and links go with the dirs.
 #[derive(Clone, Debug)]
@@ -48,8 +58,9 @@ pub struct RowsOf<'v> {
 
 impl View {
     /// The rows that tell of `part` of the directory at `dir` (absolute, as
-    /// stored) and still hold: what is there now takes their place.
-    pub fn rows_of(&self, dir: &[u8], part: Part) -> Result<Vec<RowsOf<'_>>> {
+    /// stored) and still hold: what is there now takes their place. Without
+    /// `values`, no entry that is meant has an attribute.
+    pub fn rows_of(&self, dir: &[u8], part: Part, values: Values) -> Result<Vec<RowsOf<'_>>> {
         let mut scratch = Scratch::default();
         let mut found: Vec<(SegmentAt, Table, Range<u64>)> = Vec::new();
         let reach = match part {
@@ -57,13 +68,17 @@ impl View {
             Part::Subtree => Reach::Subtree,
             Part::Root => {
                 self.own_rows(dir, part, &mut scratch, &mut found)?;
+                let entry = path::split(dir).unwrap_or_default();
+                for (at, rows) in xattrs::rows_of_entry(self, entry, &mut scratch)? {
+                    found.push((at, Table::Xattrs, rows));
+                }
                 return Ok(self.named(found));
             }
         };
         let spans = scope(self, dir, reach, &mut scratch)?.into_iter();
         found.extend(spans.map(|span| (span.segment, Table::Dirs, span.dirs)));
         self.own_rows(dir, part, &mut scratch, &mut found)?;
-        for (at, rows) in xattrs::rows_of(self, dir, reach, &mut scratch)? {
+        for (at, rows) in xattrs::rows_of(self, dir, reach, values, &mut scratch)? {
             found.push((at, Table::Xattrs, rows));
         }
         for (at, rows) in issues::rows_of(self, dir, reach, &mut scratch)? {
@@ -123,8 +138,8 @@ impl View {
         found: &mut Vec<(SegmentAt, Table, Range<u64>)>,
     ) -> Result<()> {
         let above_root = path::split(self.root()).map_or(&[][..], |(above, _)| above);
-        for (at, _, glance) in self.glances() {
-            let Some((first, _)) = glance.dirs.filter(|_| glance.own_row) else {
+        for at in self.having(Having::OwnRow) {
+            let Some((first, _)) = self.glance(at).and_then(|(_, glance)| glance.dirs) else {
                 continue;
             };
             let is_meant = match part {

@@ -13,8 +13,10 @@
 use crate::error::Result;
 use crate::index::{Index, SegmentAt, Start, View};
 use crate::locate::Reach;
+use crate::places::Having;
 use crate::segment::{Scratch, SegmentFile, read_text};
 use crate::selection::without;
+use crate::superseded::Values;
 use crate::walk::{Listing, Request, check_cancelled_by};
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -24,6 +26,7 @@ use std::sync::atomic::AtomicBool;
 use trawl_index::GuardStep;
 use trawl_index::schema::{Table, XattrColumn};
 use trawl_model::column::{Column, ColumnSet};
+use trawl_model::guard::Predicate;
 use trawl_model::rows::{ByteColumn, Row};
 use trawl_model::{FileType, path};
 
@@ -219,7 +222,7 @@ impl Scope<'_> {
         view: &View,
         scratch: &mut Scratch,
     ) -> Result<Vec<(Arc<SegmentFile>, Range<u64>)>> {
-        let found = self.places(view, scratch)?.into_iter();
+        let found = self.places(view, |_| true, scratch)?.into_iter();
         Ok(found.map(|(_, file, rows)| (file, rows)).collect())
     }
 
@@ -227,17 +230,19 @@ impl Scope<'_> {
     fn places(
         &self,
         view: &View,
+        is_meant: impl Fn(&[GuardStep]) -> bool,
         scratch: &mut Scratch,
     ) -> Result<Vec<(SegmentAt, Arc<SegmentFile>, Range<u64>)>> {
         let mut files = Vec::new();
-        let places: Vec<(SegmentAt, Option<&[u8]>)> = view
-            .glances()
-            .filter(|(_, shard, glance)| {
-                glance.has(Table::Xattrs) && !self.is_elsewhere(&shard.manifest.guard)
-            })
-            .map(|(at, shard, _)| (at, last_barrier(&shard.manifest.guard)))
-            .collect();
-        for (at, barrier) in places {
+        for at in view.having(Having::Xattrs) {
+            let Some((shard, _)) = view.glance(at) else {
+                continue;
+            };
+            let guard = &shard.manifest.guard;
+            if self.is_elsewhere(guard) || !is_meant(guard) {
+                continue;
+            }
+            let barrier = last_barrier(guard);
             if let Some(file) = view.file(at, Table::Xattrs)? {
                 let rows = self.rows(&file, barrier, scratch)?;
                 let live = without(view.dead(at, Table::Xattrs), &rows);
@@ -313,14 +318,38 @@ pub(crate) fn rows_of(
     view: &View,
     dir: &[u8],
     reach: Reach,
+    values: Values,
     scratch: &mut Scratch,
 ) -> Result<Vec<(SegmentAt, Range<u64>)>> {
     let scope = match reach {
         Reach::Itself => Scope::In(dir),
         Reach::Subtree => Scope::Below(dir),
     };
-    let found = scope.places(view, scratch)?.into_iter();
+    let is_meant = |guard: &[GuardStep]| values == Values::Some || is_superusers(guard);
+    let found = scope.places(view, is_meant, scratch)?.into_iter();
     Ok(found.map(|(at, _, rows)| (at, rows)).collect())
+}
+
+/// The same with what one entry has.
+pub(crate) fn rows_of_entry(
+    view: &View,
+    (dir, name): (&[u8], &[u8]),
+    scratch: &mut Scratch,
+) -> Result<Vec<(SegmentAt, Range<u64>)>> {
+    let found = Scope::Entry { dir, name }.places(view, |_| true, scratch)?;
+    let found = found.into_iter();
+    Ok(found.map(|(at, _, rows)| (at, rows)).collect())
+}
+
+/// True if only the superuser may read what is behind a guard: there lie
+/// attributes that no row names.
+fn is_superusers(guard: &[GuardStep]) -> bool {
+    let last = guard.last();
+    let who = last.and_then(|step| match step {
+        GuardStep::Predicate { who } => Predicate::parse(who),
+        GuardStep::Barrier { .. } => None,
+    });
+    who.is_some_and(|who| who.is_superuser_only())
 }
 
 /// The innermost path that a guard asks one to know.

@@ -196,10 +196,7 @@ impl Overlay {
 
     /// What it comes to, of a shard of a source with this root.
     pub(crate) fn overlaid(self, edition: Edition, root: &[u8]) -> Overlaid {
-        // The newest first: what stands alone, such as a root's own row, is
-        // looked for in this order.
-        let mut segments = self.segments;
-        segments.reverse();
+        let segments = self.segments;
         let manifest = (!segments.is_empty()).then(|| Manifest {
             format: self.format,
             snapshot: edition.id,
