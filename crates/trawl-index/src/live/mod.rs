@@ -26,4 +26,4 @@ mod writer;
 
 pub use overlay::{Dead, LiveInfo};
 pub(crate) use overlay::{Live, Overlaid, Overlay, forget};
-pub use writer::{LiveWriter, Published, Round};
+pub use writer::{LiveWriter, Published, Removal, Round};
