@@ -219,9 +219,11 @@ pub fn remove_source(index: &IndexDir, root: &[u8]) -> Result<()> {
         remove_matching(&private, |name| {
             layout::private_name(name).is_some()
                 || layout::items_name(name).is_some()
+                || name == layout::WATCH_FILE
                 || name.ends_with(layout::TEMPORARY_ENDING)
         })?;
     }
+    crate::watching::remove(&dir)?;
     if let Some(top) = if_there(dir.open_dir(layout::DATA))? {
         sweep(
             &top,
