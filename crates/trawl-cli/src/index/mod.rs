@@ -237,6 +237,21 @@ fn jobs(args: &IndexArgs) -> Result<Vec<Job>, Failure> {
 }
 
 impl IndexArgs {
+    /// What these words behind `trawl index` mean, for a tree that is named later.
+    pub(crate) fn of_words(words: Vec<OsString>) -> Result<IndexArgs, Failure> {
+        use clap::{Args, FromArgMatches};
+        let command = IndexArgs::augment_args(clap::Command::new("index").no_binary_name(true));
+        let words = words.into_iter().chain(["/".into()]);
+        let matches = command.try_get_matches_from(words);
+        let args = matches.and_then(|matches| IndexArgs::from_arg_matches(&matches));
+        args.map_err(|error| Failure::Usage(error.to_string()))
+    }
+
+    /// Which snapshots stay.
+    pub(crate) fn retention(&self) -> &upkeep::RetentionArgs {
+        &self.retention
+    }
+
     /// What is done about what has not changed.
     fn writing(&self) -> Writing {
         // What is read once has most directories in two pieces, and pieces are not shared.
