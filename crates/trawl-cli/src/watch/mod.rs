@@ -4,7 +4,7 @@
 mod daemon;
 mod journal;
 mod open;
-mod plain;
+pub(crate) mod plain;
 mod status;
 
 use std::ffi::OsString;
