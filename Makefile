@@ -58,11 +58,16 @@ generate: ## rewrite man pages, completions and reference tables from the code
 	@scripts/need.sh build
 	$(CARGO) xtask generate
 
-install: build ## install programs, man pages and completions under DESTDIR/PREFIX
+install: build ## install programs, man pages, completions and a systemd unit under DESTDIR/PREFIX
 	$(INSTALL) -D -m 755 '$(RELEASE)' '$(DESTDIR)$(PREFIX)/bin/trawl'
 	$(INSTALL) -D -m 755 '$(SQL)' '$(DESTDIR)$(PREFIX)/bin/trawl-sql'
+	ln -sf trawl '$(DESTDIR)$(PREFIX)/bin/trawld'
 	$(INSTALL) -d '$(DESTDIR)$(PREFIX)/share/man/man1'
 	$(INSTALL) -m 644 docs/man/*.1 '$(DESTDIR)$(PREFIX)/share/man/man1/'
+	$(INSTALL) -d '$(DESTDIR)$(PREFIX)/lib/systemd/system'
+	sed 's:@PREFIX@:$(PREFIX):' contrib/systemd/trawld.service > '$(DESTDIR)$(PREFIX)/lib/systemd/system/trawld.service'
+	chmod 644 '$(DESTDIR)$(PREFIX)/lib/systemd/system/trawld.service'
+	$(INSTALL) -D -m 644 contrib/systemd/trawld.default '$(DESTDIR)$(PREFIX)/share/doc/trawl/trawld.default'
 	$(INSTALL) -D -m 644 completions/bash/trawl '$(DESTDIR)$(PREFIX)/share/bash-completion/completions/trawl'
 	$(INSTALL) -D -m 644 completions/zsh/_trawl '$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_trawl'
 	$(INSTALL) -D -m 644 completions/fish/trawl.fish '$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/trawl.fish'

@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_trawl_global_optspecs
-    string join \n i/index= status color= at= h/help V/version
+    string join \n i/index= status color= at= fresh= no-wait max-age= h/help V/version
 end
 
 function __fish_trawl_needs_command
@@ -29,11 +29,15 @@ complete -c trawl -n "__fish_trawl_needs_command" -l color -l colour -d 'When to
 always\t'Always'
 never\t'Never'"
 complete -c trawl -n "__fish_trawl_needs_command" -l at -d 'Answer from the newest snapshot that began by then: a time as date(1) reads it, a snapshot\'s id, latest, or -N for N before the latest. The file system itself is then never asked' -r
+complete -c trawl -n "__fish_trawl_needs_command" -l fresh -d 'Wait until the index has everything that was changed before the question, at most so long; the exit code is 1 if it has not. Without this option, the same where a daemon watches (trawl watch) [default: 10s]' -r
+complete -c trawl -n "__fish_trawl_needs_command" -l max-age -d 'Be content with an answer that was true so long ago, such as 30s, 5m or 1d' -r
 complete -c trawl -n "__fish_trawl_needs_command" -l status -d 'Say on standard error as of when the answer is true and what could not be read'
+complete -c trawl -n "__fish_trawl_needs_command" -l no-wait -d 'Ask the index as it is, without waiting for a daemon'
 complete -c trawl -n "__fish_trawl_needs_command" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trawl -n "__fish_trawl_needs_command" -s V -l version -d 'Print version'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "index" -d 'Scan trees and write them into the index'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "sources" -d 'List what is indexed, or remove a source'
+complete -c trawl -n "__fish_trawl_needs_command" -f -a "watch" -d 'Keep sources as of now: notice what changes and bring it into the index'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "verify" -d 'Check every byte of the index (index --verify)'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "gc" -d 'Remove what no snapshot needs (index --gc)'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "locate" -d 'Find entries by their names as plocate does'
@@ -89,6 +93,18 @@ complete -c trawl -n "__fish_trawl_using_subcommand sources; and not __fish_seen
 complete -c trawl -n "__fish_trawl_using_subcommand sources; and not __fish_seen_subcommand_from remove" -s h -l help -d 'Print help'
 complete -c trawl -n "__fish_trawl_using_subcommand sources; and not __fish_seen_subcommand_from remove" -f -a "remove" -d 'Remove sources from the index; the trees themselves stay as they are'
 complete -c trawl -n "__fish_trawl_using_subcommand sources; and __fish_seen_subcommand_from remove" -s h -l help -d 'Print help'
+complete -c trawl -n "__fish_trawl_using_subcommand watch" -s i -l index -d 'Where the index lies, as before the command' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand watch" -l interval -d 'That interval' -r
+complete -c trawl -n "__fish_trawl_using_subcommand watch" -l apply-after -d 'How long changes wait to be brought into the index if nobody asks' -r
+complete -c trawl -n "__fish_trawl_using_subcommand watch" -l max-dirty -d 'How many things may have changed, about, before that is done sooner' -r
+complete -c trawl -n "__fish_trawl_using_subcommand watch" -l exclude -d 'Leave out what this shell pattern matches [default: what the last scan left out]' -r
+complete -c trawl -n "__fish_trawl_using_subcommand watch" -l poll -d 'Look at all directories at an interval, instead of being told of changes: for file systems that others change, too'
+complete -c trawl -n "__fish_trawl_using_subcommand watch" -l no-xattr -d 'Do not read extended attributes [default: as the last scan]'
+complete -c trawl -n "__fish_trawl_using_subcommand watch" -s q -l quiet -d 'Say only what is wrong'
+complete -c trawl -n "__fish_trawl_using_subcommand watch" -l status -d 'Ask the daemons of all sources, or of these, how they are'
+complete -c trawl -n "__fish_trawl_using_subcommand watch" -l json -d 'With --status: one JSON object a line'
+complete -c trawl -n "__fish_trawl_using_subcommand watch" -l prometheus -d 'With --status: the text that Prometheus reads'
+complete -c trawl -n "__fish_trawl_using_subcommand watch" -s h -l help -d 'Print help'
 complete -c trawl -n "__fish_trawl_using_subcommand verify" -l json -d 'One JSON object a line'
 complete -c trawl -n "__fish_trawl_using_subcommand verify" -s h -l help -d 'Print help'
 complete -c trawl -n "__fish_trawl_using_subcommand gc" -l keep -d 'Which snapshots of each source to keep, beside the current one: so many of the newest, or a rule such as last=3,daily=7,weekly=5 (also hourly, monthly, yearly, within=30d). `trawl index` keeps the rule with the source for its next scans [default: 2]' -r
@@ -103,6 +119,8 @@ complete -c trawl -n "__fish_trawl_using_subcommand locate" -l color -l colour -
 always\t'Always'
 never\t'Never'"
 complete -c trawl -n "__fish_trawl_using_subcommand locate" -l at -d 'Answer from the newest snapshot that began by then: a time as date(1) reads it, a snapshot\'s id, latest, or -N for N before the latest. The file system itself is then never asked' -r
+complete -c trawl -n "__fish_trawl_using_subcommand locate" -l fresh -d 'Wait until the index has everything that was changed before the question, at most so long; the exit code is 1 if it has not. Without this option, the same where a daemon watches (trawl watch) [default: 10s]' -r
+complete -c trawl -n "__fish_trawl_using_subcommand locate" -l max-age -d 'Be content with an answer that was true so long ago, such as 30s, 5m or 1d' -r
 complete -c trawl -n "__fish_trawl_using_subcommand locate" -s i -l ignore-case -d 'Letters match in either case'
 complete -c trawl -n "__fish_trawl_using_subcommand locate" -s b -l basename -d 'Look at names only, not at whole paths'
 complete -c trawl -n "__fish_trawl_using_subcommand locate" -s w -l wholename -d 'Look at whole paths (the default)'
@@ -119,6 +137,7 @@ complete -c trawl -n "__fish_trawl_using_subcommand locate" -s S -l statistics -
 complete -c trawl -n "__fish_trawl_using_subcommand locate" -s A -l all -d 'Accepted: of several patterns each must match'
 complete -c trawl -n "__fish_trawl_using_subcommand locate" -s q -l quiet -d 'Accepted: there are no databases that could be missing'
 complete -c trawl -n "__fish_trawl_using_subcommand locate" -l status -d 'Say on standard error as of when the answer is true and what could not be read'
+complete -c trawl -n "__fish_trawl_using_subcommand locate" -l no-wait -d 'Ask the index as it is, without waiting for a daemon'
 complete -c trawl -n "__fish_trawl_using_subcommand locate" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trawl -n "__fish_trawl_using_subcommand ls" -l format -d 'Format: long or verbose (-l), single-column (-1), vertical (-C), across or horizontal (-x), commas (-m)' -r -f -a "long\t''
 single-column\t''
@@ -157,6 +176,8 @@ complete -c trawl -n "__fish_trawl_using_subcommand ls" -l color -l colour -d 'W
 always\t'Always'
 never\t'Never'"
 complete -c trawl -n "__fish_trawl_using_subcommand ls" -l at -d 'Answer from the newest snapshot that began by then: a time as date(1) reads it, a snapshot\'s id, latest, or -N for N before the latest. The file system itself is then never asked' -r
+complete -c trawl -n "__fish_trawl_using_subcommand ls" -l fresh -d 'Wait until the index has everything that was changed before the question, at most so long; the exit code is 1 if it has not. Without this option, the same where a daemon watches (trawl watch) [default: 10s]' -r
+complete -c trawl -n "__fish_trawl_using_subcommand ls" -l max-age -d 'Be content with an answer that was true so long ago, such as 30s, 5m or 1d' -r
 complete -c trawl -n "__fish_trawl_using_subcommand ls" -s l -d 'Long format: mode, links, owner, group, size, time'
 complete -c trawl -n "__fish_trawl_using_subcommand ls" -s 1 -d 'One name a line; without effect behind -l'
 complete -c trawl -n "__fish_trawl_using_subcommand ls" -s C -d 'Names in columns, as on a terminal'
@@ -204,6 +225,7 @@ complete -c trawl -n "__fish_trawl_using_subcommand ls" -l json -d 'One JSON obj
 complete -c trawl -n "__fish_trawl_using_subcommand ls" -l csv -d 'Comma-separated values with a header'
 complete -c trawl -n "__fish_trawl_using_subcommand ls" -s 0 -l zero -d 'End lines with a zero byte; no quotes, one column'
 complete -c trawl -n "__fish_trawl_using_subcommand ls" -l status -d 'Say on standard error as of when the answer is true and what could not be read'
+complete -c trawl -n "__fish_trawl_using_subcommand ls" -l no-wait -d 'Ask the index as it is, without waiting for a daemon'
 complete -c trawl -n "__fish_trawl_using_subcommand ls" -l help -d 'Print help'
 complete -c trawl -n "__fish_trawl_using_subcommand stat" -s c -l format -d 'Print this, and a newline, for each file' -r
 complete -c trawl -n "__fish_trawl_using_subcommand stat" -l printf -d 'Print this for each file, with \\n and other escapes read' -r
@@ -214,6 +236,8 @@ complete -c trawl -n "__fish_trawl_using_subcommand stat" -l color -l colour -d 
 always\t'Always'
 never\t'Never'"
 complete -c trawl -n "__fish_trawl_using_subcommand stat" -l at -d 'Answer from the newest snapshot that began by then: a time as date(1) reads it, a snapshot\'s id, latest, or -N for N before the latest. The file system itself is then never asked' -r
+complete -c trawl -n "__fish_trawl_using_subcommand stat" -l fresh -d 'Wait until the index has everything that was changed before the question, at most so long; the exit code is 1 if it has not. Without this option, the same where a daemon watches (trawl watch) [default: 10s]' -r
+complete -c trawl -n "__fish_trawl_using_subcommand stat" -l max-age -d 'Be content with an answer that was true so long ago, such as 30s, 5m or 1d' -r
 complete -c trawl -n "__fish_trawl_using_subcommand stat" -s t -l terse -d 'One line of numbers'
 complete -c trawl -n "__fish_trawl_using_subcommand stat" -s L -l dereference -d 'What links lead to in place of links'
 complete -c trawl -n "__fish_trawl_using_subcommand stat" -s f -l file-system -d 'The file systems that files lie on, as they are now'
@@ -221,6 +245,7 @@ complete -c trawl -n "__fish_trawl_using_subcommand stat" -l acl -d 'Access cont
 complete -c trawl -n "__fish_trawl_using_subcommand stat" -s n -l numeric -d 'With --acl numbers of users and groups, not names'
 complete -c trawl -n "__fish_trawl_using_subcommand stat" -l json -d 'One JSON object a line'
 complete -c trawl -n "__fish_trawl_using_subcommand stat" -l status -d 'Say on standard error as of when the answer is true and what could not be read'
+complete -c trawl -n "__fish_trawl_using_subcommand stat" -l no-wait -d 'Ask the index as it is, without waiting for a daemon'
 complete -c trawl -n "__fish_trawl_using_subcommand stat" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trawl -n "__fish_trawl_using_subcommand du" -l files0-from -d 'Sum up what this file names, each name with a zero byte behind it (-: standard input)' -r
 complete -c trawl -n "__fish_trawl_using_subcommand du" -s d -l max-depth -d 'Show nothing deeper than N below an argument' -r
@@ -236,6 +261,8 @@ complete -c trawl -n "__fish_trawl_using_subcommand du" -l color -l colour -d 'W
 always\t'Always'
 never\t'Never'"
 complete -c trawl -n "__fish_trawl_using_subcommand du" -l at -d 'Answer from the newest snapshot that began by then: a time as date(1) reads it, a snapshot\'s id, latest, or -N for N before the latest. The file system itself is then never asked' -r
+complete -c trawl -n "__fish_trawl_using_subcommand du" -l fresh -d 'Wait until the index has everything that was changed before the question, at most so long; the exit code is 1 if it has not. Without this option, the same where a daemon watches (trawl watch) [default: 10s]' -r
+complete -c trawl -n "__fish_trawl_using_subcommand du" -l max-age -d 'Be content with an answer that was true so long ago, such as 30s, 5m or 1d' -r
 complete -c trawl -n "__fish_trawl_using_subcommand du" -s s -l summarize -d 'Only the sum of each argument'
 complete -c trawl -n "__fish_trawl_using_subcommand du" -s a -l all -d 'Files too, not only directories'
 complete -c trawl -n "__fish_trawl_using_subcommand du" -s c -l total -d 'A grand total'
@@ -256,6 +283,7 @@ complete -c trawl -n "__fish_trawl_using_subcommand du" -s 0 -l null -d 'End lin
 complete -c trawl -n "__fish_trawl_using_subcommand du" -l json -d 'One JSON object a line'
 complete -c trawl -n "__fish_trawl_using_subcommand du" -l csv -d 'Comma-separated values with a header'
 complete -c trawl -n "__fish_trawl_using_subcommand du" -l status -d 'Say on standard error as of when the answer is true and what could not be read'
+complete -c trawl -n "__fish_trawl_using_subcommand du" -l no-wait -d 'Ask the index as it is, without waiting for a daemon'
 complete -c trawl -n "__fish_trawl_using_subcommand du" -l help -d 'Print help'
 complete -c trawl -n "__fish_trawl_using_subcommand getfattr" -s n -l name -d 'Show this attribute and its value' -r
 complete -c trawl -n "__fish_trawl_using_subcommand getfattr" -s e -l encoding -d 'How values are written [default: text where that is readable, else base64]' -r -f -a "text\t'In quotation marks'
@@ -266,6 +294,8 @@ complete -c trawl -n "__fish_trawl_using_subcommand getfattr" -l color -l colour
 always\t'Always'
 never\t'Never'"
 complete -c trawl -n "__fish_trawl_using_subcommand getfattr" -l at -d 'Answer from the newest snapshot that began by then: a time as date(1) reads it, a snapshot\'s id, latest, or -N for N before the latest. The file system itself is then never asked' -r
+complete -c trawl -n "__fish_trawl_using_subcommand getfattr" -l fresh -d 'Wait until the index has everything that was changed before the question, at most so long; the exit code is 1 if it has not. Without this option, the same where a daemon watches (trawl watch) [default: 10s]' -r
+complete -c trawl -n "__fish_trawl_using_subcommand getfattr" -l max-age -d 'Be content with an answer that was true so long ago, such as 30s, 5m or 1d' -r
 complete -c trawl -n "__fish_trawl_using_subcommand getfattr" -s d -l dump -d 'Show values too'
 complete -c trawl -n "__fish_trawl_using_subcommand getfattr" -l only-values -d 'Write nothing but the values, as they are'
 complete -c trawl -n "__fish_trawl_using_subcommand getfattr" -s h -l no-dereference -d 'Show the attributes of symbolic links, not of what they lead to'
@@ -276,6 +306,7 @@ complete -c trawl -n "__fish_trawl_using_subcommand getfattr" -l absolute-names 
 complete -c trawl -n "__fish_trawl_using_subcommand getfattr" -l json -d 'One JSON object a line'
 complete -c trawl -n "__fish_trawl_using_subcommand getfattr" -s 0 -l null -d 'Print the paths of what has such an attribute, each with a NUL byte behind it'
 complete -c trawl -n "__fish_trawl_using_subcommand getfattr" -l status -d 'Say on standard error as of when the answer is true and what could not be read'
+complete -c trawl -n "__fish_trawl_using_subcommand getfattr" -l no-wait -d 'Ask the index as it is, without waiting for a daemon'
 complete -c trawl -n "__fish_trawl_using_subcommand getfattr" -l help -d 'Print help'
 complete -c trawl -n "__fish_trawl_using_subcommand stats" -l by -d 'Count by this only; may be given several times. Kinds joined by commas are counted together' -r -f -a "type\t'File, directory, symbolic link, …'
 extension\t'What follows the last dot of a regular file\'s name'
@@ -297,9 +328,12 @@ complete -c trawl -n "__fish_trawl_using_subcommand stats" -l color -l colour -d
 always\t'Always'
 never\t'Never'"
 complete -c trawl -n "__fish_trawl_using_subcommand stats" -l at -d 'Answer from the newest snapshot that began by then: a time as date(1) reads it, a snapshot\'s id, latest, or -N for N before the latest. The file system itself is then never asked' -r
+complete -c trawl -n "__fish_trawl_using_subcommand stats" -l fresh -d 'Wait until the index has everything that was changed before the question, at most so long; the exit code is 1 if it has not. Without this option, the same where a daemon watches (trawl watch) [default: 10s]' -r
+complete -c trawl -n "__fish_trawl_using_subcommand stats" -l max-age -d 'Be content with an answer that was true so long ago, such as 30s, 5m or 1d' -r
 complete -c trawl -n "__fish_trawl_using_subcommand stats" -l json -d 'One JSON object a line'
 complete -c trawl -n "__fish_trawl_using_subcommand stats" -l csv -d 'Comma-separated values with a header'
 complete -c trawl -n "__fish_trawl_using_subcommand stats" -l status -d 'Say on standard error as of when the answer is true and what could not be read'
+complete -c trawl -n "__fish_trawl_using_subcommand stats" -l no-wait -d 'Ask the index as it is, without waiting for a daemon'
 complete -c trawl -n "__fish_trawl_using_subcommand stats" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trawl -n "__fish_trawl_using_subcommand sql" -s f -l file -d 'Read the statements from a file (`-` is standard input)' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand sql" -l format -d 'How rows are written [default: table]' -r -f -a "table\t'Columns for people'
@@ -317,10 +351,13 @@ complete -c trawl -n "__fish_trawl_using_subcommand sql" -l color -l colour -d '
 always\t'Always'
 never\t'Never'"
 complete -c trawl -n "__fish_trawl_using_subcommand sql" -l at -d 'Answer from the newest snapshot that began by then: a time as date(1) reads it, a snapshot\'s id, latest, or -N for N before the latest. The file system itself is then never asked' -r
+complete -c trawl -n "__fish_trawl_using_subcommand sql" -l fresh -d 'Wait until the index has everything that was changed before the question, at most so long; the exit code is 1 if it has not. Without this option, the same where a daemon watches (trawl watch) [default: 10s]' -r
+complete -c trawl -n "__fish_trawl_using_subcommand sql" -l max-age -d 'Be content with an answer that was true so long ago, such as 30s, 5m or 1d' -r
 complete -c trawl -n "__fish_trawl_using_subcommand sql" -l json -d 'One JSON object a line (--format json)'
 complete -c trawl -n "__fish_trawl_using_subcommand sql" -l csv -d 'Comma-separated values with a header (--format csv)'
 complete -c trawl -n "__fish_trawl_using_subcommand sql" -s 0 -l null -d 'The first column alone, each value ended by a NUL'
 complete -c trawl -n "__fish_trawl_using_subcommand sql" -l status -d 'Say on standard error as of when the answer is true and what could not be read'
+complete -c trawl -n "__fish_trawl_using_subcommand sql" -l no-wait -d 'Ask the index as it is, without waiting for a daemon'
 complete -c trawl -n "__fish_trawl_using_subcommand sql" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trawl -n "__fish_trawl_using_subcommand export" -l parquet -d 'Write Parquet files below this new directory' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand export" -l csv -d 'Write CSV files below this new directory' -r -F
@@ -335,8 +372,11 @@ complete -c trawl -n "__fish_trawl_using_subcommand export" -l color -l colour -
 always\t'Always'
 never\t'Never'"
 complete -c trawl -n "__fish_trawl_using_subcommand export" -l at -d 'Answer from the newest snapshot that began by then: a time as date(1) reads it, a snapshot\'s id, latest, or -N for N before the latest. The file system itself is then never asked' -r
+complete -c trawl -n "__fish_trawl_using_subcommand export" -l fresh -d 'Wait until the index has everything that was changed before the question, at most so long; the exit code is 1 if it has not. Without this option, the same where a daemon watches (trawl watch) [default: 10s]' -r
+complete -c trawl -n "__fish_trawl_using_subcommand export" -l max-age -d 'Be content with an answer that was true so long ago, such as 30s, 5m or 1d' -r
 complete -c trawl -n "__fish_trawl_using_subcommand export" -l force -d 'Replace what an earlier export left in the directory'
 complete -c trawl -n "__fish_trawl_using_subcommand export" -l status -d 'Say on standard error as of when the answer is true and what could not be read'
+complete -c trawl -n "__fish_trawl_using_subcommand export" -l no-wait -d 'Ask the index as it is, without waiting for a daemon'
 complete -c trawl -n "__fish_trawl_using_subcommand export" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trawl -n "__fish_trawl_using_subcommand top" -l oldest -d 'Files whose time is longest ago' -r -f -a "mtime\t'Last change of the content'
 atime\t'Last access'
@@ -353,6 +393,8 @@ complete -c trawl -n "__fish_trawl_using_subcommand top" -l color -l colour -d '
 always\t'Always'
 never\t'Never'"
 complete -c trawl -n "__fish_trawl_using_subcommand top" -l at -d 'Answer from the newest snapshot that began by then: a time as date(1) reads it, a snapshot\'s id, latest, or -N for N before the latest. The file system itself is then never asked' -r
+complete -c trawl -n "__fish_trawl_using_subcommand top" -l fresh -d 'Wait until the index has everything that was changed before the question, at most so long; the exit code is 1 if it has not. Without this option, the same where a daemon watches (trawl watch) [default: 10s]' -r
+complete -c trawl -n "__fish_trawl_using_subcommand top" -l max-age -d 'Be content with an answer that was true so long ago, such as 30s, 5m or 1d' -r
 complete -c trawl -n "__fish_trawl_using_subcommand top" -l files -d 'Files [default]'
 complete -c trawl -n "__fish_trawl_using_subcommand top" -l dirs -d 'Directories with everything below them'
 complete -c trawl -n "__fish_trawl_using_subcommand top" -l fullest -d 'Directories by the number of their own entries'
@@ -366,6 +408,7 @@ complete -c trawl -n "__fish_trawl_using_subcommand top" -l json -d 'One JSON ob
 complete -c trawl -n "__fish_trawl_using_subcommand top" -l csv -d 'Comma-separated values with a header'
 complete -c trawl -n "__fish_trawl_using_subcommand top" -s 0 -l null -d 'Paths or names alone, each ended by a zero byte'
 complete -c trawl -n "__fish_trawl_using_subcommand top" -l status -d 'Say on standard error as of when the answer is true and what could not be read'
+complete -c trawl -n "__fish_trawl_using_subcommand top" -l no-wait -d 'Ask the index as it is, without waiting for a daemon'
 complete -c trawl -n "__fish_trawl_using_subcommand top" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trawl -n "__fish_trawl_using_subcommand duplicates" -l min-size -d 'Leave out smaller files; units as in 10K, 1M, 2G' -r
 complete -c trawl -n "__fish_trawl_using_subcommand duplicates" -s n -l limit -d 'So many groups' -r
@@ -373,12 +416,15 @@ complete -c trawl -n "__fish_trawl_using_subcommand duplicates" -l color -l colo
 always\t'Always'
 never\t'Never'"
 complete -c trawl -n "__fish_trawl_using_subcommand duplicates" -l at -d 'Answer from the newest snapshot that began by then: a time as date(1) reads it, a snapshot\'s id, latest, or -N for N before the latest. The file system itself is then never asked' -r
+complete -c trawl -n "__fish_trawl_using_subcommand duplicates" -l fresh -d 'Wait until the index has everything that was changed before the question, at most so long; the exit code is 1 if it has not. Without this option, the same where a daemon watches (trawl watch) [default: 10s]' -r
+complete -c trawl -n "__fish_trawl_using_subcommand duplicates" -l max-age -d 'Be content with an answer that was true so long ago, such as 30s, 5m or 1d' -r
 complete -c trawl -n "__fish_trawl_using_subcommand duplicates" -l name -d 'Only files of the same name, too'
 complete -c trawl -n "__fish_trawl_using_subcommand duplicates" -l verify -d 'Read the files, and tell only of those that hold the same now'
 complete -c trawl -n "__fish_trawl_using_subcommand duplicates" -l json -d 'One JSON object a group'
 complete -c trawl -n "__fish_trawl_using_subcommand duplicates" -l csv -d 'Comma-separated values with a header, a file a line'
 complete -c trawl -n "__fish_trawl_using_subcommand duplicates" -s 0 -l null -d 'Paths alone, each ended by a zero byte, each group by another'
 complete -c trawl -n "__fish_trawl_using_subcommand duplicates" -l status -d 'Say on standard error as of when the answer is true and what could not be read'
+complete -c trawl -n "__fish_trawl_using_subcommand duplicates" -l no-wait -d 'Ask the index as it is, without waiting for a daemon'
 complete -c trawl -n "__fish_trawl_using_subcommand duplicates" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trawl -n "__fish_trawl_using_subcommand diff" -l only -d 'Tell only of these' -r -f -a "created\t'What has come'
 deleted\t'What has gone'
@@ -393,6 +439,8 @@ complete -c trawl -n "__fish_trawl_using_subcommand diff" -l color -l colour -d 
 always\t'Always'
 never\t'Never'"
 complete -c trawl -n "__fish_trawl_using_subcommand diff" -l at -d 'Answer from the newest snapshot that began by then: a time as date(1) reads it, a snapshot\'s id, latest, or -N for N before the latest. The file system itself is then never asked' -r
+complete -c trawl -n "__fish_trawl_using_subcommand diff" -l fresh -d 'Wait until the index has everything that was changed before the question, at most so long; the exit code is 1 if it has not. Without this option, the same where a daemon watches (trawl watch) [default: 10s]' -r
+complete -c trawl -n "__fish_trawl_using_subcommand diff" -l max-age -d 'Be content with an answer that was true so long ago, such as 30s, 5m or 1d' -r
 complete -c trawl -n "__fish_trawl_using_subcommand diff" -l no-moves -d 'What moved is deleted in one place and created in another'
 complete -c trawl -n "__fish_trawl_using_subcommand diff" -l collapse-moves -d 'Leave out what only moved with its directory'
 complete -c trawl -n "__fish_trawl_using_subcommand diff" -l name-only -d 'Nothing but paths; of what moved the new one'
@@ -401,15 +449,19 @@ complete -c trawl -n "__fish_trawl_using_subcommand diff" -l json -d 'One JSON o
 complete -c trawl -n "__fish_trawl_using_subcommand diff" -l csv -d 'Comma-separated values with a header'
 complete -c trawl -n "__fish_trawl_using_subcommand diff" -l exit-code -d 'Exit with 1 if anything differs'
 complete -c trawl -n "__fish_trawl_using_subcommand diff" -l status -d 'Say on standard error as of when the answer is true and what could not be read'
+complete -c trawl -n "__fish_trawl_using_subcommand diff" -l no-wait -d 'Ask the index as it is, without waiting for a daemon'
 complete -c trawl -n "__fish_trawl_using_subcommand diff" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trawl -n "__fish_trawl_using_subcommand history" -l color -l colour -d 'When to use colours' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
 always\t'Always'
 never\t'Never'"
 complete -c trawl -n "__fish_trawl_using_subcommand history" -l at -d 'Answer from the newest snapshot that began by then: a time as date(1) reads it, a snapshot\'s id, latest, or -N for N before the latest. The file system itself is then never asked' -r
+complete -c trawl -n "__fish_trawl_using_subcommand history" -l fresh -d 'Wait until the index has everything that was changed before the question, at most so long; the exit code is 1 if it has not. Without this option, the same where a daemon watches (trawl watch) [default: 10s]' -r
+complete -c trawl -n "__fish_trawl_using_subcommand history" -l max-age -d 'Be content with an answer that was true so long ago, such as 30s, 5m or 1d' -r
 complete -c trawl -n "__fish_trawl_using_subcommand history" -l all -d 'A line for every snapshot, also where nothing is new'
 complete -c trawl -n "__fish_trawl_using_subcommand history" -l json -d 'One JSON object a line'
 complete -c trawl -n "__fish_trawl_using_subcommand history" -l csv -d 'Comma-separated values with a header'
 complete -c trawl -n "__fish_trawl_using_subcommand history" -l status -d 'Say on standard error as of when the answer is true and what could not be read'
+complete -c trawl -n "__fish_trawl_using_subcommand history" -l no-wait -d 'Ask the index as it is, without waiting for a daemon'
 complete -c trawl -n "__fish_trawl_using_subcommand history" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trawl -n "__fish_trawl_using_subcommand growth" -l by -d 'What is measured apart' -r -f -a "total\t'Everything together'
 dir\t'Each directory right below, and what lies beside them'
@@ -419,9 +471,12 @@ complete -c trawl -n "__fish_trawl_using_subcommand growth" -l color -l colour -
 always\t'Always'
 never\t'Never'"
 complete -c trawl -n "__fish_trawl_using_subcommand growth" -l at -d 'Answer from the newest snapshot that began by then: a time as date(1) reads it, a snapshot\'s id, latest, or -N for N before the latest. The file system itself is then never asked' -r
+complete -c trawl -n "__fish_trawl_using_subcommand growth" -l fresh -d 'Wait until the index has everything that was changed before the question, at most so long; the exit code is 1 if it has not. Without this option, the same where a daemon watches (trawl watch) [default: 10s]' -r
+complete -c trawl -n "__fish_trawl_using_subcommand growth" -l max-age -d 'Be content with an answer that was true so long ago, such as 30s, 5m or 1d' -r
 complete -c trawl -n "__fish_trawl_using_subcommand growth" -l json -d 'One JSON object a line: each key in each snapshot'
 complete -c trawl -n "__fish_trawl_using_subcommand growth" -l csv -d 'The same as comma-separated values with a header'
 complete -c trawl -n "__fish_trawl_using_subcommand growth" -l status -d 'Say on standard error as of when the answer is true and what could not be read'
+complete -c trawl -n "__fish_trawl_using_subcommand growth" -l no-wait -d 'Ask the index as it is, without waiting for a daemon'
 complete -c trawl -n "__fish_trawl_using_subcommand growth" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trawl -n "__fish_trawl_using_subcommand completions" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trawl -n "__fish_trawl_using_subcommand man" -s h -l help -d 'Print help'

@@ -30,6 +30,7 @@ const RULES: &[Rule] = &[
     Rule { name: "trawl-scan", may_use: &["trawl-model", "trawl-sys"], may_use_in_tests: &[] },
     Rule { name: "trawl-live", may_use: &["trawl-model", "trawl-sys"], may_use_in_tests: &[] },
     Rule { name: "trawl-index", may_use: &["trawl-model", "trawl-sys", "trawl-names"], may_use_in_tests: &[] },
+    Rule { name: "trawl-serve", may_use: &["trawl-model", "trawl-sys", "trawl-live", "trawl-index"], may_use_in_tests: &[] },
     Rule { name: "trawl-query", may_use: &["trawl-model", "trawl-index", "trawl-names"], may_use_in_tests: &["trawl-scan"] },
     Rule { name: "trawl-history", may_use: &["trawl-model", "trawl-index", "trawl-query"], may_use_in_tests: &["trawl-scan", "trawl-sys"] },
     Rule { name: "trawl-apply", may_use: &["trawl-model", "trawl-scan", "trawl-index", "trawl-query", "trawl-live"], may_use_in_tests: &["trawl-sys"] },
@@ -37,7 +38,7 @@ const RULES: &[Rule] = &[
     Rule { name: "trawl-find", may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-names", "trawl-query"], may_use_in_tests: &["trawl-scan", "trawl-index"] },
     Rule {
         name: "trawl-cli",
-        may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-names", "trawl-scan", "trawl-index", "trawl-query", "trawl-history", "trawl-diff", "trawl-find"],
+        may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-names", "trawl-scan", "trawl-index", "trawl-live", "trawl-serve", "trawl-apply", "trawl-query", "trawl-history", "trawl-diff", "trawl-find"],
         may_use_in_tests: &[],
     },
     Rule {

@@ -6,6 +6,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -71,6 +72,37 @@ pub(crate) struct Manner {
     /// file system itself is then never asked
     #[arg(long, value_name = "TIME", value_parser = crate::at::parse, allow_hyphen_values = true)]
     pub(crate) at: Option<AsOf>,
+    #[command(flatten)]
+    pub(crate) fresh: FreshArgs,
+}
+
+/// How fresh an answer must be. What is not said is `None`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Args)]
+pub(crate) struct FreshArgs {
+    /// Wait until the index has everything that was changed before the
+    /// question, at most so long; the exit code is 1 if it has not. Without
+    /// this option, the same where a daemon watches (trawl watch) [default: 10s]
+    #[arg(long, value_name = "TIME", value_parser = crate::fresh::parse_time, num_args = 0..=1,
+          require_equals = true, default_missing_value = "10s", overrides_with = "no_wait")]
+    pub(crate) fresh: Option<Duration>,
+    /// Ask the index as it is, without waiting for a daemon
+    #[arg(long, overrides_with = "fresh")]
+    pub(crate) no_wait: bool,
+    /// Be content with an answer that was true so long ago, such as 30s, 5m
+    /// or 1d
+    #[arg(long, value_name = "AGE", value_parser = crate::fresh::parse_time)]
+    pub(crate) max_age: Option<Duration>,
+}
+
+impl FreshArgs {
+    fn then(self, later: FreshArgs) -> FreshArgs {
+        let says = later.fresh.is_some() || later.no_wait;
+        let last = if says { later } else { self };
+        FreshArgs {
+            max_age: later.max_age.or(self.max_age),
+            ..last
+        }
+    }
 }
 
 impl Manner {
@@ -81,6 +113,7 @@ impl Manner {
             status: self.status || later.status,
             color: later.color.or(self.color),
             at: later.at.or(self.at),
+            fresh: self.fresh.then(later.fresh),
         }
     }
 }
@@ -92,6 +125,8 @@ pub(crate) enum Command {
     Index(Box<crate::index::IndexArgs>),
     /// List what is indexed, or remove a source
     Sources(crate::sources::SourcesArgs),
+    /// Keep sources as of now: notice what changes and bring it into the index
+    Watch(Box<crate::watch::WatchArgs>),
     /// Check every byte of the index (index --verify)
     Verify(crate::index::upkeep::VerifyArgs),
     /// Remove what no snapshot needs (index --gc)
@@ -145,6 +180,7 @@ impl Command {
             self,
             Command::Index(_)
                 | Command::Sources(_)
+                | Command::Watch(_)
                 | Command::Verify(_)
                 | Command::Gc(_)
                 | Command::Completions { .. }
@@ -184,6 +220,10 @@ pub(crate) fn command() -> clap::Command {
 /// for.
 pub(crate) fn parse(words: Vec<OsString>) -> Result<Arguments, clap::Error> {
     let command = command();
+    let words = match is_called(&words, DAEMON) {
+        true => as_daemon(words),
+        false => words,
+    };
     let called = match is_find(&words) {
         true => Called::Find,
         false => Called::Trawl,
@@ -225,10 +265,23 @@ fn split_find(
     (rest, None)
 }
 
+/// The name under which the program is `trawl watch`.
+const DAEMON: &str = "trawld";
+
+/// `trawld WORDS` is `trawl watch WORDS`.
+fn as_daemon(words: Vec<OsString>) -> Vec<OsString> {
+    let ours = ["trawl", "watch"].map(OsString::from);
+    ours.into_iter().chain(words.into_iter().skip(1)).collect()
+}
+
 /// True if the program is called `find`.
 fn is_find(words: &[OsString]) -> bool {
+    is_called(words, "find")
+}
+
+fn is_called(words: &[OsString], name: &str) -> bool {
     let program = words.first().map(std::path::Path::new);
-    program.and_then(std::path::Path::file_name) == Some(OsStr::new("find"))
+    program.and_then(std::path::Path::file_name) == Some(OsStr::new(name))
 }
 
 /// How many words the option takes that `word` begins; `None` if it is none.

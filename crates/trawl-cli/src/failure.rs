@@ -48,6 +48,9 @@ pub(crate) enum Failure {
     /// The index could not be read or written.
     #[error(transparent)]
     Index(#[from] trawl_index::IndexError),
+    /// A source could not be watched, or its daemon not asked.
+    #[error(transparent)]
+    Watch(#[from] trawl_serve::ServeError),
     /// The index could not be asked.
     #[error(transparent)]
     Query(#[from] trawl_query::QueryError),

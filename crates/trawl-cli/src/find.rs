@@ -76,6 +76,10 @@ const OURS: &str = "\nOptions of every question, before the paths:\n  \
     --json, --csv, -0              print matches as JSON objects, as CSV, or NUL-ended\n  \
     --at TIME                      answer from the newest snapshot that began by then: a\n                                 \
                                    time as date(1) reads it, a snapshot's id, latest, -N\n  \
+    --fresh[=TIME]                 wait so long until the index is as of now [10s]; the\n                                 \
+                                   default where a daemon watches\n  \
+    --no-wait                      do not\n  \
+    --max-age AGE                  be content with an answer that is so old\n  \
     --status                       say as of when the answer is true and what was not read\n\n\
 Called as `find` (by a symbolic link), the program walks the file system, unless\n\
 TRAWL_FIND=index is set.\n";
@@ -200,16 +204,36 @@ impl Ours {
                 b"--csv" => self.writing = Writing::Csv,
                 b"-0" => self.writing = Writing::Zero,
                 b"--status" => self.manner.status = true,
+                b"--no-wait" => self.manner.fresh.no_wait = true,
+                b"--fresh" => self.manner.fresh.fresh = Some(crate::fresh::DEADLINE),
+                b"--max-age" => {
+                    let (age, rest) = rest
+                        .split_first()
+                        .ok_or("--max-age needs an age behind it")?;
+                    self.manner.fresh.max_age = Some(crate::fresh::parse_word(age)?);
+                    words = rest;
+                    continue;
+                }
                 b"--at" => {
                     let (time, rest) = rest.split_first().ok_or("--at needs a time behind it")?;
                     self.manner.at = Some(time_of(time)?);
                     words = rest;
                     continue;
                 }
-                other => match other.strip_prefix(b"--at=") {
-                    Some(time) => self.manner.at = Some(time_of(OsStr::from_bytes(time))?),
-                    None => break,
-                },
+                other => {
+                    let end = other
+                        .iter()
+                        .position(|byte| *byte == b'=')
+                        .map_or(0, |end| end + 1);
+                    let value = OsStr::from_bytes(&other[end..]);
+                    let fresh = &mut self.manner.fresh;
+                    match &other[..end] {
+                        b"--at=" => self.manner.at = Some(time_of(value)?),
+                        b"--fresh=" => fresh.fresh = Some(crate::fresh::parse_word(value)?),
+                        b"--max-age=" => fresh.max_age = Some(crate::fresh::parse_word(value)?),
+                        _ => break,
+                    }
+                }
             }
             words = rest;
         }
@@ -293,12 +317,18 @@ fn search(ours: Ours, mut program: Program, env: &Environment) -> Result<Exit, F
     }
     let Asked {
         search,
-        session,
+        mut session,
         live,
         ..
     } = asked;
-    let code = search.finish().map_err(failure)?;
+    let mut code = search.finish().map_err(failure)?;
     output.finish()?;
+    let behind = session
+        .as_mut()
+        .map(|session| session.say_if_behind(|line| complain(&line)));
+    if behind.is_some_and(|exit| exit != Exit::Complete) {
+        code = code.max(1);
+    }
     if ours.manner.status {
         finish_status(session, live)?;
     }

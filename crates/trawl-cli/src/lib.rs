@@ -7,9 +7,10 @@
 //! | `arguments` | the command line, and what belongs to `find` |
 //! | `settings`, `output`, `failure` | which index, standard output, error messages |
 //! | `at` | as of when a question is asked |
+//! | `fresh` | asking daemons that the index is as of now |
 //! | `scope` | from the paths of a question to places in the index |
 //! | `live` | what a question must read from the live file system instead |
-//! | `index`, `sources` | writing the index and looking after it |
+//! | `index`, `sources`, `watch` | writing the index, looking after it, keeping it as of now |
 //! | `find`, `locate`, `ls`, `stat`, `du`, `stats`, `top`, `duplicates`, `getfattr` | the questions |
 //! | `diff`, `history`, `growth` | questions about several snapshots |
 //! | [`sql`] | options of `sql` and `export`, and the way to their program |
@@ -34,6 +35,7 @@ pub mod exit;
 mod expression;
 mod failure;
 mod find;
+mod fresh;
 pub mod generate;
 mod getfattr;
 mod growth;
@@ -54,6 +56,7 @@ mod stats;
 mod table;
 mod time_look;
 mod top;
+mod watch;
 mod width;
 
 use std::ffi::OsString;
@@ -85,7 +88,7 @@ pub fn run(words: Vec<OsString>) -> Exit {
             };
         }
     };
-    let writes = matches!(arguments.command, Command::Index(_));
+    let writes = matches!(arguments.command, Command::Index(_) | Command::Watch(_));
     match dispatch(arguments, &given) {
         // Noted only where there was something to clean up.
         Ok(_) if !writes && live::is_interrupted() => Exit::Interrupted,
@@ -109,12 +112,13 @@ fn dispatch(arguments: Arguments, words: &[OsString]) -> Result<Exit, Failure> {
         let text = "--at is for questions: this is about the index as it is";
         return Err(Failure::Usage(text.into()));
     }
-    if !matches!(command, Command::Index(_)) {
+    if !matches!(command, Command::Index(_) | Command::Watch(_)) {
         end_quietly_on_closed_pipe();
     }
     match command {
         Command::Index(args) => index::run(index, &args),
         Command::Sources(args) => sources::run(index, &args),
+        Command::Watch(args) => watch::run(index, &args),
         Command::Verify(args) => index::upkeep::verify(&settings::index_dir(index)?, args.json),
         Command::Gc(args) => {
             let dir = settings::index_dir(index)?;

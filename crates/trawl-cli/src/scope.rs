@@ -26,6 +26,7 @@ use crate::arguments::Manner;
 use crate::at;
 use crate::exit::Exit;
 use crate::failure::{Failure, cause, quoted, shown};
+use crate::fresh::Freshness;
 use crate::index::progress::counted;
 use crate::index::summary::described;
 use crate::live::{self, Live, is_live};
@@ -100,6 +101,8 @@ pub(crate) struct Session {
     reach: Depth,
     /// What was read of the live system.
     lives: Vec<Live>,
+    /// What daemons said before the index was opened.
+    fresh: Freshness,
 }
 
 impl Session {
@@ -112,6 +115,7 @@ impl Session {
     ) -> Result<Session, Failure> {
         let dir = settings::index_to_ask(index)?;
         let as_of = manner.at.unwrap_or_default();
+        let fresh = Freshness::ask(&dir, manner);
         let index = Arc::new(Index::open_as_of(&dir, settings::asker()?, as_of)?);
         Ok(Session {
             known: Remembered::new(Arc::clone(&index), ColumnSet::all()),
@@ -127,6 +131,7 @@ impl Session {
             recorded: false,
             reach: Depth::All,
             lives: Vec::new(),
+            fresh,
         })
     }
 
@@ -263,7 +268,11 @@ impl Session {
             return Ok(None);
         }
         let cwd = self.cwd_of(given)?;
-        Ok(Some(resolve(&self.known, &cwd, given, follow)?))
+        let resolved = resolve(&self.known, &cwd, given, follow)?;
+        if let Resolved::To(_, path) = &resolved {
+            self.fresh.touch(path);
+        }
+        Ok(Some(resolved))
     }
 
     /// True if the question is about the past: then nothing is read of the live
@@ -413,12 +422,16 @@ impl Session {
         self.recorded |= is_recorded(&start.view);
         let is_live = is_live(info);
         let key = if is_live { &start.path } else { &info.root };
+        if !is_live {
+            self.fresh.note_age(info);
+        }
+        let fresh = &self.fresh;
         self.as_of.entry(key.clone()).or_insert_with(|| {
             if is_live {
                 return as_of_live(key, info.started);
             }
             let mut time = String::new();
-            full_iso(&mut time, info.started, &Zone::local());
+            full_iso(&mut time, fresh.as_of(info), &Zone::local());
             format!("{} as of {time}, snapshot {}", shown(key), info.id)
         });
     }
@@ -489,8 +502,16 @@ impl Session {
         self.exit = self.exit.and(exit);
     }
 
+    /// Says which of the sources in question may be out of date.
+    pub(crate) fn say_if_behind(&mut self, say: impl FnMut(&str)) -> Exit {
+        let exit = self.fresh.tell(say);
+        self.worsen(exit);
+        exit
+    }
+
     /// Says what is to be said of the answer, and how the command ends.
     pub(crate) fn finish(mut self) -> Result<Exit, Failure> {
+        self.say_if_behind(|line| say(line));
         self.issues.sort();
         self.issues.dedup();
         let unread = self
@@ -502,6 +523,7 @@ impl Session {
             for line in self.as_of.values() {
                 say(line);
             }
+            self.fresh.remarks().for_each(say);
             if self.is_past() {
                 self.say_who_has_none();
             }

@@ -84,6 +84,12 @@ pub enum IndexError {
         /// Where it lies in the index.
         path: PathBuf,
     },
+    /// Another process watches this source.
+    #[error("{} is watched by another daemon already: trawl watch --status asks it", path.display())]
+    Watched {
+        /// The source's directory.
+        path: PathBuf,
+    },
     /// A writer was given records in an order that cannot be.
     #[error(
         "the records of {} arrived out of order ({problem}): this is a mistake in the program",

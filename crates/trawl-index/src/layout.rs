@@ -1,10 +1,11 @@
 //! What lies where below an index directory. Pure: names only, no I/O.
 //!
 //! ```text
-//! FORMAT
+//! FORMAT  watched
 //! sources/…/<source>/source.json  lock  current
 //!                    snapshots/<snapshot>.json
-//!                    live/state
+//!                    live/state  live/socket
+//!                    private/data/watch
 //!                    private/data/<edition>.shards  <edition>.pack
 //!                                 <edition>.<generation>.overlays
 //!                                 <snapshot>.items
@@ -44,6 +45,14 @@ pub const CURRENT_FILE: &str = "current";
 /// Directory of what is for the index's owner alone, the lengths of its
 /// files included.
 pub const PRIVATE: &str = "private";
+/// Directory of the socket of the daemon that watches a source.
+pub const LIVE: &str = "live";
+/// That socket.
+pub const SOCKET_FILE: &str = "socket";
+/// The private file that a daemon locks and keeps its state in.
+pub const WATCH_FILE: &str = "watch";
+/// There while a daemon watches any source of the index.
+pub const WATCHED_FILE: &str = "watched";
 /// Directory of a source's snapshot files.
 pub const SNAPSHOTS: &str = "snapshots";
 /// The directory below a guard directory, and below a source, that holds a

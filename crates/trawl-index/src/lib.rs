@@ -54,6 +54,7 @@ mod store;
 mod text;
 pub mod usage;
 pub mod verify;
+mod watching;
 mod writer;
 
 pub use carry::{KnownItems, ReadBack};
@@ -71,6 +72,7 @@ pub use sidecar::{NAMES_ROWS_LEAST, NamesChanges};
 pub use snapshot::{Shard, Snapshot, SnapshotInfo};
 pub use source::{Source, SourceInfo};
 pub use store::Readers;
+pub use watching::Watching;
 pub use writer::{
     Committed, DEFAULT_MEMORY_BYTES, Prepared, SnapshotWriter, WriterOptions, Writing,
 };

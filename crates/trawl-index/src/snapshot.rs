@@ -140,7 +140,8 @@ struct Place {
 /// A source at one time.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
-    /// When and how it was made.
+    /// When and how it was made; with changes since, it began when these were
+    /// all in.
     pub info: SnapshotInfo,
     /// Its shards, those whose guards this process may pass.
     pub shards: Vec<Shard>,
@@ -452,7 +453,7 @@ impl Files {
     fn snapshot(
         self,
         source: &Dir,
-        info: SnapshotInfo,
+        mut info: SnapshotInfo,
         shards: Vec<Shard>,
         above: Option<Guard>,
         reached: Reached,
@@ -467,11 +468,16 @@ impl Files {
             };
             return Err(IndexError::damaged(&path, problem));
         }
+        let live = self.place.live.as_ref().map(|live| live.info);
+        if let Some(live) = live {
+            // What is told of it is true for later.
+            info.started = info.started.max(live.as_of);
+        }
         Ok(Snapshot {
             info,
             shards,
             is_partial: reached.is_partial(),
-            live: self.place.live.as_ref().map(|live| live.info),
+            live,
             above,
             files: self,
             reached,

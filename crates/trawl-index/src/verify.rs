@@ -208,7 +208,9 @@ pub fn verify(index: &IndexDir, scope: Scope) -> Result<Verified> {
         let path = index.dir().join(&name);
         if name.ends_with(layout::TEMPORARY_ENDING) {
             found.add(path, Problem::Unreferenced);
-        } else if ![layout::FORMAT_FILE, layout::SOURCES].contains(&name.as_str()) {
+        } else if ![layout::FORMAT_FILE, layout::SOURCES, layout::WATCHED_FILE]
+            .contains(&name.as_str())
+        {
             found.add(path, Problem::Foreign);
         }
     }
@@ -366,6 +368,7 @@ impl<'a> Check<'a> {
             layout::CURRENT_FILE,
             layout::SNAPSHOTS,
             layout::PRIVATE,
+            layout::LIVE,
             layout::DATA,
         ];
         for name in self.source.dir().list().unwrap_or_default() {
@@ -445,6 +448,9 @@ impl<'a> Check<'a> {
     /// was not committed.
     fn check_names(&mut self, dir: &Dir, id_of: fn(&str) -> Option<SnapshotId>) -> Result<()> {
         for name in dir.list()? {
+            if name == layout::WATCH_FILE {
+                continue;
+            }
             let problem = match id_of(&name) {
                 None if !name.ends_with(layout::TEMPORARY_ENDING) => Problem::Foreign,
                 Some(id) if self.current.is_none_or(|current| id <= current) => continue,

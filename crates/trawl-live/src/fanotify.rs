@@ -111,10 +111,31 @@ impl Fanotify {
     /// Where the file system cannot be watched, with what to do instead.
     pub fn open(root: &Path, queue: QueueSize) -> Result<Self> {
         let root = Root::new(root)?;
-        let path = root.bytes();
         let superblock = Superblock::of(root.path())?;
+        let group = Group::new(queue)
+            .map_err(|source| refused(source, &root.bytes(), superblock.kind.name()))?;
+        Self::with_group(root, superblock, group)
+    }
+
+    /// Goes on with the queue of a source that another process had open, which passed its
+    /// descriptor on: what happened in between is reported. The caller knows that it watched the
+    /// same file system; `None` if the descriptor is no queue.
+    ///
+    /// # Errors
+    /// As [`Fanotify::open`].
+    pub fn take_over(root: &Path, queue: OwnedFd) -> Result<Option<Self>> {
+        let Some(group) = Group::from_passed(queue) else {
+            return Ok(None);
+        };
+        let root = Root::new(root)?;
+        let superblock = Superblock::of(root.path())?;
+        Self::with_group(root, superblock, group).map(Some)
+    }
+
+    /// Marks the file system (again, if the group has that mark).
+    fn with_group(root: Root, superblock: Superblock, group: Group) -> Result<Self> {
+        let path = root.bytes();
         let refused = |source: SysError| refused(source, &path, superblock.kind.name());
-        let group = Group::new(queue).map_err(refused)?;
         group
             .mark(&superblock.mount, Scope::FileSystem, MASK)
             .map_err(refused)?;

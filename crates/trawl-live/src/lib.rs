@@ -35,7 +35,7 @@ pub use dirty_set::{Dirty, DirtyDirectory, DirtySet, Limits};
 pub use error::{LiveError, Result};
 pub use fanotify::Fanotify;
 pub use lustre::Lustre;
-pub use open_writers::{OpenFile, OpenHow, OpenWriters, Searched, open_writers};
+pub use open_writers::{OpenFile, OpenHow, OpenWriters, Searched, Stamp, open_writers};
 pub use polling::Polling;
 pub use resolver::Resolver;
 pub use source::{AsOf, Barrier, ChangeSource, Description, Drained, Left, Names, ObjectPlace, Place, Places};

@@ -17,6 +17,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use trawl_model::change::{FileSystemId, ObjectKey};
+use trawl_model::time::Timestamp;
 use trawl_sys::handle::{self, Use};
 
 use crate::error::{LiveError, Result};
@@ -30,6 +31,36 @@ pub struct OpenFile {
     pub process: u32,
     /// How.
     pub how: OpenHow,
+    /// What tells whether it changed since it was looked at before.
+    pub stamp: Stamp,
+}
+
+/// Attributes of a file, of which one is another after any change that an index would show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    /// Size.
+    pub size_bytes: u64,
+    /// Blocks of 512 bytes.
+    pub blocks: u64,
+    /// Last change of content.
+    pub modified: Timestamp,
+    /// Last change of anything. Two changes within one tick of the kernel's clock may have one.
+    pub changed: Timestamp,
+}
+
+impl Stamp {
+    fn of(found: &fs::Metadata) -> Stamp {
+        let time = |secs, nanos: i64| Timestamp {
+            secs,
+            nanos: u32::try_from(nanos).unwrap_or(0),
+        };
+        Stamp {
+            size_bytes: found.size(),
+            blocks: found.blocks(),
+            modified: time(found.mtime(), found.mtime_nsec()),
+            changed: time(found.ctime(), found.ctime_nsec()),
+        }
+    }
 }
 
 /// How a file may be written.
@@ -139,6 +170,7 @@ impl Search<'_> {
             object,
             process,
             how,
+            stamp: Stamp::of(&found),
         });
     }
 }

@@ -24,7 +24,12 @@
 //! | [`become_user`] | work done as another user |
 //! | [`command`] | commands run and waited for |
 //! | [`process`] | limits, resource use, the clock |
-//! | [`signal`] | an interrupt flag, the broken-pipe signal |
+//! | [`signal`] | an interrupt flag, signals as a descriptor, the broken-pipe signal |
+//! | [`shared`] | a file that is changed through memory |
+//! | [`wait`] | waiting for descriptors, and waking who waits |
+//! | [`peer`] | who is at the other end of a socket |
+//! | [`inherited`] | descriptors that the process was started with |
+//! | [`message`] | datagrams with descriptors |
 //! | [`pattern`] | fnmatch |
 //! | [`regex`] | regular expressions with back-references |
 //! | [`lock`] | locks on open files |
@@ -44,16 +49,21 @@ pub mod file;
 pub mod filesystem;
 pub mod handle;
 pub mod identity;
+pub mod inherited;
 pub mod link;
 pub mod lock;
+pub mod message;
 pub mod mount;
 pub mod pattern;
+pub mod peer;
 pub mod process;
 pub mod project;
 pub mod regex;
+pub mod shared;
 pub mod signal;
 pub mod stat;
 pub mod timer;
+pub mod wait;
 pub mod xattr;
 
 pub use error::{Errno, Op, SysError};

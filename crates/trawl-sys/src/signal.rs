@@ -1,8 +1,9 @@
-//! Signals: an interrupt becomes a flag that loops can look at.
+//! Signals: an interrupt becomes a flag that loops can look at, or a descriptor to wait for.
 
+use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::error::{Op, SysError};
+use crate::error::{Errno, Op, SysError};
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
@@ -40,6 +41,68 @@ fn watch(signal: libc::c_int) -> Result<(), SysError> {
         return Err(SysError::last(Op::Sigaction));
     }
     Ok(())
+}
+
+/// Signals that a daemon is asked with to stop, as a descriptor that becomes readable.
+#[derive(Debug)]
+pub struct StopSignals(OwnedFd);
+
+impl StopSignals {
+    /// From now on SIGINT, SIGTERM and SIGHUP do nothing to this thread, nor to those that it
+    /// starts later, but make the descriptor readable.
+    ///
+    /// Source: <https://man7.org/linux/man-pages/man2/signalfd.2.html>
+    pub fn take() -> Result<Self, SysError> {
+        let set = stop_set();
+        // SAFETY: `set` is valid; no old mask is asked for.
+        let code =
+            unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()) };
+        if code != 0 {
+            return Err(SysError::new(Op::Sigaction, Errno(code)));
+        }
+        let flags = libc::SFD_CLOEXEC | libc::SFD_NONBLOCK;
+        // SAFETY: `set` is valid.
+        let fd = unsafe { libc::signalfd(-1, &raw const set, flags) };
+        if fd < 0 {
+            return Err(SysError::last(Op::Signalfd));
+        }
+        // SAFETY: the call returned a new descriptor that nobody else owns.
+        Ok(StopSignals(unsafe { OwnedFd::from_raw_fd(fd) }))
+    }
+
+    /// Sets the flag of [`interrupted`], and lets the next signal end the process as usual.
+    pub fn stop(&self) {
+        INTERRUPTED.store(true, Ordering::Relaxed);
+        // The one that was received is taken first, or it would be delivered now.
+        let mut taken = [0; 128];
+        while rustix::io::read(&self.0, &mut taken).is_ok_and(|bytes| bytes > 0) {}
+        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+            // SAFETY: setting a signal to its default action installs no handler.
+            unsafe { libc::signal(signal, libc::SIG_DFL) };
+        }
+        let set = stop_set();
+        // SAFETY: `set` is valid; no old mask is asked for.
+        unsafe { libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut()) };
+    }
+}
+
+impl AsFd for StopSignals {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+fn stop_set() -> libc::sigset_t {
+    // SAFETY: an all-zero set is memory that sigemptyset may fill.
+    let mut set: libc::sigset_t = unsafe { std::mem::zeroed() };
+    // SAFETY: `set` is valid for writes, the signals exist.
+    unsafe {
+        libc::sigemptyset(&raw mut set);
+        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+            libc::sigaddset(&raw mut set, signal);
+        }
+    }
+    set
 }
 
 /// The flag that [`watch_interrupts`] returns, without installing anything.

@@ -26,7 +26,8 @@ pub(crate) struct Flags {
     pub(crate) paths: Vec<OsString>,
     /// Sum up what this file names, each name with a zero byte behind it
     /// (-: standard input)
-    #[arg(long, value_name = "FILE", conflicts_with = "paths")]
+    // Abbreviations that are the GNU tool's, whatever our own options begin with; so below.
+    #[arg(long, aliases = ["f"], value_name = "FILE", conflicts_with = "paths")]
     pub(crate) files0_from: Option<OsString>,
     /// Only the sum of each argument
     #[arg(short, long, conflicts_with_all = ["all"])]
@@ -35,7 +36,7 @@ pub(crate) struct Flags {
     #[arg(short, long)]
     all: bool,
     /// Show nothing deeper than N below an argument
-    #[arg(short = 'd', long, value_name = "N")]
+    #[arg(short = 'd', long, aliases = ["m", "ma", "max", "max-"], value_name = "N")]
     max_depth: Option<u32>,
     /// Show nothing smaller than SIZE; with a minus, nothing larger
     #[arg(short = 't', long, value_name = "SIZE", allow_hyphen_values = true)]
@@ -66,7 +67,7 @@ pub(crate) struct Flags {
     #[arg(short = 'L', long, overrides_with_all = ["dereference_args", "no_dereference"])]
     dereference: bool,
     /// Follow no links; the default
-    #[arg(short = 'P', long, overrides_with_all = ["dereference_args", "dereference"])]
+    #[arg(short = 'P', long, aliases = ["no", "no-"], overrides_with_all = ["dereference_args", "dereference"])]
     no_dereference: bool,
     /// Show the latest time of anything in each directory
     #[arg(long, value_name = "WORD", value_enum, num_args = 0..=1, require_equals = true,

@@ -50,6 +50,8 @@ pub(crate) struct GetfattrArgs {
     #[arg(
         short = 'm',
         long = "match",
+        // As the original abbreviates it, whatever our own options begin with; so below.
+        aliases = ["m", "ma"],
         value_name = "PATTERN",
         default_value = "^user\\.",
         allow_hyphen_values = true
@@ -59,7 +61,7 @@ pub(crate) struct GetfattrArgs {
     #[arg(long)]
     only_values: bool,
     /// Show the attributes of symbolic links, not of what they lead to
-    #[arg(short = 'h', long)]
+    #[arg(short = 'h', long, aliases = ["no", "no-"])]
     no_dereference: bool,
     /// And of all that lies below directories
     #[arg(short = 'R', long)]

@@ -7,6 +7,7 @@
 pub(crate) mod check;
 mod id_map;
 pub(crate) mod progress;
+mod refresh;
 pub(crate) mod scan;
 pub(crate) mod summary;
 mod surroundings;
@@ -35,6 +36,7 @@ Examples:
   trawl index --id-map lab.ids /mnt/lab  a file system with ids of its own
   trawl index --keep last=3,daily=7,weekly=5 /home
   trawl index --gc --dry-run             what would go, and why
+  trawl index --refresh /home/ann        one directory, through the daemon
   trawl index --verify                   check every byte of the index
   trawl index --rebuild-names            make damaged or missing name sidecars again
   trawl index --check-permissions --user ann /home
@@ -47,7 +49,7 @@ with exit code 130.";
 #[command(after_help = EXAMPLES)]
 pub(crate) struct IndexArgs {
     /// Trees to scan, each a source of its own
-    #[arg(value_name = "PATH", required_unless_present_any = ["from_trace", "verify", "gc", "rebuild_names", "check_permissions"])]
+    #[arg(value_name = "PATH", required_unless_present_any = ["from_trace", "refresh", "verify", "gc", "rebuild_names", "check_permissions"])]
     paths: Vec<OsString>,
     /// Do not enter other file systems (the default)
     #[arg(long, overrides_with = "cross_file_systems")]
@@ -116,6 +118,11 @@ pub(crate) struct IndexArgs {
     /// would go
     #[arg(long, requires = "gc", conflicts_with_all = ["paths", "from_trace"])]
     dry_run: bool,
+    /// Bring a directory, with all below, up to date: asks the daemon that
+    /// watches it, which its owner may do, too; without one, the source that
+    /// it lies in is scanned by who may write the index
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["paths", "from_trace"])]
+    refresh: Vec<OsString>,
     #[command(flatten)]
     check: check::CheckArgs,
     /// Print the summary as one JSON object a line
@@ -137,6 +144,9 @@ pub(crate) enum IssuesShown {
 
 /// Runs the command.
 pub(crate) fn run(index: Option<PathBuf>, args: &IndexArgs) -> Result<Exit, Failure> {
+    if !args.refresh.is_empty() {
+        return refresh::run(index, args);
+    }
     let dir = settings::index_dir(index.clone())?;
     if args.check.check_permissions {
         let form = match args.json {
@@ -237,6 +247,21 @@ fn jobs(args: &IndexArgs) -> Result<Vec<Job>, Failure> {
 }
 
 impl IndexArgs {
+    /// What these words behind `trawl index` mean, for a tree that is named later.
+    pub(crate) fn of_words(words: Vec<OsString>) -> Result<IndexArgs, Failure> {
+        use clap::{Args, FromArgMatches};
+        let command = IndexArgs::augment_args(clap::Command::new("index").no_binary_name(true));
+        let words = words.into_iter().chain(["/".into()]);
+        let matches = command.try_get_matches_from(words);
+        let args = matches.and_then(|matches| IndexArgs::from_arg_matches(&matches));
+        args.map_err(|error| Failure::Usage(error.to_string()))
+    }
+
+    /// Which snapshots stay.
+    pub(crate) fn retention(&self) -> &upkeep::RetentionArgs {
+        &self.retention
+    }
+
     /// What is done about what has not changed.
     fn writing(&self) -> Writing {
         // What is read once has most directories in two pieces, and pieces are not shared.

@@ -125,7 +125,8 @@ pub(crate) struct Flags {
     #[arg(short = 'o')]
     pub(crate) no_group_long: bool,
     /// No group in long format
-    #[arg(short = 'G', long)]
+    // Also as the GNU tool abbreviates it, whatever our own options begin with.
+    #[arg(short = 'G', long, aliases = ["no", "no-"])]
     pub(crate) no_group: bool,
     /// Each file's author in long format, which is its owner
     #[arg(long)]

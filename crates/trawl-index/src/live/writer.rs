@@ -11,7 +11,7 @@
 //! is killed.
 
 use super::overlay::{
-    self, Dead, DeadRows, LIVE, Overlay, Overlays, Placed, STATE_FILE, State,
+    self, Dead, DeadRows, Overlay, Overlays, Placed, STATE_FILE, State,
 };
 use super::ranges;
 use crate::attributes;
@@ -162,7 +162,7 @@ impl LiveWriter {
         }
         let placer = Placer::new(&root.path, &root.above)
             .with_large_open(list.map(|list| list.large_open).unwrap_or_default());
-        let live = source.dir().make_dir(LIVE)?;
+        let live = source.dir().make_dir(layout::LIVE)?;
         let top = Arc::new(source.dir().open_dir(layout::DATA)?);
         let mut writer = LiveWriter {
             compressor: Compressor::new(source.path())?,

@@ -68,6 +68,17 @@ impl Group {
         }
     }
 
+    /// A group that was made by another process, which passed it on; `None` if the descriptor is
+    /// something else.
+    ///
+    /// Source: "anon_inode", <https://man7.org/linux/man-pages/man5/proc_pid_fd.5.html>
+    #[must_use]
+    pub fn from_passed(fd: OwnedFd) -> Option<Self> {
+        let link = format!("/proc/self/fd/{}", fd.as_raw_fd());
+        let shown = std::fs::read_link(link).ok()?;
+        (shown.as_os_str() == "anon_inode:[fanotify]").then_some(Group(fd))
+    }
+
     /// Asks for the events of `mask` in what `scope` makes of `directory` (which may have been
     /// opened as a starting point only).
     ///

@@ -1,0 +1,121 @@
+//! Which change source fits a tree: marks on its file system for the superuser, marks on its
+//! directories for others, looking at intervals where neither tells everything.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use trawl_live::{
+    ChangeSource, Directories, Fanotify, FileSystemId, LiveError, Polling, QueueSize, Searched,
+};
+use trawl_serve::{Level, Opened};
+
+use crate::index::scan::now;
+use crate::watch::journal::Journal;
+
+/// How to watch a tree.
+#[derive(Clone, Debug)]
+pub(crate) struct How {
+    /// The tree.
+    pub(crate) root: PathBuf,
+    /// Look at intervals, whatever could tell more.
+    pub(crate) is_polled: bool,
+    /// At this one.
+    pub(crate) interval: Duration,
+    /// Where to say what was chosen instead of what.
+    pub(crate) journal: Journal,
+}
+
+/// A source, and whether it goes on with the queue of a daemon before.
+pub(crate) struct Chosen {
+    pub(crate) opened: Opened,
+    pub(crate) is_taken_over: bool,
+}
+
+impl How {
+    /// Opens the source that fits; `queue` is what a daemon before this one had open.
+    ///
+    /// # Errors
+    /// Where none does.
+    pub(crate) fn open(&self, queue: Option<OwnedFd>) -> Result<Chosen, LiveError> {
+        if self.is_polled {
+            return self.poll();
+        }
+        let marked = match self.mark(queue) {
+            Err(LiveError::Privilege { .. }) => self.mark_directories(),
+            other => other,
+        };
+        match marked {
+            Err(error @ (LiveError::Unwatchable { .. } | LiveError::TooManyMarks { .. })) => {
+                let every = self.interval.as_secs_f32();
+                let text = format!("{error}; looking at its directories every {every} s instead");
+                self.journal.say(Level::Warning, &text);
+                self.poll()
+            }
+            other => other,
+        }
+    }
+
+    fn mark(&self, queue: Option<OwnedFd>) -> Result<Chosen, LiveError> {
+        let over = queue.map(|queue| Fanotify::take_over(&self.root, queue));
+        // What was kept may be unfit for what is there now: then it is watched anew.
+        let over = over.and_then(|over| over.ok().flatten());
+        let is_taken_over = over.is_some();
+        let source = match over {
+            Some(source) => source,
+            None => Fanotify::open(&self.root, QueueSize::Unlimited)?,
+        };
+        let queue = source.as_fd().try_clone_to_owned().ok();
+        let file_system = source.file_system();
+        let opened = self.opened(source, Some(file_system), queue);
+        Ok(Chosen {
+            opened,
+            is_taken_over,
+        })
+    }
+
+    fn mark_directories(&self) -> Result<Chosen, LiveError> {
+        let source = Directories::open(&self.root)?;
+        let file_system = source.file_system();
+        Ok(Chosen {
+            opened: self.opened(source, Some(file_system), None),
+            is_taken_over: false,
+        })
+    }
+
+    fn poll(&self) -> Result<Chosen, LiveError> {
+        let source = Polling::open(&self.root, self.interval, now)?;
+        Ok(Chosen {
+            opened: self.opened(source, None, None),
+            is_taken_over: false,
+        })
+    }
+
+    fn opened(
+        &self,
+        source: impl ChangeSource + Send + 'static,
+        file_system: Option<FileSystemId>,
+        queue: Option<OwnedFd>,
+    ) -> Opened {
+        let device = device_and_inode(&self.root);
+        let searched = file_system.map(|file_system| Searched {
+            file_system,
+            device: device.0,
+        });
+        let id = file_system.unwrap_or_default().0;
+        let id = u64::from_be_bytes(id);
+        Opened {
+            source: Box::new(source),
+            searched: searched.into_iter().collect(),
+            identity: format!("{id:016x} {:x}:{:x}", device.0, device.1),
+            queue,
+        }
+    }
+}
+
+/// Zeroes for what is gone meanwhile: the source notices that by itself.
+fn device_and_inode(root: &Path) -> (u64, u64) {
+    root.metadata()
+        .map_or((0, 0), |found| (found.dev(), found.ino()))
+}

@@ -1,0 +1,160 @@
+//! The plain applier: whatever has changed, the source is indexed again, as `trawl index` does it;
+//! segments that have not changed are shared. Right, and dear in a large source.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use trawl_apply::ApplyOptions;
+use trawl_index::{IndexDir, IndexError};
+use trawl_live::Places;
+use trawl_serve::{Applier, ApplyError, ApplyErrorKind, Published, Scope, Taken};
+
+use crate::failure::Failure;
+use crate::index::scan::{Job, Scanner};
+use crate::index::{IndexArgs, upkeep};
+
+/// So many times as long as a scan took, the source is left alone, unless somebody asks.
+const REST: u32 = 20;
+
+/// Scans a source again and again.
+pub(crate) struct Plain {
+    index: PathBuf,
+    root: PathBuf,
+    args: IndexArgs,
+    took: Duration,
+}
+
+impl Plain {
+    /// For a source that is scanned with these options of `trawl index`.
+    pub(crate) fn new(index: PathBuf, root: PathBuf, args: IndexArgs) -> Plain {
+        Plain {
+            index,
+            root,
+            args,
+            took: Duration::ZERO,
+        }
+    }
+
+    /// Scans all of it and makes that the current snapshot.
+    pub(crate) fn scan(&mut self) -> Result<Published, Failure> {
+        let begun = Instant::now();
+        let index = IndexDir::open(&self.index)?;
+        let scanner = Scanner::new(&index, &self.args)?;
+        let done = scanner.run(&Job::Walk(self.root.clone()))?;
+        upkeep::retain(&index, &done.root, self.args.retention())?;
+        self.took = begun.elapsed();
+        Ok(Published {
+            snapshot: Some(done.committed.id),
+            stale: Vec::new(),
+        })
+    }
+
+    pub(crate) fn try_scan(&mut self) -> Result<Published, ApplyError> {
+        self.scan().map_err(|failure| told(&failure))
+    }
+
+    /// Where the index is.
+    pub(crate) fn index(&self) -> &Path {
+        &self.index
+    }
+
+    /// How a part of the source is read.
+    pub(crate) fn apply_options(&self) -> Result<ApplyOptions, Failure> {
+        let index = IndexDir::open(&self.index)?;
+        Ok(Scanner::new(&index, &self.args)?.apply_options())
+    }
+}
+
+/// A failure as the daemon is told of it.
+pub(crate) fn told(failure: &Failure) -> ApplyError {
+    ApplyError {
+        kind: kind_of(failure),
+        message: failure.to_string(),
+    }
+}
+
+fn kind_of(failure: &Failure) -> ApplyErrorKind {
+    match failure {
+        Failure::Interrupted => ApplyErrorKind::Stopped,
+        Failure::Index(IndexError::Busy { .. }) => ApplyErrorKind::Busy,
+        Failure::Index(IndexError::Io { cause, .. })
+            if matches!(
+                cause.0.kind(),
+                ErrorKind::StorageFull | ErrorKind::QuotaExceeded
+            ) =>
+        {
+            ApplyErrorKind::NoSpace
+        }
+        _ => ApplyErrorKind::Broken,
+    }
+}
+
+impl Applier for Plain {
+    fn apply(&mut self, _: &Taken, _: &mut dyn Places) -> Result<Published, ApplyError> {
+        self.try_scan()
+    }
+
+    fn rescan(&mut self, _: &Scope, _: &str, _: &mut dyn Places) -> Result<Published, ApplyError> {
+        self.try_scan()
+    }
+
+    fn rest(&self) -> Duration {
+        self.took * REST
+    }
+}
+
+/// The options with which a source is to be scanned, as words of `trawl index`: those of its last
+/// snapshot, as far as they are not given anew.
+pub(crate) fn words_again(
+    last: &BTreeMap<String, String>,
+    exclude: &[OsString],
+    no_xattr: bool,
+) -> Vec<OsString> {
+    let has = |name: &str| last.contains_key(name);
+    let mut words: Vec<OsString> = ["--quiet", "--progress=none", "--issues=none"]
+        .map(OsString::from)
+        .to_vec();
+    if has("cross-file-systems") {
+        words.push("--cross-file-systems".into());
+    }
+    if no_xattr || has("no-xattr") {
+        words.push("--no-xattr".into());
+    }
+    let before = last.get("exclude").map_or("", |patterns| &patterns[..]);
+    let before = before.split(' ').filter(|pattern| !pattern.is_empty());
+    let patterns: Vec<OsString> = match exclude {
+        [] => before.map(OsString::from).collect(),
+        given => given.to_vec(),
+    };
+    for pattern in patterns {
+        let mut word = OsString::from("--exclude=");
+        word.push(pattern);
+        words.push(word);
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_source_is_scanned_as_it_was() {
+        let option = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let last = BTreeMap::from([option("exclude", "*.o .git"), option("no-xattr", "yes")]);
+        let words = words_again(&last, &[], false);
+        assert_eq!(
+            words[3..],
+            ["--no-xattr", "--exclude=*.o", "--exclude=.git"]
+        );
+        let words = words_again(&last, &["a b".into()], false);
+        assert_eq!(words[4..], ["--exclude=a b"]);
+        assert_eq!(
+            words_again(&BTreeMap::new(), &[], true)[3..],
+            ["--no-xattr"]
+        );
+    }
+}

@@ -1,0 +1,197 @@
+//! What a daemon that watches a source has in the index: a directory for its socket, and a file of
+//! its own that it locks and keeps its state in.
+//!
+//! The socket's directory lies in the source's, so that just those reach it who may know of the
+//! source. What the state says is the daemon's business; it is changed in place and never synced,
+//! since nothing in it counts after the machine has stopped.
+
+use std::fs::{File, Permissions};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+use trawl_sys::shared::SharedBytes;
+
+use crate::error::{IndexError, Result};
+use crate::index::IndexDir;
+use crate::layout;
+use crate::source::Source;
+use crate::store::{Dir, Readers, if_there};
+
+/// Room for a state.
+const STATE_BYTES: usize = 512;
+
+/// A source while one process watches it. Given back when dropped.
+#[derive(Debug)]
+pub struct Watching {
+    live: Dir,
+    state: SharedBytes,
+    /// Locked.
+    lock: File,
+    /// Held shared, so that [`IndexDir::is_watched`] stays true.
+    note: Option<(Dir, File)>,
+}
+
+impl Watching {
+    /// Takes a source to watch it.
+    ///
+    /// # Errors
+    /// [`IndexError::Watched`] if another process does.
+    pub fn begin(index: &IndexDir, source: &Source) -> Result<Watching> {
+        let live = source.dir().make_dir(layout::LIVE)?;
+        let private = source.private()?;
+        let lock = private.open_lock(layout::WATCH_FILE)?;
+        let path = private.join(layout::WATCH_FILE);
+        match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => {}
+            Err(Errno::WOULDBLOCK) => {
+                return Err(IndexError::Watched {
+                    path: source.path().to_owned(),
+                });
+            }
+            Err(error) => return Err(IndexError::io("lock", path, error)),
+        }
+        let state = SharedBytes::of(&lock, STATE_BYTES)
+            .map_err(|error| IndexError::io("map", &path, error))?;
+        let note = index.note_watched()?;
+        Ok(Watching {
+            live,
+            state,
+            lock,
+            note: Some(note),
+        })
+    }
+
+    /// The directory for the socket.
+    pub fn live(&self) -> BorrowedFd<'_> {
+        self.live.as_fd()
+    }
+
+    /// Where that is, for messages.
+    pub fn live_path(&self) -> &Path {
+        self.live.path()
+    }
+
+    /// What a socket in it must let others do: connect, or nothing.
+    pub fn socket_permissions(&self) -> Permissions {
+        Permissions::from_mode(match self.live.readers() {
+            Readers::Everyone => 0o666,
+            Readers::Owner => 0o600,
+        })
+    }
+
+    /// The user that the index belongs to.
+    pub fn owner(&self) -> Result<u32> {
+        Ok(self.live.owner()?.0)
+    }
+
+    /// What the last daemon left, without the zeroes behind it; empty if there was none.
+    pub fn state(&self) -> Vec<u8> {
+        let mut bytes = self.state.get();
+        let length = bytes.iter().rposition(|byte| *byte != 0);
+        bytes.truncate(length.map_or(0, |last| last + 1));
+        bytes
+    }
+
+    /// Replaces the state, at most 512 bytes. Whoever is killed meanwhile leaves a mixture. No event tells of
+    /// this, so that a daemon that watches the index's own file system does not wake itself.
+    pub fn set_state(&self, bytes: &[u8]) {
+        self.state.set(bytes);
+    }
+}
+
+impl Drop for Watching {
+    /// Forgets that anything of the index is watched if this was the last. A child that was just
+    /// forked may hold copies of the descriptors.
+    fn drop(&mut self) {
+        if let Some((dir, file)) = self.note.take()
+            && flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok()
+        {
+            let _ = dir.remove_file(layout::WATCHED_FILE);
+        }
+        let _ = flock(&self.lock, FlockOperation::Unlock);
+    }
+}
+
+impl IndexDir {
+    /// Whether any source may be watched: one look that costs nothing where none is.
+    pub fn is_watched(path: &Path) -> bool {
+        path.join(layout::WATCHED_FILE).symlink_metadata().is_ok()
+    }
+
+    /// Says that something of the index is watched, until the lock is gone.
+    fn note_watched(&self) -> Result<(Dir, File)> {
+        let dir = self.dir().try_clone()?;
+        let path = dir.join(layout::WATCHED_FILE);
+        loop {
+            let file = dir.open_lock(layout::WATCHED_FILE)?;
+            flock(&file, FlockOperation::LockShared)
+                .map_err(|error| IndexError::io("lock", &path, error))?;
+            // Whoever had it before may have removed it.
+            let meta = file.metadata();
+            let meta = meta.map_err(|error| IndexError::io("stat", &path, error))?;
+            if std::os::unix::fs::MetadataExt::nlink(&meta) > 0 {
+                return Ok((dir, file));
+            }
+        }
+    }
+}
+
+impl Source {
+    /// The directory in which a daemon's socket may lie; `None` if there never was one.
+    ///
+    /// # Errors
+    /// Where it cannot be opened.
+    pub fn live_dir(&self) -> Result<Option<OwnedFd>> {
+        let dir = if_there(self.dir().open_dir(layout::LIVE))?;
+        dir.map(|dir| {
+            let fd = dir.as_fd().try_clone_to_owned();
+            fd.map_err(|error| IndexError::io("open directory", dir.path(), error))
+        })
+        .transpose()
+    }
+}
+
+/// Removes what daemons left in a source that goes away.
+pub(crate) fn remove(dir: &Dir) -> Result<()> {
+    if let Some(live) = if_there(dir.open_dir(layout::LIVE))? {
+        for name in live.list()? {
+            if name == layout::SOCKET_FILE || name.ends_with(layout::TEMPORARY_ENDING) {
+                if_there(live.remove_file(&name))?;
+            }
+        }
+        if_there(dir.remove_dir(layout::LIVE))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trawl_model::Timestamp;
+
+    #[test]
+    fn one_process_watches_a_source_and_leaves_its_state() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("index");
+        let index = IndexDir::create(&path, Some(Readers::Owner)).unwrap();
+        let source = index.add_source(b"/s", &[], Timestamp::default()).unwrap();
+        assert!(!IndexDir::is_watched(&path));
+        let first = Watching::begin(&index, &source).unwrap();
+        assert!(IndexDir::is_watched(&path));
+        let second = Watching::begin(&index, &source);
+        assert!(matches!(second, Err(IndexError::Watched { .. })));
+        assert_eq!(first.state(), b"");
+        first.set_state(b"longer");
+        first.set_state(b"state");
+        drop(first);
+        assert!(!IndexDir::is_watched(&path));
+        let again = Watching::begin(&index, &source).unwrap();
+        assert_eq!(again.state(), b"state");
+        drop(again);
+        crate::gc::remove_source(&index, b"/s").unwrap();
+        assert!(!source.path().exists());
+    }
+}

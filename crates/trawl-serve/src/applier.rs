@@ -1,0 +1,122 @@
+//! What the daemon asks of whoever writes the index: the interface, and nothing of how it is done.
+
+use std::time::Duration;
+
+use trawl_index::SnapshotId;
+use trawl_live::{Dirty, Places};
+use trawl_model::Timestamp;
+
+/// Looks at what is dirty and publishes it. One at a time, on a thread of its own, while the
+/// source is read further; whatever panics is treated as an error after which nothing is trusted.
+pub trait Applier: Send {
+    /// Looks at what is dirty, writes what is new and publishes it. When it returns `Ok`, readers
+    /// that open the index see everything as it was when this was called, or later.
+    ///
+    /// What is dirty stays so if this fails, and is given again, with what came later.
+    ///
+    /// # Errors
+    /// Where nothing, or not all, could be published.
+    fn apply(&mut self, taken: &Taken, places: &mut dyn Places) -> Result<Published, ApplyError>;
+
+    /// Scans the subtree, or everything, again, whatever is known of it: trust was lost, or a user
+    /// asks. What changes meanwhile is given to [`Applier::apply`] afterwards.
+    ///
+    /// # Errors
+    /// As [`Applier::apply`].
+    fn rescan(
+        &mut self,
+        scope: &Scope,
+        why: &str,
+        places: &mut dyn Places,
+    ) -> Result<Published, ApplyError>;
+
+    /// Makes a bounded part of what was published cheaper to read; called while there is nothing
+    /// else to do.
+    ///
+    /// # Errors
+    /// As [`Applier::apply`]. The next call comes after the next thing that was published.
+    fn compact(&mut self, _budget: Budget) -> Result<Compacted, ApplyError> {
+        Ok(Compacted::All)
+    }
+
+    /// How long to leave it alone, after it published something, unless somebody waits.
+    fn rest(&self) -> Duration {
+        Duration::ZERO
+    }
+}
+
+/// What is to be looked at.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Taken {
+    /// What is dirty. Files that others have open for writing are among the objects, as reached
+    /// without a name; [`Dirty::everything`] is empty.
+    pub dirty: Dirty,
+    /// Up to when all changes are among what is dirty, or were before; `None` if that is not known.
+    pub as_of: Option<Timestamp>,
+}
+
+/// A part of a source.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Scope {
+    /// All of it.
+    Everything,
+    /// A directory, below the root or the root itself, and all below. It may be gone by now.
+    Subtree(Vec<u8>),
+}
+
+/// What was published.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Published {
+    /// The snapshot that is current now.
+    pub snapshot: Option<SnapshotId>,
+    /// What could not be looked at, and stays as it was.
+    pub stale: Vec<Stale>,
+}
+
+/// A part of a source that the index may not say the truth of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stale {
+    /// A directory, with all below.
+    pub path: Vec<u8>,
+    /// Why, in words.
+    pub why: String,
+}
+
+/// How much [`Applier::compact`] may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Budget {
+    /// Bytes to read and write, about.
+    pub bytes: u64,
+}
+
+/// What [`Applier::compact`] left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compacted {
+    /// Nothing more to do.
+    All,
+    /// More.
+    Some,
+}
+
+/// Why nothing was published.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct ApplyError {
+    /// What kind of reason.
+    pub kind: ApplyErrorKind,
+    /// What, with which path, and what to do.
+    pub message: String,
+}
+
+/// Kinds of reasons.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ApplyErrorKind {
+    /// No room for the index.
+    NoSpace,
+    /// Someone else writes the source at this time.
+    Busy,
+    /// The daemon is to stop.
+    Stopped,
+    /// Any other. What is dirty is trusted no more: everything is scanned again.
+    Broken,
+}

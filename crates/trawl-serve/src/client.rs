@@ -1,0 +1,121 @@
+//! Asks a source's daemon, from any program that may see the source. Nothing here runs a daemon.
+
+use std::io::{ErrorKind, Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use trawl_index::{Source, layout};
+
+use crate::error::{About, Result, ServeError};
+use crate::protocol::{Answer, REPLY_BYTES, Request};
+use crate::socket::connect_in;
+use crate::status::Status;
+
+/// What a daemon gets beyond the deadline that it was told, to say that it did not reach it.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// Asks that everything that was changed before this call is in the index, or was at most
+/// `max_age` ago. `None` if no daemon watches the source.
+///
+/// # Errors
+/// Where a daemon is there and cannot be asked.
+pub fn ask_barrier(
+    source: &Source,
+    deadline: Duration,
+    max_age: Duration,
+) -> Result<Option<Answer>> {
+    ask_for_answer(source, &Request::Now { deadline, max_age }, deadline)
+}
+
+/// Asks that a directory is scanned again with all below. `None` if no daemon watches the source.
+///
+/// # Errors
+/// As [`ask_barrier`].
+pub fn ask_refresh(source: &Source, path: &[u8], deadline: Duration) -> Result<Option<Answer>> {
+    let path = path.to_vec();
+    ask_for_answer(source, &Request::Refresh { deadline, path }, deadline)
+}
+
+/// Asks how the daemon is. `None` if none watches the source.
+///
+/// # Errors
+/// As [`ask_barrier`].
+pub fn ask_status(source: &Source) -> Result<Option<Status>> {
+    let Some(reply) = ask(source, &Request::Status, Duration::ZERO)? else {
+        return Ok(None);
+    };
+    let path = socket_path(source);
+    Status::parse(&reply)
+        .map(Some)
+        .ok_or(ServeError::Nonsense { path })
+}
+
+fn ask_for_answer(
+    source: &Source,
+    request: &Request,
+    deadline: Duration,
+) -> Result<Option<Answer>> {
+    let Some(reply) = ask(source, request, deadline)? else {
+        return Ok(None);
+    };
+    let path = socket_path(source);
+    Answer::parse(&reply)
+        .map(Some)
+        .ok_or(ServeError::Nonsense { path })
+}
+
+fn socket_path(source: &Source) -> PathBuf {
+    source.path().join(layout::LIVE).join(layout::SOCKET_FILE)
+}
+
+fn ask(source: &Source, request: &Request, deadline: Duration) -> Result<Option<Vec<u8>>> {
+    let Some(dir) = source.live_dir()? else {
+        return Ok(None);
+    };
+    let until = Instant::now() + deadline + GRACE;
+    let mut stream = match connect_in(dir.as_fd(), deadline + GRACE) {
+        Ok(stream) => stream,
+        // Never made, removed, left by a daemon that was killed, or not for us.
+        Err(error)
+            if matches!(
+                error.kind(),
+                ErrorKind::NotFound | ErrorKind::ConnectionRefused | ErrorKind::PermissionDenied
+            ) =>
+        {
+            return Ok(None);
+        }
+        Err(error) => return Err(error).about("ask the daemon at", socket_path(source)),
+    };
+    let exchange = || -> std::io::Result<Vec<u8>> {
+        stream.write_all(&request.encode())?;
+        read_reply(&mut stream, until)
+    };
+    let exchange = { exchange }();
+    exchange
+        .map(Some)
+        .about("ask the daemon at", socket_path(source))
+}
+
+fn read_reply(stream: &mut UnixStream, until: Instant) -> std::io::Result<Vec<u8>> {
+    let (mut reply, mut buffer) = (Vec::new(), [0; 4096]);
+    loop {
+        let left = until.checked_duration_since(Instant::now());
+        let left = left.ok_or(std::io::Error::from(ErrorKind::TimedOut))?;
+        stream.set_read_timeout(Some(left.max(Duration::from_millis(1))))?;
+        match stream.read(&mut buffer) {
+            Ok(0) => return Ok(reply),
+            Ok(read) => reply.extend(&buffer[..read]),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            // It did not want to hear all that was said.
+            Err(error) if error.kind() == ErrorKind::ConnectionReset && !reply.is_empty() => {
+                return Ok(reply);
+            }
+            Err(error) => return Err(error),
+        }
+        if reply.len() > REPLY_BYTES {
+            return Err(ErrorKind::InvalidData.into());
+        }
+    }
+}

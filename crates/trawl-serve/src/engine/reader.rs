@@ -1,0 +1,226 @@
+//! The thread that reads changes as they come, so that they never wait long in the kernel.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use trawl_live::{AsOf, Doubt, Left};
+use trawl_sys::wait;
+
+use super::{Inner, Level, Opened, State, lock};
+
+/// How long changes gather before they are read, after some were.
+const PACE: Duration = Duration::from_millis(8);
+
+/// Events that are read before others get the locks.
+const EVENTS_AT_ONCE: usize = 4096;
+
+/// Pauses before a source that failed is opened again.
+const REOPEN_FIRST: Duration = Duration::from_millis(500);
+const REOPEN_LONGEST: Duration = Duration::from_secs(30);
+
+/// How to read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum How {
+    /// Some of what is there.
+    Drain,
+    /// What was there when this began.
+    Barrier,
+}
+
+/// What was read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Read {
+    pub(super) left: Left,
+    pub(super) as_of: AsOf,
+}
+
+impl Inner {
+    /// Reads until it is to stop.
+    pub(super) fn read_on(&self) {
+        while catch_unwind(AssertUnwindSafe(|| self.read_until_stopped())).is_err() {
+            let why = "reading its changes failed by a mistake in the program";
+            self.fail(why);
+            let _ = wait::readable([self.waker.as_fd()], Some(REOPEN_FIRST));
+        }
+    }
+
+    fn read_until_stopped(&self) {
+        let mut pause = REOPEN_FIRST;
+        let mut known: Option<(u64, OwnedFd)> = None;
+        while !lock(&self.state).reader_stops {
+            if !self.follow(&mut known) {
+                pause = self.reopen_after(pause);
+                continue;
+            }
+            pause = REOPEN_FIRST;
+            let Some((_, fd)) = &known else { continue };
+            let waited = wait::readable([fd.as_fd(), self.waker.as_fd()], None);
+            let [has_changes, is_woken] = waited.unwrap_or([true, false]);
+            if is_woken {
+                self.waker.reset();
+            }
+            if has_changes && self.drain() {
+                // More will come: they are read together.
+                let _ = wait::readable([self.waker.as_fd()], Some(PACE));
+            }
+        }
+    }
+
+    /// Sees to it that `known` is the descriptor of the source; false if there is none.
+    fn follow(&self, known: &mut Option<(u64, OwnedFd)>) -> bool {
+        let watched = lock(&self.watched);
+        let Some(opened) = &watched.opened else {
+            *known = None;
+            return false;
+        };
+        if known
+            .as_ref()
+            .is_none_or(|(epoch, _)| *epoch != watched.epoch)
+        {
+            let fd = opened.source.as_fd().try_clone_to_owned();
+            *known = fd.ok().map(|fd| (watched.epoch, fd));
+        }
+        known.is_some()
+    }
+
+    /// Reads all that is there; false if it is to stop.
+    fn drain(&self) -> bool {
+        loop {
+            match self.read(How::Drain) {
+                Ok(read) if read.left == Left::More => {}
+                _ => return true,
+            }
+            if lock(&self.state).reader_stops {
+                return false;
+            }
+            self.give_way();
+        }
+    }
+
+    /// Lets those go first who wait for a lock: one that is given back and taken again at once
+    /// may never be theirs.
+    fn give_way(&self) {
+        let begun = Instant::now();
+        while self.waiting.load(Ordering::SeqCst) > 0 && begun.elapsed() < PACE {
+            std::thread::sleep(Duration::from_micros(50));
+        }
+    }
+
+    /// Reads changes into the set. The mark says first that something is read.
+    ///
+    /// # Errors
+    /// Why the source has failed. It is opened again.
+    pub(super) fn read(&self, how: How) -> Result<Read, String> {
+        let mut watched = match how {
+            How::Drain => lock(&self.watched),
+            How::Barrier => self.watched(),
+        };
+        let Some(opened) = watched.opened.as_mut() else {
+            return Err("it cannot be watched at this time".to_owned());
+        };
+        let mut state = lock(&self.state);
+        state.mark.unclean();
+        match read_into(opened, &mut state, how) {
+            Ok(read) => {
+                if state.note_dirt() || self.is_much(&state) {
+                    self.changed.notify_all();
+                }
+                if let Some(doubt) = state.set.dirty().everything.values().next() {
+                    let why = words_of(*doubt);
+                    self.lose(&mut state, why);
+                }
+                Ok(read)
+            }
+            Err(error) => {
+                watched.opened = None;
+                self.lose(&mut state, &error.to_string());
+                self.waker.wake();
+                Err(error.to_string())
+            }
+        }
+    }
+
+    /// So much that it should be applied soon.
+    pub(super) fn is_much(&self, state: &State) -> bool {
+        const ABOUT_BYTES: usize = 128;
+        let bytes = state.set.bytes();
+        bytes >= self.settings.limits.crowded_bytes / 2
+            || bytes / ABOUT_BYTES >= self.settings.max_dirty
+    }
+
+    fn fail(&self, why: &str) {
+        lock(&self.watched).opened = None;
+        self.lose(&mut lock(&self.state), why);
+    }
+
+    /// Opens the source again, after a while; the next pause, if that failed.
+    fn reopen_after(&self, pause: Duration) -> Duration {
+        let _ = wait::readable([self.waker.as_fd()], Some(pause));
+        self.waker.reset();
+        if lock(&self.state).reader_stops {
+            return pause;
+        }
+        let mut watched = lock(&self.watched);
+        match (watched.reopen)() {
+            Ok(opened) => {
+                let mut state = lock(&self.state);
+                state.mark.identify(&opened.identity);
+                state.retry = None;
+                state.description = opened.source.describe();
+                watched.opened = Some(opened);
+                watched.epoch += 1;
+                self.note(Level::Note, format_args!("it is watched again"));
+                self.changed.notify_all();
+                REOPEN_FIRST
+            }
+            Err(error) => {
+                let mut state = lock(&self.state);
+                state.lost = Some(error.to_string());
+                (pause * 2).min(REOPEN_LONGEST)
+            }
+        }
+    }
+}
+
+fn words_of(doubt: Doubt) -> &'static str {
+    match doubt {
+        Doubt::QueueOverflow => "changes were lost, because the kernel's queue was full",
+        Doubt::Malformed => "changes came that could not be understood",
+        Doubt::MissingRecords => "changes are missing from the recording",
+        Doubt::TooManyDirectories => "there are more directories than may be watched",
+        Doubt::Crowded => "more changed than there was room for",
+    }
+}
+
+fn read_into(
+    opened: &mut Opened,
+    state: &mut State,
+    how: How,
+) -> Result<Read, trawl_live::LiveError> {
+    let (events, read) = match how {
+        How::Drain => {
+            let drained = opened.source.drain(EVENTS_AT_ONCE, &mut state.set)?;
+            let read = Read {
+                left: drained.left,
+                as_of: AsOf::Now,
+            };
+            (drained.events, read)
+        }
+        How::Barrier => {
+            let barrier = opened.source.barrier(&mut state.set)?;
+            state.counters.last_queue = barrier.waiting;
+            let read = Read {
+                left: Left::More,
+                as_of: barrier.as_of,
+            };
+            (barrier.events, read)
+        }
+    };
+    state.counters.events += events;
+    if state.set.is_crowded() {
+        state.set.shrink(opened.source.places());
+    }
+    Ok(read)
+}

@@ -1,0 +1,383 @@
+//! The thread that has changes applied, round by round.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::PoisonError;
+use std::time::{Duration, Instant};
+
+use trawl_live::{AsOf, Dirty, Names, Place, Places, Reached};
+use trawl_model::Timestamp;
+
+use super::reader::How;
+use super::state::{LastRound, Retry, State};
+use super::{Inner, Level, SharedPlaces, remarks};
+use crate::applier::{
+    Applier, ApplyError, ApplyErrorKind, Budget, Compacted, Published, Scope, Taken,
+};
+use crate::open_files::{Looked, OpenFiles};
+
+/// What a step of compaction may read and write, and how long it pauses after.
+const COMPACT_BYTES: u64 = 64 << 20;
+const COMPACT_PAUSE: Duration = Duration::from_secs(1);
+
+/// What to do next.
+enum Next {
+    Round,
+    Compact,
+    Stop,
+}
+
+/// What a round is to apply.
+struct Work {
+    /// Those who asked up to here are answered by it.
+    tickets: u64,
+    taken: Taken,
+    since: Option<Instant>,
+    /// Why everything is scanned again, if so.
+    lost: Option<String>,
+    /// How often trust was lost before.
+    losses: u64,
+    refreshes: Vec<Scope>,
+}
+
+/// What came of it.
+struct Done {
+    result: Result<Option<Published>, ApplyError>,
+    was_rescan: bool,
+}
+
+impl Inner {
+    /// Applies until it is to stop.
+    pub(super) fn apply_on(&self, mut applier: Box<dyn Applier>) {
+        let applier = &mut *applier;
+        let mut open = OpenFiles::default();
+        let mut may_compact = true;
+        loop {
+            match self.next(applier.rest(), may_compact) {
+                Next::Stop => break,
+                Next::Round => may_compact |= self.round(applier, &mut open),
+                Next::Compact => may_compact = self.compact(applier),
+            }
+        }
+        if self.state().lost.is_none() {
+            self.round(applier, &mut open);
+        }
+        let mut state = self.state();
+        state.last.failure = Some("the daemon has stopped".to_owned());
+        state.served = state.asked;
+        self.changed.notify_all();
+    }
+
+    /// Waits for the next thing to do.
+    fn next(&self, rest: Duration, may_compact: bool) -> Next {
+        let mut state = self.state();
+        loop {
+            if state.applier_stops {
+                return Next::Stop;
+            }
+            let now = Instant::now();
+            let due = self.due(&mut state, now, rest);
+            if due.is_some_and(|due| due <= now) {
+                return Next::Round;
+            }
+            let idle = may_compact && state.is_settled();
+            let due = match idle {
+                true => Some(now + COMPACT_PAUSE),
+                false => due,
+            };
+            state = match due {
+                None => self
+                    .changed
+                    .wait(state)
+                    .unwrap_or_else(PoisonError::into_inner),
+                Some(due) => {
+                    let waited = self.changed.wait_timeout(state, due - now);
+                    waited.unwrap_or_else(PoisonError::into_inner).0
+                }
+            };
+            if idle && state.is_settled() && now.elapsed() >= COMPACT_PAUSE {
+                return Next::Compact;
+            }
+        }
+    }
+
+    /// When the next round is due; `None` if nothing asks for one. Those who ask while a failure
+    /// is waited out are told of it at once.
+    fn due(&self, state: &mut State, now: Instant, rest: Duration) -> Option<Instant> {
+        let retry = state.retry.map(|retry| retry.at);
+        if state.asked > state.served {
+            match retry {
+                Some(at) if at > now => {
+                    state.served = state.asked;
+                    self.changed.notify_all();
+                }
+                _ => return Some(now),
+            }
+        }
+        let rested = state.last.ended.map_or(now, |ended| ended + rest);
+        let wanted = if state.lost.is_some() || state.is_due || self.is_much(state) {
+            Some(rested)
+        } else if !state.refreshes.is_empty() {
+            Some(now)
+        } else {
+            let since = state.dirty_since?;
+            Some(rested.max(since + self.settings.apply_after))
+        };
+        wanted.max(retry)
+    }
+
+    /// Reads what is waiting, and has it and what was read before applied. True if anything was
+    /// published.
+    fn round(&self, applier: &mut dyn Applier, open: &mut OpenFiles) -> bool {
+        let begun = Instant::now();
+        let is_asked = {
+            let mut state = self.state();
+            state.is_due = false;
+            state.asked > state.served
+        };
+        // Before anything is read: what asks later shares the next round.
+        let (tickets, now) = (self.state().asked, (self.settings.clock)());
+        let looked = match is_asked {
+            true => self.look_at_open(open, now),
+            false => Looked::default(),
+        };
+        let as_of = match self.read(How::Barrier) {
+            Ok(read) => match read.as_of {
+                AsOf::Now | AsOf::Record(_) => Some(now),
+                AsOf::Pass(time) => time,
+            },
+            Err(why) => {
+                self.end_without(tickets, why);
+                return false;
+            }
+        };
+        let mut work = self.take(tickets, as_of);
+        for file in &looked.dirty {
+            work.taken
+                .dirty
+                .objects
+                .insert(file.clone(), Reached::Unnamed);
+        }
+        let doubt = looked.doubt.clone();
+        let done = self.work(applier, &mut work);
+        if done.result.is_ok() && is_asked {
+            open.applied(looked);
+        }
+        self.conclude(work, done, (begun, as_of, doubt))
+    }
+
+    fn look_at_open(&self, open: &OpenFiles, now: Timestamp) -> Looked {
+        let searched = match &self.watched().opened {
+            Some(opened) => opened.searched.clone(),
+            None => Vec::new(),
+        };
+        open.look(&searched, now)
+    }
+
+    /// The source cannot be read: whoever asks is told, and it is opened again.
+    fn end_without(&self, tickets: u64, why: String) {
+        let now = Instant::now();
+        let mut state = self.state();
+        state.retry = Some(Retry::after(state.retry, now));
+        state.last.failure = Some(why);
+        state.last.ended = Some(now);
+        state.served = tickets;
+        self.changed.notify_all();
+    }
+
+    fn take(&self, tickets: u64, as_of: Option<Timestamp>) -> Work {
+        let mut state = self.state();
+        let mut dirty = state.set.take();
+        let overflows = dirty.everything.len() as u64;
+        state.counters.overflows += overflows;
+        if overflows > 0 && state.lost.is_none() {
+            self.lose(&mut state, "changes were lost");
+        }
+        dirty.everything.clear();
+        Work {
+            tickets,
+            taken: Taken { dirty, as_of },
+            since: state.take_since(),
+            lost: state.lost.clone(),
+            losses: state.losses,
+            refreshes: std::mem::take(&mut state.refreshes),
+        }
+    }
+
+    fn work(&self, applier: &mut dyn Applier, work: &mut Work) -> Done {
+        let mut places = SharedPlaces(self);
+        let was_rescan = work.lost.is_some();
+        let result = catch_unwind(AssertUnwindSafe(|| {
+            if let Some(why) = &work.lost {
+                let all = applier.rescan(&Scope::Everything, why, &mut places);
+                return all.map(Some);
+            }
+            keep_inside(&mut work.taken.dirty, &mut places, &self.settings.without);
+            let mut published = None;
+            if !work.taken.dirty.is_empty() {
+                published = Some(applier.apply(&work.taken, &mut places)?);
+            }
+            for scope in &work.refreshes {
+                published = Some(applier.rescan(scope, "a user asked for it", &mut places)?);
+            }
+            Ok(published)
+        }));
+        let result = result.unwrap_or_else(|_| {
+            Err(ApplyError {
+                kind: ApplyErrorKind::Broken,
+                message: "the index could not be written by a mistake in the program".to_owned(),
+            })
+        });
+        Done { result, was_rescan }
+    }
+
+    /// Notes how a round went and tells those who asked for it.
+    fn conclude(
+        &self,
+        work: Work,
+        done: Done,
+        (begun, as_of, doubt): (Instant, Option<Timestamp>, Option<String>),
+    ) -> bool {
+        let now = Instant::now();
+        let mut state = self.state();
+        let has_published = matches!(done.result, Ok(Some(_)));
+        let tickets = work.tickets;
+        state.taken_since = None;
+        let before = std::mem::take(&mut state.last);
+        state.last = LastRound {
+            remarks: doubt
+                .into_iter()
+                .chain(remarks(&state.description))
+                .collect(),
+            snapshot: before.snapshot,
+            stale: before.stale,
+            ended: Some(if has_published {
+                now
+            } else {
+                before.ended.unwrap_or(now)
+            }),
+            as_of: before.as_of,
+            failure: None,
+        };
+        if work.tickets > state.served {
+            state.counters.barriers += work.tickets - state.served;
+            state.counters.last_barrier = now - begun;
+        }
+        match done.result {
+            Ok(published) => {
+                state.last.as_of = as_of;
+                let is_sound = done.was_rescan && state.losses == work.losses;
+                self.note_success(
+                    &mut state,
+                    published,
+                    (is_sound, done.was_rescan),
+                    now - begun,
+                );
+            }
+            Err(error) => self.note_failure(&mut state, work, &error),
+        }
+        if state.is_settled() && state.set.dirty().is_empty() {
+            let snapshot = state.last.snapshot;
+            state.mark.clean(snapshot);
+        }
+        state.served = state.served.max(tickets);
+        self.changed.notify_all();
+        has_published
+    }
+
+    fn note_success(
+        &self,
+        state: &mut State,
+        published: Option<Published>,
+        (is_sound, was_rescan): (bool, bool),
+        took: Duration,
+    ) {
+        if state.retry.take().is_some() {
+            self.note(Level::Note, format_args!("the index has its changes again"));
+        }
+        if is_sound {
+            state.lost = None;
+            self.note(
+                Level::Note,
+                format_args!("it was scanned again and is up to date"),
+            );
+        }
+        let Some(published) = published else { return };
+        state.last.snapshot = published.snapshot.or(state.last.snapshot);
+        state.last.stale = published.stale;
+        let counters = &mut state.counters;
+        match was_rescan {
+            true => counters.rescans += 1,
+            false => counters.applied += 1,
+        }
+        counters.last_apply = took;
+        counters.published = Some(Instant::now());
+    }
+
+    /// What was taken stays dirty, and is tried again after a while.
+    fn note_failure(&self, state: &mut State, work: Work, error: &ApplyError) {
+        let now = Instant::now();
+        state.set.merge(&work.taken.dirty);
+        state.dirty_since = work.since.or(state.dirty_since).or(Some(now));
+        for scope in work.refreshes {
+            if !state.refreshes.contains(&scope) {
+                state.refreshes.push(scope);
+            }
+        }
+        state.counters.failures += 1;
+        state.last.failure = Some(error.message.clone());
+        if error.kind == ApplyErrorKind::Broken {
+            self.lose(state, &error.message);
+        }
+        let is_news = state.counters.last_failure.as_ref() != Some(&error.message);
+        if error.kind != ApplyErrorKind::Stopped && (is_news || state.retry.is_none()) {
+            self.note(Level::Warning, format_args!("{error}; trying again"));
+        }
+        state.counters.last_failure = Some(error.message.clone());
+        state.retry = Some(Retry::after(state.retry, now));
+    }
+
+    /// A step of compaction; whether there is more to do.
+    fn compact(&self, applier: &mut dyn Applier) -> bool {
+        let budget = Budget {
+            bytes: COMPACT_BYTES,
+        };
+        let done = catch_unwind(AssertUnwindSafe(|| applier.compact(budget)));
+        match done {
+            Ok(Ok(compacted)) => compacted == Compacted::Some,
+            Ok(Err(error)) => {
+                self.note(Level::Warning, format_args!("{error}"));
+                false
+            }
+            Err(_) => {
+                let why = "the index could not be compacted by a mistake in the program";
+                self.lose(&mut self.state(), why);
+                false
+            }
+        }
+    }
+}
+
+/// Leaves out what is no concern of the source: directories outside of it, gone, or without
+/// interest, and files that are reached by a name in one of these alone.
+fn keep_inside(dirty: &mut Dirty, places: &mut dyn Places, without: &[Vec<u8>]) {
+    dirty
+        .directories
+        .retain(|key, _| match places.place(key.as_ref()) {
+            Ok(Place::At(path)) => {
+                let is_own = |own: &Vec<u8>| trawl_model::path::is_within(&path, own);
+                !without.iter().any(is_own)
+            }
+            // What was moved away is another name's change where it was; what was moved here, too.
+            Ok(Place::Outside | Place::Gone) => false,
+            Err(_) => true,
+        });
+    if dirty.directories.is_empty() {
+        dirty
+            .objects
+            .retain(|key, reached| match places.names_of(key.as_ref()) {
+                Names::None => false,
+                Names::One => *reached == Reached::Unnamed,
+                Names::Several => true,
+            });
+    }
+}

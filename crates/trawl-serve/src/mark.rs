@@ -1,0 +1,148 @@
+//! What is known, after a daemon ended in whatever way, of the changes that it had read.
+//!
+//! The mark says *unclean* from before the first change is read until all that was read is
+//! published. Changes that were not read yet lie in the kernel's queue; whether that is the same
+//! queue still, the rest of the mark tells. It is never synced: after the machine has stopped
+//! there is another boot id, and no queue.
+
+use trawl_index::{SnapshotId, Watching};
+
+const FIRST_LINE: &str = "trawl watch 1";
+
+/// Where the kernel tells which boot this is.
+const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
+
+/// Keeps the mark. See the module's documentation.
+#[derive(Debug)]
+pub(crate) struct Mark {
+    place: Watching,
+    boot: String,
+    /// The source as it is mounted now.
+    identity: String,
+    is_clean: bool,
+}
+
+/// Whether what the index says can be trusted, but for what waits in the queue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Past {
+    /// All that was read was published.
+    Known,
+    /// Not so, in words.
+    Unknown(&'static str),
+}
+
+impl Mark {
+    /// Reads what was left, and marks the source as unclean.
+    pub(crate) fn begin(place: Watching, identity: &str) -> (Mark, Past) {
+        let left = place.state();
+        // Where there is none, another boot cannot be told from this one: then nothing is trusted.
+        let boot = std::fs::read_to_string(BOOT_ID).unwrap_or_default();
+        let mut mark = Mark {
+            place,
+            boot: boot.trim().to_owned(),
+            identity: identity.to_owned(),
+            is_clean: true,
+        };
+        let past = mark.judge(&left);
+        mark.unclean();
+        (mark, past)
+    }
+
+    fn judge(&self, left: &[u8]) -> Past {
+        let text = String::from_utf8_lossy(left);
+        let mut lines = text.lines();
+        if lines.next() != Some(FIRST_LINE) {
+            return Past::Unknown("it was not watched before");
+        }
+        let mut value = |key: &str| {
+            let line = lines.next().unwrap_or_default();
+            line.strip_prefix(key).unwrap_or_default().trim().to_owned()
+        };
+        let [state, boot, identity] = ["state", "boot", "source"].map(&mut value);
+        if boot.is_empty() || boot != self.boot {
+            return Past::Unknown("the system was started since it was watched");
+        }
+        if identity != self.identity {
+            return Past::Unknown("it was mounted or replaced since it was watched");
+        }
+        match &state[..] {
+            "clean" => Past::Known,
+            _ => Past::Unknown("the daemon that watched it was killed"),
+        }
+    }
+
+    /// The source is another one from now on.
+    pub(crate) fn identify(&mut self, identity: &str) {
+        identity.clone_into(&mut self.identity);
+        self.is_clean = true;
+        self.unclean();
+    }
+
+    /// Something is being read that is not published. Must be called before it is read.
+    pub(crate) fn unclean(&mut self) {
+        if self.is_clean {
+            self.write("unclean", None);
+            self.is_clean = false;
+        }
+    }
+
+    /// All that was read is published.
+    pub(crate) fn clean(&mut self, snapshot: Option<SnapshotId>) {
+        if !self.is_clean {
+            self.write("clean", snapshot);
+            self.is_clean = true;
+        }
+    }
+
+    fn write(&self, state: &str, snapshot: Option<SnapshotId>) {
+        let Mark { boot, identity, .. } = self;
+        let snapshot = snapshot.map_or(String::new(), |id| id.to_string());
+        let text = format!(
+            "{FIRST_LINE}\nstate {state:<7}\nboot {boot}\nsource {identity}\nsnapshot {snapshot:<16}\n"
+        );
+        self.place.set_state(text.as_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trawl_index::{IndexDir, Readers};
+    use trawl_model::Timestamp;
+
+    #[test]
+    fn only_a_clean_end_of_the_same_source_is_trusted() {
+        let scratch = trawl_testkit::Scratch::new("mark");
+        let index = IndexDir::create(&scratch.join("index"), Some(Readers::Owner)).unwrap();
+        let source = index.add_source(b"/s", &[], Timestamp::default()).unwrap();
+        let begin = |identity| {
+            let place = Watching::begin(&index, &source).unwrap();
+            Mark::begin(place, identity)
+        };
+        let known = |past| past == Past::Known;
+        let (mut mark, past) = begin("fs 1");
+        assert!(!known(past), "the first time");
+        mark.clean(Some(SnapshotId(7)));
+        drop(mark);
+        let (mark, past) = begin("fs 1");
+        assert!(known(past), "after a clean end");
+        drop(mark);
+        let (mut mark, past) = begin("fs 1");
+        assert!(!known(past), "after a beginning without an end");
+        mark.clean(None);
+        mark.unclean();
+        drop(mark);
+        let (mut mark, past) = begin("fs 1");
+        assert!(!known(past), "something was read");
+        mark.clean(None);
+        drop(mark);
+        let (mut mark, past) = begin("fs 2");
+        assert!(!known(past), "another file system");
+        mark.clean(None);
+        let text = String::from_utf8(mark.place.state()).unwrap();
+        let elsewhere = text.replace(&mark.boot, "another-boot");
+        mark.place.set_state(elsewhere.as_bytes());
+        drop(mark);
+        assert!(!known(begin("fs 2").1), "another boot");
+    }
+}

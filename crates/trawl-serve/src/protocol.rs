@@ -1,0 +1,424 @@
+//! What is said on the socket: one request, one reply, then the daemon closes.
+//!
+//! `docs/live.md` specifies it. Text in lines, bounded, strict: what is not spelled as this page
+//! would spell it is refused, in both directions. Pure: no I/O.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use trawl_index::SnapshotId;
+use trawl_model::Timestamp;
+
+use crate::applier::Stale;
+
+/// The version that begins each request and each reply.
+const VERSION: &str = "trawl 1 ";
+
+/// The longest first line of a request, its newline included.
+pub(crate) const LINE_BYTES: usize = 96;
+/// The longest path in a request.
+pub(crate) const PATH_BYTES: usize = 4096;
+/// The longest reply.
+pub(crate) const REPLY_BYTES: usize = 1 << 16;
+/// Parts that a reply names; with more, the rest is one.
+const STALE_MAX: usize = 16;
+/// Remarks that a reply holds.
+const REMARKS_MAX: usize = 4;
+/// Bytes of a reason, encoded; the rest is left out.
+const WORDS_BYTES: usize = 1024;
+/// The longest that anyone is kept waiting.
+pub(crate) const DEADLINE_MAX: Duration = Duration::from_secs(3600);
+
+/// What is asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// Everything that was changed before is to be in the index.
+    Now {
+        /// How long to wait for it.
+        deadline: Duration,
+        /// So old an answer will do.
+        max_age: Duration,
+    },
+    /// How the daemon is.
+    Status,
+    /// A directory is to be scanned again, with all below.
+    Refresh {
+        /// How long to wait for it.
+        deadline: Duration,
+        /// The directory: absolute, without a trailing slash.
+        path: Vec<u8>,
+    },
+}
+
+/// How it went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The index has everything that was changed before the request, but for what [`Seen`] says.
+    Fresh,
+    /// It has not, for the reasons given.
+    Stale,
+    /// It did not have it in time.
+    Late,
+    /// The request was not followed.
+    Refused,
+}
+
+const OUTCOMES: [(Outcome, &str); 4] = [
+    (Outcome::Fresh, "fresh"),
+    (Outcome::Stale, "stale"),
+    (Outcome::Late, "late"),
+    (Outcome::Refused, "refused"),
+];
+
+/// How changes are noticed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Seen {
+    /// By events: until now.
+    Now,
+    /// By looking, at this interval: until the last look began.
+    Every(Duration),
+}
+
+/// What the daemon says to [`Request::Now`] and [`Request::Refresh`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// How it went.
+    pub outcome: Outcome,
+    /// The snapshot that is current, if there is one.
+    pub snapshot: Option<SnapshotId>,
+    /// Up to when everything is in it.
+    pub as_of: Option<Timestamp>,
+    /// How that is known.
+    pub seen: Seen,
+    /// What is not, and why; the reason where the request was refused.
+    pub stale: Vec<Stale>,
+    /// What else should be known: what could not be looked at.
+    pub remarks: Vec<String>,
+}
+
+impl Answer {
+    /// The request is not followed.
+    pub(crate) fn refused(why: &str) -> Answer {
+        Answer {
+            outcome: Outcome::Refused,
+            snapshot: None,
+            as_of: None,
+            seen: Seen::Now,
+            stale: vec![Stale {
+                path: Vec::new(),
+                why: why.to_owned(),
+            }],
+            remarks: Vec::new(),
+        }
+    }
+
+    /// All reasons in words.
+    #[must_use]
+    pub fn reasons(&self) -> String {
+        let whys: Vec<&str> = self.stale.iter().map(|stale| &stale.why[..]).collect();
+        whys.join("; ")
+    }
+
+    /// As it is sent.
+    pub(crate) fn encode(&self) -> String {
+        let word = OUTCOMES
+            .iter()
+            .find(|(outcome, _)| *outcome == self.outcome);
+        let mut text = format!("{VERSION}{}\n", word.map_or("", |(_, word)| word));
+        if let Some(id) = self.snapshot {
+            let _ = writeln!(text, "snapshot {id}");
+        }
+        if let Some(time) = self.as_of {
+            let _ = writeln!(text, "as-of {}.{:09}", time.secs, time.nanos);
+        }
+        if let Seen::Every(interval) = self.seen {
+            let _ = writeln!(text, "every-ms {}", interval.as_millis());
+        }
+        for remark in self.remarks.iter().take(REMARKS_MAX) {
+            let remark = encode_bytes(remark.as_bytes());
+            let _ = writeln!(text, "remark {}", cut(&remark));
+        }
+        for stale in self.stale.iter().take(STALE_MAX) {
+            let (path, why) = (
+                encode_bytes(&stale.path),
+                encode_bytes(stale.why.as_bytes()),
+            );
+            // A path may be as long as it likes; a name that is cut would be another.
+            let path = if path.len() > PATH_BYTES { "" } else { &path };
+            let _ = writeln!(text, "stale {path} {}", cut(&why));
+        }
+        text
+    }
+
+    /// Reads a reply; `None` if it is none.
+    #[must_use]
+    pub fn parse(bytes: &[u8]) -> Option<Answer> {
+        let text = std::str::from_utf8(bytes).ok()?.strip_suffix('\n')?;
+        let mut lines = text.split('\n');
+        let word = lines.next()?.strip_prefix(VERSION)?;
+        let (outcome, _) = OUTCOMES.iter().find(|(_, known)| *known == word)?;
+        let mut answer = Answer::refused("");
+        answer.outcome = *outcome;
+        answer.stale.clear();
+        for line in lines {
+            let (key, value) = line.split_once(' ')?;
+            match key {
+                "snapshot" => answer.snapshot = Some(value.parse().ok()?),
+                "as-of" => answer.as_of = Some(parse_time(value)?),
+                "every-ms" => answer.seen = Seen::Every(parse_millis(value)?),
+                "stale" => {
+                    let (path, why) = value.split_once(' ')?;
+                    let why = String::from_utf8_lossy(&decode_bytes(why)?).into_owned();
+                    let path = decode_bytes(path)?;
+                    answer.stale.push(Stale { path, why });
+                }
+                "remark" => {
+                    let remark = decode_bytes(value)?;
+                    answer
+                        .remarks
+                        .push(String::from_utf8_lossy(&remark).into_owned());
+                }
+                // Later versions may say more.
+                _ => {}
+            }
+        }
+        Some(answer)
+    }
+}
+
+impl Request {
+    /// As it is sent.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let head = match self {
+            Request::Now { deadline, max_age } => {
+                format!("now {} {}", deadline.as_millis(), max_age.as_millis())
+            }
+            Request::Status => "status".to_owned(),
+            Request::Refresh { deadline, path } => {
+                format!("refresh {} {}", deadline.as_millis(), path.len())
+            }
+        };
+        let mut bytes = format!("{VERSION}{head}\n").into_bytes();
+        if let Request::Refresh { path, .. } = self {
+            bytes.extend(path);
+        }
+        bytes
+    }
+
+    /// Reads as much of a request as is there.
+    pub(crate) fn parse(bytes: &[u8]) -> Parsed {
+        let end = bytes
+            .iter()
+            .take(LINE_BYTES)
+            .position(|byte| *byte == b'\n');
+        let Some(end) = end else {
+            return match bytes.len() < LINE_BYTES {
+                true => Parsed::More,
+                false => Parsed::Nonsense,
+            };
+        };
+        let line = std::str::from_utf8(&bytes[..end]).ok();
+        let Some(request) = line.and_then(Self::head) else {
+            return Parsed::Nonsense;
+        };
+        Self::body(request, &bytes[end + 1..])
+    }
+
+    fn head(line: &str) -> Option<(Request, usize)> {
+        let mut words = line.strip_prefix(VERSION)?.split(' ');
+        let kind = words.next()?;
+        let mut number = || parse_millis(words.next()?);
+        let (request, length) = match kind {
+            "now" => {
+                let (deadline, max_age) = (number()?, number()?);
+                (Request::Now { deadline, max_age }, 0)
+            }
+            "status" => (Request::Status, 0),
+            "refresh" => {
+                let deadline = number()?;
+                let length = usize::try_from(number()?.as_millis()).ok()?;
+                let path = Vec::new();
+                (Request::Refresh { deadline, path }, length)
+            }
+            _ => return None,
+        };
+        let is_over = words.next().is_none();
+        (is_over && length <= PATH_BYTES).then_some((request, length))
+    }
+
+    fn body((mut request, length): (Request, usize), rest: &[u8]) -> Parsed {
+        if let Request::Refresh { path, .. } = &mut request {
+            if rest.len() < length {
+                return Parsed::More;
+            }
+            path.extend(&rest[..length]);
+        }
+        match rest.len() == length {
+            true => Parsed::Request(request),
+            false => Parsed::Nonsense,
+        }
+    }
+}
+
+/// What the bytes of a request are so far.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Parsed {
+    /// All of it.
+    Request(Request),
+    /// The beginning of one.
+    More,
+    /// None, whatever follows.
+    Nonsense,
+}
+
+fn cut(words: &str) -> &str {
+    words
+        .get(..words.len().min(WORDS_BYTES))
+        .unwrap_or_default()
+}
+
+fn parse_millis(text: &str) -> Option<Duration> {
+    let is_plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let millis = is_plain.then(|| text.parse().ok()).flatten()?;
+    Some(Duration::from_millis(millis))
+}
+
+fn parse_time(text: &str) -> Option<Timestamp> {
+    let (secs, nanos) = text.split_once('.')?;
+    let nanos = (nanos.len() == 9).then(|| nanos.parse().ok()).flatten()?;
+    Some(Timestamp {
+        secs: secs.parse().ok()?,
+        nanos,
+    })
+}
+
+/// Bytes that are printed as they are; all others are `%` and two hex digits.
+fn is_plain(byte: u8) -> bool {
+    byte.is_ascii_graphic() && byte != b'%'
+}
+
+/// One word of printable ASCII.
+pub(crate) fn encode_bytes(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    for byte in bytes {
+        match is_plain(*byte) {
+            true => text.push(char::from(*byte)),
+            false => {
+                let _ = write!(text, "%{byte:02x}");
+            }
+        }
+    }
+    text
+}
+
+/// What [`encode_bytes`] was given; a code that was cut off is left out.
+pub(crate) fn decode_bytes(text: &str) -> Option<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        rest = after;
+        match first {
+            b'%' if after.len() < 2 => break,
+            b'%' => {
+                let digits = std::str::from_utf8(&after[..2]).ok()?;
+                bytes.push(u8::from_str_radix(digits, 16).ok()?);
+                rest = &after[2..];
+            }
+            plain if is_plain(*plain) => bytes.push(*plain),
+            _ => return None,
+        }
+    }
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn request() -> impl Strategy<Value = Request> {
+        let time = || (0u64..1 << 40).prop_map(Duration::from_millis);
+        let path = proptest::collection::vec(any::<u8>(), 0..PATH_BYTES);
+        prop_oneof![
+            (time(), time()).prop_map(|(deadline, max_age)| Request::Now { deadline, max_age }),
+            Just(Request::Status),
+            (time(), path).prop_map(|(deadline, path)| Request::Refresh { deadline, path }),
+        ]
+    }
+
+    fn answer() -> impl Strategy<Value = Answer> {
+        let stale = (proptest::collection::vec(any::<u8>(), 0..50), ".{0,50}")
+            .prop_map(|(path, why)| Stale { path, why });
+        let time = (any::<i64>(), 0u32..1_000_000_000);
+        let time = time.prop_map(|(secs, nanos)| Timestamp { secs, nanos });
+        (
+            0..OUTCOMES.len(),
+            proptest::option::of(any::<u64>().prop_map(SnapshotId)),
+            proptest::option::of(time),
+            proptest::option::of((0u64..1 << 40).prop_map(Duration::from_millis)),
+            proptest::collection::vec(stale, 0..STALE_MAX),
+            proptest::collection::vec(".{0,50}", 0..REMARKS_MAX),
+        )
+            .prop_map(|(outcome, snapshot, as_of, every, stale, remarks)| Answer {
+                outcome: OUTCOMES[outcome].0,
+                snapshot,
+                as_of,
+                seen: every.map_or(Seen::Now, Seen::Every),
+                stale,
+                remarks,
+            })
+    }
+
+    proptest! {
+        #[test]
+        fn requests_are_read_as_they_were_written(request in request()) {
+            let bytes = request.encode();
+            prop_assert_eq!(Request::parse(&bytes), Parsed::Request(request));
+            for end in [0, 5, bytes.len() - 1] {
+                prop_assert_eq!(Request::parse(&bytes[..end]), Parsed::More);
+            }
+            let more = [&bytes[..], b"x"].concat();
+            prop_assert_eq!(Request::parse(&more), Parsed::Nonsense);
+        }
+
+        #[test]
+        fn answers_are_read_as_they_were_written(answer in answer()) {
+            prop_assert_eq!(Answer::parse(answer.encode().as_bytes()), Some(answer));
+        }
+
+        #[test]
+        fn no_bytes_do_harm(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let _ = (Request::parse(&bytes), Answer::parse(&bytes));
+            let begun = [VERSION.as_bytes(), &bytes].concat();
+            let _ = (Request::parse(&begun), Answer::parse(&begun));
+        }
+
+        #[test]
+        fn no_lines_do_harm(text in "(now|refresh|status|fresh|stale)[ 0-9a-z.%\n-]{0,120}\n") {
+            let text = format!("{VERSION}{text}");
+            let _ = (Request::parse(text.as_bytes()), Answer::parse(text.as_bytes()));
+        }
+    }
+
+    #[test]
+    fn what_is_too_long_is_nonsense() {
+        let long = [&b"trawl 1 refresh 1 4097\n"[..], &[b'a'; 4097]].concat();
+        assert_eq!(Request::parse(&long), Parsed::Nonsense);
+        assert_eq!(Request::parse(&[b'a'; LINE_BYTES]), Parsed::Nonsense);
+        assert_eq!(Request::parse(b"trawl 2 status\n"), Parsed::Nonsense);
+        assert_eq!(Request::parse(b"trawl 1 now 1 +2\n"), Parsed::Nonsense);
+    }
+
+    #[test]
+    fn the_longest_answer_fits() {
+        let stale = Stale {
+            path: vec![b'/'; 5000],
+            why: "%".repeat(5000),
+        };
+        let mut answer = Answer::refused("");
+        answer.stale = vec![stale; 100];
+        assert!(answer.encode().len() < REPLY_BYTES);
+        assert!(Answer::parse(answer.encode().as_bytes()).is_some());
+    }
+}

@@ -1,0 +1,242 @@
+//! How a daemon is: one table of what it says, of whom it says it to, and of what each is called.
+
+use std::fmt::Write as _;
+
+use crate::protocol::{decode_bytes, encode_bytes};
+
+/// Who may know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Audience {
+    /// Who may see the source.
+    All,
+    /// The superuser and the index's owner.
+    Owner,
+}
+
+/// What a value is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Words.
+    Text,
+    /// A number of now.
+    Gauge,
+    /// A number that only rises.
+    Counter,
+}
+
+/// One thing that is said.
+#[derive(Clone, Copy, Debug)]
+pub struct Field {
+    /// Its name, units last.
+    pub name: &'static str,
+    /// What it is.
+    pub kind: Kind,
+    /// Who may know.
+    pub audience: Audience,
+    /// What it means.
+    pub help: &'static str,
+}
+
+const fn field(name: &'static str, kind: Kind, audience: Audience, help: &'static str) -> Field {
+    Field {
+        name,
+        kind,
+        audience,
+        help,
+    }
+}
+
+use Audience::{All, Owner};
+use Kind::{Counter, Gauge, Text};
+
+/// Everything that a daemon says of a source.
+#[rustfmt::skip]
+pub const FIELDS: &[Field] = &[
+    field("state", Text, All, "watching, catching-up (the index is behind and being repaired) or failed"),
+    field("lag_ms", Gauge, All, "age of the oldest change that is not in the index"),
+    field("why", Text, Owner, "why the index is behind"),
+    field("how", Text, Owner, "how changes are noticed"),
+    field("file_system", Text, Owner, "kind of file system"),
+    field("uncovered_directories", Gauge, Owner, "directories that cannot be watched"),
+    field("dirty", Gauge, Owner, "things that are dirty"),
+    field("dirty_bytes", Gauge, Owner, "memory that they take"),
+    field("last_queue", Gauge, Owner, "events that waited at the last barrier"),
+    field("events_total", Counter, Owner, "events read"),
+    field("overflows_total", Counter, Owner, "times that events were lost"),
+    field("barriers_total", Counter, Owner, "barriers that were asked for"),
+    field("last_barrier_us", Gauge, Owner, "time from the last barrier's beginning until the index had it"),
+    field("applied_total", Counter, Owner, "times that changes were published"),
+    field("rescans_total", Counter, Owner, "times that something was scanned again"),
+    field("failures_total", Counter, Owner, "times that nothing could be published"),
+    field("last_failure", Text, Owner, "why, the last time"),
+    field("last_apply_us", Gauge, Owner, "time that publishing took last"),
+    field("applied_age_ms", Gauge, Owner, "time since something was published"),
+    field("snapshot", Text, Owner, "the snapshot that was published last"),
+    field("connections", Gauge, Owner, "questions at this time"),
+    field("refused_total", Counter, Owner, "questions that were refused"),
+    field("up_ms", Gauge, Owner, "age of the daemon"),
+];
+
+/// The value of each field that has one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Status {
+    values: Vec<(&'static str, String)>,
+}
+
+impl Status {
+    /// Sets a number.
+    pub(crate) fn number(&mut self, name: &'static str, value: impl TryInto<u64>) {
+        let value = value.try_into().unwrap_or(u64::MAX);
+        self.values.push((name, value.to_string()));
+    }
+
+    /// Sets words.
+    pub(crate) fn text(&mut self, name: &'static str, value: &str) {
+        self.values.push((name, value.to_owned()));
+    }
+
+    /// What is known, in the order of [`FIELDS`].
+    pub fn fields(&self) -> impl Iterator<Item = (&'static Field, &str)> {
+        FIELDS.iter().filter_map(|field| {
+            let found = self.values.iter().find(|(name, _)| *name == field.name);
+            found.map(|(_, value)| (field, &value[..]))
+        })
+    }
+
+    /// A value by its field's name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&str> {
+        let found = self.values.iter().find(|(known, _)| *known == name);
+        found.map(|(_, value)| &value[..])
+    }
+
+    /// As it is sent to this audience.
+    pub(crate) fn encode(&self, audience: Audience) -> String {
+        let mut text = "trawl 1 status\n".to_owned();
+        for (field, value) in self.fields() {
+            if audience == Owner || field.audience == All {
+                let _ = writeln!(text, "{} {}", field.name, encode_bytes(value.as_bytes()));
+            }
+        }
+        text
+    }
+
+    /// Reads a reply; `None` if it is none. Fields of other versions are passed over.
+    #[must_use]
+    pub fn parse(bytes: &[u8]) -> Option<Status> {
+        let text = std::str::from_utf8(bytes).ok()?.strip_suffix('\n')?;
+        let mut lines = text.split('\n');
+        if lines.next() != Some("trawl 1 status") {
+            return None;
+        }
+        let mut status = Status::default();
+        for line in lines {
+            let (name, value) = line.split_once(' ')?;
+            let value = String::from_utf8_lossy(&decode_bytes(value)?).into_owned();
+            let Some(field) = FIELDS.iter().find(|field| field.name == name) else {
+                continue;
+            };
+            if field.kind != Text && value.parse::<u64>().is_err() {
+                return None;
+            }
+            status.values.push((field.name, value));
+        }
+        Some(status)
+    }
+}
+
+/// The text format of Prometheus, for several sources by their roots.
+///
+/// Source: <https://prometheus.io/docs/instrumenting/exposition_formats/>
+#[must_use]
+pub fn prometheus(sources: &[(String, Status)]) -> String {
+    let mut text = String::new();
+    for field in FIELDS {
+        let mut samples = String::new();
+        for (root, status) in sources {
+            let Some(value) = status.get(field.name) else {
+                continue;
+            };
+            let root = label(root);
+            let _ = match (field.kind, field.name) {
+                (Text, "state") => {
+                    writeln!(
+                        samples,
+                        "trawl_watch_state{{source=\"{root}\",state=\"{}\"}} 1",
+                        label(value)
+                    )
+                }
+                (Text, _) => Ok(()),
+                _ => writeln!(
+                    samples,
+                    "trawl_watch_{}{{source=\"{root}\"}} {value}",
+                    field.name
+                ),
+            };
+        }
+        if !samples.is_empty() {
+            let kind = if field.kind == Counter {
+                "counter"
+            } else {
+                "gauge"
+            };
+            let name = field.name;
+            let _ = writeln!(text, "# HELP trawl_watch_{name} {}", field.help);
+            let _ = writeln!(text, "# TYPE trawl_watch_{name} {kind}");
+            text.push_str(&samples);
+        }
+    }
+    text
+}
+
+fn label(value: &str) -> String {
+    value
+        .replace('\\', "\\\\")
+        .replace('"', "\\\"")
+        .replace('\n', "\\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn status() -> Status {
+        let mut status = Status::default();
+        status.text("state", "watching");
+        status.number("lag_ms", 12u64);
+        status.number("events_total", 34u64);
+        status.text("why", "a \"reason\"\nwith lines");
+        status
+    }
+
+    #[test]
+    fn others_are_told_the_state_and_the_lag_only() {
+        let sent = status().encode(All);
+        assert_eq!(sent, "trawl 1 status\nstate watching\nlag_ms 12\n");
+        let all = Status::parse(status().encode(Owner).as_bytes()).unwrap();
+        assert_eq!(all.fields().count(), 4);
+        assert_eq!(all.get("why"), status().get("why"));
+        assert_eq!(Status::parse(b"trawl 1 status\nlag_ms x\n"), None);
+        assert_eq!(Status::parse(b""), None);
+    }
+
+    #[test]
+    fn prometheus_reads_names_types_and_labels() {
+        let text = prometheus(&[("/a\"b".to_owned(), status()), ("/c".to_owned(), status())]);
+        let expected = "\
+# HELP trawl_watch_state watching, catching-up (the index is behind and being repaired) or failed
+# TYPE trawl_watch_state gauge
+trawl_watch_state{source=\"/a\\\"b\",state=\"watching\"} 1
+trawl_watch_state{source=\"/c\",state=\"watching\"} 1
+# HELP trawl_watch_lag_ms age of the oldest change that is not in the index
+# TYPE trawl_watch_lag_ms gauge
+trawl_watch_lag_ms{source=\"/a\\\"b\"} 12
+trawl_watch_lag_ms{source=\"/c\"} 12
+# HELP trawl_watch_events_total events read
+# TYPE trawl_watch_events_total counter
+trawl_watch_events_total{source=\"/a\\\"b\"} 34
+trawl_watch_events_total{source=\"/c\"} 34
+";
+        assert_eq!(text, expected);
+    }
+}

@@ -1,0 +1,98 @@
+//! Waiting for descriptors, and waking who waits.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+
+use crate::error::{Errno, Named, Op, SysError};
+
+/// Waits until one of the descriptors can be read without waiting, or its other end is gone, or
+/// the time is over (`None`: never). Which can be read, in the order given; a signal ends the wait
+/// with none.
+///
+/// Source: <https://man7.org/linux/man-pages/man2/poll.2.html>
+pub fn readable<const N: usize>(
+    descriptors: [BorrowedFd<'_>; N],
+    timeout: Option<Duration>,
+) -> Result<[bool; N], SysError> {
+    let mut asked = descriptors.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
+    let timeout = timeout.map(|time| Timespec {
+        tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: time.subsec_nanos().into(),
+    });
+    match poll(&mut asked, timeout.as_ref()) {
+        Ok(_) => Ok(asked.map(|one| !one.revents().is_empty())),
+        Err(errno) if Errno::from(errno) == Errno::INTR => Ok([false; N]),
+        Err(errno) => Err(SysError::new(Op::Poll, errno)),
+    }
+}
+
+/// Whether the other end of a connected socket is closed, at least for writing or for good.
+///
+/// Source: `POLLHUP`, <https://man7.org/linux/man-pages/man2/poll.2.html>
+#[must_use]
+pub fn is_hung_up(socket: impl AsFd) -> bool {
+    let mut asked = [PollFd::from_borrowed_fd(socket.as_fd(), PollFlags::empty())];
+    let at_once = Timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    let gone = PollFlags::HUP | PollFlags::ERR;
+    poll(&mut asked, Some(&at_once)).is_ok() && asked[0].revents().intersects(gone)
+}
+
+/// Wakes a thread that waits in [`readable`].
+#[derive(Debug)]
+pub struct Waker(OwnedFd);
+
+impl Waker {
+    /// One that nobody has used.
+    ///
+    /// Source: <https://man7.org/linux/man-pages/man2/eventfd.2.html>
+    pub fn new() -> Result<Self, SysError> {
+        let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
+        eventfd(0, flags).map(Waker).named(Op::Eventfd)
+    }
+
+    /// Makes it readable. What cannot be counted any more is readable already.
+    pub fn wake(&self) {
+        let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes());
+    }
+
+    /// Makes it unreadable.
+    pub fn reset(&self) {
+        let _ = rustix::io::read(&self.0, &mut [0; 8]);
+    }
+}
+
+impl AsFd for Waker {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_woken_wakes_until_it_is_reset() {
+        let (one, two) = (Waker::new().unwrap(), Waker::new().unwrap());
+        let look = || readable([one.as_fd(), two.as_fd()], Some(Duration::ZERO)).unwrap();
+        assert_eq!(look(), [false, false]);
+        two.wake();
+        two.wake();
+        assert_eq!(look(), [false, true]);
+        two.reset();
+        assert_eq!(look(), [false, false]);
+    }
+
+    #[test]
+    fn a_closed_end_is_noticed() {
+        let (one, two) = std::os::unix::net::UnixStream::pair().unwrap();
+        assert!(!is_hung_up(&one));
+        drop(two);
+        assert!(is_hung_up(&one));
+    }
+}
