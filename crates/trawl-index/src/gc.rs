@@ -219,6 +219,7 @@ pub fn remove_source(index: &IndexDir, root: &[u8]) -> Result<()> {
         remove_matching(&private, |name| {
             layout::private_name(name).is_some()
                 || layout::items_name(name).is_some()
+                || layout::segment_of(name).is_some()
                 || name.ends_with(layout::TEMPORARY_ENDING)
         })?;
     }

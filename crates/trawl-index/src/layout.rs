@@ -6,6 +6,7 @@
 //!                    snapshots/<snapshot>.json
 //!                    private/data/<edition>.shards  <edition>.pack
 //!                                 <snapshot>.items
+//!                                 <segment>.<table>.parquet  <segment>.names
 //!                    data/<edition>.manifest  <segment>.<table>.parquet
 //!                         <segment>.names
 //!                         p<hash>/data/…
@@ -223,6 +224,14 @@ pub fn snapshot_of(name: &str) -> Option<SnapshotId> {
     }
 }
 
+/// The segment that this file is of.
+pub fn segment_of(name: &str) -> Option<SegmentId> {
+    match data_name(name) {
+        DataName::Segment(id, _) | DataName::Names(id) => Some(id),
+        DataName::Manifest(_) | DataName::Temporary | DataName::Foreign => None,
+    }
+}
+
 /// The snapshot that this file describes.
 pub fn snapshot_name(name: &str) -> Option<SnapshotId> {
     name.strip_suffix(SNAPSHOT_ENDING)?.parse().ok()
@@ -235,8 +244,12 @@ pub fn shard_list_name(name: &str) -> Option<Edition> {
 
 /// The edition that this private file is of: a list of shards or a pack.
 pub fn private_name(name: &str) -> Option<Edition> {
-    let pack = || name.strip_suffix(PACK_ENDING)?.parse().ok();
-    shard_list_name(name).or_else(pack)
+    shard_list_name(name).or_else(|| pack_name(name))
+}
+
+/// The edition that this file has all manifests of.
+pub fn pack_name(name: &str) -> Option<Edition> {
+    name.strip_suffix(PACK_ENDING)?.parse().ok()
 }
 
 /// The snapshot whose writer made the segments that this file has items of.

@@ -21,6 +21,8 @@
 #![forbid(unsafe_code)]
 
 mod attributes;
+mod bundle;
+mod bundle_check;
 mod carry;
 mod clean;
 pub mod crash;
@@ -55,6 +57,7 @@ pub mod usage;
 pub mod verify;
 mod writer;
 
+pub use bundle_check::check_bundles;
 pub use carry::{KnownItems, ReadBack};
 pub use digest::Digest;
 pub use dir_filter::{DirFilter, DirKey};
