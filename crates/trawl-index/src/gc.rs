@@ -224,6 +224,7 @@ pub fn remove_source(index: &IndexDir, root: &[u8]) -> Result<()> {
             layout::private_name(name).is_some()
                 || layout::items_name(name).is_some()
                 || name == layout::WATCH_FILE
+                || layout::segment_of(name).is_some()
                 || name.ends_with(layout::TEMPORARY_ENDING)
         })?;
     }

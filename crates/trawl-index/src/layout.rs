@@ -9,6 +9,7 @@
 //!                    private/data/<edition>.shards  <edition>.pack
 //!                                 <edition>.<generation>.overlays
 //!                                 <snapshot>.items
+//!                                 <segment>.<table>.parquet  <segment>.names
 //!                    data/<edition>.manifest  <segment>.<table>.parquet
 //!                         <segment>.names  <edition>.<generation>.overlay
 //!                         p<hash>/data/…
@@ -276,6 +277,17 @@ fn generation_of(name: &str) -> Option<(Edition, u64)> {
     Some((edition.parse().ok()?, parse_hex_64(generation)?))
 }
 
+/// The segment that this file is of.
+pub fn segment_of(name: &str) -> Option<SegmentId> {
+    match data_name(name) {
+        DataName::Segment(id, _) | DataName::Names(id) => Some(id),
+        DataName::Manifest(_)
+        | DataName::Overlay(..)
+        | DataName::Temporary
+        | DataName::Foreign => None,
+    }
+}
+
 /// The snapshot that this file describes.
 pub fn snapshot_name(name: &str) -> Option<SnapshotId> {
     name.strip_suffix(SNAPSHOT_ENDING)?.parse().ok()
@@ -288,8 +300,12 @@ pub fn shard_list_name(name: &str) -> Option<Edition> {
 
 /// The edition that this private file is of: a list of shards or a pack.
 pub fn private_name(name: &str) -> Option<Edition> {
-    let pack = || name.strip_suffix(PACK_ENDING)?.parse().ok();
-    shard_list_name(name).or_else(pack)
+    shard_list_name(name).or_else(|| pack_name(name))
+}
+
+/// The edition that this file has all manifests of.
+pub fn pack_name(name: &str) -> Option<Edition> {
+    name.strip_suffix(PACK_ENDING)?.parse().ok()
 }
 
 /// The snapshot whose writer made the segments that this file has items of.

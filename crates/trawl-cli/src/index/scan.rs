@@ -94,6 +94,7 @@ impl<'a> Scanner<'a> {
         let writer = SnapshotWriter::begin(self.index, &root, options)?
             .with_id_map(id_map)
             .with_writing(self.args.writing())
+            .with_bundle(Box::new(trawl_history::SegmentReader))
             .with_retention(self.args.retention.rule());
         let mut sink = Collector {
             writer,

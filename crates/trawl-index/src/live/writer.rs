@@ -149,6 +149,7 @@ impl LiveWriter {
         overlay::forget(source.dir())?;
         lock.sign()?;
         let base = Snapshot::open(source.dir(), &root.path, current, Changes::None)?;
+        let base = base.without_bundle();
         let edition = base.info.edition();
         let list = ShardList::read(source.dir(), edition)?;
         let id_map = source.id_map()?;
