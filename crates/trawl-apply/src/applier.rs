@@ -1,6 +1,6 @@
 //! The work: reading what is dirty, and publishing it.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -53,6 +53,9 @@ pub struct Applier {
     root: Vec<u8>,
     options: ApplyOptions,
     id_map: Option<IdMap>,
+    /// Directories that were there when their names were read, and not when
+    /// they were opened: the index has the names and not what is in them.
+    unread: HashSet<Vec<u8>>,
 }
 
 impl Applier {
@@ -90,6 +93,7 @@ impl Applier {
             writer,
             root: root.to_vec(),
             options,
+            unread: HashSet::new(),
         })
     }
 
@@ -138,12 +142,31 @@ impl Applier {
         self.writer.generation()
     }
 
+    /// Reads the targets; where that shows that more must be read, which has
+    /// to be in order, begins again with that.
     fn read_again(
         &mut self,
-        mut targets: Targets,
+        targets: Targets,
         as_of: Timestamp,
         cancel: &AtomicBool,
     ) -> Result<Applied> {
+        let mut urgent = Urgent::new();
+        loop {
+            let done = self.read_once(targets.clone(), &mut urgent, as_of, cancel)?;
+            if let Some(applied) = done {
+                return Ok(applied);
+            }
+        }
+    }
+
+    /// `None` if more segments are urgent now.
+    fn read_once(
+        &mut self,
+        mut targets: Targets,
+        urgent: &mut Urgent,
+        as_of: Timestamp,
+        cancel: &AtomicBool,
+    ) -> Result<Option<Applied>> {
         let view = self.view();
         let objects = std::mem::take(&mut targets.objects);
         if !objects.is_empty() {
@@ -157,11 +180,15 @@ impl Applier {
         if !self.writer.is_reached_as(&root) {
             return Err(ApplyError::Unappliable(Unappliable::Moved));
         }
+        for dir in &self.unread {
+            targets.add_found(dir.clone());
+        }
         if targets.is_empty() {
             self.writer.confirm(as_of)?;
-            return Ok(Applied::default());
+            return Ok(Some(Applied::default()));
         }
-        for segment in self.writer.crowding() {
+        let together = urgent.keys().copied();
+        for segment in self.writer.crowding().into_iter().chain(together) {
             for dir in view.directories_of(segment)? {
                 targets.add(dir, Extent::Listing);
             }
@@ -169,7 +196,8 @@ impl Applier {
         let writer = self.writer.writer_id();
         let mut reading = Reading {
             writer,
-            urgent: HashSet::new(),
+            urgent: urgent.clone(),
+            unread: HashSet::new(),
             view: &view,
             id_map: self.id_map.as_ref(),
             round: self.writer.round(),
@@ -179,19 +207,25 @@ impl Applier {
             root: Some(root),
         };
         reading.run()?;
-        let (round, applied, urgent) = reading.into_parts();
+        let (round, applied, now_urgent, unread) = reading.into_parts();
+        if now_urgent.len() > urgent.len() {
+            *urgent = now_urgent;
+            return Ok(None);
+        }
         let when = match urgent.is_empty() {
             true => Removal::WhenUnread,
             false => Removal::AtOnce,
         };
         let published = round.publish(as_of, when)?;
-        if let Some((_, path)) = urgent.into_iter().find(|(id, _)| self.writer.has(*id)) {
+        self.unread = unread;
+        if let Some((_, path)) = urgent.iter().find(|(id, _)| self.writer.has(**id)) {
+            let path = path.clone();
             return Err(ApplyError::Unappliable(Unappliable::Tightened { path }));
         }
-        Ok(Applied {
+        Ok(Some(Applied {
             published: Some(published),
             ..applied
-        })
+        }))
     }
 
     /// The source as it was published last.
@@ -210,12 +244,16 @@ fn walk_options<'a>(options: &ApplyOptions, cancel: &'a AtomicBool) -> WalkOptio
     walk
 }
 
+/// Segments, each with the path because of which nothing may be left of it.
+type Urgent = HashMap<SegmentId, Vec<u8>>;
+
 /// One round of reading.
 struct Reading<'a> {
     /// Of the segments beside the snapshot's.
     writer: SnapshotId,
     /// Such segments of which nothing may be left, and because of what.
-    urgent: HashSet<(SegmentId, Vec<u8>)>,
+    urgent: Urgent,
+    unread: HashSet<Vec<u8>>,
     view: &'a Arc<View>,
     id_map: Option<&'a IdMap>,
     round: Round<'a>,
@@ -227,9 +265,9 @@ struct Reading<'a> {
 }
 
 impl<'a> Reading<'a> {
-    /// What it took, how much that was, and what must go.
-    fn into_parts(self) -> (Round<'a>, Applied, HashSet<(SegmentId, Vec<u8>)>) {
-        (self.round, self.applied, self.urgent)
+    /// What it took, how much that was, what must go, and what was not there.
+    fn into_parts(self) -> (Round<'a>, Applied, Urgent, HashSet<Vec<u8>>) {
+        (self.round, self.applied, self.urgent, self.unread)
     }
 
     /// The root's own row, which no listing has.
@@ -285,7 +323,9 @@ impl<'a> Reading<'a> {
             round: &mut self.round,
             applied: &mut self.applied,
         };
-        self.parts.read(dir, Extent::Subtree, &mut counted)?;
+        if self.parts.read(dir, Extent::Subtree, &mut counted)? == PartRead::Absent {
+            self.unread.insert(dir.to_vec());
+        }
         Ok(())
     }
 
@@ -301,6 +341,9 @@ impl<'a> Reading<'a> {
         };
         let read = self.parts.read(dir, Extent::Listing, &mut noted)?;
         let found = noted.found;
+        if read == PartRead::Absent {
+            self.unread.insert(dir.to_vec());
+        }
         if read != PartRead::Done {
             return self.kill(dir, Part::Subtree);
         }
@@ -338,10 +381,7 @@ impl Reading<'_> {
         }
         let segments: HashSet<SegmentId> = known.iter().map(|rows| rows.segment).collect();
         for segment in segments {
-            for dir in self.view.directories_of(segment)? {
-                self.targets.add_unread(dir);
-            }
-            self.urgent.insert((segment, path.clone()));
+            self.urgent.entry(segment).or_insert_with(|| path.clone());
         }
         if now.is_dir() {
             self.targets.add_found(path);

@@ -205,6 +205,9 @@ fn scan(
     Ok(())
 }
 
+/// Rows of a segment's table.
+type Placed = (SegmentAt, Arc<SegmentFile>, Range<u64>);
+
 /// Which rows of xattrs tables are wanted.
 enum Scope<'a> {
     /// Of one entry.
@@ -232,7 +235,7 @@ impl Scope<'_> {
         view: &View,
         is_meant: impl Fn(&[GuardStep]) -> bool,
         scratch: &mut Scratch,
-    ) -> Result<Vec<(SegmentAt, Arc<SegmentFile>, Range<u64>)>> {
+    ) -> Result<Vec<Placed>> {
         let mut files = Vec::new();
         for at in view.having(Having::Xattrs) {
             let Some((shard, _)) = view.glance(at) else {

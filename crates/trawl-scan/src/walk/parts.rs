@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
 use trawl_model::sink::{PartSink, SourceRoot};
-use trawl_model::{Acl, DirId, path};
+use trawl_model::{Acl, DirAccess, DirId, path};
 use trawl_sys::directory::{Purpose, open_at};
 use trawl_sys::stat::{Stat, stat_fd};
 use trawl_sys::{Errno, SysError, xattr};
@@ -35,9 +35,10 @@ pub enum Extent {
 pub enum PartRead {
     /// The sink has it.
     Done,
-    /// There is no such directory, or none that the source goes into: another file system is
-    /// mounted there, or it lies beyond one.
+    /// There is no such directory, at this moment.
     Absent,
+    /// None that the source goes into: another file system is mounted there, or on the way.
+    Beyond,
     /// It cannot be opened, which the sink was told as an issue.
     Closed,
 }
@@ -61,6 +62,13 @@ struct Step {
     fd: Option<Arc<OwnedFd>>,
     /// The sink knows of it.
     told: bool,
+}
+
+/// What a name leads to.
+enum Next {
+    Here(Step),
+    /// No directory that is read.
+    Not(PartRead),
 }
 
 /// Directories on the way that stay open.
@@ -116,16 +124,16 @@ impl<'o> Parts<'o> {
         let parents = names.len().saturating_sub(1);
         for name in names.get(shared..parents).unwrap_or_default() {
             match self.open_next(name, Purpose::Pass) {
-                Ok(Some(step)) => self.way.push(step),
-                Ok(None) => return Ok(PartRead::Absent),
+                Ok(Next::Here(step)) => self.way.push(step),
+                Ok(Next::Not(why)) => return Ok(why),
                 Err(error) => return self.closed(path, error, sink),
             }
             self.tell(sink)?;
         }
         self.tell(sink)?;
         match self.target(&names, shared) {
-            Ok(Some(step)) => self.read_step(step, extent, sink),
-            Ok(None) => Ok(PartRead::Absent),
+            Ok(Next::Here(step)) => self.read_step(step, extent, sink),
+            Ok(Next::Not(why)) => Ok(why),
             Err(error) => self.closed(path, error, sink),
         }
     }
@@ -177,44 +185,44 @@ impl<'o> Parts<'o> {
     }
 
     /// Opens what is to be read: the root, or a name in the directory at the end of the way.
-    fn target(&mut self, names: &[CString], shared: usize) -> Result<Option<Step>, SysError> {
+    fn target(&mut self, names: &[CString], shared: usize) -> Result<Next, SysError> {
         let Some(name) = names.last() else {
             debug_assert_eq!(shared, 0);
             let fd = self.fd_of(0)?;
             let stat = stat_fd(&fd)?;
             let list = open_at(&fd, c".", LIST)?;
             let node = self.way.first().map(|top| Arc::clone(&top.node));
-            return Ok(node.map(|node| Step {
+            let step = node.map(|node| Step {
                 node,
                 stat,
                 fd: Some(Arc::new(list)),
                 told: false,
-            }));
+            });
+            return Ok(step.map_or(Next::Not(PartRead::Absent), Next::Here));
         };
         self.open_next(name, LIST)
     }
 
-    /// Opens a name in the directory at the end of the way. `None` if it is not there, is no
-    /// directory, or lies in another file system.
-    fn open_next(&mut self, name: &CStr, purpose: Purpose) -> Result<Option<Step>, SysError> {
+    /// Opens a name in the directory at the end of the way.
+    fn open_next(&mut self, name: &CStr, purpose: Purpose) -> Result<Next, SysError> {
         let at = self.way.len().saturating_sub(1);
         let above = self.fd_of(at)?;
         let fd = match open_at(&above, name, purpose) {
             Ok(fd) => fd,
-            Err(error) if is_no_directory(error) => return Ok(None),
+            Err(error) if is_no_directory(error) => return Ok(Next::Not(PartRead::Absent)),
             Err(error) => return Err(error),
         };
         let stat = stat_fd(&fd)?;
-        let Some(parent) = self.way.last() else {
-            return Ok(None);
+        let Some(parent) = self.way.last().filter(|_| stat.is_directory()) else {
+            return Ok(Next::Not(PartRead::Absent));
         };
         let is_mount = stat.dev != parent.node.identity.dev;
-        if !stat.is_directory() || is_mount && self.options.mounts == Mounts::Stay {
-            return Ok(None);
+        if is_mount && self.options.mounts == Mounts::Stay {
+            return Ok(Next::Not(PartRead::Beyond));
         }
         let id = DirId(self.next_id);
         self.next_id += 1;
-        Ok(Some(Step {
+        Ok(Next::Here(Step {
             node: Node::child(&parent.node, id, name.into(), &stat),
             stat,
             fd: Some(Arc::new(fd)),
@@ -251,12 +259,17 @@ impl<'o> Parts<'o> {
             return Ok(());
         };
         let (node, stat) = (Arc::clone(&step.node), step.stat);
-        let acl = match &step.fd {
-            // An `O_PATH` descriptor gives no attributes; a path through it does.
-            Some(fd) => self.reader.get(fd, c".", xattr::ACL_ACCESS).ok().flatten(),
-            None => None,
+        // An `O_PATH` descriptor gives no attributes; a path through it does.
+        let value = match &step.fd {
+            Some(fd) => self.reader.get(fd, c".", xattr::ACL_ACCESS),
+            None => Ok(None),
         };
-        let access = access(&stat, acl.and_then(Acl::parse));
+        let access = match value {
+            Ok(value) => access(&stat, value.and_then(Acl::parse)),
+            Err(e) if e.is_unsupported() => access(&stat, None),
+            // Who may pass is not known: nobody but the superuser.
+            Err(_) => DirAccess::default(),
+        };
         let parent = node.parent.as_ref().map(|parent| parent.id);
         sink.passed(node.id, parent, &node.path(), &access)
             .map_err(ScanError::Sink)?;
