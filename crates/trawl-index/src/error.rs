@@ -75,6 +75,15 @@ pub enum IndexError {
         /// The process that holds it, if it left its id.
         pid: Option<u32>,
     },
+    /// Others may pass what is above a source's root than when it was indexed.
+    #[error(
+        "who may reach the source of {} has changed: index it again",
+        path.display()
+    )]
+    Moved {
+        /// Where it lies in the index.
+        path: PathBuf,
+    },
     /// A writer was given records in an order that cannot be.
     #[error(
         "the records of {} arrived out of order ({problem}): this is a mistake in the program",

@@ -3,11 +3,13 @@
 
 use crate::as_of::AsOf;
 use crate::error::{QueryError, Result};
-use crate::locate::{Located, Span, locate};
+use crate::locate::{Located, Reach, Span, locate};
 use crate::open_sidecars::{self, Sidecar, Sidecars};
+use crate::places::{Having, Places};
 use crate::segment::{Scratch, SegmentFile};
 use rustix::process::{Resource, getrlimit};
 use std::collections::{HashMap, VecDeque};
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use trawl_index::schema::Table;
@@ -33,8 +35,10 @@ pub struct View {
     /// Every segment that is read, by shard and place there; the bundle comes
     /// behind the shards, and in the place of segments whose rows it has.
     segments: Vec<(usize, usize)>,
-    open: Mutex<OpenFiles>,
+    open: Arc<Mutex<OpenFiles>>,
     sidecars: Mutex<Sidecars>,
+    /// Where the first segments lie, for who asks for many directories.
+    places: Option<Arc<Places>>,
     /// The last view with more shards that was asked for.
     wider: Mutex<Option<Wider>>,
     /// Subtrees that were asked for lately, and where their listings lie.
@@ -106,31 +110,101 @@ impl OpenFiles {
     }
 }
 
+impl OpenFiles {
+    /// Closes those of segments from here on.
+    fn keep_below(&mut self, end: SegmentAt) {
+        let stays = |(at, _): &(SegmentAt, Table)| *at < end;
+        let mut bytes = 0;
+        self.files.retain(|key, file| {
+            let kept = stays(key);
+            if !kept {
+                bytes += file.memory_bytes().unwrap_or_default();
+            }
+            kept
+        });
+        self.kept_bytes = self.kept_bytes.saturating_sub(bytes);
+        self.with_descriptor.retain(stays);
+        self.in_memory.retain(stays);
+    }
+}
+
 impl View {
     /// A view of a snapshot that was opened by other means than
     /// [`Index::locate`](crate::Index::locate), such as an older one, for a
     /// reader with these credentials.
     pub fn new(snapshot: Snapshot, who: Arc<Credentials>) -> View {
-        let is_bundled = |shard: &Shard, segment| match snapshot.bundle() {
-            Some(_) => shard.is_bundled(segment),
-            None => false,
-        };
+        let in_use = snapshot.bundle_in_use();
+        let is_used = |number: usize| in_use.get(number).copied().unwrap_or(false);
         let mut segments = Vec::new();
-        let shards = snapshot.shards.iter().chain(snapshot.bundle());
-        for (at, shard) in shards.enumerate() {
-            let read = (0..shard.segment_count()).filter(|segment| !is_bundled(shard, *segment));
+        for (at, shard) in snapshot.shards.iter().enumerate() {
+            let all = 0..shard.segment_count();
+            let read = all.filter(|segment| !shard.bundled(*segment).is_some_and(is_used));
             segments.extend(read.map(|segment| (at, segment)));
         }
+        let bundle = (0..in_use.len()).filter(|segment| is_used(*segment));
+        segments.extend(bundle.map(|segment| (snapshot.shards.len(), segment)));
         View {
             segments,
             sidecars: Mutex::default(),
             snapshot,
             who,
             as_of: AsOf::Now,
-            open: Mutex::new(OpenFiles::new()),
+            open: Arc::new(Mutex::new(OpenFiles::new())),
+            places: None,
             wider: Mutex::new(None),
             subtrees: Mutex::new(VecDeque::new()),
         }
+    }
+
+    /// The same for who will ask for many single directories, again and again.
+    #[must_use]
+    pub fn with_places(mut self) -> View {
+        self.places = Some(Arc::new(Places::of(&self)));
+        self
+    }
+
+    /// A view of the same snapshot with other changes since, which lie behind
+    /// its shards; what is open of these stays so.
+    #[must_use]
+    pub fn renewed(&self, snapshot: Snapshot) -> View {
+        let kept = self.places.as_ref().map_or(0, |places| places.segments());
+        self.lock_open().keep_below(kept);
+        View {
+            open: Arc::clone(&self.open),
+            places: self.places.clone(),
+            ..View::new(snapshot, Arc::clone(&self.who))
+        }
+    }
+
+    /// Where segments lie that may have listings of `dir`, or of what is in
+    /// it.
+    pub(crate) fn near(&self, dir: &[u8], reach: Reach) -> Vec<SegmentAt> {
+        match &self.places {
+            None => (0..self.segments.len()).collect(),
+            Some(places) => {
+                let mut near = places.near(self, dir, reach);
+                near.extend(places.segments()..self.segments.len());
+                near
+            }
+        }
+    }
+
+    /// Where segments lie that have something of a kind.
+    pub(crate) fn having(&self, what: Having) -> Vec<SegmentAt> {
+        let first = self.places.as_ref().map_or(0, |places| places.segments());
+        let known = self.places.as_ref().map(|places| places.having(what));
+        let others = self.glances().skip(first);
+        let others = others.filter(|(_, _, glance)| what.is_of(glance));
+        let mut found = known.unwrap_or_default().to_vec();
+        found.extend(others.map(|(at, _, _)| at));
+        found
+    }
+
+    /// What is known of a segment before its manifest is looked at.
+    pub(crate) fn glance(&self, at: SegmentAt) -> Option<(&Shard, Glance<'_>)> {
+        let (shard, segment) = self.segments.get(at)?;
+        let shard = self.shard(*shard)?;
+        Some((shard, shard.glance(*segment)?))
     }
 
     /// Notes why this snapshot was opened.
@@ -295,6 +369,18 @@ impl View {
         };
         lock().keep(at, length, sidecar.clone());
         sidecar
+    }
+
+    /// Rows of a segment's table that no longer hold, as
+    /// [`trawl_index::live::Dead`] has them.
+    pub(crate) fn dead(&self, at: SegmentAt, table: Table) -> &[Range<u64>] {
+        let Some((_, shard)) = self.shard_of(at).filter(|(_, shard)| shard.has_dead()) else {
+            return &[];
+        };
+        let dead = self
+            .segment(at)
+            .and_then(|(_, segment)| shard.dead(segment.id));
+        dead.map_or(&[], |dead| dead.of(table))
     }
 
     /// An error about a segment's file.
