@@ -45,12 +45,21 @@ mod tests {
         assert_eq!(change(&open, &open, &both), Change::None);
         // What the mode says to write is no matter.
         assert_eq!(change(&open, &access(0o555, 1, 1), &both), Change::None);
-        assert_eq!(change(&open, &access(0o750, 1, 1), &both), Change::Tightened);
+        assert_eq!(
+            change(&open, &access(0o750, 1, 1), &both),
+            Change::Tightened
+        );
         assert_eq!(change(&access(0o750, 1, 1), &open, &both), Change::Loosened);
         // Another owner: the one before may lose.
         let own = access(0o700, 1, 1);
         assert_eq!(change(&own, &access(0o700, 2, 1), &both), Change::Tightened);
-        assert_eq!(change(&access(0o755, 1, 1), &access(0o755, 2, 1), &both), Change::None);
-        assert_eq!(change(&open, &access(0o751, 1, 1), &[Bit::Search]), Change::None);
+        assert_eq!(
+            change(&access(0o755, 1, 1), &access(0o755, 2, 1), &both),
+            Change::None
+        );
+        assert_eq!(
+            change(&open, &access(0o751, 1, 1), &[Bit::Search]),
+            Change::None
+        );
     }
 }

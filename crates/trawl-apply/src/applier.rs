@@ -5,9 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use trawl_index::live::{LiveWriter, Published, Removal, Round};
-use trawl_index::{
-    DEFAULT_MEMORY_BYTES, IndexDir, IndexError, SegmentId, SnapshotId, Table,
-};
+use trawl_index::{DEFAULT_MEMORY_BYTES, IndexDir, IndexError, SegmentId, SnapshotId, Table};
 use trawl_live::{Dirty, Places};
 use trawl_model::guard::Credentials;
 use trawl_model::sink::{PartSink, SourceRoot};

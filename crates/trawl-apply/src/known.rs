@@ -162,7 +162,10 @@ impl Listing {
             true => &[Bit::Search, Bit::Read],
             false => &[Bit::Read],
         };
-        match (access::change(&before.access, &now.access, bits), now.is_dir) {
+        match (
+            access::change(&before.access, &now.access, bits),
+            now.is_dir,
+        ) {
             (Change::None, _) | (Change::Loosened, false) => Became::Same,
             (Change::Loosened, true) => Became::Another,
             (Change::Tightened, _) => Became::Stricter,

@@ -3,9 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashSet};
 
-use trawl_live::{
-    Dirty, DirtyDirectory, Names, NameChange, ObjectPlace, Place, Places, Reached,
-};
+use trawl_live::{Dirty, DirtyDirectory, NameChange, Names, ObjectPlace, Place, Places, Reached};
 use trawl_model::path;
 use trawl_scan::Extent;
 
@@ -195,6 +193,9 @@ mod tests {
             ("/a/b", Extent::Subtree),
             ("/a-b", Extent::Listing),
         ];
-        assert_eq!(taken, wanted.map(|(path, extent)| (path.to_owned(), extent)));
+        assert_eq!(
+            taken,
+            wanted.map(|(path, extent)| (path.to_owned(), extent))
+        );
     }
 }

@@ -9,15 +9,18 @@ use crate::bundle::Bundle;
 use crate::carry::ReadBack;
 use crate::digest::DigestKey;
 use crate::error::{IndexError, Result};
-use crate::id::SegmentId;
+use crate::id::{SegmentId, SnapshotId};
 use crate::items::{ItemKey, Itemizer};
+use crate::layout;
 use crate::revision::Stored;
 use crate::schema::Table;
 use crate::segment::XattrRow;
 use crate::snapshot::Snapshot;
 use crate::source::Source;
+use crate::store::Dir;
 use crate::verify::{Finding, Problem};
 use std::collections::HashSet;
+use std::path::PathBuf;
 
 /// What is told of a bundle that differs.
 const DIFFERS: &str = "its rows differ from those of the segments that it was made of; without it these are read: remove it";
@@ -71,6 +74,15 @@ pub fn check_bundles(source: &Source, reader: &mut dyn ReadBack) -> Result<Vec<F
         }
     }
     Ok(findings)
+}
+
+/// Files of bundles that no pack names, up to the current snapshot's.
+pub(crate) fn unnamed(private: &Dir, current: Option<SnapshotId>) -> Result<Vec<PathBuf>> {
+    let named = Bundle::all_named(private)?;
+    let is_left = |id: SegmentId| Some(id.snapshot) <= current && !named.contains(&id);
+    let mut names = private.list()?;
+    names.retain(|name| layout::segment_of(name).is_some_and(is_left));
+    Ok(names.iter().map(|name| private.join(name)).collect())
 }
 
 /// The segments of a snapshot's bundle, and what each was made of.

@@ -359,17 +359,13 @@ impl Snapshot {
             let shards = ShardManifest::all_of(&pack);
             let shard = |(manifest, digest)| files.shard_of(manifest, digest);
             let shards = shards.map(shard).collect();
+            let bundle = files.bundle(source, &pack);
             let overlays = match &files.place.live {
                 Some(live) => Some(live.overlays(&source.open_private()?)?),
                 None => None,
             };
-            // What it has of small segments may no longer hold.
-            let bundle = match overlays.as_ref().is_none_or(BTreeMap::is_empty) {
-                true => files.bundle(source, &pack),
-                false => None,
-            };
-            let snapshot = files.snapshot(source, info, shards, above, Reached::default())?;
-            let mut snapshot = Snapshot { bundle, ..snapshot };
+            let mut snapshot = files.snapshot(source, info, shards, above, Reached::default())?;
+            snapshot.bundle = bundle;
             if let Some(overlays) = overlays {
                 snapshot.lay_over(overlays);
             }
@@ -445,10 +441,26 @@ impl Snapshot {
     }
 
     /// A shard more, which has the rows of those segments of the others once
-    /// more that are [`Shard::is_bundled`]: own rows of barriers aside, which
+    /// more that are [`Shard::bundled`]: own rows of barriers aside, which
     /// are copies. For questions of who may read everything.
     pub fn bundle(&self) -> Option<&Shard> {
         self.bundle.as_ref()
+    }
+
+    /// For each segment of the bundle whether it is read in the place of what
+    /// it was made of: not if something there no longer holds.
+    pub fn bundle_in_use(&self) -> Vec<bool> {
+        let count = self.bundle.as_ref().map_or(0, Shard::segment_count);
+        let mut in_use = vec![true; count];
+        for shard in self.shards.iter().filter(|shard| shard.has_dead()) {
+            for (at, info) in shard.manifest.segments.iter().enumerate() {
+                let number = shard.bundled(at).filter(|_| shard.dead(info.id).is_some());
+                if let Some(used) = number.and_then(|number| in_use.get_mut(number)) {
+                    *used = false;
+                }
+            }
+        }
+        in_use
     }
 
     /// The snapshot as the shards alone have it.
@@ -589,7 +601,10 @@ impl Files {
             && let Some(overlay) = live.overlay(data)?
         {
             if layout::components_of(&overlay.guard).as_deref() != Some(components) {
-                return Err(IndexError::damaged(data.path(), "an overlay belongs elsewhere"));
+                return Err(IndexError::damaged(
+                    data.path(),
+                    "an overlay belongs elsewhere",
+                ));
             }
             let laid = overlay.overlaid(self.edition, &self.root);
             newer.extend(self.laid_over(shard.as_mut(), laid));
@@ -646,9 +661,10 @@ impl Shard {
         self.manifest.glance(segment)
     }
 
-    /// True if the rows of a segment are in the snapshot's bundle.
-    pub fn is_bundled(&self, segment: usize) -> bool {
-        self.manifest.bundled(segment).is_some()
+    /// Which of the segments of the snapshot's bundle has a segment's rows.
+    pub fn bundled(&self, segment: usize) -> Option<usize> {
+        let number = self.manifest.bundled(segment)?;
+        (number as usize).checked_sub(1)
     }
 
     /// True if all files have the lengths that they should have.

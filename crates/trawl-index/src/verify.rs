@@ -3,22 +3,26 @@
 //! Needs no lock and changes nothing; a source that is being written or
 //! collected meanwhile is checked as of its current snapshot.
 
+mod finding;
+
+pub use finding::{Finding, Problem, Verified};
+
 use crate::bundle::Bundle;
+use crate::bundle_check;
 use crate::clean::Kept;
-use crate::error::{Cause, IndexError, Result};
+use crate::error::{IndexError, Result};
 use crate::guard_walk;
-use crate::id::{Edition, Hash, SegmentId, SnapshotId, SourceId};
+use crate::id::{Edition, Hash, SnapshotId, SourceId};
 use crate::index::IndexDir;
 use crate::item_file;
-use crate::live::Overlay;
 use crate::layout::{self, DataName, GuardName};
+use crate::live::Overlay;
 use crate::manifest::{GuardStep, Manifest, SegmentInfo};
 use crate::pack;
 use crate::snapshot::{ShardList, SnapshotInfo};
 use crate::source::{Source, is_current_lost, snapshot_ids};
 use crate::store::{Dir, Readers, if_there};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::fmt;
 use std::io::Read;
 use std::path::PathBuf;
 use trawl_model::Uid;
@@ -36,160 +40,6 @@ pub enum Scope {
     Current,
     /// All of them.
     All,
-}
-
-/// What is wrong with a file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Problem {
-    /// It is not there.
-    Missing,
-    /// It is shorter than it was.
-    Truncated {
-        /// The length it should have.
-        expected_bytes: u64,
-        /// The length it has.
-        found_bytes: u64,
-    },
-    /// It is longer than it was.
-    Longer {
-        /// The length it should have.
-        expected_bytes: u64,
-        /// The length it has.
-        found_bytes: u64,
-    },
-    /// Its length is right, its bytes are not.
-    Changed,
-    /// It is not what its name says.
-    Damaged(String),
-    /// It could not be read.
-    Unreadable(String),
-    /// A name sidecar that cannot be used; the segment's tables say the same.
-    Sidecar(Box<Problem>),
-    /// It lets in others than its guard admits.
-    Permissions,
-    /// No snapshot needs it: gc removes it.
-    Unreferenced,
-    /// A source that is being added or removed, or was and is not to the
-    /// end.
-    Unfinished,
-    /// It is not of an index.
-    Foreign,
-}
-
-/// One file with a problem.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
-    /// The file.
-    pub path: PathBuf,
-    /// What is wrong with it.
-    pub problem: Problem,
-}
-
-/// What was checked and found.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Verified {
-    /// Sources looked at.
-    pub sources: u64,
-    /// Snapshots checked.
-    pub snapshots: u64,
-    /// Files whose bytes were checked.
-    pub files: u64,
-    /// Their bytes.
-    pub size_bytes: u64,
-    /// What is wrong, by path.
-    pub findings: Vec<Finding>,
-}
-
-impl Problem {
-    /// What an error about one file says.
-    fn of_error(error: IndexError) -> Problem {
-        match error {
-            error if error.is_missing() => Problem::Missing,
-            IndexError::Damaged { problem, .. } => Problem::Damaged(problem),
-            IndexError::Io { cause, .. } => Problem::Unreadable(Cause(cause.0).to_string()),
-            other => Problem::Damaged(other.to_string()),
-        }
-    }
-
-    /// True if answers may be wrong or impossible because of it.
-    pub fn is_damage(&self) -> bool {
-        !matches!(
-            self,
-            Problem::Unreferenced | Problem::Unfinished | Problem::Foreign | Problem::Sidecar(_)
-        )
-    }
-}
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Problem::Missing => f.write_str("missing"),
-            Problem::Truncated {
-                expected_bytes,
-                found_bytes,
-            } => write!(f, "truncated: {found_bytes} of {expected_bytes} bytes"),
-            Problem::Longer {
-                expected_bytes,
-                found_bytes,
-            } => write!(
-                f,
-                "too long: {found_bytes} bytes instead of {expected_bytes}"
-            ),
-            Problem::Changed => f.write_str("changed: its bytes do not match their hash"),
-            Problem::Damaged(what) => write!(f, "damaged: {what}"),
-            Problem::Unreadable(why) => write!(f, "cannot be read: {why}"),
-            Problem::Sidecar(problem) => write!(
-                f,
-                "{problem} (names are searched without it: trawl index --rebuild-names makes it again)"
-            ),
-            Problem::Permissions => f.write_str(
-                "its permissions are not its guard's: index again, or remove what lies below",
-            ),
-            Problem::Unreferenced => f.write_str("not needed by any snapshot (gc removes it)"),
-            Problem::Unfinished => {
-                f.write_str("a source half added or removed: index it or remove it again")
-            }
-            Problem::Foreign => f.write_str("foreign: not a file of an index"),
-        }
-    }
-}
-
-impl fmt::Display for Finding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.path.display(), self.problem)
-    }
-}
-
-impl Verified {
-    /// True if something is damaged.
-    pub fn has_damage(&self) -> bool {
-        self.findings.iter().any(|found| found.problem.is_damage())
-    }
-
-    fn add(&mut self, path: PathBuf, problem: Problem) {
-        self.findings.push(Finding { path, problem });
-    }
-
-    /// Adds a finding that may be known already.
-    fn add_new(&mut self, path: PathBuf, problem: Option<Problem>) {
-        let found = problem.map(|problem| Finding { path, problem });
-        if let Some(found) = found.filter(|found| !self.findings.contains(found)) {
-            self.findings.push(found);
-        }
-    }
-
-    /// Turns an error about one file into a finding.
-    fn add_error(&mut self, error: IndexError, path: PathBuf) {
-        match error {
-            error if error.is_missing() => self.add(path, Problem::Missing),
-            IndexError::Damaged { path, problem } => self.add(path, Problem::Damaged(problem)),
-            IndexError::Io { path, cause, .. } => {
-                self.add(path, Problem::Unreadable(Cause(cause.0).to_string()));
-            }
-            other => self.add(path, Problem::Damaged(other.to_string())),
-        }
-    }
 }
 
 /// Checks an index.
@@ -414,20 +264,10 @@ impl<'a> Check<'a> {
         for id in self.wanted.clone() {
             self.check_snapshot(&dir, id);
         }
-        self.check_unnamed_bundles(&private)?;
-        self.check_items(&private)
-    }
-
-    /// Tells of segments of bundles that no pack names.
-    fn check_unnamed_bundles(&mut self, private: &Dir) -> Result<()> {
-        let named = Bundle::all_named(private)?;
-        for name in private.list()? {
-            let is_left = |id: &SegmentId| Some(id.snapshot) <= self.current && !named.contains(id);
-            if layout::segment_of(&name).is_some_and(|id| is_left(&id)) {
-                self.found.add(private.join(&name), Problem::Unreferenced);
-            }
+        for path in bundle_check::unnamed(&private, self.current)? {
+            self.found.add(path, Problem::Unreferenced);
         }
-        Ok(())
+        self.check_items(&private)
     }
 
     /// Checks the bytes of a bundle's files.
@@ -437,7 +277,8 @@ impl<'a> Check<'a> {
         let segments = bundle.segments().iter();
         for (name, bytes, hash) in segments.flat_map(SegmentInfo::named_files) {
             let known = self.check_file(&private, &name, (bytes, hash), &mut actual);
-            self.found.add_new(private.join(&name), known);
+            self.found
+                .add_new(private.join(&name), known.map(|k| k.of(&name)));
         }
         Ok(())
     }
@@ -679,22 +520,12 @@ impl<'a> Check<'a> {
                     }
                     self.check_access(top, &manifest.guard()?)?;
                     for segment in &manifest.segments {
-                        for (table, file) in &segment.files {
-                            let name = layout::segment_file(segment.id, *table);
+                        for (name, bytes, hash) in segment.named_files() {
                             if self.wanted.contains(&id) {
-                                let expected = (file.size_bytes, file.hash);
-                                let known = self.check_file(data, &name, expected, &mut actual);
-                                self.found.add_new(data.join(&name), known);
-                            }
-                            needed.insert(name);
-                        }
-                        if let Some(file) = segment.names {
-                            let name = layout::names_file(segment.id);
-                            if self.wanted.contains(&id) {
-                                let expected = (file.size_bytes, file.hash);
-                                let known = self.check_file(data, &name, expected, &mut actual);
-                                let known = known.map(|known| Problem::Sidecar(Box::new(known)));
-                                self.found.add_new(data.join(&name), known);
+                                let known =
+                                    self.check_file(data, &name, (bytes, hash), &mut actual);
+                                self.found
+                                    .add_new(data.join(&name), known.map(|k| k.of(&name)));
                             }
                             needed.insert(name);
                         }
@@ -750,19 +581,8 @@ impl<'a> Check<'a> {
                 }
             };
             for segment in &overlay.segments {
-                let tables = segment.files.iter();
-                let mut files: Vec<(String, (u64, Hash))> = tables
-                    .map(|(table, file)| {
-                        let name = layout::segment_file(segment.id, *table);
-                        (name, (file.size_bytes, file.hash))
-                    })
-                    .collect();
-                files.extend(segment.names.map(|names| {
-                    let name = layout::names_file(segment.id);
-                    (name, (names.size_bytes, names.hash))
-                }));
-                for (name, expected) in files {
-                    let problem = self.check_file(data, &name, expected, actual);
+                for (name, bytes, hash) in segment.named_files() {
+                    let problem = self.check_file(data, &name, (bytes, hash), actual);
                     self.found.add_new(data.join(&name), problem);
                     needed.insert(name);
                 }

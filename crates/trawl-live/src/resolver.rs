@@ -364,7 +364,9 @@ impl Places for Resolver {
     }
 
     fn object(&mut self, object: ObjectRef<'_>) -> Result<ObjectPlace> {
-        let opened = self.open(object).and_then(|fd| Ok((stat::stat_fd(&fd)?, fd)));
+        let opened = self
+            .open(object)
+            .and_then(|fd| Ok((stat::stat_fd(&fd)?, fd)));
         let (found, fd) = match opened {
             Ok((found, _)) if found.nlink == 0 => return Ok(ObjectPlace::Gone),
             Ok(opened) => opened,

@@ -64,7 +64,9 @@ impl Places {
             .sort_by(|a, b| path::cmp(ends(view, *a).0, ends(view, *b).0));
         let leaves = places.by_first.len().next_power_of_two();
         places.latest = vec![None; leaves];
-        places.latest.extend(places.by_first.iter().copied().map(Some));
+        places
+            .latest
+            .extend(places.by_first.iter().copied().map(Some));
         places.latest.resize(2 * leaves, None);
         for node in (1..leaves).rev() {
             let (a, b) = (places.latest[2 * node], places.latest[2 * node + 1]);

@@ -92,11 +92,7 @@ impl View {
     pub fn values_of(&self, dir: &[u8], name: &[u8]) -> Result<Vec<RowsOf<'_>>> {
         let found = xattrs::rows_of_entry(self, (dir, name), &mut Scratch::default())?;
         let found = found.into_iter();
-        Ok(self.named(
-            found
-                .map(|(at, rows)| (at, Table::Xattrs, rows))
-                .collect(),
-        ))
+        Ok(self.named(found.map(|(at, rows)| (at, Table::Xattrs, rows)).collect()))
     }
 
     /// The directories of which a segment has something that still holds: what

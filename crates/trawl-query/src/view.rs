@@ -133,16 +133,16 @@ impl View {
     /// [`Index::locate`](crate::Index::locate), such as an older one, for a
     /// reader with these credentials.
     pub fn new(snapshot: Snapshot, who: Arc<Credentials>) -> View {
-        let is_bundled = |shard: &Shard, segment| match snapshot.bundle() {
-            Some(_) => shard.is_bundled(segment),
-            None => false,
-        };
+        let in_use = snapshot.bundle_in_use();
+        let is_used = |number: usize| in_use.get(number).copied().unwrap_or(false);
         let mut segments = Vec::new();
-        let shards = snapshot.shards.iter().chain(snapshot.bundle());
-        for (at, shard) in shards.enumerate() {
-            let read = (0..shard.segment_count()).filter(|segment| !is_bundled(shard, *segment));
+        for (at, shard) in snapshot.shards.iter().enumerate() {
+            let all = 0..shard.segment_count();
+            let read = all.filter(|segment| !shard.bundled(*segment).is_some_and(is_used));
             segments.extend(read.map(|segment| (at, segment)));
         }
+        let bundle = (0..in_use.len()).filter(|segment| is_used(*segment));
+        segments.extend(bundle.map(|segment| (snapshot.shards.len(), segment)));
         View {
             segments,
             sidecars: Mutex::default(),
@@ -203,7 +203,7 @@ impl View {
     /// What is known of a segment before its manifest is looked at.
     pub(crate) fn glance(&self, at: SegmentAt) -> Option<(&Shard, Glance<'_>)> {
         let (shard, segment) = self.segments.get(at)?;
-        let shard = self.snapshot.shards.get(*shard)?;
+        let shard = self.shard(*shard)?;
         Some((shard, shard.glance(*segment)?))
     }
 
@@ -377,7 +377,9 @@ impl View {
         let Some((_, shard)) = self.shard_of(at).filter(|(_, shard)| shard.has_dead()) else {
             return &[];
         };
-        let dead = self.segment(at).and_then(|(_, segment)| shard.dead(segment.id));
+        let dead = self
+            .segment(at)
+            .and_then(|(_, segment)| shard.dead(segment.id));
         dead.map_or(&[], |dead| dead.of(table))
     }
 

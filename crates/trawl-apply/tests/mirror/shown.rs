@@ -97,11 +97,7 @@ fn open(index: &Path, root: &Path) -> (Index, Box<trawl_query::Start>) {
     (index, start)
 }
 
-fn add_attributes(
-    index: &Index,
-    start: &trawl_query::Start,
-    found: &mut BTreeMap<PathBuf, Shown>,
-) {
+fn add_attributes(index: &Index, start: &trawl_query::Start, found: &mut BTreeMap<PathBuf, Shown>) {
     let mut note = |at: &[u8], attributes: Vec<trawl_query::Attribute>| {
         let shown = found.entry(path(at)).or_default();
         for attribute in attributes {
@@ -109,7 +105,10 @@ fn add_attributes(
             shown.xattrs.insert(attribute.name, value);
         }
     };
-    note(&start.path, index.attributes(start).expect("they can be read"));
+    note(
+        &start.path,
+        index.attributes(start).expect("they can be read"),
+    );
     let request = AttributeRequest::default();
     index
         .attributes_below(start, &request, |attributed| {

@@ -282,12 +282,7 @@ impl LiveWriter {
     }
 
     /// Makes what a round brought count.
-    fn publish(
-        &mut self,
-        done: Taken,
-        as_of: Timestamp,
-        removal: Removal,
-    ) -> Result<Published> {
+    fn publish(&mut self, done: Taken, as_of: Timestamp, removal: Removal) -> Result<Published> {
         let generation = self.generation + 1;
         let rows = done.segments.iter().map(|(_, _, info)| info.rows).sum();
         let mut next = self.changed_by(done);

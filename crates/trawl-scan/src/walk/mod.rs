@@ -42,9 +42,9 @@ use trawl_sys::stat::Stat;
 use trawl_sys::xattr;
 
 pub use self::alone::look;
-pub use self::parts::{Extent, PartRead, Parts};
 use self::node::Node;
 use self::outlet::{ChannelOutlet, Ledger, Outlet, channel};
+pub use self::parts::{Extent, PartRead, Parts};
 use self::pending::Overflow;
 use self::pool::Pool;
 use self::worker::{Shared, Work, Worker};
@@ -98,7 +98,10 @@ pub(crate) fn walk_from<S: Sink>(
         progress,
         root: Arc::clone(&top.fd),
         root_depth: top.node.depth,
-        pool: Pool::new(resources.threads, Work::Root(Arc::clone(&top.node), top.stat)),
+        pool: Pool::new(
+            resources.threads,
+            Work::Root(Arc::clone(&top.node), top.stat),
+        ),
         overflow: Overflow::new(options.temporary.clone(), options.pending_bytes),
         next_id: AtomicU64::new(next_id),
         descriptors_each: resources.descriptors_each,

@@ -166,7 +166,9 @@ impl<'o> Parts<'o> {
     fn shared_with(&self, names: &[CString]) -> usize {
         let steps = self.way.iter().skip(1);
         let parents = names.iter().take(names.len().saturating_sub(1));
-        let same = steps.zip(parents).take_while(|(step, name)| step.node.name() == name.as_c_str());
+        let same = steps
+            .zip(parents)
+            .take_while(|(step, name)| step.node.name() == name.as_c_str());
         same.count()
     }
 
