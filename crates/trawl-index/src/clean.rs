@@ -6,6 +6,7 @@ use crate::gc::Collected;
 use crate::guard_walk;
 use crate::id::{Edition, SegmentId, SnapshotId};
 use crate::layout::{self, DataName, GuardName};
+use crate::live::{self, Overlay};
 use crate::manifest::Manifest;
 use crate::snapshot::{ShardList, SnapshotInfo};
 use crate::source::{Source, snapshot_ids};
@@ -42,6 +43,7 @@ pub(crate) fn remove_snapshot<'a>(
 /// Removes everything newer than the current snapshot: what a killed writer
 /// left.
 pub(crate) fn remove_leftovers(source: &Source) -> Result<u64> {
+    remove_overlays(source)?;
     let current = source.current_id()?;
     let is_newer = |id: SnapshotId| current.is_none_or(|current| id > current);
     let snapshots = source.dir().open_dir(layout::SNAPSHOTS)?;
@@ -71,6 +73,20 @@ pub(crate) fn remove_leftovers(source: &Source) -> Result<u64> {
     removed += swept.files;
     remove_temporary(source.dir())?;
     Ok(removed)
+}
+
+/// Removes what was published beside snapshots, but for its segments, once
+/// readers no longer go by it.
+pub(crate) fn remove_overlays(source: &Source) -> Result<()> {
+    live::forget(source.dir())?;
+    remove_matching(&source.private()?, |name| {
+        layout::overlays_name(name).is_some()
+    })?;
+    let top = source.dir().open_dir(layout::DATA)?;
+    guard_walk::walk(&top, &mut |_, data| {
+        remove_matching(data, |name| layout::overlay_name(name).is_some()).map(drop)
+    })
+    .map(drop)
 }
 
 /// Removes the files in `dir` whose names match; returns their number.
@@ -158,15 +174,20 @@ pub(crate) fn sweep(
 pub(crate) fn sweep_data(data: &Dir, kept: &Kept, done: &mut Collected) -> Result<()> {
     let mut needed: HashSet<SegmentId> = HashSet::new();
     for name in data.list()? {
-        let DataName::Manifest(edition) = layout::data_name(&name) else {
-            continue;
-        };
-        if !kept.has(edition) {
-            continue;
-        }
         let path = data.join(&name);
-        match Manifest::from_bytes(&data.read(&name)?, &path, edition.id) {
-            Ok(manifest) => needed.extend(manifest.segments.iter().map(|s| s.id)),
+        let segments = match layout::data_name(&name) {
+            DataName::Manifest(edition) if kept.has(edition) => {
+                let manifest = Manifest::from_bytes(&data.read(&name)?, &path, edition.id);
+                manifest.map(|manifest| manifest.segments)
+            }
+            DataName::Overlay(edition, _) if kept.has(edition) => {
+                let overlay = Overlay::from_bytes(&data.read(&name)?, &path, edition);
+                overlay.map(|overlay| overlay.segments)
+            }
+            _ => continue,
+        };
+        match segments {
+            Ok(segments) => needed.extend(segments.iter().map(|segment| segment.id)),
             Err(_) => {
                 // What it needs is unknown, so everything stays.
                 done.damaged.push(path);
@@ -177,6 +198,7 @@ pub(crate) fn sweep_data(data: &Dir, kept: &Kept, done: &mut Collected) -> Resul
     done.files += remove_matching(data, |name| match layout::data_name(name) {
         DataName::Manifest(edition) => !kept.has(edition),
         DataName::Segment(id, _) | DataName::Names(id) => !needed.contains(&id),
+        DataName::Overlay(edition, _) => !kept.has(edition),
         DataName::Temporary => true,
         DataName::Foreign => false,
     })?;

@@ -81,6 +81,15 @@ pub enum IndexError {
         /// The source's directory.
         path: PathBuf,
     },
+    /// Others may pass what is above a source's root than when it was indexed.
+    #[error(
+        "who may reach the source of {} has changed: index it again",
+        path.display()
+    )]
+    Moved {
+        /// Where it lies in the index.
+        path: PathBuf,
+    },
     /// A writer was given records in an order that cannot be.
     #[error(
         "the records of {} arrived out of order ({problem}): this is a mistake in the program",

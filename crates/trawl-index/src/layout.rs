@@ -4,12 +4,13 @@
 //! FORMAT  watched
 //! sources/…/<source>/source.json  lock  current
 //!                    snapshots/<snapshot>.json
-//!                    live/socket
+//!                    live/state  socket
 //!                    private/data/watch
 //!                    private/data/<edition>.shards  <edition>.pack
+//!                                 <edition>.<generation>.overlays
 //!                                 <snapshot>.items
 //!                    data/<edition>.manifest  <segment>.<table>.parquet
-//!                         <segment>.names
+//!                         <segment>.names  <edition>.<generation>.overlay
 //!                         p<hash>/data/…
 //!                         b<hash>/<hash>/data/…
 //! ```
@@ -23,7 +24,8 @@
 //! what is above a source's root guards all of the source. Hashes are the
 //! first half of BLAKE3, 32 hex digits: nobody can make two that are equal.
 
-use crate::id::{Edition, SegmentId, SnapshotId};
+use crate::id::{Edition, SegmentId, SnapshotId, parse_hex_64};
+use crate::manifest::GuardStep;
 use crate::schema::Table;
 use std::path::PathBuf;
 use trawl_model::guard::{Element, Predicate};
@@ -43,7 +45,8 @@ pub const CURRENT_FILE: &str = "current";
 /// Directory of what is for the index's owner alone, the lengths of its
 /// files included.
 pub const PRIVATE: &str = "private";
-/// Directory of the socket of the daemon that watches a source.
+/// Directory of what daemons keep of a source: which generation counts, and
+/// their socket.
 pub const LIVE: &str = "live";
 /// That socket.
 pub const SOCKET_FILE: &str = "socket";
@@ -66,6 +69,10 @@ pub const PACK_ENDING: &str = ".pack";
 pub const ITEMS_ENDING: &str = ".items";
 /// Ending of a manifest.
 pub const MANIFEST_ENDING: &str = ".manifest";
+/// Ending of a shard's overlay.
+pub const OVERLAY_ENDING: &str = ".overlay";
+/// Ending of the private file with all overlays of a generation.
+pub const OVERLAYS_ENDING: &str = ".overlays";
 /// Ending of a segment's file, after the table's name.
 pub const SEGMENT_ENDING: &str = ".parquet";
 /// Ending of a segment's name sidecar.
@@ -98,6 +105,16 @@ pub fn manifest_file(id: Edition) -> String {
     format!("{id}{MANIFEST_ENDING}")
 }
 
+/// `<edition>.<generation>.overlay`.
+pub fn overlay_file(id: Edition, generation: u64) -> String {
+    format!("{id}.{generation:016x}{OVERLAY_ENDING}")
+}
+
+/// `<edition>.<generation>.overlays`.
+pub fn overlays_file(id: Edition, generation: u64) -> String {
+    format!("{id}.{generation:016x}{OVERLAYS_ENDING}")
+}
+
 /// `<segment>.<table>.parquet`.
 pub fn segment_file(id: SegmentId, table: Table) -> String {
     format!("{id}.{table}{SEGMENT_ENDING}")
@@ -123,6 +140,12 @@ pub fn data_components(guard: &[Element]) -> Vec<String> {
         components.push(DATA.to_owned());
     }
     components
+}
+
+/// The same for the elements of a guard as a manifest has them; `None` if
+/// their text makes no sense.
+pub(crate) fn components_of(guard: &[GuardStep]) -> Option<Vec<String>> {
+    GuardStep::to_guard(guard).map(|guard| data_components(&guard.0))
 }
 
 /// How many names an element adds to [`data_components`].
@@ -196,6 +219,8 @@ pub enum DataName {
     Segment(SegmentId, Table),
     /// A segment's name sidecar.
     Names(SegmentId),
+    /// A shard's overlay, from a generation on.
+    Overlay(Edition, u64),
     /// Being written, or left by a writer that was killed.
     Temporary,
     /// Nothing that the format knows.
@@ -219,6 +244,9 @@ pub fn data_name(name: &str) -> DataName {
     if let Some(id) = names(name) {
         return DataName::Names(id);
     }
+    if let Some((edition, generation)) = overlay_name(name) {
+        return DataName::Overlay(edition, generation);
+    }
     segment(name).map_or(DataName::Foreign, |(id, table)| {
         DataName::Segment(id, table)
     })
@@ -229,8 +257,24 @@ pub fn snapshot_of(name: &str) -> Option<SnapshotId> {
     match data_name(name) {
         DataName::Manifest(edition) => Some(edition.id),
         DataName::Segment(id, _) | DataName::Names(id) => Some(id.snapshot),
-        DataName::Temporary | DataName::Foreign => None,
+        // It belongs to no snapshot, but to what goes on from one.
+        DataName::Overlay(..) | DataName::Temporary | DataName::Foreign => None,
     }
+}
+
+/// The edition and the generation of the overlay that has this name.
+pub fn overlay_name(name: &str) -> Option<(Edition, u64)> {
+    generation_of(name.strip_suffix(OVERLAY_ENDING)?)
+}
+
+/// The same of the private file with all overlays.
+pub fn overlays_name(name: &str) -> Option<(Edition, u64)> {
+    generation_of(name.strip_suffix(OVERLAYS_ENDING)?)
+}
+
+fn generation_of(name: &str) -> Option<(Edition, u64)> {
+    let (edition, generation) = name.split_once('.')?;
+    Some((edition.parse().ok()?, parse_hex_64(generation)?))
 }
 
 /// The snapshot that this file describes.

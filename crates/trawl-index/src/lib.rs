@@ -36,6 +36,7 @@ mod index;
 mod item_file;
 mod items;
 pub mod layout;
+pub mod live;
 mod lock;
 mod manifest;
 mod pack;

@@ -18,6 +18,7 @@ use crate::error::{IndexError, Result};
 use crate::guard_walk::{self, Reached};
 use crate::id::{Edition, Hash, SegmentId, SnapshotId};
 use crate::layout;
+use crate::live::{Dead, Live, LiveInfo, Overlaid, Overlay};
 use crate::manifest::{FileRef, GuardStep, Manifest, SegmentInfo, Totals, check_format};
 use crate::pack::{self, Glance, Pack};
 use crate::schema::Table;
@@ -62,6 +63,15 @@ pub struct SnapshotInfo {
     /// The options of the scan, by name.
     #[serde(default)]
     pub options: BTreeMap<String, String>,
+}
+
+/// Whether what changed since a snapshot was committed is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Changes {
+    /// It is.
+    Since,
+    /// The snapshot alone.
+    None,
 }
 
 /// Where a snapshot's shards lie. Readable by the index's owner alone, since
@@ -112,6 +122,8 @@ pub struct Shard {
     pub manifest: ShardManifest,
     /// Which directories are in it; known to the index's owner.
     pub digest: Option<Digest>,
+    /// Which rows of its segments no longer hold.
+    dead: Option<Arc<HashMap<SegmentId, Dead>>>,
 }
 
 /// Where a snapshot's shards lie.
@@ -121,6 +133,8 @@ struct Place {
     top: Arc<Dir>,
     /// Keeps gc away from the files while anyone may still open them.
     _pin: Option<File>,
+    /// What changed since.
+    live: Option<Live>,
 }
 
 /// A source at one time.
@@ -133,6 +147,8 @@ pub struct Snapshot {
     /// False if this process could look behind every guard: then it sees all
     /// that there is.
     pub is_partial: bool,
+    /// What changed since is in: up to when.
+    live: Option<LiveInfo>,
     /// What guarded the source as a whole; known to the index's owner.
     above: Option<Guard>,
     files: Files,
@@ -238,22 +254,39 @@ impl Snapshot {
     ///
     /// A snapshot that is written again meanwhile is opened again: as long
     /// as the description is the same, so is what it describes.
-    pub(crate) fn open(source: &Dir, root: &[u8], id: SnapshotId) -> Result<Snapshot> {
+    ///
+    /// With what changed since, if that is asked for and there is such.
+    pub(crate) fn open(
+        source: &Dir,
+        root: &[u8],
+        id: SnapshotId,
+        changes: Changes,
+    ) -> Result<Snapshot> {
         let mut tries = 0;
         loop {
             let pin = pin(source, id)?;
             let info = SnapshotInfo::read(source, id)?;
             let before = info.edition();
+            let live = match changes {
+                Changes::Since => Live::open(source, before),
+                Changes::None => None,
+            };
             let files = Files {
                 place: Arc::new(Place {
                     top: Arc::new(source.open_dir(layout::DATA)?),
                     _pin: pin,
+                    live,
                 }),
                 edition: before,
                 root: root.to_vec(),
             };
             let opened = Snapshot::open_edition(source, info, files);
             tries += 1;
+            let is_gone = opened.as_ref().is_err_and(IndexError::is_missing);
+            if is_gone && changes == Changes::Since && tries <= REVISIONS_MOST {
+                // Files of a generation that nobody goes by any more.
+                continue;
+            }
             if tries > REVISIONS_MOST || SnapshotInfo::read(source, id)?.edition() == before {
                 return opened;
             }
@@ -271,7 +304,11 @@ impl Snapshot {
     ) -> Result<Snapshot> {
         let info = SnapshotInfo::read(source, id)?;
         let files = Files {
-            place: Arc::new(Place { top, _pin: None }),
+            place: Arc::new(Place {
+                top,
+                _pin: None,
+                live: None,
+            }),
             edition: info.edition(),
             root: root.to_vec(),
         };
@@ -286,7 +323,15 @@ impl Snapshot {
             let shards = ShardManifest::all_of(pack);
             let shard = |(manifest, digest)| files.shard_of(manifest, digest);
             let shards = shards.map(shard).collect();
-            return files.snapshot(source, info, shards, above, Reached::default());
+            let overlays = match &files.place.live {
+                Some(live) => Some(live.overlays(&source.open_private()?)?),
+                None => None,
+            };
+            let mut snapshot = files.snapshot(source, info, shards, above, Reached::default())?;
+            if let Some(overlays) = overlays {
+                snapshot.lay_over(overlays);
+            }
+            return Ok(snapshot);
         }
         Snapshot::walk_edition(source, info, files)
     }
@@ -295,10 +340,9 @@ impl Snapshot {
     fn walk_edition(source: &Dir, info: SnapshotInfo, files: Files) -> Result<Snapshot> {
         let edition = info.edition();
         let list = ShardList::read(source, edition);
-        let mut shards = Vec::new();
+        let (mut shards, mut newer) = (Vec::new(), Vec::new());
         let walked = guard_walk::walk(&files.place.top, &mut |components, data| {
-            shards.extend(files.shard(components, data)?);
-            Ok(())
+            files.shard(components, data, &mut shards, &mut newer)
         });
         SnapshotInfo::read(source, info.id)?;
         let reached = walked?;
@@ -308,19 +352,47 @@ impl Snapshot {
             list.tell_digests(&mut shards);
         }
         let above = list.and_then(|list| GuardStep::to_guard(&list.above));
+        shards.append(&mut newer);
         files.snapshot(source, info, shards, above, reached)
+    }
+
+    /// Adds what changed since, by where its shards lie, behind the shards
+    /// that are there.
+    pub(crate) fn lay_over(&mut self, mut overlays: BTreeMap<Vec<String>, Overlay>) {
+        let mut newer = Vec::new();
+        for shard in &mut self.shards {
+            // Few overlays must not have all manifests unpacked.
+            if overlays.is_empty() {
+                break;
+            }
+            if let Some(overlay) = overlays.remove(shard.components()) {
+                let (edition, root) = (self.files.edition, &self.files.root);
+                let laid = overlay.overlaid(edition, root);
+                newer.extend(self.files.laid_over(Some(shard), laid));
+            }
+        }
+        for overlay in overlays.into_values() {
+            let laid = overlay.overlaid(self.files.edition, &self.files.root);
+            newer.extend(self.files.laid_over(None, laid));
+        }
+        self.shards.append(&mut newer);
+    }
+
+    /// Up to when all changes are in: if anything after the snapshot is.
+    pub fn live(&self) -> Option<LiveInfo> {
+        self.live
     }
 
     /// The shards behind name barriers on the way to `asked`, an absolute
     /// path, that no listing leads to, since this process may pass there but
     /// not list. Empty if there are none.
     pub fn behind(&self, asked: &[u8]) -> Result<Vec<Shard>> {
-        let mut shards = Vec::new();
+        let (mut shards, mut newer) = (Vec::new(), Vec::new());
         self.reached
             .behind(&self.files.place.top, asked, &mut |components, data| {
-                shards.extend(self.files.shard(components, data)?);
-                Ok(())
+                self.files.shard(components, data, &mut shards, &mut newer)
             })?;
+        shards.append(&mut newer);
         Ok(shards)
     }
 
@@ -358,7 +430,22 @@ impl Files {
             place: Arc::clone(&self.place),
             manifest,
             digest,
+            dead: None,
         }
+    }
+
+    /// Tells a shard what is dead of it, and gives the one of the segments
+    /// beside it.
+    fn laid_over(&self, shard: Option<&mut Shard>, laid: Overlaid) -> Option<Shard> {
+        if let Some(shard) = shard {
+            shard.dead = Some(Arc::clone(&laid.dead));
+        }
+        let manifest = laid.manifest?;
+        let components = layout::components_of(&manifest.guard)?;
+        let manifest = ShardManifest::read(components, manifest);
+        let mut newer = self.shard_of(manifest, None);
+        newer.dead = Some(laid.dead);
+        Some(newer)
     }
 
     /// The snapshot that has these shards.
@@ -384,14 +471,40 @@ impl Files {
             info,
             shards,
             is_partial: reached.is_partial(),
+            live: self.place.live.as_ref().map(|live| live.info),
             above,
             files: self,
             reached,
         })
     }
 
-    /// The shard in a `data` directory, if the snapshot has one there.
-    fn shard(&self, components: &[String], data: &Dir) -> Result<Option<Shard>> {
+    /// Adds the shard in a `data` directory, if the snapshot has one there,
+    /// and the one of what is newer.
+    fn shard(
+        &self,
+        components: &[String],
+        data: &Dir,
+        shards: &mut Vec<Shard>,
+        newer: &mut Vec<Shard>,
+    ) -> Result<()> {
+        let mut shard = self.manifest_in(components, data)?;
+        if let Some(live) = &self.place.live
+            && let Some(overlay) = live.overlay(data)?
+        {
+            if layout::components_of(&overlay.guard).as_deref() != Some(components) {
+                return Err(IndexError::damaged(
+                    data.path(),
+                    "an overlay belongs elsewhere",
+                ));
+            }
+            let laid = overlay.overlaid(self.edition, &self.root);
+            newer.extend(self.laid_over(shard.as_mut(), laid));
+        }
+        shards.extend(shard);
+        Ok(())
+    }
+
+    fn manifest_in(&self, components: &[String], data: &Dir) -> Result<Option<Shard>> {
         let name = layout::manifest_file(self.edition);
         let Some(bytes) = if_there(data.read(&name))? else {
             return Ok(None);
@@ -417,6 +530,16 @@ impl Shard {
     /// Directory names from the source's `data` to its own.
     pub(crate) fn components(&self) -> &[String] {
         self.manifest.components()
+    }
+
+    /// Which rows of a segment no longer hold; `None` if all do.
+    pub fn dead(&self, segment: SegmentId) -> Option<&Dead> {
+        self.dead.as_ref()?.get(&segment)
+    }
+
+    /// True if some rows of its segments may no longer hold.
+    pub fn has_dead(&self) -> bool {
+        self.dead.as_ref().is_some_and(|dead| !dead.is_empty())
     }
 
     /// How many segments it has.

@@ -5,7 +5,7 @@ use crate::id::{SnapshotId, SourceId};
 use crate::layout;
 use crate::manifest::{GuardStep, check_format};
 use crate::retention::Rule;
-use crate::snapshot::{ShardList, Snapshot, SnapshotInfo, time};
+use crate::snapshot::{Changes, ShardList, Snapshot, SnapshotInfo, time};
 use crate::store::{Dir, Readers, if_there};
 use crate::{sealed, text};
 use serde::{Deserialize, Serialize};
@@ -151,6 +151,15 @@ impl Source {
 
     /// The current snapshot; `None` before the first commit.
     pub fn current(&self) -> Result<Option<Snapshot>> {
+        self.open_current(Changes::None)
+    }
+
+    /// The same, with what changed since as far as that was published.
+    pub fn now(&self) -> Result<Option<Snapshot>> {
+        self.open_current(Changes::Since)
+    }
+
+    fn open_current(&self, changes: Changes) -> Result<Option<Snapshot>> {
         let mut tries = 0;
         loop {
             let Some(id) = self.current_id()? else {
@@ -162,7 +171,7 @@ impl Source {
                     false => Ok(None),
                 };
             };
-            match Snapshot::open(&self.dir, &self.info.root, id) {
+            match Snapshot::open(&self.dir, &self.info.root, id, changes) {
                 Ok(snapshot) => return Ok(Some(snapshot)),
                 Err(error) => {
                     let moved = self.current_id()? != Some(id);
@@ -220,7 +229,7 @@ impl Source {
                 snapshot: id,
             });
         }
-        Snapshot::open(&self.dir, &self.info.root, id)
+        Snapshot::open(&self.dir, &self.info.root, id, Changes::None)
     }
 }
 

@@ -406,18 +406,7 @@ impl Dir {
 
     /// A small file's bytes.
     pub(crate) fn read(&self, name: &str) -> Result<Vec<u8>> {
-        let file = self.open_file(name)?;
-        // Room for almost any: one call reads it, one finds its end.
-        let length = file.metadata().map_or(0, |meta| meta.len());
-        let length = usize::try_from(length.min(SMALL_FILE_BYTES)).unwrap_or(0);
-        let mut bytes = Vec::with_capacity(READ_BYTES.max(length + 1));
-        file.take(SMALL_FILE_BYTES + 1)
-            .read_to_end(&mut bytes)
-            .map_err(|error| IndexError::io("read", self.join(name), error))?;
-        if bytes.len() as u64 > SMALL_FILE_BYTES {
-            return Err(IndexError::damaged(&self.join(name), "it is far too large"));
-        }
-        Ok(bytes)
+        read_file(&self.open_file(name)?, &self.join(name))
     }
 
     /// Writes a new file (not synced).
@@ -529,6 +518,21 @@ impl Dir {
 enum Made {
     New(Dir),
     Before(Dir),
+}
+
+/// A small file's bytes.
+pub(crate) fn read_file(file: &File, path: &Path) -> Result<Vec<u8>> {
+    // Room for almost any: one call reads it, one finds its end.
+    let length = file.metadata().map_or(0, |meta| meta.len());
+    let length = usize::try_from(length.min(SMALL_FILE_BYTES)).unwrap_or(0);
+    let mut bytes = Vec::with_capacity(READ_BYTES.max(length + 1));
+    file.take(SMALL_FILE_BYTES + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| IndexError::io("read", path, error))?;
+    match bytes.len() as u64 > SMALL_FILE_BYTES {
+        true => Err(IndexError::damaged(path, "it is far too large")),
+        false => Ok(bytes),
+    }
 }
 
 /// Makes a file durable.

@@ -10,6 +10,7 @@ use crate::id::{Edition, Hash, SnapshotId, SourceId};
 use crate::index::IndexDir;
 use crate::item_file;
 use crate::layout::{self, DataName, GuardName};
+use crate::live::Overlay;
 use crate::manifest::{GuardStep, Manifest};
 use crate::pack;
 use crate::snapshot::{ShardList, SnapshotInfo};
@@ -678,6 +679,7 @@ impl<'a> Check<'a> {
                 }
             }
         }
+        self.check_overlays(data, &names, &mut needed, &mut actual)?;
         for name in names.iter().filter(|name| !needed.contains(*name)) {
             let problem = match layout::data_name(name) {
                 DataName::Foreign => Problem::Foreign,
@@ -685,6 +687,56 @@ impl<'a> Check<'a> {
                 _ => Problem::Unreferenced,
             };
             self.found.add(data.join(name), problem);
+        }
+        Ok(())
+    }
+
+    /// What changed since a snapshot is no part of it, but must be whole, too.
+    fn check_overlays(
+        &mut self,
+        data: &Dir,
+        names: &[String],
+        needed: &mut BTreeSet<String>,
+        actual: &mut HashMap<String, (u64, Hash)>,
+    ) -> Result<()> {
+        for name in names {
+            let Some((edition, _)) = layout::overlay_name(name) else {
+                continue;
+            };
+            if !self.all.contains(&edition.id) || !self.editions.has(edition) {
+                continue;
+            }
+            needed.insert(name.clone());
+            let path = data.join(name);
+            let read = data.read(name);
+            let overlay = read.and_then(|bytes| Overlay::from_bytes(&bytes, &path, edition));
+            let overlay = match overlay {
+                Ok(overlay) => overlay,
+                // Another has taken its place.
+                Err(error) if error.is_missing() => continue,
+                Err(error) => {
+                    self.found.add_error(error, path);
+                    continue;
+                }
+            };
+            for segment in &overlay.segments {
+                let tables = segment.files.iter();
+                let mut files: Vec<(String, (u64, Hash))> = tables
+                    .map(|(table, file)| {
+                        let name = layout::segment_file(segment.id, *table);
+                        (name, (file.size_bytes, file.hash))
+                    })
+                    .collect();
+                files.extend(segment.names.map(|names| {
+                    let name = layout::names_file(segment.id);
+                    (name, (names.size_bytes, names.hash))
+                }));
+                for (name, expected) in files {
+                    let problem = self.check_file(data, &name, expected, actual);
+                    self.found.add_new(data.join(&name), problem);
+                    needed.insert(name);
+                }
+            }
         }
         Ok(())
     }

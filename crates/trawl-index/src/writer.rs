@@ -538,19 +538,7 @@ impl Work {
     /// Copies the rows of directories that get a barrier to behind it, for
     /// those who know their names.
     fn copy_own_rows(&mut self, batch: &DirBatch) -> Result<()> {
-        if !self.placer.hides(batch.dir) {
-            return Ok(());
-        }
-        for (at, entry) in batch.entries.iter().enumerate() {
-            if entry.meta.file_type() != FileType::Directory {
-                continue;
-            }
-            let path = path::join(&batch.path, batch.bytes(entry.name));
-            let access = attributes::access_of(batch, entry);
-            let Some(guard) = self.placer.barrier_to(batch.dir, &path, &access) else {
-                continue;
-            };
-            let mut own = own_row(batch, at, entry);
+        for (guard, mut own) in own_rows(&mut self.placer, batch) {
             self.accept_values(guard, &mut own)?;
             self.put_rows(guard, ListingKind::Barrier, own, Extras::Some)?;
         }
@@ -614,14 +602,7 @@ impl Work {
     }
 
     fn add_root(&mut self, root: SourceRoot) -> Result<()> {
-        let above = path::split(&root.path).map_or(&[][..], |(above, _)| above);
-        let mut batch = DirBatch {
-            path: above.to_vec(),
-            entries: vec![root.entry],
-            xattrs: root.xattrs,
-            heap: root.heap,
-            ..DirBatch::default()
-        };
+        let mut batch = root_batch(root);
         let guard = self.placer.root_guard();
         self.accept_values(guard, &mut batch)?;
         self.put_rows(guard, ListingKind::Root, batch, Extras::Some)
@@ -705,12 +686,44 @@ impl Drop for Work {
 }
 
 /// An id larger than any that the source has or had.
-fn next_id(source: &Source, started: Timestamp) -> Result<SnapshotId> {
+pub(crate) fn next_id(source: &Source, started: Timestamp) -> Result<SnapshotId> {
     let nanos = u64::try_from(started.as_nanos()).unwrap_or(0);
     let listed = snapshot_ids(source.dir())?.pop();
     let last = listed.max(source.current_id()?);
     let after = last.map_or(1, |id| id.0.saturating_add(1));
     Ok(SnapshotId(nanos.max(after)))
+}
+
+/// A source's root as a batch of one row.
+pub(crate) fn root_batch(root: SourceRoot) -> DirBatch {
+    let above = path::split(&root.path).map_or(&[][..], |(above, _)| above);
+    DirBatch {
+        path: above.to_vec(),
+        entries: vec![root.entry],
+        xattrs: root.xattrs,
+        heap: root.heap,
+        ..DirBatch::default()
+    }
+}
+
+/// The rows of directories in a batch that get a barrier, each as a batch of
+/// its own, and the guard behind it: for those who know their names.
+pub(crate) fn own_rows(placer: &mut Placer, batch: &DirBatch) -> Vec<(GuardId, DirBatch)> {
+    let mut rows = Vec::new();
+    if !placer.hides(batch.dir) {
+        return rows;
+    }
+    for (at, entry) in batch.entries.iter().enumerate() {
+        if entry.meta.file_type() != FileType::Directory {
+            continue;
+        }
+        let path = path::join(&batch.path, batch.bytes(entry.name));
+        let access = attributes::access_of(batch, entry);
+        if let Some(guard) = placer.barrier_to(batch.dir, &path, &access) {
+            rows.push((guard, own_row(batch, at, entry)));
+        }
+    }
+    rows
 }
 
 /// A batch of one row of another, with its attributes.

@@ -38,7 +38,7 @@ pub use lustre::Lustre;
 pub use open_writers::{OpenFile, OpenHow, OpenWriters, Searched, Stamp, open_writers};
 pub use polling::Polling;
 pub use resolver::Resolver;
-pub use source::{AsOf, Barrier, ChangeSource, Description, Drained, Left, Names, Place, Places};
+pub use source::{AsOf, Barrier, ChangeSource, Description, Drained, Left, Names, ObjectPlace, Place, Places};
 pub use trawl_model::change::{
     Change, Doubt, FileSystemId, NameChange, ObjectKey, ObjectRef, Reached, Receiver, SubtreeCause,
 };

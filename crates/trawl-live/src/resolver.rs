@@ -9,6 +9,7 @@ use std::ffi::CString;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Duration;
 
+use trawl_model::Dev;
 use trawl_model::change::{FileSystemId, ObjectKey, ObjectRef};
 use trawl_sys::directory::{self, AccessTime, Purpose, ReadBuffer};
 use trawl_sys::handle::{self, FileHandle, Use};
@@ -16,7 +17,7 @@ use trawl_sys::link::{TargetBuffer, read_link_at};
 use trawl_sys::{CWD, Errno, SysError, stat};
 
 use crate::error::{About, Result};
-use crate::source::{Names, Place, Places};
+use crate::source::{Names, ObjectPlace, Place, Places};
 
 /// Directories that are remembered, at least; at most twice as many.
 const REMEMBERED: usize = 1 << 16;
@@ -24,6 +25,9 @@ const REMEMBERED: usize = 1 << 16;
 /// How often a path is put together before a directory that is being renamed all the time is
 /// taken for one that is gone.
 const ATTEMPTS: usize = 8;
+
+/// How often, a millisecond apart, what may be there in a moment is opened.
+const OPEN_TRIES: usize = 50;
 
 /// Paths of this length or longer cannot be given to the kernel at once.
 const PATH_MAX: usize = 4096;
@@ -123,7 +127,17 @@ impl Resolver {
     fn open(&self, object: ObjectRef<'_>) -> std::result::Result<OwnedFd, SysError> {
         let handle = FileHandle::new(object.kind(), object.handle())
             .ok_or_else(|| SysError::new(trawl_sys::Op::OpenByHandleAt, Errno::OVERFLOW))?;
-        handle::open(&self.mount_root, &handle)
+        let mut tries = 0;
+        loop {
+            match handle::open(&self.mount_root, &handle) {
+                // What ext4 says of an inode number that is just being given to a new file.
+                Err(e) if e.errno == Errno::NOMEM && tries < OPEN_TRIES => {
+                    tries += 1;
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                opened => return opened,
+            }
+        }
     }
 
     fn step_up(&mut self, directory: ObjectRef<'_>) -> Result<Up> {
@@ -258,6 +272,23 @@ impl Resolver {
         Ok(climb)
     }
 
+    /// Where below the anchor a file is that has one name, if the kernel knows
+    /// it by that.
+    fn only_name(&mut self, fd: &OwnedFd, found: &stat::Stat) -> Option<Vec<u8>> {
+        let link = CString::new(format!("/proc/self/fd/{}", fd.as_raw_fd())).ok()?;
+        let shown = read_link_at(CWD, &link, &mut self.target).ok()?.to_vec();
+        let link = CString::new(format!("/proc/self/fd/{}", self.anchor_fd.as_raw_fd())).ok()?;
+        let anchor = read_link_at(CWD, &link, &mut self.target).ok()?;
+        let below = shown.strip_prefix(anchor)?;
+        let below = match anchor.ends_with(b"/") {
+            true => below,
+            false => below.strip_prefix(b"/")?,
+        };
+        let there = CString::new(below).ok()?;
+        let now = stat::stat_at(&self.anchor_fd, &there).ok()?;
+        ((now.dev, now.ino) == (found.dev, found.ino)).then(|| below.to_vec())
+    }
+
     /// Whether the path leads to the directory at this moment.
     fn leads_to(&self, below: &[u8], directory: ObjectRef<'_>) -> bool {
         if below.len() >= PATH_MAX {
@@ -330,5 +361,38 @@ impl Places for Resolver {
             },
             Err(_) => Names::Several,
         }
+    }
+
+    fn object(&mut self, object: ObjectRef<'_>) -> Result<ObjectPlace> {
+        let opened = self.open(object).and_then(|fd| Ok((stat::stat_fd(&fd)?, fd)));
+        let (found, fd) = match opened {
+            Ok((found, _)) if found.nlink == 0 => return Ok(ObjectPlace::Gone),
+            Ok(opened) => opened,
+            Err(e) if e.is_vanished() => return Ok(ObjectPlace::Gone),
+            Err(e) => return Err(e).about("open by its handle a file below", &self.root),
+        };
+        if found.is_directory() {
+            return Ok(match self.place(object)? {
+                Place::At(path) => ObjectPlace::Directory(path),
+                Place::Outside => ObjectPlace::Outside,
+                Place::Gone => ObjectPlace::Gone,
+            });
+        }
+        if found.nlink == 1
+            && let Some(place) = self.only_name(&fd, &found)
+        {
+            return Ok(match self.shown(&place) {
+                Place::At(path) => ObjectPlace::At(path),
+                _ => ObjectPlace::Outside,
+            });
+        }
+        let dev = Dev {
+            major: found.dev.major,
+            minor: found.dev.minor,
+        };
+        Ok(ObjectPlace::Object {
+            dev: dev.as_u64(),
+            ino: found.ino,
+        })
     }
 }

@@ -112,6 +112,40 @@ pub trait Places {
 
     /// How many names an object has.
     fn names_of(&mut self, object: ObjectRef<'_>) -> Names;
+
+    /// Where an object is, whatever it is.
+    ///
+    /// # Errors
+    /// Where the file system cannot be asked.
+    fn object(&mut self, object: ObjectRef<'_>) -> Result<ObjectPlace> {
+        Ok(match self.place(object)? {
+            Place::At(path) => ObjectPlace::Directory(path),
+            Place::Outside => ObjectPlace::Outside,
+            Place::Gone => ObjectPlace::Unknown,
+        })
+    }
+}
+
+/// Where an object is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ObjectPlace {
+    /// A directory at this path, as [`Place::At`].
+    Directory(Vec<u8>),
+    /// Something else, which has this path and no other.
+    At(Vec<u8>),
+    /// Nowhere below the source's root.
+    Outside,
+    /// Nowhere: it was removed.
+    Gone,
+    /// Somewhere, perhaps under several names: this object.
+    Object {
+        /// The device, as [`trawl_model::Dev::as_u64`] has it.
+        dev: u64,
+        /// The inode number.
+        ino: u64,
+    },
+    /// Somewhere, and nobody can tell what it is.
+    Unknown,
 }
 
 /// Where a directory is.

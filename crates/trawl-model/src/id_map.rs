@@ -185,7 +185,8 @@ impl IdMap {
         foreign.for_each(|access| self.apply_access(access));
     }
 
-    fn apply_access(&self, access: &mut DirAccess) {
+    /// Maps the ids in what decides who may search and list a directory.
+    pub fn apply_access(&self, access: &mut DirAccess) {
         access.uid = self.user(access.uid);
         access.gid = self.group(access.gid);
         if let Some(acl) = &mut access.acl {

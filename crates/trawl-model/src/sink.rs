@@ -61,3 +61,20 @@ pub trait Sink {
     /// may list it may know of the issue. `None` if it is the root itself.
     fn issue(&mut self, dir: Option<DirId>, issue: Issue) -> Result<(), Self::Error>;
 }
+
+/// Receives parts of a source that was received before: listings of single directories, and
+/// whole subtrees, as they are now.
+///
+/// [`Sink::root`] is not called. Before the first batch of a part each directory above it was
+/// either [`PartSink::passed`] or had a batch, the outermost, the source's root, first; each of
+/// them is [`Sink::subtree_done`] when nothing below it is still to come.
+pub trait PartSink: Sink {
+    /// A directory on the way to a part, whose own entries do not come. `path` is absolute.
+    fn passed(
+        &mut self,
+        dir: DirId,
+        parent: Option<DirId>,
+        path: &[u8],
+        access: &DirAccess,
+    ) -> Result<(), Self::Error>;
+}

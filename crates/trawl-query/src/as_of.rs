@@ -15,7 +15,8 @@ const RETRIES: usize = 16;
 /// Which snapshot of each source answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AsOf {
-    /// The current one; what is not in it may be asked of the live system.
+    /// The current one, with what changed since as far as that is known; what
+    /// is not in it may be asked of the live system.
     #[default]
     Now,
     /// So many before the newest; 0 is the newest.
@@ -45,7 +46,7 @@ impl AsOf {
     /// Opens the one that is meant of a source; `None` if it has none.
     pub(crate) fn open(self, source: &Source) -> Result<Option<Snapshot>> {
         if self == AsOf::Now {
-            return Ok(source.current()?);
+            return Ok(source.now()?);
         }
         let mut tries = 0;
         loop {

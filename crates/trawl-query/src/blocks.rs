@@ -132,7 +132,11 @@ impl View {
                 let files = files.map(|(table, file)| (*table, hash_of(file))).collect();
                 ((shard.dir_path(), segment.id, files), at)
             };
-        self.segments().map(key).collect()
+        // Of one that is partly dead, something else is in each view.
+        let whole = self
+            .segments()
+            .filter(|(_, shard, segment)| shard.dead(segment.id).is_none());
+        whole.map(key).collect()
     }
 
     /// In how many segments `dir` has rows.

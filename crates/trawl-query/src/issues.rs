@@ -6,7 +6,9 @@ use crate::index::{Index, SegmentAt, Start, View};
 use crate::locate::{Reach, Span, scope};
 use crate::merge::Merge;
 use crate::permission::{Access, Judge};
+use crate::places::Having;
 use crate::segment::{Scratch, SegmentFile, read_dirs, read_text};
+use crate::selection::without;
 use crate::totals::known_sums;
 use crate::walk::{Listing, Order, Request};
 use std::cmp::Ordering;
@@ -302,13 +304,61 @@ fn read_issues(
     let Some(file) = view.file(at, Table::Issues)? else {
         return Ok(());
     };
-    let mut start = 0;
-    while start < file.rows() {
-        let end = file.rows().min(start + CHUNK_ROWS);
-        read_issue_rows(&file, start..end, scratch, &mut visit)?;
-        start = end;
+    live_issues(view, at, &file, scratch, |_, issue| visit(issue))
+}
+
+/// Gives the issues in a table that hold, each with its row.
+fn live_issues(
+    view: &View,
+    at: SegmentAt,
+    file: &SegmentFile,
+    scratch: &mut Scratch,
+    mut visit: impl FnMut(u64, Issue),
+) -> Result<()> {
+    for rows in without(view.dead(at, Table::Issues), &(0..file.rows())) {
+        let mut start = rows.start;
+        while start < rows.end {
+            let end = rows.end.min(start + CHUNK_ROWS);
+            let mut row = start;
+            read_issue_rows(file, start..end, scratch, &mut |issue| {
+                visit(row, issue);
+                row += 1;
+            })?;
+            start = end;
+        }
     }
     Ok(())
+}
+
+/// The rows of issues tables that tell of a directory's listing, or of all
+/// below it.
+pub(crate) fn rows_of(
+    view: &View,
+    dir: &[u8],
+    reach: Reach,
+    scratch: &mut Scratch,
+) -> Result<Vec<(SegmentAt, Range<u64>)>> {
+    let mut found = Vec::new();
+    for at in view.having(Having::Issues) {
+        let Some(file) = view.file(at, Table::Issues)? else {
+            continue;
+        };
+        live_issues(view, at, &file, scratch, |row, issue| {
+            // What an entry cannot be opened for is found out when it is.
+            let is_its = match reach {
+                Reach::Subtree => path::is_within(&issue.path, dir),
+                Reach::Itself if issue.path == dir => lists(issue.op),
+                Reach::Itself => {
+                    let above = path::split(&issue.path).map(|(above, _)| above);
+                    above == Some(dir) && !lists(issue.op)
+                }
+            };
+            if is_its {
+                found.push((at, row..row + 1));
+            }
+        })?;
+    }
+    Ok(found)
 }
 
 /// Gives some rows of an issues table.

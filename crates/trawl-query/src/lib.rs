@@ -43,6 +43,7 @@ mod lookup;
 mod merge;
 mod open_sidecars;
 mod permission;
+mod places;
 mod plan;
 mod ranking;
 mod search;
@@ -51,6 +52,7 @@ mod selection;
 mod sidecar;
 mod stats;
 pub mod stored;
+mod superseded;
 mod sweep;
 mod totals;
 mod usage;
@@ -77,6 +79,7 @@ pub use stats::{
     AGE_BOUNDS_SECS, AGE_BUCKETS, Count, DEPTHS, Key, NAME_LENGTHS, RowTest, SIZE_BUCKETS, Stats,
     StatsRequest, Trait, age_bucket, extension, size_bucket,
 };
+pub use superseded::{Part, RowsOf, Values};
 pub use sweep::{Columns, LinkCount, SweepRequest};
 pub use totals::Totals;
 pub use trawl_index::SnapshotInfo;

@@ -4,9 +4,11 @@
 use crate::error::Result;
 use crate::index::{SegmentAt, Start, View};
 use crate::permission::{Access, Judge};
+use crate::places::Having;
 use crate::segment::{
     Scratch, SegmentFile, check_names, read_dirs, read_names, read_root_kind, read_rows,
 };
+use crate::selection::without;
 use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
@@ -169,9 +171,13 @@ fn find_own(
     is_it: impl Fn(&Shard) -> bool,
     scratch: &mut Scratch,
 ) -> Result<Option<RowBatch>> {
-    for (at, shard, glance) in view.glances() {
+    // What was published later takes the place of what is before.
+    for at in view.having(Having::OwnRow).into_iter().rev() {
+        let Some((shard, glance)) = view.glance(at) else {
+            continue;
+        };
         let is_here = glance.own_row && glance.dirs.is_some_and(|(first, _)| first == dir);
-        if !is_here || !is_it(shard) {
+        if !is_here || !is_it(shard) || is_own_row_dead(view, at) {
             continue;
         }
         let Some((_, segment)) = view.segment(at) else {
@@ -291,7 +297,10 @@ pub(crate) fn scope(
 fn find_scope(view: &View, dir: &[u8], reach: Reach, scratch: &mut Scratch) -> Result<Vec<Span>> {
     let mut spans = Vec::new();
     let key = DirKey::of(dir);
-    for (at, shard, glance) in view.glances() {
+    for at in view.near(dir, reach) {
+        let Some((shard, glance)) = view.glance(at) else {
+            continue;
+        };
         let Some((first, last)) = glance.dirs else {
             continue;
         };
@@ -321,11 +330,17 @@ fn find_scope(view: &View, dir: &[u8], reach: Reach, scratch: &mut Scratch) -> R
         if segment.own_row {
             dirs.start = dirs.start.max(1);
         }
-        if !dirs.is_empty() {
-            spans.push(Span { segment: at, dirs });
-        }
+        let dead = view.dead(at, Table::Dirs);
+        let live = without(dead, &dirs);
+        spans.extend(live.map(|dirs| Span { segment: at, dirs }));
     }
     Ok(spans)
+}
+
+/// True if the own row that a segment begins with no longer holds.
+pub(crate) fn is_own_row_dead(view: &View, at: SegmentAt) -> bool {
+    let dead = view.dead(at, Table::Dirs).first();
+    dead.is_some_and(|rows| rows.start == 0)
 }
 
 /// True if a shard's directories all lie below a barrier that `dir` has

@@ -14,6 +14,7 @@ use crate::permission::{Access, Judge};
 use crate::segment::{
     DirChunk, Scratch, SegmentFile, check_names, read_dirs, read_names, read_rows,
 };
+use crate::selection::within;
 use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -219,7 +220,7 @@ fn find_in_segment(
     };
     // The own row of a source's root or of a barrier is no listing.
     let first_listing = u64::from(segment.own_row);
-    let mut table = DirTable::new(&dirs, first_listing);
+    let mut table = DirTable::new(&dirs, first_listing, view.dead(at, Table::Dirs));
     let mut listed: Vec<Listed<'_, '_>> = Vec::new();
     let mut waiting = 0;
     let take = |listed: &mut Vec<Listed<'_, '_>>, scratch: &mut Scratch, rows: &mut [_]| {
@@ -332,6 +333,8 @@ struct DirTable<'f> {
     file: &'f SegmentFile,
     /// Rows from here on are listings.
     first: u64,
+    /// Those that no longer hold.
+    dead: &'f [Range<u64>],
     /// Paths that pages begin with, as far as they were asked for.
     begins: HashMap<u64, Vec<u8>>,
     /// The page at hand.
@@ -341,10 +344,11 @@ struct DirTable<'f> {
 const COLUMNS: [DirColumn; 2] = [DirColumn::FirstRow, DirColumn::Rows];
 
 impl<'f> DirTable<'f> {
-    fn new(file: &'f SegmentFile, first: u64) -> DirTable<'f> {
+    fn new(file: &'f SegmentFile, first: u64, dead: &'f [Range<u64>]) -> DirTable<'f> {
         DirTable {
             file,
             first,
+            dead,
             begins: HashMap::new(),
             page: DirChunk::default(),
         }
@@ -374,7 +378,9 @@ impl<'f> DirTable<'f> {
                 if chunk.path.get(at) != dir {
                     return Ok(found);
                 }
-                if chunk.rows.start + (at as u64) < self.first {
+                let row = chunk.rows.start + at as u64;
+                let is_dead = within(self.dead, &(row..row + 1)).next().is_some();
+                if row < self.first || is_dead {
                     continue;
                 }
                 let (first, rows) = (chunk.number(0, at), chunk.number(1, at));

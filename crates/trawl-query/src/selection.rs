@@ -57,6 +57,22 @@ pub(crate) fn within<'r>(
         .map(move |range| range.start.max(start)..range.end.min(end))
 }
 
+/// The parts of `rows` that do not lie in `ranges`, which are ascending.
+pub(crate) fn without<'r>(
+    ranges: &'r [Range<u64>],
+    rows: &Range<u64>,
+) -> impl Iterator<Item = Range<u64>> + use<'r> {
+    let (mut start, end) = (rows.start, rows.end);
+    let last = end..end;
+    let left_out = within(ranges, rows).chain([last]);
+    let pieces = left_out.map(move |range| {
+        let piece = start..range.start;
+        start = range.end;
+        piece
+    });
+    pieces.filter(|piece| !piece.is_empty())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -86,7 +102,9 @@ mod tests {
             prop_assert_eq!(selection.of(2), None);
             for cut in cut {
                 let wanted: Vec<u64> = wanted.iter().copied().filter(|row| cut.contains(row)).collect();
-                prop_assert_eq!(rows(&within(got, &cut).collect::<Vec<_>>()), wanted);
+                prop_assert_eq!(rows(&within(got, &cut).collect::<Vec<_>>()), wanted.clone());
+                let others = cut.clone().filter(|row| !wanted.contains(row)).collect::<Vec<_>>();
+                prop_assert_eq!(rows(&without(got, &cut).collect::<Vec<_>>()), others);
             }
         }
     }

@@ -3,11 +3,13 @@
 
 use crate::as_of::AsOf;
 use crate::error::{QueryError, Result};
-use crate::locate::{Located, Span, locate};
+use crate::locate::{Located, Reach, Span, locate};
 use crate::open_sidecars::{self, Sidecar, Sidecars};
+use crate::places::{Having, Places};
 use crate::segment::{Scratch, SegmentFile};
 use rustix::process::{Resource, getrlimit};
 use std::collections::{HashMap, VecDeque};
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use trawl_index::schema::Table;
@@ -32,8 +34,10 @@ pub struct View {
     as_of: AsOf,
     /// Every segment, by shard and place there.
     segments: Vec<(usize, usize)>,
-    open: Mutex<OpenFiles>,
+    open: Arc<Mutex<OpenFiles>>,
     sidecars: Mutex<Sidecars>,
+    /// Where the first segments lie, for who asks for many directories.
+    places: Option<Arc<Places>>,
     /// The last view with more shards that was asked for.
     wider: Mutex<Option<Wider>>,
     /// Subtrees that were asked for lately, and where their listings lie.
@@ -105,6 +109,24 @@ impl OpenFiles {
     }
 }
 
+impl OpenFiles {
+    /// Closes those of segments from here on.
+    fn keep_below(&mut self, end: SegmentAt) {
+        let stays = |(at, _): &(SegmentAt, Table)| *at < end;
+        let mut bytes = 0;
+        self.files.retain(|key, file| {
+            let kept = stays(key);
+            if !kept {
+                bytes += file.memory_bytes().unwrap_or_default();
+            }
+            kept
+        });
+        self.kept_bytes = self.kept_bytes.saturating_sub(bytes);
+        self.with_descriptor.retain(stays);
+        self.in_memory.retain(stays);
+    }
+}
+
 impl View {
     /// A view of a snapshot that was opened by other means than
     /// [`Index::locate`](crate::Index::locate), such as an older one, for a
@@ -123,10 +145,62 @@ impl View {
             snapshot,
             who,
             as_of: AsOf::Now,
-            open: Mutex::new(OpenFiles::new()),
+            open: Arc::new(Mutex::new(OpenFiles::new())),
+            places: None,
             wider: Mutex::new(None),
             subtrees: Mutex::new(VecDeque::new()),
         }
+    }
+
+    /// The same for who will ask for many single directories, again and again.
+    #[must_use]
+    pub fn with_places(mut self) -> View {
+        self.places = Some(Arc::new(Places::of(&self)));
+        self
+    }
+
+    /// A view of the same snapshot with other changes since, which lie behind
+    /// its shards; what is open of these stays so.
+    #[must_use]
+    pub fn renewed(&self, snapshot: Snapshot) -> View {
+        let kept = self.places.as_ref().map_or(0, |places| places.segments());
+        self.lock_open().keep_below(kept);
+        View {
+            open: Arc::clone(&self.open),
+            places: self.places.clone(),
+            ..View::new(snapshot, Arc::clone(&self.who))
+        }
+    }
+
+    /// Where segments lie that may have listings of `dir`, or of what is in
+    /// it.
+    pub(crate) fn near(&self, dir: &[u8], reach: Reach) -> Vec<SegmentAt> {
+        match &self.places {
+            None => (0..self.segments.len()).collect(),
+            Some(places) => {
+                let mut near = places.near(self, dir, reach);
+                near.extend(places.segments()..self.segments.len());
+                near
+            }
+        }
+    }
+
+    /// Where segments lie that have something of a kind.
+    pub(crate) fn having(&self, what: Having) -> Vec<SegmentAt> {
+        let first = self.places.as_ref().map_or(0, |places| places.segments());
+        let known = self.places.as_ref().map(|places| places.having(what));
+        let others = self.glances().skip(first);
+        let others = others.filter(|(_, _, glance)| what.is_of(glance));
+        let mut found = known.unwrap_or_default().to_vec();
+        found.extend(others.map(|(at, _, _)| at));
+        found
+    }
+
+    /// What is known of a segment before its manifest is looked at.
+    pub(crate) fn glance(&self, at: SegmentAt) -> Option<(&Shard, Glance<'_>)> {
+        let (shard, segment) = self.segments.get(at)?;
+        let shard = self.snapshot.shards.get(*shard)?;
+        Some((shard, shard.glance(*segment)?))
     }
 
     /// Notes why this snapshot was opened.
@@ -281,6 +355,16 @@ impl View {
         };
         lock().keep(at, length, sidecar.clone());
         sidecar
+    }
+
+    /// Rows of a segment's table that no longer hold, as
+    /// [`trawl_index::live::Dead`] has them.
+    pub(crate) fn dead(&self, at: SegmentAt, table: Table) -> &[Range<u64>] {
+        let Some((_, shard)) = self.shard_of(at).filter(|(_, shard)| shard.has_dead()) else {
+            return &[];
+        };
+        let dead = self.segment(at).and_then(|(_, segment)| shard.dead(segment.id));
+        dead.map_or(&[], |dead| dead.of(table))
     }
 
     /// An error about a segment's file.

@@ -12,7 +12,11 @@
 
 use crate::error::Result;
 use crate::index::{Index, SegmentAt, Start, View};
+use crate::locate::Reach;
+use crate::places::Having;
 use crate::segment::{Scratch, SegmentFile, read_text};
+use crate::selection::without;
+use crate::superseded::Values;
 use crate::walk::{Listing, Request, check_cancelled_by};
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -22,6 +26,7 @@ use std::sync::atomic::AtomicBool;
 use trawl_index::GuardStep;
 use trawl_index::schema::{Table, XattrColumn};
 use trawl_model::column::{Column, ColumnSet};
+use trawl_model::guard::Predicate;
 use trawl_model::rows::{ByteColumn, Row};
 use trawl_model::{FileType, path};
 
@@ -206,6 +211,8 @@ enum Scope<'a> {
     Entry { dir: &'a [u8], name: &'a [u8] },
     /// Of what lies below a directory.
     Below(&'a [u8]),
+    /// Of what a directory lists, copies behind barriers included.
+    In(&'a [u8]),
 }
 
 impl Scope<'_> {
@@ -215,20 +222,31 @@ impl Scope<'_> {
         view: &View,
         scratch: &mut Scratch,
     ) -> Result<Vec<(Arc<SegmentFile>, Range<u64>)>> {
+        let found = self.places(view, |_| true, scratch)?.into_iter();
+        Ok(found.map(|(_, file, rows)| (file, rows)).collect())
+    }
+
+    /// The same, with the segment.
+    fn places(
+        &self,
+        view: &View,
+        is_meant: impl Fn(&[GuardStep]) -> bool,
+        scratch: &mut Scratch,
+    ) -> Result<Vec<(SegmentAt, Arc<SegmentFile>, Range<u64>)>> {
         let mut files = Vec::new();
-        let places: Vec<(SegmentAt, Option<&[u8]>)> = view
-            .glances()
-            .filter(|(_, shard, glance)| {
-                glance.has(Table::Xattrs) && !self.is_elsewhere(&shard.manifest.guard)
-            })
-            .map(|(at, shard, _)| (at, last_barrier(&shard.manifest.guard)))
-            .collect();
-        for (at, barrier) in places {
+        for at in view.having(Having::Xattrs) {
+            let Some((shard, _)) = view.glance(at) else {
+                continue;
+            };
+            let guard = &shard.manifest.guard;
+            if self.is_elsewhere(guard) || !is_meant(guard) {
+                continue;
+            }
+            let barrier = last_barrier(guard);
             if let Some(file) = view.file(at, Table::Xattrs)? {
                 let rows = self.rows(&file, barrier, scratch)?;
-                if !rows.is_empty() {
-                    files.push((file, rows));
-                }
+                let live = without(view.dead(at, Table::Xattrs), &rows);
+                files.extend(live.map(|rows| (at, Arc::clone(&file), rows)));
             }
         }
         Ok(files)
@@ -243,6 +261,10 @@ impl Scope<'_> {
                 !path::is_within(dir, barrier) && join(dir, name) != barrier
             }
             Scope::Below(dir) => !path::is_within(dir, barrier) && !path::is_within(barrier, dir),
+            Scope::In(dir) => {
+                let is_child = path::split(barrier).is_some_and(|(above, _)| above == *dir);
+                !path::is_within(dir, barrier) && !is_child
+            }
         };
         guard.iter().any(|step| match step {
             GuardStep::Barrier { path, .. } => is_elsewhere(path),
@@ -266,6 +288,7 @@ impl Scope<'_> {
                 Scope::Entry { dir, name } => {
                     order((at_dir, at_name), (dir, name)) == Ordering::Less
                 }
+                Scope::In(dir) => path::cmp(at_dir, dir) == Ordering::Less,
                 // The row of `/` itself has no name.
                 Scope::Below(dir) => order((at_dir, at_name), (dir, b"")) != Ordering::Greater,
             },
@@ -282,10 +305,51 @@ impl Scope<'_> {
             |at_dir, at_name| match self {
                 Scope::Entry { dir, name } => at_dir == *dir && at_name == *name,
                 Scope::Below(dir) => path::is_within(at_dir, dir),
+                Scope::In(dir) => at_dir == *dir,
             },
         )?;
         Ok(start..end)
     }
+}
+
+/// The rows of xattrs tables with what the entries of a directory have, or
+/// all below it.
+pub(crate) fn rows_of(
+    view: &View,
+    dir: &[u8],
+    reach: Reach,
+    values: Values,
+    scratch: &mut Scratch,
+) -> Result<Vec<(SegmentAt, Range<u64>)>> {
+    let scope = match reach {
+        Reach::Itself => Scope::In(dir),
+        Reach::Subtree => Scope::Below(dir),
+    };
+    let is_meant = |guard: &[GuardStep]| values == Values::Some || is_superusers(guard);
+    let found = scope.places(view, is_meant, scratch)?.into_iter();
+    Ok(found.map(|(at, _, rows)| (at, rows)).collect())
+}
+
+/// The same with what one entry has.
+pub(crate) fn rows_of_entry(
+    view: &View,
+    (dir, name): (&[u8], &[u8]),
+    scratch: &mut Scratch,
+) -> Result<Vec<(SegmentAt, Range<u64>)>> {
+    let found = Scope::Entry { dir, name }.places(view, |_| true, scratch)?;
+    let found = found.into_iter();
+    Ok(found.map(|(at, _, rows)| (at, rows)).collect())
+}
+
+/// True if only the superuser may read what is behind a guard: there lie
+/// attributes that no row names.
+fn is_superusers(guard: &[GuardStep]) -> bool {
+    let last = guard.last();
+    let who = last.and_then(|step| match step {
+        GuardStep::Predicate { who } => Predicate::parse(who),
+        GuardStep::Barrier { .. } => None,
+    });
+    who.is_some_and(|who| who.is_superuser_only())
 }
 
 /// The innermost path that a guard asks one to know.

@@ -7,6 +7,7 @@
 //!
 //! - [`walk()`]: getdents64 and statx, relative to directory descriptors, never through a
 //!   symbolic link, never out of the root.
+//! - [`Parts`]: listings and subtrees of a tree that was read before;
 //! - [`look()`]: one entry, where its directory may be passed but not listed.
 //! - [`trace`]: GUFI's text traces.
 //!
@@ -28,4 +29,4 @@ pub use options::{Mounts, WalkOptions, Xattrs, trusts_ctime};
 pub use progress::{Progress, ScanProgress};
 
 pub use trace::{TraceOptions, read_trace};
-pub use walk::{look, walk};
+pub use walk::{Extent, PartRead, Parts, look, walk};

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use trawl_index::SnapshotId;
 use trawl_live::{Dirty, Places};
+use trawl_model::Timestamp;
 
 /// Looks at what is dirty and publishes it. One at a time, on a thread of its own, while the
 /// source is read further; whatever panics is treated as an error after which nothing is trusted.
@@ -38,6 +39,12 @@ pub trait Applier: Send {
         Ok(Compacted::All)
     }
 
+    /// Whether what it published last counts for readers after this process has ended, and for
+    /// who goes on from there. Where it does not, everything is scanned at the next start.
+    fn outlives(&self) -> bool {
+        true
+    }
+
     /// How long to leave it alone, after it published something, unless somebody waits.
     fn rest(&self) -> Duration {
         Duration::ZERO
@@ -50,6 +57,8 @@ pub struct Taken {
     /// What is dirty. Files that others have open for writing are among the objects, as reached
     /// without a name; [`Dirty::everything`] is empty.
     pub dirty: Dirty,
+    /// Everything that was changed before is dirty, or was.
+    pub as_of: Timestamp,
 }
 
 /// A part of a source.

@@ -19,6 +19,7 @@ use crate::failure::{Failure, shown};
 use crate::index::IndexArgs;
 use crate::settings;
 use crate::watch::WatchArgs;
+use crate::watch::applier::Generations;
 use crate::watch::journal::Journal;
 use crate::watch::open::{Chosen, How};
 use crate::watch::plain::{Plain, words_again};
@@ -181,7 +182,7 @@ impl Daemon<'_> {
             place,
             opened: chosen.opened,
             reopen,
-            applier: Box::new(plain),
+            applier: Box::new(Generations::new(plain)),
             start,
             snapshot,
         };

@@ -1,22 +1,17 @@
-//! The plain applier: whatever has changed, the source is indexed again, as `trawl index` does it;
-//! segments that have not changed are shared. Right, and dear in a large source.
+//! A source is indexed again as a whole, as `trawl index` does it; segments that have not changed
+//! are shared. Right whatever has changed, and dear in a large source.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::io::ErrorKind;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use trawl_index::{IndexDir, IndexError};
-use trawl_live::Places;
-use trawl_serve::{Applier, ApplyError, ApplyErrorKind, Published, Scope, Taken};
+use trawl_index::IndexDir;
+use trawl_serve::Published;
 
 use crate::failure::Failure;
 use crate::index::scan::{Job, Scanner};
 use crate::index::{IndexArgs, upkeep};
-
-/// So many times as long as a scan took, the source is left alone, unless somebody asks.
-const REST: u32 = 20;
 
 /// Scans a source again and again.
 pub(crate) struct Plain {
@@ -51,41 +46,14 @@ impl Plain {
         })
     }
 
-    fn try_scan(&mut self) -> Result<Published, ApplyError> {
-        self.scan().map_err(|failure| ApplyError {
-            kind: kind_of(&failure),
-            message: failure.to_string(),
-        })
-    }
-}
-
-fn kind_of(failure: &Failure) -> ApplyErrorKind {
-    match failure {
-        Failure::Interrupted => ApplyErrorKind::Stopped,
-        Failure::Index(IndexError::Busy { .. }) => ApplyErrorKind::Busy,
-        Failure::Index(IndexError::Io { cause, .. })
-            if matches!(
-                cause.0.kind(),
-                ErrorKind::StorageFull | ErrorKind::QuotaExceeded
-            ) =>
-        {
-            ApplyErrorKind::NoSpace
-        }
-        _ => ApplyErrorKind::Broken,
-    }
-}
-
-impl Applier for Plain {
-    fn apply(&mut self, _: &Taken, _: &mut dyn Places) -> Result<Published, ApplyError> {
-        self.try_scan()
+    /// How long the last scan took.
+    pub(crate) fn took(&self) -> Duration {
+        self.took
     }
 
-    fn rescan(&mut self, _: &Scope, _: &str, _: &mut dyn Places) -> Result<Published, ApplyError> {
-        self.try_scan()
-    }
-
-    fn rest(&self) -> Duration {
-        self.took * REST
+    /// The index, the source's root and the options.
+    pub(crate) fn parts(&self) -> (&Path, &Path, &IndexArgs) {
+        (&self.index, &self.root, &self.args)
     }
 }
 

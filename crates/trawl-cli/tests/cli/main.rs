@@ -25,3 +25,4 @@ mod site;
 mod stat;
 mod top;
 mod users;
+mod watch;

@@ -25,18 +25,24 @@ pub(crate) fn rows_with(start: &Start, need: &Need) -> Result<Option<RowSelectio
     let mut scratch = Scratch::default();
     let mut selection = RowSelection::default();
     let mut is_restricted = false;
-    for span in scope(view, &start.path, Reach::Subtree, &mut scratch)? {
-        let Some(names) = view.names(span.segment) else {
+    let spans = scope(view, &start.path, Reach::Subtree, &mut scratch)?;
+    for spans in spans.chunk_by(|a, b| a.segment == b.segment) {
+        let Some(names) = view.names(spans[0].segment) else {
             continue;
         };
-        let rows = pieces::rows(view, &span, &mut scratch)?;
-        // What is damaged is left to the tables.
-        let Ok(ranges) = candidates(&names, need, &rows) else {
-            continue;
-        };
+        let (mut ranges, mut all) = (Vec::new(), 0);
+        for span in spans {
+            let rows = pieces::rows(view, span, &mut scratch)?;
+            all += rows.end - rows.start;
+            match candidates(&names, need, &rows) {
+                Ok(found) => ranges.extend(found),
+                // What is damaged is left to the tables.
+                Err(_) => ranges.push(rows),
+            }
+        }
         let len = |range: &Range<u64>| range.end - range.start;
-        if ranges.iter().map(len).sum::<u64>().saturating_mul(WORTH) <= len(&rows) {
-            selection.restrict(span.segment, ranges);
+        if ranges.iter().map(len).sum::<u64>().saturating_mul(WORTH) <= all {
+            selection.restrict(spans[0].segment, ranges);
             is_restricted = true;
         }
     }

@@ -2,6 +2,7 @@
 //!
 //! | part | what it knows |
 //! |---|---|
+//! | `parts` | parts of a tree that was read before |
 //! | `alone` | one entry, without its directory's listing |
 //! | `root` | how to get to the root, and who may |
 //! | `node` | a directory and its ancestors |
@@ -25,19 +26,23 @@ mod lister;
 mod names;
 mod node;
 mod outlet;
+mod parts;
 mod pending;
 mod pool;
 mod root;
 mod stack;
 mod worker;
 
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use trawl_model::Sink;
+use trawl_sys::stat::Stat;
 use trawl_sys::xattr;
 
 pub use self::alone::look;
+pub use self::parts::{Extent, PartRead, Parts};
 use self::node::Node;
 use self::outlet::{ChannelOutlet, Ledger, Outlet, channel};
 use self::pending::Overflow;
@@ -62,14 +67,40 @@ pub fn walk<S: Sink>(
     let root = root::open(root, options.xattrs)?;
     let node = Node::root(trawl_model::DirId(0), root.path, &root.stat);
     sink.root(root.source).map_err(ScanError::Sink)?;
+    let top = Top {
+        fd: Arc::new(root.fd),
+        stat: root.stat,
+        node,
+    };
+    walk_from(&top, 1, options, progress, sink)?;
+    Ok(progress.get())
+}
+
+/// Where a walk begins.
+pub(crate) struct Top {
+    pub(crate) fd: Arc<OwnedFd>,
+    pub(crate) stat: Stat,
+    pub(crate) node: Arc<Node>,
+}
+
+/// Reads everything below a directory that is open, and it. Directories are numbered from
+/// `next_id` on; returns the first number that was not given.
+pub(crate) fn walk_from<S: Sink>(
+    top: &Top,
+    next_id: u64,
+    options: &WalkOptions<'_>,
+    progress: &ScanProgress,
+    sink: &mut S,
+) -> Result<u64, ScanError<S::Error>> {
     let resources = options.resources();
     let shared = Shared {
         options,
         progress,
-        root: Arc::new(root.fd),
-        pool: Pool::new(resources.threads, Work::Root(node, root.stat)),
+        root: Arc::clone(&top.fd),
+        root_depth: top.node.depth,
+        pool: Pool::new(resources.threads, Work::Root(Arc::clone(&top.node), top.stat)),
         overflow: Overflow::new(options.temporary.clone(), options.pending_bytes),
-        next_id: AtomicU64::new(1),
+        next_id: AtomicU64::new(next_id),
         descriptors_each: resources.descriptors_each,
     };
     let mut ledger = Ledger::new(sink);
@@ -85,7 +116,7 @@ pub fn walk<S: Sink>(
     if options.cancel.load(Ordering::Relaxed) {
         return Err(ScanError::Cancelled);
     }
-    Ok(progress.get())
+    Ok(shared.next_id.load(Ordering::Relaxed))
 }
 
 /// Reads on `threads` threads, and hands over on this one.

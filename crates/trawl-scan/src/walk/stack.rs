@@ -34,6 +34,8 @@ pub(crate) struct Stack {
     spilled: usize,
     descriptors: usize,
     root: Arc<OwnedFd>,
+    /// The root's depth: what is above it is not this walk's.
+    root_depth: usize,
     /// The directory read last, from which the way up may start.
     recent: Option<(Arc<Node>, Arc<OwnedFd>)>,
 }
@@ -44,13 +46,14 @@ const DESCRIPTORS_BESIDE: usize = 4;
 
 impl Stack {
     /// A stack that keeps at most `descriptors` open, `root` among them.
-    pub(crate) fn new(root: Arc<OwnedFd>, descriptors: usize) -> Stack {
+    pub(crate) fn new(root: Arc<OwnedFd>, root_depth: usize, descriptors: usize) -> Stack {
         Stack {
             frames: Vec::new(),
             shallowest_open: 0,
             spilled: 0,
             descriptors: descriptors.saturating_sub(DESCRIPTORS_BESIDE).max(1),
             root,
+            root_depth,
             recent: None,
         }
     }
@@ -149,7 +152,7 @@ impl Stack {
         {
             return Ok(fd);
         }
-        let fd = descend(self.root.as_fd(), node)?;
+        let fd = descend(self.root.as_fd(), self.root_depth, node)?;
         if is_same(&fd, node.identity)? {
             Ok(fd)
         } else {
@@ -180,8 +183,8 @@ fn climb(from: BorrowedFd<'_>, hops: usize) -> Result<OwnedFd, SysError> {
 }
 
 /// Goes down to `node` from the root, one name at a time.
-fn descend(root: BorrowedFd<'_>, node: &Arc<Node>) -> Result<OwnedFd, SysError> {
-    let chain: Vec<_> = node.ancestry().filter(|n| n.parent.is_some()).collect();
+fn descend(root: BorrowedFd<'_>, depth: usize, node: &Arc<Node>) -> Result<OwnedFd, SysError> {
+    let chain: Vec<_> = node.ancestry().take_while(|n| n.depth > depth).collect();
     let mut fd = open_at(root, c".", PASS)?;
     for node in chain.iter().rev() {
         fd = open_at(&fd, node.name(), PASS)?;

@@ -32,6 +32,7 @@ pub(crate) struct Shared<'a> {
     pub(crate) options: &'a WalkOptions<'a>,
     pub(crate) progress: &'a ScanProgress,
     pub(crate) root: Arc<OwnedFd>,
+    pub(crate) root_depth: usize,
     pub(crate) pool: Pool<Work>,
     pub(crate) overflow: Arc<Overflow>,
     pub(crate) next_id: AtomicU64,
@@ -58,7 +59,11 @@ impl<'a, O: Outlet> Worker<'a, O> {
             shared,
             outlet,
             lister: Lister::new(shared.options, xattrs),
-            stack: Stack::new(Arc::clone(&shared.root), shared.descriptors_each),
+            stack: Stack::new(
+                Arc::clone(&shared.root),
+                shared.root_depth,
+                shared.descriptors_each,
+            ),
         }
     }
 

@@ -43,6 +43,8 @@ struct Work {
 struct Done {
     result: Result<Option<Published>, ApplyError>,
     was_rescan: bool,
+    /// What was published last stays when the daemon ends.
+    outlives: bool,
 }
 
 impl Inner {
@@ -150,7 +152,7 @@ impl Inner {
                 return false;
             }
         };
-        let mut work = self.take(tickets);
+        let mut work = self.take(tickets, as_of.unwrap_or(now));
         for file in &looked.dirty {
             work.taken
                 .dirty
@@ -184,7 +186,7 @@ impl Inner {
         self.changed.notify_all();
     }
 
-    fn take(&self, tickets: u64) -> Work {
+    fn take(&self, tickets: u64, as_of: Timestamp) -> Work {
         let mut state = self.state();
         let mut dirty = state.set.take();
         let overflows = dirty.everything.len() as u64;
@@ -195,7 +197,7 @@ impl Inner {
         dirty.everything.clear();
         Work {
             tickets,
-            taken: Taken { dirty },
+            taken: Taken { dirty, as_of },
             since: state.take_since(),
             lost: state.lost.clone(),
             losses: state.losses,
@@ -227,7 +229,12 @@ impl Inner {
                 message: "the index could not be written by a mistake in the program".to_owned(),
             })
         });
-        Done { result, was_rescan }
+        let outlives = applier.outlives();
+        Done {
+            result,
+            was_rescan,
+            outlives,
+        }
     }
 
     /// Notes how a round went and tells those who asked for it.
@@ -262,6 +269,7 @@ impl Inner {
             state.counters.barriers += work.tickets - state.served;
             state.counters.last_barrier = now - begun;
         }
+        let outlives = done.outlives;
         match done.result {
             Ok(published) => {
                 state.last.as_of = as_of;
@@ -275,7 +283,7 @@ impl Inner {
             }
             Err(error) => self.note_failure(&mut state, work, &error),
         }
-        if state.is_settled() && state.set.dirty().is_empty() {
+        if outlives && state.is_settled() && state.set.dirty().is_empty() {
             let snapshot = state.last.snapshot;
             state.mark.clean(snapshot);
         }

@@ -1,0 +1,56 @@
+//! Whether a change takes a right away from someone.
+
+use trawl_model::DirAccess;
+use trawl_model::guard::{Bit, Predicate};
+
+/// What a change of permissions does to who may see what is in a directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Change {
+    /// Nothing.
+    None,
+    /// Nobody loses anything.
+    Loosened,
+    /// Somebody may.
+    Tightened,
+}
+
+/// What the change from `before` to `now` does, for these permission bits.
+pub(crate) fn change(before: &DirAccess, now: &DirAccess, bits: &[Bit]) -> Change {
+    let one = |bit: &Bit| {
+        let (before, now) = (Predicate::of(before, *bit), Predicate::of(now, *bit));
+        match (before == now, before.implies(&now)) {
+            (true, _) => Change::None,
+            (false, true) => Change::Loosened,
+            (false, false) => Change::Tightened,
+        }
+    };
+    bits.iter().map(one).max().unwrap_or(Change::None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trawl_model::{Gid, Uid};
+
+    #[test]
+    fn who_loses_a_right_is_noticed() {
+        let access = |mode, uid, gid| DirAccess {
+            mode,
+            uid: Uid(uid),
+            gid: Gid(gid),
+            acl: None,
+        };
+        let both = [Bit::Search, Bit::Read];
+        let open = access(0o755, 1, 1);
+        assert_eq!(change(&open, &open, &both), Change::None);
+        // What the mode says to write is no matter.
+        assert_eq!(change(&open, &access(0o555, 1, 1), &both), Change::None);
+        assert_eq!(change(&open, &access(0o750, 1, 1), &both), Change::Tightened);
+        assert_eq!(change(&access(0o750, 1, 1), &open, &both), Change::Loosened);
+        // Another owner: the one before may lose.
+        let own = access(0o700, 1, 1);
+        assert_eq!(change(&own, &access(0o700, 2, 1), &both), Change::Tightened);
+        assert_eq!(change(&access(0o755, 1, 1), &access(0o755, 2, 1), &both), Change::None);
+        assert_eq!(change(&open, &access(0o751, 1, 1), &[Bit::Search]), Change::None);
+    }
+}

@@ -1,0 +1,392 @@
+//! The work: reading what is dirty, and publishing it.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use trawl_index::live::{LiveWriter, Published, Round};
+use trawl_index::{DEFAULT_MEMORY_BYTES, IndexDir, IndexError, Table};
+use trawl_live::{Dirty, Places};
+use trawl_model::guard::Credentials;
+use trawl_model::sink::{PartSink, SourceRoot};
+use trawl_model::{DirAccess, DirBatch, DirId, IdMap, Issue, Sink, Timestamp, path};
+use trawl_query::{Part, RowsOf, Values, View};
+use trawl_scan::{Excludes, Extent, Mounts, PartRead, Parts, WalkOptions, Xattrs};
+
+use crate::error::{ApplyError, Result, Unappliable};
+use crate::known::{Became, Known, Listing};
+use crate::targets::{Origin, Targets};
+
+/// How a source is read: as it was when it was indexed.
+#[derive(Clone, Debug, Default)]
+pub struct ApplyOptions {
+    /// Mount points below the root.
+    pub mounts: Mounts,
+    /// Names and paths that are left out.
+    pub excludes: Excludes,
+    /// Extended attributes.
+    pub xattrs: Xattrs,
+    /// Bytes of rows that are held before they are written; 0: as many as a
+    /// scan holds.
+    pub memory_bytes: usize,
+}
+
+/// What was applied.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Applied {
+    /// Directories that were read again.
+    pub directories: u64,
+    /// Entries that were looked at.
+    pub entries: u64,
+    /// What readers see from now on; `None` if it is what they saw before.
+    pub published: Option<Published>,
+}
+
+/// Keeps a source's index as its file system is.
+pub struct Applier {
+    writer: LiveWriter,
+    /// The source as it was published last; files stay open from one to the
+    /// next.
+    view: Arc<View>,
+    root: Vec<u8>,
+    options: ApplyOptions,
+    id_map: Option<IdMap>,
+}
+
+impl Applier {
+    /// Goes on from the current snapshot of the source with this root.
+    ///
+    /// # Errors
+    /// [`ApplyError::Unappliable`] if there is none to go on from;
+    /// [`IndexError::Busy`] if somebody else writes the source.
+    pub fn begin(
+        index: &IndexDir,
+        root: &[u8],
+        options: ApplyOptions,
+        now: Timestamp,
+    ) -> Result<Applier> {
+        let cancel = AtomicBool::new(false);
+        let walk = walk_options(&options, &cancel);
+        let (_, now_there) = Parts::open::<IndexError>(root, &walk)?;
+        let memory_bytes = match options.memory_bytes {
+            0 => DEFAULT_MEMORY_BYTES,
+            bytes => bytes,
+        };
+        let begun = LiveWriter::begin(index, now_there, memory_bytes, now);
+        let writer = begun.map_err(|error| match error {
+            IndexError::Moved { .. } => ApplyError::Unappliable(Unappliable::Moved),
+            error => error.into(),
+        })?;
+        let who = Arc::new(Credentials {
+            uid: trawl_model::Uid::ROOT,
+            groups: Vec::new(),
+        });
+        let view = View::new(writer.snapshot(), who).with_places();
+        Ok(Applier {
+            id_map: writer.source().id_map()?,
+            view: Arc::new(view),
+            writer,
+            root: root.to_vec(),
+            options,
+        })
+    }
+
+    /// Looks at what is dirty, and publishes what it finds; `as_of` is up to
+    /// when everything that changed is dirty or was.
+    ///
+    /// # Errors
+    /// Whatever they are, nothing was published, and what was dirty still is.
+    pub fn apply(
+        &mut self,
+        dirty: &Dirty,
+        places: &mut dyn Places,
+        as_of: Timestamp,
+        cancel: &AtomicBool,
+    ) -> Result<Applied> {
+        let targets = Targets::of(dirty, &self.root, places)?;
+        self.read_again(targets, as_of, cancel)
+    }
+
+    /// Reads a directory again with all below it, whether or not it is dirty.
+    ///
+    /// # Errors
+    /// As [`Applier::apply`].
+    pub fn refresh(
+        &mut self,
+        dir: &[u8],
+        as_of: Timestamp,
+        cancel: &AtomicBool,
+    ) -> Result<Applied> {
+        let mut targets = Targets::default();
+        targets.add_above(dir, &self.root);
+        targets.add(dir.to_vec(), Extent::Subtree);
+        self.read_again(targets, as_of, cancel)
+    }
+
+    /// Lets go of the source; what was published stays.
+    ///
+    /// # Errors
+    /// If its lock cannot be given back.
+    pub fn end(self) -> Result<()> {
+        Ok(self.writer.end()?)
+    }
+
+    /// The generation that was published last; 0: none.
+    pub fn generation(&self) -> u64 {
+        self.writer.generation()
+    }
+
+    fn read_again(
+        &mut self,
+        mut targets: Targets,
+        as_of: Timestamp,
+        cancel: &AtomicBool,
+    ) -> Result<Applied> {
+        let view = self.view();
+        let objects = std::mem::take(&mut targets.objects);
+        if !objects.is_empty() {
+            for dir in view.holders_of(&objects, Some(cancel))? {
+                targets.add(dir, Extent::Listing);
+            }
+        }
+        let walk = walk_options(&self.options, cancel);
+        let (parts, root) = Parts::open::<IndexError>(&self.root, &walk)
+            .map_err(|_| ApplyError::Unappliable(Unappliable::NoRoot))?;
+        if !self.writer.is_reached_as(&root) {
+            return Err(ApplyError::Unappliable(Unappliable::Moved));
+        }
+        if targets.is_empty() {
+            self.writer.confirm(as_of)?;
+            return Ok(Applied::default());
+        }
+        let mut reading = Reading {
+            view: &view,
+            id_map: self.id_map.as_ref(),
+            round: self.writer.round(),
+            parts,
+            targets: &mut targets,
+            applied: Applied::default(),
+            root: Some(root),
+        };
+        reading.run()?;
+        let Reading { round, applied, .. } = reading;
+        Ok(Applied {
+            published: Some(round.publish(as_of)?),
+            ..applied
+        })
+    }
+
+    /// The source as it was published last.
+    fn view(&mut self) -> Arc<View> {
+        let view = self.view.renewed(self.writer.snapshot());
+        self.view = Arc::new(view);
+        Arc::clone(&self.view)
+    }
+}
+
+fn walk_options<'a>(options: &ApplyOptions, cancel: &'a AtomicBool) -> WalkOptions<'a> {
+    let mut walk = WalkOptions::new(cancel);
+    walk.mounts = options.mounts;
+    walk.excludes = options.excludes.clone();
+    walk.xattrs = options.xattrs;
+    walk
+}
+
+/// One round of reading.
+struct Reading<'a> {
+    view: &'a Arc<View>,
+    id_map: Option<&'a IdMap>,
+    round: Round<'a>,
+    parts: Parts<'a>,
+    targets: &'a mut Targets,
+    applied: Applied,
+    /// The source's root as it is now.
+    root: Option<SourceRoot>,
+}
+
+impl Reading<'_> {
+    /// The root's own row, which no listing has.
+    fn read_root(&mut self, root: SourceRoot) -> Result<()> {
+        self.kill(&root.path, Part::Root)?;
+        Ok(self.round.root(root)?)
+    }
+
+    fn run(&mut self) -> Result<()> {
+        while let Some((dir, target)) = self.targets.next() {
+            let (part, listing) = match target.extent {
+                Extent::Listing => (Part::Listing, Listing::read(self.view, &dir)?),
+                Extent::Subtree => (Part::Subtree, Listing::default()),
+            };
+            let values = match target.extent {
+                Extent::Listing => listing.values(),
+                Extent::Subtree => Values::Some,
+            };
+            let known = self.view.rows_of(&dir, part, values)?;
+            let is_listed = known.iter().any(|rows| rows.table == Table::Dirs);
+            // What the index leaves out (an exclusion, a mount) is none of
+            // ours; what is new is found where its name is.
+            if target.origin == Origin::Dirty && !is_listed {
+                continue;
+            }
+            self.kill_rows(known);
+            if let Some(root) = self.root.take_if(|root| root.path == dir) {
+                self.read_root(root)?;
+            }
+            match target.extent {
+                Extent::Listing => self.read_listing(&dir, listing)?,
+                Extent::Subtree => self.read_subtree(&dir)?,
+            }
+        }
+        Ok(self.parts.finish(&mut self.round)?)
+    }
+
+    fn kill(&mut self, dir: &[u8], part: Part) -> Result<()> {
+        let rows = self.view.rows_of(dir, part, Values::Some)?;
+        self.kill_rows(rows);
+        Ok(())
+    }
+
+    fn kill_rows(&mut self, known: Vec<RowsOf<'_>>) {
+        for rows in known {
+            self.round
+                .kill(rows.shard, rows.segment, rows.table, rows.rows);
+        }
+    }
+
+    fn read_subtree(&mut self, dir: &[u8]) -> Result<()> {
+        let mut counted = Counted {
+            round: &mut self.round,
+            applied: &mut self.applied,
+        };
+        self.parts.read(dir, Extent::Subtree, &mut counted)?;
+        Ok(())
+    }
+
+    fn read_listing(&mut self, dir: &[u8], mut known: Listing) -> Result<()> {
+        let mut noted = Noted {
+            counted: Counted {
+                round: &mut self.round,
+                applied: &mut self.applied,
+            },
+            id_map: self.id_map,
+            dir,
+            found: Vec::new(),
+        };
+        let read = self.parts.read(dir, Extent::Listing, &mut noted)?;
+        let found = noted.found;
+        if read != PartRead::Done {
+            return self.kill(dir, Part::Subtree);
+        }
+        let dirs = found.iter().filter(|(_, now)| now.is_dir());
+        let dirs: HashSet<&[u8]> = dirs.map(|(name, _)| &name[..]).collect();
+        self.targets.keep_below(dir, |name| dirs.contains(name));
+        for (name, now) in &found {
+            let path = path::join(dir, name);
+            match known.compare(name, now) {
+                Became::Same => {}
+                Became::Another if now.is_dir() => self.targets.add_found(path),
+                Became::Another => self.kill(&path, Part::Subtree)?,
+                Became::Stricter => {
+                    return Err(ApplyError::Unappliable(Unappliable::Tightened { path }));
+                }
+            }
+        }
+        for name in known.gone() {
+            self.kill(&path::join(dir, &name), Part::Subtree)?;
+        }
+        Ok(())
+    }
+}
+
+/// Counts what goes by.
+struct Counted<'a, 'w> {
+    round: &'a mut Round<'w>,
+    applied: &'a mut Applied,
+}
+
+impl Sink for Counted<'_, '_> {
+    type Error = IndexError;
+
+    fn root(&mut self, root: SourceRoot) -> std::result::Result<(), IndexError> {
+        self.round.root(root)
+    }
+
+    fn batch(&mut self, batch: DirBatch) -> std::result::Result<(), IndexError> {
+        self.applied.directories += u64::from(batch.fragment == 0);
+        self.applied.entries += batch.entries.len() as u64;
+        self.round.batch(batch)
+    }
+
+    fn subtree_done(&mut self, dir: DirId) -> std::result::Result<(), IndexError> {
+        self.round.subtree_done(dir)
+    }
+
+    fn issue(&mut self, dir: Option<DirId>, issue: Issue) -> std::result::Result<(), IndexError> {
+        self.round.issue(dir, issue)
+    }
+}
+
+impl PartSink for Counted<'_, '_> {
+    fn passed(
+        &mut self,
+        dir: DirId,
+        parent: Option<DirId>,
+        path: &[u8],
+        access: &DirAccess,
+    ) -> std::result::Result<(), IndexError> {
+        self.round.passed(dir, parent, path, access)
+    }
+}
+
+/// Notes what a listing holds, as it will be in the index.
+struct Noted<'a, 'w> {
+    counted: Counted<'a, 'w>,
+    id_map: Option<&'a IdMap>,
+    /// The directory that is listed.
+    dir: &'a [u8],
+    found: Vec<(Vec<u8>, Known)>,
+}
+
+impl Sink for Noted<'_, '_> {
+    type Error = IndexError;
+
+    fn root(&mut self, root: SourceRoot) -> std::result::Result<(), IndexError> {
+        self.counted.root(root)
+    }
+
+    fn batch(&mut self, batch: DirBatch) -> std::result::Result<(), IndexError> {
+        let mapped = self.id_map.map(|map| {
+            let mut mapped = batch.clone();
+            map.apply(&mut mapped);
+            mapped
+        });
+        let shown = mapped.as_ref().unwrap_or(&batch);
+        if shown.path == self.dir {
+            for entry in &shown.entries {
+                let name = shown.bytes(entry.name).to_vec();
+                self.found.push((name, Known::of_entry(shown, entry)));
+            }
+        }
+        self.counted.batch(batch)
+    }
+
+    fn subtree_done(&mut self, dir: DirId) -> std::result::Result<(), IndexError> {
+        self.counted.subtree_done(dir)
+    }
+
+    fn issue(&mut self, dir: Option<DirId>, issue: Issue) -> std::result::Result<(), IndexError> {
+        self.counted.issue(dir, issue)
+    }
+}
+
+impl PartSink for Noted<'_, '_> {
+    fn passed(
+        &mut self,
+        dir: DirId,
+        parent: Option<DirId>,
+        path: &[u8],
+        access: &DirAccess,
+    ) -> std::result::Result<(), IndexError> {
+        self.counted.passed(dir, parent, path, access)
+    }
+}

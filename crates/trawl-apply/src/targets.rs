@@ -1,0 +1,200 @@
+//! From what is dirty to the directories that are read again.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, HashSet};
+
+use trawl_live::{
+    Dirty, DirtyDirectory, Names, NameChange, ObjectPlace, Place, Places, Reached,
+};
+use trawl_model::path;
+use trawl_scan::Extent;
+
+use crate::error::{ApplyError, Result, Unappliable};
+
+/// A path, ordered as paths are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Key(Vec<u8>);
+
+impl Ord for Key {
+    fn cmp(&self, other: &Key) -> Ordering {
+        path::cmp(&self.0, &other.0)
+    }
+}
+
+impl PartialOrd for Key {
+    fn partial_cmp(&self, other: &Key) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// Directories to read, in path order.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Targets {
+    dirs: BTreeMap<Key, Target>,
+    /// Objects, by device and inode number, that are dirty under all names
+    /// that the index has of them.
+    pub(crate) objects: HashSet<(u64, u64)>,
+}
+
+/// What is read of a directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Target {
+    pub(crate) extent: Extent,
+    pub(crate) origin: Origin,
+}
+
+/// Why a directory is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// It is dirty: read if the index has it.
+    Dirty,
+    /// It was found in the one that holds it: the index is to have it.
+    Found,
+}
+
+impl Targets {
+    /// Those that cover what is dirty below `root`.
+    pub(crate) fn of(dirty: &Dirty, root: &[u8], places: &mut dyn Places) -> Result<Targets> {
+        if !dirty.everything.is_empty() {
+            return Err(ApplyError::Unappliable(Unappliable::Everything));
+        }
+        let mut targets = Targets::default();
+        for (key, directory) in &dirty.directories {
+            let Place::At(path) = places.place(key.as_ref())? else {
+                // What is gone, or went out, was reported by its name, too.
+                continue;
+            };
+            let (extent, is_listing_changed) = match directory {
+                DirtyDirectory::Names(names) => {
+                    let changed = names.values().any(|what| *what == NameChange::Listing);
+                    (Extent::Listing, changed)
+                }
+                DirtyDirectory::Listing => (Extent::Listing, true),
+                DirtyDirectory::Subtree(_) => (Extent::Subtree, true),
+            };
+            if is_listing_changed {
+                targets.add_above(&path, root);
+            }
+            targets.add(path, extent);
+        }
+        for (key, reached) in &dirty.objects {
+            let object = key.as_ref();
+            let names = match reached {
+                // Its one name is dirty.
+                Reached::ByName => places.names_of(object),
+                Reached::Unnamed => Names::Several,
+            };
+            if names == Names::Several {
+                targets.add_object(places.object(object)?, root)?;
+            }
+        }
+        Ok(targets)
+    }
+
+    fn add_object(&mut self, place: ObjectPlace, root: &[u8]) -> Result<()> {
+        match place {
+            ObjectPlace::Gone | ObjectPlace::Outside => Ok(()),
+            ObjectPlace::Directory(path) => {
+                self.add_above(&path, root);
+                self.add(path, Extent::Listing);
+                Ok(())
+            }
+            ObjectPlace::At(path) => {
+                self.add_above(&path, root);
+                Ok(())
+            }
+            ObjectPlace::Object { dev, ino } => {
+                self.objects.insert((dev, ino));
+                Ok(())
+            }
+            ObjectPlace::Unknown => Err(ApplyError::Unappliable(Unappliable::Unnamed)),
+        }
+    }
+
+    /// Adds the directory that holds `path`, whose row is there; the root's
+    /// stands alone, and is always read.
+    pub(crate) fn add_above(&mut self, path: &[u8], root: &[u8]) {
+        if let Some((above, _)) = path::split(path).filter(|_| path != root) {
+            self.add(above.to_vec(), Extent::Listing);
+        }
+    }
+
+    /// Adds one that is dirty.
+    pub(crate) fn add(&mut self, path: Vec<u8>, extent: Extent) {
+        let origin = Origin::Dirty;
+        let known = self.dirs.entry(Key(path));
+        let known = known.or_insert(Target { extent, origin });
+        if extent == Extent::Subtree {
+            known.extent = extent;
+        }
+    }
+
+    /// Adds one that was found, with all below.
+    pub(crate) fn add_found(&mut self, path: Vec<u8>) {
+        let target = Target {
+            extent: Extent::Subtree,
+            origin: Origin::Found,
+        };
+        self.dirs.insert(Key(path), target);
+    }
+
+    /// Leaves out what lies below `dir`, but for what lies in or below those
+    /// of its entries that `is_dir`: it cannot be there.
+    pub(crate) fn keep_below(&mut self, dir: &[u8], is_dir: impl Fn(&[u8]) -> bool) {
+        let below = self.dirs.range(Key(dir.to_vec())..);
+        let below = below.map(|(Key(path), _)| path);
+        let mut gone: Vec<Key> = Vec::new();
+        for path in below.take_while(|path| path::is_within(path, dir)) {
+            let name = path.get(dir.len() + 1..).unwrap_or_default();
+            let name = name.split(|byte| *byte == b'/').next().unwrap_or_default();
+            if !name.is_empty() && !is_dir(name) {
+                gone.push(Key(path.clone()));
+            }
+        }
+        for key in gone {
+            self.dirs.remove(&key);
+        }
+    }
+
+    /// True if there is nothing to read.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.dirs.is_empty()
+    }
+
+    /// The first, which is taken out with all that it covers.
+    pub(crate) fn next(&mut self) -> Option<(Vec<u8>, Target)> {
+        let (Key(path), target) = self.dirs.pop_first()?;
+        while target.extent == Extent::Subtree
+            && let Some(next) = self.dirs.first_entry()
+            && path::is_within(&next.key().0, &path)
+        {
+            next.remove();
+        }
+        Some((path, target))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_subtree_covers_is_not_read_twice() {
+        let mut targets = Targets::default();
+        for path in ["/a/b", "/a", "/a-b", "/a/b/c"] {
+            targets.add(path.into(), Extent::Listing);
+        }
+        targets.add(b"/a/b".to_vec(), Extent::Subtree);
+        targets.add(b"/a/b".to_vec(), Extent::Listing);
+        let mut taken = Vec::new();
+        while let Some((path, extent)) = targets.next() {
+            taken.push((String::from_utf8(path).unwrap(), extent.extent));
+        }
+        let wanted = [
+            ("/a", Extent::Listing),
+            ("/a/b", Extent::Subtree),
+            ("/a-b", Extent::Listing),
+        ];
+        assert_eq!(taken, wanted.map(|(path, extent)| (path.to_owned(), extent)));
+    }
+}

@@ -1,0 +1,295 @@
+//! The files, and reading them.
+
+use super::ranges;
+use crate::error::{IndexError, Result};
+use crate::id::{Edition, SegmentId};
+use crate::layout;
+use crate::manifest::{GuardStep, Manifest, SegmentInfo, Totals, check_format};
+use crate::schema::{FORMAT, Table};
+use crate::sealed;
+use crate::snapshot::time;
+use crate::store::{Dir, if_there};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+use trawl_model::Timestamp;
+use trawl_sys::lock::{Lock, try_lock};
+
+/// Directory of what a daemon keeps for readers, in a source.
+pub(crate) const LIVE: &str = layout::LIVE;
+/// The file that names the generation that counts.
+pub(crate) const STATE_FILE: &str = "state";
+/// Where the kernel tells which boot of the machine this is.
+const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
+
+/// What `state` says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct State {
+    pub(crate) format: u32,
+    /// The edition that it goes on from, as text.
+    pub(crate) edition: String,
+    pub(crate) boot: String,
+    pub(crate) generation: u64,
+    #[serde(with = "time")]
+    pub(crate) as_of: Timestamp,
+}
+
+/// What changed in a shard.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Overlay {
+    pub(crate) format: u32,
+    /// The edition, as text.
+    pub(crate) edition: String,
+    /// From which generation on it counts.
+    pub(crate) generation: u64,
+    pub(crate) guard: Vec<GuardStep>,
+    /// Segments beside the snapshot's, oldest first.
+    pub(crate) segments: Vec<SegmentInfo>,
+    /// Which rows no longer hold, those of segments above included.
+    pub(crate) dead: Vec<DeadRows>,
+}
+
+/// Rows of a segment that no longer hold.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct DeadRows {
+    pub(crate) segment: SegmentId,
+    #[serde(flatten)]
+    pub(crate) rows: Dead,
+}
+
+/// Rows of a segment's tables that no longer hold: ranges, ascending,
+/// neither overlapping nor touching.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Dead {
+    /// Of the dirs table: listings, with all rows of theirs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dirs: Vec<Range<u64>>,
+    /// Of the xattrs table.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub xattrs: Vec<Range<u64>>,
+    /// Of the issues table.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub issues: Vec<Range<u64>>,
+}
+
+/// All overlays of a generation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Overlays {
+    pub(crate) format: u32,
+    pub(crate) generation: u64,
+    pub(crate) shards: Vec<Placed>,
+}
+
+/// An overlay, and where its shard lies.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Placed {
+    pub(crate) components: Vec<String>,
+    pub(crate) overlay: Overlay,
+}
+
+/// A generation that counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LiveInfo {
+    /// Its number.
+    pub generation: u64,
+    /// Up to when all changes are in.
+    pub as_of: Timestamp,
+}
+
+/// What a reader goes by: the generation that counts.
+#[derive(Debug)]
+pub(crate) struct Live {
+    pub(crate) info: LiveInfo,
+    edition: Edition,
+    /// Keeps the generation's files.
+    _pin: Option<File>,
+}
+
+/// What a shard's overlay comes to, for a reader.
+#[derive(Debug)]
+pub(crate) struct Overlaid {
+    /// A manifest of the segments beside the snapshot's; none if there are none.
+    pub(crate) manifest: Option<Manifest>,
+    pub(crate) dead: Arc<HashMap<SegmentId, Dead>>,
+}
+
+impl Dead {
+    /// The dead rows of a table.
+    pub fn of(&self, table: Table) -> &[Range<u64>] {
+        match table {
+            Table::Dirs => &self.dirs,
+            Table::Xattrs => &self.xattrs,
+            Table::Issues => &self.issues,
+            // They go with the listings.
+            Table::Entries | Table::Links => &[],
+        }
+    }
+
+    pub(super) fn of_mut(&mut self, table: Table) -> Option<&mut Vec<Range<u64>>> {
+        match table {
+            Table::Dirs => Some(&mut self.dirs),
+            Table::Xattrs => Some(&mut self.xattrs),
+            Table::Issues => Some(&mut self.issues),
+            Table::Entries | Table::Links => None,
+        }
+    }
+
+    /// True if nothing of a segment holds any longer.
+    pub(super) fn is_all_of(&self, segment: &SegmentInfo) -> bool {
+        [Table::Dirs, Table::Xattrs, Table::Issues]
+            .into_iter()
+            .all(|table| {
+                let rows = segment.files.get(&table).map_or(0, |file| file.rows);
+                ranges::count(self.of(table)) >= rows
+            })
+    }
+
+    fn is_sound(&self) -> bool {
+        [&self.dirs, &self.xattrs, &self.issues]
+            .into_iter()
+            .all(|rows| ranges::is_sound(rows))
+    }
+}
+
+impl Placed {
+    pub(super) fn of(components: &[String], overlay: &Overlay) -> Placed {
+        Placed {
+            components: components.to_vec(),
+            overlay: overlay.clone(),
+        }
+    }
+}
+
+impl Overlay {
+    pub(crate) fn new(edition: Edition, guard: Vec<GuardStep>) -> Overlay {
+        Overlay {
+            format: FORMAT,
+            edition: edition.to_string(),
+            generation: 0,
+            guard,
+            segments: Vec::new(),
+            dead: Vec::new(),
+        }
+    }
+
+    /// Reads an overlay of an edition. `path` names it in errors.
+    pub(crate) fn from_bytes(bytes: &[u8], path: &Path, edition: Edition) -> Result<Overlay> {
+        let overlay: Overlay = sealed::unseal_json(bytes, path)?;
+        overlay.check(edition, path)?;
+        Ok(overlay)
+    }
+
+    /// Refuses one that is not of this edition or makes no sense.
+    fn check(&self, edition: Edition, path: &Path) -> Result<()> {
+        check_format(self.format, path)?;
+        if self.edition != edition.to_string() {
+            return Err(IndexError::damaged(path, "it is of another snapshot"));
+        }
+        match self.dead.iter().all(|dead| dead.rows.is_sound()) {
+            true => Ok(()),
+            false => Err(IndexError::damaged(path, "its ranges make no sense")),
+        }
+    }
+
+    /// What it comes to, of a shard of a source with this root.
+    pub(crate) fn overlaid(self, edition: Edition, root: &[u8]) -> Overlaid {
+        let segments = self.segments;
+        let manifest = (!segments.is_empty()).then(|| Manifest {
+            format: self.format,
+            snapshot: edition.id,
+            root: root.to_vec(),
+            guard: self.guard,
+            segments,
+            totals: Totals::default(),
+        });
+        let dead = self.dead.into_iter().map(|dead| (dead.segment, dead.rows));
+        Overlaid {
+            manifest,
+            dead: Arc::new(dead.collect()),
+        }
+    }
+}
+
+/// Which boot of the machine this is; empty where nobody tells.
+pub(crate) fn boot_id() -> String {
+    let text = std::fs::read_to_string(BOOT_ID).unwrap_or_default();
+    text.trim().to_owned()
+}
+
+impl Live {
+    /// The generation that counts for an edition; `None` if the snapshot
+    /// alone does.
+    pub(crate) fn open(source: &Dir, edition: Edition) -> Option<Live> {
+        let dir = source.open_dir(LIVE).ok()?;
+        // The lock is taken before the file is read: what is read is pinned.
+        let file = dir.open_file(STATE_FILE).ok()?;
+        let pin = try_lock(&file, Lock::Shared).is_ok_and(|locked| locked);
+        let bytes = crate::store::read_file(&file, &dir.join(STATE_FILE)).ok()?;
+        let state: State = sealed::unseal_json(&bytes, &dir.join(STATE_FILE)).ok()?;
+        let is_of_it = state.format == FORMAT && state.edition == edition.to_string();
+        let boot = boot_id();
+        (is_of_it && !boot.is_empty() && state.boot == boot).then_some(Live {
+            info: LiveInfo {
+                generation: state.generation,
+                as_of: state.as_of,
+            },
+            edition,
+            _pin: pin.then_some(file),
+        })
+    }
+
+    /// The overlay of the shard whose `data` directory this is, if it has one.
+    pub(crate) fn overlay(&self, data: &Dir) -> Result<Option<Overlay>> {
+        let generations = data.list()?;
+        let generations = generations
+            .iter()
+            .filter_map(|name| layout::overlay_name(name));
+        let ours = generations.filter(|(edition, generation)| {
+            *edition == self.edition && *generation <= self.info.generation
+        });
+        let Some((_, newest)) = ours.max_by_key(|(_, generation)| *generation) else {
+            return Ok(None);
+        };
+        let name = layout::overlay_file(self.edition, newest);
+        let path = data.join(&name);
+        let overlay = Overlay::from_bytes(&data.read(&name)?, &path, self.edition)?;
+        let is_placed = layout::components_of(&overlay.guard).is_some();
+        match overlay.generation == newest && is_placed {
+            true => Ok(Some(overlay)),
+            false => Err(IndexError::damaged(&path, "it is not what its name says")),
+        }
+    }
+
+    /// All overlays, for who may read them all, by where their shards lie.
+    pub(crate) fn overlays(&self, private: &Dir) -> Result<BTreeMap<Vec<String>, Overlay>> {
+        let name = layout::overlays_file(self.edition, self.info.generation);
+        let path = private.join(&name);
+        let read: Overlays = sealed::unseal_json(&private.read(&name)?, &path)?;
+        check_format(read.format, &path)?;
+        let mut overlays = BTreeMap::new();
+        for Placed {
+            components,
+            overlay,
+        } in read.shards
+        {
+            overlay.check(self.edition, &path)?;
+            if layout::components_of(&overlay.guard).as_ref() != Some(&components) {
+                return Err(IndexError::damaged(&path, "a shard belongs elsewhere"));
+            }
+            overlays.insert(components, overlay);
+        }
+        Ok(overlays)
+    }
+}
+
+/// Makes readers go by the snapshot alone, before files of its generations
+/// are removed.
+pub(crate) fn forget(source: &Dir) -> Result<()> {
+    let Some(dir) = if_there(source.open_dir(LIVE))? else {
+        return Ok(());
+    };
+    if_there(dir.remove_file(STATE_FILE)).map(drop)
+}

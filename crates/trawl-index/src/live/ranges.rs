@@ -1,0 +1,50 @@
+//! Sets of rows as ranges.
+
+use std::ops::Range;
+
+/// Adds rows to a list of ranges that is ascending, neither overlapping nor
+/// touching, and stays so.
+pub(super) fn add(ranges: &mut Vec<Range<u64>>, rows: Range<u64>) {
+    if rows.is_empty() {
+        return;
+    }
+    let from = ranges.partition_point(|known| known.end < rows.start);
+    let to = ranges.partition_point(|known| known.start <= rows.end);
+    let mut merged = rows;
+    for known in ranges.get(from..to).unwrap_or_default() {
+        merged = merged.start.min(known.start)..merged.end.max(known.end);
+    }
+    ranges.splice(from..to.max(from), [merged]);
+}
+
+/// True if it is a list as [`add`] makes it.
+pub(super) fn is_sound(ranges: &[Range<u64>]) -> bool {
+    ranges.iter().all(|range| range.start < range.end)
+        && ranges.windows(2).all(|pair| pair[0].end < pair[1].start)
+}
+
+/// How many rows there are.
+pub(super) fn count(ranges: &[Range<u64>]) -> u64 {
+    ranges.iter().map(|range| range.end - range.start).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn ranges_hold_what_was_added(added in proptest::collection::vec((0u64..80, 0u64..9), 0..20)) {
+            let mut ranges = Vec::new();
+            let mut rows = std::collections::BTreeSet::new();
+            for (start, len) in added {
+                add(&mut ranges, start..start + len);
+                rows.extend(start..start + len);
+                prop_assert!(is_sound(&ranges));
+                prop_assert_eq!(count(&ranges), rows.len() as u64);
+            }
+            prop_assert!(ranges.into_iter().flatten().eq(rows));
+        }
+    }
+}

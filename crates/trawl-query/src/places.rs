@@ -1,0 +1,132 @@
+//! Where segments lie in path order, for who asks for many directories: a
+//! question after one directory looks at the segments around it, however many
+//! there are.
+
+use crate::index::{SegmentAt, View};
+use crate::locate::Reach;
+use std::cmp::Ordering;
+use trawl_index::Glance;
+use trawl_index::schema::Table;
+use trawl_model::path;
+
+/// Something that few segments have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Having {
+    /// A row that stands apart.
+    OwnRow,
+    /// Attribute values.
+    Xattrs,
+    /// Issues.
+    Issues,
+}
+
+impl Having {
+    const ALL: [Having; 3] = [Having::OwnRow, Having::Xattrs, Having::Issues];
+
+    pub(crate) fn is_of(self, glance: &Glance<'_>) -> bool {
+        match self {
+            Having::OwnRow => glance.own_row,
+            Having::Xattrs => glance.has(Table::Xattrs),
+            Having::Issues => glance.has(Table::Issues),
+        }
+    }
+}
+
+/// The segments that a view begins with.
+#[derive(Debug, Default)]
+pub(crate) struct Places {
+    segments: usize,
+    /// Those with directories, by the first of these.
+    by_first: Vec<SegmentAt>,
+    /// A tree over `by_first`: of each pair below, the one whose last
+    /// directory comes last. The leaves are the second half.
+    latest: Vec<Option<SegmentAt>>,
+    having: [Vec<SegmentAt>; 3],
+}
+
+impl Places {
+    /// Of all segments of a view.
+    pub(crate) fn of(view: &View) -> Places {
+        let mut places = Places::default();
+        for (at, _, glance) in view.glances() {
+            places.segments = at + 1;
+            if glance.dirs.is_some() {
+                places.by_first.push(at);
+            }
+            for what in Having::ALL {
+                if what.is_of(&glance) {
+                    places.having[what as usize].push(at);
+                }
+            }
+        }
+        places
+            .by_first
+            .sort_by(|a, b| path::cmp(ends(view, *a).0, ends(view, *b).0));
+        let leaves = places.by_first.len().next_power_of_two();
+        places.latest = vec![None; leaves];
+        places.latest.extend(places.by_first.iter().copied().map(Some));
+        places.latest.resize(2 * leaves, None);
+        for node in (1..leaves).rev() {
+            let (a, b) = (places.latest[2 * node], places.latest[2 * node + 1]);
+            places.latest[node] = match (a, b) {
+                (Some(a), Some(b)) => {
+                    let order = path::cmp(ends(view, a).1, ends(view, b).1);
+                    Some(if order == Ordering::Less { b } else { a })
+                }
+                (one, other) => one.or(other),
+            };
+        }
+        places
+    }
+
+    /// How many there are.
+    pub(crate) fn segments(&self) -> usize {
+        self.segments
+    }
+
+    pub(crate) fn having(&self, what: Having) -> &[SegmentAt] {
+        &self.having[what as usize]
+    }
+
+    /// Those that can have listings of `dir`, or of what is in it; ascending.
+    pub(crate) fn near(&self, view: &View, dir: &[u8], reach: Reach) -> Vec<SegmentAt> {
+        let begins_in_time = |at: &SegmentAt| {
+            let first = ends(view, *at).0;
+            let order = match reach {
+                Reach::Itself => path::cmp(first, dir),
+                Reach::Subtree => path::cmp_subtree(first, dir),
+            };
+            order != Ordering::Greater
+        };
+        let count = self.by_first.partition_point(begins_in_time);
+        let leaves = self.latest.len() / 2;
+        let mut found = Vec::new();
+        let mut pending = vec![(1, 0, leaves)];
+        while let Some((node, start, end)) = pending.pop() {
+            if start >= count {
+                continue;
+            }
+            let Some(at) = self.latest.get(node).copied().flatten() else {
+                continue;
+            };
+            if path::cmp(ends(view, at).1, dir) == Ordering::Less {
+                continue;
+            }
+            if end - start == 1 {
+                found.push(at);
+                continue;
+            }
+            let middle = start + (end - start) / 2;
+            pending.push((2 * node, start, middle));
+            pending.push((2 * node + 1, middle, end));
+        }
+        found.sort_unstable();
+        found
+    }
+}
+
+/// The first and the last directory of a segment.
+fn ends(view: &View, at: SegmentAt) -> (&[u8], &[u8]) {
+    let glance = view.glance(at).map(|(_, glance)| glance);
+    glance.and_then(|glance| glance.dirs).unwrap_or_default()
+}

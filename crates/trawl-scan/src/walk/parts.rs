@@ -1,0 +1,325 @@
+//! Parts of a tree that was read before: the listings of single directories, and subtrees.
+//!
+//! Directories that are read one after the other are reached from one another: the way that they
+//! have in common stays open. So parts are best read in path order.
+
+use std::ffi::{CStr, CString};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+
+use trawl_model::sink::{PartSink, SourceRoot};
+use trawl_model::{Acl, DirId, path};
+use trawl_sys::directory::{Purpose, open_at};
+use trawl_sys::stat::{Stat, stat_fd};
+use trawl_sys::{Errno, SysError, xattr};
+
+use super::lister::{Lister, Target, access, cannot_open};
+use super::node::Node;
+use super::stack::LIST;
+use super::{Top, root, walk_from};
+use crate::error::ScanError;
+use crate::options::{Mounts, WalkOptions};
+use crate::progress::ScanProgress;
+
+/// How much of a tree is read again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// The entries of the directory.
+    Listing,
+    /// And of all directories below.
+    Subtree,
+}
+
+/// What became of a part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PartRead {
+    /// The sink has it.
+    Done,
+    /// There is no such directory, or none that the source goes into: another file system is
+    /// mounted there, or it lies beyond one.
+    Absent,
+    /// It cannot be opened, which the sink was told as an issue.
+    Closed,
+}
+
+/// A tree of which parts are read.
+pub struct Parts<'o> {
+    options: &'o WalkOptions<'o>,
+    lister: Lister<'o>,
+    reader: xattr::Reader,
+    /// The source's root, and the directories from there to where we are.
+    way: Vec<Step>,
+    next_id: u64,
+    progress: ScanProgress,
+}
+
+/// A directory on the way.
+struct Step {
+    node: Arc<Node>,
+    stat: Stat,
+    /// Closed where the way is long.
+    fd: Option<Arc<OwnedFd>>,
+    /// The sink knows of it.
+    told: bool,
+}
+
+/// Directories on the way that stay open.
+const OPEN_MOST: usize = 64;
+
+impl<'o> Parts<'o> {
+    /// Opens the tree at `path`, and says what its root is now.
+    ///
+    /// # Errors
+    /// If the root cannot be opened.
+    pub fn open<E>(
+        path: &[u8],
+        options: &'o WalkOptions<'o>,
+    ) -> Result<(Parts<'o>, SourceRoot), ScanError<E>> {
+        let opened = root::open(path, options.xattrs)?;
+        let top = Step {
+            node: Node::root(DirId(0), opened.path, &opened.stat),
+            stat: opened.stat,
+            fd: Some(Arc::new(opened.fd)),
+            told: false,
+        };
+        let parts = Parts {
+            options,
+            lister: Lister::new(options, xattr::Reader::for_any_thread()),
+            reader: xattr::Reader::for_any_thread(),
+            way: vec![top],
+            next_id: 1,
+            progress: ScanProgress::default(),
+        };
+        Ok((parts, opened.source))
+    }
+
+    /// What was read so far.
+    pub fn progress(&self) -> &ScanProgress {
+        &self.progress
+    }
+
+    /// Reads the directory at `path` (absolute, normal, in the tree) into `sink`.
+    ///
+    /// # Errors
+    /// What ends a scan: the cancel flag, the sink.
+    pub fn read<S: PartSink>(
+        &mut self,
+        path: &[u8],
+        extent: Extent,
+        sink: &mut S,
+    ) -> Result<PartRead, ScanError<S::Error>> {
+        let Some(names) = self.names_to(path) else {
+            return Ok(PartRead::Absent);
+        };
+        let shared = self.shared_with(&names);
+        self.leave(shared, sink)?;
+        let parents = names.len().saturating_sub(1);
+        for name in names.get(shared..parents).unwrap_or_default() {
+            match self.open_next(name, Purpose::Pass) {
+                Ok(Some(step)) => self.way.push(step),
+                Ok(None) => return Ok(PartRead::Absent),
+                Err(error) => return self.closed(path, error, sink),
+            }
+            self.tell(sink)?;
+        }
+        self.tell(sink)?;
+        match self.target(&names, shared) {
+            Ok(Some(step)) => self.read_step(step, extent, sink),
+            Ok(None) => Ok(PartRead::Absent),
+            Err(error) => self.closed(path, error, sink),
+        }
+    }
+
+    /// Tells the sink that nothing more comes.
+    ///
+    /// # Errors
+    /// The sink's.
+    pub fn finish<S: PartSink>(&mut self, sink: &mut S) -> Result<(), ScanError<S::Error>> {
+        self.leave(0, sink)?;
+        if let Some(top) = self.way.first_mut().filter(|top| top.told) {
+            top.told = false;
+            sink.subtree_done(top.node.id).map_err(ScanError::Sink)?;
+        }
+        Ok(())
+    }
+
+    /// The names from the root to `path`; none for the root itself.
+    fn names_to(&self, path: &[u8]) -> Option<Vec<CString>> {
+        let root = self.way.first()?.node.path();
+        if !path::is_within(path, &root) {
+            return None;
+        }
+        let below = path.get(root.len()..)?;
+        let names = below.split(|byte| *byte == b'/').filter(|n| !n.is_empty());
+        names.map(|name| CString::new(name).ok()).collect()
+    }
+
+    /// How many of these names the way begins with; not the last, which is opened anew.
+    fn shared_with(&self, names: &[CString]) -> usize {
+        let steps = self.way.iter().skip(1);
+        let parents = names.iter().take(names.len().saturating_sub(1));
+        let same = steps.zip(parents).take_while(|(step, name)| step.node.name() == name.as_c_str());
+        same.count()
+    }
+
+    /// Goes back until the way has so many names.
+    fn leave<S: PartSink>(
+        &mut self,
+        names: usize,
+        sink: &mut S,
+    ) -> Result<(), ScanError<S::Error>> {
+        while self.way.len() > names + 1 {
+            if let Some(step) = self.way.pop().filter(|step| step.told) {
+                sink.subtree_done(step.node.id).map_err(ScanError::Sink)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Opens what is to be read: the root, or a name in the directory at the end of the way.
+    fn target(&mut self, names: &[CString], shared: usize) -> Result<Option<Step>, SysError> {
+        let Some(name) = names.last() else {
+            debug_assert_eq!(shared, 0);
+            let fd = self.fd_of(0)?;
+            let stat = stat_fd(&fd)?;
+            let list = open_at(&fd, c".", LIST)?;
+            let node = self.way.first().map(|top| Arc::clone(&top.node));
+            return Ok(node.map(|node| Step {
+                node,
+                stat,
+                fd: Some(Arc::new(list)),
+                told: false,
+            }));
+        };
+        self.open_next(name, LIST)
+    }
+
+    /// Opens a name in the directory at the end of the way. `None` if it is not there, is no
+    /// directory, or lies in another file system.
+    fn open_next(&mut self, name: &CStr, purpose: Purpose) -> Result<Option<Step>, SysError> {
+        let at = self.way.len().saturating_sub(1);
+        let above = self.fd_of(at)?;
+        let fd = match open_at(&above, name, purpose) {
+            Ok(fd) => fd,
+            Err(error) if is_no_directory(error) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let stat = stat_fd(&fd)?;
+        let Some(parent) = self.way.last() else {
+            return Ok(None);
+        };
+        let is_mount = stat.dev != parent.node.identity.dev;
+        if !stat.is_directory() || is_mount && self.options.mounts == Mounts::Stay {
+            return Ok(None);
+        }
+        let id = DirId(self.next_id);
+        self.next_id += 1;
+        Ok(Some(Step {
+            node: Node::child(&parent.node, id, name.into(), &stat),
+            stat,
+            fd: Some(Arc::new(fd)),
+            told: false,
+        }))
+    }
+
+    /// The descriptor of a step, opened again if need be.
+    fn fd_of(&mut self, at: usize) -> Result<Arc<OwnedFd>, SysError> {
+        let gone = SysError::new(trawl_sys::Op::Openat, Errno::NOENT);
+        let open = (0..=at).rev().find_map(|step| {
+            let fd = self.way.get(step)?.fd.clone()?;
+            Some((step, fd))
+        });
+        let (from, mut fd) = open.ok_or(gone)?;
+        for step in self.way.get(from + 1..=at).unwrap_or_default() {
+            let next = open_at(&fd, step.node.name(), Purpose::Pass)?;
+            let stat = stat_fd(&next)?;
+            if (stat.dev, stat.ino) != (step.stat.dev, step.stat.ino) {
+                return Err(SysError::new(trawl_sys::Op::Openat, Errno::STALE));
+            }
+            fd = Arc::new(next);
+        }
+        if let Some(step) = self.way.get_mut(at).filter(|_| at < OPEN_MOST) {
+            step.fd = Some(Arc::clone(&fd));
+        }
+        Ok(fd)
+    }
+
+    /// Tells the sink of the directory at the end of the way, unless it knows.
+    fn tell<S: PartSink>(&mut self, sink: &mut S) -> Result<(), ScanError<S::Error>> {
+        let at = self.way.len().saturating_sub(1);
+        let Some(step) = self.way.last().filter(|step| !step.told) else {
+            return Ok(());
+        };
+        let (node, stat) = (Arc::clone(&step.node), step.stat);
+        let acl = match &step.fd {
+            // An `O_PATH` descriptor gives no attributes; a path through it does.
+            Some(fd) => self.reader.get(fd, c".", xattr::ACL_ACCESS).ok().flatten(),
+            None => None,
+        };
+        let access = access(&stat, acl.and_then(Acl::parse));
+        let parent = node.parent.as_ref().map(|parent| parent.id);
+        sink.passed(node.id, parent, &node.path(), &access)
+            .map_err(ScanError::Sink)?;
+        if let Some(step) = self.way.last_mut() {
+            step.told = true;
+            if at >= OPEN_MOST {
+                step.fd = None;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads a directory that is open; it stays the end of the way unless all of it was read.
+    fn read_step<S: PartSink>(
+        &mut self,
+        step: Step,
+        extent: Extent,
+        sink: &mut S,
+    ) -> Result<PartRead, ScanError<S::Error>> {
+        let Some(fd) = step.fd.clone() else {
+            return Ok(PartRead::Absent);
+        };
+        if extent == Extent::Subtree {
+            let (node, stat) = (step.node, step.stat);
+            let top = Top { fd, stat, node };
+            self.next_id = walk_from(&top, self.next_id, self.options, &self.progress, sink)?;
+            return Ok(PartRead::Done);
+        }
+        let mut listing = self.lister.start(Target {
+            node: &step.node,
+            fd: fd.as_fd(),
+            stat: step.stat,
+        });
+        while let Some(listed) = listing.next() {
+            self.progress.add(listing.take_counts());
+            sink.batch(*listed.batch).map_err(ScanError::Sink)?;
+        }
+        drop(listing);
+        match step.node.parent {
+            Some(_) => self.way.push(Step { told: true, ..step }),
+            None => {
+                if let Some(top) = self.way.first_mut() {
+                    top.told = true;
+                }
+            }
+        }
+        Ok(PartRead::Done)
+    }
+
+    fn closed<S: PartSink>(
+        &mut self,
+        path: &[u8],
+        error: SysError,
+        sink: &mut S,
+    ) -> Result<PartRead, ScanError<S::Error>> {
+        let above = self.way.last().map(|step| step.node.id);
+        sink.issue(above, cannot_open(path.to_vec(), error))
+            .map_err(ScanError::Sink)?;
+        Ok(PartRead::Closed)
+    }
+}
+
+/// True if there is no directory under the name that was opened.
+fn is_no_directory(error: SysError) -> bool {
+    error.is_vanished() || matches!(error.errno, Errno::NOTDIR | Errno::LOOP | Errno::STALE)
+}
