@@ -4,8 +4,10 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use trawl_index::live::{LiveWriter, Published, Round};
-use trawl_index::{DEFAULT_MEMORY_BYTES, IndexDir, IndexError, Table};
+use trawl_index::live::{LiveWriter, Published, Removal, Round};
+use trawl_index::{
+    DEFAULT_MEMORY_BYTES, IndexDir, IndexError, SegmentId, SnapshotId, Table,
+};
 use trawl_live::{Dirty, Places};
 use trawl_model::guard::Credentials;
 use trawl_model::sink::{PartSink, SourceRoot};
@@ -159,7 +161,15 @@ impl Applier {
             self.writer.confirm(as_of)?;
             return Ok(Applied::default());
         }
+        for segment in self.writer.crowding() {
+            for dir in view.directories_of(segment)? {
+                targets.add(dir, Extent::Listing);
+            }
+        }
+        let writer = self.writer.writer_id();
         let mut reading = Reading {
+            writer,
+            urgent: HashSet::new(),
             view: &view,
             id_map: self.id_map.as_ref(),
             round: self.writer.round(),
@@ -169,9 +179,17 @@ impl Applier {
             root: Some(root),
         };
         reading.run()?;
-        let Reading { round, applied, .. } = reading;
+        let (round, applied, urgent) = reading.into_parts();
+        let when = match urgent.is_empty() {
+            true => Removal::WhenUnread,
+            false => Removal::AtOnce,
+        };
+        let published = round.publish(as_of, when)?;
+        if let Some((_, path)) = urgent.into_iter().find(|(id, _)| self.writer.has(*id)) {
+            return Err(ApplyError::Unappliable(Unappliable::Tightened { path }));
+        }
         Ok(Applied {
-            published: Some(round.publish(as_of)?),
+            published: Some(published),
             ..applied
         })
     }
@@ -194,6 +212,10 @@ fn walk_options<'a>(options: &ApplyOptions, cancel: &'a AtomicBool) -> WalkOptio
 
 /// One round of reading.
 struct Reading<'a> {
+    /// Of the segments beside the snapshot's.
+    writer: SnapshotId,
+    /// Such segments of which nothing may be left, and because of what.
+    urgent: HashSet<(SegmentId, Vec<u8>)>,
     view: &'a Arc<View>,
     id_map: Option<&'a IdMap>,
     round: Round<'a>,
@@ -204,7 +226,12 @@ struct Reading<'a> {
     root: Option<SourceRoot>,
 }
 
-impl Reading<'_> {
+impl<'a> Reading<'a> {
+    /// What it took, how much that was, and what must go.
+    fn into_parts(self) -> (Round<'a>, Applied, HashSet<(SegmentId, Vec<u8>)>) {
+        (self.round, self.applied, self.urgent)
+    }
+
     /// The root's own row, which no listing has.
     fn read_root(&mut self, root: SourceRoot) -> Result<()> {
         self.kill(&root.path, Part::Root)?;
@@ -286,13 +313,38 @@ impl Reading<'_> {
                 Became::Same => {}
                 Became::Another if now.is_dir() => self.targets.add_found(path),
                 Became::Another => self.kill(&path, Part::Subtree)?,
-                Became::Stricter => {
-                    return Err(ApplyError::Unappliable(Unappliable::Tightened { path }));
-                }
+                Became::Stricter => self.hide(dir, name, path, now)?,
             }
         }
         for name in known.gone() {
             self.kill(&path::join(dir, &name), Part::Subtree)?;
+        }
+        Ok(())
+    }
+}
+
+impl Reading<'_> {
+    /// Fewer may see what is in a directory, or a file's values. What says so
+    /// beside the snapshot is read again with all that lies in the same files,
+    /// so that these can go.
+    fn hide(&mut self, dir: &[u8], name: &[u8], path: Vec<u8>, now: &Known) -> Result<()> {
+        let known = match now.is_dir() {
+            true => self.view.rows_of(&path, Part::Subtree, Values::Some)?,
+            false => self.view.values_of(dir, name)?,
+        };
+        let is_beside = |rows: &RowsOf<'_>| rows.segment.snapshot == self.writer;
+        if !known.iter().all(is_beside) {
+            return Err(ApplyError::Unappliable(Unappliable::Tightened { path }));
+        }
+        let segments: HashSet<SegmentId> = known.iter().map(|rows| rows.segment).collect();
+        for segment in segments {
+            for dir in self.view.directories_of(segment)? {
+                self.targets.add_unread(dir);
+            }
+            self.urgent.insert((segment, path.clone()));
+        }
+        if now.is_dir() {
+            self.targets.add_found(path);
         }
         Ok(())
     }

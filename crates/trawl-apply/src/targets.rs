@@ -31,6 +31,9 @@ impl PartialOrd for Key {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Targets {
     dirs: BTreeMap<Key, Target>,
+    /// What was taken out.
+    listings: HashSet<Vec<u8>>,
+    subtrees: BTreeMap<Key, ()>,
     /// Objects, by device and inode number, that are dirty under all names
     /// that the index has of them.
     pub(crate) objects: HashSet<(u64, u64)>,
@@ -129,6 +132,16 @@ impl Targets {
         }
     }
 
+    /// Adds one that is to be read for another reason than that it is dirty,
+    /// unless it was.
+    pub(crate) fn add_unread(&mut self, path: Vec<u8>) {
+        let before = self.subtrees.range(..=Key(path.clone())).next_back();
+        let is_in = before.is_some_and(|(Key(dir), ())| path::is_within(&path, dir));
+        if !is_in && !self.listings.contains(&path) {
+            self.add(path, Extent::Listing);
+        }
+    }
+
     /// Adds one that was found, with all below.
     pub(crate) fn add_found(&mut self, path: Vec<u8>) {
         let target = Target {
@@ -169,6 +182,10 @@ impl Targets {
             && path::is_within(&next.key().0, &path)
         {
             next.remove();
+        }
+        match target.extent {
+            Extent::Listing => drop(self.listings.insert(path.clone())),
+            Extent::Subtree => drop(self.subtrees.insert(Key(path.clone()), ())),
         }
         Some((path, target))
     }

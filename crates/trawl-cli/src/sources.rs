@@ -150,9 +150,7 @@ fn kept(source: &Source) -> Option<Usage> {
 }
 
 fn index_bytes(snapshot: &Snapshot) -> u64 {
-    let shards = snapshot.shards.iter();
-    let segments = shards.flat_map(|shard| &shard.manifest.segments);
-    segments.map(|segment| segment.size_bytes()).sum()
+    snapshot.size_bytes()
 }
 
 /// Removes sources by their root; a relative path or one through a link is

@@ -574,17 +574,9 @@ fn trusted_before(info: &SnapshotInfo, started: Timestamp) -> Option<Timestamp> 
 
 /// True if all files of a segment, its name sidecar among them, have the
 /// bytes that were written.
-fn is_sound(data: &Dir, segment: &SegmentInfo) -> bool {
+pub(crate) fn is_sound(data: &Dir, segment: &SegmentInfo) -> bool {
     let mut buffer = vec![0; BUFFER_BYTES];
-    let tables = segment.files.iter().map(|(table, file)| {
-        let name = layout::segment_file(segment.id, *table);
-        (name, file.size_bytes, file.hash)
-    });
-    let names = segment.names.iter().map(|names| {
-        let name = layout::names_file(segment.id);
-        (name, names.size_bytes, names.hash)
-    });
-    tables.chain(names).all(|(name, size_bytes, hash)| {
+    segment.named_files().all(|(name, size_bytes, hash)| {
         matches!(
             is_as_written(data, &name, (size_bytes, hash), &mut buffer),
             Ok(true)

@@ -1,6 +1,7 @@
 //! Removing what no snapshot needs: leftovers of writers that did not
 //! commit. Called with the source's lock held.
 
+use crate::bundle::Bundle;
 use crate::error::Result;
 use crate::gc::Collected;
 use crate::guard_walk;
@@ -30,6 +31,7 @@ pub(crate) fn remove_snapshot<'a>(
     ] {
         if_there(private.remove_file(&name))?;
     }
+    remove_matching(&private, |name| layout::snapshot_of(name) == Some(id))?;
     let top = source.dir().open_dir(layout::DATA)?;
     for components in shards {
         if let Some(data) = if_there(top.open_below(components))? {
@@ -54,6 +56,7 @@ pub(crate) fn remove_leftovers(source: &Source) -> Result<u64> {
     removed += remove_matching(&source.private()?, |name| {
         layout::private_name(name).is_some_and(|edition| is_newer(edition.id))
             || layout::items_name(name).is_some_and(is_newer)
+            || layout::snapshot_of(name).is_some_and(is_newer)
             || name.ends_with(layout::TEMPORARY_ENDING)
     })?;
     let top = source.dir().open_dir(layout::DATA)?;
@@ -132,11 +135,17 @@ impl Kept {
     }
 }
 
-/// Removes the lists of shards and the packs of editions that do not stay.
+/// Removes the lists of shards and the packs of editions that do not stay,
+/// and the segments of bundles that no other pack names.
 pub(crate) fn remove_stale_lists(private: &Dir, kept: &Kept) -> Result<u64> {
-    remove_matching(private, |name| {
+    let removed = remove_matching(private, |name| {
         layout::private_name(name).is_some_and(|edition| !kept.has(edition))
-    })
+    })?;
+    let needed = Bundle::all_named(private)?;
+    let stale = remove_matching(private, |name| {
+        layout::segment_of(name).is_some_and(|id| !needed.contains(&id))
+    })?;
+    Ok(removed + stale)
 }
 
 /// Removes the items of segments that none of these snapshots has, of which

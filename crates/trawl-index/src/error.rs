@@ -75,12 +75,6 @@ pub enum IndexError {
         /// The process that holds it, if it left its id.
         pid: Option<u32>,
     },
-    /// Another process watches this source.
-    #[error("{} is watched by another daemon already: trawl watch --status asks it", path.display())]
-    Watched {
-        /// The source's directory.
-        path: PathBuf,
-    },
     /// Others may pass what is above a source's root than when it was indexed.
     #[error(
         "who may reach the source of {} has changed: index it again",
@@ -88,6 +82,12 @@ pub enum IndexError {
     )]
     Moved {
         /// Where it lies in the index.
+        path: PathBuf,
+    },
+    /// Another process watches this source.
+    #[error("{} is watched by another daemon already: trawl watch --status asks it", path.display())]
+    Watched {
+        /// The source's directory.
         path: PathBuf,
     },
     /// A writer was given records in an order that cannot be.

@@ -8,14 +8,15 @@
 //! ever removed.
 
 use crate::clean::{
-    Kept, kept_barriers, remove_leftovers, remove_matching, remove_stale_items, remove_stale_lists,
-    sweep,
+    Kept, kept_barriers, remove_leftovers, remove_matching, remove_overlays, remove_stale_items,
+    remove_stale_lists, sweep,
 };
 use crate::error::{IndexError, Result};
 use crate::guard_dirs::disguise;
 use crate::id::{SnapshotId, SourceId};
 use crate::index::{IndexDir, temporary_name};
 use crate::layout;
+use crate::live;
 use crate::lock::SourceLock;
 use crate::retention::Keeps;
 use crate::snapshot::lock_against_readers;
@@ -97,6 +98,9 @@ pub(crate) fn remove_old(
     retention: &dyn Keeps,
 ) -> Result<Collected> {
     let mut done = Collected::default();
+    if newest == current && !live::goes_on_from(source.dir(), newest) {
+        remove_overlays(source)?;
+    }
     let mut ids = snapshot_ids(source.dir())?;
     ids.retain(|id| *id <= newest);
     let wanted = retention.kept(&ids);
@@ -220,6 +224,7 @@ pub fn remove_source(index: &IndexDir, root: &[u8]) -> Result<()> {
             layout::private_name(name).is_some()
                 || layout::items_name(name).is_some()
                 || name == layout::WATCH_FILE
+                || layout::segment_of(name).is_some()
                 || name.ends_with(layout::TEMPORARY_ENDING)
         })?;
     }

@@ -56,6 +56,8 @@ const LISTING: u8 = 0;
 const OWN_ROW: u8 = 1;
 const VALUES: u8 = 2;
 const ISSUE: u8 = 3;
+const DIRECTORY: u8 = 4;
+const ROW: u8 = 5;
 
 impl Item {
     pub(crate) const BYTES: usize = 16;
@@ -144,6 +146,26 @@ impl Itemizer {
         out.extend_from_slice(&issue.errno.0.to_le_bytes());
         push_bytes(out, &issue.path);
         push_bytes(out, issue.detail.as_bytes());
+        self.hash(Extras::Some)
+    }
+
+    /// A directory and its own attributes.
+    pub(crate) fn directory(&mut self, path: &[u8], own: &Meta) -> Item {
+        let out = &mut self.bytes;
+        out.clear();
+        out.push(DIRECTORY);
+        push_bytes(out, path);
+        push_own(out, own);
+        self.hash(Extras::Some)
+    }
+
+    /// One row of a listing.
+    pub(crate) fn row(&mut self, batch: &DirBatch, entry: &Entry) -> Item {
+        let out = &mut self.bytes;
+        out.clear();
+        out.push(ROW);
+        push_bytes(out, &batch.path);
+        push_entry(out, batch, entry);
         self.hash(Extras::Some)
     }
 

@@ -4,11 +4,12 @@
 //! FORMAT  watched
 //! sources/…/<source>/source.json  lock  current
 //!                    snapshots/<snapshot>.json
-//!                    live/state  socket
+//!                    live/state  live/socket
 //!                    private/data/watch
 //!                    private/data/<edition>.shards  <edition>.pack
 //!                                 <edition>.<generation>.overlays
 //!                                 <snapshot>.items
+//!                                 <segment>.<table>.parquet  <segment>.names
 //!                    data/<edition>.manifest  <segment>.<table>.parquet
 //!                         <segment>.names  <edition>.<generation>.overlay
 //!                         p<hash>/data/…
@@ -45,8 +46,7 @@ pub const CURRENT_FILE: &str = "current";
 /// Directory of what is for the index's owner alone, the lengths of its
 /// files included.
 pub const PRIVATE: &str = "private";
-/// Directory of what daemons keep of a source: which generation counts, and
-/// their socket.
+/// Directory of the socket of the daemon that watches a source.
 pub const LIVE: &str = "live";
 /// That socket.
 pub const SOCKET_FILE: &str = "socket";
@@ -277,6 +277,17 @@ fn generation_of(name: &str) -> Option<(Edition, u64)> {
     Some((edition.parse().ok()?, parse_hex_64(generation)?))
 }
 
+/// The segment that this file is of.
+pub fn segment_of(name: &str) -> Option<SegmentId> {
+    match data_name(name) {
+        DataName::Segment(id, _) | DataName::Names(id) => Some(id),
+        DataName::Manifest(_)
+        | DataName::Overlay(..)
+        | DataName::Temporary
+        | DataName::Foreign => None,
+    }
+}
+
 /// The snapshot that this file describes.
 pub fn snapshot_name(name: &str) -> Option<SnapshotId> {
     name.strip_suffix(SNAPSHOT_ENDING)?.parse().ok()
@@ -289,8 +300,12 @@ pub fn shard_list_name(name: &str) -> Option<Edition> {
 
 /// The edition that this private file is of: a list of shards or a pack.
 pub fn private_name(name: &str) -> Option<Edition> {
-    let pack = || name.strip_suffix(PACK_ENDING)?.parse().ok();
-    shard_list_name(name).or_else(pack)
+    shard_list_name(name).or_else(|| pack_name(name))
+}
+
+/// The edition that this file has all manifests of.
+pub fn pack_name(name: &str) -> Option<Edition> {
+    name.strip_suffix(PACK_ENDING)?.parse().ok()
 }
 
 /// The snapshot whose writer made the segments that this file has items of.

@@ -21,6 +21,8 @@
 #![forbid(unsafe_code)]
 
 mod attributes;
+mod bundle;
+mod bundle_check;
 mod carry;
 mod clean;
 pub mod crash;
@@ -57,6 +59,7 @@ pub mod verify;
 mod watching;
 mod writer;
 
+pub use bundle_check::check_bundles;
 pub use carry::{KnownItems, ReadBack};
 pub use digest::Digest;
 pub use dir_filter::{DirFilter, DirKey};

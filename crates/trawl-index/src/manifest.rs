@@ -362,6 +362,19 @@ impl SegmentInfo {
         tables + self.names.map_or(0, |names| names.size_bytes)
     }
 
+    /// The names, lengths and hashes of all its files.
+    pub(crate) fn named_files(&self) -> impl Iterator<Item = (String, u64, Hash)> {
+        let tables = self.files.iter().map(|(table, file)| {
+            let name = layout::segment_file(self.id, *table);
+            (name, file.size_bytes, file.hash)
+        });
+        let names = self.names.iter().map(|names| {
+            let name = layout::names_file(self.id);
+            (name, names.size_bytes, names.hash)
+        });
+        tables.chain(names)
+    }
+
     /// What a reader may rely on without opening the files.
     fn check(&self, path: &Path) -> Result<()> {
         let problem = |what: &str| {

@@ -1,13 +1,13 @@
 //! All manifests of an edition in one file, for who may read everything.
 //!
 //! ```text
-//! "trawl pack 1\n"
+//! "trawl pack 2\n"
 //! u32, u64, u64    format, snapshot, later snapshot of the edition (0: none)
 //! text             the source's root
 //! guard            what guards the source as a whole
 //! 32 bytes         key of the digests
-//! u32, u32         shards, segments of all of them
-//! for each shard:
+//! u32, u32         shards, segments of all of them and of the bundle
+//! for each shard, and in the end for the bundle:
 //!   text           names of the directories that lead to it, joined by `/`
 //!   u64            snapshot in its manifest
 //!   guard          its guard
@@ -18,6 +18,7 @@
 //!     u64, u32     the snapshot of its writer, its number
 //!     u64, u64     rows, dirs
 //!     u8, u8       what it has (`OWN_ROW` …), its tables, a bit each
+//!     u32          if its rows are in the bundle: in which of its segments
 //!     text, text   if it has directories: the first and the last
 //!     for each table: u64, u64, u128, u64, u128, as [`FileRef`] has them
 //!     u64, u128    if it has a name sidecar: as [`NamesRef`] has them
@@ -28,6 +29,9 @@
 //! Numbers are little-endian; a text is a u32, its length, and its bytes; a
 //! guard a u32, the number of its steps, and of each a byte, 0 or 1, and one
 //! text (who) or two (path, list).
+//!
+//! The bundle ([`crate::bundle`]) stands there as a shard without directory
+//! names, guard and sums.
 //!
 //! Opening one looks at every byte once and builds nothing; manifests are
 //! made when somebody asks for them ([`crate::shard_manifest`]). The file is
@@ -45,10 +49,11 @@ use crate::manifest::{
 use crate::schema::{FORMAT, Table};
 use crate::store::{Dir, sync_file};
 use std::collections::BTreeMap;
+use std::iter::repeat;
 use std::path::Path;
 use xxhash_rust::xxh3::xxh3_128;
 
-const MAGIC: &[u8] = b"trawl pack 1\n";
+const MAGIC: &[u8] = b"trawl pack 2\n";
 const HASH_BYTES: usize = 16;
 /// No record of a shard, or of a segment, is shorter.
 const SHARD_BYTES_LEAST: usize = 100;
@@ -60,6 +65,7 @@ const DIRS: u8 = 2;
 const NAMES: u8 = 4;
 const SUMS: u8 = 8;
 const FILTER: u8 = 16;
+const BUNDLED: u8 = 32;
 
 /// What an edition's pack is made of.
 pub(crate) struct Contents<'a> {
@@ -68,6 +74,8 @@ pub(crate) struct Contents<'a> {
     pub(crate) above: &'a [GuardStep],
     pub(crate) key: DigestKey,
     pub(crate) shards: Vec<Packing<'a>>,
+    /// The bundle's segments.
+    pub(crate) bundle: &'a [SegmentInfo],
 }
 
 /// A shard that goes into a pack.
@@ -78,6 +86,9 @@ pub(crate) struct Packing<'a> {
     pub(crate) segments: &'a [SegmentInfo],
     pub(crate) totals: &'a Totals,
     pub(crate) digest: Option<Hash>,
+    /// For each of the segments which of the bundle's has its rows, counted
+    /// from 1, or 0; nothing if none is in it.
+    pub(crate) bundled: Vec<u32>,
 }
 
 /// A pack that was read and found sound.
@@ -87,6 +98,7 @@ pub(crate) struct Pack {
     pub(crate) root: Vec<u8>,
     pub(crate) above: Vec<GuardStep>,
     pub(crate) key: DigestKey,
+    /// All shards, and the bundle.
     shards: Vec<ShardAt>,
     segments: Vec<SegmentAt>,
 }
@@ -112,6 +124,7 @@ struct SegmentAt {
     filter: Option<Span>,
     has: u8,
     tables: u8,
+    bundled: u32,
 }
 
 /// What tells whether a question has to do with a segment at all.
@@ -190,10 +203,20 @@ fn encode(contents: &Contents<'_>) -> Option<Vec<u8>> {
     out.guard(contents.above)?;
     out.0.extend_from_slice(&contents.key.bytes());
     out.length(contents.shards.len())?;
-    out.length(contents.shards.iter().map(|s| s.segments.len()).sum())?;
+    let segments: usize = contents.shards.iter().map(|s| s.segments.len()).sum();
+    out.length(segments + contents.bundle.len())?;
     for shard in &contents.shards {
         out.shard(shard)?;
     }
+    out.shard(&Packing {
+        components: &[],
+        snapshot: contents.edition.id,
+        guard: Vec::new(),
+        segments: contents.bundle,
+        totals: &Totals::default(),
+        digest: None,
+        bundled: Vec::new(),
+    })?;
     let hash = xxh3_128(&out.0);
     out.u128(hash);
     Some(out.0)
@@ -251,10 +274,12 @@ impl Writer {
         self.0.push(u8::from(shard.digest.is_some()));
         self.u128(shard.digest.unwrap_or_default().0);
         self.length(shard.segments.len())?;
-        shard.segments.iter().try_for_each(|s| self.segment(s))
+        let bundled = shard.bundled.iter().copied().chain(repeat(0));
+        let mut segments = shard.segments.iter().zip(bundled);
+        segments.try_for_each(|(segment, bundled)| self.segment(segment, bundled))
     }
 
-    fn segment(&mut self, segment: &SegmentInfo) -> Option<()> {
+    fn segment(&mut self, segment: &SegmentInfo, bundled: u32) -> Option<()> {
         self.u64(segment.id.snapshot.0);
         self.u32(segment.id.number);
         self.u64(segment.rows);
@@ -266,9 +291,13 @@ impl Writer {
                 | has(DIRS, dirs.is_some())
                 | has(NAMES, segment.names.is_some())
                 | has(SUMS, segment.sums.is_some())
-                | has(FILTER, segment.filter.is_some()),
+                | has(FILTER, segment.filter.is_some())
+                | has(BUNDLED, bundled > 0),
         );
         self.0.push(tables_of(segment));
+        if bundled > 0 {
+            self.u32(bundled);
+        }
         if let Some((first, last)) = dirs {
             self.text(first)?;
             self.text(last)?;
@@ -315,8 +344,17 @@ impl Pack {
         Ok(Pack { bytes, ..pack })
     }
 
+    /// How many shards there are. The bundle stands behind the last.
     pub(crate) fn len(&self) -> usize {
-        self.shards.len()
+        self.shards.len().saturating_sub(1)
+    }
+
+    /// Which of the bundle's segments, counted from 1, has a segment's rows.
+    pub(crate) fn bundled(&self, shard: usize, segment: usize) -> Option<u32> {
+        let shard = self.shards.get(shard)?;
+        let at = (segment < shard.segments).then_some(shard.first_segment + segment)?;
+        let bundled = self.segments.get(at)?.bundled;
+        (bundled > 0).then_some(bundled)
     }
 
     pub(crate) fn digest(&self, shard: usize) -> Option<Hash> {
@@ -348,6 +386,19 @@ impl Pack {
             },
             tables: segment.tables,
         })
+    }
+
+    /// True if every segment that the bundle is said to have the rows of
+    /// names one of the bundle's, and these are no such segments.
+    fn is_bundle_sound(&self) -> bool {
+        let Some(bundle) = self.shards.last() else {
+            return false;
+        };
+        let (of_shards, of_bundle) = self.segments.split_at(bundle.first_segment);
+        of_shards
+            .iter()
+            .all(|s| s.bundled as usize <= of_bundle.len())
+            && of_bundle.iter().all(|s| s.has & (OWN_ROW | BUNDLED) == 0)
     }
 
     fn span(&self, (start, end): Span) -> Option<&[u8]> {
@@ -405,6 +456,7 @@ struct PackedSegment<'a> {
     dirs: u64,
     has: u8,
     tables: u8,
+    bundled: u32,
     ends: Option<(&'a [u8], &'a [u8])>,
     spans: Option<(Span, Span)>,
     files: [Option<FileRef>; Table::ALL.len()],
@@ -500,14 +552,14 @@ impl<'a> Reader<'a> {
             root,
             above,
             key,
-            shards: Vec::with_capacity(shards),
+            shards: Vec::with_capacity(shards + 1),
             segments: Vec::with_capacity(segments),
         };
-        for _ in 0..shards {
+        for _ in 0..=shards {
             self.shard(edition, &mut pack)?;
         }
         let is_all = self.at == self.bytes.len() && pack.segments.len() == segments;
-        is_all.then_some(pack)
+        (is_all && pack.is_bundle_sound()).then_some(pack)
     }
 
     fn shard(&mut self, edition: Edition, pack: &mut Pack) -> Option<()> {
@@ -524,6 +576,7 @@ impl<'a> Reader<'a> {
                 filter: segment.filter.map(|(_, at)| at),
                 has: segment.has,
                 tables: segment.tables,
+                bundled: segment.bundled,
             });
         }
         pack.shards.push(ShardAt {
@@ -581,9 +634,13 @@ impl<'a> Reader<'a> {
         let (rows, dirs) = (self.u64()?, self.u64()?);
         let (has, tables) = (self.u8()?, self.u8()?);
         let known = Table::ALL.into_iter().fold(0, |all, t| all | table_bit(t));
-        if tables & !known != 0 || has & !(OWN_ROW | DIRS | NAMES | SUMS | FILTER) != 0 {
+        if tables & !known != 0 || has & !(OWN_ROW | DIRS | NAMES | SUMS | FILTER | BUNDLED) != 0 {
             return None;
         }
+        let bundled = match has & BUNDLED {
+            0 => 0,
+            _ => Some(self.u32()?).filter(|number| *number > 0)?,
+        };
         let (mut ends, mut spans) = (None, None);
         if has & DIRS != 0 {
             let (first, last) = (self.text_at()?, self.text_at()?);
@@ -602,6 +659,7 @@ impl<'a> Reader<'a> {
             dirs,
             has,
             tables,
+            bundled,
             ends,
             spans,
             files,

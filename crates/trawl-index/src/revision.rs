@@ -11,6 +11,7 @@
 //! Rows can be added in any order; fragments of one directory are put
 //! together if they lie in memory together.
 
+use crate::bundle::Bundle;
 use crate::clean::{Kept, remove_stale_lists, sweep_data};
 use crate::digest::DigestKey;
 use crate::encode::Compressor;
@@ -282,7 +283,11 @@ impl<'a> Revision<'a> {
             root: self.place.source.root(),
             above: &self.list.above,
             key: self.list.key,
-            shards: used.map(|s| s.packing(self.info.id, digests)).collect(),
+            shards: used
+                .map(|s| s.packing(self.info.id, digests, &Bundle::default()))
+                .collect(),
+            // Without: the small segments are read.
+            bundle: &[],
         };
         pack::write(private, &contents)
     }

@@ -1,5 +1,6 @@
 //! The rows of one guard while a snapshot is being written.
 
+use crate::bundle::Bundle;
 use crate::encode::Compressor;
 use crate::error::{IndexError, Result};
 use crate::guard_dirs::GuardDirs;
@@ -235,6 +236,17 @@ impl ShardBuffer {
         Ok(bytes)
     }
 
+    pub(crate) fn manifest(&self, shared: &Snapshotting<'_>) -> Manifest {
+        Manifest {
+            format: FORMAT,
+            snapshot: shared.edition.id,
+            root: shared.root.to_vec(),
+            guard: GuardStep::of_guard(&self.guard),
+            segments: self.segments.clone(),
+            totals: self.totals,
+        }
+    }
+
     /// Writes the manifest (not synced). One that says the same as that of
     /// the previous snapshot is that file under another name, where the file
     /// system has such names.
@@ -245,14 +257,7 @@ impl ShardBuffer {
     ) -> Result<()> {
         let dir = shared.top.open_below(&self.components)?;
         let name = layout::manifest_file(shared.edition);
-        let manifest = Manifest {
-            format: FORMAT,
-            snapshot: shared.edition.id,
-            root: shared.root.to_vec(),
-            guard: GuardStep::of_guard(&self.guard),
-            segments: self.segments.clone(),
-            totals: self.totals,
-        };
+        let manifest = self.manifest(shared);
         if let Some((before, file_name)) = previous
             && manifest.says_the_same(before)
             && dir.link(file_name, &name).is_ok()
@@ -265,7 +270,12 @@ impl ShardBuffer {
 
     /// What its manifest says, for the pack. `digests` tells whether its
     /// digest does.
-    pub(crate) fn packing(&self, snapshot: SnapshotId, digests: Digests) -> Packing<'_> {
+    pub(crate) fn packing(
+        &self,
+        snapshot: SnapshotId,
+        digests: Digests,
+        bundle: &Bundle,
+    ) -> Packing<'_> {
         Packing {
             components: &self.components,
             snapshot,
@@ -273,6 +283,7 @@ impl ShardBuffer {
             segments: &self.segments,
             totals: &self.totals,
             digest: (digests == Digests::Known).then(|| self.digest()),
+            bundled: bundle.numbers(&self.components, &self.segments),
         }
     }
 

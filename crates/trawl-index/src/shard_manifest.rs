@@ -41,18 +41,36 @@ impl ShardManifest {
     }
 
     /// Those of all shards of a pack.
-    pub(crate) fn all_of(pack: Pack) -> impl Iterator<Item = (ShardManifest, Option<Digest>)> {
-        let pack = Arc::new(pack);
+    pub(crate) fn all_of(
+        pack: &Arc<Pack>,
+    ) -> impl Iterator<Item = (ShardManifest, Option<Digest>)> {
         (0..pack.len()).map(move |shard| {
             let key = pack.key;
             let digest = pack.digest(shard).map(|sum| Digest { key, sum });
-            let held = Held::Packed {
-                pack: Arc::clone(&pack),
-                shard,
-                whole: OnceLock::new(),
-            };
-            (ShardManifest(held), digest)
+            (ShardManifest::packed(pack, shard), digest)
         })
+    }
+
+    /// That of a pack's bundle, if it has one.
+    pub(crate) fn bundle_of(pack: &Arc<Pack>) -> Option<ShardManifest> {
+        let bundle = pack.len();
+        (pack.segment_count(bundle) > 0).then(|| ShardManifest::packed(pack, bundle))
+    }
+
+    fn packed(pack: &Arc<Pack>, shard: usize) -> ShardManifest {
+        ShardManifest(Held::Packed {
+            pack: Arc::clone(pack),
+            shard,
+            whole: OnceLock::new(),
+        })
+    }
+
+    /// Which of the bundle's segments, counted from 1, has a segment's rows.
+    pub(crate) fn bundled(&self, segment: usize) -> Option<u32> {
+        match &self.0 {
+            Held::Read(_) => None,
+            Held::Packed { pack, shard, .. } => pack.bundled(*shard, segment),
+        }
     }
 
     pub(crate) fn components(&self) -> &[String] {

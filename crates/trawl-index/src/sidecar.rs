@@ -1,8 +1,13 @@
-//! Writing a segment's name sidecar beside its tables.
+//! Writing a segment's name sidecar beside its tables, and what is derived of
+//! a committed snapshot again.
 //!
 //! A sidecar is a help, not data: what cannot be put into one (names that are
 //! not of a file system) leaves the segment without.
 
+use crate::bundle::{self, Bundle, Place};
+use crate::carry::ReadBack;
+use crate::clean::{Kept, remove_stale_lists};
+use crate::encode::Compressor;
 use crate::error::{IndexError, Result};
 use crate::id::{Edition, Hash, SegmentId, SnapshotId};
 use crate::index::temporary_name;
@@ -12,8 +17,9 @@ use crate::manifest::{FileRef, Manifest, NamesRef};
 use crate::pack::{self, Contents, Packing};
 use crate::segment::{Listing, Target};
 use crate::snapshot::{Shard, ShardList, Snapshot};
-use crate::source::Source;
+use crate::source::{Source, snapshot_ids};
 use crate::store::if_there;
+use crate::writer::DEFAULT_MEMORY_BYTES;
 use std::io::Write;
 use std::sync::Arc;
 use trawl_model::{DirBatch, FileType};
@@ -125,31 +131,54 @@ impl<'s> NamesChanges<'s> {
         Ok(())
     }
 
-    /// Makes the pack of a snapshot again if it has none.
+    /// Makes the pack of a snapshot again if it has none, and its bundle, for
+    /// which `reader` reads small segments, as far as it has none that can be
+    /// used. Without a reader it goes without.
     ///
     /// # Errors
     /// If manifests cannot be read or the file cannot be written.
-    pub fn pack(&self, id: SnapshotId) -> Result<()> {
+    pub fn pack(&self, id: SnapshotId, reader: Option<&mut dyn ReadBack>) -> Result<()> {
         let source = self.source.dir();
         let top = Arc::new(source.open_dir(layout::DATA)?);
         let snapshot = Snapshot::open_locked(source, top, self.source.root(), id)?;
         let private = self.source.private()?;
         let edition = snapshot.info.edition();
-        let is_there = pack::read(&private, edition).is_ok();
+        let before = pack::read(&private, edition).ok();
         let list = ShardList::read(source, edition)?;
-        let Some(list) = list.filter(|_| !is_there && !snapshot.is_partial) else {
+        let Some(list) = list.filter(|_| !snapshot.is_partial) else {
             return Ok(());
         };
+        let place = Place {
+            private: &private,
+            writer: id,
+            memory_bytes: DEFAULT_MEMORY_BYTES,
+        };
+        let bundle = match reader {
+            Some(reader) => {
+                let mut compressor = Compressor::new(self.source.path())?;
+                bundle::make(&place, &snapshot, before.as_ref(), reader, &mut compressor)
+            }
+            None => before.as_ref().map(Bundle::of_pack).unwrap_or_default(),
+        };
+        if before.is_some_and(|before| Bundle::of_pack(&before) == bundle) {
+            return Ok(());
+        }
+        bundle.sync(&private, id)?;
         self.unpack(edition)?;
         let contents = Contents {
             edition,
             root: self.source.root(),
             above: &list.above,
             key: list.key,
-            shards: snapshot.shards.iter().map(packing).collect(),
+            shards: (snapshot.shards.iter())
+                .map(|shard| packing(shard, &bundle))
+                .collect(),
+            bundle: bundle.segments(),
         };
         pack::write(&private, &contents)?;
-        private.sync()
+        private.sync()?;
+        let kept = Kept::read(self.source, snapshot_ids(source)?);
+        remove_stale_lists(&private, &kept).map(drop)
     }
 
     /// Removes a pack that is not true any more, before what makes it untrue.
@@ -163,7 +192,7 @@ impl<'s> NamesChanges<'s> {
 }
 
 /// What goes into a pack of a shard.
-fn packing(shard: &Shard) -> Packing<'_> {
+fn packing<'a>(shard: &'a Shard, bundle: &Bundle) -> Packing<'a> {
     Packing {
         components: shard.components(),
         snapshot: shard.manifest.snapshot,
@@ -171,6 +200,7 @@ fn packing(shard: &Shard) -> Packing<'_> {
         segments: &shard.manifest.segments,
         totals: &shard.manifest.totals,
         digest: shard.digest.map(|digest| digest.sum),
+        bundled: bundle.numbers(shard.components(), &shard.manifest.segments),
     }
 }
 

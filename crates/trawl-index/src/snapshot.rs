@@ -5,7 +5,8 @@
 //! opened is not part of what this reader sees.
 //!
 //! Who may read everything need not walk: all manifests lie in one private
-//! file ([`crate::pack`]).
+//! file ([`crate::pack`]). For them the rows of small segments lie once more in
+//! few large ones ([`crate::bundle`]).
 //!
 //! An open snapshot is pinned: the reader holds a shared lock on its
 //! description, and gc leaves alone what is pinned. The kernel releases the
@@ -132,7 +133,7 @@ struct Place {
     /// The source's `data`.
     top: Arc<Dir>,
     /// Keeps gc away from the files while anyone may still open them.
-    _pin: Option<File>,
+    _pin: Option<Arc<File>>,
     /// What changed since.
     live: Option<Live>,
 }
@@ -140,10 +141,13 @@ struct Place {
 /// A source at one time.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
-    /// When and how it was made.
+    /// When and how it was made; with changes since, it began when these were
+    /// all in.
     pub info: SnapshotInfo,
     /// Its shards, those whose guards this process may pass.
     pub shards: Vec<Shard>,
+    /// Rows of small segments of these shards once more.
+    bundle: Option<Shard>,
     /// False if this process could look behind every guard: then it sees all
     /// that there is.
     pub is_partial: bool,
@@ -264,7 +268,7 @@ impl Snapshot {
     ) -> Result<Snapshot> {
         let mut tries = 0;
         loop {
-            let pin = pin(source, id)?;
+            let pin = pin(source, id)?.map(Arc::new);
             let info = SnapshotInfo::read(source, id)?;
             let before = info.edition();
             let live = match changes {
@@ -274,7 +278,7 @@ impl Snapshot {
             let files = Files {
                 place: Arc::new(Place {
                     top: Arc::new(source.open_dir(layout::DATA)?),
-                    _pin: pin,
+                    _pin: pin.clone(),
                     live,
                 }),
                 edition: before,
@@ -315,19 +319,57 @@ impl Snapshot {
         Snapshot::walk_edition(source, info, files)
     }
 
+    /// One that is being written: these shards, each with the names that lead
+    /// to it. `top` is the source's `data`.
+    pub(crate) fn being_written(
+        info: SnapshotInfo,
+        top: Arc<Dir>,
+        shards: Vec<(Vec<String>, Manifest)>,
+    ) -> Snapshot {
+        let files = Files {
+            place: Arc::new(Place {
+                top,
+                _pin: None,
+                live: None,
+            }),
+            edition: info.edition(),
+            root: info.root.clone(),
+        };
+        let shard = |(components, manifest)| {
+            files.shard_of(ShardManifest::read(components, manifest), None)
+        };
+        Snapshot {
+            shards: shards.into_iter().map(shard).collect(),
+            bundle: None,
+            is_partial: false,
+            live: None,
+            above: None,
+            info,
+            files,
+            reached: Reached::default(),
+        }
+    }
+
     fn open_edition(source: &Dir, info: SnapshotInfo, files: Files) -> Result<Snapshot> {
         if let Some(pack) = files.pack(source) {
             // As after a walk: if the description is there, so is the rest.
             SnapshotInfo::read(source, info.id)?;
+            let pack = Arc::new(pack);
             let above = GuardStep::to_guard(&pack.above);
-            let shards = ShardManifest::all_of(pack);
+            let shards = ShardManifest::all_of(&pack);
             let shard = |(manifest, digest)| files.shard_of(manifest, digest);
             let shards = shards.map(shard).collect();
             let overlays = match &files.place.live {
                 Some(live) => Some(live.overlays(&source.open_private()?)?),
                 None => None,
             };
-            let mut snapshot = files.snapshot(source, info, shards, above, Reached::default())?;
+            // What it has of small segments may no longer hold.
+            let bundle = match overlays.as_ref().is_none_or(BTreeMap::is_empty) {
+                true => files.bundle(source, &pack),
+                false => None,
+            };
+            let snapshot = files.snapshot(source, info, shards, above, Reached::default())?;
+            let mut snapshot = Snapshot { bundle, ..snapshot };
             if let Some(overlays) = overlays {
                 snapshot.lay_over(overlays);
             }
@@ -402,6 +444,38 @@ impl Snapshot {
         self.above.as_ref()
     }
 
+    /// A shard more, which has the rows of those segments of the others once
+    /// more that are [`Shard::is_bundled`]: own rows of barriers aside, which
+    /// are copies. For questions of who may read everything.
+    pub fn bundle(&self) -> Option<&Shard> {
+        self.bundle.as_ref()
+    }
+
+    /// The snapshot as the shards alone have it.
+    #[must_use]
+    pub fn without_bundle(self) -> Snapshot {
+        Snapshot {
+            bundle: None,
+            ..self
+        }
+    }
+
+    /// The bundle as if it were all.
+    #[must_use]
+    pub(crate) fn bundle_alone(&self) -> Snapshot {
+        Snapshot {
+            shards: self.bundle.iter().cloned().collect(),
+            ..self.clone().without_bundle()
+        }
+    }
+
+    /// Bytes of all segments, the bundle's included.
+    pub fn size_bytes(&self) -> u64 {
+        let shards = self.shards.iter().chain(&self.bundle);
+        let segments = shards.flat_map(|shard| &shard.manifest.segments);
+        segments.map(SegmentInfo::size_bytes).sum()
+    }
+
     /// Sums over the shards that this process may read.
     pub fn totals(&self) -> Totals {
         let mut totals = Totals::default();
@@ -423,6 +497,23 @@ impl Files {
         }
         let pack = pack::read(&private, self.edition).ok()?;
         (pack.root == self.root && pack.len() > 0).then_some(pack)
+    }
+
+    /// The pack's bundle, if all its files are there. Later damage is told by
+    /// whoever reads them.
+    fn bundle(&self, source: &Dir, pack: &Arc<Pack>) -> Option<Shard> {
+        let manifest = ShardManifest::bundle_of(pack)?;
+        let bundle = Shard {
+            place: Arc::new(Place {
+                top: Arc::new(source.open_private().ok()?),
+                _pin: self.place._pin.clone(),
+                live: None,
+            }),
+            manifest,
+            digest: None,
+            dead: None,
+        };
+        bundle.is_there().then_some(bundle)
     }
 
     fn shard_of(&self, manifest: ShardManifest, digest: Option<Digest>) -> Shard {
@@ -452,7 +543,7 @@ impl Files {
     fn snapshot(
         self,
         source: &Dir,
-        info: SnapshotInfo,
+        mut info: SnapshotInfo,
         shards: Vec<Shard>,
         above: Option<Guard>,
         reached: Reached,
@@ -467,11 +558,17 @@ impl Files {
             };
             return Err(IndexError::damaged(&path, problem));
         }
+        let live = self.place.live.as_ref().map(|live| live.info);
+        if let Some(live) = live {
+            // What is told of it is true for later.
+            info.started = info.started.max(live.as_of);
+        }
         Ok(Snapshot {
             info,
             shards,
+            bundle: None,
             is_partial: reached.is_partial(),
-            live: self.place.live.as_ref().map(|live| live.info),
+            live,
             above,
             files: self,
             reached,
@@ -492,10 +589,7 @@ impl Files {
             && let Some(overlay) = live.overlay(data)?
         {
             if layout::components_of(&overlay.guard).as_deref() != Some(components) {
-                return Err(IndexError::damaged(
-                    data.path(),
-                    "an overlay belongs elsewhere",
-                ));
+                return Err(IndexError::damaged(data.path(), "an overlay belongs elsewhere"));
             }
             let laid = overlay.overlaid(self.edition, &self.root);
             newer.extend(self.laid_over(shard.as_mut(), laid));
@@ -550,6 +644,19 @@ impl Shard {
     /// What is known of a segment before its manifest is looked at.
     pub fn glance(&self, segment: usize) -> Option<Glance<'_>> {
         self.manifest.glance(segment)
+    }
+
+    /// True if the rows of a segment are in the snapshot's bundle.
+    pub fn is_bundled(&self, segment: usize) -> bool {
+        self.manifest.bundled(segment).is_some()
+    }
+
+    /// True if all files have the lengths that they should have.
+    fn is_there(&self) -> bool {
+        let top = &self.place.top;
+        let segments = self.manifest.segments.iter();
+        let mut files = segments.flat_map(SegmentInfo::named_files);
+        files.all(|(name, bytes, _)| top.length_of(&name).is_ok_and(|found| found == bytes))
     }
 
     /// Opens one of a segment's files. The caller checks what it reads

@@ -3,6 +3,7 @@
 use crate::error::{IndexError, Result};
 use crate::id::{SnapshotId, SourceId};
 use crate::layout;
+use crate::live;
 use crate::manifest::{GuardStep, check_format};
 use crate::retention::Rule;
 use crate::snapshot::{Changes, ShardList, Snapshot, SnapshotInfo, time};
@@ -157,6 +158,13 @@ impl Source {
     /// The same, with what changed since as far as that was published.
     pub fn now(&self) -> Result<Option<Snapshot>> {
         self.open_current(Changes::Since)
+    }
+
+    /// True if something was published that goes on from the current snapshot
+    /// and may count.
+    pub fn has_changes(&self) -> Result<bool> {
+        let current = self.current_id()?;
+        Ok(current.is_some_and(|id| live::goes_on_from(&self.dir, id)))
     }
 
     fn open_current(&self, changes: Changes) -> Result<Option<Snapshot>> {

@@ -10,7 +10,7 @@ use crate::crash;
 use crate::error::{IndexError, Result};
 use crate::layout;
 use rustix::fs::{
-    self, AtFlags, CWD, FlockOperation, Mode, OFlags, RawDir, ResolveFlags, XattrFlags,
+    self, AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, RawDir, ResolveFlags, XattrFlags,
 };
 use rustix::io::Errno;
 use std::fs::File;
@@ -402,6 +402,16 @@ impl Dir {
             return Err(IndexError::damaged(&self.join(name), "it is not a file"));
         }
         Ok(file)
+    }
+
+    /// A file's length.
+    pub(crate) fn length_of(&self, name: &str) -> Result<u64> {
+        let stat = fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW)
+            .map_err(|error| IndexError::io("stat", self.join(name), error))?;
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => Ok(stat.st_size as u64),
+            _ => Err(IndexError::damaged(&self.join(name), "it is not a file")),
+        }
     }
 
     /// A small file's bytes.

@@ -6,13 +6,14 @@ use crate::id::{SegmentId, SnapshotId};
 use crate::schema::Table;
 use crate::source::Source;
 use std::collections::{BTreeSet, HashMap};
+use std::path::PathBuf;
 
 /// The room that one snapshot takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SnapshotUsage {
     /// The snapshot.
     pub id: SnapshotId,
-    /// Bytes of all its segments.
+    /// Bytes of all its segments, the bundle's included.
     pub size_bytes: u64,
     /// Bytes of those that no other snapshot has: what its removal frees.
     pub alone_bytes: u64,
@@ -30,7 +31,7 @@ pub struct Usage {
 
 /// A file of a source: its shard's directory, its segment, its table; none for
 /// the name sidecar.
-type FileKey = (Vec<String>, SegmentId, Option<Table>);
+type FileKey = (PathBuf, SegmentId, Option<Table>);
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Held {
@@ -70,7 +71,7 @@ pub fn usage(source: &Source) -> Result<Usage> {
         };
         let at = found.snapshots.len();
         let mut size_bytes = 0;
-        for shard in &snapshot.shards {
+        for shard in snapshot.shards.iter().chain(snapshot.bundle()) {
             let tables = shard.files().map(|(segment, table, file)| {
                 let key = (segment.id, Some(table));
                 (key, file.size_bytes)
@@ -82,7 +83,7 @@ pub fn usage(source: &Source) -> Result<Usage> {
             });
             for ((segment, table), file_bytes) in tables.chain(names) {
                 size_bytes += file_bytes;
-                let key = (shard.components().to_vec(), segment, table);
+                let key = (shard.dir_path(), segment, table);
                 let held = found.files.entry(key).or_default();
                 held.size_bytes = file_bytes;
                 held.by.push(at);

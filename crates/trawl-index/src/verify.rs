@@ -3,15 +3,16 @@
 //! Needs no lock and changes nothing; a source that is being written or
 //! collected meanwhile is checked as of its current snapshot.
 
+use crate::bundle::Bundle;
 use crate::clean::Kept;
 use crate::error::{Cause, IndexError, Result};
 use crate::guard_walk;
-use crate::id::{Edition, Hash, SnapshotId, SourceId};
+use crate::id::{Edition, Hash, SegmentId, SnapshotId, SourceId};
 use crate::index::IndexDir;
 use crate::item_file;
-use crate::layout::{self, DataName, GuardName};
 use crate::live::Overlay;
-use crate::manifest::{GuardStep, Manifest};
+use crate::layout::{self, DataName, GuardName};
+use crate::manifest::{GuardStep, Manifest, SegmentInfo};
 use crate::pack;
 use crate::snapshot::{ShardList, SnapshotInfo};
 use crate::source::{Source, is_current_lost, snapshot_ids};
@@ -389,7 +390,8 @@ impl<'a> Check<'a> {
         let private = self.source.private()?;
         self.check_names(&private, |name| {
             let listed = layout::private_name(name).map(|edition| edition.id);
-            listed.or_else(|| layout::items_name(name))
+            let segment = || layout::segment_of(name).map(|id| id.snapshot);
+            listed.or_else(|| layout::items_name(name)).or_else(segment)
         })?;
         for name in private.list()? {
             let listed = layout::private_name(&name);
@@ -412,7 +414,32 @@ impl<'a> Check<'a> {
         for id in self.wanted.clone() {
             self.check_snapshot(&dir, id);
         }
+        self.check_unnamed_bundles(&private)?;
         self.check_items(&private)
+    }
+
+    /// Tells of segments of bundles that no pack names.
+    fn check_unnamed_bundles(&mut self, private: &Dir) -> Result<()> {
+        let named = Bundle::all_named(private)?;
+        for name in private.list()? {
+            let is_left = |id: &SegmentId| Some(id.snapshot) <= self.current && !named.contains(id);
+            if layout::segment_of(&name).is_some_and(|id| is_left(&id)) {
+                self.found.add(private.join(&name), Problem::Unreferenced);
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks the bytes of a bundle's files.
+    fn check_bundle(&mut self, bundle: &Bundle) -> Result<()> {
+        let private = self.source.private()?;
+        let mut actual = HashMap::new();
+        let segments = bundle.segments().iter();
+        for (name, bytes, hash) in segments.flat_map(SegmentInfo::named_files) {
+            let known = self.check_file(&private, &name, (bytes, hash), &mut actual);
+            self.found.add_new(private.join(&name), known);
+        }
+        Ok(())
     }
 
     /// Reads the items of the current snapshot's segments. Those that only
@@ -517,6 +544,9 @@ impl<'a> Check<'a> {
             Err(error) => return self.found.add_error(error, self.pack_path(edition)),
         };
         self.found.files += 1;
+        if let Err(error) = self.check_bundle(&Bundle::of_pack(&pack)) {
+            self.found.add_error(error, self.pack_path(edition));
+        }
         let digests: BTreeMap<_, _> = list.shards.iter().zip(&list.digests).collect();
         let mut is_same = pack.root == self.source.root()
             && pack.above == list.above

@@ -17,7 +17,6 @@ use trawl_sys::shared::SharedBytes;
 use crate::error::{IndexError, Result};
 use crate::index::IndexDir;
 use crate::layout;
-use crate::live;
 use crate::source::Source;
 use crate::store::{Dir, Readers, if_there};
 
@@ -157,11 +156,10 @@ impl Source {
 
 /// Removes what daemons left in a source that goes away.
 pub(crate) fn remove(dir: &Dir) -> Result<()> {
-    live::forget(dir)?;
-    if let Some(there) = if_there(dir.open_dir(layout::LIVE))? {
-        for name in there.list()? {
+    if let Some(live) = if_there(dir.open_dir(layout::LIVE))? {
+        for name in live.list()? {
             if name == layout::SOCKET_FILE || name.ends_with(layout::TEMPORARY_ENDING) {
-                if_there(there.remove_file(&name))?;
+                if_there(live.remove_file(&name))?;
             }
         }
         if_there(dir.remove_dir(layout::LIVE))?;

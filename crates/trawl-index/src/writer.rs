@@ -16,6 +16,7 @@
 mod description;
 mod sharing;
 
+use crate::bundle::Bundle;
 use crate::carry::{KnownItems, Previous, ReadBack};
 use crate::clean;
 use crate::digest::DigestKey;
@@ -29,7 +30,7 @@ use crate::item_file::ItemWriter;
 use crate::items::{Extras, Itemizer};
 use crate::layout;
 use crate::lock::SourceLock;
-use crate::manifest::Totals;
+use crate::manifest::{SegmentInfo, Totals};
 use crate::retention::{Keeps, Rule};
 use crate::revision::{Place, Revision};
 use crate::segment::ListingKind;
@@ -77,7 +78,7 @@ pub struct Committed {
     pub shards: usize,
     /// Rows of entries of each, ascending.
     pub shard_rows: Vec<u64>,
-    /// Bytes of all segment files.
+    /// Bytes of all segment files, those of the bundle included.
     pub size_bytes: u64,
     /// Those of them that are new; the others belong to older snapshots, too.
     pub new_bytes: u64,
@@ -109,6 +110,7 @@ pub struct SnapshotWriter {
     writing: Writing,
     known: KnownItems,
     keep: Option<Rule>,
+    bundler: Option<Box<dyn ReadBack>>,
     work: Option<Work>,
 }
 
@@ -127,6 +129,7 @@ impl SnapshotWriter {
             writing: Writing::Alone,
             known: KnownItems::default(),
             keep: None,
+            bundler: None,
             work: None,
         })
     }
@@ -151,6 +154,14 @@ impl SnapshotWriter {
     #[must_use]
     pub fn with_retention(mut self, rule: Option<Rule>) -> SnapshotWriter {
         self.keep = rule;
+        self
+    }
+
+    /// With a bundle of its small segments, for which this reads them again.
+    /// Without, who may read everything opens each of them.
+    #[must_use]
+    pub fn with_bundle(mut self, reader: Box<dyn ReadBack>) -> SnapshotWriter {
+        self.bundler = Some(reader);
         self
     }
 
@@ -342,6 +353,8 @@ struct Work {
     memory_bytes: usize,
     compressor: Compressor,
     sharing: Option<Sharing>,
+    bundler: Option<Box<dyn ReadBack>>,
+    bundle: Bundle,
     committed: bool,
 }
 
@@ -399,6 +412,8 @@ impl Work {
             shards: HashMap::new(),
             memory_bytes: 0,
             sharing: None,
+            bundler: None,
+            bundle: Bundle::default(),
             committed: false,
         })
     }
@@ -413,6 +428,7 @@ impl Work {
         self.finish_items()?;
         self.write_manifests()?;
         self.make_barriers()?;
+        self.make_bundle(finished)?;
         self.sync()?;
         self.write_description(finished)?;
         let mut done = Committed {
@@ -423,16 +439,18 @@ impl Work {
             size_bytes: 0,
             new_bytes: 0,
         };
+        let mut segments: Vec<&SegmentInfo> = self.bundle.segments().iter().collect();
         for shard in self.shards.values().filter(|shard| shard.is_used()) {
             done.shards += 1;
             done.shard_rows.push(shard.totals().entries);
             done.totals.add(shard.totals());
-            for segment in shard.segments() {
-                let bytes = segment.size_bytes();
-                done.size_bytes += bytes;
-                if segment.id.snapshot == self.id {
-                    done.new_bytes += bytes;
-                }
+            segments.extend(shard.segments());
+        }
+        for segment in segments {
+            let bytes = segment.size_bytes();
+            done.size_bytes += bytes;
+            if segment.id.snapshot == self.id {
+                done.new_bytes += bytes;
             }
         }
         done.shard_rows.sort_unstable();
@@ -492,6 +510,7 @@ impl Work {
         if files > SYNC_EACH_FILES {
             return self.top.sync_filesystem();
         }
+        self.bundle.sync(&self.source.private()?, self.id)?;
         let shared = self.shared();
         self.shards
             .values()
@@ -646,6 +665,7 @@ impl Sink for SnapshotWriter {
         if let Some(rule) = &self.keep {
             work.keep = Some(rule.to_string());
         }
+        work.bundler = self.bundler.take();
         let list = work.before.take();
         let writing = std::mem::take(&mut self.writing);
         work.share(writing, list.as_ref(), &self.known);

@@ -1,6 +1,9 @@
 //! Blocks of bytes, packed and unpacked.
 
+use std::cell::RefCell;
 use std::io::Result;
+
+use zstd::bulk::Decompressor;
 
 /// How hard the compressor tries.
 const LEVEL: i32 = 3;
@@ -23,19 +26,25 @@ impl Packer {
     }
 }
 
-/// Unpacks blocks.
-pub(crate) struct Unpacker(zstd::bulk::Decompressor<'static>);
+thread_local! {
+    /// Making one costs more than what most blocks hold, and a question that
+    /// goes through many sidecars would make several for each.
+    static DECOMPRESSOR: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
+}
 
-impl Unpacker {
-    pub(crate) fn new() -> Result<Unpacker> {
-        zstd::bulk::Decompressor::new().map(Unpacker)
-    }
-
-    /// Puts what was packed into `out`, which it replaces; false if it is
-    /// not `len` bytes.
-    pub(crate) fn unpack(&mut self, packed: &[u8], len: usize, out: &mut Vec<u8>) -> bool {
-        out.resize(len, 0);
-        let done = self.0.decompress_to_buffer(packed, &mut out[..]);
+/// Unpacks a block into `out`, which it replaces; false if it is not `len`
+/// bytes.
+pub(crate) fn unpack(packed: &[u8], len: usize, out: &mut Vec<u8>) -> bool {
+    out.resize(len, 0);
+    DECOMPRESSOR.with_borrow_mut(|known| {
+        let decompressor = match known {
+            Some(decompressor) => decompressor,
+            None => match Decompressor::new() {
+                Ok(new) => known.insert(new),
+                Err(_) => return false,
+            },
+        };
+        let done = decompressor.decompress_to_buffer(packed, &mut out[..]);
         done.is_ok_and(|done| done == len)
-    }
+    })
 }

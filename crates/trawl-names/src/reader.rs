@@ -7,8 +7,8 @@ use std::sync::OnceLock;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::codec::Unpacker;
-use crate::dirs::DirBlock;
+use crate::codec;
+use crate::dirs::{DirBlock, DirCursor};
 use crate::error::{NamesError, Part, Result};
 use crate::layout::{BLOCK_ROWS, Block, FOOTER_BYTES, Footer, Layout, PlacedPage};
 use crate::name_block::{CodedBlock, NameBlock};
@@ -51,9 +51,9 @@ pub struct Names<R> {
 }
 
 /// What a reader of blocks keeps from one to the next.
+#[derive(Default)]
 pub(crate) struct Buffers {
     packed: Vec<u8>,
-    unpacker: Unpacker,
     coded: CodedBlock,
 }
 
@@ -138,7 +138,7 @@ impl<R: ReadAt> Names<R> {
         rows: Range<u64>,
         found: &mut dyn FnMut(Found<'_>) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>> {
-        Search::new(self, pattern, Wanted::Rows(found))?.run(rows)
+        Search::new(self, pattern, Wanted::Rows(found)).run(rows)
     }
 
     /// As [`Names::search`], among rows that [`Names::select`] gave, or some
@@ -152,7 +152,7 @@ impl<R: ReadAt> Names<R> {
         selected: &[Range<u64>],
         found: &mut dyn FnMut(Found<'_>) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>> {
-        Search::new(self, pattern, Wanted::Rows(found))?.run_among(selected)
+        Search::new(self, pattern, Wanted::Rows(found)).run_among(selected)
     }
 
     /// Finds which of `rows` match, as ranges in order, without names where
@@ -167,7 +167,7 @@ impl<R: ReadAt> Names<R> {
         rows: Range<u64>,
         found: &mut dyn FnMut(Range<u64>) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>> {
-        Search::new(self, pattern, Wanted::Ranges(found))?.run(rows)
+        Search::new(self, pattern, Wanted::Ranges(found)).run(rows)
     }
 
     /// As [`Names::ranges`], among rows as for [`Names::search_among`].
@@ -180,7 +180,17 @@ impl<R: ReadAt> Names<R> {
         selected: &[Range<u64>],
         found: &mut dyn FnMut(Range<u64>) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>> {
-        Search::new(self, pattern, Wanted::Ranges(found))?.run_among(selected)
+        Search::new(self, pattern, Wanted::Ranges(found)).run_among(selected)
+    }
+
+    /// The path of the directory that a row is in.
+    ///
+    /// # Errors
+    /// If a block is damaged, or there is no such row.
+    pub fn dir_of(&self, row: u64) -> Result<Vec<u8>> {
+        let mut cursor = DirCursor::default();
+        cursor.go_to(self, row, &mut Buffers::default())?;
+        Ok(cursor.dir.path().to_vec())
     }
 
     /// Cuts rows into at most `parts` ranges of about the same work, for
@@ -224,7 +234,7 @@ impl<R: ReadAt> Names<R> {
             ControlFlow::Continue(())
         });
         let _ = done?;
-        let mut buffers = self.buffers()?;
+        let mut buffers = Buffers::default();
         let mut block = DirBlock::default();
         for number in 0..self.layout.dir_blocks.len() {
             self.read_dirs(number, &mut block, &mut buffers)?;
@@ -251,19 +261,6 @@ impl<R: ReadAt> Names<R> {
         NamesError::damaged(&self.path, part, problem)
     }
 
-    pub(crate) fn buffers(&self) -> Result<Buffers> {
-        let unpacker = Unpacker::new().map_err(|cause| NamesError::Io {
-            path: self.path.clone(),
-            part: Part::Footer,
-            cause,
-        })?;
-        Ok(Buffers {
-            packed: Vec::new(),
-            unpacker,
-            coded: CodedBlock::default(),
-        })
-    }
-
     /// Reads and unpacks a block into `raw`.
     fn read_block(
         &self,
@@ -272,12 +269,10 @@ impl<R: ReadAt> Names<R> {
         buffers: &mut Buffers,
         raw: &mut Vec<u8>,
     ) -> Result<()> {
-        let Buffers {
-            packed, unpacker, ..
-        } = buffers;
+        let packed = &mut buffers.packed;
         self.read_checked(part, block.offset, block.len, block.hash, packed)?;
         let raw_len = block.raw_len as usize;
-        match unpacker.unpack(packed, raw_len, raw) {
+        match codec::unpack(packed, raw_len, raw) {
             true => Ok(()),
             false => Err(self.damaged(part, "it cannot be unpacked")),
         }

@@ -71,10 +71,7 @@ impl RowReader {
         text.offsets.push(0);
         // It may be of another sidecar.
         self.number = None;
-        let mut buffers = match self.buffers.take() {
-            Some(buffers) => buffers,
-            None => names.buffers()?,
-        };
+        let mut buffers = self.buffers.take().unwrap_or_default();
         let symbols = names.symbols(&mut buffers);
         self.buffers = Some(buffers);
         let symbols = symbols?;

@@ -177,13 +177,13 @@ impl<'s, R: ReadAt> Search<'s, R> {
         names: &'s Names<R>,
         pattern: &'s Pattern<'s>,
         wanted: Wanted<'s>,
-    ) -> Result<Search<'s, R>> {
-        Ok(Search {
+    ) -> Search<'s, R> {
+        Search {
             names,
             pattern,
             wanted,
             lead: lead(pattern),
-            buffers: names.buffers()?,
+            buffers: Buffers::default(),
             block: NameBlock::default(),
             next_hit: None,
             is_searchable: None,
@@ -194,7 +194,7 @@ impl<'s, R: ReadAt> Search<'s, R> {
             scratch: Vec::new(),
             trail: Trail::default(),
             pending: 0..0,
-        })
+        }
     }
 
     /// Searches; whether the caller broke off.

@@ -34,7 +34,7 @@ pub(crate) fn select<R: ReadAt>(
         return Ok(found);
     }
     let mut selector = Selector {
-        buffers: names.buffers()?,
+        buffers: Buffers::default(),
         case: needles.case,
         names,
         rows,
@@ -283,8 +283,10 @@ impl DirSearch<'_> {
             let ends_here = self
                 .open
                 .is_some_and(|(len, _)| (dir.shared_least as usize) < len);
-            // What is before the first block was not looked at.
-            if number != first && !ends_here && !blocks.contains(number as u32) {
+            // What is before the first block that is asked about was not
+            // looked at; before the first of all there is nothing.
+            let is_cut = number == first && first > 0;
+            if !is_cut && !ends_here && !blocks.contains(number as u32) {
                 continue;
             }
             names.read_dirs(number, &mut block, &mut selector.buffers)?;

@@ -330,6 +330,22 @@ fn live_issues(
     Ok(())
 }
 
+/// Adds the directories that a segment has issues of that still hold.
+pub(crate) fn directories_in(
+    view: &View,
+    at: SegmentAt,
+    scratch: &mut Scratch,
+    dirs: &mut Vec<Vec<u8>>,
+) -> Result<()> {
+    let Some(file) = view.file(at, Table::Issues)? else {
+        return Ok(());
+    };
+    live_issues(view, at, &file, scratch, |_, issue| {
+        let above = path::split(&issue.path).map(|(above, _)| above.to_vec());
+        dirs.extend(above.into_iter().chain([issue.path]));
+    })
+}
+
 /// The rows of issues tables that tell of a directory's listing, or of all
 /// below it.
 pub(crate) fn rows_of(

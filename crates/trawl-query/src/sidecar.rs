@@ -3,7 +3,7 @@
 use crate::error::{QueryError, Result};
 use crate::view::View;
 use trawl_index::schema::Table;
-use trawl_index::{NAMES_ROWS_LEAST, Source};
+use trawl_index::{NAMES_ROWS_LEAST, ReadBack, Source};
 use trawl_model::FileType;
 use trawl_model::guard::Credentials;
 use trawl_names::{Names, NamesError, NamesWriter, RowKind};
@@ -21,16 +21,17 @@ pub struct Rebuilt {
 }
 
 /// Makes the name sidecars of a source's snapshots that are missing, damaged
-/// or not of their segment.
+/// or not of their segment, and their packs. `reader` reads small segments
+/// for bundles.
 ///
 /// # Errors
 /// If a segment cannot be read, a file cannot be written, or the source is
 /// being written.
-pub fn rebuild_names(source: &Source) -> Result<Rebuilt> {
+pub fn rebuild_names(source: &Source, mut reader: Option<&mut dyn ReadBack>) -> Result<Rebuilt> {
     let changes = trawl_index::NamesChanges::begin(source)?;
     let mut done = Rebuilt::default();
     for info in source.snapshots()? {
-        let snapshot = source.snapshot(info.id)?;
+        let snapshot = source.snapshot(info.id)?.without_bundle();
         let view = View::new(snapshot.clone(), Arc::new(Credentials::default()));
         for segment in 0..view.stored_segments() {
             let Some((_, shard, info)) = view.stored_segment(segment) else {
@@ -48,7 +49,10 @@ pub fn rebuild_names(source: &Source) -> Result<Rebuilt> {
                 done.written += 1;
             }
         }
-        changes.pack(snapshot.info.id)?;
+        changes.pack(
+            snapshot.info.id,
+            reader.as_mut().map(|r| &mut **r as &mut dyn ReadBack),
+        )?;
     }
     Ok(done)
 }

@@ -56,7 +56,8 @@ impl View {
         self.segment_count()
     }
 
-    /// A segment, its shard, and the shard's place among [`View::shards`].
+    /// A segment, its shard, and the shard's place among [`View::shards`] (of
+    /// a snapshot without its bundle).
     pub fn stored_segment(&self, at: usize) -> Option<(usize, &Shard, &SegmentInfo)> {
         let (number, _) = self.shard_of(at)?;
         let (shard, segment) = self.segment(at)?;

@@ -5,7 +5,8 @@ use crate::error::Result;
 use crate::index::{SegmentAt, Start, View};
 use crate::locate::{Reach, is_own_row_dead, scope};
 use crate::places::Having;
-use crate::segment::{Scratch, read_root_kind, read_rows};
+use crate::segment::{Scratch, read_dirs, read_root_kind, read_rows};
+use crate::selection::without;
 use crate::sweep::stretches;
 use crate::walk::check_cancelled_by;
 use crate::{issues, xattrs};
@@ -14,7 +15,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use trawl_index::schema::{KIND_ROOT, Table};
-use trawl_index::{SegmentId, Shard};
+use trawl_index::{SegmentId, SegmentInfo, Shard};
 use trawl_model::column::{Column, ColumnSet};
 use trawl_model::path;
 use trawl_model::rows::RowBatch;
@@ -85,6 +86,44 @@ impl View {
             found.push((at, Table::Issues, rows));
         }
         Ok(self.named(found))
+    }
+
+    /// The rows with attribute values of one entry that still hold.
+    pub fn values_of(&self, dir: &[u8], name: &[u8]) -> Result<Vec<RowsOf<'_>>> {
+        let found = xattrs::rows_of_entry(self, (dir, name), &mut Scratch::default())?;
+        let found = found.into_iter();
+        Ok(self.named(
+            found
+                .map(|(at, rows)| (at, Table::Xattrs, rows))
+                .collect(),
+        ))
+    }
+
+    /// The directories of which a segment has something that still holds: what
+    /// is left of it when they are read again is nothing. The source's root
+    /// stands for what is told of it alone.
+    pub fn directories_of(&self, segment: SegmentId) -> Result<Vec<Vec<u8>>> {
+        let mut scratch = Scratch::default();
+        let mut dirs = Vec::new();
+        let is_it = |(_, _, info): &(SegmentAt, &Shard, &SegmentInfo)| info.id == segment;
+        for (at, _, info) in self.segments().filter(is_it) {
+            if let Some(file) = self.file(at, Table::Dirs)? {
+                for rows in without(self.dead(at, Table::Dirs), &(0..info.dirs)) {
+                    let chunk = read_dirs(&file, rows, &[], &mut scratch)?;
+                    dirs.extend((0..chunk.len()).map(|row| chunk.path.get(row).to_vec()));
+                }
+            }
+            xattrs::directories_in(self, at, &mut scratch, &mut dirs)?;
+            issues::directories_in(self, at, &mut scratch, &mut dirs)?;
+        }
+        for dir in &mut dirs {
+            if !path::is_within(dir, self.root()) {
+                *dir = self.root().to_vec();
+            }
+        }
+        dirs.sort_by(|a, b| path::cmp(a, b));
+        dirs.dedup();
+        Ok(dirs)
     }
 
     /// The directories that hold these objects, given by device and inode

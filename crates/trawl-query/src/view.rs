@@ -32,7 +32,8 @@ pub struct View {
     who: Arc<Credentials>,
     /// Why this snapshot.
     as_of: AsOf,
-    /// Every segment, by shard and place there.
+    /// Every segment that is read, by shard and place there; the bundle comes
+    /// behind the shards, and in the place of segments whose rows it has.
     segments: Vec<(usize, usize)>,
     open: Arc<Mutex<OpenFiles>>,
     sidecars: Mutex<Sidecars>,
@@ -132,15 +133,18 @@ impl View {
     /// [`Index::locate`](crate::Index::locate), such as an older one, for a
     /// reader with these credentials.
     pub fn new(snapshot: Snapshot, who: Arc<Credentials>) -> View {
-        let in_shard = |(at, shard): (usize, &Shard)| {
-            let segments = 0..shard.segment_count();
-            segments
-                .map(move |segment| (at, segment))
-                .collect::<Vec<_>>()
+        let is_bundled = |shard: &Shard, segment| match snapshot.bundle() {
+            Some(_) => shard.is_bundled(segment),
+            None => false,
         };
-        let shards = snapshot.shards.iter().enumerate();
+        let mut segments = Vec::new();
+        let shards = snapshot.shards.iter().chain(snapshot.bundle());
+        for (at, shard) in shards.enumerate() {
+            let read = (0..shard.segment_count()).filter(|segment| !is_bundled(shard, *segment));
+            segments.extend(read.map(|segment| (at, segment)));
+        }
         View {
-            segments: shards.flat_map(in_shard).collect(),
+            segments,
             sidecars: Mutex::default(),
             snapshot,
             who,
@@ -279,9 +283,18 @@ impl View {
         &self.snapshot.info.root
     }
 
-    /// Its shards.
+    /// Its shards, but for the bundle.
     pub fn shards(&self) -> &[Shard] {
         &self.snapshot.shards
+    }
+
+    /// One of its shards, the bundle among them.
+    fn shard(&self, at: usize) -> Option<&Shard> {
+        let shards = &self.snapshot.shards;
+        match at == shards.len() {
+            true => self.snapshot.bundle(),
+            false => shards.get(at),
+        }
     }
 
     /// Finds what the snapshot has at `path`, which lies within its root; the
@@ -305,7 +318,7 @@ impl View {
     pub(crate) fn glances(&self) -> impl Iterator<Item = (SegmentAt, &Shard, Glance<'_>)> {
         let places = self.segments.iter().enumerate();
         places.filter_map(|(at, (shard, segment))| {
-            let shard = self.snapshot.shards.get(*shard)?;
+            let shard = self.shard(*shard)?;
             Some((at, shard, shard.glance(*segment)?))
         })
     }
@@ -316,14 +329,15 @@ impl View {
 
     pub(crate) fn segment(&self, at: SegmentAt) -> Option<(&Shard, &SegmentInfo)> {
         let (shard, segment) = self.segments.get(at)?;
-        let shard = self.snapshot.shards.get(*shard)?;
+        let shard = self.shard(*shard)?;
         Some((shard, shard.manifest.segments.get(*segment)?))
     }
 
-    /// The shard of a segment, and its place among the shards.
+    /// The shard of a segment, and its place among the shards; the bundle's
+    /// is behind the last.
     pub(crate) fn shard_of(&self, at: SegmentAt) -> Option<(usize, &Shard)> {
         let (shard, _) = self.segments.get(at)?;
-        Some((*shard, self.snapshot.shards.get(*shard)?))
+        Some((*shard, self.shard(*shard)?))
     }
 
     /// Opens a segment's file; `None` if the segment has no such table.

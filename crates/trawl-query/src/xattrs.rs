@@ -330,7 +330,26 @@ pub(crate) fn rows_of(
     Ok(found.map(|(at, _, rows)| (at, rows)).collect())
 }
 
-/// The same with what one entry has.
+/// Adds the directories that a segment has values of that still hold.
+pub(crate) fn directories_in(
+    view: &View,
+    at: SegmentAt,
+    scratch: &mut Scratch,
+    dirs: &mut Vec<Vec<u8>>,
+) -> Result<()> {
+    let Some(file) = view.file(at, Table::Xattrs)? else {
+        return Ok(());
+    };
+    for rows in without(view.dead(at, Table::Xattrs), &(0..file.rows())) {
+        for rows in chunks(rows, SCAN_ROWS) {
+            let (keys, _) = read_keys(&file, rows, scratch)?;
+            dirs.extend((0..keys.len()).map(|row| keys.get(row).to_vec()));
+        }
+    }
+    Ok(())
+}
+
+/// The rows of xattrs tables with what one entry has.
 pub(crate) fn rows_of_entry(
     view: &View,
     (dir, name): (&[u8], &[u8]),

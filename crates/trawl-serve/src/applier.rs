@@ -39,12 +39,6 @@ pub trait Applier: Send {
         Ok(Compacted::All)
     }
 
-    /// Whether what it published last counts for readers after this process has ended, and for
-    /// who goes on from there. Where it does not, everything is scanned at the next start.
-    fn outlives(&self) -> bool {
-        true
-    }
-
     /// How long to leave it alone, after it published something, unless somebody waits.
     fn rest(&self) -> Duration {
         Duration::ZERO
@@ -57,8 +51,8 @@ pub struct Taken {
     /// What is dirty. Files that others have open for writing are among the objects, as reached
     /// without a name; [`Dirty::everything`] is empty.
     pub dirty: Dirty,
-    /// Everything that was changed before is dirty, or was.
-    pub as_of: Timestamp,
+    /// Up to when all changes are among what is dirty, or were before; `None` if that is not known.
+    pub as_of: Option<Timestamp>,
 }
 
 /// A part of a source.

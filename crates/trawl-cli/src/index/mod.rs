@@ -257,23 +257,6 @@ impl IndexArgs {
         args.map_err(|error| Failure::Usage(error.to_string()))
     }
 
-    /// How a part of the source is read again.
-    pub(crate) fn apply_options(&self) -> trawl_apply::ApplyOptions {
-        use std::os::unix::ffi::OsStrExt;
-        let mut options = trawl_apply::ApplyOptions::default();
-        if self.cross_file_systems {
-            options.mounts = trawl_scan::Mounts::Cross;
-        }
-        if self.no_xattr {
-            options.xattrs = trawl_scan::Xattrs::Skip;
-        }
-        for pattern in &self.exclude {
-            // The scan before has refused what is no pattern.
-            let _ = options.excludes.add(pattern.as_bytes());
-        }
-        options
-    }
-
     /// Which snapshots stay.
     pub(crate) fn retention(&self) -> &upkeep::RetentionArgs {
         &self.retention

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use trawl_history::Tightened;
+use trawl_apply::ApplyOptions;
 use trawl_index::{Committed, IndexDir, IndexError, SnapshotWriter, WriterOptions};
 use trawl_model::sink::SourceRoot;
 use trawl_model::{DirBatch, DirId, IdMap, Issue, Sink, Timestamp};
@@ -93,6 +94,7 @@ impl<'a> Scanner<'a> {
         let writer = SnapshotWriter::begin(self.index, &root, options)?
             .with_id_map(id_map)
             .with_writing(self.args.writing())
+            .with_bundle(Box::new(trawl_history::SegmentReader))
             .with_retention(self.args.retention.rule());
         let mut sink = Collector {
             writer,
@@ -179,6 +181,17 @@ impl<'a> Scanner<'a> {
             ScanError::Sink(error) => Failure::Index(error),
             other => Failure::Scan(other),
         })
+    }
+
+    /// The same for what is read of it later.
+    pub(crate) fn apply_options(&self) -> ApplyOptions {
+        let walk = self.walk_options();
+        ApplyOptions {
+            mounts: walk.mounts,
+            excludes: walk.excludes,
+            xattrs: walk.xattrs,
+            memory_bytes: 0,
+        }
     }
 
     fn walk_options<'o>(&self) -> WalkOptions<'o> {

@@ -5,11 +5,12 @@ use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use trawl_history::SegmentReader;
 use trawl_index::gc::{Collected, collect};
 use trawl_index::retention::{Rule, RuleAt, Verdict, parse_age};
 use trawl_index::usage::usage;
 use trawl_index::verify::Scope;
-use trawl_index::{IndexDir, SnapshotId, Source};
+use trawl_index::{IndexDir, SnapshotId, Source, check_bundles};
 use trawl_model::Timestamp;
 use trawl_text::time_style::full_iso;
 use trawl_text::units::{Scale, format};
@@ -222,7 +223,7 @@ pub(crate) fn rebuild_names(dir: &Path, json: bool) -> Result<Exit, Failure> {
     let index = IndexDir::open(dir)?;
     let mut output = Output::stdout();
     for source in index.sources()? {
-        let done = trawl_query::rebuild_names(&source)?;
+        let done = trawl_query::rebuild_names(&source, Some(&mut SegmentReader))?;
         output.put(if json {
             let object = event("rebuilt-names", source.root());
             let object = object.number("sound", done.sound);
@@ -244,7 +245,14 @@ pub(crate) fn rebuild_names(dir: &Path, json: bool) -> Result<Exit, Failure> {
 /// only what does not belong there.
 pub(crate) fn verify(dir: &Path, json: bool) -> Result<Exit, Failure> {
     let index = IndexDir::open(dir)?;
-    let done = trawl_index::verify::verify(&index, Scope::All)?;
+    let mut done = trawl_index::verify::verify(&index, Scope::All)?;
+    // Of what is damaged rows tell nothing more.
+    if !done.has_damage() {
+        for source in index.sources()? {
+            done.findings
+                .extend(check_bundles(&source, &mut SegmentReader)?);
+        }
+    }
     let mut output = Output::stdout();
     for finding in &done.findings {
         if json {

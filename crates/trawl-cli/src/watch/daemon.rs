@@ -19,9 +19,9 @@ use crate::failure::{Failure, shown};
 use crate::index::IndexArgs;
 use crate::settings;
 use crate::watch::WatchArgs;
-use crate::watch::applier::Generations;
 use crate::watch::journal::Journal;
 use crate::watch::open::{Chosen, How};
+use crate::watch::parts::ByParts;
 use crate::watch::plain::{Plain, words_again};
 
 /// Watches until it is told to stop.
@@ -124,6 +124,11 @@ impl Daemon<'_> {
         // First, so that nothing falls between it and the scan.
         let chosen = how.open(queue).map_err(ServeError::from)?;
         let mut plain = Plain::new(self.dir.clone(), tree, self.index_args(known.as_ref())?);
+        // What was published beside the snapshot goes with who published it.
+        let has_changes = match &known {
+            Some((source, _)) => source.has_changes()?,
+            None => false,
+        };
         let (place, start, snapshot) = match (place, known) {
             (Some(place), Some((_, id))) => (place, Start::Unknown, Some(id)),
             _ => {
@@ -138,7 +143,7 @@ impl Daemon<'_> {
                 )
             }
         };
-        let start = if chosen.is_taken_over {
+        let start = if chosen.is_taken_over && !has_changes {
             Start::TakenOver
         } else {
             start
@@ -177,12 +182,13 @@ impl Daemon<'_> {
             }
             Ok(opened)
         });
+        let applier = ByParts::new(plain, root.clone());
         let parts = Parts {
             root,
             place,
             opened: chosen.opened,
             reopen,
-            applier: Box::new(Generations::new(plain)),
+            applier: Box::new(applier),
             start,
             snapshot,
         };

@@ -1,10 +1,10 @@
 //! `trawl watch`, also called as `trawld`: notices what changes in sources and brings it into the
 //! index, in the foreground, until it is told to stop; and `--status`, which asks how that goes.
 
-mod applier;
 mod daemon;
 mod journal;
 mod open;
+mod parts;
 pub(crate) mod plain;
 mod status;
 

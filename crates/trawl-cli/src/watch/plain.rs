@@ -1,17 +1,23 @@
-//! A source is indexed again as a whole, as `trawl index` does it; segments that have not changed
-//! are shared. Right whatever has changed, and dear in a large source.
+//! The plain applier: whatever has changed, the source is indexed again, as `trawl index` does it;
+//! segments that have not changed are shared. Right, and dear in a large source.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use trawl_index::IndexDir;
-use trawl_serve::Published;
+use trawl_apply::ApplyOptions;
+use trawl_index::{IndexDir, IndexError};
+use trawl_live::Places;
+use trawl_serve::{Applier, ApplyError, ApplyErrorKind, Published, Scope, Taken};
 
 use crate::failure::Failure;
 use crate::index::scan::{Job, Scanner};
 use crate::index::{IndexArgs, upkeep};
+
+/// So many times as long as a scan took, the source is left alone, unless somebody asks.
+const REST: u32 = 20;
 
 /// Scans a source again and again.
 pub(crate) struct Plain {
@@ -46,14 +52,57 @@ impl Plain {
         })
     }
 
-    /// How long the last scan took.
-    pub(crate) fn took(&self) -> Duration {
-        self.took
+    pub(crate) fn try_scan(&mut self) -> Result<Published, ApplyError> {
+        self.scan().map_err(|failure| told(&failure))
     }
 
-    /// The index, the source's root and the options.
-    pub(crate) fn parts(&self) -> (&Path, &Path, &IndexArgs) {
-        (&self.index, &self.root, &self.args)
+    /// Where the index is.
+    pub(crate) fn index(&self) -> &Path {
+        &self.index
+    }
+
+    /// How a part of the source is read.
+    pub(crate) fn apply_options(&self) -> Result<ApplyOptions, Failure> {
+        let index = IndexDir::open(&self.index)?;
+        Ok(Scanner::new(&index, &self.args)?.apply_options())
+    }
+}
+
+/// A failure as the daemon is told of it.
+pub(crate) fn told(failure: &Failure) -> ApplyError {
+    ApplyError {
+        kind: kind_of(failure),
+        message: failure.to_string(),
+    }
+}
+
+fn kind_of(failure: &Failure) -> ApplyErrorKind {
+    match failure {
+        Failure::Interrupted => ApplyErrorKind::Stopped,
+        Failure::Index(IndexError::Busy { .. }) => ApplyErrorKind::Busy,
+        Failure::Index(IndexError::Io { cause, .. })
+            if matches!(
+                cause.0.kind(),
+                ErrorKind::StorageFull | ErrorKind::QuotaExceeded
+            ) =>
+        {
+            ApplyErrorKind::NoSpace
+        }
+        _ => ApplyErrorKind::Broken,
+    }
+}
+
+impl Applier for Plain {
+    fn apply(&mut self, _: &Taken, _: &mut dyn Places) -> Result<Published, ApplyError> {
+        self.try_scan()
+    }
+
+    fn rescan(&mut self, _: &Scope, _: &str, _: &mut dyn Places) -> Result<Published, ApplyError> {
+        self.try_scan()
+    }
+
+    fn rest(&self) -> Duration {
+        self.took * REST
     }
 }
 

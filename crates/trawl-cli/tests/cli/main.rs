@@ -11,6 +11,7 @@ mod find_actions;
 mod find_live;
 mod find_words;
 
+mod bundle;
 mod check;
 mod completions;
 mod golden;

@@ -25,5 +25,5 @@ mod ranges;
 mod writer;
 
 pub use overlay::{Dead, LiveInfo};
-pub(crate) use overlay::{Live, Overlaid, Overlay, forget};
-pub use writer::{LiveWriter, Published, Round};
+pub(crate) use overlay::{Live, Overlaid, Overlay, forget, goes_on_from};
+pub use writer::{LiveWriter, Published, Removal, Round};

@@ -2,7 +2,7 @@
 
 use super::ranges;
 use crate::error::{IndexError, Result};
-use crate::id::{Edition, SegmentId};
+use crate::id::{Edition, SegmentId, SnapshotId};
 use crate::layout;
 use crate::manifest::{GuardStep, Manifest, SegmentInfo, Totals, check_format};
 use crate::schema::{FORMAT, Table};
@@ -18,8 +18,6 @@ use std::sync::Arc;
 use trawl_model::Timestamp;
 use trawl_sys::lock::{Lock, try_lock};
 
-/// Directory of what a daemon keeps for readers, in a source.
-pub(crate) const LIVE: &str = layout::LIVE;
 /// The file that names the generation that counts.
 pub(crate) const STATE_FILE: &str = "state";
 /// Where the kernel tells which boot of the machine this is.
@@ -223,7 +221,7 @@ impl Live {
     /// The generation that counts for an edition; `None` if the snapshot
     /// alone does.
     pub(crate) fn open(source: &Dir, edition: Edition) -> Option<Live> {
-        let dir = source.open_dir(LIVE).ok()?;
+        let dir = source.open_dir(layout::LIVE).ok()?;
         // The lock is taken before the file is read: what is read is pinned.
         let file = dir.open_file(STATE_FILE).ok()?;
         let pin = try_lock(&file, Lock::Shared).is_ok_and(|locked| locked);
@@ -285,10 +283,21 @@ impl Live {
     }
 }
 
+/// True if what was published last goes on from this snapshot.
+pub(crate) fn goes_on_from(source: &Dir, id: SnapshotId) -> bool {
+    let read = || {
+        let dir = source.open_dir(layout::LIVE).ok()?;
+        let bytes = dir.read(STATE_FILE).ok()?;
+        let state: State = sealed::unseal_json(&bytes, &dir.join(STATE_FILE)).ok()?;
+        state.edition.parse::<Edition>().ok()
+    };
+    read().is_some_and(|edition| edition.id == id)
+}
+
 /// Makes readers go by the snapshot alone, before files of its generations
 /// are removed.
 pub(crate) fn forget(source: &Dir) -> Result<()> {
-    let Some(dir) = if_there(source.open_dir(LIVE))? else {
+    let Some(dir) = if_there(source.open_dir(layout::LIVE))? else {
         return Ok(());
     };
     if_there(dir.remove_file(STATE_FILE)).map(drop)

@@ -10,7 +10,9 @@
 //! committed meanwhile, and what it wrote is removed by the next writer if it
 //! is killed.
 
-use super::overlay::{self, Dead, DeadRows, LIVE, Overlay, Overlays, Placed, STATE_FILE, State};
+use super::overlay::{
+    self, Dead, DeadRows, Overlay, Overlays, Placed, STATE_FILE, State,
+};
 use super::ranges;
 use crate::attributes;
 use crate::clean;
@@ -40,6 +42,10 @@ use trawl_model::sink::{PartSink, SourceRoot};
 use trawl_model::{DirAccess, DirBatch, DirId, IdMap, Issue, Sink, Timestamp};
 use trawl_sys::lock::{Lock, try_lock};
 
+/// Segments of a shard beside the snapshot's, about.
+const SEGMENTS_MOST: usize = 8;
+/// Segments of so few rows are put together whatever there is.
+const SMALL_ROWS: u64 = 1024;
 /// Generations whose files stay however long somebody reads them, at most.
 const PINNED_MOST: usize = 1000;
 
@@ -84,6 +90,16 @@ struct Superseded {
     /// Where, and what is removed once nobody reads it.
     files: Vec<(Vec<String>, String)>,
     private: Vec<String>,
+}
+
+/// When files go that hold nothing any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Removal {
+    /// When nobody reads a generation that needs them.
+    WhenUnread,
+    /// At once, for they tell what some may no longer see. Who has them open
+    /// goes on reading, who has not opens the source again.
+    AtOnce,
 }
 
 /// What was published.
@@ -133,6 +149,7 @@ impl LiveWriter {
         overlay::forget(source.dir())?;
         lock.sign()?;
         let base = Snapshot::open(source.dir(), &root.path, current, Changes::None)?;
+        let base = base.without_bundle();
         let edition = base.info.edition();
         let list = ShardList::read(source.dir(), edition)?;
         let id_map = source.id_map()?;
@@ -146,7 +163,7 @@ impl LiveWriter {
         }
         let placer = Placer::new(&root.path, &root.above)
             .with_large_open(list.map(|list| list.large_open).unwrap_or_default());
-        let live = source.dir().make_dir(LIVE)?;
+        let live = source.dir().make_dir(layout::LIVE)?;
         let top = Arc::new(source.dir().open_dir(layout::DATA)?);
         let mut writer = LiveWriter {
             compressor: Compressor::new(source.path())?,
@@ -206,7 +223,7 @@ impl LiveWriter {
         if self.generation == 0 {
             // There is no overlay that a state could go by.
             let nothing = Taken::default();
-            return self.publish(nothing, as_of).map(drop);
+            return self.publish(nothing, as_of, Removal::WhenUnread).map(drop);
         }
         let state = self.write_state(self.generation, as_of)?;
         let state = self.state.replace(state);
@@ -218,6 +235,44 @@ impl LiveWriter {
         self.remove_unread()
     }
 
+    /// The writer's part of the ids of segments beside the snapshot's.
+    pub fn writer_id(&self) -> SnapshotId {
+        self.id
+    }
+
+    /// True if readers still go by this segment, beside the snapshot's.
+    pub fn has(&self, segment: SegmentId) -> bool {
+        let overlays = self.shards.values().map(|shard| &shard.overlay);
+        let mut segments = overlays.flat_map(|overlay| &overlay.segments);
+        segments.any(|known| known.id == segment)
+    }
+
+    /// Small segments of shards that have many: what they hold is best read
+    /// again, so that it lies together.
+    pub fn crowding(&self) -> Vec<SegmentId> {
+        let mut crowding = Vec::new();
+        for shard in self.shards.values() {
+            let segments = &shard.overlay.segments;
+            if segments.len() <= SEGMENTS_MOST {
+                continue;
+            }
+            let mut sizes: Vec<(u64, SegmentId)> =
+                segments.iter().map(|s| (s.rows, s.id)).collect();
+            sizes.sort_unstable();
+            // Each one is at most as large as all before together: so no row
+            // is read again more often than there are powers of two.
+            let mut rows = SMALL_ROWS;
+            for (own, id) in sizes {
+                if own > rows {
+                    break;
+                }
+                rows += own;
+                crowding.push(id);
+            }
+        }
+        crowding
+    }
+
     /// Begins to take what is new.
     pub fn round(&mut self) -> Round<'_> {
         Round {
@@ -227,7 +282,12 @@ impl LiveWriter {
     }
 
     /// Makes what a round brought count.
-    fn publish(&mut self, done: Taken, as_of: Timestamp) -> Result<Published> {
+    fn publish(
+        &mut self,
+        done: Taken,
+        as_of: Timestamp,
+        removal: Removal,
+    ) -> Result<Published> {
         let generation = self.generation + 1;
         let rows = done.segments.iter().map(|(_, _, info)| info.rows).sum();
         let mut next = self.changed_by(done);
@@ -236,10 +296,11 @@ impl LiveWriter {
             files: Vec::new(),
             private: Vec::new(),
         };
+        let mut gone = Vec::new();
         for (components, shard) in &mut next {
             let dropped = shard.drop_dead().into_iter();
             let dropped = dropped.map(|name| (components.clone(), name));
-            superseded.files.extend(dropped);
+            gone.extend(dropped);
             let before = shard.overlay.generation;
             if before > 0 {
                 let name = layout::overlay_file(self.edition, before);
@@ -256,6 +317,10 @@ impl LiveWriter {
             superseded.private.push(name);
         }
         superseded.state = self.state.replace(state);
+        match removal {
+            Removal::AtOnce => self.remove_files(&gone)?,
+            Removal::WhenUnread => superseded.files.append(&mut gone),
+        }
         self.shards.append(&mut next);
         self.generation = generation;
         self.before.push_back(superseded);
@@ -372,10 +437,15 @@ impl LiveWriter {
             for name in &first.private {
                 if_there(private.remove_file(name))?;
             }
-            for (components, name) in &first.files {
-                if let Some(data) = if_there(self.top.open_below(components))? {
-                    if_there(data.remove_file(name))?;
-                }
+            self.remove_files(&first.files)?;
+        }
+        Ok(())
+    }
+
+    fn remove_files(&self, files: &[(Vec<String>, String)]) -> Result<()> {
+        for (components, name) in files {
+            if let Some(data) = if_there(self.top.open_below(components))? {
+                if_there(data.remove_file(name))?;
             }
         }
         Ok(())
@@ -580,7 +650,7 @@ impl Round<'_> {
     ///
     /// # Errors
     /// If files cannot be written: then nothing has changed for readers.
-    pub fn publish(mut self, as_of: Timestamp) -> Result<Published> {
+    pub fn publish(mut self, as_of: Timestamp, removal: Removal) -> Result<Published> {
         let mut taken = std::mem::take(&mut self.taken);
         let done = self.writer.flush(&mut taken);
         let done = done.and_then(|()| self.writer.make_barriers(&taken));
@@ -589,7 +659,7 @@ impl Round<'_> {
             return Err(error);
         }
         let written: Vec<_> = taken.segments.clone();
-        let published = self.writer.publish(taken, as_of);
+        let published = self.writer.publish(taken, as_of, removal);
         if published.is_err() {
             self.taken.segments = written;
         }

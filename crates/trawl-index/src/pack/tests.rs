@@ -99,6 +99,14 @@ fn manifests() -> Vec<(Vec<String>, Manifest, Option<Hash>)> {
     ]
 }
 
+fn bundle() -> [SegmentInfo; 2] {
+    let listings = SegmentInfo {
+        own_row: false,
+        ..segment(0)
+    };
+    [listings, bare(1)]
+}
+
 fn encoded(edition: Edition) -> Vec<u8> {
     let manifests = manifests();
     let shards = manifests
@@ -110,6 +118,10 @@ fn encoded(edition: Edition) -> Vec<u8> {
             segments: &manifest.segments,
             totals: &manifest.totals,
             digest: *digest,
+            bundled: match components.is_empty() {
+                true => vec![1, 2],
+                false => Vec::new(),
+            },
         });
     let contents = Contents {
         edition,
@@ -117,6 +129,7 @@ fn encoded(edition: Edition) -> Vec<u8> {
         above: &[],
         key: DigestKey::from_bytes(&[3; 32]),
         shards: shards.collect(),
+        bundle: &bundle(),
     };
     encode(&contents).unwrap()
 }
@@ -147,7 +160,19 @@ fn use_all(pack: &Pack) {
         }
         assert_eq!(pack.glance(shard, manifest.segments.len()), None);
     }
-    assert!(pack.unpack(pack.len()).is_none());
+    let bundle = pack
+        .unpack(pack.len())
+        .map(|(_, manifest)| manifest.segments);
+    let bundle = bundle.expect("the bundle stands behind the shards").len();
+    for shard in 0..pack.len() {
+        for at in 0..=pack.segment_count(shard) {
+            assert!(
+                pack.bundled(shard, at)
+                    .is_none_or(|n| (1..=bundle as u32).contains(&n))
+            );
+        }
+    }
+    assert!(pack.unpack(pack.len() + 1).is_none());
 }
 
 #[test]
@@ -159,6 +184,47 @@ fn manifests_come_back() {
         assert_eq!(pack.unpack(at), Some((components, manifest)));
         assert_eq!(pack.digest(at), digest);
     }
+}
+
+#[test]
+fn the_bundle_comes_back() {
+    let pack = read(&encoded(EDITION)).unwrap();
+    let (components, manifest) = pack.unpack(pack.len()).unwrap();
+    assert_eq!(
+        (components, manifest.segments),
+        (Vec::new(), bundle().to_vec())
+    );
+    let bundled = [(0, 0), (0, 1), (0, 2), (1, 0), (9, 0)].map(|(s, at)| pack.bundled(s, at));
+    assert_eq!(bundled, [Some(1), Some(2), None, None, None]);
+}
+
+#[test]
+fn a_bundle_that_contradicts_its_shards_is_refused() {
+    let encoded = |bundled: u32, change: fn(&mut SegmentInfo)| {
+        let (components, manifest, digest) = manifests().swap_remove(0);
+        let mut bundle = bundle();
+        change(&mut bundle[0]);
+        let contents = Contents {
+            edition: EDITION,
+            root: b"/srv",
+            above: &[],
+            key: DigestKey::default(),
+            shards: vec![Packing {
+                components: &components,
+                snapshot: manifest.snapshot,
+                guard: Vec::new(),
+                segments: &manifest.segments,
+                totals: &manifest.totals,
+                digest,
+                bundled: vec![bundled],
+            }],
+            bundle: &bundle,
+        };
+        encode(&contents).unwrap()
+    };
+    assert!(read(&encoded(2, |_| ())).is_ok());
+    assert!(read(&encoded(3, |_| ())).is_err());
+    assert!(read(&encoded(2, |segment| segment.own_row = true)).is_err());
 }
 
 #[test]
@@ -196,7 +262,9 @@ fn a_segment_that_contradicts_itself_is_refused() {
                 segments: &segments,
                 totals: &manifest.totals,
                 digest,
+                bundled: Vec::new(),
             }],
+            bundle: &[],
         };
         assert!(read(&encode(&contents).unwrap()).is_err());
     }

@@ -1,15 +1,17 @@
-//! What a snapshot says of itself: its list of shards, its pack, its
-//! description.
+//! What a snapshot says of itself: its list of shards, its pack with the
+//! bundle, its description.
 
 use super::Work;
+use crate::bundle::{self, Place};
 use crate::error::Result;
 use crate::manifest::GuardStep;
-use crate::pack::{self, Contents};
+use crate::pack::{self, Contents, Pack};
 use crate::schema::FORMAT;
 use crate::shard::{Digests, ShardBuffer};
-use crate::snapshot::{ShardList, SnapshotInfo};
+use crate::snapshot::{ShardList, Snapshot, SnapshotInfo};
 use crate::store::{Dir, sync_file};
 use crate::{layout, sealed};
+use std::sync::Arc;
 use trawl_model::Timestamp;
 
 impl Work {
@@ -40,8 +42,8 @@ impl Work {
         }
     }
 
-    pub(super) fn write_description(&self, finished: Timestamp) -> Result<()> {
-        let info = SnapshotInfo {
+    fn info(&self, finished: Timestamp) -> SnapshotInfo {
+        SnapshotInfo {
             format: FORMAT,
             id: self.id,
             revision: None,
@@ -50,7 +52,42 @@ impl Work {
             finished,
             version: self.options.version.clone(),
             options: self.options.options.clone(),
+        }
+    }
+
+    /// Writes the rows of small segments once more, if it was given a reader
+    /// for those.
+    pub(super) fn make_bundle(&mut self, finished: Timestamp) -> Result<()> {
+        let Some(mut reader) = self.bundler.take() else {
+            return Ok(());
         };
+        let shared = self.shared();
+        let shards = self.used_shards().into_iter();
+        let shards = shards.map(|shard| (shard.components().to_vec(), shard.manifest(&shared)));
+        let (info, top) = (self.info(finished), Arc::clone(&self.top));
+        let snapshot = Snapshot::being_written(info, top, shards.collect());
+        let private = self.source.private()?;
+        let before = self.pack_before(&private);
+        let place = Place {
+            private: &private,
+            writer: self.id,
+            memory_bytes: self.options.memory_bytes,
+        };
+        let (before, compressor) = (before.as_ref(), &mut self.compressor);
+        self.bundle = bundle::make(&place, &snapshot, before, &mut *reader, compressor);
+        Ok(())
+    }
+
+    /// The pack of the current snapshot. What is wrong with it, those find
+    /// who need it.
+    fn pack_before(&self, private: &Dir) -> Option<Pack> {
+        let id = self.source.current_id().ok()??;
+        let info = SnapshotInfo::read(self.source.dir(), id).ok()?;
+        pack::read(private, info.edition()).ok()
+    }
+
+    pub(super) fn write_description(&self, finished: Timestamp) -> Result<()> {
+        let info = self.info(finished);
         let list = self.shard_list();
         let dir = self.source.dir().open_dir(layout::SNAPSHOTS)?;
         let private = self.source.private()?;
@@ -72,7 +109,10 @@ impl Work {
             root: self.source.root(),
             above: &list.above,
             key: list.key,
-            shards: used.map(|s| s.packing(self.id, Digests::Known)).collect(),
+            shards: used
+                .map(|s| s.packing(self.id, Digests::Known, &self.bundle))
+                .collect(),
+            bundle: self.bundle.segments(),
         };
         pack::write(private, &contents)
     }

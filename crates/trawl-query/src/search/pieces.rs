@@ -6,11 +6,10 @@ use crate::index::{SegmentAt, Start, View};
 use crate::locate::{Reach, Span, scope};
 use crate::segment::{Scratch, read_dirs};
 use crate::walk::check_cancelled_by;
-use std::ops::{ControlFlow, Range};
+use std::ops::Range;
 use trawl_index::SegmentInfo;
 use trawl_index::schema::{DirColumn, Table};
 use trawl_model::path;
-use trawl_names::{Found, Pattern};
 
 /// Rows of a piece, about.
 const PIECE_ROWS: u64 = 64 * 1024;
@@ -126,19 +125,11 @@ impl Cutter<'_, '_> {
         let ranges = candidates(&names, self.request.need, rows).ok()?;
         for rows in grouped(&ranges, self.size) {
             let first = rows.first().map_or(0, |range| range.start);
-            let mut start = None;
-            let mut note = |found: Found<'_>| {
-                start = Some(found.dir.to_vec());
-                ControlFlow::Break(())
-            };
-            let everything = Pattern::everything();
-            let first = first..first + 1;
-            let _ = names.search(&everything, first, &mut note).ok()?;
             self.pieces.push(Piece {
                 segment,
                 rows,
                 source: Source::Sidecar,
-                start: start?,
+                start: names.dir_of(first).ok()?,
             });
         }
         Some(())

@@ -28,7 +28,7 @@ use std::time::{Duration, Instant};
 
 use trawl_index::{SnapshotId, Watching};
 use trawl_live::{ChangeSource, Description, Limits, LiveError, Places, Searched};
-use trawl_live::{Names, ObjectKey, ObjectRef, Place};
+use trawl_live::{Names, ObjectKey, ObjectPlace, ObjectRef, Place};
 use trawl_model::Timestamp;
 use trawl_sys::wait::Waker;
 
@@ -333,6 +333,11 @@ impl Places for SharedPlaces<'_> {
     fn names_of(&mut self, object: ObjectRef<'_>) -> Names {
         self.with(|places| places.names_of(object))
             .unwrap_or(Names::Several)
+    }
+
+    fn object(&mut self, object: ObjectRef<'_>) -> std::result::Result<ObjectPlace, LiveError> {
+        self.with(|places| places.object(object))
+            .unwrap_or(Ok(ObjectPlace::Unknown))
     }
 }
 

@@ -43,8 +43,6 @@ struct Work {
 struct Done {
     result: Result<Option<Published>, ApplyError>,
     was_rescan: bool,
-    /// What was published last stays when the daemon ends.
-    outlives: bool,
 }
 
 impl Inner {
@@ -152,7 +150,7 @@ impl Inner {
                 return false;
             }
         };
-        let mut work = self.take(tickets, as_of.unwrap_or(now));
+        let mut work = self.take(tickets, as_of);
         for file in &looked.dirty {
             work.taken
                 .dirty
@@ -186,7 +184,7 @@ impl Inner {
         self.changed.notify_all();
     }
 
-    fn take(&self, tickets: u64, as_of: Timestamp) -> Work {
+    fn take(&self, tickets: u64, as_of: Option<Timestamp>) -> Work {
         let mut state = self.state();
         let mut dirty = state.set.take();
         let overflows = dirty.everything.len() as u64;
@@ -229,12 +227,7 @@ impl Inner {
                 message: "the index could not be written by a mistake in the program".to_owned(),
             })
         });
-        let outlives = applier.outlives();
-        Done {
-            result,
-            was_rescan,
-            outlives,
-        }
+        Done { result, was_rescan }
     }
 
     /// Notes how a round went and tells those who asked for it.
@@ -269,7 +262,6 @@ impl Inner {
             state.counters.barriers += work.tickets - state.served;
             state.counters.last_barrier = now - begun;
         }
-        let outlives = done.outlives;
         match done.result {
             Ok(published) => {
                 state.last.as_of = as_of;
@@ -283,7 +275,7 @@ impl Inner {
             }
             Err(error) => self.note_failure(&mut state, work, &error),
         }
-        if outlives && state.is_settled() && state.set.dirty().is_empty() {
+        if state.is_settled() && state.set.dirty().is_empty() {
             let snapshot = state.last.snapshot;
             state.mark.clean(snapshot);
         }

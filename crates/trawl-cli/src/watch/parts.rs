@@ -1,0 +1,130 @@
+//! The applier: what is dirty is read again and published beside the snapshot. Where that cannot
+//! be, the source is indexed again as a whole.
+
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use trawl_apply::ApplyError as Refused;
+use trawl_index::IndexDir;
+use trawl_live::Places;
+use trawl_scan::Mounts;
+use trawl_serve::{Applier, ApplyError, Published, Scope, Taken};
+
+use crate::failure::Failure;
+use crate::index::scan::now;
+use crate::watch::plain::{Plain, told};
+
+/// Keeps a source's index by its parts.
+pub(crate) struct ByParts {
+    plain: Plain,
+    root: Vec<u8>,
+    /// None until something is to be applied, and while a snapshot is made.
+    applier: Option<trawl_apply::Applier>,
+    /// The last that was published was a snapshot.
+    was_scanned: bool,
+}
+
+impl ByParts {
+    /// For the source with this root, which `plain` scans.
+    pub(crate) fn new(plain: Plain, root: Vec<u8>) -> ByParts {
+        ByParts {
+            plain,
+            root,
+            applier: None,
+            was_scanned: true,
+        }
+    }
+
+    /// A new snapshot.
+    fn scan(&mut self) -> Result<Published, ApplyError> {
+        if let Some(applier) = self.applier.take() {
+            let ended = applier.end().map_err(failure);
+            ended.map_err(|failure| told(&failure))?;
+        }
+        let published = self.plain.try_scan()?;
+        self.was_scanned = true;
+        Ok(published)
+    }
+
+    fn begin(&mut self) -> Result<(), Refused> {
+        if self.applier.is_some() {
+            return Ok(());
+        }
+        let index = IndexDir::open(self.plain.index())?;
+        let options = self.plain.apply_options().unwrap_or_default();
+        let applier = trawl_apply::Applier::begin(&index, &self.root, options, now())?;
+        self.applier = Some(applier);
+        Ok(())
+    }
+
+    /// Does something with the applier, or makes a snapshot where it cannot.
+    fn with(
+        &mut self,
+        work: impl FnOnce(
+            &mut trawl_apply::Applier,
+            &AtomicBool,
+        ) -> Result<trawl_apply::Applied, Refused>,
+    ) -> Result<Published, ApplyError> {
+        // What is mounted below is not among what is read again.
+        let crosses = self.plain.apply_options();
+        if crosses.is_ok_and(|options| options.mounts == Mounts::Cross) {
+            return self.scan();
+        }
+        let done = self.begin().and_then(|()| match &mut self.applier {
+            Some(applier) => work(applier, trawl_sys::signal::interrupted()),
+            None => Ok(trawl_apply::Applied::default()),
+        });
+        match done {
+            Ok(_) => {
+                self.was_scanned = false;
+                Ok(Published::default())
+            }
+            Err(Refused::Unappliable(_)) => self.scan(),
+            Err(error) => Err(told(&failure(error))),
+        }
+    }
+}
+
+fn failure(error: Refused) -> Failure {
+    match error {
+        Refused::Index(error) => Failure::Index(error),
+        Refused::Query(error) => Failure::Query(error),
+        Refused::Live(error) => trawl_serve::ServeError::from(error).into(),
+        Refused::Scan(trawl_scan::ScanError::Cancelled) => Failure::Interrupted,
+        Refused::Scan(trawl_scan::ScanError::Sink(error)) => Failure::Index(error),
+        other => Failure::Usage(other.to_string()),
+    }
+}
+
+impl Applier for ByParts {
+    fn apply(
+        &mut self,
+        taken: &Taken,
+        places: &mut dyn Places,
+    ) -> Result<Published, ApplyError> {
+        let as_of = taken.as_of.unwrap_or_default();
+        self.with(|applier, cancel| applier.apply(&taken.dirty, places, as_of, cancel))
+    }
+
+    fn rescan(
+        &mut self,
+        scope: &Scope,
+        _: &str,
+        _: &mut dyn Places,
+    ) -> Result<Published, ApplyError> {
+        match scope {
+            Scope::Everything => self.scan(),
+            Scope::Subtree(dir) => {
+                let begun = now();
+                self.with(|applier, cancel| applier.refresh(dir, begun, cancel))
+            }
+        }
+    }
+
+    fn rest(&self) -> Duration {
+        match self.was_scanned {
+            true => self.plain.rest(),
+            false => Duration::ZERO,
+        }
+    }
+}

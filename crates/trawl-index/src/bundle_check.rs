@@ -1,0 +1,159 @@
+//! Whether bundles say what the small segments say that they were made of.
+//!
+//! Rows are compared as sums of hashes, since the bundle has them in another
+//! order; directories as a set, since one of which several small segments
+//! have rows is one there. At a time as much is in memory as one segment of a
+//! bundle has directories.
+
+use crate::bundle::Bundle;
+use crate::carry::ReadBack;
+use crate::digest::DigestKey;
+use crate::error::{IndexError, Result};
+use crate::id::SegmentId;
+use crate::items::{ItemKey, Itemizer};
+use crate::revision::Stored;
+use crate::schema::Table;
+use crate::segment::XattrRow;
+use crate::snapshot::Snapshot;
+use crate::source::Source;
+use crate::verify::{Finding, Problem};
+use std::collections::HashSet;
+
+/// What is told of a bundle that differs.
+const DIFFERS: &str = "its rows differ from those of the segments that it was made of; without it these are read: remove it";
+
+/// What segments hold, whatever the order.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Held {
+    rows: u64,
+    values: u64,
+    issues: u64,
+    /// Hashes of all of these, added up.
+    sum: u128,
+    dirs: HashSet<u128>,
+}
+
+/// A segment of a bundle and what it was made of: numbers of shards, ids.
+type Made = (SegmentId, Vec<(usize, SegmentId)>);
+
+/// Compares the bundles of all snapshots of a source with what they were made
+/// of. What cannot be read is for [`crate::verify::verify`] to tell.
+///
+/// # Errors
+/// If snapshots cannot be listed or opened.
+pub fn check_bundles(source: &Source, reader: &mut dyn ReadBack) -> Result<Vec<Finding>> {
+    let mut findings = Vec::new();
+    let mut known: HashSet<Vec<String>> = HashSet::new();
+    for info in source.snapshots()? {
+        let snapshot = match source.snapshot(info.id) {
+            Ok(snapshot) => snapshot,
+            Err(IndexError::NoSnapshot { .. }) => continue,
+            Err(error) => return Err(error),
+        };
+        let Some(bundle) = snapshot.bundle().cloned() else {
+            continue;
+        };
+        let of_shards = snapshot.clone().without_bundle();
+        let of_bundle = snapshot.bundle_alone();
+        for (id, members) in made(&snapshot) {
+            // Snapshots have segments in common.
+            if !known.insert(names(&snapshot, id, &members)) {
+                continue;
+            }
+            let here = held(&of_bundle, &[(0, id)], reader);
+            let there = held(&of_shards, &members, reader);
+            if matches!((here, there), (Ok(here), Ok(there)) if here != there) {
+                findings.push(Finding {
+                    path: bundle.file_path(id, Table::Entries),
+                    problem: Problem::Damaged(DIFFERS.to_owned()),
+                });
+            }
+        }
+    }
+    Ok(findings)
+}
+
+/// The segments of a snapshot's bundle, and what each was made of.
+fn made(snapshot: &Snapshot) -> Vec<Made> {
+    let segments = snapshot.bundle().map(|bundle| &bundle.manifest.segments);
+    let segments = segments.into_iter().flatten();
+    let mut made: Vec<Made> = segments.map(|s| (s.id, Vec::new())).collect();
+    for (at, shard) in snapshot.shards.iter().enumerate() {
+        for (segment, info) in shard.manifest.segments.iter().enumerate() {
+            let number = shard.manifest.bundled(segment).unwrap_or(0) as usize;
+            if let Some((_, members)) = made.get_mut(number.wrapping_sub(1)) {
+                members.push((at, info.id));
+            }
+        }
+    }
+    made
+}
+
+/// The same without the numbers of shards, which differ between snapshots.
+fn names(snapshot: &Snapshot, id: SegmentId, members: &[(usize, SegmentId)]) -> Vec<String> {
+    let name = |(at, id): &(usize, SegmentId)| {
+        let dir = snapshot.shards.get(*at).map(|shard| shard.components());
+        format!("{}/{id}", dir.unwrap_or_default().join("/"))
+    };
+    let mut names: Vec<String> = members.iter().map(name).collect();
+    names.sort_unstable();
+    names.push(id.to_string());
+    names
+}
+
+fn held(
+    snapshot: &Snapshot,
+    wanted: &[(usize, SegmentId)],
+    reader: &mut dyn ReadBack,
+) -> Result<Held> {
+    let mut held = Held::default();
+    let mut itemizer = Itemizer::new(ItemKey::new(&DigestKey::default()));
+    reader.read(snapshot.clone(), wanted, &mut |at, what| {
+        let shard = wanted
+            .get(at)
+            .and_then(|(shard, _)| snapshot.shards.get(*shard));
+        let copied = shard.and_then(|shard| Bundle::copied(&shard.manifest.guard));
+        if !Bundle::is_copy(&what, copied) {
+            held.add(what, &mut itemizer);
+        }
+        Ok(())
+    })?;
+    Ok(held)
+}
+
+impl Held {
+    fn add(&mut self, what: Stored, itemizer: &mut Itemizer) {
+        let number = |item: crate::items::Item| u128::from_le_bytes(item.0);
+        match what {
+            Stored::Rows(_, batch) => {
+                self.dirs
+                    .insert(number(itemizer.directory(&batch.path, &batch.own)));
+                for entry in &batch.entries {
+                    self.rows += 1;
+                    let row = number(itemizer.row(&batch, entry));
+                    self.sum = self.sum.wrapping_add(row);
+                }
+            }
+            Stored::Value {
+                dir,
+                name,
+                attr,
+                value,
+            } => {
+                self.values += 1;
+                let row = XattrRow {
+                    dir,
+                    name,
+                    attr,
+                    value,
+                };
+                let row = number(itemizer.values(&[row]));
+                self.sum = self.sum.wrapping_add(row);
+            }
+            Stored::Issue(issue) => {
+                self.issues += 1;
+                self.sum = self.sum.wrapping_add(number(itemizer.issue(&issue)));
+            }
+        }
+    }
+}
