@@ -70,6 +70,7 @@ complete -c trawl -n "__fish_trawl_using_subcommand index" -l progress -d 'How t
 json\t'One JSON object a line'
 plain\t'A line every few seconds'
 none\t'Nothing'"
+complete -c trawl -n "__fish_trawl_using_subcommand index" -l refresh -d 'Bring a directory, with all below, up to date: asks the daemon that watches it, which its owner may do, too; without one, the source that it lies in is scanned by who may write the index' -r
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l user -d 'Check for this user: a name, a number, or a number with groups, such as 1000:100,4 [default: owners of directories, some accounts, nobody]' -r
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l sample -d 'Look at so many directories of each tree, some of each kind of permissions [default: 1000]' -r
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l seed -d 'Choose as the run did that named this seed' -r

@@ -22,6 +22,7 @@ use crate::arguments::{self, Manner};
 use crate::exit::Exit;
 use crate::failure::Failure;
 pub use crate::failure::cause;
+use crate::fresh::Freshness;
 use crate::output::say;
 use crate::settings;
 
@@ -218,8 +219,11 @@ pub fn read(words: Vec<OsString>) -> Result<Order, Exit> {
 }
 
 fn order(index: Option<PathBuf>, manner: Manner, task: Task) -> Result<Order, Failure> {
+    let index = settings::index_to_ask(index)?;
+    // Statements of a shell that come later are answered from what is there then.
+    Freshness::ask(&index, manner).tell(|line| say(line));
     Ok(Order {
-        index: settings::index_to_ask(index)?,
+        index,
         who: settings::asker()?,
         as_of: manner.at.unwrap_or_default(),
         status: manner.status,

@@ -38,7 +38,9 @@ pub(super) fn run(index: Option<PathBuf>, args: &IndexArgs) -> Result<Exit, Fail
 
 fn refresh(dir: &Path, sources: &[Source], given: &OsStr) -> Result<Exit, Failure> {
     let path = resolved(given)?;
-    let around = sources.iter().filter(|source| path::is_within(&path, source.root()));
+    let around = sources
+        .iter()
+        .filter(|source| path::is_within(&path, source.root()));
     let Some(source) = around.max_by_key(|source| source.root().len()) else {
         let text = "is not indexed: trawl index PATH indexes it";
         return Err(Failure::Usage(format!("{} {text}", quoted(&path))));
@@ -46,7 +48,13 @@ fn refresh(dir: &Path, sources: &[Source], given: &OsStr) -> Result<Exit, Failur
     let Some(answer) = client::ask_refresh(source, &path, DEADLINE)? else {
         return without_daemon(dir, source, &path);
     };
-    let tell = |what: &str| say(format_args!("{} {what}: {}", quoted(&path), answer.reasons()));
+    let tell = |what: &str| {
+        say(format_args!(
+            "{} {what}: {}",
+            quoted(&path),
+            answer.reasons()
+        ))
+    };
     Ok(match answer.outcome {
         Outcome::Fresh => Exit::Complete,
         Outcome::Stale | Outcome::Late => {
@@ -72,7 +80,11 @@ fn resolved(given: &OsStr) -> Result<Vec<u8>, Failure> {
     let is_link = given_path.symlink_metadata().map_err(failed)?.is_symlink();
     let found = match (is_link, given_path.parent(), given_path.file_name()) {
         (true, Some(parent), Some(name)) => {
-            let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
+            let parent = if parent.as_os_str().is_empty() {
+                Path::new(".")
+            } else {
+                parent
+            };
             parent.canonicalize().map(|parent| parent.join(name))
         }
         _ => given_path.canonicalize(),
@@ -88,13 +100,19 @@ fn without_daemon(dir: &Path, source: &Source, path: &[u8]) -> Result<Exit, Fail
     if owner.ok() != Some(us) {
         let text = "no daemon watches it, and the index is another user's: ask them to run \
                     trawl index, or trawl watch";
-        return Err(Failure::Usage(format!("{} cannot be refreshed: {text}", quoted(path))));
+        return Err(Failure::Usage(format!(
+            "{} cannot be refreshed: {text}",
+            quoted(path)
+        )));
     }
     let options = source.snapshots()?.pop().map(|info| info.options);
     let options = options.unwrap_or_default();
     if options.contains_key("from-trace") {
         let text = "it was indexed from a trace";
-        return Err(Failure::Usage(format!("{} cannot be refreshed: {text}", quoted(path))));
+        return Err(Failure::Usage(format!(
+            "{} cannot be refreshed: {text}",
+            quoted(path)
+        )));
     }
     let mut args = IndexArgs::of_words(words_again(&options, &[], false))?;
     args.paths = vec![OsStr::from_bytes(path::display(source.root())).to_owned()];

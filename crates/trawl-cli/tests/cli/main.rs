@@ -26,3 +26,4 @@ mod site;
 mod stat;
 mod top;
 mod users;
+mod watch;

@@ -1,0 +1,336 @@
+//! `trawl watch`: questions that are as of now, whatever ends the daemon; what users may.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::chown;
+use std::os::unix::net::UnixDatagram;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use trawl_testkit::oracle::{self, Identity, Ran};
+use trawl_testkit::{FileSystem, LoopMount, Scratch, Skip, lines};
+
+const LONG: Duration = Duration::from_secs(60);
+const ANN: u32 = 4811;
+
+/// A file system of its own, and an index beside it.
+struct Watched {
+    mount: LoopMount,
+    scratch: Scratch,
+    daemon: Option<Child>,
+}
+
+impl Watched {
+    fn new() -> Option<Watched> {
+        let mount = LoopMount::new(FileSystem::Ext4, 64 << 20);
+        let mount = mount.map_err(|skip: Skip| skip.say()).ok()?;
+        fs::create_dir(mount.path().join("d")).expect("room");
+        Some(Watched {
+            mount,
+            scratch: Scratch::new("watch"),
+            daemon: None,
+        })
+    }
+
+    fn root(&self) -> PathBuf {
+        self.mount.path().to_owned()
+    }
+
+    fn program(&self) -> Command {
+        let mut command = oracle::command(env!("CARGO_BIN_EXE_trawl"));
+        command.env("TRAWL_INDEX", self.scratch.join("index"));
+        command
+    }
+
+    fn trawl(&self, words: &[&str]) -> Ran {
+        oracle::run(self.program().args(words).arg(self.root()))
+    }
+
+    /// Starts the daemon and waits until it says that it watches.
+    fn start(&mut self, prepare: impl FnOnce(&mut Command)) {
+        let mut command = self.program();
+        command
+            .arg0("trawld")
+            .arg(self.root())
+            .stderr(Stdio::piped());
+        prepare(&mut command);
+        let mut daemon = command.spawn().expect("it starts");
+        let mut said = BufReader::new(daemon.stderr.take().expect("a pipe"));
+        let mut line = String::new();
+        while !line.contains("watching") {
+            line.clear();
+            assert!(said.read_line(&mut line).expect("text") > 0, "it ended");
+        }
+        // Read on, so that it is never held up.
+        std::thread::spawn(move || {
+            said.lines()
+                .map_while(Result::ok)
+                .for_each(|line| eprintln!("{line}"))
+        });
+        self.daemon = Some(daemon);
+    }
+
+    /// Ends it with this signal; its exit code, if it has one.
+    fn end(&mut self, signal: &str) -> Option<i32> {
+        let mut daemon = self.daemon.take().expect("it is there");
+        let id = daemon.id().to_string();
+        oracle::run(oracle::command("kill").args([signal, &id])).expect_code(0);
+        daemon.wait().expect("it ends").code()
+    }
+
+    /// What find prints of the tree, live and from the index.
+    #[track_caller]
+    fn compare(&self) {
+        let format = ["-printf", "%p %i %s %m %U %G %T@ %C@ %n %l\\n"];
+        let expected = oracle::run(oracle::command("find").arg(self.root()).args(format));
+        let found = oracle::run(self.program().arg("find").arg(self.root()).args(format));
+        assert_eq!((found.code, found.errors()), (Some(0), String::new()));
+        let (order, ending) = (lines::Order::Any, lines::Ending::Newline);
+        lines::assert_same("the tree", &expected.stdout, &found.stdout, order, ending);
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        if let Some(mut daemon) = self.daemon.take() {
+            let _ = daemon.kill();
+            let _ = daemon.wait();
+        }
+    }
+}
+
+/// Some of everything.
+fn change(root: &Path, round: usize) {
+    let made = root.join(format!("d/made-{round}"));
+    fs::create_dir_all(made.join("below")).expect("room");
+    fs::write(made.join("below/file"), "x".repeat(round * 100)).expect("room");
+    fs::hard_link(made.join("below/file"), root.join(format!("link-{round}"))).expect("room");
+    if let Some(before) = round.checked_sub(1) {
+        let old = root.join(format!("d/made-{before}"));
+        fs::rename(&old, root.join(format!("moved-{before}"))).expect("it is there");
+        let link = root.join(format!("link-{before}"));
+        fs::write(&link, "through the other name").expect("it is there");
+        chown(&link, Some(ANN), None).expect("root may");
+    }
+}
+
+#[test]
+fn answers_are_as_of_now_however_the_daemon_ends() {
+    let Some(mut watched) = Watched::new() else {
+        return;
+    };
+    watched.start(|_| {});
+    let root = watched.root();
+    for round in 0..6 {
+        change(&root, round);
+        watched.compare();
+    }
+    // A daemon that is killed leaves its mark; what happens meanwhile is found.
+    assert_eq!(watched.end("-KILL"), None);
+    change(&root, 6);
+    watched.start(|_| {});
+    for round in 7..10 {
+        wait_until_watching(&watched);
+        change(&root, round);
+        watched.compare();
+    }
+    assert_eq!(watched.end("-TERM"), Some(0));
+    change(&root, 10);
+    let asked = watched.trawl(&["find", "--fresh"]);
+    assert_eq!(asked.code, Some(1));
+    assert!(asked.errors().contains("no daemon watches it"), "{asked}");
+    watched.trawl(&["find"]).expect_code(0);
+    watched.start(|_| {});
+    wait_until_watching(&watched);
+    watched.compare();
+    watched.trawl(&["verify"]);
+    assert_eq!(watched.end("-INT"), Some(0));
+    oracle::run(watched.program().arg("verify")).expect_code(0);
+    let removed = oracle::run(watched.program().args(["sources", "remove"]).arg(&root));
+    removed.expect_code(0);
+}
+
+fn wait_until_watching(watched: &Watched) {
+    let begun = Instant::now();
+    while watched.trawl(&["watch", "--status"]).code != Some(0) {
+        assert!(
+            begun.elapsed() < LONG,
+            "{}",
+            watched.trawl(&["watch", "--status"])
+        );
+    }
+}
+
+#[test]
+fn a_right_that_is_taken_away_is_away_in_the_next_answer() {
+    let Some(mut watched) = Watched::new() else {
+        return;
+    };
+    let secret = watched.root().join("d/secret");
+    fs::create_dir(&secret).expect("room");
+    fs::write(secret.join("name"), "").expect("room");
+    watched.start(|_| {});
+    let ann = Identity::user(ANN);
+    let names = || {
+        let mut command = ann.command(env!("CARGO_BIN_EXE_trawl"));
+        command.env("TRAWL_INDEX", watched.scratch.join("index"));
+        oracle::run(
+            command
+                .arg("find")
+                .arg(watched.root())
+                .args(["-name", "name"]),
+        )
+        .text()
+    };
+    assert!(names().contains("name"));
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(&secret, fs::Permissions::from_mode(0o700)).expect("root may");
+    assert_eq!(names(), "");
+    assert_eq!(watched.end("-TERM"), Some(0));
+}
+
+#[test]
+fn status_is_said_in_three_ways_and_to_users_less() {
+    let Some(mut watched) = Watched::new() else {
+        return;
+    };
+    let before = watched.trawl(&["watch", "--status"]);
+    assert_eq!(before.code, Some(2), "{before}");
+    watched.start(|_| {});
+    watched.trawl(&["find"]).expect_code(0);
+    let text = watched.trawl(&["watch", "--status"]).expect_code(0).text();
+    assert!(text.contains("barriers_total         1"), "{text}");
+    let json = watched.trawl(&["watch", "--status", "--json"]).text();
+    let json: serde_json::Value = serde_json::from_str(&json).expect("an object");
+    assert_eq!(
+        (&json["state"], &json["barriers_total"]),
+        (&"watching".into(), &1.into())
+    );
+    let metrics = watched.trawl(&["watch", "--status", "--prometheus"]).text();
+    assert!(
+        metrics.contains("# TYPE trawl_watch_barriers_total counter\n"),
+        "{metrics}"
+    );
+    let mut asks = Identity::user(ANN).command(env!("CARGO_BIN_EXE_trawl"));
+    asks.env("TRAWL_INDEX", watched.scratch.join("index"));
+    let told = oracle::run(asks.args(["watch", "--status", "--json"])).text();
+    let told: serde_json::Value = serde_json::from_str(&told).expect("an object");
+    assert_eq!(
+        told.as_object().map(serde_json::Map::len),
+        Some(3),
+        "{told}"
+    );
+    assert_eq!(watched.end("-TERM"), Some(0));
+    let after = watched.trawl(&["watch", "--status", "--json"]);
+    assert!(after.text().contains("unwatched"), "{after}");
+}
+
+#[test]
+fn a_refresh_asks_the_daemon_or_scans() {
+    let Some(mut watched) = Watched::new() else {
+        return;
+    };
+    let theirs = watched.root().join("d");
+    chown(&theirs, Some(ANN), None).expect("root may");
+    watched.start(|_| {});
+    let refresh = |path: &Path| {
+        let mut command = Identity::user(ANN).command(env!("CARGO_BIN_EXE_trawl"));
+        command.env("TRAWL_INDEX", watched.scratch.join("index"));
+        oracle::run(command.args(["index", "--refresh"]).arg(path))
+    };
+    refresh(&theirs).expect_code(0);
+    let refused = refresh(&watched.root());
+    assert_eq!(refused.code, Some(2), "{refused}");
+    assert!(refused.errors().contains("directory's owner"), "{refused}");
+    assert_eq!(watched.end("-TERM"), Some(0));
+    fs::write(theirs.join("new"), "").expect("room");
+    let mut ours = watched.program();
+    oracle::run(ours.args(["index", "--refresh"]).arg(&theirs)).expect_code(0);
+    assert!(watched.trawl(&["find"]).text().contains("d/new"));
+}
+
+/// What a service manager does, and what it is told.
+#[test]
+fn the_manager_is_told_and_keeps_the_queue() {
+    let Some(mut watched) = Watched::new() else {
+        return;
+    };
+    let path = watched.scratch.join("notify");
+    let manager = UnixDatagram::bind(&path).expect("a socket");
+    manager.set_read_timeout(Some(LONG)).expect("a time");
+    let next = || {
+        let mut buffer = [0; 4096];
+        let read = manager.recv(&mut buffer).expect("it is told");
+        String::from_utf8_lossy(&buffer[..read]).into_owned()
+    };
+    watched.start(|command| {
+        command
+            .env("NOTIFY_SOCKET", &path)
+            .env("WATCHDOG_USEC", "300000");
+    });
+    let mut said = String::new();
+    while !said.contains("WATCHDOG=1") {
+        said += &next();
+        said.push('\n');
+    }
+    for line in ["FDSTORE=1", "FDNAME=trawl-", "READY=1", "STATUS=watching /"] {
+        assert!(said.contains(line), "{line} in {said}");
+    }
+    assert_eq!(watched.end("-TERM"), Some(0));
+    while !said.contains("STOPPING=1") {
+        said += &next();
+    }
+}
+
+#[test]
+fn one_daemon_watches_a_source() {
+    let Some(mut watched) = Watched::new() else {
+        return;
+    };
+    watched.start(|_| {});
+    let second = watched.trawl(&["watch"]);
+    assert_eq!(second.code, Some(2), "{second}");
+    assert!(
+        second.errors().contains("watched by another daemon"),
+        "{second}"
+    );
+    assert_eq!(watched.end("-TERM"), Some(0));
+}
+
+#[test]
+fn an_ordinary_user_watches_their_own_tree() {
+    let scratch = Scratch::new("watch-own");
+    if let Some(skip) = trawl_testkit::skip::without_root("watching as a user") {
+        return skip.say();
+    }
+    let home = scratch.join("home");
+    fs::create_dir_all(home.join("tree/d")).expect("room");
+    for path in ["home", "home/tree", "home/tree/d"] {
+        chown(scratch.join(path), Some(ANN), Some(ANN)).expect("root may");
+    }
+    let ann = Identity::user(ANN);
+    let program = || {
+        let mut command = ann.command(env!("CARGO_BIN_EXE_trawl"));
+        command.env("TRAWL_INDEX", home.join("index"));
+        command
+    };
+    let mut daemon = program()
+        .args([OsStr::new("watch"), home.join("tree").as_os_str()])
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let mut said = BufReader::new(daemon.stderr.take().expect("a pipe"));
+    let mut line = String::new();
+    while !line.contains("watching") {
+        line.clear();
+        assert!(said.read_line(&mut line).expect("text") > 0, "it ended");
+    }
+    fs::write(home.join("tree/d/new"), "").expect("room");
+    let ran = oracle::run(program().arg("find").arg(home.join("tree")));
+    let _ = daemon.kill();
+    let _ = daemon.wait();
+    assert!(ran.text().contains("tree/d/new"), "{ran}");
+}
