@@ -281,10 +281,9 @@ fn generation_of(name: &str) -> Option<(Edition, u64)> {
 pub fn segment_of(name: &str) -> Option<SegmentId> {
     match data_name(name) {
         DataName::Segment(id, _) | DataName::Names(id) => Some(id),
-        DataName::Manifest(_)
-        | DataName::Overlay(..)
-        | DataName::Temporary
-        | DataName::Foreign => None,
+        DataName::Manifest(_) | DataName::Overlay(..) | DataName::Temporary | DataName::Foreign => {
+            None
+        }
     }
 }
 

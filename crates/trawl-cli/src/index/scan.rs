@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use trawl_history::Tightened;
 use trawl_apply::ApplyOptions;
+use trawl_history::Tightened;
 use trawl_index::{Committed, IndexDir, IndexError, SnapshotWriter, WriterOptions};
 use trawl_model::sink::SourceRoot;
 use trawl_model::{DirBatch, DirId, IdMap, Issue, Sink, Timestamp};

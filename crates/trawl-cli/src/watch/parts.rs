@@ -97,11 +97,7 @@ fn failure(error: Refused) -> Failure {
 }
 
 impl Applier for ByParts {
-    fn apply(
-        &mut self,
-        taken: &Taken,
-        places: &mut dyn Places,
-    ) -> Result<Published, ApplyError> {
+    fn apply(&mut self, taken: &Taken, places: &mut dyn Places) -> Result<Published, ApplyError> {
         let as_of = taken.as_of.unwrap_or_default();
         self.with(|applier, cancel| applier.apply(&taken.dirty, places, as_of, cancel))
     }

@@ -10,9 +10,7 @@
 //! committed meanwhile, and what it wrote is removed by the next writer if it
 //! is killed.
 
-use super::overlay::{
-    self, Dead, DeadRows, Overlay, Overlays, Placed, STATE_FILE, State,
-};
+use super::overlay::{self, Dead, DeadRows, Overlay, Overlays, Placed, STATE_FILE, State};
 use super::ranges;
 use crate::attributes;
 use crate::clean;
