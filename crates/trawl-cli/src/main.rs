@@ -4,6 +4,19 @@
 
 use std::process::ExitCode;
 
+/// With less than this the main thread's stack may not do; scripts lower it to have find's command
+/// lines cut shorter.
+const STACK_BYTES: usize = 4 << 20;
+
 fn main() -> ExitCode {
-    trawl_cli::run(std::env::args_os().collect()).into()
+    let run = || trawl_cli::run(std::env::args_os().collect());
+    if trawl_sys::process::stack_limit() >= STACK_BYTES as u64 {
+        return run().into();
+    }
+    let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
+    match thread.spawn(run).map(std::thread::JoinHandle::join) {
+        Ok(Ok(exit)) => exit.into(),
+        Ok(Err(panic)) => std::panic::resume_unwind(panic),
+        Err(_) => run().into(),
+    }
 }

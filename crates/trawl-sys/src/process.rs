@@ -16,6 +16,13 @@ pub fn descriptor_limit() -> u64 {
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 
+/// The soft limit on the main thread's stack, bytes; `u64::MAX` if there is none.
+///
+/// Source: <https://man7.org/linux/man-pages/man2/getrlimit.2.html>
+pub fn stack_limit() -> u64 {
+    getrlimit(Resource::Stack).current.unwrap_or(u64::MAX)
+}
+
 /// Lowers or raises the soft limit on open descriptors, within the hard limit.
 ///
 /// Source: <https://man7.org/linux/man-pages/man2/setrlimit.2.html>

@@ -4,9 +4,10 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use trawl_apply::ApplyError as Refused;
+use trawl_apply::{ApplyError as Refused, Unappliable};
 use trawl_index::IndexDir;
 use trawl_live::Places;
+use trawl_model::Timestamp;
 use trawl_scan::Mounts;
 use trawl_serve::{Applier, ApplyError, Published, Scope, Taken};
 
@@ -22,6 +23,11 @@ pub(crate) struct ByParts {
     applier: Option<trawl_apply::Applier>,
     /// The last that was published was a snapshot.
     was_scanned: bool,
+    /// What was published beside the snapshot was let go: nothing can go on
+    /// from that snapshot.
+    must_scan: bool,
+    /// Up to when all changes are in, as was published last.
+    as_of: Timestamp,
 }
 
 impl ByParts {
@@ -31,18 +37,22 @@ impl ByParts {
             plain,
             root,
             applier: None,
-            was_scanned: true,
+            was_scanned: false,
+            must_scan: false,
+            as_of: Timestamp::default(),
         }
     }
 
     /// A new snapshot.
     fn scan(&mut self) -> Result<Published, ApplyError> {
         if let Some(applier) = self.applier.take() {
+            self.must_scan = true;
             let ended = applier.end().map_err(failure);
             ended.map_err(|failure| told(&failure))?;
         }
         let published = self.plain.try_scan()?;
         self.was_scanned = true;
+        self.must_scan = false;
         Ok(published)
     }
 
@@ -51,7 +61,8 @@ impl ByParts {
             return Ok(());
         }
         let index = IndexDir::open(self.plain.index())?;
-        let options = self.plain.apply_options().unwrap_or_default();
+        let options = self.plain.apply_options();
+        let options = options.map_err(|_| Refused::Unappliable(Unappliable::NoRoot))?;
         let applier = trawl_apply::Applier::begin(&index, &self.root, options, now())?;
         self.applier = Some(applier);
         Ok(())
@@ -66,8 +77,9 @@ impl ByParts {
         ) -> Result<trawl_apply::Applied, Refused>,
     ) -> Result<Published, ApplyError> {
         // What is mounted below is not among what is read again.
-        let crosses = self.plain.apply_options();
-        if crosses.is_ok_and(|options| options.mounts == Mounts::Cross) {
+        let options = self.plain.apply_options();
+        let crosses = options.is_ok_and(|options| options.mounts == Mounts::Cross);
+        if crosses || self.must_scan {
             return self.scan();
         }
         let done = self.begin().and_then(|()| match &mut self.applier {
@@ -98,8 +110,11 @@ fn failure(error: Refused) -> Failure {
 
 impl Applier for ByParts {
     fn apply(&mut self, taken: &Taken, places: &mut dyn Places) -> Result<Published, ApplyError> {
-        let as_of = taken.as_of.unwrap_or_default();
-        self.with(|applier, cancel| applier.apply(&taken.dirty, places, as_of, cancel))
+        let as_of = taken.as_of.unwrap_or(self.as_of);
+        let published =
+            self.with(|applier, cancel| applier.apply(&taken.dirty, places, as_of, cancel))?;
+        self.as_of = as_of;
+        Ok(published)
     }
 
     fn rescan(
@@ -111,8 +126,9 @@ impl Applier for ByParts {
         match scope {
             Scope::Everything => self.scan(),
             Scope::Subtree(dir) => {
-                let begun = now();
-                self.with(|applier, cancel| applier.refresh(dir, begun, cancel))
+                // Elsewhere something may be dirty that came later.
+                let as_of = self.as_of;
+                self.with(|applier, cancel| applier.refresh(dir, as_of, cancel))
             }
         }
     }
