@@ -127,6 +127,25 @@ impl Applier {
         self.read_again(targets, as_of, cancel)
     }
 
+    /// Makes sure that the way to the source's root lets through whom it did:
+    /// what changes there is not below the root, and so never dirty.
+    ///
+    /// # Errors
+    /// [`ApplyError::Unappliable`] if it does not, or there is no root.
+    pub fn check(&self, cancel: &AtomicBool) -> Result<()> {
+        let walk = walk_options(&self.options, cancel);
+        self.open(&walk).map(drop)
+    }
+
+    fn open<'w>(&self, walk: &'w WalkOptions<'w>) -> Result<(Parts<'w>, SourceRoot)> {
+        let opened = Parts::open::<IndexError>(&self.root, walk);
+        let (parts, root) = opened.map_err(|_| ApplyError::Unappliable(Unappliable::NoRoot))?;
+        match self.writer.is_reached_as(&root) {
+            true => Ok((parts, root)),
+            false => Err(ApplyError::Unappliable(Unappliable::Moved)),
+        }
+    }
+
     /// Lets go of the source; what was published stays.
     ///
     /// # Errors
@@ -173,11 +192,7 @@ impl Applier {
             }
         }
         let walk = walk_options(&self.options, cancel);
-        let (parts, root) = Parts::open::<IndexError>(&self.root, &walk)
-            .map_err(|_| ApplyError::Unappliable(Unappliable::NoRoot))?;
-        if !self.writer.is_reached_as(&root) {
-            return Err(ApplyError::Unappliable(Unappliable::Moved));
-        }
+        let (parts, root) = self.open(&walk)?;
         for dir in &self.unread {
             targets.add_found(dir.clone());
         }
@@ -245,6 +260,9 @@ fn walk_options<'a>(options: &ApplyOptions, cancel: &'a AtomicBool) -> WalkOptio
 /// Segments, each with the path because of which nothing may be left of it.
 type Urgent = HashMap<SegmentId, Vec<u8>>;
 
+/// What a listing holds, by name.
+type Found = Vec<(Vec<u8>, Known)>;
+
 /// One round of reading.
 struct Reading<'a> {
     /// Of the segments beside the snapshot's.
@@ -297,7 +315,7 @@ impl<'a> Reading<'a> {
             }
             match target.extent {
                 Extent::Listing => self.read_listing(&dir, listing)?,
-                Extent::Subtree => self.read_subtree(&dir)?,
+                Extent::Subtree => drop(self.read(&dir, Extent::Subtree)?),
             }
         }
         Ok(self.parts.finish(&mut self.round)?)
@@ -316,32 +334,25 @@ impl<'a> Reading<'a> {
         }
     }
 
-    fn read_subtree(&mut self, dir: &[u8]) -> Result<()> {
-        let mut counted = Counted {
+    /// Reads a directory; what a listing holds is given back, too.
+    fn read(&mut self, dir: &[u8], extent: Extent) -> Result<(PartRead, Found)> {
+        let mut noted = Noted {
             round: &mut self.round,
             applied: &mut self.applied,
-        };
-        if self.parts.read(dir, Extent::Subtree, &mut counted)? == PartRead::Absent {
-            self.unread.insert(dir.to_vec());
-        }
-        Ok(())
-    }
-
-    fn read_listing(&mut self, dir: &[u8], mut known: Listing) -> Result<()> {
-        let mut noted = Noted {
-            counted: Counted {
-                round: &mut self.round,
-                applied: &mut self.applied,
-            },
             id_map: self.id_map,
-            dir,
+            dir: (extent == Extent::Listing).then_some(dir),
             found: Vec::new(),
         };
-        let read = self.parts.read(dir, Extent::Listing, &mut noted)?;
+        let read = self.parts.read(dir, extent, &mut noted)?;
         let found = noted.found;
         if read == PartRead::Absent {
             self.unread.insert(dir.to_vec());
         }
+        Ok((read, found))
+    }
+
+    fn read_listing(&mut self, dir: &[u8], mut known: Listing) -> Result<()> {
+        let (read, found) = self.read(dir, Extent::Listing)?;
         if read != PartRead::Done {
             return self.kill(dir, Part::Subtree);
         }
@@ -388,13 +399,27 @@ impl Reading<'_> {
     }
 }
 
-/// Counts what goes by.
-struct Counted<'a, 'w> {
+/// Passes on what was read; counts it, and notes what one listing holds, as it
+/// will be in the index.
+struct Noted<'a, 'w> {
     round: &'a mut Round<'w>,
     applied: &'a mut Applied,
+    id_map: Option<&'a IdMap>,
+    /// The directory whose listing is noted, if one is.
+    dir: Option<&'a [u8]>,
+    found: Found,
 }
 
-impl Sink for Counted<'_, '_> {
+impl Noted<'_, '_> {
+    fn note(&mut self, batch: &DirBatch) {
+        for entry in &batch.entries {
+            let name = batch.bytes(entry.name).to_vec();
+            self.found.push((name, Known::of_entry(batch, entry)));
+        }
+    }
+}
+
+impl Sink for Noted<'_, '_> {
     type Error = IndexError;
 
     fn root(&mut self, root: SourceRoot) -> std::result::Result<(), IndexError> {
@@ -404,6 +429,16 @@ impl Sink for Counted<'_, '_> {
     fn batch(&mut self, batch: DirBatch) -> std::result::Result<(), IndexError> {
         self.applied.directories += u64::from(batch.fragment == 0);
         self.applied.entries += batch.entries.len() as u64;
+        if self.dir == Some(&batch.path[..]) {
+            match self.id_map {
+                None => self.note(&batch),
+                Some(map) => {
+                    let mut mapped = batch.clone();
+                    map.apply(&mut mapped);
+                    self.note(&mapped);
+                }
+            }
+        }
         self.round.batch(batch)
     }
 
@@ -416,59 +451,6 @@ impl Sink for Counted<'_, '_> {
     }
 }
 
-impl PartSink for Counted<'_, '_> {
-    fn passed(
-        &mut self,
-        dir: DirId,
-        parent: Option<DirId>,
-        path: &[u8],
-        access: &DirAccess,
-    ) -> std::result::Result<(), IndexError> {
-        self.round.passed(dir, parent, path, access)
-    }
-}
-
-/// Notes what a listing holds, as it will be in the index.
-struct Noted<'a, 'w> {
-    counted: Counted<'a, 'w>,
-    id_map: Option<&'a IdMap>,
-    /// The directory that is listed.
-    dir: &'a [u8],
-    found: Vec<(Vec<u8>, Known)>,
-}
-
-impl Sink for Noted<'_, '_> {
-    type Error = IndexError;
-
-    fn root(&mut self, root: SourceRoot) -> std::result::Result<(), IndexError> {
-        self.counted.root(root)
-    }
-
-    fn batch(&mut self, batch: DirBatch) -> std::result::Result<(), IndexError> {
-        let mapped = self.id_map.map(|map| {
-            let mut mapped = batch.clone();
-            map.apply(&mut mapped);
-            mapped
-        });
-        let shown = mapped.as_ref().unwrap_or(&batch);
-        if shown.path == self.dir {
-            for entry in &shown.entries {
-                let name = shown.bytes(entry.name).to_vec();
-                self.found.push((name, Known::of_entry(shown, entry)));
-            }
-        }
-        self.counted.batch(batch)
-    }
-
-    fn subtree_done(&mut self, dir: DirId) -> std::result::Result<(), IndexError> {
-        self.counted.subtree_done(dir)
-    }
-
-    fn issue(&mut self, dir: Option<DirId>, issue: Issue) -> std::result::Result<(), IndexError> {
-        self.counted.issue(dir, issue)
-    }
-}
-
 impl PartSink for Noted<'_, '_> {
     fn passed(
         &mut self,
@@ -477,6 +459,6 @@ impl PartSink for Noted<'_, '_> {
         path: &[u8],
         access: &DirAccess,
     ) -> std::result::Result<(), IndexError> {
-        self.counted.passed(dir, parent, path, access)
+        self.round.passed(dir, parent, path, access)
     }
 }

@@ -18,6 +18,15 @@ pub trait Applier: Send {
     /// Where nothing, or not all, could be published.
     fn apply(&mut self, taken: &Taken, places: &mut dyn Places) -> Result<Published, ApplyError>;
 
+    /// Nothing is dirty and somebody asks: looks at what no change of the source tells, such as who
+    /// may reach its root. `None` if all is as it was.
+    ///
+    /// # Errors
+    /// As [`Applier::apply`].
+    fn look(&mut self) -> Result<Option<Published>, ApplyError> {
+        Ok(None)
+    }
+
     /// Scans the subtree, or everything, again, whatever is known of it: trust was lost, or a user
     /// asks. What changes meanwhile is given to [`Applier::apply`] afterwards.
     ///

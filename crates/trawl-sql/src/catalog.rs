@@ -81,8 +81,8 @@ impl Catalog {
 
     fn choose(&self, source: &Source) -> Result<Option<Edition>> {
         if !self.as_of.is_past() {
-            let current = source.current()?;
-            return Ok(current.map(|snapshot| self.opened(snapshot)));
+            let now = source.now()?;
+            return Ok(now.map(|snapshot| self.opened(snapshot)));
         }
         let current = source.current_id()?;
         let kept = source.snapshots()?;

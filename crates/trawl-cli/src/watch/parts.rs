@@ -117,6 +117,14 @@ impl Applier for ByParts {
         Ok(published)
     }
 
+    fn look(&mut self) -> Result<Option<Published>, ApplyError> {
+        let published = self.with(|applier, cancel| {
+            applier.check(cancel)?;
+            Ok(trawl_apply::Applied::default())
+        })?;
+        Ok(published.snapshot.is_some().then_some(published))
+    }
+
     fn rescan(
         &mut self,
         scope: &Scope,

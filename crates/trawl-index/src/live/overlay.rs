@@ -302,3 +302,63 @@ pub(crate) fn forget(source: &Dir) -> Result<()> {
     };
     if_there(dir.remove_file(STATE_FILE)).map(drop)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn overlay() -> Overlay {
+        let edition = Edition::from(SnapshotId(7));
+        let mut overlay = Overlay::new(edition, Vec::new());
+        let segment = SegmentId {
+            snapshot: SnapshotId(7),
+            number: 3,
+        };
+        let rows = Dead {
+            dirs: vec![0..2, 5..6],
+            ..Dead::default()
+        };
+        overlay.dead.push(DeadRows { segment, rows });
+        overlay
+    }
+
+    fn read(overlay: &Overlay, edition: SnapshotId) -> Result<Overlay> {
+        let bytes = sealed::seal_json(overlay, Path::new("o")).unwrap();
+        Overlay::from_bytes(&bytes, Path::new("o"), edition.into())
+    }
+
+    #[test]
+    fn an_overlay_reads_back_and_one_that_lies_does_not() {
+        assert_eq!(read(&overlay(), SnapshotId(7)).unwrap(), overlay());
+        assert!(read(&overlay(), SnapshotId(8)).is_err());
+        let range = |(start, end)| Range { start, end };
+        for ranges in [
+            &[(2, 1)][..],
+            &[(3, 4), (0, 1)],
+            &[(0, 2), (2, 3)],
+            &[(1, 1)],
+        ] {
+            let mut lying = overlay();
+            lying.dead[0].rows.xattrs = ranges.iter().copied().map(range).collect();
+            assert!(read(&lying, SnapshotId(7)).is_err());
+        }
+        let mut newer = overlay();
+        newer.format = FORMAT + 1;
+        assert!(read(&newer, SnapshotId(7)).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn hostile_text_never_panics(text: String, at: usize, letter: char) {
+            let _ = Overlay::from_bytes(&sealed::seal(&text), Path::new("o"), SnapshotId(7).into());
+            let bytes = sealed::seal_json(&overlay(), Path::new("o")).unwrap();
+            let body = sealed::unseal(&bytes, Path::new("o")).unwrap();
+            let mut letters: Vec<char> = body.chars().collect();
+            let at = at % letters.len();
+            letters[at] = letter;
+            let text: String = letters.into_iter().collect();
+            let _ = Overlay::from_bytes(&sealed::seal(&text), Path::new("o"), SnapshotId(7).into());
+        }
+    }
+}

@@ -30,6 +30,7 @@ enum Next {
 struct Work {
     /// Those who asked up to here are answered by it.
     tickets: u64,
+    is_asked: bool,
     taken: Taken,
     since: Option<Instant>,
     /// Why everything is scanned again, if so.
@@ -195,6 +196,7 @@ impl Inner {
         dirty.everything.clear();
         Work {
             tickets,
+            is_asked: tickets > state.served,
             taken: Taken { dirty, as_of },
             since: state.take_since(),
             lost: state.lost.clone(),
@@ -212,10 +214,11 @@ impl Inner {
                 return all.map(Some);
             }
             keep_inside(&mut work.taken.dirty, &mut places, &self.settings.without);
-            let mut published = None;
-            if !work.taken.dirty.is_empty() {
-                published = Some(applier.apply(&work.taken, &mut places)?);
-            }
+            let mut published = match work.taken.dirty.is_empty() {
+                false => Some(applier.apply(&work.taken, &mut places)?),
+                true if work.is_asked => applier.look()?,
+                true => None,
+            };
             for scope in &work.refreshes {
                 published = Some(applier.rescan(scope, "a user asked for it", &mut places)?);
             }
