@@ -107,7 +107,7 @@ impl Applier {
         as_of: Timestamp,
         cancel: &AtomicBool,
     ) -> Result<Applied> {
-        let targets = Targets::of(dirty, &self.root, places)?;
+        let targets = Targets::of(dirty, &self.root, &self.options.excludes, places)?;
         self.read_again(targets, as_of, cancel)
     }
 
@@ -211,6 +211,7 @@ impl Applier {
             writer,
             urgent: urgent.clone(),
             unread: HashSet::new(),
+            listed: HashSet::new(),
             view: &view,
             id_map: self.id_map.as_ref(),
             round: self.writer.round(),
@@ -270,6 +271,8 @@ struct Reading<'a> {
     /// Such segments of which nothing may be left, and because of what.
     urgent: Urgent,
     unread: HashSet<Vec<u8>>,
+    /// Directories that were listed.
+    listed: HashSet<Vec<u8>>,
     view: &'a Arc<View>,
     id_map: Option<&'a IdMap>,
     round: Round<'a>,
@@ -306,7 +309,12 @@ impl<'a> Reading<'a> {
             let is_listed = known.iter().any(|rows| rows.table == Table::Dirs);
             // What the index leaves out (an exclusion, a mount) is none of
             // ours; what is new is found where its name is.
-            if target.origin == Origin::Dirty && !is_listed {
+            let is_ours = match target.origin {
+                Origin::Found => true,
+                Origin::Dirty => is_listed,
+                Origin::Moved => is_listed || self.was_read(&dir),
+            };
+            if !is_ours {
                 continue;
             }
             self.kill_rows(known);
@@ -319,6 +327,11 @@ impl<'a> Reading<'a> {
             }
         }
         Ok(self.parts.finish(&mut self.round)?)
+    }
+
+    /// True if what holds `dir` was listed in this round.
+    fn was_read(&self, dir: &[u8]) -> bool {
+        path::split(dir).is_some_and(|(above, _)| self.listed.contains(above))
     }
 
     fn kill(&mut self, dir: &[u8], part: Part) -> Result<()> {
@@ -356,6 +369,7 @@ impl<'a> Reading<'a> {
         if read != PartRead::Done {
             return self.kill(dir, Part::Subtree);
         }
+        self.listed.insert(dir.to_vec());
         let dirs = found.iter().filter(|(_, now)| now.is_dir());
         let dirs: HashSet<&[u8]> = dirs.map(|(name, _)| &name[..]).collect();
         self.targets.keep_below(dir, |name| dirs.contains(name));

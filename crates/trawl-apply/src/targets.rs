@@ -2,10 +2,11 @@
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashSet};
+use std::ffi::CString;
 
 use trawl_live::{Dirty, DirtyDirectory, NameChange, Names, ObjectPlace, Place, Places, Reached};
 use trawl_model::path;
-use trawl_scan::Extent;
+use trawl_scan::{Excludes, Extent};
 
 use crate::error::{ApplyError, Result, Unappliable};
 
@@ -46,13 +47,21 @@ pub(crate) struct Target {
 pub(crate) enum Origin {
     /// It is dirty: read if the index has it.
     Dirty,
+    /// It was moved there: read if the index has it, or the one that holds it
+    /// was read.
+    Moved,
     /// It was found in the one that holds it: the index is to have it.
     Found,
 }
 
 impl Targets {
     /// Those that cover what is dirty below `root`.
-    pub(crate) fn of(dirty: &Dirty, root: &[u8], places: &mut dyn Places) -> Result<Targets> {
+    pub(crate) fn of(
+        dirty: &Dirty,
+        root: &[u8],
+        excludes: &Excludes,
+        places: &mut dyn Places,
+    ) -> Result<Targets> {
         if !dirty.everything.is_empty() {
             return Err(ApplyError::Unappliable(Unappliable::Everything));
         }
@@ -73,7 +82,12 @@ impl Targets {
             if is_listing_changed {
                 targets.add_above(&path, root);
             }
-            targets.add(path, extent);
+            match extent {
+                Extent::Listing => targets.add(path, extent),
+                // What was moved here need not be known.
+                Extent::Subtree if is_excluded(&path, root, excludes) => {}
+                Extent::Subtree => targets.put(path, Origin::Moved),
+            }
         }
         for (key, reached) in &dirty.objects {
             let object = key.as_ref();
@@ -129,11 +143,12 @@ impl Targets {
 
     /// Adds one that was found, with all below.
     pub(crate) fn add_found(&mut self, path: Vec<u8>) {
-        let target = Target {
-            extent: Extent::Subtree,
-            origin: Origin::Found,
-        };
-        self.dirs.insert(Key(path), target);
+        self.put(path, Origin::Found);
+    }
+
+    fn put(&mut self, path: Vec<u8>, origin: Origin) {
+        let extent = Extent::Subtree;
+        self.dirs.insert(Key(path), Target { extent, origin });
     }
 
     /// Leaves out what lies below `dir`, but for what lies in or below those
@@ -170,6 +185,21 @@ impl Targets {
         }
         Some((path, target))
     }
+}
+
+/// True if a scan leaves out a directory, or one above it.
+fn is_excluded(path: &[u8], root: &[u8], excludes: &Excludes) -> bool {
+    let mut at = path;
+    let mut joined = Vec::new();
+    while let Some((dir, name)) = path::split(at).filter(|_| at != root) {
+        let is_out =
+            CString::new(name).is_ok_and(|name| excludes.excludes(dir, &name, &mut joined));
+        if is_out {
+            return true;
+        }
+        at = dir;
+    }
+    false
 }
 
 #[cfg(test)]

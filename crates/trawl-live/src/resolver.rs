@@ -29,6 +29,9 @@ const ATTEMPTS: usize = 8;
 /// How often, a millisecond apart, what may be there in a moment is opened.
 const OPEN_TRIES: usize = 50;
 
+/// How often what is not there is opened before it is taken to be gone.
+const GONE_TRIES: usize = 4;
+
 /// Paths of this length or longer cannot be given to the kernel at once.
 const PATH_MAX: usize = 4096;
 
@@ -134,6 +137,12 @@ impl Resolver {
                 Err(e) if e.errno == Errno::NOMEM && tries < OPEN_TRIES => {
                     tries += 1;
                     std::thread::sleep(Duration::from_millis(1));
+                }
+                // It is gone; or the kernel, on its way up from it, met with somebody who was
+                // renaming something else.
+                Err(e) if e.is_vanished() && tries < GONE_TRIES => {
+                    tries += 1;
+                    std::thread::yield_now();
                 }
                 opened => return opened,
             }

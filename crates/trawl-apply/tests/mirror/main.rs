@@ -1,7 +1,7 @@
 //! Random writers on every kind of file system: after a barrier the index, opened anew by a
 //! reader, says what find(1) and the kernel say, entry by entry.
 //!
-//! `TRAWL_APPLY_ROUNDS` (25) and `TRAWL_SEED` (1) make it longer or another.
+//! `TRAWL_APPLY_ROUNDS` (12) and `TRAWL_SEED` (1) make it longer or another.
 
 mod shown;
 #[path = "../../../trawl-live/tests/mirror/writers.rs"]
@@ -137,7 +137,7 @@ fn compare(label: &str, round: u64, kept: &Kept) {
 }
 
 fn run(label: &str, places: &Places, index: PathBuf) {
-    let (rounds, seed) = (setting("TRAWL_APPLY_ROUNDS", 25), setting("TRAWL_SEED", 1));
+    let (rounds, seed) = (setting("TRAWL_APPLY_ROUNDS", 12), setting("TRAWL_SEED", 1));
     let mut source = Fanotify::open(&places.root, QueueSize::Unlimited).expect("root may watch");
     let searched = searched(&source, &places.root);
     let mut dirty = DirtySet::default();

@@ -17,7 +17,7 @@ const STARTS: usize = 11;
 /// Users a tree who are asked about more than find.
 const THOROUGH: u64 = 3;
 
-fn number(variable: &str, or_else: u64) -> u64 {
+pub(crate) fn number(variable: &str, or_else: u64) -> u64 {
     let asked = std::env::var(variable).ok();
     asked.and_then(|text| text.parse().ok()).unwrap_or(or_else)
 }

@@ -15,3 +15,4 @@
 
 mod deviation;
 mod kernel;
+mod watched;

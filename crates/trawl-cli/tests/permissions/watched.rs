@@ -1,0 +1,177 @@
+//! The same trees while a daemon watches them and everything about them changes: names, places,
+//! owners, modes, access lists. Every user's next answer is what the kernel shows.
+
+use std::fs::{self, Permissions};
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::{PermissionsExt, chown, lchown};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{XattrFlags, lsetxattr};
+use trawl_testkit::permissions::access::Access;
+use trawl_testkit::permissions::compare::Questions;
+use trawl_testkit::permissions::stage::cannot;
+use trawl_testkit::permissions::{Check, Plan, Site, people};
+use trawl_testkit::prng::Prng;
+use trawl_testkit::{Scratch, oracle};
+
+use super::kernel::number;
+
+/// Trees where nothing else is asked for.
+const TREES: u64 = 4;
+/// Start points a tree.
+const STARTS: usize = 5;
+/// Times that a tree is changed, and things done each time.
+const ROUNDS: u64 = 3;
+const CHANGES: u64 = 25;
+
+/// A daemon, until dropped.
+struct Daemon(Child);
+
+impl Daemon {
+    fn start(site: &Site) -> Daemon {
+        let mut command = oracle::command(&site.trawl);
+        command.arg("-i").arg(site.index_dir());
+        command.arg("watch").arg(site.root()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("it starts");
+        let mut said = BufReader::new(child.stderr.take().expect("a pipe"));
+        let mut line = String::new();
+        while !line.contains("watching") {
+            line.clear();
+            assert!(said.read_line(&mut line).expect("text") > 0, "it ended");
+        }
+        // Read on, so that it is never held up.
+        std::thread::spawn(move || said.lines().map_while(Result::ok).for_each(drop));
+        Daemon(child)
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// All directories of a tree, and all else.
+fn list(root: &Path) -> (Vec<PathBuf>, Vec<PathBuf>) {
+    let (mut dirs, mut others, mut at) = (vec![root.to_owned()], Vec::new(), 0);
+    while let Some(dir) = dirs.get(at).cloned() {
+        at += 1;
+        for entry in fs::read_dir(&dir).into_iter().flatten().flatten() {
+            let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            match is_dir {
+                true => dirs.push(entry.path()),
+                false => others.push(entry.path()),
+            }
+        }
+    }
+    (dirs, others)
+}
+
+fn dress(path: &Path, access: &Access) {
+    let _ = chown(path, Some(access.uid), Some(access.gid));
+    let _ = fs::set_permissions(path, Permissions::from_mode(access.mode));
+    if let Some(acl) = &access.acl {
+        let _ = lsetxattr(path, "system.posix_acl_access", acl, XattrFlags::empty());
+    }
+    if let Some(mode) = access.mode_after {
+        let _ = fs::set_permissions(path, Permissions::from_mode(mode));
+    }
+}
+
+/// Does something, if it can be done.
+fn change(root: &Path, prng: &mut Prng, number: u64) {
+    let (dirs, others) = list(root);
+    let dir = prng.pick(&dirs).clone();
+    let name = format!("new{number}");
+    match prng.below(8) {
+        0 | 1 => dress(&dir, &Access::folder(prng)),
+        2 if dir != root => {
+            let _ = fs::rename(&dir, prng.pick(&dirs).join(name));
+        }
+        3 => {
+            let made = dir.join(name);
+            if fs::create_dir(&made).is_ok() {
+                let _ = fs::write(made.join("in"), "something");
+                dress(&made, &Access::folder(prng));
+            }
+        }
+        4 if dir != root && prng.once_in(3) => drop(fs::remove_dir_all(&dir)),
+        5 => {
+            let file = dir.join(name);
+            let _ = fs::write(&file, "user's");
+            let _ = lsetxattr(&file, "user.note", b"a value", XattrFlags::empty());
+            dress(&file, &Access::file(prng));
+        }
+        _ if others.is_empty() => {}
+        6 => {
+            let other = prng.pick(&others).clone();
+            match fs::symlink_metadata(&other).is_ok_and(|meta| meta.is_symlink()) {
+                true => drop(lchown(&other, Some(prng.below(9) as u32), None)),
+                false => dress(&other, &Access::file(prng)),
+            }
+        }
+        _ => drop(fs::remove_file(prng.pick(&others))),
+    }
+}
+
+/// Waits until what takes a scan was scanned: until then questions are told that it is under way,
+/// and answered with what there was.
+fn settle(site: &Site) {
+    let begun = Instant::now();
+    loop {
+        let mut command = oracle::command(&site.trawl);
+        command.arg("-i").arg(site.index_dir());
+        command.args(["find", "--fresh=60s"]).arg(site.root());
+        let asked = oracle::run(command.args(["-maxdepth", "0"]));
+        if asked.code == Some(0) {
+            return;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(60), "{asked}");
+    }
+}
+
+#[test]
+fn every_user_sees_what_the_kernel_shows_while_it_changes() {
+    if cannot("permissions while the tree changes") {
+        return;
+    }
+    let scratch = Scratch::new("permissions-watched");
+    let trawl = scratch.install(Path::new(env!("CARGO_BIN_EXE_trawl")));
+    let first = number("TRAWL_SEED", 1);
+    let mut rows = 0;
+    for seed in first..first + number("TRAWL_WATCHED_TREES", TREES) {
+        let mut plan = Plan::new(seed);
+        // What is above the root and lies in no tree is a test of its own.
+        plan.above = Access::plain(0o755);
+        if plan.is_deep {
+            continue;
+        }
+        let site = Site::build(&plan, &trawl).expect("a tree");
+        let daemon = Daemon::start(&site);
+        let mut prng = Prng::new(seed);
+        for round in 0..ROUNDS {
+            for number in 0..CHANGES {
+                change(&site.root(), &mut prng, 100 * round + number);
+            }
+            settle(&site);
+            let starts = plan.starts(STARTS);
+            for person in people::everybody() {
+                let questions = Questions::new(&site, &person, &starts);
+                for check in Check::ALL {
+                    if check != Check::Find && !prng.once_in(6) {
+                        continue;
+                    }
+                    match questions.check(check) {
+                        Ok(tally) => rows += tally.rows,
+                        Err(why) => panic!("seed {seed}, round {round}: {why}"),
+                    }
+                }
+            }
+        }
+        drop(daemon);
+    }
+    assert!(rows > 1_000, "{rows}");
+}
