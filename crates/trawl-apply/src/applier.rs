@@ -10,7 +10,7 @@ use trawl_live::{Dirty, Places};
 use trawl_model::guard::Credentials;
 use trawl_model::sink::{PartSink, SourceRoot};
 use trawl_model::{DirAccess, DirBatch, DirId, IdMap, Issue, Sink, Timestamp, path};
-use trawl_query::{Part, RowsOf, Values, View};
+use trawl_query::{Located, Part, RowsOf, Values, View};
 use trawl_scan::{Excludes, Extent, Mounts, PartRead, Parts, WalkOptions, Xattrs};
 
 use crate::error::{ApplyError, Result, Unappliable};
@@ -289,8 +289,26 @@ impl<'a> Reading<'a> {
         (self.round, self.applied, self.urgent, self.unread)
     }
 
-    /// The root's own row, which no listing has.
+    /// The root's own row, which no listing has. What it lets others do guards
+    /// all below.
     fn read_root(&mut self, root: SourceRoot) -> Result<()> {
+        let mut now = root.clone();
+        if let Some(map) = self.id_map {
+            map.apply_root(&mut now);
+        }
+        let batch = DirBatch {
+            heap: now.heap,
+            ..DirBatch::default()
+        };
+        let now = Known::of_entry(&batch, &now.entry);
+        let before = match self.view.locate(&root.path)? {
+            Located::Found(start) => Some(Known::of_row(&start.own_row())),
+            _ => None,
+        };
+        if !before.is_some_and(|before| before.is_for_the_same(&now)) {
+            let path = root.path;
+            return Err(ApplyError::Unappliable(Unappliable::Tightened { path }));
+        }
         self.kill(&root.path, Part::Root)?;
         Ok(self.round.root(root)?)
     }

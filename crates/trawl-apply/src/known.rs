@@ -46,7 +46,8 @@ pub(crate) struct Listing {
 }
 
 impl Known {
-    fn of_row(row: &Row<'_>) -> Known {
+    /// What a row says.
+    pub(crate) fn of_row(row: &Row<'_>) -> Known {
         Known {
             is_dir: row.file_type() == FileType::Directory,
             ino: row.ino(),
@@ -79,6 +80,12 @@ impl Known {
 
     pub(crate) fn is_dir(&self) -> bool {
         self.is_dir
+    }
+
+    /// True if it lets the same users do the same.
+    pub(crate) fn is_for_the_same(&self, other: &Known) -> bool {
+        let bits = [Bit::Search, Bit::Read];
+        access::change(&self.access, &other.access, &bits) == Change::None
     }
 
     fn is_same_object(&self, other: &Known) -> bool {
