@@ -167,20 +167,24 @@ impl Applier {
         as_of: Timestamp,
         cancel: &AtomicBool,
     ) -> Result<Applied> {
-        let mut urgent = Urgent::new();
+        let mut more = More::default();
         loop {
-            let done = self.read_once(targets.clone(), &mut urgent, as_of, cancel)?;
+            let mut targets = targets.clone();
+            for dir in &more.due {
+                targets.add(dir.clone(), Extent::Listing);
+            }
+            let done = self.read_once(targets, &mut more, as_of, cancel)?;
             if let Some(applied) = done {
                 return Ok(applied);
             }
         }
     }
 
-    /// `None` if more segments are urgent now.
+    /// `None` if it turned out that there is more to read.
     fn read_once(
         &mut self,
         mut targets: Targets,
-        urgent: &mut Urgent,
+        more: &mut More,
         as_of: Timestamp,
         cancel: &AtomicBool,
     ) -> Result<Option<Applied>> {
@@ -200,7 +204,7 @@ impl Applier {
             self.writer.confirm(as_of)?;
             return Ok(Some(Applied::default()));
         }
-        let together = urgent.keys().copied();
+        let together = more.urgent.keys().copied();
         for segment in self.writer.crowding().into_iter().chain(together) {
             for dir in view.directories_of(segment)? {
                 targets.add(dir, Extent::Listing);
@@ -209,7 +213,9 @@ impl Applier {
         let writer = self.writer.writer_id();
         let mut reading = Reading {
             writer,
-            urgent: urgent.clone(),
+            more: more.clone(),
+            met: Vec::new(),
+            known: HashSet::new(),
             unread: HashSet::new(),
             listed: HashSet::new(),
             view: &view,
@@ -221,11 +227,12 @@ impl Applier {
             root: Some(root),
         };
         reading.run()?;
-        let (round, applied, now_urgent, unread) = reading.into_parts();
-        if now_urgent.len() > urgent.len() {
-            *urgent = now_urgent;
+        let (round, applied, more_now, unread) = reading.into_parts();
+        if more_now != *more {
+            *more = more_now;
             return Ok(None);
         }
+        let urgent = &more.urgent;
         let when = match urgent.is_empty() {
             true => Removal::WhenUnread,
             false => Removal::AtOnce,
@@ -258,8 +265,15 @@ fn walk_options<'a>(options: &ApplyOptions, cancel: &'a AtomicBool) -> WalkOptio
     walk
 }
 
-/// Segments, each with the path because of which nothing may be left of it.
-type Urgent = HashMap<SegmentId, Vec<u8>>;
+/// What turned out to have to be read, too.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct More {
+    /// Segments beside the snapshot's of which nothing may be left, each with
+    /// the path because of which.
+    urgent: HashMap<SegmentId, Vec<u8>>,
+    /// Directories.
+    due: HashSet<Vec<u8>>,
+}
 
 /// What a listing holds, by name.
 type Found = Vec<(Vec<u8>, Known)>;
@@ -268,8 +282,12 @@ type Found = Vec<(Vec<u8>, Known)>;
 struct Reading<'a> {
     /// Of the segments beside the snapshot's.
     writer: SnapshotId,
-    /// Such segments of which nothing may be left, and because of what.
-    urgent: Urgent,
+    /// What is to be read besides, the next time at the latest.
+    more: More,
+    /// Directories whose access was used, until it is compared with what the
+    /// index says of it; and those of which that was done.
+    met: Vec<(Vec<u8>, DirAccess)>,
+    known: HashSet<Vec<u8>>,
     unread: HashSet<Vec<u8>>,
     /// Directories that were listed.
     listed: HashSet<Vec<u8>>,
@@ -285,13 +303,16 @@ struct Reading<'a> {
 
 impl<'a> Reading<'a> {
     /// What it took, how much that was, what must go, and what was not there.
-    fn into_parts(self) -> (Round<'a>, Applied, Urgent, HashSet<Vec<u8>>) {
-        (self.round, self.applied, self.urgent, self.unread)
+    fn into_parts(self) -> (Round<'a>, Applied, More, HashSet<Vec<u8>>) {
+        (self.round, self.applied, self.more, self.unread)
     }
 
-    /// The root's own row, which no listing has. What it lets others do guards
-    /// all below.
-    fn read_root(&mut self, root: SourceRoot) -> Result<()> {
+    /// Refuses a root that lets others do otherwise than the index says: what
+    /// it lets them do guards all below.
+    fn check_root(&self) -> Result<()> {
+        let Some(root) = &self.root else {
+            return Ok(());
+        };
         let mut now = root.clone();
         if let Some(map) = self.id_map {
             map.apply_root(&mut now);
@@ -301,19 +322,26 @@ impl<'a> Reading<'a> {
             ..DirBatch::default()
         };
         let now = Known::of_entry(&batch, &now.entry);
-        let before = match self.view.locate(&root.path)? {
-            Located::Found(start) => Some(Known::of_row(&start.own_row())),
-            _ => None,
+        let is_known = match self.view.locate(&root.path)? {
+            Located::Found(start) => now.lets_do_as(Known::of_row(&start.own_row()).access()),
+            _ => false,
         };
-        if !before.is_some_and(|before| before.is_for_the_same(&now)) {
-            let path = root.path;
-            return Err(ApplyError::Unappliable(Unappliable::Tightened { path }));
+        match is_known {
+            true => Ok(()),
+            false => Err(ApplyError::Unappliable(Unappliable::Tightened {
+                path: root.path.clone(),
+            })),
         }
+    }
+
+    /// The root's own row, which no listing has.
+    fn read_root(&mut self, root: SourceRoot) -> Result<()> {
         self.kill(&root.path, Part::Root)?;
         Ok(self.round.root(root)?)
     }
 
     fn run(&mut self) -> Result<()> {
+        self.check_root()?;
         while let Some((dir, target)) = self.targets.next() {
             let (part, listing) = match target.extent {
                 Extent::Listing => (Part::Listing, Listing::read(self.view, &dir)?),
@@ -347,6 +375,32 @@ impl<'a> Reading<'a> {
         Ok(self.parts.finish(&mut self.round)?)
     }
 
+    /// What was read is placed by the access that the directories on the way
+    /// have now. Where the index says another in their rows, these are read
+    /// again in the same round, so that both go together: else nobody would
+    /// notice when it is as it was before.
+    fn compare_met(&mut self) -> Result<()> {
+        for (path, mut now) in std::mem::take(&mut self.met) {
+            let Some((above, _)) = path::split(&path).filter(|_| path != self.view.root()) else {
+                continue;
+            };
+            if self.listed.contains(above) || !self.known.insert(path.clone()) {
+                continue;
+            }
+            if let Some(map) = self.id_map {
+                map.apply_access(&mut now);
+            }
+            let is_known = match self.view.locate(&path)? {
+                Located::Found(start) => Known::of_row(&start.own_row()).lets_do_as(&now),
+                _ => false,
+            };
+            if !is_known {
+                self.more.due.insert(above.to_vec());
+            }
+        }
+        Ok(())
+    }
+
     /// True if what holds `dir` was listed in this round.
     fn was_read(&self, dir: &[u8]) -> bool {
         path::split(dir).is_some_and(|(above, _)| self.listed.contains(above))
@@ -373,9 +427,11 @@ impl<'a> Reading<'a> {
             id_map: self.id_map,
             dir: (extent == Extent::Listing).then_some(dir),
             found: Vec::new(),
+            met: &mut self.met,
         };
         let read = self.parts.read(dir, extent, &mut noted)?;
         let found = noted.found;
+        self.compare_met()?;
         if read == PartRead::Absent {
             self.unread.insert(dir.to_vec());
         }
@@ -422,7 +478,8 @@ impl Reading<'_> {
         }
         let segments: HashSet<SegmentId> = known.iter().map(|rows| rows.segment).collect();
         for segment in segments {
-            self.urgent.entry(segment).or_insert_with(|| path.clone());
+            let urgent = self.more.urgent.entry(segment);
+            urgent.or_insert_with(|| path.clone());
         }
         if now.is_dir() {
             self.targets.add_found(path);
@@ -440,6 +497,8 @@ struct Noted<'a, 'w> {
     /// The directory whose listing is noted, if one is.
     dir: Option<&'a [u8]>,
     found: Found,
+    /// Directories whose access decides where what was read is placed.
+    met: &'a mut Vec<(Vec<u8>, DirAccess)>,
 }
 
 impl Noted<'_, '_> {
@@ -462,6 +521,9 @@ impl Sink for Noted<'_, '_> {
         self.applied.directories += u64::from(batch.fragment == 0);
         self.applied.entries += batch.entries.len() as u64;
         if self.dir == Some(&batch.path[..]) {
+            if batch.fragment == 0 {
+                self.met.push((batch.path.clone(), batch.access.clone()));
+            }
             match self.id_map {
                 None => self.note(&batch),
                 Some(map) => {
@@ -491,6 +553,7 @@ impl PartSink for Noted<'_, '_> {
         path: &[u8],
         access: &DirAccess,
     ) -> std::result::Result<(), IndexError> {
+        self.met.push((path.to_vec(), access.clone()));
         self.round.passed(dir, parent, path, access)
     }
 }

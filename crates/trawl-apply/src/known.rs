@@ -82,10 +82,15 @@ impl Known {
         self.is_dir
     }
 
-    /// True if it lets the same users do the same.
-    pub(crate) fn is_for_the_same(&self, other: &Known) -> bool {
+    /// Who may do what.
+    pub(crate) fn access(&self) -> &DirAccess {
+        &self.access
+    }
+
+    /// True if this access lets the same users do the same in a directory.
+    pub(crate) fn lets_do_as(&self, access: &DirAccess) -> bool {
         let bits = [Bit::Search, Bit::Read];
-        access::change(&self.access, &other.access, &bits) == Change::None
+        access::change(&self.access, access, &bits) == Change::None
     }
 
     fn is_same_object(&self, other: &Known) -> bool {
