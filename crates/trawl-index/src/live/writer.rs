@@ -86,9 +86,13 @@ struct LiveShard {
 struct Superseded {
     state: Option<File>,
     /// Where, and what is removed once nobody reads it.
-    files: Vec<(Vec<String>, String)>,
+    files: Vec<FileIn>,
     private: Vec<String>,
 }
+
+/// A file: the directory names from the source's `data` to where it lies, and
+/// its own.
+type FileIn = (Vec<String>, String);
 
 /// When files go that hold nothing any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -279,8 +283,13 @@ impl LiveWriter {
         }
     }
 
-    /// Makes what a round brought count.
-    fn publish(&mut self, done: Taken, as_of: Timestamp, removal: Removal) -> Result<Published> {
+    /// Makes what a round brought count; returns the files that are to go at once.
+    fn publish(
+        &mut self,
+        done: Taken,
+        as_of: Timestamp,
+        removal: Removal,
+    ) -> Result<(Published, Vec<FileIn>)> {
         let generation = self.generation + 1;
         let rows = done.segments.iter().map(|(_, _, info)| info.rows).sum();
         let mut next = self.changed_by(done);
@@ -310,15 +319,14 @@ impl LiveWriter {
             superseded.private.push(name);
         }
         superseded.state = self.state.replace(state);
-        match removal {
-            Removal::AtOnce => self.remove_files(&gone)?,
-            Removal::WhenUnread => superseded.files.append(&mut gone),
-        }
+        // It counts: whatever cannot be removed now, its files stay.
         self.shards.append(&mut next);
         self.generation = generation;
+        if removal == Removal::WhenUnread {
+            superseded.files.append(&mut gone);
+        }
         self.before.push_back(superseded);
-        self.remove_unread()?;
-        Ok(self.told(rows))
+        Ok((self.told(rows), gone))
     }
 
     fn told(&self, rows: u64) -> Published {
@@ -386,12 +394,15 @@ impl LiveWriter {
         for (components, shard) in next {
             let data = self.top.open_below(components)?;
             let bytes = sealed::seal_json(&shard.overlay, &data.join(&name))?;
+            // One that was not published may have been left by a full disk.
+            if_there(data.remove_file(&name))?;
             data.write_new(&name, &bytes)?;
             all.shards.push(Placed::of(components, &shard.overlay));
         }
         let private = self.source.private()?;
         let name = layout::overlays_file(self.edition, generation);
         let bytes = sealed::seal_json(&all, &private.join(&name))?;
+        if_there(private.remove_file(&name))?;
         private.write_new(&name, &bytes).map(drop)
     }
 
@@ -435,7 +446,7 @@ impl LiveWriter {
         Ok(())
     }
 
-    fn remove_files(&self, files: &[(Vec<String>, String)]) -> Result<()> {
+    fn remove_files(&self, files: &[FileIn]) -> Result<()> {
         for (components, name) in files {
             if let Some(data) = if_there(self.top.open_below(components))? {
                 if_there(data.remove_file(name))?;
@@ -652,11 +663,17 @@ impl Round<'_> {
             return Err(error);
         }
         let written: Vec<_> = taken.segments.clone();
-        let published = self.writer.publish(taken, as_of, removal);
-        if published.is_err() {
-            self.taken.segments = written;
+        match self.writer.publish(taken, as_of, removal) {
+            Ok((published, gone)) => {
+                self.writer.remove_files(&gone)?;
+                self.writer.remove_unread()?;
+                Ok(published)
+            }
+            Err(error) => {
+                self.taken.segments = written;
+                Err(error)
+            }
         }
-        published
     }
 }
 
