@@ -24,6 +24,7 @@ import argparse
 import os
 import random
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -479,6 +480,8 @@ def main() -> None:
     parser.add_argument("--soak", type=float, metavar="MINUTES")
     args = parser.parse_args()
     args.work.mkdir(parents=True, exist_ok=True)
+    # Whoever ends it wants mounts and daemons to go, too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     setting = Setting(Table(), str(args.trawl.resolve()), args.tree.resolve(), args.work.resolve(), args.runs, args.kinds, args.large)
     if args.soak:
         soak(setting, args.soak)
