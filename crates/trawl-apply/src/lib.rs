@@ -17,6 +17,7 @@
 mod access;
 mod applier;
 mod error;
+mod granted;
 mod known;
 mod targets;
 
