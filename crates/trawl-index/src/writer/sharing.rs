@@ -122,7 +122,7 @@ impl Work {
         Ok(())
     }
 
-    fn add(&mut self, guard: GuardId, content: Content) {
+    pub(super) fn add(&mut self, guard: GuardId, content: Content) {
         let shard = self.shard(guard);
         self.memory_bytes += match content {
             Content::Rows(kind, batch) => shard.add_listing(Listing { kind, batch }),
