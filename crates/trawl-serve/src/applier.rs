@@ -93,6 +93,8 @@ pub enum Scope {
 pub struct Published {
     /// The snapshot that is current now.
     pub snapshot: Option<SnapshotId>,
+    /// It was made of what had been published, without a scan.
+    pub is_checkpoint: bool,
     /// What could not be looked at, and stays as it was.
     pub stale: Vec<Stale>,
 }

@@ -145,6 +145,7 @@ impl ByParts {
                 }
                 Ok(Published {
                     snapshot,
+                    is_checkpoint: snapshot.is_some(),
                     stale: Vec::new(),
                 })
             }

@@ -49,7 +49,7 @@ impl Plain {
         self.took = begun.elapsed();
         Ok(Published {
             snapshot: Some(done.committed.id),
-            stale: Vec::new(),
+            ..Published::default()
         })
     }
 

@@ -1,7 +1,9 @@
 //! What a daemon published becomes a snapshot: at its end, after a while, and as part of history.
 
 use std::fs;
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use trawl_testkit::oracle::{self, Ran};
@@ -145,4 +147,89 @@ fn leftovers(dir: &Path) -> Vec<String> {
         }
     }
     found
+}
+
+/// A service manager: keeps what the first daemon gives it to keep, and hands it to the second.
+const MANAGER: &str = r#"
+import os, signal, socket, subprocess, sys
+path, words = sys.argv[1], sys.argv[2:]
+heard = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+heard.bind(path)
+env = dict(os.environ, NOTIFY_SOCKET=path)
+kept = {}
+def until(word):
+    while True:
+        text, fds, _, _ = socket.recv_fds(heard, 4096, 1)
+        text = text.decode()
+        name = [line[7:] for line in text.split('\n') if line.startswith('FDNAME=')]
+        if 'FDSTORE=1' in text and fds:
+            kept[name[0]] = fds[0]
+        if word in text:
+            return
+first = subprocess.Popen(words, env=env)
+until('READY=1')
+print('ready', flush=True)
+sys.stdin.readline()
+first.send_signal(signal.SIGTERM)
+assert first.wait() == 0
+print('stopped', flush=True)
+sys.stdin.readline()
+[(name, fd)] = kept.items()
+os.dup2(fd, 3)
+env.update(LISTEN_FDS='1', LISTEN_FDNAMES=name)
+sh = ['sh', '-c', 'LISTEN_PID=$$ exec "$@"', 'sh'] + words
+second = subprocess.Popen(sh, env=env, pass_fds=[3])
+until('READY=1')
+print('ready', flush=True)
+sys.stdin.readline()
+second.send_signal(signal.SIGTERM)
+assert second.wait() == 0
+"#;
+
+#[test]
+fn a_daemon_that_takes_over_the_queue_of_one_that_ended_scans_nothing() {
+    let Some(watched) = Watched::new() else {
+        return;
+    };
+    let root = watched.root();
+    watched.trawl(&["index", "--quiet"]).expect_code(0);
+    let manager = watched.program();
+    let daemon = manager.get_program().to_owned();
+    let mut command = oracle::command("python3");
+    command.envs(
+        manager
+            .get_envs()
+            .filter_map(|(name, value)| Some((name, value?))),
+    );
+    command
+        .args(["-c", MANAGER])
+        .arg(watched.scratch.join("notify"));
+    command.arg(daemon).arg("watch").arg(&root);
+    let mut manager = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("python3 runs");
+    let mut tell = manager.stdin.take().expect("a pipe");
+    let mut said = BufReader::new(manager.stdout.take().expect("a pipe")).lines();
+    let mut hear = |word: &str| assert_eq!(said.next().and_then(Result::ok).as_deref(), Some(word));
+    hear("ready");
+    change(&root, 0);
+    watched.trawl(&["find"]);
+    change(&root, 1);
+    writeln!(tell).expect("it listens");
+    hear("stopped");
+    compare_without_daemon(&watched);
+    // In the queue.
+    change(&root, 2);
+    writeln!(tell).expect("it listens");
+    hear("ready");
+    watched.compare();
+    let rescans = count(&watched, "rescans_total");
+    writeln!(tell).expect("it listens");
+    assert!(manager.wait().expect("it ends").success());
+    assert_eq!(rescans, 0);
+    compare_without_daemon(&watched);
+    oracle::run(watched.program().arg("verify")).expect_code(0);
 }

@@ -306,6 +306,7 @@ impl Inner {
             true => counters.rescans += 1,
             false => counters.applied += 1,
         }
+        counters.checkpoints += u64::from(published.is_checkpoint);
         counters.last_apply = took;
         counters.published = Some(Instant::now());
     }
