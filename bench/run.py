@@ -33,6 +33,7 @@ from pathlib import Path
 import duck
 from columns import columns
 from finders import against_finders
+from fresh import Setting, fresh
 from generated import Made, make
 from gufi import gufi
 from hundred import hundred
@@ -228,6 +229,11 @@ class Bench:
         if self.generator:
             hundred(self.table, self.trawl, self.generator, self.trees, self.huge_rows)
 
+    def fresh(self) -> None:
+        """What it costs to be always fresh."""
+        setting = Setting(self.table, self.trawl, Path(self.tree), self.work, max(3, self.runs // 2))
+        fresh(setting)
+
     def machine(self) -> str:
         """Where this was measured."""
         version = subprocess.run([self.trawl, "--version"], capture_output=True, text=True, check=False).stdout.strip()
@@ -242,6 +248,7 @@ class Bench:
             "questions": self.questions, "live": self.live, "million": self.million,
             "recording": self.recording, "seen": self.seen, "bytes": self.bytes, "names": self.names,
             "columns": self.columns, "gufi": self.gufi, "hundred": self.hundred,
+            "fresh": self.fresh,
         }
 
 

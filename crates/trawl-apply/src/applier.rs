@@ -9,12 +9,13 @@ use trawl_index::{DEFAULT_MEMORY_BYTES, IndexDir, IndexError, SegmentId, Snapsho
 use trawl_live::{Dirty, Places};
 use trawl_model::guard::Credentials;
 use trawl_model::sink::{PartSink, SourceRoot};
-use trawl_model::{DirAccess, DirBatch, DirId, IdMap, Issue, Sink, Timestamp, path};
-use trawl_query::{Located, Part, RowsOf, Values, View};
+use trawl_model::{DirAccess, DirBatch, DirId, FileType, IdMap, Issue, Sink, Timestamp, path};
+use trawl_query::{Listings, Located, Part, RowsOf, Values, View};
 use trawl_scan::{Excludes, Extent, Mounts, PartRead, Parts, WalkOptions, Xattrs};
 
 use crate::error::{ApplyError, Result, Unappliable};
-use crate::known::{Became, Known, Listing};
+use crate::granted::Granted;
+use crate::known::{self, Became, Known, Listing};
 use crate::targets::{Origin, Targets};
 
 /// How a source is read: as it was when it was indexed.
@@ -57,6 +58,7 @@ pub struct Applier {
     /// What fewer may see than files of the snapshot show, which must be made
     /// one that does not.
     pub(crate) withdrawn: Option<Vec<u8>>,
+    granted: Granted,
 }
 
 impl Applier {
@@ -93,6 +95,7 @@ impl Applier {
             root: root.to_vec(),
             options,
             unread: HashSet::new(),
+            granted: Granted::default(),
         })
     }
 
@@ -234,6 +237,8 @@ impl Applier {
             unread: HashSet::new(),
             listed: HashSet::new(),
             view: &view,
+            listings: Listings::new(&view, known::COLUMNS),
+            granted: &mut self.granted,
             id_map: self.id_map.as_ref(),
             round: self.writer.round(),
             parts,
@@ -309,7 +314,7 @@ impl More {
     }
 }
 
-/// What a listing holds, by name.
+/// What a listing holds that something depends on, by name.
 type Found = Vec<(Vec<u8>, Known)>;
 
 /// One round of reading.
@@ -328,6 +333,8 @@ struct Reading<'a> {
     /// Directories that were listed.
     listed: HashSet<Vec<u8>>,
     view: &'a Arc<View>,
+    listings: Listings<'a>,
+    granted: &'a mut Granted,
     id_map: Option<&'a IdMap>,
     round: Round<'a>,
     parts: Parts<'a>,
@@ -379,15 +386,18 @@ impl<'a> Reading<'a> {
     fn run(&mut self) -> Result<()> {
         self.check_root()?;
         while let Some((dir, target)) = self.targets.next() {
-            let (part, listing) = match target.extent {
-                Extent::Listing => (Part::Listing, Listing::read(self.view, &dir)?),
-                Extent::Subtree => (Part::Subtree, Listing::default()),
+            let (known, listing) = match target.extent {
+                Extent::Listing => {
+                    let (listing, place) = Listing::read(&mut self.listings, &dir)?;
+                    let values = listing.values();
+                    (self.listings.rows_of(&dir, &place, values)?, listing)
+                }
+                Extent::Subtree => {
+                    self.granted.forget_below(&dir);
+                    let known = self.view.rows_of(&dir, Part::Subtree, Values::Some)?;
+                    (known, Listing::default())
+                }
             };
-            let values = match target.extent {
-                Extent::Listing => listing.values(),
-                Extent::Subtree => Values::Some,
-            };
-            let known = self.view.rows_of(&dir, part, values)?;
             let is_listed = known.iter().any(|rows| rows.table == Table::Dirs);
             // What the index leaves out (an exclusion, a mount) is none of
             // ours; what is new is found where its name is.
@@ -405,7 +415,7 @@ impl<'a> Reading<'a> {
             }
             match target.extent {
                 Extent::Listing => self.read_listing(&dir, listing)?,
-                Extent::Subtree => drop(self.read(&dir, Extent::Subtree)?),
+                Extent::Subtree => drop(self.read(&dir, Extent::Subtree, &listing)?),
             }
         }
         Ok(self.parts.finish(&mut self.round)?)
@@ -417,7 +427,8 @@ impl<'a> Reading<'a> {
     /// notice when it is as it was before.
     fn compare_met(&mut self) -> Result<()> {
         for (path, mut now) in std::mem::take(&mut self.met) {
-            let Some((above, _)) = path::split(&path).filter(|_| path != self.view.root()) else {
+            let split = path::split(&path).filter(|_| path != self.view.root());
+            let Some((above, name)) = split else {
                 continue;
             };
             if self.listed.contains(above) || !self.known.insert(path.clone()) {
@@ -426,12 +437,15 @@ impl<'a> Reading<'a> {
             if let Some(map) = self.id_map {
                 map.apply_access(&mut now);
             }
-            let is_known = match self.view.locate(&path)? {
-                Located::Found(start) => Known::of_row(&start.own_row()).lets_do_as(&now),
-                _ => false,
-            };
-            if !is_known {
-                self.more.due.insert(above.to_vec());
+            if self.granted.lets_do_as(&path, &now) {
+                continue;
+            }
+            let known = self.listings.entry(above, name, Known::of_row)?;
+            match known.filter(|known| known.lets_do_as(&now)) {
+                Some(known) => self.granted.note(path, known),
+                None => {
+                    self.more.due.insert(above.to_vec());
+                }
             }
         }
         Ok(())
@@ -443,6 +457,9 @@ impl<'a> Reading<'a> {
     }
 
     fn kill(&mut self, dir: &[u8], part: Part) -> Result<()> {
+        if part == Part::Subtree {
+            self.granted.forget_below(dir);
+        }
         let rows = self.view.rows_of(dir, part, Values::Some)?;
         self.kill_rows(rows);
         Ok(())
@@ -456,12 +473,13 @@ impl<'a> Reading<'a> {
     }
 
     /// Reads a directory; what a listing holds is given back, too.
-    fn read(&mut self, dir: &[u8], extent: Extent) -> Result<(PartRead, Found)> {
+    fn read(&mut self, dir: &[u8], extent: Extent, known: &Listing) -> Result<(PartRead, Found)> {
         let mut noted = Noted {
             round: &mut self.round,
             applied: &mut self.applied,
             id_map: self.id_map,
             dir: (extent == Extent::Listing).then_some(dir),
+            known,
             found: Vec::new(),
             met: &mut self.met,
         };
@@ -475,7 +493,7 @@ impl<'a> Reading<'a> {
     }
 
     fn read_listing(&mut self, dir: &[u8], mut known: Listing) -> Result<()> {
-        let (read, found) = self.read(dir, Extent::Listing)?;
+        let (read, found) = self.read(dir, Extent::Listing, &known)?;
         if read != PartRead::Done {
             return self.kill(dir, Part::Subtree);
         }
@@ -485,6 +503,7 @@ impl<'a> Reading<'a> {
         self.targets.keep_below(dir, |name| dirs.contains(name));
         for (name, now) in &found {
             let path = path::join(dir, name);
+            self.granted.forget(&path);
             match known.compare(name, now) {
                 Became::Same => {}
                 Became::Another if now.is_dir() => self.targets.add_found(path),
@@ -493,7 +512,9 @@ impl<'a> Reading<'a> {
             }
         }
         for name in known.gone() {
-            self.kill(&path::join(dir, &name), Part::Subtree)?;
+            let path = path::join(dir, &name);
+            self.granted.forget(&path);
+            self.kill(&path, Part::Subtree)?;
         }
         Ok(())
     }
@@ -538,6 +559,8 @@ struct Noted<'a, 'w> {
     id_map: Option<&'a IdMap>,
     /// The directory whose listing is noted, if one is.
     dir: Option<&'a [u8]>,
+    /// What the index had of it.
+    known: &'a Listing,
     found: Found,
     /// Directories whose access decides where what was read is placed.
     met: &'a mut Vec<(Vec<u8>, DirAccess)>,
@@ -546,8 +569,12 @@ struct Noted<'a, 'w> {
 impl Noted<'_, '_> {
     fn note(&mut self, batch: &DirBatch) {
         for entry in &batch.entries {
-            let name = batch.bytes(entry.name).to_vec();
-            self.found.push((name, Known::of_entry(batch, entry)));
+            let name = batch.bytes(entry.name);
+            let is_dir = entry.meta.file_type() == FileType::Directory;
+            if is_dir || self.known.has(name) {
+                let now = Known::of_entry(batch, entry);
+                self.found.push((name.to_vec(), now));
+            }
         }
     }
 }

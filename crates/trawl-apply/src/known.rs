@@ -1,12 +1,11 @@
 //! What the index had of a directory: as much as tells what became of it.
 
-use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
+use std::collections::HashMap;
 use trawl_model::column::{Column, ColumnSet};
 use trawl_model::guard::Bit;
-use trawl_model::rows::{Row, RowBatch};
+use trawl_model::rows::Row;
 use trawl_model::{Acl, Dev, DirAccess, DirBatch, Entry, FileType, Timestamp};
-use trawl_query::{Blocks, Request, Start, Values, View};
+use trawl_query::{ListingPlace, Listings, Values};
 
 use crate::access::{self, Change};
 use crate::error::Result;
@@ -44,6 +43,20 @@ pub(crate) struct Listing {
     /// Whether any entry had an attribute.
     values: bool,
 }
+
+/// What is read of rows.
+pub(crate) const COLUMNS: ColumnSet = ColumnSet::of(&[
+    Column::Name,
+    Column::Ino,
+    Column::Dev,
+    Column::Mode,
+    Column::Uid,
+    Column::Gid,
+    Column::Acl,
+    Column::Btime,
+    Column::BtimeNs,
+    Column::XattrNames,
+]);
 
 impl Known {
     /// What a row says.
@@ -100,42 +113,12 @@ impl Known {
 }
 
 impl Listing {
-    /// What the index has of `dir`.
-    pub(crate) fn read(view: &Arc<View>, dir: &[u8]) -> Result<Listing> {
-        let start = Start {
-            view: Arc::clone(view),
-            path: dir.to_vec(),
-            row: RowBatch::default(),
-            is_dir: true,
-        };
-        let request = Request {
-            columns: ColumnSet::of(&[
-                Column::Name,
-                Column::Ino,
-                Column::Dev,
-                Column::Mode,
-                Column::Uid,
-                Column::Gid,
-                Column::Acl,
-                Column::Btime,
-                Column::BtimeNs,
-                Column::XattrNames,
-            ]),
-            max_depth: Some(1),
-            ..Request::default()
-        };
+    /// What the index has of `dir`, and where.
+    pub(crate) fn read(listings: &mut Listings<'_>, dir: &[u8]) -> Result<(Listing, ListingPlace)> {
+        let place = listings.find(dir)?;
         let mut listing = Listing::default();
-        let mut blocks = Blocks::new(&start, &request, &HashSet::new())?;
-        while let Some(block) = blocks.next_block()? {
-            for at in 0..block.len() {
-                let Some(part) = block.get(at) else { continue };
-                for at in part.rows.0..part.rows.1 {
-                    let (batch, dir) = (part.batch, part.dir);
-                    listing.note(&Row { batch, at, dir });
-                }
-            }
-        }
-        Ok(listing)
+        listings.rows(dir, &place, |row| listing.note(row))?;
+        Ok((listing, place))
     }
 
     fn note(&mut self, row: &Row<'_>) {
@@ -153,6 +136,11 @@ impl Listing {
             true => Values::Some,
             false => Values::Unnamed,
         }
+    }
+
+    /// True if something depends on what became of a name.
+    pub(crate) fn has(&self, name: &[u8]) -> bool {
+        self.entries.contains_key(name)
     }
 
     /// Takes out what was known of a name, and says what became of it.

@@ -19,6 +19,7 @@ mod access;
 mod applier;
 mod checkpoint;
 mod error;
+mod granted;
 mod known;
 mod targets;
 

@@ -114,11 +114,16 @@ impl<'f> Owners<'f> {
 
     /// The path of the directory whose row it is.
     pub(crate) fn dir_of(&mut self, row: u64, scratch: &mut Scratch) -> Result<&[u8]> {
+        self.listing_of(row, scratch).map(|(_, dir)| dir)
+    }
+
+    /// The same, and the directory's own row of the dirs table.
+    pub(crate) fn listing_of(&mut self, row: u64, scratch: &mut Scratch) -> Result<(u64, &[u8])> {
         if self.within(row).is_none() {
             self.turn_to(row, scratch)?;
         }
         match self.within(row) {
-            Some(at) => Ok(self.page.path.get(at)),
+            Some(at) => Ok((self.page.rows.start + at as u64, self.page.path.get(at))),
             None => Err(self.file.damaged("a row in it belongs to no directory")),
         }
     }

@@ -4,7 +4,6 @@
 use crate::error::Result;
 use crate::index::{SegmentAt, Start, View};
 use crate::permission::{Access, Judge};
-use crate::places::Having;
 use crate::segment::{
     Scratch, SegmentFile, check_names, read_dirs, read_names, read_root_kind, read_rows,
 };
@@ -172,7 +171,7 @@ fn find_own(
     scratch: &mut Scratch,
 ) -> Result<Option<RowBatch>> {
     // What was published later takes the place of what is before.
-    for at in view.having(Having::OwnRow).into_iter().rev() {
+    for at in view.having_own_rows_in(dir).into_iter().rev() {
         let Some((shard, glance)) = view.glance(at) else {
             continue;
         };
@@ -236,7 +235,7 @@ fn find_entry(
 }
 
 /// The rows of the entries table that belong to a row of the dirs table.
-fn entry_rows(
+pub(crate) fn entry_rows(
     dirs: &SegmentFile,
     row: u64,
     entries: u64,
@@ -295,6 +294,21 @@ pub(crate) fn scope(
 }
 
 fn find_scope(view: &View, dir: &[u8], reach: Reach, scratch: &mut Scratch) -> Result<Vec<Span>> {
+    scope_by(view, dir, reach, &mut |_, file| {
+        search(file, dir, reach, scratch)
+    })
+}
+
+/// Finds rows of a segment's dirs table.
+pub(crate) type Searcher<'s> = dyn FnMut(SegmentAt, &SegmentFile) -> Result<Range<u64>> + 's;
+
+/// The same, by whoever knows how to find rows in a dirs table.
+pub(crate) fn scope_by(
+    view: &View,
+    dir: &[u8],
+    reach: Reach,
+    search: &mut Searcher<'_>,
+) -> Result<Vec<Span>> {
     let mut spans = Vec::new();
     let key = DirKey::of(dir);
     for at in view.near(dir, reach) {
@@ -321,7 +335,7 @@ fn find_scope(view: &View, dir: &[u8], reach: Reach, scratch: &mut Scratch) -> R
         let mut dirs = match is_whole {
             true => 0..segment.dirs,
             false => match view.file(at, Table::Dirs)? {
-                Some(file) => search(&file, dir, reach, scratch)?,
+                Some(file) => search(at, &file)?,
                 None => continue,
             },
         };
@@ -356,7 +370,7 @@ pub(crate) fn behind_barrier(shard: &Shard, dir: &[u8], reach: Reach) -> bool {
 }
 
 /// The rows of a dirs table that are `dir`, or within it.
-fn search(
+pub(crate) fn search(
     file: &SegmentFile,
     dir: &[u8],
     reach: Reach,

@@ -5,6 +5,7 @@
 use crate::index::{SegmentAt, View};
 use crate::locate::Reach;
 use std::cmp::Ordering;
+use std::collections::HashMap;
 use trawl_index::Glance;
 use trawl_index::schema::Table;
 use trawl_model::path;
@@ -42,6 +43,8 @@ pub(crate) struct Places {
     /// directory comes last. The leaves are the second half.
     latest: Vec<Option<SegmentAt>>,
     having: [Vec<SegmentAt>; 3],
+    /// Those with a row that stands apart, by the directory that holds it.
+    own_rows: HashMap<Box<[u8]>, Vec<SegmentAt>>,
 }
 
 impl Places {
@@ -57,6 +60,9 @@ impl Places {
                 if what.is_of(&glance) {
                     places.having[what as usize].push(at);
                 }
+            }
+            if let Some((first, _)) = glance.dirs.filter(|_| glance.own_row) {
+                places.own_rows.entry(first.into()).or_default().push(at);
             }
         }
         places
@@ -88,6 +94,11 @@ impl Places {
 
     pub(crate) fn having(&self, what: Having) -> &[SegmentAt] {
         &self.having[what as usize]
+    }
+
+    /// Those with a row that stands apart, of something in `dir`; ascending.
+    pub(crate) fn own_rows_in(&self, dir: &[u8]) -> &[SegmentAt] {
+        self.own_rows.get(dir).map_or(&[], Vec::as_slice)
     }
 
     /// Those that can have listings of `dir`, or of what is in it; ascending.

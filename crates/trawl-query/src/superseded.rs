@@ -1,27 +1,16 @@
 //! Which rows a directory that is read again takes the place of.
 
-use crate::entries_at::{RowAt, entries_at};
 use crate::error::Result;
-use crate::index::{SegmentAt, Start, View};
-use crate::locate::{Reach, is_own_row_dead, scope};
+use crate::index::{SegmentAt, View};
+use crate::locate::{Reach, Span, is_own_row_dead, scope};
 use crate::places::Having;
-use crate::segment::{Scratch, read_dirs, read_root_kind, read_rows};
+use crate::segment::{Scratch, read_dirs, read_root_kind};
 use crate::selection::without;
-use crate::sweep::stretches;
-use crate::walk::check_cancelled_by;
 use crate::{issues, xattrs};
-use std::collections::HashSet;
 use std::ops::Range;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use trawl_index::schema::{KIND_ROOT, Table};
 use trawl_index::{SegmentId, SegmentInfo, Shard};
-use trawl_model::column::{Column, ColumnSet};
 use trawl_model::path;
-use trawl_model::rows::RowBatch;
-
-/// Rows of which inode numbers are looked at together.
-const SWEPT_ROWS: u64 = 128 * 1024;
 
 /// What of a directory was read again, or is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,13 +65,38 @@ impl View {
                 return Ok(self.named(found));
             }
         };
-        let spans = scope(self, dir, reach, &mut scratch)?.into_iter();
-        found.extend(spans.map(|span| (span.segment, Table::Dirs, span.dirs)));
-        self.own_rows(dir, part, &mut scratch, &mut found)?;
-        for (at, rows) in xattrs::rows_of(self, dir, reach, values, &mut scratch)? {
+        let spans = scope(self, dir, reach, &mut scratch)?;
+        self.rows_with(spans, (dir, part, reach), values, &mut scratch)
+    }
+
+    /// The same of a listing, whose rows lie in these spans.
+    pub(crate) fn rows_of_listing(
+        &self,
+        dir: &[u8],
+        spans: Vec<Span>,
+        values: Values,
+        scratch: &mut Scratch,
+    ) -> Result<Vec<RowsOf<'_>>> {
+        let what = (dir, Part::Listing, Reach::Itself);
+        self.rows_with(spans, what, values, scratch)
+    }
+
+    fn rows_with(
+        &self,
+        spans: Vec<Span>,
+        (dir, part, reach): (&[u8], Part, Reach),
+        values: Values,
+        scratch: &mut Scratch,
+    ) -> Result<Vec<RowsOf<'_>>> {
+        let spans = spans.into_iter();
+        let mut found: Vec<_> = spans
+            .map(|span| (span.segment, Table::Dirs, span.dirs))
+            .collect();
+        self.own_rows(dir, part, scratch, &mut found)?;
+        for (at, rows) in xattrs::rows_of(self, dir, reach, values, scratch)? {
             found.push((at, Table::Xattrs, rows));
         }
-        for (at, rows) in issues::rows_of(self, dir, reach, &mut scratch)? {
+        for (at, rows) in issues::rows_of(self, dir, reach, scratch)? {
             found.push((at, Table::Issues, rows));
         }
         Ok(self.named(found))
@@ -122,47 +136,6 @@ impl View {
         Ok(dirs)
     }
 
-    /// The directories that hold these objects, given by device and inode
-    /// number, as far as rows tell that still hold; in path order.
-    pub fn holders_of(
-        self: &Arc<View>,
-        objects: &HashSet<(u64, u64)>,
-        cancel: Option<&AtomicBool>,
-    ) -> Result<Vec<Vec<u8>>> {
-        let start = Start {
-            view: Arc::clone(self),
-            path: self.root().to_vec(),
-            row: RowBatch::default(),
-            is_dir: true,
-        };
-        let mut scratch = Scratch::default();
-        let mut places: Vec<RowAt> = Vec::new();
-        for stretch in stretches(&start, &mut scratch)? {
-            check_cancelled_by(cancel)?;
-            let segment = stretch.span.segment;
-            let Some(file) = self.file(segment, Table::Entries)? else {
-                continue;
-            };
-            let mut first = stretch.rows.start;
-            while first < stretch.rows.end {
-                let end = stretch.rows.end.min(first + SWEPT_ROWS);
-                let columns = ColumnSet::of(&[Column::Ino, Column::Dev]);
-                let batch = read_rows(&file, columns, &[first..end], &mut scratch)?;
-                let numbers = batch.dev.iter().zip(&batch.ino).zip(first..);
-                let found = numbers.filter(|((dev, ino), _)| objects.contains(&(**dev, **ino)));
-                places.extend(found.map(|(_, row)| (segment, row)));
-                scratch.recycle(batch);
-                first = end;
-            }
-        }
-        let entries = entries_at(self, &places, ColumnSet::default(), cancel)?;
-        let above = entries.iter().filter_map(|entry| path::split(&entry.path));
-        let mut dirs: Vec<Vec<u8>> = above.map(|(dir, _)| dir.to_vec()).collect();
-        dirs.sort_by(|a, b| path::cmp(a, b));
-        dirs.dedup();
-        Ok(dirs)
-    }
-
     /// Own rows: copies of rows in the listing of `dir`, or in any below it,
     /// or the root's.
     fn own_rows(
@@ -173,7 +146,12 @@ impl View {
         found: &mut Vec<(SegmentAt, Table, Range<u64>)>,
     ) -> Result<()> {
         let above_root = path::split(self.root()).map_or(&[][..], |(above, _)| above);
-        for at in self.having(Having::OwnRow) {
+        let segments = match part {
+            Part::Listing => self.having_own_rows_in(dir),
+            Part::Subtree => self.having(Having::OwnRow),
+            Part::Root => self.having_own_rows_in(above_root),
+        };
+        for at in segments {
             let Some((first, _)) = self.glance(at).and_then(|(_, glance)| glance.dirs) else {
                 continue;
             };

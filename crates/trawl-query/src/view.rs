@@ -3,6 +3,7 @@
 
 use crate::as_of::AsOf;
 use crate::error::{QueryError, Result};
+use crate::holders::InodeFilters;
 use crate::locate::{Located, Reach, Span, locate};
 use crate::open_sidecars::{self, Sidecar, Sidecars};
 use crate::places::{Having, Places};
@@ -11,7 +12,7 @@ use rustix::process::{Resource, getrlimit};
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use trawl_index::schema::Table;
 use trawl_index::{Glance, SegmentInfo, Shard, Snapshot, SnapshotInfo};
 use trawl_model::guard::Credentials;
@@ -39,6 +40,8 @@ pub struct View {
     sidecars: Mutex<Sidecars>,
     /// Where the first segments lie, for who asks for many directories.
     places: Option<Arc<Places>>,
+    /// Which inode numbers pages of these can have, as far as that is known.
+    inodes: Arc<Mutex<InodeFilters>>,
     /// The last view with more shards that was asked for.
     wider: Mutex<Option<Wider>>,
     /// Subtrees that were asked for lately, and where their listings lie.
@@ -151,6 +154,7 @@ impl View {
             as_of: AsOf::Now,
             open: Arc::new(Mutex::new(OpenFiles::new())),
             places: None,
+            inodes: Arc::default(),
             wider: Mutex::new(None),
             subtrees: Mutex::new(VecDeque::new()),
         }
@@ -172,6 +176,7 @@ impl View {
         View {
             open: Arc::clone(&self.open),
             places: self.places.clone(),
+            inodes: Arc::clone(&self.inodes),
             ..View::new(snapshot, Arc::clone(&self.who))
         }
     }
@@ -180,6 +185,14 @@ impl View {
     #[must_use]
     pub fn with_dead_rows(&self) -> View {
         self.renewed(self.snapshot.clone().with_dead_rows())
+    }
+
+    /// Which inode numbers pages of a segment can have; `None` of one that may
+    /// be another in the next view.
+    pub(crate) fn inode_filters(&self, at: SegmentAt) -> Option<MutexGuard<'_, InodeFilters>> {
+        let lasting = self.places.as_ref().map_or(0, |places| places.segments());
+        let filters = || self.inodes.lock().unwrap_or_else(PoisonError::into_inner);
+        (at < lasting).then(filters)
     }
 
     /// Where segments lie that may have listings of `dir`, or of what is in
@@ -197,12 +210,26 @@ impl View {
 
     /// Where segments lie that have something of a kind.
     pub(crate) fn having(&self, what: Having) -> Vec<SegmentAt> {
-        let first = self.places.as_ref().map_or(0, |places| places.segments());
         let known = self.places.as_ref().map(|places| places.having(what));
-        let others = self.glances().skip(first);
-        let others = others.filter(|(_, _, glance)| what.is_of(glance));
-        let mut found = known.unwrap_or_default().to_vec();
-        found.extend(others.map(|(at, _, _)| at));
+        self.with_later(known.unwrap_or_default(), what)
+    }
+
+    /// Where segments lie that can have a row that stands apart, of something
+    /// in `dir`.
+    pub(crate) fn having_own_rows_in(&self, dir: &[u8]) -> Vec<SegmentAt> {
+        let known = self.places.as_ref().map(|places| places.own_rows_in(dir));
+        self.with_later(known.unwrap_or_default(), Having::OwnRow)
+    }
+
+    /// These, and those of a kind behind the segments whose places are known.
+    fn with_later(&self, known: &[SegmentAt], what: Having) -> Vec<SegmentAt> {
+        let first = self.places.as_ref().map_or(0, |places| places.segments());
+        let others = (first..self.segments.len()).filter(|at| {
+            let glance = self.glance(*at);
+            glance.is_some_and(|(_, glance)| what.is_of(&glance))
+        });
+        let mut found = known.to_vec();
+        found.extend(others);
         found
     }
 
@@ -397,7 +424,7 @@ impl View {
         QueryError::damaged(&place.unwrap_or_default(), problem)
     }
 
-    fn lock_open(&self) -> std::sync::MutexGuard<'_, OpenFiles> {
+    fn lock_open(&self) -> MutexGuard<'_, OpenFiles> {
         // Nothing is left half done by a panic while it is locked.
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }

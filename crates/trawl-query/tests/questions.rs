@@ -15,8 +15,8 @@ use trawl_model::guard::Credentials;
 use trawl_model::path;
 use trawl_model::rows::Row;
 use trawl_query::{
-    AttributeRequest, Detail, DirRequest, Index, Links, Located, Order, QueryError, Request,
-    RowSelection, SeenLinks, Start, UsageRequest,
+    AttributeRequest, Detail, DirRequest, Index, Links, Listings, Located, Order, QueryError,
+    Request, RowSelection, SeenLinks, Start, UsageRequest,
 };
 
 struct Written {
@@ -335,6 +335,46 @@ proptest! {
             let all = walk(&index, &start, &whole);
             let all = all.into_iter().filter(|(_, _, rows)| !rows.is_empty()).collect();
             prop_assert_eq!(together, names(all));
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(3))]
+
+    #[test]
+    fn single_listings_give_what_was_made(
+        seed: u64,
+        shape in prop_oneof![
+            Just(Shape { dirs: 300, entries: 6 }),
+            Just(Shape { dirs: 12, entries: 900 }),
+        ],
+        in_order: bool,
+    ) {
+        let Written { tree, index, _dir } = written(seed, "/r", shape);
+        let start = found(&index, &tree.root);
+        let mut listings = Listings::new(&start.view, ColumnSet::all());
+        let mut dirs: Vec<_> = tree.within(&tree.root).into_iter().collect();
+        match in_order {
+            true => dirs.sort_by(|a, b| path::cmp(a.0, b.0)),
+            false => dirs.sort_by_key(|(path, _)| Random(seed ^ path.len() as u64).below(1 << 20)),
+        }
+        for (path, dir) in dirs {
+            let place = listings.find(path).unwrap();
+            let mut rows = Vec::new();
+            listings.rows(path, &place, |row| rows.push(made_of(row))).unwrap();
+            rows.sort_by(|a, b| a.name.cmp(&b.name));
+            let mut wanted = dir.entries.clone();
+            wanted.sort_by(|a, b| a.name.cmp(&b.name));
+            prop_assert_eq!(rows, wanted);
+            for made in dir.entries.iter().take(1) {
+                let row = listings.entry(path, &made.name, |row| made_of(row)).unwrap();
+                prop_assert_eq!(row.as_ref(), Some(made));
+            }
+            let other = listings.entry(path, b"no such name", |_| ()).unwrap();
+            prop_assert!(other.is_none());
+            let below = path::join(path, b"no such name");
+            prop_assert!(listings.entry(&below, b"x", |_| ()).unwrap().is_none());
         }
     }
 }

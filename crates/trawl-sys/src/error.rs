@@ -53,6 +53,7 @@ pub enum Op {
     FanotifyInit,
     FanotifyMark,
     QueuedBytes,
+    ProcmapQuery,
     NameToHandleAt,
     OpenByHandleAt,
     OpenTree,
@@ -71,7 +72,7 @@ pub enum Op {
 
 impl Op {
     /// Every operation, for tables that map a stored name back to the operation.
-    pub const ALL: [Op; 56] = [
+    pub const ALL: [Op; 57] = [
         Op::Openat,
         Op::Faccessat,
         Op::Getdents64,
@@ -114,6 +115,7 @@ impl Op {
         Op::FanotifyInit,
         Op::FanotifyMark,
         Op::QueuedBytes,
+        Op::ProcmapQuery,
         Op::NameToHandleAt,
         Op::OpenByHandleAt,
         Op::OpenTree,
@@ -176,6 +178,7 @@ impl Op {
             Op::FanotifyInit => "fanotify_init",
             Op::FanotifyMark => "fanotify_mark",
             Op::QueuedBytes => "ioctl(FIONREAD)",
+            Op::ProcmapQuery => "ioctl(PROCMAP_QUERY)",
             Op::NameToHandleAt => "name_to_handle_at",
             Op::OpenByHandleAt => "open_by_handle_at",
             Op::OpenTree => "open_tree",

@@ -52,6 +52,7 @@ pub mod identity;
 pub mod inherited;
 pub mod link;
 pub mod lock;
+pub mod mapping;
 pub mod message;
 pub mod mount;
 pub mod pattern;

@@ -223,6 +223,7 @@ impl<'a> Maker<'a> {
             barriers: both.list.barriers,
             shards: HashMap::new(),
             memory_bytes: 0,
+            clock: 0,
             bundler: Some(both.bundler),
             bundle: Bundle::default(),
             beside: Some(both.writer),

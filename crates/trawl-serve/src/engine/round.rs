@@ -6,7 +6,7 @@ use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
 use trawl_index::SnapshotId;
-use trawl_live::{AsOf, Dirty, Names, Place, Places, Reached};
+use trawl_live::{AsOf, Dirty, LiveError, Names, Place, Places, Reached};
 use trawl_model::Timestamp;
 
 use super::reader::How;
@@ -380,20 +380,21 @@ impl Inner {
     }
 }
 
-/// Leaves out what is no concern of the source: directories outside of it, gone, or without
-/// interest, and files that are reached by a name in one of these alone.
+/// Leaves out what is no concern of the source: directories without interest, and, where nothing
+/// that is dirty lies inside, all directories, and files that are reached by a name in one of these
+/// alone. Others that lie outside are for the applier to leave out, which has to look for each anyway.
 fn keep_inside(dirty: &mut Dirty, places: &mut dyn Places, without: &[Vec<u8>]) {
-    dirty
-        .directories
-        .retain(|key, _| match places.place(key.as_ref()) {
-            Ok(Place::At(path)) => {
-                let is_own = |own: &Vec<u8>| trawl_model::path::is_within(&path, own);
-                !without.iter().any(is_own)
-            }
-            // What was moved away is another name's change where it was; what was moved here, too.
-            Ok(Place::Outside | Place::Gone) => false,
-            Err(_) => true,
-        });
+    if without.is_empty() {
+        let mut keys = dirty.directories.keys();
+        if keys.any(|key| may_be_inside(&places.place(key.as_ref()), without)) {
+            return;
+        }
+        dirty.directories.clear();
+    } else {
+        dirty
+            .directories
+            .retain(|key, _| may_be_inside(&places.place(key.as_ref()), without));
+    }
     if dirty.directories.is_empty() {
         dirty
             .objects
@@ -402,5 +403,17 @@ fn keep_inside(dirty: &mut Dirty, places: &mut dyn Places, without: &[Vec<u8>]) 
                 Names::One => *reached == Reached::Unnamed,
                 Names::Several => true,
             });
+    }
+}
+
+fn may_be_inside(place: &Result<Place, LiveError>, without: &[Vec<u8>]) -> bool {
+    match place {
+        Ok(Place::At(path)) => {
+            let is_own = |own: &Vec<u8>| trawl_model::path::is_within(path, own);
+            !without.iter().any(is_own)
+        }
+        // What was moved away is another name's change where it was; what was moved here, too.
+        Ok(Place::Outside | Place::Gone) => false,
+        Err(_) => true,
     }
 }

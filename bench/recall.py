@@ -1,0 +1,153 @@
+"""Propeller's mixed workload: updates of one group of files with a search now and then, and what each
+search finds of what was changed just before.
+
+The peer is what the paper's was: a database with a row for each file (MariaDB), fed by a program that
+inotify tells of changes. It is started for the bench alone, on a socket of its own, without syncing to disk.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from report import Table
+from watched import cpu_of
+
+UPDATES = 10_000
+EVERY = 1_024
+BASE_BYTES = 1 << 20
+
+# Argument: a directory. Prints a statement for each change of a file in it, until its input ends.
+FEEDER = """
+import os, subprocess, sys
+folder = sys.argv[1]
+watch = subprocess.Popen(["inotifywait", "-q", "-m", "-e", "close_write", "--format", "%f", folder],
+                         stdout=subprocess.PIPE, text=True)
+client = subprocess.Popen(sys.argv[2:], stdin=subprocess.PIPE, text=True)
+for line in watch.stdout:
+    name = line.rstrip("\\n")
+    try:
+        size = os.stat(os.path.join(folder, name)).st_size
+    except FileNotFoundError:
+        continue
+    client.stdin.write(f"UPDATE files SET size = {size} WHERE name = '{name}';\\n")
+    client.stdin.flush()
+"""
+
+
+class Mix:
+    """The updates, in the same order for everybody: each makes a file as long as no file was before it."""
+
+    def __init__(self, group: Path) -> None:
+        self.group = group
+        self.names = sorted(os.listdir(group))
+        self.dice = random.Random(7)
+        self.size = BASE_BYTES
+
+    def run(self, search: Callable[[int], set[str]]) -> tuple[list[float], list[float], float]:
+        """The recall of each search, how long each took, and seconds spent on updates; `search` gives
+        the names of files of at least so many bytes."""
+        recalls, took, wrote = [], [], 0.0
+        for first in range(0, UPDATES, EVERY):
+            least, changed = self.size + 1, set()
+            begun = time.monotonic()
+            for _ in range(min(EVERY, UPDATES - first)):
+                name = self.dice.choice(self.names)
+                changed.add(name)
+                self.size += 1
+                with (self.group / name).open("r+b") as file:
+                    file.truncate(self.size)
+                    file.write(b"z")
+            asked = time.monotonic()
+            found = search(least)
+            took.append(time.monotonic() - asked)
+            wrote += asked - begun
+            recalls.append(len(found & changed) / len(changed))
+        return recalls, took, wrote
+
+
+def told(result: tuple[list[float], list[float], float], cpu_s: float) -> str:
+    recalls, took, wrote = result
+    return (f"recall {statistics.mean(recalls):.1%} (least {min(recalls):.1%}), a search {statistics.median(took) * 1e3:.1f} ms, "
+            f"{cpu_s * 1e6 / UPDATES:.0f} us of CPU an update, updates {wrote * 1e6 / UPDATES:.0f} us each")
+
+
+def recall(table: Table, ask: list[str], daemon_cpu_s: Callable[[], float], group: Path, work: Path) -> None:
+    """A row beside MariaDB, or one that says why it is not there."""
+
+    def search(least: int) -> set[str]:
+        words = [*ask, "find", str(group), "-type", "f", "-size", f"+{least - 1}c", "-printf", "%f\\n"]
+        return set(subprocess.run(words, check=True, capture_output=True, text=True).stdout.split())
+
+    begun = daemon_cpu_s()
+    result = Mix(group).run(search)
+    ours = told(result, daemon_cpu_s() - begun)
+    what = f"{UPDATES:,} updates of a group of 1,000 files, a search after each {EVERY:,}"
+    missing = [name for name in ("mariadbd", "mariadb", "mariadb-install-db", "inotifywait") if not shutil.which(name)]
+    peers = f"not installed: {', '.join(missing)}" if missing else database(group, work)
+    table.fact(what, "MariaDB fed by inotify", peers, ours, "recall 100 %", min(result[0]) == 1)
+
+
+def database(group: Path, work: Path) -> str:
+    """The same with MariaDB."""
+    with tempfile.TemporaryDirectory(prefix="trawl-fresh-", dir=work) as data:
+        socket = f"{data}/socket"
+        subprocess.run(["mariadb-install-db", "--no-defaults", f"--datadir={data}/db", "--user=root", "--auth-root-authentication-method=normal"],
+                       check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        server = subprocess.Popen(
+            ["mariadbd", "--no-defaults", f"--datadir={data}/db", f"--socket={socket}", "--skip-networking", "--user=root",
+             "--innodb-flush-log-at-trx-commit=0", f"--pid-file={data}/pid"], stderr=subprocess.DEVNULL)
+        client = ["mariadb", "--no-defaults", f"--socket={socket}", "-u", "root", "--batch", "--skip-column-names"]
+        try:
+            until = time.monotonic() + 60
+            while subprocess.run([*client, "-e", "SELECT 1"], capture_output=True, check=False).returncode != 0:
+                if time.monotonic() > until:
+                    sys.exit("MariaDB did not start")
+                time.sleep(0.1)
+            rows = ",".join(f"('{name}', {(group / name).stat().st_size})" for name in os.listdir(group))
+            subprocess.run([*client], check=True, text=True, input=(
+                "CREATE DATABASE bench; USE bench; CREATE TABLE files (name VARCHAR(255) PRIMARY KEY, size BIGINT, INDEX (size));"
+                f"INSERT INTO files VALUES {rows};"))
+            return fed(group, [*client, "bench"], server.pid)
+        finally:
+            server.terminate()
+            server.wait()
+
+
+def fed(group: Path, client: list[str], server: int) -> str:
+    def search(least: int) -> set[str]:
+        asked = [*client, "-e", f"SELECT name FROM files WHERE size >= {least}"]
+        return set(subprocess.run(asked, check=True, capture_output=True, text=True).stdout.split())
+
+    feeder = subprocess.Popen([sys.executable, "-c", FEEDER, str(group), *client], start_new_session=True)
+    try:
+        time.sleep(2)
+        pids = [server, *descendants(feeder.pid)]
+        begun = {pid: cpu_of(pid) for pid in pids}
+        mix = Mix(group)
+        result = mix.run(search)
+        last, clock = mix.size, time.monotonic()
+        while not search(last) and time.monotonic() - clock < 60:
+            time.sleep(0.01)
+        behind = time.monotonic() - clock
+        cpu = sum(cpu_of(pid) - before for pid, before in begun.items())
+    finally:
+        os.killpg(feeder.pid, 15)
+        feeder.wait()
+    return f"{told(result, cpu)}, the last update is there after {behind:.1f} s"
+
+
+def descendants(pid: int) -> list[int]:
+    """The process and its children, as far as they go."""
+    found = [pid]
+    for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+        found += descendants(int(child))
+    return found

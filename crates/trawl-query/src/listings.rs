@@ -1,0 +1,298 @@
+//! Listings of single directories, for who asks for many of them, about in
+//! path order: what was decoded for one is there for the next.
+//!
+//! Rows are decoded a page at a time whatever is wanted of it, so asking for
+//! a hundred directories that lie side by side costs as much as for one.
+
+use crate::error::Result;
+use crate::index::{SegmentAt, View};
+use crate::locate::{Reach, Span, entry_rows, find_name, scope_by, search};
+use crate::segment::{DirChunk, Scratch, SegmentFile, check_names, read_dirs, read_rows};
+use crate::superseded::{RowsOf, Values};
+use std::cmp::Ordering;
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+use trawl_index::schema::{DirColumn, PAGE_ROWS, SMALL_PAGE_ROWS, Table};
+use trawl_model::column::{Column, ColumnSet};
+use trawl_model::path;
+use trawl_model::rows::{Row, RowBatch};
+
+/// Pieces of tables that are kept decoded, of each kind.
+const KEPT: usize = 8;
+/// Rows that are decoded together, at most.
+const MOST_ROWS: u64 = 4 * PAGE_ROWS as u64;
+
+/// Reads listings of a view.
+pub struct Listings<'v> {
+    view: &'v Arc<View>,
+    columns: ColumnSet,
+    scratch: Scratch,
+    dirs: VecDeque<(SegmentAt, DirChunk)>,
+    entries: VecDeque<Window>,
+}
+
+/// Where the listing of a directory lies.
+#[derive(Clone, Debug, Default)]
+pub struct ListingPlace {
+    spans: Vec<Span>,
+}
+
+/// Some decoded rows of a segment.
+struct Window {
+    segment: SegmentAt,
+    rows: Range<u64>,
+    batch: RowBatch,
+}
+
+impl<'v> Listings<'v> {
+    /// Of each row these columns are read, and its name.
+    pub fn new(view: &'v Arc<View>, columns: ColumnSet) -> Listings<'v> {
+        Listings {
+            view,
+            columns: columns.union(ColumnSet::of(&[Column::Name])),
+            scratch: Scratch::default(),
+            dirs: VecDeque::new(),
+            entries: VecDeque::new(),
+        }
+    }
+
+    /// Where the listing of `dir` (absolute, as stored) lies, as far as it
+    /// still holds.
+    ///
+    /// # Errors
+    /// Whatever cannot be read of the index.
+    pub fn find(&mut self, dir: &[u8]) -> Result<ListingPlace> {
+        let view = self.view;
+        let spans = scope_by(view, dir, Reach::Itself, &mut |at, file| {
+            self.rows_of_dir(at, file, dir)
+        })?;
+        Ok(ListingPlace { spans })
+    }
+
+    /// Calls `visit` for each row of the listing of `dir` that lies there.
+    ///
+    /// # Errors
+    /// Whatever cannot be read of the index.
+    pub fn rows(
+        &mut self,
+        dir: &[u8],
+        place: &ListingPlace,
+        mut visit: impl FnMut(&Row<'_>),
+    ) -> Result<()> {
+        for span in &place.spans {
+            for rows in self.entry_rows(span)? {
+                let mut next = rows.start;
+                while next < rows.end {
+                    let window = self.window(span.segment, next..rows.end)?;
+                    let end = rows.end.min(window.rows.end);
+                    for row in next..end {
+                        let at = (row - window.rows.start) as usize;
+                        let batch = &window.batch;
+                        visit(&Row { batch, at, dir });
+                    }
+                    next = end.max(next + 1);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Calls `visit` for the row of `name` in the listing of `dir`; `None` if
+    /// there is none.
+    ///
+    /// # Errors
+    /// Whatever cannot be read of the index.
+    pub fn entry<T>(
+        &mut self,
+        dir: &[u8],
+        name: &[u8],
+        visit: impl FnOnce(&Row<'_>) -> T,
+    ) -> Result<Option<T>> {
+        for span in self.find(dir)?.spans {
+            for rows in self.entry_rows(&span)? {
+                let Some(row) = self.find_name(span.segment, rows, name)? else {
+                    continue;
+                };
+                let window = self.window(span.segment, row..row + 1)?;
+                let at = (row - window.rows.start) as usize;
+                let batch = &window.batch;
+                return Ok(Some(visit(&Row { batch, at, dir })));
+            }
+        }
+        Ok(None)
+    }
+
+    /// As [`View::rows_of`], of the listing of `dir`, which lies at `place`.
+    ///
+    /// # Errors
+    /// Whatever cannot be read of the index.
+    pub fn rows_of(
+        &mut self,
+        dir: &[u8],
+        place: &ListingPlace,
+        values: Values,
+    ) -> Result<Vec<RowsOf<'v>>> {
+        let spans = place.spans.clone();
+        self.view
+            .rows_of_listing(dir, spans, values, &mut self.scratch)
+    }
+
+    /// The rows of a dirs table that are `dir`.
+    fn rows_of_dir(&mut self, at: SegmentAt, file: &SegmentFile, dir: &[u8]) -> Result<Range<u64>> {
+        let mut kept = self.dirs.iter().filter(|(segment, _)| *segment == at);
+        if let Some(rows) = kept.find_map(|(_, chunk)| rows_in(chunk, file.rows(), dir)) {
+            return Ok(rows);
+        }
+        let rows = search(file, dir, Reach::Itself, &mut self.scratch)?;
+        let page = SMALL_PAGE_ROWS as u64;
+        let first = rows.start / page * page;
+        let around = first..(rows.end + 1).next_multiple_of(page).min(file.rows());
+        if !around.is_empty() && rows.end - rows.start <= page {
+            let columns = [DirColumn::FirstRow, DirColumn::Rows];
+            let chunk = read_dirs(file, around, &columns, &mut self.scratch)?;
+            keep(&mut self.dirs, (at, chunk));
+        }
+        Ok(rows)
+    }
+
+    /// The rows of the entries table that belong to those of a dirs table.
+    fn entry_rows(&mut self, span: &Span) -> Result<Vec<Range<u64>>> {
+        let Some((_, segment)) = self.view.segment(span.segment) else {
+            return Ok(Vec::new());
+        };
+        let Some(file) = self.view.file(span.segment, Table::Dirs)? else {
+            return Ok(Vec::new());
+        };
+        let mut found = Vec::new();
+        for row in span.dirs.clone() {
+            let mut kept = self.dirs.iter();
+            let known = kept.find(|(at, chunk)| *at == span.segment && chunk.rows.contains(&row));
+            found.push(match known {
+                Some((_, chunk)) => {
+                    let at = (row - chunk.rows.start) as usize;
+                    let (first, rows) = (chunk.number(0, at), chunk.number(1, at));
+                    match first.checked_add(rows) {
+                        Some(end) if end <= segment.rows => first..end,
+                        _ => return Err(file.damaged("it refers to rows that are not there")),
+                    }
+                }
+                None => entry_rows(&file, row, segment.rows, &mut self.scratch)?,
+            });
+        }
+        Ok(found)
+    }
+
+    /// Decoded rows, the first of `rows` among them.
+    fn window(&mut self, segment: SegmentAt, rows: Range<u64>) -> Result<&Window> {
+        let is_it =
+            |window: &Window| window.segment == segment && window.rows.contains(&rows.start);
+        let at = match self.entries.iter().position(is_it) {
+            Some(at) => at,
+            None => {
+                let read = self.read_window(segment, rows)?;
+                keep(&mut self.entries, read);
+                self.entries.len() - 1
+            }
+        };
+        let found = self.entries.get(at);
+        found.ok_or_else(|| {
+            self.view.damaged(
+                segment,
+                Table::Entries,
+                "rows beyond its end are referred to",
+            )
+        })
+    }
+
+    fn read_window(&mut self, segment: SegmentAt, rows: Range<u64>) -> Result<Window> {
+        let file = self.view.file(segment, Table::Entries)?;
+        let beyond = "rows beyond its end are referred to";
+        let file = file.ok_or_else(|| self.view.damaged(segment, Table::Entries, beyond))?;
+        let page = PAGE_ROWS as u64;
+        let first = rows.start / page * page;
+        let end = rows.end.next_multiple_of(page).min(first + MOST_ROWS);
+        let rows = first..end.min(file.rows());
+        let ranges = [rows.clone()];
+        let batch = read_rows(&file, self.columns, &ranges, &mut self.scratch)?;
+        match check_names(&batch.name) {
+            true => Ok(Window {
+                segment,
+                rows,
+                batch,
+            }),
+            false => Err(file.damaged("it holds impossible names")),
+        }
+    }
+
+    /// The row with this name among `rows`, which are sorted by name.
+    fn find_name(
+        &mut self,
+        segment: SegmentAt,
+        rows: Range<u64>,
+        name: &[u8],
+    ) -> Result<Option<u64>> {
+        if rows.is_empty() {
+            return Ok(None);
+        }
+        if rows.end - rows.start > PAGE_ROWS as u64 {
+            let Some(file) = self.view.file(segment, Table::Entries)? else {
+                return Ok(None);
+            };
+            return find_name(&file, rows, name, &mut self.scratch);
+        }
+        let mut next = rows.start;
+        while next < rows.end {
+            let window = self.window(segment, next..rows.end)?;
+            let base = window.rows.start;
+            let end = rows.end.min(window.rows.end);
+            let (mut low, mut high) = (next, end);
+            while low < high {
+                let middle = low + (high - low) / 2;
+                let there = window.batch.name.get((middle - base) as usize);
+                match there.cmp(name) {
+                    Ordering::Equal => return Ok(Some(middle)),
+                    Ordering::Less => low = middle + 1,
+                    Ordering::Greater => high = middle,
+                }
+            }
+            if low < end {
+                return Ok(None);
+            }
+            next = end.max(next + 1);
+        }
+        Ok(None)
+    }
+}
+
+/// The rows of a chunk that are `dir`, if these are all that its table, of so
+/// many rows, has.
+fn rows_in(chunk: &DirChunk, table: u64, dir: &[u8]) -> Option<Range<u64>> {
+    let order = |at: usize| path::cmp(chunk.path.get(at), dir);
+    let last = chunk.len().checked_sub(1)?;
+    let begins = chunk.rows.start == 0 || order(0) == Ordering::Less;
+    let ends = chunk.rows.end == table || order(last) == Ordering::Greater;
+    if !begins || !ends {
+        return None;
+    }
+    let first_not = |before: &dyn Fn(Ordering) -> bool| {
+        let (mut low, mut high) = (0, chunk.len());
+        while low < high {
+            let middle = low + (high - low) / 2;
+            match before(order(middle)) {
+                true => low = middle + 1,
+                false => high = middle,
+            }
+        }
+        chunk.rows.start + low as u64
+    };
+    let start = first_not(&|order| order == Ordering::Less);
+    Some(start..first_not(&|order| order != Ordering::Greater))
+}
+
+fn keep<T>(kept: &mut VecDeque<T>, one: T) {
+    if kept.len() >= KEPT {
+        kept.pop_front();
+    }
+    kept.push_back(one);
+}
