@@ -31,7 +31,7 @@ use crate::item_file::ItemWriter;
 use crate::items::{Extras, Itemizer};
 use crate::layout;
 use crate::lock::{Held, SourceLock};
-use crate::manifest::{SegmentInfo, Totals};
+use crate::manifest::Totals;
 use crate::retention::{Keeps, Rule};
 use crate::revision::{Place, Revision};
 use crate::segment::ListingKind;
@@ -442,34 +442,6 @@ impl Work {
         self.sync()?;
         self.write_description(finished)?;
         Ok(self.told())
-    }
-
-    /// What a commit makes.
-    fn told(&self) -> Committed {
-        let mut done = Committed {
-            id: self.id,
-            totals: Totals::default(),
-            shards: 0,
-            shard_rows: Vec::new(),
-            size_bytes: 0,
-            new_bytes: 0,
-        };
-        let mut segments: Vec<&SegmentInfo> = self.bundle.segments().iter().collect();
-        for shard in self.shards.values().filter(|shard| shard.is_used()) {
-            done.shards += 1;
-            done.shard_rows.push(shard.totals().entries);
-            done.totals.add(shard.totals());
-            segments.extend(shard.segments());
-        }
-        for segment in segments {
-            let bytes = segment.size_bytes();
-            done.size_bytes += bytes;
-            if self.writes(segment.id.snapshot) {
-                done.new_bytes += bytes;
-            }
-        }
-        done.shard_rows.sort_unstable();
-        done
     }
 
     /// True if no snapshot before has what this writer wrote.

@@ -151,7 +151,7 @@ fn leftovers(dir: &Path) -> Vec<String> {
 
 /// A service manager: keeps what the first daemon gives it to keep, and hands it to the second.
 const MANAGER: &str = r#"
-import os, signal, socket, subprocess, sys
+import atexit, os, signal, socket, subprocess, sys
 path, words = sys.argv[1], sys.argv[2:]
 heard = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
 heard.bind(path)
@@ -166,7 +166,10 @@ def until(word):
             kept[name[0]] = fds[0]
         if word in text:
             return
-first = subprocess.Popen(words, env=env)
+started = []
+atexit.register(lambda: [one.kill() for one in started])
+first = subprocess.Popen(words, env=env, stdout=subprocess.DEVNULL)
+started.append(first)
 until('READY=1')
 print('ready', flush=True)
 sys.stdin.readline()
@@ -175,10 +178,11 @@ assert first.wait() == 0
 print('stopped', flush=True)
 sys.stdin.readline()
 [(name, fd)] = kept.items()
-os.dup2(fd, 3)
 env.update(LISTEN_FDS='1', LISTEN_FDNAMES=name)
 sh = ['sh', '-c', 'LISTEN_PID=$$ exec "$@"', 'sh'] + words
-second = subprocess.Popen(sh, env=env, pass_fds=[3])
+place = lambda: os.dup2(fd, 3)
+second = subprocess.Popen(sh, env=env, stdout=subprocess.DEVNULL, pass_fds=[3], preexec_fn=place)
+started.append(second)
 until('READY=1')
 print('ready', flush=True)
 sys.stdin.readline()

@@ -1,10 +1,10 @@
 //! What a snapshot says of itself: its list of shards, its pack with the
 //! bundle, its description.
 
-use super::Work;
+use super::{Committed, Work};
 use crate::bundle::{self, Place};
 use crate::error::Result;
-use crate::manifest::GuardStep;
+use crate::manifest::{GuardStep, SegmentInfo, Totals};
 use crate::pack::{self, Contents, Pack};
 use crate::schema::FORMAT;
 use crate::shard::{Digests, ShardBuffer};
@@ -40,6 +40,34 @@ impl Work {
             id_map: self.id_map.clone(),
             keep: self.keep.clone(),
         }
+    }
+
+    /// What a commit makes.
+    pub(super) fn told(&self) -> Committed {
+        let mut done = Committed {
+            id: self.id,
+            totals: Totals::default(),
+            shards: 0,
+            shard_rows: Vec::new(),
+            size_bytes: 0,
+            new_bytes: 0,
+        };
+        let mut segments: Vec<&SegmentInfo> = self.bundle.segments().iter().collect();
+        for shard in self.shards.values().filter(|shard| shard.is_used()) {
+            done.shards += 1;
+            done.shard_rows.push(shard.totals().entries);
+            done.totals.add(shard.totals());
+            segments.extend(shard.segments());
+        }
+        for segment in segments {
+            let bytes = segment.size_bytes();
+            done.size_bytes += bytes;
+            if self.writes(segment.id.snapshot) {
+                done.new_bytes += bytes;
+            }
+        }
+        done.shard_rows.sort_unstable();
+        done
     }
 
     fn info(&self, finished: Timestamp) -> SnapshotInfo {
