@@ -403,6 +403,8 @@ def soak(setting: Setting, minutes: float) -> None:
                     daemon.now_s()
                 if passed >= 10 * len(samples):
                     samples.append(daemon.rss_bytes())
+                    said = f"  {passed:.0f} s: {changes:,} changes, {samples[-1] >> 10:,} KiB, {daemon.cpu_s() - cpu:.1f} CPU-s"
+                    print(said, file=sys.stderr, flush=True)
                 time.sleep(0.2)
             daemon.now_s()
             used = daemon.cpu_s() - cpu
@@ -413,7 +415,7 @@ def soak(setting: Setting, minutes: float) -> None:
     shutil.rmtree(index, ignore_errors=True)
     # The first tenth fills what is kept.
     tenth = max(1, len(samples) // 10)
-    early, late = (statistics.median(some) >> 20 for some in (ints(samples[tenth:2 * tenth]), ints(samples[-tenth:])))
+    early, late = (int(statistics.median(some)) >> 20 for some in (ints(samples[tenth:2 * tenth]), ints(samples[-tenth:])))
     same = "the same" if live == seen else "OTHERS THAN"
     setting.table.fact(
         f"{minutes:g} minutes of writers, {changes:,} changes", "", "",
