@@ -31,7 +31,7 @@ use std::mem::take;
 use trawl_model::path;
 
 /// A segment is small if none of its tables has as many rows.
-const SMALL_ROWS: u64 = 4096;
+const SMALL_ROWS: u64 = 8192;
 /// Fewer small segments than this are read as they are.
 const SMALL_LEAST: usize = 32;
 /// A segment of the bundle takes no further small segment when it has as many rows.

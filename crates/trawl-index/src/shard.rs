@@ -24,6 +24,8 @@ pub(crate) struct ShardBuffer {
     components: Vec<String>,
     input: SegmentInput,
     memory_bytes: usize,
+    /// When it was given something last, in batches that came.
+    used: u64,
     next_segment: u32,
     segments: Vec<SegmentInfo>,
     totals: Totals,
@@ -60,6 +62,7 @@ impl ShardBuffer {
             guard,
             input: SegmentInput::default(),
             memory_bytes: 0,
+            used: 0,
             next_segment: 0,
             segments: Vec::new(),
             totals: Totals::default(),
@@ -159,6 +162,18 @@ impl ShardBuffer {
 
     pub(crate) fn memory_bytes(&self) -> usize {
         self.memory_bytes
+    }
+
+    /// It is given something when so many batches have come.
+    pub(crate) fn note_use(&mut self, clock: u64) {
+        self.used = clock;
+    }
+
+    /// The more memory it takes, and the longer it has been given nothing,
+    /// the sooner it is written.
+    pub(crate) fn weight(&self, clock: u64) -> u128 {
+        let idle = clock.saturating_sub(self.used).saturating_add(1);
+        self.memory_bytes as u128 * u128::from(idle)
     }
 
     pub(crate) fn components(&self) -> &[String] {

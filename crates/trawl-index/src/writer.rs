@@ -1,8 +1,8 @@
 //! Writing a snapshot: the sink behind a scan.
 //!
-//! Batches wait in memory, by shard, until a budget is spent; then the
-//! largest shards are written as segments, so that small shards become one
-//! segment each.
+//! Batches wait in memory, by shard, until a budget is spent; then shards that
+//! are large, or that get nothing any more, are written as segments, so that
+//! small shards become one segment each and large ones few.
 //!
 //! Durability: every file but `current` carries the new snapshot's id in its
 //! name, so nothing refers to it before the commit. The commit makes segments
@@ -50,6 +50,8 @@ use trawl_model::{DirBatch, DirId, Entry, FileType, IdMap, Issue, Sink, Timestam
 /// 270,000 entries. The columns of a row group and the allocator's reserve
 /// come on top (measured: 2.2 M entries peak at about twice this).
 pub const DEFAULT_MEMORY_BYTES: usize = 64 << 20;
+/// A shard that takes less than this part of that memory is tiny.
+const TINY_SHARE: usize = 1024;
 /// A commit of more files than this is made durable by one syncfs(2), which
 /// writes back the whole file system, instead of an fsync(2) each.
 const SYNC_EACH_FILES: usize = 32;
@@ -351,6 +353,8 @@ struct Work {
     barriers: Vec<Vec<String>>,
     shards: HashMap<GuardId, ShardBuffer>,
     memory_bytes: usize,
+    /// Batches that came.
+    clock: u64,
     compressor: Compressor,
     sharing: Option<Sharing>,
     bundler: Option<Box<dyn ReadBack>>,
@@ -411,6 +415,7 @@ impl Work {
             barriers: Vec::new(),
             shards: HashMap::new(),
             memory_bytes: 0,
+            clock: 0,
             sharing: None,
             bundler: None,
             bundle: Bundle::default(),
@@ -586,19 +591,26 @@ impl Work {
         self.put_values(rows, batch.fragment)
     }
 
-    /// Writes the largest shards if the memory budget is spent.
+    /// Writes shards if the memory budget is spent: large ones, and those
+    /// that were given nothing for long, which most likely are whole. So
+    /// those that grow get few segments. Tiny ones wait as long as there are
+    /// others.
     fn make_room(&mut self) -> Result<()> {
+        self.clock += 1;
         if self.memory_bytes <= self.options.memory_bytes {
             return Ok(());
         }
-        let mut by_size: Vec<(usize, GuardId)> = self
-            .shards
-            .iter()
-            .map(|(guard, shard)| (shard.memory_bytes(), *guard))
+        let tiny = self.options.memory_bytes / TINY_SHARE;
+        let mut waiting: Vec<(bool, u128, GuardId)> = (self.shards.iter())
+            .filter(|(_, shard)| shard.memory_bytes() > 0)
+            .map(|(guard, shard)| {
+                let is_tiny = shard.memory_bytes() < tiny;
+                (!is_tiny, shard.weight(self.clock), *guard)
+            })
             .collect();
-        by_size.sort_unstable();
-        while self.memory_bytes > self.options.memory_bytes / 2 {
-            let Some((_, guard)) = by_size.pop() else {
+        waiting.sort_unstable();
+        while self.memory_bytes > self.options.memory_bytes / 4 * 3 {
+            let Some((_, _, guard)) = waiting.pop() else {
                 break;
             };
             self.flush(guard)?;

@@ -17,7 +17,7 @@ use crate::layout::BLOCK_ROWS;
 use crate::name_block::{CodedBlock, NameBlock, Place};
 use crate::pattern::{Anchor, Beginning, Case, Decider, Literal, Pattern, Subject};
 use crate::read_at::ReadAt;
-use crate::reader::{Buffers, Found, Names};
+use crate::reader::{Buffers, Found, Names, RowRanges};
 use crate::select::{self, Cut, anchored, reduced};
 use crate::suffix::{self, Hit, Suffix};
 use crate::symbols::Symbols;
@@ -67,6 +67,9 @@ pub(crate) struct Search<'s, R> {
     pattern: &'s Pattern<'s>,
     wanted: Wanted<'s>,
     lead: Option<Lead>,
+    /// Rows of directories with the leading literal in their paths: of all
+    /// others it is in the name. Unknown where it is cut by a slash.
+    inside: Option<RowRanges>,
     buffers: Buffers,
     block: NameBlock,
     /// The first row of the block, from the one looked at last on, with the
@@ -183,6 +186,7 @@ impl<'s, R: ReadAt> Search<'s, R> {
             pattern,
             wanted,
             lead: lead(pattern),
+            inside: None,
             buffers: Buffers::default(),
             block: NameBlock::default(),
             next_hit: None,
@@ -206,6 +210,11 @@ impl<'s, R: ReadAt> Search<'s, R> {
     /// Searches rows that were selected.
     pub(crate) fn run_among(mut self, selected: &[Range<u64>]) -> Result<ControlFlow<()>> {
         let size = BLOCK_ROWS as u64;
+        if let [first, ..] = selected
+            && let [.., last] = selected
+        {
+            self.inside = self.find_inside(first.start..last.end.min(self.names.rows()))?;
+        }
         for range in selected {
             let range = range.start..range.end.min(self.names.rows());
             let mut start = range.start;
@@ -218,6 +227,15 @@ impl<'s, R: ReadAt> Search<'s, R> {
             }
         }
         Ok(self.tell_pending())
+    }
+
+    fn find_inside(&self, rows: Range<u64>) -> Result<Option<RowRanges>> {
+        let lead = self.lead.as_ref().filter(|lead| lead.head.is_empty());
+        let Some((case, in_dir)) = lead.and_then(|lead| Some((lead.case, lead.in_dir.as_ref()?)))
+        else {
+            return Ok(None);
+        };
+        select::in_dirs(self.names, in_dir.needle(), case, rows).map(Some)
     }
 
     /// Searches rows of one block.
@@ -234,14 +252,34 @@ impl<'s, R: ReadAt> Search<'s, R> {
         }
         let mut start = rows.start;
         while start < rows.end {
-            self.go_to_dir(start)?;
-            let end = self.cursor.dir.rows.end.min(rows.end);
-            if self.dir(start..end)?.is_break() {
+            let (end, told) = match self.name_only_until(start) {
+                Some(end) => {
+                    let end = end.min(rows.end);
+                    (end, self.names_in(start..end, Candidates::Led)?)
+                }
+                None => {
+                    self.go_to_dir(start)?;
+                    let end = self.cursor.dir.rows.end.min(rows.end);
+                    (end, self.dir(start..end)?)
+                }
+            };
+            if told.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
             start = end;
         }
         Ok(ControlFlow::Continue(()))
+    }
+
+    /// The end of the rows from this one on in which the leading literal can
+    /// only be in the name; none if its directory has it, or may.
+    fn name_only_until(&self, row: u64) -> Option<u64> {
+        let inside = self.inside.as_ref()?;
+        match inside.get(inside.partition_point(|range| range.end <= row)) {
+            Some(next) if next.start <= row => None,
+            Some(next) => Some(next.start),
+            None => Some(u64::MAX),
+        }
     }
 
     fn go_to_dir(&mut self, row: u64) -> Result<()> {
@@ -300,7 +338,7 @@ impl<'s, R: ReadAt> Search<'s, R> {
             };
             let is_match = match matcher.goes_on(place, name) {
                 Some(told) => told,
-                None => self.is_match_here(),
+                None => self.is_match_here()?,
             };
             if is_match && self.tell_row()?.is_break() {
                 return Ok(ControlFlow::Break(()));
@@ -355,7 +393,7 @@ impl<'s, R: ReadAt> Search<'s, R> {
         if candidates == Candidates::All || !self.is_searchable() {
             for row in rows {
                 self.block.go_to(row);
-                if self.is_match_here() && self.tell_row()?.is_break() {
+                if self.is_match_here()? && self.tell_row()?.is_break() {
                     return Ok(ControlFlow::Break(()));
                 }
             }
@@ -370,7 +408,7 @@ impl<'s, R: ReadAt> Search<'s, R> {
                 continue;
             }
             self.block.set(hit);
-            if (decides || self.is_match_here()) && self.tell_row()?.is_break() {
+            if (decides || self.is_match_here()?) && self.tell_row()?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
             self.find_hit(hit, self.block.end());
@@ -427,7 +465,7 @@ impl<'s, R: ReadAt> Search<'s, R> {
                 suffix::name_of(symbols, ending.block.codes(), hit.last, name);
             }
             let row = first + hit.row as u64;
-            if ending.decides || self.is_match(name) {
+            if ending.decides || self.is_match(row, name)? {
                 let told = self.tell_named(row, name, ending.block.kind(hit.row))?;
                 if told.is_break() {
                     return Ok(Some(told));
@@ -437,18 +475,29 @@ impl<'s, R: ReadAt> Search<'s, R> {
         Ok(Some(ControlFlow::Continue(())))
     }
 
-    /// Puts the current row to the pattern.
-    fn is_match_here(&mut self) -> bool {
-        let directory = self.cursor.dir.text();
-        let texts = (&mut self.path, &mut self.scratch);
-        is_match(self.pattern, directory, self.block.name(), texts)
+    /// Goes to a row's directory, if its path matters.
+    fn find_dir(&mut self, row: u64) -> Result<()> {
+        match self.pattern.needles.subject {
+            Subject::Name => Ok(()),
+            Subject::Path => self.go_to_dir(row),
+        }
     }
 
-    /// Puts a row of the current directory to the pattern.
-    fn is_match(&mut self, name: &[u8]) -> bool {
+    /// Puts the current row to the pattern.
+    fn is_match_here(&mut self) -> Result<bool> {
+        self.find_dir(self.block.segment_row())?;
         let directory = self.cursor.dir.text();
         let texts = (&mut self.path, &mut self.scratch);
-        is_match(self.pattern, directory, name, texts)
+        let name = self.block.name();
+        Ok(is_match(self.pattern, directory, name, texts))
+    }
+
+    /// Puts a row to the pattern.
+    fn is_match(&mut self, row: u64, name: &[u8]) -> Result<bool> {
+        self.find_dir(row)?;
+        let directory = self.cursor.dir.text();
+        let texts = (&mut self.path, &mut self.scratch);
+        Ok(is_match(self.pattern, directory, name, texts))
     }
 
     /// Tells of rows that all match.

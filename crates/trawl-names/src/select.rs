@@ -52,6 +52,23 @@ pub(crate) fn select<R: ReadAt>(
     Ok(found)
 }
 
+/// Rows among `rows` of directories whose path, with a slash behind it, has a
+/// literal without slashes.
+pub(crate) fn in_dirs<R: ReadAt>(
+    names: &Names<R>,
+    literal: &[u8],
+    case: Case,
+    rows: Range<u64>,
+) -> Result<RowRanges> {
+    let mut selector = Selector {
+        buffers: Buffers::default(),
+        case,
+        names,
+        rows,
+    };
+    selector.dirs(literal, Place::Within).map(united)
+}
+
 /// Ranges in order, those that touch put together.
 fn united(mut ranges: RowRanges) -> RowRanges {
     ranges.sort_unstable_by_key(|range| range.start);

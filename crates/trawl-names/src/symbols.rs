@@ -40,14 +40,28 @@ pub(crate) struct Symbols {
 }
 
 fn slot(text: &[u8]) -> Option<Slot> {
-    let mut slot = Slot::default();
-    slot.get_mut(..SYMBOL_BYTES_MOST)?
-        .get_mut(..text.len())?
-        .copy_from_slice(text);
-    let (last, before_last) = text.split_last()?;
-    let ends = if *last == 0 { ENDS } else { 0 };
-    slot[SYMBOL_BYTES_MOST] = text.len() as u8 | ends;
-    (!before_last.contains(&0)).then_some(slot)
+    let mut bytes = Slot::default();
+    bytes.get_mut(..text.len())?.copy_from_slice(text);
+    wide(u128::from_le_bytes(bytes), text.len() as u8)
+}
+
+/// The slot of a text of `len` bytes, the low ones of `bytes`, the first the
+/// lowest; `None` if it is empty or too long, or goes past a zero byte.
+#[inline]
+fn wide(bytes: u128, len: u8) -> Option<Slot> {
+    const LOW: u128 = u128::from_le_bytes([1; 16]);
+    const HIGH: u128 = LOW << 7;
+    if !(1..=SYMBOL_BYTES_MOST as u8).contains(&len) {
+        return None;
+    }
+    let before_last = 8 * (u32::from(len) - 1);
+    let text = bytes & (u128::MAX >> (128 - 8 - before_last));
+    // Beyond the text nothing is zero.
+    let filled = text | u128::MAX << before_last;
+    let has_zero = filled.wrapping_sub(LOW) & !filled & HIGH != 0;
+    let ends = if text >> before_last == 0 { ENDS } else { 0 };
+    let told = u128::from(len | ends) << (8 * SYMBOL_BYTES_MOST);
+    (!has_zero).then_some((text | told).to_le_bytes())
 }
 
 impl Symbols {
@@ -95,12 +109,25 @@ impl Symbols {
         if total != texts.len() {
             return None;
         }
-        let mut at = 0;
-        Symbols::new(lens.iter().map(|len| {
-            let start = at;
-            at += usize::from(*len);
-            &texts[start..at]
-        }))
+        if lens.len() > CODES - BYTE_CODES {
+            return None;
+        }
+        let mut slots = vec![Slot::default(); CODES];
+        for (slot, byte) in slots.iter_mut().zip(0..=u8::MAX) {
+            *slot = wide(u128::from(byte), 1)?;
+        }
+        // So that each text can be taken with what follows it.
+        let mut padded = Vec::with_capacity(texts.len() + size_of::<Slot>());
+        padded.extend_from_slice(texts);
+        padded.extend(Slot::default());
+        let mut rest = &padded[..];
+        for (slot, len) in slots.iter_mut().skip(BYTE_CODES).zip(lens) {
+            let text = u128::from_le_bytes(*rest.first_chunk()?);
+            *slot = wide(text, *len)?;
+            rest = rest.get(usize::from(*len)..)?;
+        }
+        let used = BYTE_CODES + lens.len();
+        Some(Symbols { slots, used })
     }
 
     /// Whether codes can be so many bytes.
@@ -357,9 +384,19 @@ mod tests {
             &[b'a'; 300],
         ] {
             assert!(Symbols::new([text].into_iter()).is_none(), "{text:?}");
+            let table = [&[1, 0, text.len() as u8], text].concat();
+            assert!(Symbols::read(&table).is_none(), "{text:?}");
         }
-        let many = vec![&b"ab"[..]; CODES - BYTE_CODES + 1];
-        assert!(Symbols::new(many.into_iter()).is_none());
+        for text in [&b"\0"[..], b"a\0", b"\xff\x01", b"fifteen bytes.\0"] {
+            let table = [&[1, 0, text.len() as u8], text].concat();
+            let symbols = Symbols::read(&table).unwrap();
+            assert_eq!(symbols.text(BYTE_CODES as u16), text);
+        }
+        let many = CODES - BYTE_CODES + 1;
+        assert!(Symbols::new(vec![&b"ab"[..]; many].into_iter()).is_none());
+        let lens_and_texts = [vec![1; many], vec![b'x'; many]].concat();
+        let table = [&(many as u16).to_le_bytes()[..], &lens_and_texts].concat();
+        assert!(Symbols::read(&table).is_none());
         assert!(Symbols::read(b"\x01\0\x03ab").is_none());
     }
 }

@@ -325,35 +325,51 @@ fn admitted(test: &dyn RowTest, listing: &Listing<'_>) -> Vec<Range<usize>> {
     runs
 }
 
-/// Counts of what follows itself in runs are looked up once a run.
-struct Runs<K> {
-    key: Option<K>,
-    count: Count,
+/// What rows of a batch that follow each other sum up to.
+fn sum_of(batch: &RowBatch, rows: Range<usize>) -> Count {
+    let sum = |column: &[u64]| {
+        let values = column.get(rows.clone()).unwrap_or_default();
+        values
+            .iter()
+            .fold(0u64, |sum, value| sum.wrapping_add(*value))
+    };
+    Count {
+        entries: rows.len() as u64,
+        size_bytes: sum(&batch.size),
+        blocks: sum(&batch.blocks),
+    }
 }
 
-/// Calls `flush` with each run of equal keys and what it sums up to.
+/// Calls `flush` with each run of equal keys and what it sums up to: keys
+/// often follow themselves, and what is done for a run costs less than what
+/// is done for each row.
 fn by_runs<K: PartialEq + Copy>(
+    batch: &RowBatch,
     rows: &[Range<usize>],
     key: impl Fn(usize) -> K,
-    one: impl Fn(usize) -> Count,
     mut flush: impl FnMut(K, &Count),
 ) {
-    let mut run = Runs {
-        key: None,
-        count: Count::default(),
-    };
-    for at in rows.iter().cloned().flatten() {
-        let key = key(at);
-        if run.key != Some(key) {
-            if let Some(before) = run.key.replace(key) {
-                flush(before, &run.count);
+    let mut open: Option<(K, Count)> = None;
+    for range in rows {
+        let mut start = range.start;
+        while start < range.end {
+            let own = key(start);
+            let mut others = start + 1..range.end;
+            let end = others.find(|at| key(*at) != own).unwrap_or(range.end);
+            let sum = sum_of(batch, start..end);
+            start = end;
+            match &mut open {
+                Some((known, count)) if *known == own => count.add(&sum),
+                _ => {
+                    if let Some((known, count)) = open.replace((own, sum)) {
+                        flush(known, &count);
+                    }
+                }
             }
-            run.count = Count::default();
         }
-        run.count.add(&one(at));
     }
-    if let Some(last) = run.key {
-        flush(last, &run.count);
+    if let Some((known, count)) = open {
+        flush(known, &count);
     }
 }
 
@@ -364,7 +380,7 @@ impl Stats {
             size_bytes: batch.size.get(at).copied().unwrap_or_default(),
             blocks: batch.blocks.get(at).copied().unwrap_or_default(),
         };
-        by_runs(rows, |_| (), one, |(), count| self.whole.add(count));
+        by_runs(batch, rows, |_| (), |(), count| self.whole.add(count));
         for by in request.traits.iter().filter(|by| by.is_of_rows()) {
             self.count_by(*by, batch, rows, one, request.now);
         }
@@ -394,27 +410,27 @@ impl Stats {
         let files = || rows.iter().cloned().flatten().filter(|at| is_file(*at));
         match by {
             Trait::Type => by_runs(
+                batch,
                 rows,
                 |at| FileType::from_mode(value(&batch.mode, at)),
-                one,
                 |kind, count| self.types.entry(kind).or_default().add(count),
             ),
             Trait::Owner => by_runs(
+                batch,
                 rows,
                 |at| Uid(value(&batch.uid, at)),
-                one,
                 |uid, count| self.owners.entry(uid).or_default().add(count),
             ),
             Trait::Group => by_runs(
+                batch,
                 rows,
                 |at| Gid(value(&batch.gid, at)),
-                one,
                 |gid, count| self.groups.entry(gid).or_default().add(count),
             ),
             Trait::Project => by_runs(
+                batch,
                 rows,
                 |at| project(&row_at(batch, at)),
-                one,
                 |project, count| self.projects.entry(project).or_default().add(count),
             ),
             Trait::Extension => {

@@ -123,7 +123,9 @@ impl Work {
     }
 
     fn add(&mut self, guard: GuardId, content: Content) {
+        let clock = self.clock;
         let shard = self.shard(guard);
+        shard.note_use(clock);
         self.memory_bytes += match content {
             Content::Rows(kind, batch) => shard.add_listing(Listing { kind, batch }),
             Content::Values(rows) => rows.into_iter().map(|row| shard.add_xattr(row)).sum(),
