@@ -98,6 +98,7 @@ complete -c trawl -n "__fish_trawl_using_subcommand watch" -s i -l index -d 'Whe
 complete -c trawl -n "__fish_trawl_using_subcommand watch" -l interval -d 'That interval' -r
 complete -c trawl -n "__fish_trawl_using_subcommand watch" -l apply-after -d 'How long changes wait to be brought into the index if nobody asks' -r
 complete -c trawl -n "__fish_trawl_using_subcommand watch" -l max-dirty -d 'How many things may have changed, about, before that is done sooner' -r
+complete -c trawl -n "__fish_trawl_using_subcommand watch" -l checkpoint -d 'How long changes lie beside the last snapshot before they become one of their own, for history; sooner where they are many, and when the daemon ends' -r
 complete -c trawl -n "__fish_trawl_using_subcommand watch" -l exclude -d 'Leave out what this shell pattern matches [default: what the last scan left out]' -r
 complete -c trawl -n "__fish_trawl_using_subcommand watch" -l poll -d 'Look at all directories at an interval, instead of being told of changes: for file systems that others change, too'
 complete -c trawl -n "__fish_trawl_using_subcommand watch" -l no-xattr -d 'Do not read extended attributes [default: as the last scan]'

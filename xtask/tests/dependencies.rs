@@ -33,7 +33,7 @@ const RULES: &[Rule] = &[
     Rule { name: "trawl-serve", may_use: &["trawl-model", "trawl-sys", "trawl-live", "trawl-index"], may_use_in_tests: &[] },
     Rule { name: "trawl-query", may_use: &["trawl-model", "trawl-index", "trawl-names"], may_use_in_tests: &["trawl-scan"] },
     Rule { name: "trawl-history", may_use: &["trawl-model", "trawl-index", "trawl-query"], may_use_in_tests: &["trawl-scan", "trawl-sys"] },
-    Rule { name: "trawl-apply", may_use: &["trawl-model", "trawl-scan", "trawl-index", "trawl-query", "trawl-live"], may_use_in_tests: &["trawl-sys"] },
+    Rule { name: "trawl-apply", may_use: &["trawl-model", "trawl-scan", "trawl-index", "trawl-query", "trawl-live"], may_use_in_tests: &["trawl-sys", "trawl-history"] },
     Rule { name: "trawl-diff", may_use: &["trawl-model", "trawl-query"], may_use_in_tests: &["trawl-scan", "trawl-index"] },
     Rule { name: "trawl-find", may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-names", "trawl-query"], may_use_in_tests: &["trawl-scan", "trawl-index"] },
     Rule {

@@ -45,10 +45,10 @@ pub struct Applied {
 
 /// Keeps a source's index as its file system is.
 pub struct Applier {
-    writer: LiveWriter,
+    pub(crate) writer: LiveWriter,
     /// The source as it was published last; files stay open from one to the
     /// next.
-    view: Arc<View>,
+    pub(crate) view: Arc<View>,
     root: Vec<u8>,
     options: ApplyOptions,
     id_map: Option<IdMap>,
@@ -56,6 +56,9 @@ pub struct Applier {
     /// they were opened: the index has the names and not what is in them.
     unread: HashSet<Vec<u8>>,
     granted: Granted,
+    /// What fewer may see than files of the snapshot show, which must be made
+    /// one that does not.
+    pub(crate) withdrawn: Option<Vec<u8>>,
 }
 
 impl Applier {
@@ -82,14 +85,12 @@ impl Applier {
             IndexError::Moved { .. } => ApplyError::Unappliable(Unappliable::Moved),
             error => error.into(),
         })?;
-        let who = Arc::new(Credentials {
-            uid: trawl_model::Uid::ROOT,
-            groups: Vec::new(),
-        });
+        let who = superuser();
         let view = View::new(writer.snapshot(), who).with_places();
         Ok(Applier {
             id_map: writer.source().id_map()?,
             view: Arc::new(view),
+            withdrawn: None,
             writer,
             root: root.to_vec(),
             options,
@@ -110,6 +111,7 @@ impl Applier {
         as_of: Timestamp,
         cancel: &AtomicBool,
     ) -> Result<Applied> {
+        self.check_base()?;
         let targets = Targets::of(dirty, &self.root, &self.options.excludes, places)?;
         self.read_again(targets, as_of, cancel)
     }
@@ -124,6 +126,7 @@ impl Applier {
         as_of: Timestamp,
         cancel: &AtomicBool,
     ) -> Result<Applied> {
+        self.check_base()?;
         let mut targets = Targets::default();
         targets.add_above(dir, &self.root);
         targets.add(dir.to_vec(), Extent::Subtree);
@@ -136,8 +139,17 @@ impl Applier {
     /// # Errors
     /// [`ApplyError::Unappliable`] if it does not, or there is no root.
     pub fn check(&self, cancel: &AtomicBool) -> Result<()> {
+        self.check_base()?;
         let walk = walk_options(&self.options, cancel);
         self.open(&walk).map(drop)
+    }
+
+    /// Refuses to go on from what is not as it was.
+    fn check_base(&self) -> Result<()> {
+        match self.writer.is_lost() {
+            false => Ok(()),
+            true => Err(ApplyError::Unappliable(Unappliable::Everything)),
+        }
     }
 
     fn open<'w>(&self, walk: &'w WalkOptions<'w>) -> Result<(Parts<'w>, SourceRoot)> {
@@ -207,7 +219,9 @@ impl Applier {
             self.writer.confirm(as_of)?;
             return Ok(Some(Applied::default()));
         }
+        // Where a snapshot is to come, that leaves out what must go.
         let together = more.urgent.keys().copied();
+        let together = together.filter(|_| self.withdrawn.is_none() && more.withdrawn.is_none());
         for segment in self.writer.crowding().into_iter().chain(together) {
             for dir in view.directories_of(segment)? {
                 targets.add(dir, Extent::Listing);
@@ -217,6 +231,7 @@ impl Applier {
         let mut reading = Reading {
             writer,
             more: more.clone(),
+            all_rows: None,
             met: Vec::new(),
             known: HashSet::new(),
             unread: HashSet::new(),
@@ -233,10 +248,11 @@ impl Applier {
         };
         reading.run()?;
         let (round, applied, more_now, unread) = reading.into_parts();
-        if more_now != *more {
+        if more.takes_more(&more_now) {
             *more = more_now;
             return Ok(None);
         }
+        *more = more_now;
         let urgent = &more.urgent;
         let when = match urgent.is_empty() {
             true => Removal::WhenUnread,
@@ -244,9 +260,10 @@ impl Applier {
         };
         let published = round.publish(as_of, when)?;
         self.unread = unread;
-        if let Some((_, path)) = urgent.iter().find(|(id, _)| self.writer.has(**id)) {
-            let path = path.clone();
-            return Err(ApplyError::Unappliable(Unappliable::Tightened { path }));
+        let left = urgent.iter().find(|(id, _)| self.writer.has(**id));
+        let withdrawn = more.withdrawn.as_ref().or(left.map(|(_, path)| path));
+        if let Some(path) = withdrawn {
+            self.withdrawn = Some(path.clone());
         }
         Ok(Some(Applied {
             published: Some(published),
@@ -260,6 +277,13 @@ impl Applier {
         self.view = Arc::new(view);
         Arc::clone(&self.view)
     }
+}
+
+pub(crate) fn superuser() -> Arc<Credentials> {
+    Arc::new(Credentials {
+        uid: trawl_model::Uid::ROOT,
+        groups: Vec::new(),
+    })
 }
 
 fn walk_options<'a>(options: &ApplyOptions, cancel: &'a AtomicBool) -> WalkOptions<'a> {
@@ -278,6 +302,16 @@ struct More {
     urgent: HashMap<SegmentId, Vec<u8>>,
     /// Directories.
     due: HashSet<Vec<u8>>,
+    /// What fewer may see than files of the snapshot show, if anything: then
+    /// a snapshot is made, and no segment need be read again for it.
+    withdrawn: Option<Vec<u8>>,
+}
+
+impl More {
+    /// True if `now` asks for more than was read.
+    fn takes_more(&self, now: &More) -> bool {
+        self.due != now.due || now.withdrawn.is_none() && self.urgent != now.urgent
+    }
 }
 
 /// What a listing holds that something depends on, by name.
@@ -289,6 +323,8 @@ struct Reading<'a> {
     writer: SnapshotId,
     /// What is to be read besides, the next time at the latest.
     more: More,
+    /// The view with rows that no longer hold, once it was asked for.
+    all_rows: Option<Arc<View>>,
     /// Directories whose access was used, until it is compared with what the
     /// index says of it; and those of which that was done.
     met: Vec<(Vec<u8>, DirAccess)>,
@@ -485,20 +521,26 @@ impl<'a> Reading<'a> {
 }
 
 impl Reading<'_> {
-    /// Fewer may see what is in a directory, or a file's values. What says so
-    /// beside the snapshot is read again with all that lies in the same files,
-    /// so that these can go.
+    /// Fewer may see what is in a directory, or a file's values. What tells of
+    /// it beside the snapshot is read again with all that lies in the same
+    /// files, so that these can go; if files of the snapshot do, another one
+    /// must take its place. Rows that no longer hold tell of it, too.
     fn hide(&mut self, dir: &[u8], name: &[u8], path: Vec<u8>, now: &Known) -> Result<()> {
-        let known = match now.is_dir() {
-            true => self.view.rows_of(&path, Part::Subtree, Values::Some)?,
-            false => self.view.values_of(dir, name)?,
+        let all = match &self.all_rows {
+            Some(all) => Arc::clone(all),
+            None => Arc::clone(self.all_rows.insert(Arc::new(self.view.with_dead_rows()))),
         };
-        let is_beside = |rows: &RowsOf<'_>| rows.segment.snapshot == self.writer;
-        if !known.iter().all(is_beside) {
-            return Err(ApplyError::Unappliable(Unappliable::Tightened { path }));
-        }
+        let known = match now.is_dir() {
+            true => all.rows_of(&path, Part::Subtree, Values::Some)?,
+            false => all.values_of(dir, name)?,
+        };
         let segments: HashSet<SegmentId> = known.iter().map(|rows| rows.segment).collect();
-        for segment in segments {
+        let (beside, of_snapshot): (Vec<_>, Vec<_>) =
+            (segments.into_iter()).partition(|segment| segment.snapshot == self.writer);
+        if !of_snapshot.is_empty() {
+            self.more.withdrawn.get_or_insert_with(|| path.clone());
+        }
+        for segment in beside {
             let urgent = self.more.urgent.entry(segment);
             urgent.or_insert_with(|| path.clone());
         }

@@ -8,18 +8,21 @@
 //! Events are hints: what the file system says after them is what counts. So it does no harm to
 //! look too often, and what changes while it is looked at is told by a later event.
 //!
-//! Some changes cannot be published so, and need a new snapshot ([`Unappliable`]): above all those
-//! that take a right away from someone, since what the snapshot's own files show must be hidden,
-//! and every older snapshot's.
+//! Where a right is taken away from someone, what the snapshot's own files show must be hidden, and
+//! every older snapshot's: what was published has to become a snapshot before anybody is answered
+//! ([`Applier::must_checkpoint`]). Some changes cannot be published at all, and need a scan
+//! ([`Unappliable`]).
 
 #![forbid(unsafe_code)]
 
 mod access;
 mod applier;
+mod checkpoint;
 mod error;
 mod granted;
 mod known;
 mod targets;
 
 pub use applier::{Applied, Applier, ApplyOptions};
+pub use checkpoint::Growth;
 pub use error::{ApplyError, Result, Unappliable};

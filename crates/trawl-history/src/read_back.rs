@@ -1,10 +1,13 @@
-//! Reading segments of an older snapshot for the writer of a new one that
-//! shares them: see [`trawl_index::ReadBack`].
+//! Reading segments for a writer: of an older snapshot that a new one shares
+//! with it ([`trawl_index::ReadBack`]), or of what was published beside one
+//! ([`trawl_index::ReadRows`]).
 
 use std::collections::HashMap;
+use std::ops::Range;
 
+use trawl_index::live::Dead;
 use trawl_index::revision::Stored;
-use trawl_index::{IndexError, ReadBack, SegmentId, Snapshot, Table};
+use trawl_index::{IndexError, ReadBack, ReadRows, SegmentId, Snapshot, Table};
 use trawl_query::View;
 
 use crate::error::{HistoryError, Result};
@@ -12,6 +15,9 @@ use crate::view_of;
 
 /// Issues that are read at a time.
 const ISSUES_AT_A_TIME: usize = 4096;
+/// Rows that do not hold are read, too, where fewer lie between others: a
+/// page has about as many.
+const PASSED_ROWS: u64 = 1024;
 
 /// Reads segments with the reader that answers questions, so that all that is
 /// read is checked.
@@ -26,17 +32,69 @@ impl ReadBack for SegmentReader {
         visit: &mut dyn FnMut(usize, Stored) -> trawl_index::Result<()>,
     ) -> trawl_index::Result<()> {
         let view = view_of(snapshot);
-        read_all(&view, wanted, visit).map_err(|error| match error {
-            HistoryError::Index(error) => error,
-            HistoryError::Query(error) => IndexError::read_back(error),
+        let wanted = wanted.iter().copied();
+        each(&view, wanted, &mut |number, segment| {
+            read_one(&view, segment, &mut |stored| visit(number, stored))
         })
+        .map_err(told)
     }
 }
 
-fn read_all(
+impl ReadRows for SegmentReader {
+    fn directories(
+        &mut self,
+        snapshot: &Snapshot,
+        wanted: &[(usize, SegmentId, &[Range<u64>])],
+        visit: &mut dyn FnMut(usize, &[u8]) -> trawl_index::Result<()>,
+    ) -> trawl_index::Result<()> {
+        let view = view_of(snapshot.clone());
+        let segments = wanted.iter().map(|(shard, id, _)| (*shard, *id));
+        each(&view, segments, &mut |number, segment| {
+            let rows = wanted.get(number).map_or(&[][..], |(_, _, rows)| rows);
+            view.stored_paths(segment, rows, |path| {
+                Ok::<_, HistoryError>(visit(number, path)?)
+            })
+        })
+        .map_err(told)
+    }
+
+    fn own_row(
+        &mut self,
+        snapshot: &Snapshot,
+        shard: usize,
+        segment: SegmentId,
+    ) -> trawl_index::Result<Option<Stored>> {
+        let view = view_of(snapshot.clone());
+        let mut row = None;
+        let wanted = [(shard, segment)].into_iter();
+        each(&view, wanted, &mut |_, segment| {
+            let is_there = view.stored_segment(segment);
+            if is_there.is_none_or(|(_, _, info)| !info.own_row) {
+                return Ok(());
+            }
+            view.stored_listings::<HistoryError>(segment, 0..1, |stored, batch| {
+                row = Some(Stored::Rows(stored.kind, batch));
+                Ok(())
+            })
+        })
+        .map_err(told)?;
+        Ok(row)
+    }
+}
+
+fn told(error: HistoryError) -> IndexError {
+    match error {
+        HistoryError::Index(error) => error,
+        HistoryError::Query(error) => IndexError::read_back(error),
+    }
+}
+
+/// Does something with each of the wanted segments, given by the numbers of
+/// their shards and their ids.
+fn each(
     view: &View,
-    wanted: &[(usize, SegmentId)],
-    visit: &mut dyn FnMut(usize, Stored) -> trawl_index::Result<()>,
+    wanted: impl Iterator<Item = (usize, SegmentId)>,
+    work: &mut dyn FnMut(usize, usize) -> Result<()>,
 ) -> Result<()> {
     let mut places: HashMap<(usize, SegmentId), usize> = HashMap::new();
     for at in 0..view.stored_segments() {
@@ -44,26 +102,39 @@ fn read_all(
             places.insert((shard, info.id), at);
         }
     }
-    for (number, key) in wanted.iter().enumerate() {
-        if let Some(segment) = places.get(key) {
-            read_one(view, *segment, &mut |stored| visit(number, stored))?;
+    for (number, key) in wanted.enumerate() {
+        if let Some(segment) = places.get(&key) {
+            work(number, *segment)?;
         }
     }
     Ok(())
 }
 
+/// Gives what of a segment still holds.
 fn read_one(
     view: &View,
     segment: usize,
     visit: &mut dyn FnMut(Stored) -> trawl_index::Result<()>,
 ) -> Result<()> {
-    let Some((_, _, info)) = view.stored_segment(segment) else {
+    let Some((_, shard, info)) = view.stored_segment(segment) else {
         return Ok(());
     };
-    view.stored_listings::<HistoryError>(segment, 0..info.dirs, |stored, batch| {
-        Ok(visit(Stored::Rows(stored.kind, batch))?)
-    })?;
-    view.stored_values::<HistoryError>(segment, |_, value| {
+    let none = Dead::default();
+    let dead = shard.dead(info.id).unwrap_or(&none);
+    let mut gone = Gone::of(dead, Table::Dirs);
+    for rows in gone.around(info.dirs) {
+        view.stored_listings::<HistoryError>(segment, rows, |stored, batch| {
+            match gone.has(stored.row) {
+                true => Ok(()),
+                false => Ok(visit(Stored::Rows(stored.kind, batch))?),
+            }
+        })?;
+    }
+    let mut gone = Gone::of(dead, Table::Xattrs);
+    view.stored_values::<HistoryError>(segment, |row, value| {
+        if gone.has(row) {
+            return Ok(());
+        }
         let [dir, name, attr, value] = value.map(<[u8]>::to_vec);
         Ok(visit(Stored::Value {
             dir,
@@ -72,12 +143,75 @@ fn read_one(
             value,
         })?)
     })?;
+    let mut gone = Gone::of(dead, Table::Issues);
     let end = info.files.get(&Table::Issues).map_or(0, |file| file.rows);
     for start in (0..end).step_by(ISSUES_AT_A_TIME) {
         let rows = start..end.min(start + ISSUES_AT_A_TIME as u64);
-        for issue in view.stored_issues(segment, rows)? {
-            visit(Stored::Issue(issue))?;
+        for (row, issue) in rows.clone().zip(view.stored_issues(segment, rows)?) {
+            if !gone.has(row) {
+                visit(Stored::Issue(issue))?;
+            }
         }
     }
     Ok(())
+}
+
+/// Rows that no longer hold, asked for in order.
+struct Gone<'d> {
+    rows: &'d [Range<u64>],
+}
+
+impl<'d> Gone<'d> {
+    fn of(dead: &'d Dead, table: Table) -> Gone<'d> {
+        Gone {
+            rows: dead.of(table),
+        }
+    }
+
+    /// Whether a row is among them that does not come before the last one.
+    fn has(&mut self, row: u64) -> bool {
+        while let Some((first, rest)) = self.rows.split_first() {
+            if row < first.end {
+                return first.start <= row;
+            }
+            self.rows = rest;
+        }
+        false
+    }
+
+    /// The rows of a table of so many that have all others, and of these only
+    /// what lies between them.
+    fn around(&self, rows: u64) -> Vec<Range<u64>> {
+        let mut around = Vec::new();
+        let mut start = 0;
+        let passed = self.rows.iter();
+        for gone in passed.filter(|gone| gone.end - gone.start >= PASSED_ROWS) {
+            around.push(start..gone.start);
+            start = gone.end;
+        }
+        around.push(start..rows);
+        around.retain(|rows| rows.start < rows.end);
+        around
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_gone_is_passed_or_left_out() {
+        let dead = Dead {
+            dirs: vec![0..1, 5..7, 2000..5000],
+            ..Dead::default()
+        };
+        let mut gone = Gone::of(&dead, Table::Dirs);
+        assert_eq!(gone.around(6000), [0..2000, 5000..6000]);
+        assert_eq!(gone.around(5000).first(), Some(&(0..2000)));
+        assert_eq!(gone.around(5000).len(), 1);
+        let held: Vec<u64> = (0..9).filter(|row| !gone.has(*row)).collect();
+        assert_eq!(held, [1, 2, 3, 4, 7, 8]);
+        assert!(!gone.has(1999) && gone.has(2000) && gone.has(4999) && !gone.has(5000));
+        assert!(Gone::of(&dead, Table::Issues).around(0).is_empty());
+    }
 }

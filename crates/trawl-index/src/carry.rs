@@ -42,6 +42,9 @@ const SMALL_MOST: usize = 8;
 /// An entry that changed later than this before the previous scan began may
 /// have changed again within one tick of the clock that stamps it.
 const RACY_SECS: i64 = 2;
+/// The option in the description of a snapshot that no scan made: the last
+/// that one did, on which it goes back.
+pub const CHECKPOINT: &str = "checkpoint";
 /// Bytes read at a time.
 const BUFFER_BYTES: usize = 1 << 18;
 
@@ -49,7 +52,8 @@ const BUFFER_BYTES: usize = 1 << 18;
 ///
 /// Writing needs no reader but for this, and readers live in another crate.
 pub trait ReadBack: Send {
-    /// Gives everything that lies in the `wanted` segments of `snapshot`
+    /// Gives everything that lies in the `wanted` segments of `snapshot`, and
+    /// still holds,
     /// (each the number of a shard, and the segment's id) to `visit`, with
     /// its number among them, segment by segment. Listings come in the order
     /// of the dirs table; those of a large one as fragments from 0. Values
@@ -63,6 +67,34 @@ pub trait ReadBack: Send {
         wanted: &[(usize, SegmentId)],
         visit: &mut dyn FnMut(usize, Stored) -> Result<()>,
     ) -> Result<()>;
+}
+
+/// Reads single rows, too: for a snapshot that is made of another and what was
+/// published beside it.
+pub trait ReadRows: ReadBack {
+    /// Gives the paths of the directories that rows of dirs tables stand for,
+    /// each with the number of what was `wanted`: a shard's number, one of its
+    /// segments, rows of that. They need not hold any longer.
+    ///
+    /// # Errors
+    /// As [`ReadBack::read`].
+    fn directories(
+        &mut self,
+        snapshot: &Snapshot,
+        wanted: &[(usize, SegmentId, &[Range<u64>])],
+        visit: &mut dyn FnMut(usize, &[u8]) -> Result<()>,
+    ) -> Result<()>;
+
+    /// The own row that a segment of a shard begins with.
+    ///
+    /// # Errors
+    /// As [`ReadBack::read`].
+    fn own_row(
+        &mut self,
+        snapshot: &Snapshot,
+        shard: usize,
+        segment: SegmentId,
+    ) -> Result<Option<Stored>>;
 }
 
 /// One item of the previous snapshot, and its segment.
@@ -481,7 +513,7 @@ impl Back<'_> {
     }
 }
 
-fn content(stored: Stored) -> Content {
+pub(crate) fn content(stored: Stored) -> Content {
     match stored {
         Stored::Rows(kind, batch) => Content::Rows(kind, batch),
         Stored::Issue(issue) => Content::Issue(issue),
@@ -566,7 +598,8 @@ impl KnownListings for KnownItems {
 /// From when on changes are too close to the scan of `info`, or after it;
 /// `None` if that tells nothing of attributes, or the clock was set back.
 fn trusted_before(info: &SnapshotInfo, started: Timestamp) -> Option<Timestamp> {
-    let is_read = !["no-xattr", "from-trace"]
+    // What was published in between was not all looked at.
+    let is_read = !["no-xattr", "from-trace", CHECKPOINT]
         .iter()
         .any(|option| info.options.contains_key(*option));
     (is_read && info.finished <= started).then(|| info.started.minus_secs(RACY_SECS))

@@ -69,7 +69,7 @@ impl Keeps for Retention {
 /// # Errors
 /// [`IndexError::Busy`] if the source is being written.
 pub fn collect(source: &Source, retention: impl Keeps) -> Result<Collected> {
-    let mut lock = SourceLock::take(source.dir())?;
+    let lock = SourceLock::take(source.dir())?;
     let mut done = Collected::default();
     let current = source.current_id()?;
     if current.is_none() && (!lock.was_interrupted || is_current_lost(source.dir())?) {
@@ -97,10 +97,21 @@ pub(crate) fn remove_old(
     current: SnapshotId,
     retention: &dyn Keeps,
 ) -> Result<Collected> {
-    let mut done = Collected::default();
     if newest == current && !live::goes_on_from(source.dir(), newest) {
         remove_overlays(source)?;
     }
+    remove_old_snapshots(source, newest, current, retention)
+}
+
+/// The same, but for what was published beside snapshots that stay: somebody
+/// may still read it.
+pub(crate) fn remove_old_snapshots(
+    source: &Source,
+    newest: SnapshotId,
+    current: SnapshotId,
+    retention: &dyn Keeps,
+) -> Result<Collected> {
+    let mut done = Collected::default();
     let mut ids = snapshot_ids(source.dir())?;
     ids.retain(|id| *id <= newest);
     let wanted = retention.kept(&ids);

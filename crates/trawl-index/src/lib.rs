@@ -60,7 +60,7 @@ mod watching;
 mod writer;
 
 pub use bundle_check::check_bundles;
-pub use carry::{KnownItems, ReadBack};
+pub use carry::{CHECKPOINT, KnownItems, ReadBack, ReadRows};
 pub use digest::Digest;
 pub use dir_filter::{DirFilter, DirKey};
 pub use error::{IndexError, Result};

@@ -14,6 +14,7 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The lock on a source, until dropped.
 #[derive(Debug)]
@@ -22,6 +23,40 @@ pub(crate) struct SourceLock {
     path: PathBuf,
     /// The last holder did not end its work.
     pub(crate) was_interrupted: bool,
+}
+
+/// The lock as a writer of a snapshot has it.
+#[derive(Debug)]
+pub(crate) enum Held {
+    /// For itself.
+    Own(SourceLock),
+    /// From somebody who goes on writing the source afterwards.
+    Lent {
+        /// The lock, which stays signed.
+        lock: Arc<SourceLock>,
+        /// What the last holder left may not have been put right yet.
+        was_interrupted: bool,
+    },
+}
+
+impl Held {
+    /// The last holder did not end its work.
+    pub(crate) fn was_interrupted(&self) -> bool {
+        match self {
+            Held::Own(lock) => lock.was_interrupted,
+            Held::Lent {
+                was_interrupted, ..
+            } => *was_interrupted,
+        }
+    }
+
+    /// The snapshot is made or undone.
+    pub(crate) fn clear(&self) -> Result<()> {
+        match self {
+            Held::Own(lock) => lock.clear(),
+            Held::Lent { lock, .. } => lock.sign(),
+        }
+    }
 }
 
 impl SourceLock {
@@ -57,19 +92,20 @@ impl SourceLock {
     }
 
     /// Leaves our process id for others to read.
-    pub(crate) fn sign(&mut self) -> Result<()> {
+    pub(crate) fn sign(&self) -> Result<()> {
         self.replace(&format!("{}\n", std::process::id()))
     }
 
     /// The work is done or undone.
-    pub(crate) fn clear(&mut self) -> Result<()> {
+    pub(crate) fn clear(&self) -> Result<()> {
         self.replace("")
     }
 
-    fn replace(&mut self, text: &str) -> Result<()> {
-        let written = self.file.set_len(0).and_then(|()| {
-            self.file.seek(SeekFrom::Start(0))?;
-            self.file.write_all(text.as_bytes())
+    fn replace(&self, text: &str) -> Result<()> {
+        let mut file = &self.file;
+        let written = file.set_len(0).and_then(|()| {
+            file.seek(SeekFrom::Start(0))?;
+            file.write_all(text.as_bytes())
         });
         written.map_err(|error| IndexError::io("write", Path::new(&self.path), error))
     }

@@ -214,9 +214,12 @@ impl<'a> Revision<'a> {
             .try_for_each(|shard| shard.write_manifest(&shared, None))?;
         let barriers = self.disguise_barriers(&used)?;
         let id = self.info.id;
-        match used.iter().map(|shard| shard.files(id) + 1).sum::<usize>() > SYNC_EACH_FILES {
+        let files = |shard: &&ShardBuffer| shard.files(|writer| writer == id) + 1;
+        match used.iter().map(files).sum::<usize>() > SYNC_EACH_FILES {
             true => self.place.top.sync_filesystem()?,
-            false => used.iter().try_for_each(|shard| shard.sync(&shared))?,
+            false => used
+                .iter()
+                .try_for_each(|shard| shard.sync(&shared, None))?,
         }
         self.list.format = FORMAT;
         self.list.above = GuardStep::of_guard(self.place.above);

@@ -13,6 +13,7 @@ use crate::pack::Packing;
 use crate::schema::FORMAT;
 use crate::segment::{self, Listing, SegmentInput, Target, XattrRow};
 use crate::store::{Dir, sync_file};
+use std::collections::HashSet;
 use trawl_model::Issue;
 use trawl_model::guard::Guard;
 
@@ -113,6 +114,11 @@ impl ShardBuffer {
         self.segments = segments;
     }
 
+    /// So many directories are listed in it, those counted before included.
+    pub(crate) fn count_listed(&mut self, listed: u64) {
+        self.totals.listed = listed;
+    }
+
     /// Counts rows that no segment written here holds.
     pub(crate) fn count(&mut self, totals: &Totals) {
         self.totals.add(totals);
@@ -189,9 +195,9 @@ impl ShardBuffer {
         !self.segments.is_empty() || !self.input.is_empty()
     }
 
-    /// Files written so far by this snapshot's writer.
-    pub(crate) fn files(&self, writer: SnapshotId) -> usize {
-        let own = self.segments.iter().filter(|s| s.id.snapshot == writer);
+    /// Files written so far by these writers.
+    pub(crate) fn files(&self, is_theirs: impl Fn(SnapshotId) -> bool) -> usize {
+        let own = self.segments.iter().filter(|s| is_theirs(s.id.snapshot));
         own.map(SegmentInfo::file_count).sum()
     }
 
@@ -303,8 +309,9 @@ impl ShardBuffer {
     }
 
     /// Makes this shard's files of the snapshot durable, and the directories
-    /// that lead to them.
-    pub(crate) fn sync(&self, shared: &Snapshotting<'_>) -> Result<()> {
+    /// that lead to them; with them its segments that were written `beside`
+    /// another snapshot.
+    pub(crate) fn sync(&self, shared: &Snapshotting<'_>, beside: Option<SnapshotId>) -> Result<()> {
         let mut dirs = vec![shared.top.try_clone()?];
         for name in &self.components {
             if let Some(dir) = dirs.last() {
@@ -314,8 +321,11 @@ impl ShardBuffer {
         let Some(data) = dirs.last() else {
             return Ok(());
         };
+        let own = self.segments.iter().map(|segment| segment.id);
+        let adopted: HashSet<SegmentId> = own.filter(|id| Some(id.snapshot) == beside).collect();
         for name in data.list()? {
-            if layout::snapshot_of(&name) == Some(shared.edition.id) {
+            let is_adopted = layout::segment_of(&name).is_some_and(|id| adopted.contains(&id));
+            if is_adopted || layout::snapshot_of(&name) == Some(shared.edition.id) {
                 sync_file(&data.open_file(&name)?, &data.join(&name))?;
             }
         }

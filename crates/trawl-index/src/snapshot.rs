@@ -472,6 +472,13 @@ impl Snapshot {
         }
     }
 
+    /// All rows of all its segments, as if every one still held.
+    #[must_use]
+    pub fn with_dead_rows(mut self) -> Snapshot {
+        self.shards.iter_mut().for_each(|shard| shard.dead = None);
+        self
+    }
+
     /// The bundle as if it were all.
     #[must_use]
     pub(crate) fn bundle_alone(&self) -> Snapshot {

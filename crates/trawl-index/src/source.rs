@@ -11,6 +11,7 @@ use crate::store::{Dir, Readers, if_there};
 use crate::{sealed, text};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
+use std::time::Duration;
 use trawl_model::guard::Guard;
 use trawl_model::placement::Placer;
 use trawl_model::{DirAccess, IdMap, Timestamp};
@@ -18,6 +19,12 @@ use trawl_model::{DirAccess, IdMap, Timestamp};
 /// How often a reader tries again when gc removes the snapshot that it is
 /// about to open because a newer one is current.
 const RETRIES: usize = 16;
+
+/// How often it tries again when what was published beside the current snapshot
+/// is about to become one, and how long it waits before: two seconds, if whoever
+/// writes that was killed.
+const OUTDATED_TRIES: usize = 200;
+const OUTDATED_PAUSE: Duration = Duration::from_millis(10);
 
 /// A source's description.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -168,7 +175,7 @@ impl Source {
     }
 
     fn open_current(&self, changes: Changes) -> Result<Option<Snapshot>> {
-        let mut tries = 0;
+        let (mut tries, mut outdated) = (0, 0);
         loop {
             let Some(id) = self.current_id()? else {
                 return match is_current_lost(&self.dir)? {
@@ -180,7 +187,11 @@ impl Source {
                 };
             };
             match Snapshot::open(&self.dir, &self.info.root, id, changes) {
-                Ok(snapshot) => return Ok(Some(snapshot)),
+                Ok(snapshot) => {
+                    if changes == Changes::None || !self.is_outdated(&snapshot, &mut outdated)? {
+                        return Ok(Some(snapshot));
+                    }
+                }
                 Err(error) => {
                     let moved = self.current_id()? != Some(id);
                     if !moved || tries == RETRIES {
@@ -190,6 +201,26 @@ impl Source {
                 }
             }
         }
+    }
+
+    /// True if what was published beside a snapshot was not found because it
+    /// is about to be a snapshot of its own, or is: then it is opened again.
+    fn is_outdated(&self, snapshot: &Snapshot, tries: &mut usize) -> Result<bool> {
+        if snapshot.live().is_some() || *tries >= OUTDATED_TRIES {
+            return Ok(false);
+        }
+        *tries += 1;
+        if self.current_id()? != Some(snapshot.info.id) {
+            return Ok(true);
+        }
+        // It was written again, with what guards the snapshot that comes.
+        let is_revised = live::edition(&self.dir).is_some_and(|edition| {
+            edition.id == snapshot.info.id && edition != snapshot.info.edition()
+        });
+        if is_revised {
+            std::thread::sleep(OUTDATED_PAUSE);
+        }
+        Ok(is_revised)
     }
 
     /// A snapshot that `current` names cannot have been removed: a file of

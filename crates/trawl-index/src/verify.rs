@@ -238,13 +238,17 @@ impl<'a> Check<'a> {
         self.editions = Kept::read(self.source, ids.iter().copied());
         self.check_names(&dir, layout::snapshot_name)?;
         let private = self.source.private()?;
+        let edition_of = |name: &str| {
+            let overlays = || layout::overlays_name(name).map(|(edition, _)| edition);
+            layout::private_name(name).or_else(overlays)
+        };
         self.check_names(&private, |name| {
-            let listed = layout::private_name(name).map(|edition| edition.id);
+            let listed = edition_of(name).map(|edition| edition.id);
             let segment = || layout::segment_of(name).map(|id| id.snapshot);
             listed.or_else(|| layout::items_name(name)).or_else(segment)
         })?;
         for name in private.list()? {
-            let listed = layout::private_name(&name);
+            let listed = edition_of(&name);
             if listed.is_some_and(|edition| {
                 Some(edition.id) <= self.current && !self.editions.has(edition)
             }) {
@@ -314,7 +318,7 @@ impl<'a> Check<'a> {
 
     /// Tells of names in `dir` that are none of a snapshot's, or of one that
     /// was not committed.
-    fn check_names(&mut self, dir: &Dir, id_of: fn(&str) -> Option<SnapshotId>) -> Result<()> {
+    fn check_names(&mut self, dir: &Dir, id_of: impl Fn(&str) -> Option<SnapshotId>) -> Result<()> {
         for name in dir.list()? {
             if name == layout::WATCH_FILE {
                 continue;

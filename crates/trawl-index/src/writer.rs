@@ -13,6 +13,7 @@
 //! What a segment of the previous snapshot holds unchanged is not written
 //! again ([`crate::carry`]).
 
+pub(crate) mod checkpoint;
 mod description;
 mod sharing;
 
@@ -29,7 +30,7 @@ use crate::index::{IndexDir, temporary_name};
 use crate::item_file::ItemWriter;
 use crate::items::{Extras, Itemizer};
 use crate::layout;
-use crate::lock::SourceLock;
+use crate::lock::{Held, SourceLock};
 use crate::manifest::{SegmentInfo, Totals};
 use crate::retention::{Keeps, Rule};
 use crate::revision::{Place, Revision};
@@ -262,7 +263,7 @@ impl Prepared {
             return false;
         };
         let now = self.work.shard_list();
-        !self.work.lock.was_interrupted
+        !self.work.lock.was_interrupted()
             && totals.dirs == totals.listed
             && (now.key, now.digests, now.shards) == (before.key, before.digests, before.shards)
             && now.above == before.above
@@ -335,7 +336,7 @@ struct Work {
     source: Source,
     /// The source's `data`; snapshots that are read meanwhile share it.
     top: Arc<Dir>,
-    lock: SourceLock,
+    lock: Held,
     id: SnapshotId,
     options: WriterOptions,
     /// The text of the map that the ids have gone through.
@@ -359,6 +360,9 @@ struct Work {
     sharing: Option<Sharing>,
     bundler: Option<Box<dyn ReadBack>>,
     bundle: Bundle,
+    /// Writes segments beside snapshots: those that this one has may not be
+    /// durable.
+    beside: Option<SnapshotId>,
     committed: bool,
 }
 
@@ -380,7 +384,7 @@ impl Work {
         let placer = Placer::new(&root.path, &root.above);
         let above = placer.guard(placer.root_guard());
         let source = index.add_source(&root.path, &above.0, options.started)?;
-        let mut lock = SourceLock::take(source.dir())?;
+        let lock = SourceLock::take(source.dir())?;
         if lock.was_interrupted {
             clean::remove_leftovers(&source)?;
         }
@@ -405,7 +409,7 @@ impl Work {
             before: list,
             index,
             source,
-            lock,
+            lock: Held::Own(lock),
             id,
             options,
             id_map: None,
@@ -419,6 +423,7 @@ impl Work {
             sharing: None,
             bundler: None,
             bundle: Bundle::default(),
+            beside: None,
             committed: false,
         })
     }
@@ -436,6 +441,11 @@ impl Work {
         self.make_bundle(finished)?;
         self.sync()?;
         self.write_description(finished)?;
+        Ok(self.told())
+    }
+
+    /// What a commit makes.
+    fn told(&self) -> Committed {
         let mut done = Committed {
             id: self.id,
             totals: Totals::default(),
@@ -454,12 +464,17 @@ impl Work {
         for segment in segments {
             let bytes = segment.size_bytes();
             done.size_bytes += bytes;
-            if segment.id.snapshot == self.id {
+            if self.writes(segment.id.snapshot) {
                 done.new_bytes += bytes;
             }
         }
         done.shard_rows.sort_unstable();
-        Ok(done)
+        done
+    }
+
+    /// True if no snapshot before has what this writer wrote.
+    fn writes(&self, writer: SnapshotId) -> bool {
+        writer == self.id || Some(writer) == self.beside
     }
 
     fn publish(&mut self) -> Result<()> {
@@ -510,7 +525,7 @@ impl Work {
         let files: usize = self
             .shards
             .values()
-            .map(|shard| shard.files(self.id) + 1)
+            .map(|shard| shard.files(|writer| self.writes(writer)) + 1)
             .sum();
         if files > SYNC_EACH_FILES {
             return self.top.sync_filesystem();
@@ -519,7 +534,7 @@ impl Work {
         let shared = self.shared();
         self.shards
             .values()
-            .try_for_each(|shard| shard.sync(&shared))
+            .try_for_each(|shard| shard.sync(&shared, self.beside))
     }
 
     fn make_current(&mut self) -> Result<()> {

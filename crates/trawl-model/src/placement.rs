@@ -131,6 +131,13 @@ impl Placer {
         self
     }
 
+    /// With subtrees that are known to be large and open.
+    #[must_use]
+    pub fn with_large_found(mut self, paths: Vec<Vec<u8>>) -> Placer {
+        self.large = paths;
+        self
+    }
+
     /// The guard of the source as a whole and of its root's own row: what is
     /// above the root. Every other guard begins with it.
     pub fn root_guard(&self) -> GuardId {
@@ -249,6 +256,14 @@ impl Placer {
         }
         elements.reverse();
         Guard(elements)
+    }
+
+    /// The guard with these elements.
+    pub fn guard_of(&mut self, guard: &Guard) -> GuardId {
+        let elements = guard.0.iter().cloned();
+        elements.fold(GuardId::TRIVIAL, |above, element| {
+            self.child(above, element)
+        })
     }
 
     /// Below which guards there are directories that some may pass but not

@@ -292,8 +292,18 @@ impl Best {
 
 /// Some directories of a segment that follow each other.
 struct Block {
+    number: usize,
     segment: SegmentAt,
     dirs: Range<u64>,
+}
+
+/// What is known of directories by their bounds.
+struct Guess {
+    /// The bound that so many directories as were wanted reach; `None` if
+    /// there are fewer.
+    from: Option<i128>,
+    /// The greatest bound in each block.
+    greatest: Vec<i128>,
 }
 
 /// Which directories are gone into: those whose bound lies in between.
@@ -327,6 +337,7 @@ impl<'a> Contest<'a> {
                 let end = (at + 1).next_multiple_of(SMALL_ROW_GROUP_ROWS as u64);
                 let end = end.min(dirs.end);
                 blocks.push(Block {
+                    number: blocks.len(),
                     segment: stretch.span.segment,
                     dirs: at..end,
                 });
@@ -355,11 +366,12 @@ impl<'a> Contest<'a> {
             let mut wanted = request.limit.max(LEAST_GUESS);
             // Each guess takes more directories; the last takes all.
             for _ in 0..3 {
-                let Some(from) = self.guess(wanted)? else {
+                let Guess { from, greatest } = self.guess(wanted)?;
+                let Some(from) = from else {
                     break;
                 };
                 if below.is_none_or(|below| from < below) {
-                    self.look_into(Window { from, below })?;
+                    self.look_into(Window { from, below }, &greatest)?;
                     below = Some(from);
                 }
                 let least = lock(&self.best).least();
@@ -367,7 +379,7 @@ impl<'a> Contest<'a> {
                     Some(least) if least >= from => return Ok(self.into_best()),
                     // Whatever is better lies in a directory with this bound.
                     Some(least) => {
-                        self.look_into(Window { from: least, below })?;
+                        self.look_into(Window { from: least, below }, &greatest)?;
                         return Ok(self.into_best());
                     }
                     None => wanted = wanted.saturating_mul(64),
@@ -375,7 +387,7 @@ impl<'a> Contest<'a> {
             }
         }
         let from = i128::MIN;
-        self.look_into(Window { from, below })?;
+        self.look_into(Window { from, below }, &[])?;
         Ok(self.into_best())
     }
 
@@ -390,22 +402,21 @@ impl<'a> Contest<'a> {
         best.order.iter().copied().map(candidate).collect()
     }
 
-    /// The bound that so many directories reach; `None` if there are fewer.
-    fn guess(&self, wanted: usize) -> Result<Option<i128>> {
+    /// What the bounds of all directories with rows tell.
+    fn guess(&self, wanted: usize) -> Result<Guess> {
         let mut heap: BinaryHeap<Reverse<i128>> = BinaryHeap::new();
+        let mut of_blocks = Vec::with_capacity(self.blocks.len());
         let run = |block: &Block, scratch: &mut Scratch| {
-            let (bounds, places) = self.bounds(block, scratch)?;
-            let with_rows = bounds.into_iter().zip(places);
-            let bounds = with_rows.filter(|(_, rows)| !rows.is_empty());
-            let mut greatest: Vec<i128> = bounds.map(|(bound, _)| bound).collect();
-            if greatest.len() > wanted {
-                greatest.select_nth_unstable_by_key(wanted, |bound| Reverse(*bound));
-                greatest.truncate(wanted);
+            let mut bounds = self.bounds_with_rows(block, scratch)?;
+            if bounds.len() > wanted {
+                bounds.select_nth_unstable_by_key(wanted, |bound| Reverse(*bound));
+                bounds.truncate(wanted);
             }
-            Ok(greatest)
+            Ok(bounds)
         };
-        in_parallel(&self.blocks, self.request.threads, run, |greatest| {
-            for bound in greatest {
+        in_parallel(&self.blocks, self.request.threads, run, |bounds| {
+            of_blocks.push(bounds.iter().copied().max().unwrap_or(i128::MIN));
+            for bound in bounds {
                 if heap.len() < wanted {
                     heap.push(Reverse(bound));
                 } else if heap.peek().is_some_and(|Reverse(least)| bound > *least) {
@@ -415,7 +426,31 @@ impl<'a> Contest<'a> {
             }
         })?;
         let is_full = heap.len() == wanted;
-        Ok(heap.peek().filter(|_| is_full).map(|Reverse(least)| *least))
+        Ok(Guess {
+            from: heap.peek().filter(|_| is_full).map(|Reverse(least)| *least),
+            greatest: of_blocks,
+        })
+    }
+
+    /// The bounds of a block's directories that have rows.
+    fn bounds_with_rows(&self, block: &Block, scratch: &mut Scratch) -> Result<Vec<i128>> {
+        check_cancelled_by(self.request.cancel)?;
+        let (by, end) = (self.request.by, self.request.end);
+        let (Some(file), Some(column)) = (
+            self.view.file(block.segment, Table::Dirs)?,
+            bound_column(by, end),
+        ) else {
+            return Ok(Vec::new());
+        };
+        let mut read = |column: DirColumn| -> Result<Vec<u64>> {
+            let mut out = Vec::new();
+            let ranges = [block.dirs.clone()];
+            file.numbers(column as usize, 0u64, &ranges, scratch, &mut out)?;
+            Ok(out)
+        };
+        let (rows, bounds) = (read(DirColumn::Rows)?, read(column)?);
+        let with_rows = rows.iter().zip(&bounds).filter(|(rows, _)| **rows > 0);
+        Ok(with_rows.map(|(_, bits)| at_most(*bits, by, end)).collect())
     }
 
     /// For each directory of a block its bound and its rows.
@@ -452,9 +487,13 @@ impl<'a> Contest<'a> {
         Ok((bounds, places))
     }
 
-    fn look_into(&self, window: Window) -> Result<()> {
-        let run =
-            |block: &Block, scratch: &mut Scratch| self.look_into_block(block, window, scratch);
+    /// Goes into directories; blocks that have none that matters are passed
+    /// over, as far as their greatest bounds are known.
+    fn look_into(&self, window: Window, greatest: &[i128]) -> Result<()> {
+        let run = |block: &Block, scratch: &mut Scratch| match greatest.get(block.number) {
+            Some(greatest) if *greatest < window.from => Ok(()),
+            _ => self.look_into_block(block, window, scratch),
+        };
         in_parallel(&self.blocks, self.request.threads, run, |()| {})
     }
 

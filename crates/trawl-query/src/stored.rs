@@ -113,6 +113,46 @@ impl View {
         Ok(())
     }
 
+    /// Gives the paths in some rows of a segment's dirs table, which are
+    /// ascending.
+    pub fn stored_paths<E: From<crate::QueryError>>(
+        &self,
+        segment: usize,
+        rows: &[Range<u64>],
+        mut visit: impl FnMut(&[u8]) -> Outcome<(), E>,
+    ) -> Outcome<(), E> {
+        let Some(file) = self.file(segment, Table::Dirs)? else {
+            return Ok(());
+        };
+        let mut scratch = Scratch::default();
+        let mut rest = rows;
+        // Rows that lie in one page are read together.
+        while let Some(first) = rest.first() {
+            let most = first.start + DIRS_ROWS;
+            let count = rest.iter().take_while(|rows| rows.end <= most).count();
+            let (near, after) = rest.split_at(count.max(1));
+            rest = after;
+            let all = first.start..near.last().map_or(first.end, |last| last.end);
+            let mut near = near.iter();
+            let mut next = near.next();
+            let mut start = all.start;
+            while start < all.end {
+                let end = all.end.min(start + DIRS_ROWS);
+                let chunk = read_dirs(&file, start..end, &[], &mut scratch)?;
+                for (at, row) in (start..end).enumerate() {
+                    while next.is_some_and(|rows| rows.end <= row) {
+                        next = near.next();
+                    }
+                    if next.is_some_and(|rows| rows.contains(&row)) {
+                        visit(chunk.path.get(at))?;
+                    }
+                }
+                start = end;
+            }
+        }
+        Ok(())
+    }
+
     /// Gives all values in a segment, each with its row: directory, entry,
     /// attribute, value.
     pub fn stored_values<E: From<crate::QueryError>>(

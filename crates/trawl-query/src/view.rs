@@ -189,6 +189,12 @@ impl View {
         (at < lasting).then(filters)
     }
 
+    /// The same with rows that no longer hold, as far as files still have them.
+    #[must_use]
+    pub fn with_dead_rows(&self) -> View {
+        self.renewed(self.snapshot.clone().with_dead_rows())
+    }
+
     /// Where segments lie that may have listings of `dir`, or of what is in
     /// it.
     pub(crate) fn near(&self, dir: &[u8], reach: Reach) -> Vec<SegmentAt> {

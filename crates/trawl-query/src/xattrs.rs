@@ -214,6 +214,8 @@ enum Scope<'a> {
     Entry { dir: &'a [u8], name: &'a [u8] },
     /// Of what lies below a directory.
     Below(&'a [u8]),
+    /// The same, copies behind barriers included.
+    AllBelow(&'a [u8]),
     /// Of what a directory lists, copies behind barriers included.
     In(&'a [u8]),
 }
@@ -263,7 +265,9 @@ impl Scope<'_> {
                 // Behind its own barrier lies a copy of what it has.
                 !path::is_within(dir, barrier) && join(dir, name) != barrier
             }
-            Scope::Below(dir) => !path::is_within(dir, barrier) && !path::is_within(barrier, dir),
+            Scope::Below(dir) | Scope::AllBelow(dir) => {
+                !path::is_within(dir, barrier) && !path::is_within(barrier, dir)
+            }
             Scope::In(dir) => {
                 let is_child = path::split(barrier).is_some_and(|(above, _)| above == *dir);
                 !path::is_within(dir, barrier) && !is_child
@@ -293,7 +297,9 @@ impl Scope<'_> {
                 }
                 Scope::In(dir) => path::cmp(at_dir, dir) == Ordering::Less,
                 // The row of `/` itself has no name.
-                Scope::Below(dir) => order((at_dir, at_name), (dir, b"")) != Ordering::Greater,
+                Scope::Below(dir) | Scope::AllBelow(dir) => {
+                    order((at_dir, at_name), (dir, b"")) != Ordering::Greater
+                }
             },
         )?;
         if let (Scope::Below(_), Some(copied)) = (self, barrier.and_then(path::split)) {
@@ -307,7 +313,7 @@ impl Scope<'_> {
             scratch,
             |at_dir, at_name| match self {
                 Scope::Entry { dir, name } => at_dir == *dir && at_name == *name,
-                Scope::Below(dir) => path::is_within(at_dir, dir),
+                Scope::Below(dir) | Scope::AllBelow(dir) => path::is_within(at_dir, dir),
                 Scope::In(dir) => at_dir == *dir,
             },
         )?;
@@ -326,7 +332,7 @@ pub(crate) fn rows_of(
 ) -> Result<Vec<(SegmentAt, Range<u64>)>> {
     let scope = match reach {
         Reach::Itself => Scope::In(dir),
-        Reach::Subtree => Scope::Below(dir),
+        Reach::Subtree => Scope::AllBelow(dir),
     };
     let is_meant = |guard: &[GuardStep]| values == Values::Some || is_superusers(guard);
     let found = scope.places(view, is_meant, scratch)?.into_iter();

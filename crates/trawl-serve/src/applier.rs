@@ -1,6 +1,6 @@
 //! What the daemon asks of whoever writes the index: the interface, and nothing of how it is done.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use trawl_index::SnapshotId;
 use trawl_live::{Dirty, Places};
@@ -39,13 +39,28 @@ pub trait Applier: Send {
         places: &mut dyn Places,
     ) -> Result<Published, ApplyError>;
 
-    /// Makes a bounded part of what was published cheaper to read; called while there is nothing
-    /// else to do.
+    /// When [`Applier::compact`] is to be called, unless somebody waits for something else then;
+    /// `None`: not before something is published.
+    fn compacts_at(&self) -> Option<Instant> {
+        None
+    }
+
+    /// Makes what was published a snapshot, or otherwise cheaper to read. Where it leaves off
+    /// because somebody `is_wanted` meanwhile, it says when to come again
+    /// ([`Applier::compacts_at`]).
     ///
     /// # Errors
-    /// As [`Applier::apply`]. The next call comes after the next thing that was published.
-    fn compact(&mut self, _budget: Budget) -> Result<Compacted, ApplyError> {
-        Ok(Compacted::All)
+    /// As [`Applier::apply`].
+    fn compact(&mut self, _is_wanted: &dyn Fn() -> bool) -> Result<Option<SnapshotId>, ApplyError> {
+        Ok(None)
+    }
+
+    /// Nothing comes after this: what was published is made to last, as a snapshot.
+    ///
+    /// # Errors
+    /// As [`Applier::apply`]; what was published stays as it is.
+    fn close(&mut self) -> Result<Option<SnapshotId>, ApplyError> {
+        Ok(None)
     }
 
     /// How long to leave it alone, after it published something, unless somebody waits.
@@ -78,6 +93,8 @@ pub enum Scope {
 pub struct Published {
     /// The snapshot that is current now.
     pub snapshot: Option<SnapshotId>,
+    /// It was made of what had been published, without a scan.
+    pub is_checkpoint: bool,
     /// What could not be looked at, and stays as it was.
     pub stale: Vec<Stale>,
 }
@@ -91,22 +108,6 @@ pub struct Stale {
     pub why: String,
 }
 
-/// How much [`Applier::compact`] may do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Budget {
-    /// Bytes to read and write, about.
-    pub bytes: u64,
-}
-
-/// What [`Applier::compact`] left.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Compacted {
-    /// Nothing more to do.
-    All,
-    /// More.
-    Some,
-}
-
 /// Why nothing was published.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
@@ -115,6 +116,16 @@ pub struct ApplyError {
     pub kind: ApplyErrorKind,
     /// What, with which path, and what to do.
     pub message: String,
+}
+
+impl ApplyError {
+    /// After a panic.
+    pub(crate) fn mistake(message: &str) -> ApplyError {
+        ApplyError {
+            kind: ApplyErrorKind::Broken,
+            message: message.to_owned(),
+        }
+    }
 }
 
 /// Kinds of reasons.

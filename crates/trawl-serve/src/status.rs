@@ -67,6 +67,7 @@ pub const FIELDS: &[Field] = &[
     field("last_barrier_us", Gauge, Owner, "time from the last barrier's beginning until the index had it"),
     field("applied_total", Counter, Owner, "times that changes were published"),
     field("rescans_total", Counter, Owner, "times that something was scanned again"),
+    field("checkpoints_total", Counter, Owner, "snapshots that were made of what was published"),
     field("failures_total", Counter, Owner, "times that nothing could be published"),
     field("last_failure", Text, Owner, "why, the last time"),
     field("last_apply_us", Gauge, Owner, "time that publishing took last"),

@@ -1,8 +1,12 @@
 //! Random writers on every kind of file system: after a barrier the index, opened anew by a
-//! reader, says what find(1) and the kernel say, entry by entry.
+//! reader, says what find(1) and the kernel say, entry by entry. Now and then what was published
+//! becomes a snapshot, which is what a scan would have made.
 //!
 //! `TRAWL_APPLY_ROUNDS` (12) and `TRAWL_SEED` (1) make it longer or another.
 
+mod crashes;
+mod fresh;
+mod rights;
 mod shown;
 #[path = "../../../trawl-live/tests/mirror/writers.rs"]
 mod writers;
@@ -17,6 +21,8 @@ use std::thread;
 use std::time::Duration;
 
 use trawl_apply::{Applier, ApplyError, ApplyOptions};
+use trawl_history::{HistoryError, SegmentReader, tighten};
+use trawl_index::live::{Checkpoint, Removal};
 use trawl_index::{IndexDir, Readers, SnapshotWriter, WriterOptions};
 use trawl_live::{
     Change, ChangeSource, DirtySet, Fanotify, QueueSize, Reached, Receiver, Searched, open_writers,
@@ -49,6 +55,29 @@ fn now() -> Timestamp {
     }
 }
 
+/// What a scan of a tree brings.
+fn scanned(index: &Path, root: &Path) -> SnapshotWriter {
+    let index = IndexDir::create(index, Some(Readers::Everyone)).expect("an index");
+    let root = root.as_os_str().as_bytes();
+    let options = WriterOptions {
+        memory_bytes: 1 << 20,
+        started: now(),
+        version: "test".into(),
+        options: BTreeMap::new(),
+    };
+    let writer = SnapshotWriter::begin(&index, root, options).expect("a writer");
+    let mut writer = writer.with_bundle(Box::new(SegmentReader));
+    let cancel = AtomicBool::new(false);
+    walk(
+        root,
+        &WalkOptions::new(&cancel),
+        &ScanProgress::default(),
+        &mut writer,
+    )
+    .expect("a scan");
+    writer
+}
+
 /// The index and what keeps it as the tree is.
 struct Kept {
     index: PathBuf,
@@ -56,6 +85,7 @@ struct Kept {
     applier: Option<Applier>,
     snapshots: u64,
     generations: u64,
+    checkpoints: u64,
 }
 
 impl Kept {
@@ -66,9 +96,33 @@ impl Kept {
             applier: None,
             snapshots: 0,
             generations: 0,
+            checkpoints: 0,
         };
         kept.scan();
         kept
+    }
+
+    /// What the snapshot tells of where directories are is what a scan finds. Goes on from it anew.
+    fn check_digests(&mut self) {
+        let applier = self.applier.take().expect("it goes on");
+        applier.end().expect("the lock is given back");
+        fresh::check_digests(&self.index, &self.root);
+        self.applier = Kept::resumed(self.index.clone(), &self.root).applier;
+    }
+
+    /// Goes on from the snapshot that is there.
+    fn resumed(index: PathBuf, root: &Path) -> Kept {
+        let opened = IndexDir::open(&index).expect("an index");
+        let path = root.as_os_str().as_bytes();
+        let applier = Applier::begin(&opened, path, ApplyOptions::default(), now());
+        Kept {
+            index,
+            root: root.to_owned(),
+            applier: Some(applier.expect("there is a snapshot")),
+            snapshots: 0,
+            generations: 0,
+            checkpoints: 0,
+        }
     }
 
     /// A whole new snapshot.
@@ -76,24 +130,12 @@ impl Kept {
         if let Some(applier) = self.applier.take() {
             applier.end().expect("the lock is given back");
         }
-        let index = IndexDir::create(&self.index, Some(Readers::Everyone)).expect("an index");
+        let writer = scanned(&self.index, &self.root);
+        let prepared = writer.prepare(now()).expect("a snapshot");
+        assert_eq!(tighten(&prepared).expect("it can be read").damaged, []);
+        prepared.publish(&[]).expect("it is current");
+        let index = IndexDir::open(&self.index).expect("an index");
         let root = self.root.as_os_str().as_bytes();
-        let options = WriterOptions {
-            memory_bytes: 1 << 20,
-            started: now(),
-            version: "test".into(),
-            options: BTreeMap::new(),
-        };
-        let mut writer = SnapshotWriter::begin(&index, root, options).expect("a writer");
-        let cancel = AtomicBool::new(false);
-        walk(
-            root,
-            &WalkOptions::new(&cancel),
-            &ScanProgress::default(),
-            &mut writer,
-        )
-        .expect("a scan");
-        writer.commit(now()).expect("a snapshot");
         let applier = Applier::begin(&index, root, ApplyOptions::default(), now());
         self.applier = Some(applier.expect("the scan is current"));
         self.snapshots += 1;
@@ -105,9 +147,41 @@ impl Kept {
         let applier = self.applier.as_mut().expect("it goes on");
         match applier.apply(&dirty, source.places(), now(), &cancel) {
             Ok(_) => self.generations += 1,
-            Err(ApplyError::Unappliable(_)) => self.scan(),
+            Err(ApplyError::Unappliable(_)) => return self.scan(),
             Err(error) => panic!("{error}"),
         }
+        if applier.must_checkpoint() {
+            self.checkpoint(Removal::AtOnce);
+            assert!(!self.applier.as_ref().expect("it goes on").must_checkpoint());
+        }
+    }
+
+    /// A snapshot of what was published.
+    fn checkpoint(&mut self, removal: Removal) {
+        let applier = self.applier.as_mut().expect("it goes on");
+        let making = Checkpoint {
+            reader: Box::new(SegmentReader),
+            bundler: Box::new(SegmentReader),
+            version: "test".into(),
+            now: now(),
+            removal,
+            go_on: &mut || true,
+        };
+        let had_changes = applier.has_changes();
+        let done = applier.checkpoint(making, |prepared| {
+            let damaged = tighten(&prepared)?.damaged;
+            assert_eq!(damaged, []);
+            Ok::<_, HistoryError>(prepared.publish(&[])?)
+        });
+        assert_eq!(done.expect("a snapshot").is_some(), had_changes);
+        assert!(!applier.has_changes());
+        applier
+            .collect(trawl_index::gc::Retention {
+                newest: 3,
+                since: None,
+            })
+            .expect("older ones go");
+        self.checkpoints += u64::from(had_changes);
     }
 }
 
@@ -185,6 +259,12 @@ fn run(label: &str, places: &Places, index: PathBuf) {
                 }
                 kept.apply(&mut source, &mut dirty);
                 compare(label, round, &kept);
+                if prng.below(3) > 0 {
+                    kept.checkpoint(Removal::WhenUnread);
+                    compare(label, round, &kept);
+                    fresh::compare(label, round, &kept.index, &kept.root);
+                    kept.check_digests();
+                }
             }
         }));
         stop.store(true, Ordering::Relaxed);
@@ -195,10 +275,10 @@ fn run(label: &str, places: &Places, index: PathBuf) {
     });
     let operations = operations.into_inner();
     eprintln!(
-        "{label}: {operations} operations, {} generations, {} snapshots",
-        kept.generations, kept.snapshots
+        "{label}: {operations} operations, {} generations, {} scans, {} checkpoints",
+        kept.generations, kept.snapshots, kept.checkpoints
     );
-    assert!(operations > rounds && kept.generations > 0);
+    assert!(operations > rounds && kept.generations > 0 && kept.checkpoints > 0);
 }
 
 fn searched(source: &Fanotify, root: &Path) -> [Searched; 1] {

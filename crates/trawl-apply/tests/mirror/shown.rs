@@ -84,7 +84,7 @@ pub(crate) fn check_sums(index: &Path, root: &Path, found: &BTreeMap<PathBuf, Sh
     assert_eq!(usage.size_bytes, objects.values().sum::<u64>());
 }
 
-fn open(index: &Path, root: &Path) -> (Index, Box<trawl_query::Start>) {
+pub(crate) fn open(index: &Path, root: &Path) -> (Index, Box<trawl_query::Start>) {
     let who = Credentials {
         uid: Uid::ROOT,
         groups: Vec::new(),

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use trawl_apply::ApplyOptions;
 use trawl_history::Tightened;
-use trawl_index::{Committed, IndexDir, IndexError, SnapshotWriter, WriterOptions};
+use trawl_index::{Committed, IndexDir, IndexError, Prepared, SnapshotWriter, WriterOptions};
 use trawl_model::sink::SourceRoot;
 use trawl_model::{DirBatch, DirId, IdMap, Issue, Sink, Timestamp};
 use trawl_scan::trace::{TraceOptions, default_root, read_trace};
@@ -18,7 +18,7 @@ use trawl_scan::{Excludes, Mounts, Progress, ScanError, ScanProgress, WalkOption
 use crate::failure::{Failure, shown};
 use crate::index::progress::{Scan, Style, event, watch};
 use crate::index::summary::{Done, Issues, issue_event, issue_line};
-use crate::index::upkeep::with_rule;
+use crate::index::upkeep::{RetentionArgs, with_rule};
 use crate::index::{IndexArgs, IssuesShown, id_map};
 use crate::output::say;
 
@@ -245,12 +245,7 @@ impl<'a> Scanner<'a> {
     /// Makes what was read the current snapshot, and the older ones that stay
     /// as strict as that before anyone reads it.
     fn publish(&self, writer: SnapshotWriter) -> Result<(Committed, Tightened), Failure> {
-        let prepared = writer.prepare(now())?;
-        // The source's own rule is that of its next snapshot already.
-        let rule = self.args.retention.rule_for(prepared.source())?;
-        with_rule(&rule, |rule| prepared.collect(rule))?;
-        let tightened = trawl_history::tighten(&prepared)?;
-        Ok((prepared.publish(&tightened.damaged)?, tightened))
+        publish(writer.prepare(now())?, &self.args.retention)
     }
 
     fn tell(&self, name: &str, root: &[u8]) {
@@ -303,9 +298,22 @@ impl<'a> Scanner<'a> {
     }
 }
 
+/// Makes a snapshot the current one, and the older ones that stay as strict as
+/// that before anyone reads it.
+pub(crate) fn publish(
+    prepared: Prepared,
+    retention: &RetentionArgs,
+) -> Result<(Committed, Tightened), Failure> {
+    // The source's own rule is that of its next snapshot already.
+    let rule = retention.rule_for(prepared.source())?;
+    with_rule(&rule, |rule| prepared.collect(rule))?;
+    let tightened = trawl_history::tighten(&prepared)?;
+    Ok((prepared.publish(&tightened.damaged)?, tightened))
+}
+
 /// Tells of older snapshots that are damaged, so that nobody knows what they
 /// show to whom: they were forgotten.
-fn say_forgotten(root: &[u8], tightened: &Tightened) {
+pub(crate) fn say_forgotten(root: &[u8], tightened: &Tightened) {
     for id in &tightened.damaged {
         let root = shown(root);
         say(format_args!(

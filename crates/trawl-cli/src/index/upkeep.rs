@@ -209,7 +209,7 @@ fn verdict_object(source: &Source, verdict: &Verdict) -> Object {
         .text("reasons", &reasons(verdict))
 }
 
-fn say_damaged(done: &Collected) {
+pub(crate) fn say_damaged(done: &Collected) {
     for path in &done.damaged {
         say(format_args!(
             "{} is damaged, so nothing beside it was removed: see trawl index --verify",

@@ -19,6 +19,7 @@ use crate::failure::{Failure, shown};
 use crate::index::IndexArgs;
 use crate::settings;
 use crate::watch::WatchArgs;
+use crate::watch::checkpoint::Policy;
 use crate::watch::journal::Journal;
 use crate::watch::open::{Chosen, How};
 use crate::watch::parts::ByParts;
@@ -182,7 +183,8 @@ impl Daemon<'_> {
             }
             Ok(opened)
         });
-        let applier = ByParts::new(plain, root.clone());
+        let policy = Policy::new(self.args.checkpoint);
+        let applier = ByParts::new(plain, root.clone(), policy);
         let parts = Parts {
             root,
             place,

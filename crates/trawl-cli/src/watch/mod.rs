@@ -1,6 +1,7 @@
 //! `trawl watch`, also called as `trawld`: notices what changes in sources and brings it into the
 //! index, in the foreground, until it is told to stop; and `--status`, which asks how that goes.
 
+mod checkpoint;
 mod daemon;
 mod journal;
 mod open;
@@ -49,6 +50,11 @@ pub(crate) struct WatchArgs {
     /// How many things may have changed, about, before that is done sooner
     #[arg(long, value_name = "N", default_value_t = 100_000)]
     max_dirty: usize,
+    /// How long changes lie beside the last snapshot before they become one of
+    /// their own, for history; sooner where they are many, and when the daemon
+    /// ends
+    #[arg(long, value_name = "TIME", value_parser = crate::fresh::parse_time, default_value = "1h")]
+    checkpoint: Duration,
     /// Leave out what this shell pattern matches [default: what the last scan
     /// left out]
     #[arg(long, value_name = "GLOB")]

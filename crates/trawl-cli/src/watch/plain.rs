@@ -14,6 +14,7 @@ use trawl_serve::{Applier, ApplyError, ApplyErrorKind, Published, Scope, Taken};
 
 use crate::failure::Failure;
 use crate::index::scan::{Job, Scanner};
+use crate::index::upkeep::RetentionArgs;
 use crate::index::{IndexArgs, upkeep};
 
 /// So many times as long as a scan took, the source is left alone, unless somebody asks.
@@ -48,7 +49,7 @@ impl Plain {
         self.took = begun.elapsed();
         Ok(Published {
             snapshot: Some(done.committed.id),
-            stale: Vec::new(),
+            ..Published::default()
         })
     }
 
@@ -59,6 +60,11 @@ impl Plain {
     /// Where the index is.
     pub(crate) fn index(&self) -> &Path {
         &self.index
+    }
+
+    /// Which snapshots stay.
+    pub(crate) fn retention(&self) -> &RetentionArgs {
+        self.args.retention()
     }
 
     /// How a part of the source is read.

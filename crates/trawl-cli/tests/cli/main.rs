@@ -13,6 +13,7 @@ mod find_words;
 
 mod bundle;
 mod check;
+mod checkpoints;
 mod completions;
 mod golden;
 mod handing_over;

@@ -17,14 +17,14 @@ const LONG: Duration = Duration::from_secs(60);
 const ANN: u32 = 4811;
 
 /// A file system of its own, and an index beside it.
-struct Watched {
+pub(crate) struct Watched {
     mount: LoopMount,
-    scratch: Scratch,
+    pub(crate) scratch: Scratch,
     daemon: Option<Child>,
 }
 
 impl Watched {
-    fn new() -> Option<Watched> {
+    pub(crate) fn new() -> Option<Watched> {
         let mount = LoopMount::new(FileSystem::Ext4, 64 << 20);
         let mount = mount.map_err(|skip: Skip| skip.say()).ok()?;
         fs::create_dir(mount.path().join("d")).expect("room");
@@ -35,22 +35,22 @@ impl Watched {
         })
     }
 
-    fn root(&self) -> PathBuf {
+    pub(crate) fn root(&self) -> PathBuf {
         self.mount.path().to_owned()
     }
 
-    fn program(&self) -> Command {
+    pub(crate) fn program(&self) -> Command {
         let mut command = oracle::command(env!("CARGO_BIN_EXE_trawl"));
         command.env("TRAWL_INDEX", self.scratch.join("index"));
         command
     }
 
-    fn trawl(&self, words: &[&str]) -> Ran {
+    pub(crate) fn trawl(&self, words: &[&str]) -> Ran {
         oracle::run(self.program().args(words).arg(self.root()))
     }
 
     /// Starts the daemon and waits until it says that it watches.
-    fn start(&mut self, prepare: impl FnOnce(&mut Command)) {
+    pub(crate) fn start(&mut self, prepare: impl FnOnce(&mut Command)) {
         let mut command = self.program();
         command
             .arg0("trawld")
@@ -74,7 +74,7 @@ impl Watched {
     }
 
     /// Ends it with this signal; its exit code, if it has one.
-    fn end(&mut self, signal: &str) -> Option<i32> {
+    pub(crate) fn end(&mut self, signal: &str) -> Option<i32> {
         let mut daemon = self.daemon.take().expect("it is there");
         let id = daemon.id().to_string();
         oracle::run(oracle::command("kill").args([signal, &id])).expect_code(0);
@@ -83,7 +83,7 @@ impl Watched {
 
     /// What find prints of the tree, live and from the index.
     #[track_caller]
-    fn compare(&self) {
+    pub(crate) fn compare(&self) {
         let format = ["-printf", "%p %i %s %m %U %G %T@ %C@ %n %l\\n"];
         let expected = oracle::run(oracle::command("find").arg(self.root()).args(format));
         let found = oracle::run(self.program().arg("find").arg(self.root()).args(format));
@@ -103,7 +103,7 @@ impl Drop for Watched {
 }
 
 /// Some of everything.
-fn change(root: &Path, round: usize) {
+pub(crate) fn change(root: &Path, round: usize) {
     let made = root.join(format!("d/made-{round}"));
     fs::create_dir_all(made.join("below")).expect("room");
     fs::write(made.join("below/file"), "x".repeat(round * 100)).expect("room");

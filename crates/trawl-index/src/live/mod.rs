@@ -20,10 +20,12 @@
 //! A reader pins a generation by a shared lock on the `state` that it read,
 //! and what that needs stays as long.
 
+mod checkpoint;
 mod overlay;
-mod ranges;
+pub(crate) mod ranges;
 mod writer;
 
+pub use checkpoint::Checkpoint;
 pub use overlay::{Dead, LiveInfo};
-pub(crate) use overlay::{Live, Overlaid, Overlay, forget, goes_on_from};
+pub(crate) use overlay::{Live, Overlaid, Overlay, edition, forget, goes_on_from};
 pub use writer::{LiveWriter, Published, Removal, Round};

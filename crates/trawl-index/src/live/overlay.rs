@@ -135,8 +135,13 @@ impl Dead {
         }
     }
 
+    /// True if all rows hold.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.dirs.is_empty() && self.xattrs.is_empty() && self.issues.is_empty()
+    }
+
     /// True if nothing of a segment holds any longer.
-    pub(super) fn is_all_of(&self, segment: &SegmentInfo) -> bool {
+    pub(crate) fn is_all_of(&self, segment: &SegmentInfo) -> bool {
         [Table::Dirs, Table::Xattrs, Table::Issues]
             .into_iter()
             .all(|table| {
@@ -283,15 +288,17 @@ impl Live {
     }
 }
 
+/// From which edition what was published last goes on, in this boot or before.
+pub(crate) fn edition(source: &Dir) -> Option<Edition> {
+    let dir = source.open_dir(layout::LIVE).ok()?;
+    let bytes = dir.read(STATE_FILE).ok()?;
+    let state: State = sealed::unseal_json(&bytes, &dir.join(STATE_FILE)).ok()?;
+    state.edition.parse::<Edition>().ok()
+}
+
 /// True if what was published last goes on from this snapshot.
 pub(crate) fn goes_on_from(source: &Dir, id: SnapshotId) -> bool {
-    let read = || {
-        let dir = source.open_dir(layout::LIVE).ok()?;
-        let bytes = dir.read(STATE_FILE).ok()?;
-        let state: State = sealed::unseal_json(&bytes, &dir.join(STATE_FILE)).ok()?;
-        state.edition.parse::<Edition>().ok()
-    };
-    read().is_some_and(|edition| edition.id == id)
+    edition(source).is_some_and(|edition| edition.id == id)
 }
 
 /// Makes readers go by the snapshot alone, before files of its generations
@@ -300,7 +307,14 @@ pub(crate) fn forget(source: &Dir) -> Result<()> {
     let Some(dir) = if_there(source.open_dir(layout::LIVE))? else {
         return Ok(());
     };
-    if_there(dir.remove_file(STATE_FILE)).map(drop)
+    if_there(dir.remove_file(STATE_FILE))?;
+    // What a killed writer had not renamed yet.
+    let is_left =
+        |name: &String| name.starts_with(STATE_FILE) && name.ends_with(layout::TEMPORARY_ENDING);
+    for name in dir.list()?.iter().filter(|name| is_left(name)) {
+        if_there(dir.remove_file(name))?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -23,6 +23,29 @@ pub(super) fn is_sound(ranges: &[Range<u64>]) -> bool {
         && ranges.windows(2).all(|pair| pair[0].end < pair[1].start)
 }
 
+/// The parts of `rows` that lie in `ranges`, which are ascending.
+pub(crate) fn within(ranges: &[Range<u64>], rows: &Range<u64>) -> Vec<Range<u64>> {
+    let from = ranges.partition_point(|range| range.end <= rows.start);
+    let ranges = ranges.get(from..).unwrap_or_default().iter();
+    let ranges = ranges.take_while(|range| range.start < rows.end);
+    ranges
+        .map(|range| range.start.max(rows.start)..range.end.min(rows.end))
+        .collect()
+}
+
+/// The parts of `rows` that do not.
+pub(crate) fn without(ranges: &[Range<u64>], rows: &Range<u64>) -> Vec<Range<u64>> {
+    let mut start = rows.start;
+    let mut pieces = Vec::new();
+    for range in within(ranges, rows) {
+        pieces.push(start..range.start);
+        start = range.end;
+    }
+    pieces.push(start..rows.end);
+    pieces.retain(|piece| piece.start < piece.end);
+    pieces
+}
+
 /// How many rows there are.
 pub(super) fn count(ranges: &[Range<u64>]) -> u64 {
     ranges.iter().map(|range| range.end - range.start).sum()
@@ -41,6 +64,13 @@ mod tests {
             for (start, len) in added {
                 add(&mut ranges, start..start + len);
                 rows.extend(start..start + len);
+                let some = 5..60;
+                let both = [within(&ranges, &some), without(&ranges, &some)];
+                prop_assert!(both.iter().all(|ranges| ranges.iter().all(|r| !r.is_empty())));
+                let is_in = |row: &u64| ranges.iter().any(|range| range.contains(row));
+                let (inside, outside): (Vec<u64>, Vec<u64>) = some.clone().partition(is_in);
+                let [within, without] = both.map(|ranges| ranges.into_iter().flatten());
+                prop_assert!(within.eq(inside) && without.eq(outside));
                 prop_assert!(is_sound(&ranges));
                 prop_assert_eq!(count(&ranges), rows.len() as u64);
             }

@@ -49,50 +49,57 @@ const PINNED_MOST: usize = 1000;
 
 /// Publishes generations of one source.
 pub struct LiveWriter {
-    source: Source,
-    top: Arc<Dir>,
-    lock: SourceLock,
+    pub(super) index: Arc<IndexDir>,
+    pub(super) source: Source,
+    pub(super) top: Arc<Dir>,
+    pub(super) lock: Arc<SourceLock>,
     /// The snapshot that it goes on from.
-    base: Snapshot,
-    edition: Edition,
+    pub(super) base: Snapshot,
+    pub(super) edition: Edition,
     /// Of the segments that it writes.
-    id: SnapshotId,
+    pub(super) id: SnapshotId,
     id_map: Option<IdMap>,
-    above: Guard,
+    pub(super) above: Guard,
     placer: Placer,
-    dirs: GuardDirs,
+    pub(super) dirs: GuardDirs,
     compressor: Compressor,
     live: Dir,
-    shards: BTreeMap<Vec<String>, LiveShard>,
+    pub(super) shards: BTreeMap<Vec<String>, LiveShard>,
     /// What segments of a shard are numbered from.
-    next_segments: HashMap<Vec<String>, u32>,
+    pub(super) next_segments: HashMap<Vec<String>, u32>,
     /// Directories of barriers that were made to look alike.
-    barriers: BTreeSet<Vec<String>>,
-    generation: u64,
-    memory_bytes: usize,
+    pub(super) barriers: BTreeSet<Vec<String>>,
+    pub(super) generation: u64,
+    /// Up to when all changes are in.
+    pub(super) as_of: Timestamp,
+    pub(super) memory_bytes: usize,
     /// Generations before, the oldest first, and what goes with each.
-    before: VecDeque<Superseded>,
+    pub(super) before: VecDeque<Superseded>,
     /// The state that counts.
-    state: Option<File>,
+    pub(super) state: Option<File>,
+    /// It made no snapshot yet.
+    pub(super) is_first: bool,
+    /// What it goes on from is not as it was.
+    pub(super) is_lost: bool,
 }
 
 /// A shard that has an overlay, or will have.
 #[derive(Clone)]
-struct LiveShard {
-    overlay: Overlay,
+pub(super) struct LiveShard {
+    pub(super) overlay: Overlay,
 }
 
 /// A generation that no new reader goes by.
-struct Superseded {
-    state: Option<File>,
+pub(super) struct Superseded {
+    pub(super) state: Option<File>,
     /// Where, and what is removed once nobody reads it.
-    files: Vec<FileIn>,
-    private: Vec<String>,
+    pub(super) files: Vec<FileIn>,
+    pub(super) private: Vec<String>,
 }
 
 /// A file: the directory names from the source's `data` to where it lies, and
 /// its own.
-type FileIn = (Vec<String>, String);
+pub(super) type FileIn = (Vec<String>, String);
 
 /// When files go that hold nothing any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,7 +147,7 @@ impl LiveWriter {
                 source_name: trawl_model::escape::escape(trawl_model::path::display(&root.path))
                     .into_owned(),
             })?;
-        let mut lock = SourceLock::take(source.dir())?;
+        let lock = SourceLock::take(source.dir())?;
         if lock.was_interrupted {
             clean::remove_leftovers(&source)?;
         }
@@ -173,7 +180,8 @@ impl LiveWriter {
             above: placer.guard(placer.root_guard()),
             placer,
             top,
-            lock,
+            lock: Arc::new(lock),
+            index: Arc::new(index.share()),
             edition,
             id_map,
             dirs: GuardDirs::default(),
@@ -182,9 +190,12 @@ impl LiveWriter {
             next_segments: HashMap::new(),
             barriers: BTreeSet::new(),
             generation: 0,
+            as_of: Timestamp::default(),
             memory_bytes,
             before: VecDeque::new(),
             state: None,
+            is_first: true,
+            is_lost: false,
             base,
             source,
         };
@@ -228,6 +239,7 @@ impl LiveWriter {
             return self.publish(nothing, as_of, Removal::WhenUnread).map(drop);
         }
         let state = self.write_state(self.generation, as_of)?;
+        self.as_of = as_of;
         let state = self.state.replace(state);
         self.before.push_back(Superseded {
             state,
@@ -244,8 +256,7 @@ impl LiveWriter {
 
     /// True if readers still go by this segment, beside the snapshot's.
     pub fn has(&self, segment: SegmentId) -> bool {
-        let overlays = self.shards.values().map(|shard| &shard.overlay);
-        let mut segments = overlays.flat_map(|overlay| &overlay.segments);
+        let mut segments = self.overlays().flat_map(|overlay| &overlay.segments);
         segments.any(|known| known.id == segment)
     }
 
@@ -322,6 +333,7 @@ impl LiveWriter {
         // It counts: whatever cannot be removed now, its files stay.
         self.shards.append(&mut next);
         self.generation = generation;
+        self.as_of = as_of;
         if removal == Removal::WhenUnread {
             superseded.files.append(&mut gone);
         }
@@ -329,8 +341,13 @@ impl LiveWriter {
         Ok((self.told(rows), gone))
     }
 
+    /// What lies beside the snapshot.
+    pub(super) fn overlays(&self) -> impl Iterator<Item = &Overlay> {
+        self.shards.values().map(|shard| &shard.overlay)
+    }
+
     fn told(&self, rows: u64) -> Published {
-        let overlays = || self.shards.values().map(|shard| &shard.overlay);
+        let overlays = || self.overlays();
         let segments = || overlays().flat_map(|overlay| &overlay.segments);
         let dead = overlays().flat_map(|overlay| &overlay.dead);
         let count = |dead: &DeadRows| {
@@ -425,7 +442,7 @@ impl LiveWriter {
     }
 
     /// Removes what only generations need that nobody reads any more.
-    fn remove_unread(&mut self) -> Result<()> {
+    pub(super) fn remove_unread(&mut self) -> Result<()> {
         while let Some(first) = self.before.front() {
             let is_read = first.state.as_ref().is_some_and(|state| {
                 // Nobody has locks where there are none.
@@ -437,6 +454,18 @@ impl LiveWriter {
             let Some(first) = self.before.pop_front() else {
                 break;
             };
+            let private = self.source.private()?;
+            for name in &first.private {
+                if_there(private.remove_file(name))?;
+            }
+            self.remove_files(&first.files)?;
+        }
+        Ok(())
+    }
+
+    /// Removes what only generations before need, whoever reads them.
+    pub(super) fn remove_before(&mut self) -> Result<()> {
+        while let Some(first) = self.before.pop_front() {
             let private = self.source.private()?;
             for name in &first.private {
                 if_there(private.remove_file(name))?;
@@ -461,11 +490,15 @@ impl LiveWriter {
     }
 
     /// Lets go of the source. What was published counts until a snapshot is
-    /// committed or the machine is started again.
+    /// committed or the machine is started again; if that was nothing, there
+    /// is no trace of it.
     ///
     /// # Errors
     /// If the lock cannot be given back.
-    pub fn end(mut self) -> Result<()> {
+    pub fn end(self) -> Result<()> {
+        if self.generation > 0 && !self.has_changes() {
+            clean::remove_overlays(&self.source)?;
+        }
         self.lock.clear()
     }
 
@@ -666,7 +699,11 @@ impl Round<'_> {
         match self.writer.publish(taken, as_of, removal) {
             Ok((published, gone)) => {
                 self.writer.remove_files(&gone)?;
-                self.writer.remove_unread()?;
+                match removal {
+                    Removal::WhenUnread => self.writer.remove_unread()?,
+                    // Of what is hidden now they may tell, too.
+                    Removal::AtOnce => self.writer.remove_before()?,
+                }
                 Ok(published)
             }
             Err(error) => {

@@ -122,7 +122,7 @@ impl Work {
         Ok(())
     }
 
-    fn add(&mut self, guard: GuardId, content: Content) {
+    pub(super) fn add(&mut self, guard: GuardId, content: Content) {
         let clock = self.clock;
         let shard = self.shard(guard);
         shard.note_use(clock);

@@ -118,9 +118,12 @@ impl Caller {
                 .as_ref()
                 .map(|why| format!("it is being scanned again, since {why}"));
             let why = lost.or(state.last.failure.clone());
+            let busy = || state.busy.map(str::to_owned);
             stale.insert(
                 0,
-                all(&why.unwrap_or("its changes are not in the index yet".to_owned())),
+                all(&why
+                    .or_else(busy)
+                    .unwrap_or("its changes are not in the index yet".to_owned())),
             );
         }
         Answer {
@@ -174,6 +177,7 @@ impl Caller {
         status.number("last_barrier_us", counters.last_barrier.as_micros());
         status.number("applied_total", counters.applied);
         status.number("rescans_total", counters.rescans);
+        status.number("checkpoints_total", counters.checkpoints);
         status.number("failures_total", counters.failures);
         if let Some(failure) = &counters.last_failure {
             status.text("last_failure", failure);

@@ -1,23 +1,22 @@
 //! The thread that has changes applied, round by round.
 
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
+use trawl_index::SnapshotId;
 use trawl_live::{AsOf, Dirty, LiveError, Names, Place, Places, Reached};
 use trawl_model::Timestamp;
 
 use super::reader::How;
 use super::state::{LastRound, Retry, State};
 use super::{Inner, Level, SharedPlaces, remarks};
-use crate::applier::{
-    Applier, ApplyError, ApplyErrorKind, Budget, Compacted, Published, Scope, Taken,
-};
+use crate::applier::{Applier, ApplyError, ApplyErrorKind, Published, Scope, Taken};
 use crate::open_files::{Looked, OpenFiles};
 
-/// What a step of compaction may read and write, and how long it pauses after.
-const COMPACT_BYTES: u64 = 64 << 20;
-const COMPACT_PAUSE: Duration = Duration::from_secs(1);
+/// Compaction asks no more often than this whether somebody is waiting.
+const LOOK: Duration = Duration::from_millis(5);
 
 /// What to do next.
 enum Next {
@@ -51,17 +50,17 @@ impl Inner {
     pub(super) fn apply_on(&self, mut applier: Box<dyn Applier>) {
         let applier = &mut *applier;
         let mut open = OpenFiles::default();
-        let mut may_compact = true;
         loop {
-            match self.next(applier.rest(), may_compact) {
+            match self.next(applier.rest(), applier.compacts_at()) {
                 Next::Stop => break,
-                Next::Round => may_compact |= self.round(applier, &mut open),
-                Next::Compact => may_compact = self.compact(applier),
+                Next::Round => self.round(applier, &mut open),
+                Next::Compact => self.compact(applier),
             }
         }
         if self.state().lost.is_none() {
             self.round(applier, &mut open);
         }
+        self.close(applier);
         let mut state = self.state();
         state.last.failure = Some("the daemon has stopped".to_owned());
         state.served = state.asked;
@@ -69,7 +68,7 @@ impl Inner {
     }
 
     /// Waits for the next thing to do.
-    fn next(&self, rest: Duration, may_compact: bool) -> Next {
+    fn next(&self, rest: Duration, compacts_at: Option<Instant>) -> Next {
         let mut state = self.state();
         loop {
             if state.applier_stops {
@@ -80,11 +79,13 @@ impl Inner {
             if due.is_some_and(|due| due <= now) {
                 return Next::Round;
             }
-            let idle = may_compact && state.is_settled();
-            let due = match idle {
-                true => Some(now + COMPACT_PAUSE),
-                false => due,
-            };
+            // After trust was lost there will be a snapshot anyway.
+            let is_sound = state.lost.is_none() && state.retry.is_none();
+            let compacts_at = compacts_at.filter(|_| is_sound);
+            if compacts_at.is_some_and(|at| at <= now) {
+                return Next::Compact;
+            }
+            let due = due.into_iter().chain(compacts_at).min();
             state = match due {
                 None => self
                     .changed
@@ -95,9 +96,6 @@ impl Inner {
                     waited.unwrap_or_else(PoisonError::into_inner).0
                 }
             };
-            if idle && state.is_settled() && now.elapsed() >= COMPACT_PAUSE {
-                return Next::Compact;
-            }
         }
     }
 
@@ -126,9 +124,8 @@ impl Inner {
         wanted.max(retry)
     }
 
-    /// Reads what is waiting, and has it and what was read before applied. True if anything was
-    /// published.
-    fn round(&self, applier: &mut dyn Applier, open: &mut OpenFiles) -> bool {
+    /// Reads what is waiting, and has it and what was read before applied.
+    fn round(&self, applier: &mut dyn Applier, open: &mut OpenFiles) {
         let begun = Instant::now();
         let is_asked = {
             let mut state = self.state();
@@ -148,7 +145,7 @@ impl Inner {
             },
             Err(why) => {
                 self.end_without(tickets, why);
-                return false;
+                return;
             }
         };
         let mut work = self.take(tickets, as_of);
@@ -163,7 +160,7 @@ impl Inner {
         if done.result.is_ok() && is_asked {
             open.applied(looked);
         }
-        self.conclude(work, done, (begun, as_of, doubt))
+        self.conclude(work, done, (begun, as_of, doubt));
     }
 
     fn look_at_open(&self, open: &OpenFiles, now: Timestamp) -> Looked {
@@ -225,10 +222,8 @@ impl Inner {
             Ok(published)
         }));
         let result = result.unwrap_or_else(|_| {
-            Err(ApplyError {
-                kind: ApplyErrorKind::Broken,
-                message: "the index could not be written by a mistake in the program".to_owned(),
-            })
+            let why = "the index could not be written by a mistake in the program";
+            Err(ApplyError::mistake(why))
         });
         Done { result, was_rescan }
     }
@@ -239,7 +234,7 @@ impl Inner {
         work: Work,
         done: Done,
         (begun, as_of, doubt): (Instant, Option<Timestamp>, Option<String>),
-    ) -> bool {
+    ) {
         let now = Instant::now();
         let mut state = self.state();
         let has_published = matches!(done.result, Ok(Some(_)));
@@ -284,7 +279,6 @@ impl Inner {
         }
         state.served = state.served.max(tickets);
         self.changed.notify_all();
-        has_published
     }
 
     fn note_success(
@@ -312,6 +306,7 @@ impl Inner {
             true => counters.rescans += 1,
             false => counters.applied += 1,
         }
+        counters.checkpoints += u64::from(published.is_checkpoint);
         counters.last_apply = took;
         counters.published = Some(Instant::now());
     }
@@ -339,23 +334,48 @@ impl Inner {
         state.retry = Some(Retry::after(state.retry, now));
     }
 
-    /// A step of compaction; whether there is more to do.
-    fn compact(&self, applier: &mut dyn Applier) -> bool {
-        let budget = Budget {
-            bytes: COMPACT_BYTES,
+    /// Has what was published compacted, until somebody asks for something.
+    fn compact(&self, applier: &mut dyn Applier) {
+        self.state().busy = Some("a snapshot is being made of what was published");
+        let looked = Cell::new(Instant::now());
+        let is_wanted = || {
+            if looked.get().elapsed() < LOOK {
+                return false;
+            }
+            looked.set(Instant::now());
+            let state = self.state();
+            state.asked > state.served || state.applier_stops || state.lost.is_some()
         };
-        let done = catch_unwind(AssertUnwindSafe(|| applier.compact(budget)));
+        let done = catch_unwind(AssertUnwindSafe(|| applier.compact(&is_wanted)));
+        let why = "the index could not be compacted by a mistake in the program";
+        self.note_snapshot(done.unwrap_or_else(|_| Err(ApplyError::mistake(why))));
+    }
+
+    /// Makes what was published last.
+    fn close(&self, applier: &mut dyn Applier) {
+        // What nobody trusts had better be scanned.
+        if self.state().lost.is_some() {
+            return;
+        }
+        self.state().busy = Some("a snapshot is being made of what was published");
+        let done = catch_unwind(AssertUnwindSafe(|| applier.close()));
+        let why = "what was published could not be kept by a mistake in the program";
+        self.note_snapshot(done.unwrap_or_else(|_| Err(ApplyError::mistake(why))));
+    }
+
+    fn note_snapshot(&self, done: Result<Option<SnapshotId>, ApplyError>) {
+        let mut state = self.state();
+        state.busy = None;
         match done {
-            Ok(Ok(compacted)) => compacted == Compacted::Some,
-            Ok(Err(error)) => {
-                self.note(Level::Warning, format_args!("{error}"));
-                false
+            Ok(None) => {}
+            Ok(snapshot) => {
+                state.last.snapshot = snapshot;
+                state.counters.checkpoints += 1;
             }
-            Err(_) => {
-                let why = "the index could not be compacted by a mistake in the program";
-                self.lose(&mut self.state(), why);
-                false
+            Err(error) if error.kind == ApplyErrorKind::Broken => {
+                self.lose(&mut state, &error.message);
             }
+            Err(error) => self.note(Level::Warning, format_args!("{error}")),
         }
     }
 }

@@ -39,6 +39,8 @@ pub(super) struct State {
     /// How the last round went.
     pub(super) last: LastRound,
     pub(super) refreshes: Vec<Scope>,
+    /// What those who ask may have to wait for.
+    pub(super) busy: Option<&'static str>,
     pub(super) retry: Option<Retry>,
     pub(super) counters: Counters,
     pub(super) reader_stops: bool,
@@ -87,6 +89,7 @@ pub(super) struct Counters {
     pub(super) barriers: u64,
     pub(super) applied: u64,
     pub(super) rescans: u64,
+    pub(super) checkpoints: u64,
     pub(super) failures: u64,
     pub(super) last_failure: Option<String>,
     pub(super) last_queue: u64,
@@ -118,6 +121,7 @@ impl State {
                 ..LastRound::default()
             },
             refreshes: Vec::new(),
+            busy: None,
             retry: None,
             counters: Counters::default(),
             reader_stops: false,

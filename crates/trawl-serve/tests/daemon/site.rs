@@ -109,7 +109,7 @@ impl Fake {
             seen.snapshots += 1;
             Published {
                 snapshot: Some(SnapshotId(seen.snapshots)),
-                stale: Vec::new(),
+                ..Published::default()
             }
         })
     }

@@ -1,0 +1,77 @@
+//! A right that is taken away: no file of the index that others may read tells any more of what
+//! it hid, whether the rows still held or not.
+
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use trawl_index::live::Removal;
+use trawl_testkit::Scratch;
+use trawl_testkit::oracle::{Identity, run};
+use trawl_testkit::skip::without_root;
+
+use crate::{Kept, fresh, now};
+
+const ANN: u32 = 4812;
+/// Names that compress badly, so that files have their bytes.
+const NAMES: [&str; 2] = ["q7Zx0vKp2RwLbT9s", "mN4cYh8EuJd1GfWo"];
+
+/// Whether Ann finds these bytes in a file of the index.
+fn is_told(index: &Path, name: &str) -> bool {
+    let mut grep = Identity::user(ANN).command("grep");
+    let found = run(grep.args(["-rqF", name]).arg(index));
+    assert!(found.signal.is_none());
+    found.code == Some(0)
+}
+
+fn read(kept: &mut Kept, dir: &Path) {
+    let applier = kept.applier.as_mut().expect("it goes on");
+    let dir = dir.as_os_str().as_bytes();
+    let read = applier.refresh(dir, now(), &AtomicBool::new(false));
+    read.expect("it is read");
+}
+
+#[test]
+fn what_was_hidden_is_in_no_file_that_others_read() {
+    let name = "what_was_hidden_is_in_no_file_that_others_read";
+    if let Some(skip) = without_root(name) {
+        return skip.say();
+    }
+    let scratch = Scratch::new("apply-rights");
+    let [tree, index] = ["tree", "index"].map(|name| scratch.join(name));
+    let secret = tree.join("secret");
+    fs::create_dir_all(&secret).expect("room");
+    fs::create_dir(tree.join("open")).expect("room");
+    for number in 0..300 {
+        fs::write(tree.join(format!("open/{number}")), "").expect("room");
+    }
+    fs::write(secret.join(NAMES[0]), "").expect("room");
+    let mut kept = Kept::new(index.clone(), &tree);
+    assert!(is_told(&index, NAMES[0]), "the test can fail");
+
+    // Listed again, so that no row of the snapshot holds that tells of it.
+    fs::write(secret.join(NAMES[1]), "").expect("room");
+    read(&mut kept, &secret);
+    assert!(is_told(&index, NAMES[0]) && is_told(&index, NAMES[1]));
+    fs::set_permissions(&secret, fs::Permissions::from_mode(0o700)).expect("root may");
+    read(&mut kept, &secret);
+    assert!(kept.applier.as_ref().expect("it goes on").must_checkpoint());
+    kept.checkpoint(Removal::AtOnce);
+    for name in NAMES {
+        assert!(!is_told(&index, name), "{name}");
+    }
+    fresh::compare("a right", 0, &index, &tree);
+
+    // What is newer than the snapshot goes with the generation that told of it.
+    let newer = tree.join("newer");
+    fs::create_dir(&newer).expect("room");
+    fs::write(newer.join("wV5tXz3QaPk6BnRi"), "").expect("room");
+    read(&mut kept, &newer);
+    assert!(is_told(&index, "wV5tXz3QaPk6BnRi"));
+    fs::set_permissions(&newer, fs::Permissions::from_mode(0o700)).expect("root may");
+    read(&mut kept, &newer);
+    assert!(!is_told(&index, "wV5tXz3QaPk6BnRi"));
+    assert!(!kept.applier.as_ref().expect("it goes on").must_checkpoint());
+}
