@@ -161,15 +161,15 @@ def writers(setting: Setting) -> None:
 
 def writer(setting: Setting, kind: str, work: Work, root: Path) -> None:
     index = setting.index()
-    ratios: list[tuple[float, float]] = []
+    pairs: list[tuple[Spent, Spent]] = []
     each_us: list[float] = []
-    off = on = Spent(0, 0)
     for number in range(setting.runs + 1):
         folders = [root / f"{number}-{which}" for which in ("off", "on")]
         for folder in folders:
             folder.mkdir()
             work.before(folder)
         os.sync()
+        off = on = Spent(0, 0)
         # Which comes first changes: the second finds the file system fuller.
         for which in (0, 1) if number % 2 else (1, 0):
             if which == 0:
@@ -182,18 +182,25 @@ def writer(setting: Setting, kind: str, work: Work, root: Path) -> None:
                     used = daemon.cpu_s() - begun
         subprocess.run(["rm", "-rf", *map(str, folders)], check=True)
         if number:
-            ratios.append((on.cpu_s / off.cpu_s, on.wall_s / off.wall_s))
+            pairs.append((off, on))
             each_us.append(used * 1e6 / work.files)
-    cpu, wall = (statistics.median(column) for column in zip(*ratios, strict=True))
+    cpu = statistics.median(on.cpu_s / off.cpu_s for off, on in pairs)
+    wall = statistics.median(on.wall_s / off.wall_s for off, on in pairs)
+    without, beside = ([pair[which] for pair in pairs] for which in (0, 1))
     daemons = statistics.median(each_us)
     aim = f"CPU <= {work.aim:.2f}: {'met' if cpu <= work.aim else 'NOT met'}; " if work.aim else ""
     few = work.files < 1000
     told = "" if few else f"daemon <= 20 us a file: {'met' if daemons <= 20 else 'NOT met'}"
     setting.table.add((
-        f"{kind}: {work.name}", "no daemon", f"{off.cpu_s * 1e3:.0f} / {off.wall_s * 1e3:.0f} ms",
-        f"{on.cpu_s * 1e3:.0f} / {on.wall_s * 1e3:.0f} ms; the daemon {daemons:.1f} us a file",
+        f"{kind}: {work.name}", "no daemon", medians(without),
+        f"{medians(beside)}; the daemon {daemons:.1f} us a file",
         f"{cpu:.3f} / {wall:.3f}", aim + told,
     ))
+
+
+def medians(spent: list[Spent]) -> str:
+    cpu, wall = (statistics.median(column) for column in zip(*((one.cpu_s, one.wall_s) for one in spent), strict=True))
+    return f"{cpu * 1e3:.0f} / {wall * 1e3:.0f} ms"
 
 
 # Barriers
@@ -244,9 +251,9 @@ def barrier(setting: Setting, label: str, daemon: Daemon, root: Path, changed: l
     used: list[float] = []
     question = [setting.trawl, "-i", str(daemon.index), "find", str(root), "-maxdepth", "0"]
     for number in range(2 * (setting.runs + 1)):
-        spend(lambda: touch(changed))
         # What the reader does as changes come is no wait; it is the daemon's CPU all the same.
         begun = daemon.cpu_s()
+        spend(lambda: touch(changed))
         if number % 2:
             clock = time.monotonic()
             subprocess.run(question, check=True, stdout=subprocess.DEVNULL)
@@ -403,6 +410,8 @@ def soak(setting: Setting, minutes: float) -> None:
                     daemon.now_s()
                 if passed >= 10 * len(samples):
                     samples.append(daemon.rss_bytes())
+                    said = f"  {passed:.0f} s: {changes:,} changes, {samples[-1] >> 10:,} KiB, {daemon.cpu_s() - cpu:.1f} CPU-s"
+                    print(said, file=sys.stderr, flush=True)
                 time.sleep(0.2)
             daemon.now_s()
             used = daemon.cpu_s() - cpu
@@ -413,7 +422,7 @@ def soak(setting: Setting, minutes: float) -> None:
     shutil.rmtree(index, ignore_errors=True)
     # The first tenth fills what is kept.
     tenth = max(1, len(samples) // 10)
-    early, late = (statistics.median(some) >> 20 for some in (ints(samples[tenth:2 * tenth]), ints(samples[-tenth:])))
+    early, late = (int(statistics.median(some)) >> 20 for some in (ints(samples[tenth:2 * tenth]), ints(samples[-tenth:])))
     same = "the same" if live == seen else "OTHERS THAN"
     setting.table.fact(
         f"{minutes:g} minutes of writers, {changes:,} changes", "", "",
