@@ -368,7 +368,7 @@ proptest! {
             wanted.sort_by(|a, b| a.name.cmp(&b.name));
             prop_assert_eq!(rows, wanted);
             for made in dir.entries.iter().take(1) {
-                let row = listings.entry(path, &made.name, |row| made_of(row)).unwrap();
+                let row = listings.entry(path, &made.name, made_of).unwrap();
                 prop_assert_eq!(row.as_ref(), Some(made));
             }
             let other = listings.entry(path, b"no such name", |_| ()).unwrap();
