@@ -34,6 +34,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::fs::File;
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 use trawl_model::guard::{Guard, Predicate};
 use trawl_model::placement::{GuardId, Placer};
 use trawl_model::sink::{PartSink, SourceRoot};
@@ -44,6 +45,10 @@ use trawl_sys::lock::{Lock, try_lock};
 const SEGMENTS_MOST: usize = 8;
 /// Segments of so few rows are put together whatever there is.
 const SMALL_ROWS: u64 = 1024;
+/// How long those who read a generation have when its files are to go at once,
+/// and how often they are looked at.
+const READERS_END: Duration = Duration::from_millis(200);
+const READERS_LOOK: Duration = Duration::from_millis(2);
 /// Generations whose files stay however long somebody reads them, at most.
 const PINNED_MOST: usize = 1000;
 
@@ -95,6 +100,14 @@ pub(super) struct Superseded {
     /// Where, and what is removed once nobody reads it.
     pub(super) files: Vec<FileIn>,
     pub(super) private: Vec<String>,
+}
+
+impl Superseded {
+    /// True if somebody goes by it. Nobody is known to where there are no locks.
+    fn is_read(&self) -> bool {
+        let is_locked = |state| matches!(try_lock(state, Lock::Alone), Ok(false));
+        self.state.as_ref().is_some_and(is_locked)
+    }
 }
 
 /// A file: the directory names from the source's `data` to where it lies, and
@@ -444,11 +457,7 @@ impl LiveWriter {
     /// Removes what only generations need that nobody reads any more.
     pub(super) fn remove_unread(&mut self) -> Result<()> {
         while let Some(first) = self.before.front() {
-            let is_read = first.state.as_ref().is_some_and(|state| {
-                // Nobody has locks where there are none.
-                matches!(try_lock(state, Lock::Alone), Ok(false))
-            });
-            if is_read && self.before.len() <= PINNED_MOST {
+            if first.is_read() && self.before.len() <= PINNED_MOST {
                 break;
             }
             let Some(first) = self.before.pop_front() else {
@@ -463,8 +472,19 @@ impl LiveWriter {
         Ok(())
     }
 
-    /// Removes what only generations before need, whoever reads them.
+    /// Waits a moment for those who read generations before.
+    fn let_readers_end(&self) {
+        let until = Instant::now() + READERS_END;
+        while self.before.iter().any(Superseded::is_read) && Instant::now() < until {
+            std::thread::sleep(READERS_LOOK);
+        }
+    }
+
+    /// Removes what only generations before need, whoever reads them. Most
+    /// have read what they wanted: files that go under a reader are an error
+    /// to it.
     pub(super) fn remove_before(&mut self) -> Result<()> {
+        self.let_readers_end();
         while let Some(first) = self.before.pop_front() {
             let private = self.source.private()?;
             for name in &first.private {
@@ -698,12 +718,12 @@ impl Round<'_> {
         let written: Vec<_> = taken.segments.clone();
         match self.writer.publish(taken, as_of, removal) {
             Ok((published, gone)) => {
-                self.writer.remove_files(&gone)?;
                 match removal {
                     Removal::WhenUnread => self.writer.remove_unread()?,
                     // Of what is hidden now they may tell, too.
                     Removal::AtOnce => self.writer.remove_before()?,
                 }
+                self.writer.remove_files(&gone)?;
                 Ok(published)
             }
             Err(error) => {
