@@ -4,10 +4,10 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use trawl_index::live::{LiveWriter, Published, Removal, Round};
+use trawl_index::live::{Belonging, LiveWriter, Published, Removal, Round};
 use trawl_index::{DEFAULT_MEMORY_BYTES, IndexDir, IndexError, SegmentId, SnapshotId, Table};
 use trawl_live::{Dirty, Places};
-use trawl_model::guard::Credentials;
+use trawl_model::guard::{Bit, Credentials, Predicate};
 use trawl_model::sink::{PartSink, SourceRoot};
 use trawl_model::{DirAccess, DirBatch, DirId, FileType, IdMap, Issue, Sink, Timestamp, path};
 use trawl_query::{Listings, Located, Part, RowsOf, Values, View};
@@ -55,6 +55,9 @@ pub struct Applier {
     /// Directories that were there when their names were read, and not when
     /// they were opened: the index has the names and not what is in them.
     unread: HashSet<Vec<u8>>,
+    /// Directories that were for others when what is below was read than when
+    /// their rows were.
+    unsettled: HashSet<Vec<u8>>,
     granted: Granted,
     /// What fewer may see than files of the snapshot show, which must be made
     /// one that does not.
@@ -95,6 +98,7 @@ impl Applier {
             root: root.to_vec(),
             options,
             unread: HashSet::new(),
+            unsettled: HashSet::new(),
             granted: Granted::default(),
         })
     }
@@ -212,7 +216,7 @@ impl Applier {
         }
         let walk = walk_options(&self.options, cancel);
         let (parts, root) = self.open(&walk)?;
-        for dir in &self.unread {
+        for dir in self.unread.iter().chain(&self.unsettled) {
             targets.add_found(dir.clone());
         }
         if targets.is_empty() {
@@ -228,6 +232,7 @@ impl Applier {
             }
         }
         let writer = self.writer.writer_id();
+        let superusers = self.is_superusers(&root);
         let mut reading = Reading {
             writer,
             more: more.clone(),
@@ -235,7 +240,9 @@ impl Applier {
             met: Vec::new(),
             known: HashSet::new(),
             unread: HashSet::new(),
+            unsettled: HashSet::new(),
             listed: HashSet::new(),
+            passable: HashMap::new(),
             view: &view,
             listings: Listings::new(&view, known::COLUMNS),
             granted: &mut self.granted,
@@ -244,10 +251,14 @@ impl Applier {
             parts,
             targets: &mut targets,
             applied: Applied::default(),
+            superusers,
             root: Some(root),
         };
+        for dir in &self.unsettled {
+            reading.hide_dir(dir)?;
+        }
         reading.run()?;
-        let (round, applied, more_now, unread) = reading.into_parts();
+        let (round, applied, more_now, left) = reading.into_parts();
         if more.takes_more(&more_now) {
             *more = more_now;
             return Ok(None);
@@ -259,7 +270,7 @@ impl Applier {
             false => Removal::AtOnce,
         };
         let published = round.publish(as_of, when)?;
-        self.unread = unread;
+        (self.unread, self.unsettled) = left;
         let left = urgent.iter().find(|(id, _)| self.writer.has(**id));
         let withdrawn = more.withdrawn.as_ref().or(left.map(|(_, path)| path));
         if let Some(path) = withdrawn {
@@ -269,6 +280,17 @@ impl Applier {
             published: Some(published),
             ..applied
         }))
+    }
+
+    /// True if only the superuser reaches the source: then no guard below says
+    /// so of what no row names.
+    fn is_superusers(&self, root: &SourceRoot) -> bool {
+        let mut root = root.clone();
+        if let Some(map) = &self.id_map {
+            map.apply_root(&mut root);
+        }
+        let mut above = root.above.iter();
+        above.any(|access| Predicate::of(access, Bit::Search).is_superuser_only())
     }
 
     /// The source as it was published last.
@@ -314,8 +336,17 @@ impl More {
     }
 }
 
-/// What a listing holds that something depends on, by name.
-type Found = Vec<(Vec<u8>, Known)>;
+/// What a listing holds that something depends on.
+#[derive(Default)]
+struct Found {
+    /// The directory.
+    dir: Option<DirId>,
+    /// By name.
+    entries: Vec<(Vec<u8>, Known)>,
+}
+
+/// Directories that were not there, and unsettled ones.
+type Left = (HashSet<Vec<u8>>, HashSet<Vec<u8>>);
 
 /// One round of reading.
 struct Reading<'a> {
@@ -330,8 +361,11 @@ struct Reading<'a> {
     met: Vec<(Vec<u8>, DirAccess)>,
     known: HashSet<Vec<u8>>,
     unread: HashSet<Vec<u8>>,
+    unsettled: HashSet<Vec<u8>>,
     /// Directories that were listed.
     listed: HashSet<Vec<u8>>,
+    /// What these say of directories of which something is still to be read.
+    passable: HashMap<Vec<u8>, Known>,
     view: &'a Arc<View>,
     listings: Listings<'a>,
     granted: &'a mut Granted,
@@ -342,12 +376,16 @@ struct Reading<'a> {
     applied: Applied,
     /// The source's root as it is now.
     root: Option<SourceRoot>,
+    /// Only the superuser reaches it.
+    superusers: bool,
 }
 
 impl<'a> Reading<'a> {
-    /// What it took, how much that was, what must go, and what was not there.
-    fn into_parts(self) -> (Round<'a>, Applied, More, HashSet<Vec<u8>>) {
-        (self.round, self.applied, self.more, self.unread)
+    /// What it took, how much that was, what must go, and what is to be read
+    /// the next time.
+    fn into_parts(self) -> (Round<'a>, Applied, More, Left) {
+        let left = (self.unread, self.unsettled);
+        (self.round, self.applied, self.more, left)
     }
 
     /// Refuses a root that lets others do otherwise than the index says: what
@@ -389,7 +427,10 @@ impl<'a> Reading<'a> {
             let (known, listing) = match target.extent {
                 Extent::Listing => {
                     let (listing, place) = Listing::read(&mut self.listings, &dir)?;
-                    let values = listing.values();
+                    let values = match self.superusers {
+                        true => Values::Some,
+                        false => listing.values(),
+                    };
                     (self.listings.rows_of(&dir, &place, values)?, listing)
                 }
                 Extent::Subtree => {
@@ -431,11 +472,16 @@ impl<'a> Reading<'a> {
             let Some((above, name)) = split else {
                 continue;
             };
-            if self.listed.contains(above) || !self.known.insert(path.clone()) {
-                continue;
-            }
             if let Some(map) = self.id_map {
                 map.apply_access(&mut now);
+            }
+            let listed = self.passable.get(&path);
+            if listed.is_some_and(|listed| !listed.lets_do_as(&now)) {
+                self.unsettled.insert(path);
+                continue;
+            }
+            if self.listed.contains(above) || !self.known.insert(path.clone()) {
+                continue;
             }
             if self.granted.lets_do_as(&path, &now) {
                 continue;
@@ -480,7 +526,7 @@ impl<'a> Reading<'a> {
             id_map: self.id_map,
             dir: (extent == Extent::Listing).then_some(dir),
             known,
-            found: Vec::new(),
+            found: Found::default(),
             met: &mut self.met,
         };
         let read = self.parts.read(dir, extent, &mut noted)?;
@@ -498,14 +544,22 @@ impl<'a> Reading<'a> {
             return self.kill(dir, Part::Subtree);
         }
         self.listed.insert(dir.to_vec());
-        let dirs = found.iter().filter(|(_, now)| now.is_dir());
+        let dirs = found.entries.iter().filter(|(_, now)| now.is_dir());
         let dirs: HashSet<&[u8]> = dirs.map(|(name, _)| &name[..]).collect();
         self.targets.keep_below(dir, |name| dirs.contains(name));
-        for (name, now) in &found {
+        for (name, now) in &found.entries {
             let path = path::join(dir, name);
             self.granted.forget(&path);
+            if now.is_dir() && self.targets.has_within(&path) {
+                self.passable.insert(path.clone(), now.clone());
+            }
+            let before = known.touched(name, now).cloned();
             match known.compare(name, now) {
-                Became::Same => {}
+                Became::Same => {
+                    if let Some((before, id)) = before.zip(found.dir) {
+                        self.check_place(id, path, [&before, now])?;
+                    }
+                }
                 Became::Another if now.is_dir() => self.targets.add_found(path),
                 Became::Another => self.kill(&path, Part::Subtree)?,
                 Became::Stricter => self.hide(dir, name, path, now)?,
@@ -526,27 +580,60 @@ impl Reading<'_> {
     /// files, so that these can go; if files of the snapshot do, another one
     /// must take its place. Rows that no longer hold tell of it, too.
     fn hide(&mut self, dir: &[u8], name: &[u8], path: Vec<u8>, now: &Known) -> Result<()> {
-        let all = match &self.all_rows {
-            Some(all) => Arc::clone(all),
-            None => Arc::clone(self.all_rows.insert(Arc::new(self.view.with_dead_rows()))),
-        };
-        let known = match now.is_dir() {
-            true => all.rows_of(&path, Part::Subtree, Values::Some)?,
-            false => all.values_of(dir, name)?,
-        };
+        if now.is_dir() {
+            self.hide_dir(&path)?;
+            self.targets.add_found(path);
+            return Ok(());
+        }
+        let all = self.all_rows();
+        self.hide_rows(&path, all.values_of(dir, name)?);
+        Ok(())
+    }
+
+    /// The same of what is in a directory.
+    fn hide_dir(&mut self, path: &[u8]) -> Result<()> {
+        let all = self.all_rows();
+        self.hide_rows(path, all.rows_of(path, Part::Subtree, Values::Some)?);
+        Ok(())
+    }
+
+    /// The view with rows that no longer hold.
+    fn all_rows(&mut self) -> Arc<View> {
+        let all = &mut self.all_rows;
+        Arc::clone(all.get_or_insert_with(|| Arc::new(self.view.with_dead_rows())))
+    }
+
+    fn hide_rows(&mut self, path: &[u8], known: Vec<RowsOf<'_>>) {
         let segments: HashSet<SegmentId> = known.iter().map(|rows| rows.segment).collect();
         let (beside, of_snapshot): (Vec<_>, Vec<_>) =
             (segments.into_iter()).partition(|segment| segment.snapshot == self.writer);
         if !of_snapshot.is_empty() {
-            self.more.withdrawn.get_or_insert_with(|| path.clone());
+            self.more.withdrawn.get_or_insert_with(|| path.to_vec());
         }
         for segment in beside {
             let urgent = self.more.urgent.entry(segment);
-            urgent.or_insert_with(|| path.clone());
+            urgent.or_insert_with(|| path.to_vec());
         }
-        if now.is_dir() {
-            self.targets.add_found(path);
+    }
+
+    /// A directory's row says the same as before of what is in it, but its
+    /// attributes changed meanwhile: what is in it may have been read while it
+    /// was for others (in the listing of directory `above` by number), and
+    /// another owner may come to it by its name. Reads it again where the index
+    /// has it elsewhere than it belongs.
+    fn check_place(&mut self, above: DirId, path: Vec<u8>, rows: [&Known; 2]) -> Result<()> {
+        let place = self.listings.find(&path)?;
+        let [before, now] = rows.map(Known::access);
+        let shards = self.listings.shards(&place);
+        let round = &mut self.round;
+        let worst = shards.map(|shard| round.belonging(shard, (above, &path), before, now));
+        match worst.max().unwrap_or(Belonging::There) {
+            Belonging::There => return Ok(()),
+            Belonging::ThereBefore => {}
+            // More may have seen it than ever by its row.
+            Belonging::Never => self.hide_dir(&path)?,
         }
+        self.targets.add_found(path);
         Ok(())
     }
 }
@@ -573,7 +660,7 @@ impl Noted<'_, '_> {
             let is_dir = entry.meta.file_type() == FileType::Directory;
             if is_dir || self.known.has(name) {
                 let now = Known::of_entry(batch, entry);
-                self.found.push((name.to_vec(), now));
+                self.found.entries.push((name.to_vec(), now));
             }
         }
     }
@@ -590,6 +677,7 @@ impl Sink for Noted<'_, '_> {
         self.applied.directories += u64::from(batch.fragment == 0);
         self.applied.entries += batch.entries.len() as u64;
         if self.dir == Some(&batch.path[..]) {
+            self.found.dir = Some(batch.dir);
             if batch.fragment == 0 {
                 self.met.push((batch.path.clone(), batch.access.clone()));
             }

@@ -21,6 +21,7 @@ pub(crate) struct Known {
     ino: u64,
     dev: Dev,
     btime: Option<Timestamp>,
+    ctime: Timestamp,
     access: DirAccess,
 }
 
@@ -55,6 +56,8 @@ pub(crate) const COLUMNS: ColumnSet = ColumnSet::of(&[
     Column::Acl,
     Column::Btime,
     Column::BtimeNs,
+    Column::Ctime,
+    Column::CtimeNs,
     Column::XattrNames,
 ]);
 
@@ -66,6 +69,7 @@ impl Known {
             ino: row.ino(),
             dev: row.dev(),
             btime: row.btime(),
+            ctime: row.ctime(),
             access: DirAccess {
                 mode: row.mode(),
                 uid: row.uid(),
@@ -82,6 +86,7 @@ impl Known {
             ino: entry.meta.ino,
             dev: entry.meta.dev,
             btime: entry.meta.btime,
+            ctime: entry.meta.ctime,
             access: DirAccess {
                 mode: entry.meta.mode,
                 uid: entry.meta.uid,
@@ -141,6 +146,13 @@ impl Listing {
     /// True if something depends on what became of a name.
     pub(crate) fn has(&self, name: &[u8]) -> bool {
         self.entries.contains_key(name)
+    }
+
+    /// What was known of a directory whose attributes changed since: it may
+    /// have been read while it was for others.
+    pub(crate) fn touched(&self, name: &[u8], now: &Known) -> Option<&Known> {
+        let before = self.entries.get(name)?;
+        (now.is_dir && before.ctime != now.ctime).then_some(before)
     }
 
     /// Takes out what was known of a name, and says what became of it.

@@ -169,6 +169,12 @@ impl Targets {
         }
     }
 
+    /// True if something is to be read that is `dir`, or below it.
+    pub(crate) fn has_within(&self, dir: &[u8]) -> bool {
+        let first = self.dirs.range(Key(dir.to_vec())..).next();
+        first.is_some_and(|(Key(path), _)| path::is_within(path, dir))
+    }
+
     /// True if there is nothing to read.
     pub(crate) fn is_empty(&self) -> bool {
         self.dirs.is_empty()

@@ -45,6 +45,9 @@ impl GuardId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct PredicateId(u32);
 
+/// A directory that is placed to see where that would be; none has this number.
+const PROBE: DirId = DirId(u64::MAX);
+
 /// A directory of which more is to come.
 struct Node {
     parent: Option<DirId>,
@@ -245,6 +248,29 @@ impl Placer {
     pub fn superuser_guard(&mut self, guard: GuardId) -> GuardId {
         let nobody = self.intern(Predicate::superuser_only());
         self.extend(guard, nobody)
+    }
+
+    /// The guards of the rows of the directory at `path` in `parent` with this
+    /// access: if it was not large and open in the snapshot before, and if it
+    /// was. Nothing is noted of it.
+    pub fn guards_of(&mut self, parent: DirId, path: &[u8], access: &DirAccess) -> [Guard; 2] {
+        let hidden = self.hidden_lists.clone();
+        let was_large = self.large_before.remove(path);
+        let small = self.probe(parent, path, access);
+        self.large_before.insert(path.to_vec());
+        let large = self.probe(parent, path, access);
+        if !was_large {
+            self.large_before.remove(path);
+        }
+        self.hidden_lists = hidden;
+        [small, large]
+    }
+
+    fn probe(&mut self, parent: DirId, path: &[u8], access: &DirAccess) -> Guard {
+        self.enter(PROBE, Some(parent), path, access);
+        let guard = self.place(PROBE);
+        self.nodes.remove(&PROBE);
+        self.guard(guard)
     }
 
     /// The elements of a guard, in tree order.

@@ -13,6 +13,7 @@ use std::cmp::Ordering;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
+use trawl_index::Shard;
 use trawl_index::schema::{DirColumn, PAGE_ROWS, SMALL_PAGE_ROWS, Table};
 use trawl_model::column::{Column, ColumnSet};
 use trawl_model::path;
@@ -68,6 +69,16 @@ impl<'v> Listings<'v> {
             self.rows_of_dir(at, file, dir)
         })?;
         Ok(ListingPlace { spans })
+    }
+
+    /// The shards that a listing is in, which lies at `place`.
+    pub fn shards<'p>(
+        &self,
+        place: &'p ListingPlace,
+    ) -> impl Iterator<Item = &'v Shard> + use<'p, 'v> {
+        let view = self.view;
+        let spans = place.spans.iter();
+        spans.filter_map(move |span| Some(view.segment(span.segment)?.0))
     }
 
     /// Calls `visit` for each row of the listing of `dir` that lies there.

@@ -40,6 +40,15 @@ pub(crate) fn compare(label: &str, round: u64, index: &Path, root: &Path) {
     check(index, root);
 }
 
+/// Rows and values lie where a scan of the tree puts them, and each is there once.
+pub(crate) fn compare_places(about: &str, index: &Path, root: &Path) {
+    let scratch = Scratch::new("apply-fresh");
+    let fresh = scratch.path().join("index");
+    let writer = scanned(&fresh, root);
+    writer.commit(now()).expect("a snapshot");
+    assert_same(about, &placed(index, root), &placed(&fresh, root));
+}
+
 fn check(index: &Path, root: &Path) {
     let index = IndexDir::open(index).expect("it opens");
     let found = verify(&index, Scope::All).expect("it can be read").findings;

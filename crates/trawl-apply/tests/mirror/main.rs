@@ -6,6 +6,7 @@
 
 mod crashes;
 mod fresh;
+mod placed;
 mod rights;
 mod shown;
 #[path = "../../../trawl-live/tests/mirror/writers.rs"]

@@ -102,7 +102,13 @@ fn add_attributes(index: &Index, start: &trawl_query::Start, found: &mut BTreeMa
         let shown = found.entry(path(at)).or_default();
         for attribute in attributes {
             let value = attribute.value.expect("root may read all");
-            shown.xattrs.insert(attribute.name, value);
+            let before = shown.xattrs.insert(attribute.name, value);
+            assert_eq!(
+                before,
+                None,
+                "{}: a value is there twice",
+                path(at).display()
+            );
         }
     };
     note(

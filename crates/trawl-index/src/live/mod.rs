@@ -20,11 +20,13 @@
 //! A reader pins a generation by a shared lock on the `state` that it read,
 //! and what that needs stays as long.
 
+mod belonging;
 mod checkpoint;
 mod overlay;
 pub(crate) mod ranges;
 mod writer;
 
+pub use belonging::Belonging;
 pub use checkpoint::Checkpoint;
 pub use overlay::{Dead, LiveInfo};
 pub(crate) use overlay::{Live, Overlaid, Overlay, edition, forget, goes_on_from};

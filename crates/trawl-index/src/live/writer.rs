@@ -65,7 +65,7 @@ pub struct LiveWriter {
     pub(super) id: SnapshotId,
     id_map: Option<IdMap>,
     pub(super) above: Guard,
-    placer: Placer,
+    pub(super) placer: Placer,
     pub(super) dirs: GuardDirs,
     compressor: Compressor,
     live: Dir,
@@ -685,7 +685,7 @@ struct Taken {
 /// Takes what is new, and which rows it stands for. Dropped before it is
 /// published, its files are removed.
 pub struct Round<'w> {
-    writer: &'w mut LiveWriter,
+    pub(super) writer: &'w mut LiveWriter,
     taken: Taken,
 }
 

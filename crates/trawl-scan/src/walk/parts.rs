@@ -122,6 +122,8 @@ impl<'o> Parts<'o> {
         let shared = self.shared_with(&names);
         self.leave(shared, sink)?;
         let parents = names.len().saturating_sub(1);
+        // The root comes first, also where nothing in it is read.
+        self.tell(sink)?;
         for name in names.get(shared..parents).unwrap_or_default() {
             match self.open_next(name, Purpose::Pass) {
                 Ok(Next::Here(step)) => self.way.push(step),
@@ -130,7 +132,6 @@ impl<'o> Parts<'o> {
             }
             self.tell(sink)?;
         }
-        self.tell(sink)?;
         match self.target(&names, shared) {
             Ok(Next::Here(step)) => self.read_step(step, extent, sink),
             Ok(Next::Not(why)) => Ok(why),
