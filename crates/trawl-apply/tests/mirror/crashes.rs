@@ -82,7 +82,7 @@ fn source(index: &Path, tree: &Path) -> Source {
 }
 
 /// What ls(1) shows of all files below, without what only this moment has.
-fn files(dir: &Path) -> BTreeSet<PathBuf> {
+pub(crate) fn files(dir: &Path) -> BTreeSet<PathBuf> {
     let mut found = BTreeSet::new();
     for entry in fs::read_dir(dir).expect("it can be listed").flatten() {
         match entry.path().is_dir() {

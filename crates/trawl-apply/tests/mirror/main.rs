@@ -6,6 +6,7 @@
 
 mod crashes;
 mod fresh;
+mod full;
 mod placed;
 mod rights;
 mod shown;

@@ -582,8 +582,17 @@ impl LiveWriter {
             let components = shard.components().to_vec();
             let next = self.next_segments.entry(components.clone()).or_default();
             shard.number_from(*next);
-            shard.flush(&shared, &mut self.dirs, &mut self.compressor)?;
+            let number = *next;
             *next += 1;
+            let written = shard.flush(&shared, &mut self.dirs, &mut self.compressor);
+            if let Err(error) = written {
+                let id = SegmentId {
+                    snapshot: self.id,
+                    number,
+                };
+                let _ = remove_segment(&self.top, &components, id);
+                return Err(error);
+            }
             let guard = GuardStep::of_guard(shard.guard());
             for info in shard.segments() {
                 let segment = (guard.clone(), components.clone(), info.clone());
@@ -622,6 +631,17 @@ impl LiveWriter {
         }
         Ok(())
     }
+}
+
+/// Removes what was written of a segment that will not count.
+fn remove_segment(top: &Dir, components: &[String], id: SegmentId) -> Result<()> {
+    let Some(data) = if_there(top.open_below(components))? else {
+        return Ok(());
+    };
+    for table in Table::ALL {
+        if_there(data.remove_file(&layout::segment_file(id, table)))?;
+    }
+    if_there(data.remove_file(&layout::names_file(id))).map(drop)
 }
 
 impl LiveShard {
