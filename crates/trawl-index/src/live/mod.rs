@@ -22,6 +22,7 @@
 
 mod belonging;
 mod checkpoint;
+mod live_shard;
 mod overlay;
 pub(crate) mod ranges;
 mod writer;

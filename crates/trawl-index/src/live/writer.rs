@@ -10,7 +10,8 @@
 //! committed meanwhile, and what it wrote is removed by the next writer if it
 //! is killed.
 
-use super::overlay::{self, Dead, DeadRows, Overlay, Overlays, Placed, STATE_FILE, State};
+use super::live_shard::LiveShard;
+use super::overlay::{self, DeadRows, Overlay, Overlays, Placed, STATE_FILE, State};
 use super::ranges;
 use crate::attributes;
 use crate::clean;
@@ -86,12 +87,6 @@ pub struct LiveWriter {
     pub(super) is_first: bool,
     /// What it goes on from is not as it was.
     pub(super) is_lost: bool,
-}
-
-/// A shard that has an overlay, or will have.
-#[derive(Clone)]
-pub(super) struct LiveShard {
-    pub(super) overlay: Overlay,
 }
 
 /// A generation that no new reader goes by.
@@ -642,45 +637,6 @@ fn remove_segment(top: &Dir, components: &[String], id: SegmentId) -> Result<()>
         if_there(data.remove_file(&layout::segment_file(id, table)))?;
     }
     if_there(data.remove_file(&layout::names_file(id))).map(drop)
-}
-
-impl LiveShard {
-    /// Rows of a table of a segment no longer hold.
-    fn kill(&mut self, segment: SegmentId, table: Table, rows: Range<u64>) {
-        let dead = &mut self.overlay.dead;
-        let at = match dead.iter().position(|dead| dead.segment == segment) {
-            Some(at) => at,
-            None => {
-                let rows = Dead::default();
-                dead.push(DeadRows { segment, rows });
-                dead.len() - 1
-            }
-        };
-        if let Some(known) = dead.get_mut(at).and_then(|dead| dead.rows.of_mut(table)) {
-            ranges::add(known, rows);
-        }
-    }
-
-    /// Leaves out segments of which nothing holds any longer; returns the
-    /// names of their files.
-    fn drop_dead(&mut self) -> Vec<String> {
-        let Overlay { segments, dead, .. } = &mut self.overlay;
-        let mut names = Vec::new();
-        segments.retain(|segment| {
-            let rows = dead.iter().find(|dead| dead.segment == segment.id);
-            if !rows.is_some_and(|dead| dead.rows.is_all_of(segment)) {
-                return true;
-            }
-            let tables = segment.files.keys();
-            names.extend(tables.map(|table| layout::segment_file(segment.id, *table)));
-            if segment.names.is_some() {
-                names.push(layout::names_file(segment.id));
-            }
-            dead.retain(|dead| dead.segment != segment.id);
-            false
-        });
-        names
-    }
 }
 
 /// Rows that no longer hold.

@@ -1,0 +1,53 @@
+//! What counts of a shard beside the snapshot, while a writer goes on.
+
+use super::overlay::{Dead, DeadRows, Overlay};
+use super::ranges;
+use crate::id::SegmentId;
+use crate::layout;
+use crate::schema::Table;
+use std::ops::Range;
+
+/// A shard that has an overlay, or will have.
+#[derive(Clone)]
+pub(super) struct LiveShard {
+    pub(super) overlay: Overlay,
+}
+
+impl LiveShard {
+    /// Rows of a table of a segment no longer hold.
+    pub(super) fn kill(&mut self, segment: SegmentId, table: Table, rows: Range<u64>) {
+        let dead = &mut self.overlay.dead;
+        let at = match dead.iter().position(|dead| dead.segment == segment) {
+            Some(at) => at,
+            None => {
+                let rows = Dead::default();
+                dead.push(DeadRows { segment, rows });
+                dead.len() - 1
+            }
+        };
+        if let Some(known) = dead.get_mut(at).and_then(|dead| dead.rows.of_mut(table)) {
+            ranges::add(known, rows);
+        }
+    }
+
+    /// Leaves out segments of which nothing holds any longer; returns the
+    /// names of their files.
+    pub(super) fn drop_dead(&mut self) -> Vec<String> {
+        let Overlay { segments, dead, .. } = &mut self.overlay;
+        let mut names = Vec::new();
+        segments.retain(|segment| {
+            let rows = dead.iter().find(|dead| dead.segment == segment.id);
+            if !rows.is_some_and(|dead| dead.rows.is_all_of(segment)) {
+                return true;
+            }
+            let tables = segment.files.keys();
+            names.extend(tables.map(|table| layout::segment_file(segment.id, *table)));
+            if segment.names.is_some() {
+                names.push(layout::names_file(segment.id));
+            }
+            dead.retain(|dead| dead.segment != segment.id);
+            false
+        });
+        names
+    }
+}
