@@ -22,6 +22,7 @@ mod index;
 mod locate;
 mod ls;
 mod pack;
+mod search;
 mod shared;
 mod site;
 mod stat;
