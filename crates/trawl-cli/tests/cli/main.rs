@@ -9,6 +9,7 @@ mod du;
 mod find_access;
 mod find_actions;
 mod find_live;
+mod find_names;
 mod find_words;
 
 mod bundle;
