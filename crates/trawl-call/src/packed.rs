@@ -25,6 +25,9 @@ use crate::record::{Attributes, Outcome, RecordRef, Source, Trouble};
 /// The longest path in a record.
 pub const PATH_MAX_BYTES: usize = 16 << 20;
 
+/// The least that a record has.
+pub const LENGTH_MIN: usize = HEAD_BYTES + ALIGNMENT;
+
 const HEAD_BYTES: usize = 24;
 const ATTRIBUTES_BYTES: usize = 104;
 const ALIGNMENT: usize = 8;

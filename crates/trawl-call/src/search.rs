@@ -3,7 +3,7 @@
 use crate::cookie::{Cookie, Stage};
 use crate::error::CallError;
 use crate::executor::{Block, Executor, ServedBy, Stream};
-use crate::packed::decode;
+use crate::packed::{LENGTH_MIN, decode};
 use crate::record::{Outcome, RecordRef};
 use crate::request::{Cancel, Request};
 
@@ -16,6 +16,15 @@ pub struct Filled {
     pub records: usize,
     /// What is behind them.
     pub rest: Rest,
+}
+
+/// How long records are waited for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Patience {
+    /// Until the buffer is full.
+    Full,
+    /// Until there is one.
+    First,
 }
 
 /// What is left of an answer.
@@ -41,6 +50,8 @@ pub struct Search {
     current: Option<usize>,
     place: Cookie,
     served_by: Option<ServedBy>,
+    /// What ended the search, while the caller was given something else.
+    failed: Option<CallError>,
 }
 
 impl std::fmt::Debug for Search {
@@ -83,6 +94,7 @@ impl Search {
             current: None,
             place,
             served_by: None,
+            failed: None,
         })
     }
 
@@ -129,19 +141,59 @@ impl Search {
         block.is_none_or(|block| self.at >= block.packed.len())
     }
 
+    /// Waits until there is a next record, the end, or what ends the search early; whoever reads
+    /// next is told which.
+    pub fn wait(&mut self) {
+        if let Err(error) = self.is_loaded() {
+            self.failed = Some(error);
+        }
+    }
+
     /// Puts as many whole records into a buffer as it holds, waiting for at least one. A buffer
     /// too small for the next record gets none: [`Rest::More`] says how large it must be.
     ///
     /// # Errors
-    /// As [`Search::next_record`], before anything is put into the buffer.
+    /// As [`Search::next_record`]. Where records were put into the buffer before, they are given,
+    /// and the next call has the error.
     pub fn fill(&mut self, buffer: &mut [u8]) -> Result<Filled, CallError> {
+        self.fill_with(buffer, Patience::Full)
+    }
+
+    /// The same, but waits for the first record alone: [`Rest::More`] then says the least that a
+    /// record has, where the next one is not there yet.
+    ///
+    /// # Errors
+    /// As [`Search::fill`].
+    pub fn fill_ready(&mut self, buffer: &mut [u8]) -> Result<Filled, CallError> {
+        self.fill_with(buffer, Patience::First)
+    }
+
+    fn fill_with(&mut self, buffer: &mut [u8], patience: Patience) -> Result<Filled, CallError> {
         self.current = None;
         let mut filled = Filled {
             bytes: 0,
             records: 0,
             rest: Rest::Nothing,
         };
-        while self.is_loaded()? {
+        loop {
+            if patience == Patience::First && filled.records > 0 && self.is_waiting() {
+                filled.rest = Rest::More {
+                    next_bytes: LENGTH_MIN,
+                };
+                break;
+            }
+            match self.is_loaded() {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(error) if filled.records == 0 => return Err(error),
+                Err(error) => {
+                    self.failed = Some(error);
+                    filled.rest = Rest::More {
+                        next_bytes: LENGTH_MIN,
+                    };
+                    break;
+                }
+            }
             let packed = self.block.as_ref().map_or(&[][..], |block| &block.packed);
             let (record, length) = decode(&packed[self.at..])?;
             let Some(space) = buffer.get_mut(filled.bytes..filled.bytes + length) else {
@@ -159,6 +211,9 @@ impl Search {
 
     /// Whether there is a next record; waits for it.
     fn is_loaded(&mut self) -> Result<bool, CallError> {
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
         loop {
             if let Some(block) = &self.block
                 && self.at < block.packed.len()

@@ -10,11 +10,11 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::time::Duration;
 
+use trawl_ask::barrier::{self, Asked};
+use trawl_index::IndexDir;
 use trawl_index::retention::parse_age;
-use trawl_index::{IndexDir, Source};
 use trawl_model::{Timestamp, path};
 use trawl_query::SnapshotInfo;
-use trawl_serve::client;
 use trawl_serve::protocol::{Answer, Outcome, Seen};
 
 use crate::arguments::Manner;
@@ -22,8 +22,7 @@ use crate::exit::Exit;
 use crate::failure::{quoted, shown};
 use crate::index::scan::now;
 
-/// How long a question waits for a daemon unless it is said.
-pub(crate) const DEADLINE: Duration = Duration::from_secs(10);
+pub(crate) use trawl_ask::barrier::DEADLINE;
 
 /// Reads an age or a time to wait: `30s`, `5m`, `250ms`, a number of seconds.
 ///
@@ -54,13 +53,6 @@ pub(crate) struct Freshness {
     is_demanded: bool,
 }
 
-/// A source and what its daemon said.
-struct Asked {
-    root: Vec<u8>,
-    /// `None` if nobody watches it.
-    answer: Option<Result<Answer, String>>,
-}
-
 impl Freshness {
     /// Asks all daemons of an index at once.
     pub(crate) fn ask(index: &Path, manner: Manner) -> Freshness {
@@ -74,11 +66,8 @@ impl Freshness {
             is_demanded: is_asked && args.fresh.is_some(),
         };
         if is_asked && (fresh.is_demanded || IndexDir::is_watched(index)) {
-            // What is wrong with the index, whoever opens it is told.
-            let sources = IndexDir::open(index).and_then(|index| index.sources());
             let deadline = args.fresh.unwrap_or(DEADLINE);
-            let max_age = args.max_age.unwrap_or_default();
-            fresh.sources = ask_all(&sources.unwrap_or_default(), deadline, max_age);
+            fresh.sources = barrier::ask(index, deadline, args.max_age.unwrap_or_default());
         }
         fresh
     }
@@ -99,24 +88,7 @@ impl Freshness {
 
     fn answer_for(&self, root: &[u8]) -> Option<&Answer> {
         let asked = self.sources.iter().find(|asked| asked.root == root)?;
-        asked.answer.as_ref()?.as_ref().ok()
-    }
-
-    /// The roots of sources of which the index has everything that was changed before the question.
-    pub(crate) fn roots_as_of_now(&self) -> impl Iterator<Item = &[u8]> {
-        let is_now = |asked: &&Asked| {
-            let answer = asked
-                .answer
-                .as_ref()
-                .and_then(|answer| answer.as_ref().ok());
-            answer.is_some_and(|answer| {
-                answer.outcome == Outcome::Fresh && matches!(answer.seen, Seen::Now)
-            })
-        };
-        self.sources
-            .iter()
-            .filter(is_now)
-            .map(|asked| &asked.root[..])
+        asked.answered()
     }
 
     /// Notes a snapshot that is read, for what `--max-age` says where nobody watches.
@@ -198,10 +170,7 @@ impl Freshness {
             .filter(|asked| self.is_touched(&asked.root));
         touched.flat_map(|asked| {
             let root = shown(&asked.root);
-            let answer = asked
-                .answer
-                .as_ref()
-                .and_then(|answer| answer.as_ref().ok());
+            let answer = asked.answered();
             let every = answer.and_then(|answer| match answer.seen {
                 Seen::Every(interval) => Some(format!(
                     "{root}: looked at every {} s; what changes in a file alone is not noticed",
@@ -229,33 +198,6 @@ fn reasons(asked: &Asked, answer: &Answer) -> String {
         });
     parts.collect::<Vec<_>>().join("; ")
 }
-
-fn ask_all(sources: &[Source], deadline: Duration, max_age: Duration) -> Vec<Asked> {
-    let ask = |source: &Source| Asked {
-        root: source.root().to_vec(),
-        answer: client::ask_barrier(source, deadline, max_age)
-            .map_err(|error| error.to_string())
-            .transpose(),
-    };
-    if let [source] = sources {
-        return vec![ask(source)];
-    }
-    // Many are asked in turns: each costs a thread for as long as it takes.
-    let ask_some = |some: &[Source]| -> Vec<Asked> {
-        std::thread::scope(|scope| {
-            let threads = some.iter().map(|source| scope.spawn(|| ask(source)));
-            let threads: Vec<_> = threads.collect();
-            threads
-                .into_iter()
-                .filter_map(|thread| thread.join().ok())
-                .collect()
-        })
-    };
-    sources.chunks(AT_ONCE).flat_map(ask_some).collect()
-}
-
-/// Daemons that are asked at the same time.
-const AT_ONCE: usize = 16;
 
 #[cfg(test)]
 mod tests {

@@ -1,69 +1,40 @@
 //! What holds for every command: which index, and who asks.
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use trawl_ask::{AskError, place};
 use trawl_model::guard::Credentials;
-use trawl_model::{Gid, Uid};
 
 use crate::failure::Failure;
 
-/// Where the administrator's index lies, which everyone may ask.
-const SHARED: &str = "/var/lib/trawl";
+pub(crate) use trawl_ask::place::is_named;
 
 /// The index directory to write: `-i`, else `TRAWL_INDEX`, else the default
 /// of this user.
 pub(crate) fn index_dir(given: Option<PathBuf>) -> Result<PathBuf, Failure> {
-    let uid = trawl_sys::identity::effective_uid();
-    choose(given, uid, variable)
+    Ok(place::index_dir(given)?)
 }
 
 /// The index directory to ask: as [`index_dir`], but for an ordinary user
 /// who has no index of their own the administrator's, if there is one that
 /// may be opened.
 pub(crate) fn index_to_ask(given: Option<PathBuf>) -> Result<PathBuf, Failure> {
-    let is_named = is_named(&given);
-    match index_dir(given) {
-        named if is_named => named,
-        own => or_shared(own, is_index),
-    }
-}
-
-/// True if the user says which index.
-pub(crate) fn is_named(given: &Option<PathBuf>) -> bool {
-    given.is_some() || variable("TRAWL_INDEX").is_some()
-}
-
-/// The user's own index, or the administrator's if only that is there.
-fn or_shared(
-    own: Result<PathBuf, Failure>,
-    is_index: impl Fn(&Path) -> bool,
-) -> Result<PathBuf, Failure> {
-    let has_own = own.as_deref().is_ok_and(&is_index);
-    match !has_own && is_index(Path::new(SHARED)) {
-        true => Ok(PathBuf::from(SHARED)),
-        false => own,
-    }
+    Ok(place::index_to_ask(given)?)
 }
 
 /// Who this process is to the kernel.
 pub(crate) fn asker() -> Result<Credentials, Failure> {
-    let failed = |error| Failure::Usage(format!("cannot tell this user's groups: {error}"));
-    let mut groups = trawl_sys::identity::groups().map_err(failed)?;
-    groups.push(trawl_sys::identity::effective_gid());
-    Ok(Credentials {
-        uid: Uid(trawl_sys::identity::effective_uid()),
-        groups: groups.into_iter().map(Gid).collect(),
-    })
+    Ok(place::asker()?)
 }
 
-fn variable(name: &str) -> Option<OsString> {
-    std::env::var_os(name).filter(|value| !value.is_empty())
-}
-
-/// True if there is an index that may be opened.
-fn is_index(path: &Path) -> bool {
-    std::fs::File::open(path.join(trawl_index::layout::FORMAT_FILE)).is_ok()
+impl From<AskError> for Failure {
+    fn from(error: AskError) -> Failure {
+        match error {
+            AskError::NoHome => Failure::NoHome,
+            AskError::Query(error) => Failure::Query(error),
+            error => Failure::Usage(error.to_string()),
+        }
+    }
 }
 
 /// Makes the directories above the default index, which may be missing on a
@@ -88,80 +59,4 @@ pub(crate) fn make_parents(index: &Path) -> Result<(), Failure> {
             path: parent.to_owned(),
             source,
         })
-}
-
-fn choose(
-    given: Option<PathBuf>,
-    uid: u32,
-    get: impl Fn(&str) -> Option<OsString>,
-) -> Result<PathBuf, Failure> {
-    if let Some(path) = given.or_else(|| get("TRAWL_INDEX").map(PathBuf::from)) {
-        return Ok(path);
-    }
-    if uid == 0 {
-        return Ok(PathBuf::from(SHARED));
-    }
-    // The XDG specification: a relative path is to be ignored.
-    if let Some(data) = get("XDG_DATA_HOME")
-        .map(PathBuf::from)
-        .filter(|path| path.is_absolute())
-    {
-        return Ok(data.join("trawl"));
-    }
-    match get("HOME") {
-        Some(home) => Ok(PathBuf::from(home).join(".local/share/trawl")),
-        None => Err(Failure::NoHome),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_index_is_where_the_manual_says() {
-        let env = |set: &'static [(&str, &str)]| {
-            move |name: &str| {
-                let found = set.iter().find(|(key, _)| *key == name);
-                found.map(|(_, value)| OsString::from(value))
-            }
-        };
-        let place = |given: Option<&str>, uid, set| {
-            choose(given.map(PathBuf::from), uid, env(set))
-                .ok()
-                .map(|p| p.display().to_string())
-        };
-        let all = &[
-            ("TRAWL_INDEX", "/i"),
-            ("XDG_DATA_HOME", "/x"),
-            ("HOME", "/h"),
-        ];
-        assert_eq!(place(Some("given"), 0, all).as_deref(), Some("given"));
-        assert_eq!(place(None, 0, all).as_deref(), Some("/i"));
-        assert_eq!(place(None, 0, &all[1..]).as_deref(), Some("/var/lib/trawl"));
-        assert_eq!(place(None, 7, &all[1..]).as_deref(), Some("/x/trawl"));
-        assert_eq!(
-            place(None, 7, &[("XDG_DATA_HOME", "x"), ("HOME", "/h")]).as_deref(),
-            Some("/h/.local/share/trawl")
-        );
-        assert_eq!(place(None, 7, &[]), None);
-    }
-
-    #[test]
-    fn who_has_no_index_asks_the_administrators() {
-        let own = || Ok(PathBuf::from("/own"));
-        let place = |own, there: &'static [&str]| {
-            let is_index = |path: &Path| there.iter().any(|dir| path == Path::new(dir));
-            or_shared(own, is_index).ok()
-        };
-        let (mine, shared) = (PathBuf::from("/own"), PathBuf::from(SHARED));
-        assert_eq!(place(own(), &["/own", SHARED]).as_ref(), Some(&mine));
-        assert_eq!(place(own(), &[SHARED]).as_ref(), Some(&shared));
-        assert_eq!(place(own(), &[]).as_ref(), Some(&mine));
-        assert_eq!(
-            place(Err(Failure::NoHome), &[SHARED]).as_ref(),
-            Some(&shared)
-        );
-        assert_eq!(place(Err(Failure::NoHome), &[]), None);
-    }
 }

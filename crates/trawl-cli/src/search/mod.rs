@@ -5,23 +5,19 @@
 
 mod answer;
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
-use std::sync::Arc;
 
-use trawl_call::auto::IsFresh;
-use trawl_call::index::IndexRead;
 use trawl_call::options::{DEPTH_DEFAULT, Flags, Options};
-use trawl_call::{Auto, Executor, LiveWalk, Pattern, Request, Search, ServedBy};
-use trawl_query::Index;
+use trawl_call::{Executor, LiveWalk, Pattern, Request, Search, ServedBy};
 
 use self::answer::Answer;
 use crate::arguments::Manner;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::fresh::Freshness;
+use crate::fresh::{DEADLINE, Freshness};
 use crate::output::say;
 use crate::settings;
 
@@ -189,41 +185,17 @@ fn request(args: &SearchArgs) -> Result<Request, Failure> {
 type Asked = (Box<dyn Executor>, Option<Freshness>);
 
 fn executor(index: Option<PathBuf>, who: Who, manner: Manner) -> Result<Asked, Failure> {
-    let live = LiveWalk::default();
     match who {
-        Who::Live => Ok((Box::new(live), None)),
+        Who::Live => Ok((Box::new(LiveWalk::default()), None)),
         Who::Index => {
             let dir = settings::index_to_ask(index)?;
             let fresh = Freshness::ask(&dir, manner);
-            let index = Arc::new(Index::open(&dir, settings::asker()?)?);
-            Ok((Box::new(IndexRead::new(index)), Some(fresh)))
+            Ok((Box::new(trawl_ask::search::index(&dir)?), Some(fresh)))
         }
         Who::Auto => {
-            let is_named = settings::is_named(&index);
-            let index = match settings::index_to_ask(index).and_then(|dir| if_fresh(&dir, manner)) {
-                // Nobody said that there is one.
-                Err(_) if !is_named => None,
-                index => index?,
-            };
-            Ok((Box::new(Auto::new(index, live)), None))
+            let wait = manner.fresh.fresh.unwrap_or(DEADLINE);
+            let wait = (!manner.fresh.no_wait).then_some(wait);
+            Ok((Box::new(trawl_ask::search::auto(index, wait)?), None))
         }
     }
-}
-
-/// The index, if a daemon has brought at least one of its sources up to date.
-fn if_fresh(
-    dir: &std::path::Path,
-    manner: Manner,
-) -> Result<Option<(IndexRead, IsFresh)>, Failure> {
-    // How old an answer may be is not for who takes the file system where the index is behind.
-    let mut manner = manner;
-    manner.fresh.max_age = None;
-    let fresh = Freshness::ask(dir, manner);
-    let roots: HashSet<Vec<u8>> = fresh.roots_as_of_now().map(<[u8]>::to_vec).collect();
-    if roots.is_empty() {
-        return Ok(None);
-    }
-    let index = Arc::new(Index::open(dir, settings::asker()?)?);
-    let is_fresh: IsFresh = Arc::new(move |root: &[u8]| roots.contains(root));
-    Ok(Some((IndexRead::new(index), is_fresh)))
 }

@@ -1,0 +1,58 @@
+//! Who answers the search call: the index where a daemon's barrier was answered, and the file
+//! system elsewhere.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use trawl_call::auto::IsFresh;
+use trawl_call::index::IndexRead;
+use trawl_call::{Auto, LiveWalk};
+use trawl_index::IndexDir;
+use trawl_query::Index;
+
+use crate::barrier;
+use crate::error::AskError;
+use crate::place::{asker, index_to_ask, is_named};
+
+/// Asks the index at `given`, or that of the user's settings, where daemons say within `deadline`
+/// that it is as of now, else the file system. Without a deadline nobody is asked.
+///
+/// # Errors
+/// If there is something wrong with an index that somebody named.
+pub fn auto(given: Option<PathBuf>, deadline: Option<Duration>) -> Result<Auto, AskError> {
+    let is_named = is_named(&given);
+    let index = match index_to_ask(given).and_then(|dir| if_fresh(&dir, deadline)) {
+        // Nobody said that there is one.
+        Err(_) if !is_named => None,
+        index => index?,
+    };
+    Ok(Auto::new(index, LiveWalk::default()))
+}
+
+/// Asks the index in a directory as it is.
+///
+/// # Errors
+/// If it cannot be opened.
+pub fn index(dir: &Path) -> Result<IndexRead, AskError> {
+    Ok(IndexRead::new(Arc::new(Index::open(dir, asker()?)?)))
+}
+
+/// The index, if a daemon has brought at least one of its sources up to date.
+fn if_fresh(
+    dir: &Path,
+    deadline: Option<Duration>,
+) -> Result<Option<(IndexRead, IsFresh)>, AskError> {
+    let Some(deadline) = deadline.filter(|_| IndexDir::is_watched(dir)) else {
+        return Ok(None);
+    };
+    let asked = barrier::ask(dir, deadline, Duration::ZERO).into_iter();
+    let fresh = asked.filter(barrier::Asked::is_as_of_now);
+    let roots: HashSet<Vec<u8>> = fresh.map(|asked| asked.root).collect();
+    if roots.is_empty() {
+        return Ok(None);
+    }
+    let is_fresh: IsFresh = Arc::new(move |root: &[u8]| roots.contains(root));
+    Ok(Some((index(dir)?, is_fresh)))
+}

@@ -1,0 +1,95 @@
+//! A record as C reads it: a structure whose parts lie beside it.
+
+use std::ptr;
+
+use trawl_call::{Attributes, Outcome, RecordRef};
+
+use crate::layout::trawl_searchent;
+
+/// The record that a handle gave last.
+pub(crate) struct Entry {
+    seen: trawl_searchent,
+    path: Vec<u8>,
+    stat: libc::stat,
+}
+
+// SAFETY: its pointers lead to its own parts, and only callers in C follow them.
+unsafe impl Send for Entry {}
+
+impl Entry {
+    pub(crate) fn new() -> Entry {
+        Entry {
+            seen: trawl_searchent {
+                path: ptr::null_mut(),
+                info: ptr::null_mut(),
+                errsource: 0,
+                err: 0,
+                root: 0,
+                reserved: 0,
+                path_length: 0,
+            },
+            path: Vec::new(),
+            stat: nothing(),
+        }
+    }
+
+    /// Takes a record over. The pointers hold until the next one, as long as this is not moved.
+    pub(crate) fn set(&mut self, record: &RecordRef<'_>) {
+        self.path.clear();
+        self.path.extend_from_slice(record.path);
+        self.path.push(0);
+        let (errsource, err) = match record.outcome {
+            Outcome::Match(_) => (0, 0),
+            Outcome::Error(trouble) => (trouble.source as i32, trouble.errno),
+        };
+        let info = match &record.outcome {
+            Outcome::Match(Some(attributes)) => {
+                self.stat = stat(attributes);
+                &raw mut self.stat
+            }
+            _ => ptr::null_mut(),
+        };
+        self.seen = trawl_searchent {
+            path: self.path.as_mut_ptr().cast(),
+            info,
+            errsource,
+            err,
+            root: record.root,
+            reserved: 0,
+            path_length: record.path.len(),
+        };
+    }
+
+    /// What C reads.
+    pub(crate) fn seen(&mut self) -> *mut trawl_searchent {
+        &raw mut self.seen
+    }
+}
+
+fn nothing() -> libc::stat {
+    // SAFETY: the structure is numbers, for which zeros are values.
+    unsafe { std::mem::zeroed() }
+}
+
+/// The structure that stat(2) would fill.
+#[allow(clippy::unnecessary_cast)] // Types differ between processors.
+fn stat(of: &Attributes) -> libc::stat {
+    let mut stat = nothing();
+    stat.st_dev = of.dev;
+    stat.st_ino = of.ino;
+    stat.st_nlink = of.nlink as _;
+    stat.st_rdev = of.rdev;
+    stat.st_size = of.size as _;
+    stat.st_blocks = of.blocks as _;
+    stat.st_mode = of.mode;
+    stat.st_uid = of.uid;
+    stat.st_gid = of.gid;
+    stat.st_blksize = of.blksize as _;
+    stat.st_atime = of.atime.secs;
+    stat.st_mtime = of.mtime.secs;
+    stat.st_ctime = of.ctime.secs;
+    stat.st_atime_nsec = of.atime.nanos as _;
+    stat.st_mtime_nsec = of.mtime.nanos as _;
+    stat.st_ctime_nsec = of.ctime.nanos as _;
+    stat
+}

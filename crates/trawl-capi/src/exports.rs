@@ -1,0 +1,349 @@
+//! The functions of the header. Each reads what C gives, calls what is safe, and says what went
+//! wrong; `errno` is touched only then, and at the end of a search.
+
+use std::ffi::{c_char, c_int, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr;
+
+use trawl_call::packed::decode;
+use trawl_call::search::{Filled, Rest};
+use trawl_call::{Search, ServedBy};
+
+use crate::arguments;
+use crate::failure::{Failure, errno, keep, kept, set_errno};
+use crate::handle::Handle;
+use crate::layout::{
+    TRAWL_INDEX, TRAWL_LIVE, TRAWL_REMOTE, trawl_search_options, trawl_search_place,
+    trawl_searchent,
+};
+
+/// The version, NUL-ended.
+const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "\0");
+
+/// Does it, and gives `failed` with `errno` set where that fails or panics.
+fn border<T>(failed: T, body: impl FnOnce() -> Result<T, c_int>) -> T {
+    let before = errno();
+    let (result, errno) = match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(result)) => (result, before),
+        Ok(Err(errno)) => (failed, errno),
+        Err(panic) => {
+            // Dropping it may panic again.
+            std::mem::forget(panic);
+            (failed, libc::EIO)
+        }
+    };
+    set_errno(errno);
+    result
+}
+
+/// A failure of which no handle keeps the text.
+fn kept_failure(failure: Failure) -> c_int {
+    keep(failure.text);
+    failure.errno
+}
+
+fn no_handle() -> c_int {
+    kept_failure(Failure::invalid("the search is NULL"))
+}
+
+/// # Safety
+/// NULL, or a search that is open as long as the result is used.
+unsafe fn handle<'a>(search: *const Handle) -> Result<&'a Handle, c_int> {
+    // SAFETY: the caller promises it.
+    unsafe { search.as_ref() }.ok_or_else(no_handle)
+}
+
+fn opened(search: Result<Search, Failure>) -> Result<*mut Handle, c_int> {
+    let handle = Handle::new(search.map_err(kept_failure)?);
+    Ok(Box::into_raw(Box::new(handle)))
+}
+
+/// Begins a search of a list of directories, separated by `:`.
+///
+/// # Safety
+/// Both strings are NULL or NUL-ended.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn trawl_opensearch(
+    paths: *const c_char,
+    pattern: *const c_char,
+    flags: c_int,
+) -> *mut Handle {
+    border(ptr::null_mut(), || {
+        let open = || {
+            // SAFETY: the caller promises both.
+            let (roots, pattern) = unsafe {
+                (
+                    arguments::paths(paths)?,
+                    arguments::text(pattern, "the pattern")?,
+                )
+            };
+            arguments::open(&roots, pattern, flags, arguments::Wishes::default())
+        };
+        opened(open())
+    })
+}
+
+/// Begins a search of an array of directories.
+///
+/// # Safety
+/// Strings are NULL or NUL-ended, the array has `count` of them, and options are as their
+/// structure says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn trawl_opensearch_array(
+    paths: *const *const c_char,
+    count: usize,
+    pattern: *const c_char,
+    flags: c_int,
+    options: *const trawl_search_options,
+) -> *mut Handle {
+    border(ptr::null_mut(), || {
+        let open = || {
+            // SAFETY: the caller promises all of them.
+            let (roots, pattern, wishes) = unsafe {
+                (
+                    arguments::path_array(paths, count)?,
+                    arguments::text(pattern, "the pattern")?,
+                    arguments::wishes(options)?,
+                )
+            };
+            arguments::open(&roots, pattern, flags, wishes)
+        };
+        opened(open())
+    })
+}
+
+/// The next record. At the end NULL, with `errno` 0.
+///
+/// # Safety
+/// NULL, or an open search.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn trawl_readsearch(search: *mut Handle) -> *mut trawl_searchent {
+    border(ptr::null_mut(), || {
+        // SAFETY: the caller promises it.
+        let handle = unsafe { handle(search) }?;
+        // 0 is how the end is told.
+        handle.read()?.ok_or(0)
+    })
+}
+
+/// Closes a search.
+///
+/// # Safety
+/// NULL, or an open search that nobody uses.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn trawl_closesearch(search: *mut Handle) -> c_int {
+    border(-1, || {
+        if search.is_null() {
+            return Err(no_handle());
+        }
+        // SAFETY: it was made by `opened`, and the caller gives it back.
+        unsafe { Box::from_raw(search) }.close();
+        Ok(0)
+    })
+}
+
+/// Puts whole records into a buffer.
+///
+/// # Safety
+/// NULL or an open search; memory of so many bytes; NULL or a number's place.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn trawl_fillsearch(
+    search: *mut Handle,
+    buffer: *mut c_void,
+    size: usize,
+    next_bytes: *mut usize,
+) -> isize {
+    border(-1, || {
+        // SAFETY: the caller promises both.
+        let handle = unsafe { handle(search) }?;
+        // SAFETY: as above.
+        let buffer = unsafe { arguments::bytes_mut(buffer, size, "the buffer") };
+        let filled = handle.fill(buffer.map_err(kept_failure)?)?;
+        // SAFETY: the caller promises that it is NULL or a place for a number.
+        if let Some(next_bytes) = unsafe { next_bytes.as_mut() } {
+            *next_bytes = next(filled);
+        }
+        Ok(filled.bytes as isize)
+    })
+}
+
+fn next(filled: Filled) -> usize {
+    match filled.rest {
+        Rest::Nothing => 0,
+        Rest::More { next_bytes } => next_bytes,
+    }
+}
+
+/// A search in one call, from a place on and up to one.
+///
+/// # Safety
+/// As of [`trawl_opensearch_array`] and [`trawl_fillsearch`]; the place is NULL or as its
+/// structure says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn trawl_search(
+    paths: *const c_char,
+    pattern: *const c_char,
+    flags: c_int,
+    options: *const trawl_search_options,
+    buffer: *mut c_void,
+    size: usize,
+    place: *mut trawl_search_place,
+) -> isize {
+    border(-1, || {
+        let answer = || {
+            // SAFETY: the caller promises all of them.
+            let (roots, pattern, mut wishes, buffer, place) = unsafe {
+                (
+                    arguments::paths(paths)?,
+                    arguments::text(pattern, "the pattern")?,
+                    arguments::wishes(options)?,
+                    arguments::bytes_mut(buffer, size, "the buffer")?,
+                    place.as_mut(),
+                )
+            };
+            if let Some(place) = place.as_deref().filter(|place| place.used > 0) {
+                let used = place.used.min(place.room);
+                // SAFETY: the caller promises that there is so much room.
+                let cookie = unsafe { arguments::bytes(place.cookie, used, "the cookie") }?;
+                wishes.cookie = Some(cookie.to_vec());
+            }
+            let mut search = arguments::open(&roots, pattern, flags, wishes)?;
+            let filled = search.fill(buffer)?;
+            // SAFETY: as above.
+            unsafe { end(place, &search, filled) }
+        };
+        answer().map_err(kept_failure)
+    })
+}
+
+/// Says where a search in one call ended.
+///
+/// # Safety
+/// The place has as much room as it says.
+unsafe fn end(
+    place: Option<&mut trawl_search_place>,
+    search: &Search,
+    filled: Filled,
+) -> Result<isize, Failure> {
+    let Some(place) = place else {
+        return match filled.rest {
+            Rest::Nothing => Ok(filled.bytes as isize),
+            Rest::More { .. } => Err(Failure::new(
+                libc::ERANGE,
+                "the buffer is too small for the answer: give a place to go on from",
+            )),
+        };
+    };
+    let cookie = search.cookie().to_bytes();
+    place.needed = cookie.len();
+    if cookie.len() > place.room {
+        let text = format!("the cookie needs {} bytes of room", cookie.len());
+        return Err(Failure::new(libc::ERANGE, text));
+    }
+    // SAFETY: the caller promises it.
+    let room = unsafe { arguments::bytes_mut(place.cookie, place.room, "the cookie") }?;
+    room[..cookie.len()].copy_from_slice(&cookie);
+    place.used = cookie.len();
+    place.next_bytes = next(filled);
+    Ok(filled.bytes as isize)
+}
+
+/// The cookie of where a search is; its length.
+///
+/// # Safety
+/// NULL or an open search; memory of so many bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn trawl_search_cookie(
+    search: *mut Handle,
+    buffer: *mut c_void,
+    size: usize,
+) -> isize {
+    border(-1, || {
+        // SAFETY: the caller promises both.
+        let handle = unsafe { handle(search) }?;
+        // SAFETY: as above.
+        let buffer = unsafe { arguments::bytes_mut(buffer, size, "the buffer") };
+        let buffer = buffer.map_err(kept_failure)?;
+        let cookie = handle.cookie()?;
+        match buffer.get_mut(..cookie.len()) {
+            Some(room) => room.copy_from_slice(&cookie),
+            None if size == 0 => {}
+            None => return Err(libc::ERANGE),
+        }
+        Ok(cookie.len() as isize)
+    })
+}
+
+/// Ends a search soon.
+///
+/// # Safety
+/// NULL, or an open search.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn trawl_search_cancel(search: *mut Handle) -> c_int {
+    border(-1, || {
+        // SAFETY: the caller promises it.
+        unsafe { handle(search) }?.cancel();
+        Ok(0)
+    })
+}
+
+/// A descriptor that is readable when a record can be read without waiting.
+///
+/// # Safety
+/// NULL, or an open search.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn trawl_searchfd(search: *mut Handle) -> c_int {
+    // SAFETY: the caller promises it.
+    border(-1, || unsafe { handle(search) }?.descriptor())
+}
+
+/// Who gave the last record; 0 before the first one.
+///
+/// # Safety
+/// NULL, or an open search.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn trawl_search_served_by(search: *mut Handle) -> c_int {
+    border(-1, || {
+        // SAFETY: the caller promises it.
+        let served_by = unsafe { handle(search) }?.served_by()?;
+        Ok(served_by.map_or(0, |who| match who {
+            ServedBy::Live => TRAWL_LIVE,
+            ServedBy::Index => TRAWL_INDEX,
+            ServedBy::Remote => TRAWL_REMOTE,
+        }))
+    })
+}
+
+/// What went wrong last with a search, or in this thread where there is none.
+///
+/// # Safety
+/// NULL, or an open search.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn trawl_strerror(search: *mut Handle) -> *const c_char {
+    border(c"the library failed".as_ptr(), || {
+        // SAFETY: the caller promises it.
+        Ok(unsafe { search.as_ref() }.map_or_else(kept, Handle::text))
+    })
+}
+
+/// The length of the record at the beginning of these bytes, if it is one.
+///
+/// # Safety
+/// NULL, or memory of so many bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn trawl_record_check(record: *const c_void, size: usize) -> isize {
+    border(-1, || {
+        // SAFETY: the caller promises it.
+        let bytes = unsafe { arguments::bytes(record, size, "the record") };
+        match decode(bytes.map_err(kept_failure)?) {
+            Ok((_, length)) => Ok(length as isize),
+            Err(error) => Err(kept_failure(Failure::new(libc::EBADMSG, error))),
+        }
+    })
+}
+
+/// The library's version.
+#[unsafe(no_mangle)]
+pub extern "C" fn trawl_version() -> *const c_char {
+    VERSION.as_ptr().cast()
+}

@@ -1,0 +1,118 @@
+//! Errors as C has them: a number in `errno`, and a text for who asks.
+
+use std::cell::RefCell;
+use std::ffi::{CStr, CString, c_char, c_int};
+use std::fmt::Display;
+use std::io;
+
+use trawl_ask::AskError;
+use trawl_call::CallError;
+use trawl_index::IndexError;
+use trawl_query::QueryError;
+use trawl_sys::SysError;
+
+/// Why a call failed.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) errno: c_int,
+    pub(crate) text: CString,
+}
+
+impl Failure {
+    pub(crate) fn new(errno: c_int, text: impl Display) -> Failure {
+        let text = text.to_string().replace('\0', "\\0");
+        Failure {
+            errno,
+            text: CString::new(text).unwrap_or_default(),
+        }
+    }
+
+    pub(crate) fn invalid(text: impl Display) -> Failure {
+        Failure::new(libc::EINVAL, text)
+    }
+}
+
+impl From<CallError> for Failure {
+    fn from(error: CallError) -> Failure {
+        let errno = match &error {
+            CallError::Pattern(_)
+            | CallError::Flags { .. }
+            | CallError::Depth { .. }
+            | CallError::Roots { .. }
+            | CallError::Cookie { .. } => libc::EINVAL,
+            CallError::Record(_) => libc::EBADMSG,
+            CallError::NotServed { .. } => libc::EOPNOTSUPP,
+            CallError::Index(error) => of_query(error),
+            CallError::Thread(error) => of_io(error),
+            CallError::Cancelled => libc::ECANCELED,
+            _ => libc::EIO,
+        };
+        Failure::new(errno, error)
+    }
+}
+
+impl From<AskError> for Failure {
+    fn from(error: AskError) -> Failure {
+        let errno = match &error {
+            AskError::NoHome => libc::ENOENT,
+            AskError::Groups(error) => error.errno.0,
+            AskError::Query(error) => of_query(error),
+            _ => libc::EIO,
+        };
+        Failure::new(errno, error)
+    }
+}
+
+impl From<SysError> for Failure {
+    fn from(error: SysError) -> Failure {
+        Failure::new(error.errno.0, error)
+    }
+}
+
+fn of_io(error: &io::Error) -> c_int {
+    error.raw_os_error().unwrap_or(libc::EIO)
+}
+
+fn of_query(error: &QueryError) -> c_int {
+    match error {
+        QueryError::Index(IndexError::NoIndex { .. }) => libc::ENOENT,
+        QueryError::Read { cause, .. } | QueryError::Thread { cause } => of_io(cause),
+        QueryError::Cancelled => libc::ECANCELED,
+        _ => libc::EIO,
+    }
+}
+
+/// This thread's `errno`.
+pub(crate) fn errno() -> c_int {
+    // SAFETY: the C library gives a place that is there as long as the thread.
+    unsafe { *libc::__errno_location() }
+}
+
+/// Sets this thread's `errno`.
+pub(crate) fn set_errno(errno: c_int) {
+    // SAFETY: as above, and nobody else writes to this thread's.
+    unsafe { *libc::__errno_location() = errno }
+}
+
+thread_local! {
+    static LAST: RefCell<CString> = RefCell::default();
+}
+
+/// Keeps the text of a failure that no handle can keep, until the thread's next one.
+pub(crate) fn keep(text: CString) {
+    let _ = LAST.try_with(|last| last.replace(text));
+}
+
+/// The text that was kept last.
+pub(crate) fn kept() -> *const c_char {
+    let text = LAST.try_with(|last| last.borrow().as_ptr());
+    text.unwrap_or(c"the thread is at its end".as_ptr())
+}
+
+/// What is said of a handle after a panic.
+pub(crate) const BROKEN: &CStr = c"the library failed in this search: close it";
+/// What is said of a handle that is used by another thread right now.
+pub(crate) const BUSY: &CStr = c"another thread uses this search right now";
+/// What is said of a handle in another process than its own.
+pub(crate) const FOREIGN: &CStr =
+    c"this search belongs to the process that this one was forked from";

@@ -1,0 +1,39 @@
+/*
+ * Written from the paper's text: a search of directories for a pattern, with the paper's names.
+ *
+ * paper PATHS PATTERN FLAGS: paths on standard output, each with a NUL behind it; errors on
+ * standard error. With SEARCH_METADATA inode, size and permissions
+ * stand before a path.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <trawl/searchcall.h>
+
+int main(int argc, char **argv) {
+    if (argc != 4)
+        return 2;
+    SEARCH *search = opensearch(argv[1], argv[2], atoi(argv[3]));
+    if (search == NULL) {
+        perror("opensearch");
+        return 2;
+    }
+    struct searchent *entry;
+    errno = 0;
+    while ((entry = readsearch(search)) != NULL) {
+        if (entry->err != 0) {
+            fprintf(stderr, "%d %d %u %s\n", entry->errsource, entry->err, entry->root, entry->path);
+            continue;
+        }
+        if (entry->info != NULL)
+            printf("%lu %ld %o ", entry->info->st_ino, entry->info->st_size,
+                   entry->info->st_mode & 07777);
+        fwrite(entry->path, 1, strlen(entry->path) + 1, stdout);
+    }
+    if (errno != 0) {
+        perror("readsearch");
+        return 2;
+    }
+    return closesearch(search) == 0 ? 0 : 2;
+}

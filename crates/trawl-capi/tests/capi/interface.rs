@@ -1,0 +1,183 @@
+//! The interface itself: symbols, numbers and layouts are those of the header, and stay.
+
+use std::fmt::Write as _;
+use std::mem::{offset_of, size_of};
+
+use trawl::layout::{
+    TRAWL_AUTO, TRAWL_INDEX, TRAWL_LIVE, TRAWL_REMOTE, trawl_search_options, trawl_search_place,
+    trawl_searchent,
+};
+use trawl_call::Source;
+use trawl_call::options::Flags;
+use trawl_testkit::{oracle, skip};
+
+use super::site::{HERE, Site, compiler, shared_object};
+
+/// Assertions in C about what Rust has.
+struct Assertions(String);
+
+impl Assertions {
+    fn that(&mut self, left: &str, right: impl std::fmt::Display) {
+        let _ = writeln!(
+            self.0,
+            "_Static_assert({left} == {right}, \"{left} == {right}\");"
+        );
+    }
+}
+
+macro_rules! layout {
+    ($to:expr, $structure:ident, $($member:ident),+) => {
+        let name = stringify!($structure);
+        $to.that(&format!("sizeof(struct {name})"), size_of::<$structure>());
+        $($to.that(
+            &format!("offsetof(struct {name}, {})", stringify!($member)),
+            offset_of!($structure, $member),
+        );)+
+    };
+}
+
+fn assertions() -> String {
+    let mut all = Assertions("#include <trawl.h>\n#include <trawl/searchcall.h>\n".into());
+    layout!(
+        all,
+        trawl_searchent,
+        path,
+        info,
+        errsource,
+        err,
+        root,
+        reserved,
+        path_length
+    );
+    layout!(
+        all,
+        trawl_search_options,
+        size,
+        served_by,
+        max_depth,
+        index,
+        cookie,
+        cookie_bytes,
+        wait_ms,
+        reserved
+    );
+    layout!(
+        all,
+        trawl_search_place,
+        cookie,
+        room,
+        used,
+        needed,
+        next_bytes
+    );
+    all.that("sizeof(struct stat)", size_of::<libc::stat>());
+    for (name, flag) in [
+        ("STOPATFIRST", Flags::STOPATFIRST),
+        ("METADATA", Flags::METADATA),
+        ("INCLUDEROOT", Flags::INCLUDEROOT),
+        ("PERIOD", Flags::PERIOD),
+        ("R_OK", Flags::R_OK),
+        ("W_OK", Flags::W_OK),
+        ("X_OK", Flags::X_OK),
+        ("NOFOLLOW", Flags::NOFOLLOW),
+        ("FOLLOW", Flags::FOLLOW),
+        ("XDEV", Flags::XDEV),
+        ("FNMATCH", Flags::FNMATCH),
+    ] {
+        all.that(&format!("TRAWL_{name}"), flag);
+        all.that(&format!("SEARCH_{name}"), flag);
+    }
+    for number in 0..=u8::MAX {
+        if let Some(source) = Source::from_number(number) {
+            let name = source.name().to_uppercase();
+            all.that(&format!("TRAWL_ERR_{name}"), number);
+            all.that(&format!("SEARCH_ERR_{name}"), number);
+        }
+    }
+    for (name, number) in [
+        ("AUTO", TRAWL_AUTO),
+        ("LIVE", TRAWL_LIVE),
+        ("INDEX", TRAWL_INDEX),
+        ("REMOTE", TRAWL_REMOTE),
+    ] {
+        all.that(&format!("TRAWL_{name}"), number);
+    }
+    all.that("TRAWL_RECORD_MIN", trawl_call::packed::LENGTH_MIN);
+    all.0
+}
+
+#[test]
+fn the_header_has_the_librarys_numbers() {
+    let Some(site) = Site::get("the header beside the library") else {
+        return;
+    };
+    let source = site.path("layout.c");
+    std::fs::write(&source, assertions()).unwrap();
+    for words in [
+        &["gcc", "-std=c11", "-pedantic"][..],
+        &[
+            "gcc",
+            "-std=gnu17",
+            "-Wconversion",
+            "-Wshadow",
+            "-Wcast-qual",
+        ],
+    ] {
+        let mut gcc = compiler(words[0]);
+        gcc.args(&words[1..]).arg("-fsyntax-only").arg(&source);
+        oracle::run(&mut gcc).expect_code(0);
+    }
+}
+
+#[test]
+fn the_header_is_also_one_for_other_languages() {
+    let test = "the header in C++";
+    if let Some(skip) = skip::without_program(test, "g++") {
+        return skip.say();
+    }
+    let mut gcc = compiler("g++");
+    gcc.args(["-std=c++17", "-pedantic", "-fsyntax-only", "-x", "c++"]);
+    gcc.arg(format!("{HERE}/include/trawl/searchcall.h"));
+    oracle::run(&mut gcc).expect_code(0);
+}
+
+#[test]
+fn the_library_has_the_symbols_that_it_always_had() {
+    let test = "symbols of the library";
+    if let Some(skip) = skip::without_program(test, "nm") {
+        return skip.say();
+    }
+    let mut nm = oracle::command("nm");
+    nm.args(["-D", "--defined-only", "--format=posix"])
+        .arg(shared_object());
+    let listed = oracle::run(&mut nm).expect_code(0).text();
+    let mut symbols: Vec<String> = listed
+        .lines()
+        .map(|line| line.split(' ').take(2).collect::<Vec<_>>().join(" "))
+        .collect();
+    symbols.sort();
+    let expected = include_str!("symbols.txt");
+    let rest = expected.lines().filter(|line| !line.starts_with('#'));
+    // One that is added is added to the list; one that goes needs another soname.
+    assert_eq!(symbols, rest.collect::<Vec<_>>());
+    let header = std::fs::read_to_string(format!("{HERE}/include/trawl.h")).unwrap();
+    for symbol in &symbols {
+        let name = symbol.split(' ').next().unwrap();
+        assert!(
+            header.contains(&format!("{name}(")),
+            "the header has no {name}"
+        );
+    }
+}
+
+#[test]
+fn the_library_has_its_installed_name() {
+    let test = "the library's name";
+    if let Some(skip) = skip::without_program(test, "readelf") {
+        return skip.say();
+    }
+    let mut readelf = oracle::command("readelf");
+    readelf.arg("-d").arg(shared_object());
+    let text = oracle::run(&mut readelf).expect_code(0).text();
+    assert!(text.contains("soname: [libtrawl.so.0]"), "{text}");
+}

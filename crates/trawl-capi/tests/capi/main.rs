@@ -1,0 +1,7 @@
+//! The C library as C programs see it: compiled against its header, linked with its shared
+//! object, run, and compared with GNU find and the kernel.
+
+mod behaviour;
+mod interface;
+mod paper;
+mod site;
