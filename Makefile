@@ -18,17 +18,23 @@ RELEASE := $(CARGO_TARGET_DIR)/release/trawl
 # The SQL engine is a program of its own, compiled once: with the profile of its name, and never
 # together with the other crates, whose features it would change.
 SQL := $(CARGO_TARGET_DIR)/release/trawl-sql
+LIBRARY := $(CARGO_TARGET_DIR)/release/libtrawl
+VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 
-.PHONY: help build build-cli build-sql demo test lint bench generate install clean-cache
+.PHONY: help build build-cli build-lib build-sql demo test lint bench generate install install-lib clean-cache
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-build: build-cli build-sql ## build the release binaries
+build: build-cli build-lib build-sql ## build the release binaries
 
 build-cli: ## build trawl alone, without the SQL engine
 	@scripts/need.sh build
 	$(CARGO) build --release --locked --package trawl-cli
+
+build-lib: ## build libtrawl, the search call for C
+	@scripts/need.sh build
+	$(CARGO) build --release --locked --package trawl-capi
 
 build-sql: ## build trawl-sql, which trawl sql and trawl export run (the first time takes long)
 	@scripts/need.sh build
@@ -58,7 +64,7 @@ generate: ## rewrite man pages, completions and reference tables from the code
 	@scripts/need.sh build
 	$(CARGO) xtask generate
 
-install: build ## install programs, man pages, completions and a systemd unit under DESTDIR/PREFIX
+install: build install-lib ## install programs, libtrawl, man pages, completions and a systemd unit under DESTDIR/PREFIX
 	$(INSTALL) -D -m 755 '$(RELEASE)' '$(DESTDIR)$(PREFIX)/bin/trawl'
 	$(INSTALL) -D -m 755 '$(SQL)' '$(DESTDIR)$(PREFIX)/bin/trawl-sql'
 	ln -sf trawl '$(DESTDIR)$(PREFIX)/bin/trawld'
@@ -71,6 +77,17 @@ install: build ## install programs, man pages, completions and a systemd unit un
 	$(INSTALL) -D -m 644 completions/bash/trawl '$(DESTDIR)$(PREFIX)/share/bash-completion/completions/trawl'
 	$(INSTALL) -D -m 644 completions/zsh/_trawl '$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_trawl'
 	$(INSTALL) -D -m 644 completions/fish/trawl.fish '$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/trawl.fish'
+
+install-lib: build-lib ## install libtrawl alone, with headers, man pages and what pkg-config reads
+	$(INSTALL) -D -m 755 '$(LIBRARY).so' '$(DESTDIR)$(PREFIX)/lib/libtrawl.so.0'
+	ln -sf libtrawl.so.0 '$(DESTDIR)$(PREFIX)/lib/libtrawl.so'
+	$(INSTALL) -m 644 '$(LIBRARY).a' '$(DESTDIR)$(PREFIX)/lib/libtrawl.a'
+	$(INSTALL) -D -m 644 crates/trawl-capi/include/trawl.h '$(DESTDIR)$(PREFIX)/include/trawl.h'
+	$(INSTALL) -D -m 644 crates/trawl-capi/include/trawl/searchcall.h '$(DESTDIR)$(PREFIX)/include/trawl/searchcall.h'
+	$(INSTALL) -d '$(DESTDIR)$(PREFIX)/lib/pkgconfig' '$(DESTDIR)$(PREFIX)/share/man/man3'
+	sed 's:@PREFIX@:$(PREFIX):; s:@VERSION@:$(VERSION):' contrib/pkgconfig/trawl.pc.in > '$(DESTDIR)$(PREFIX)/lib/pkgconfig/trawl.pc'
+	chmod 644 '$(DESTDIR)$(PREFIX)/lib/pkgconfig/trawl.pc'
+	$(INSTALL) -m 644 docs/man/*.3 '$(DESTDIR)$(PREFIX)/share/man/man3/'
 
 clean-cache: ## remove build output, downloads, tools and the demo's index
 	rm -rf -- '$(CACHE)'

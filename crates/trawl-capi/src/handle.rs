@@ -32,7 +32,7 @@ struct State {
     search: Option<Search>,
     helper: Option<Helper>,
     entry: Entry,
-    /// Behind the record that was given last.
+    /// Behind the record that was given last, while the helper has the search.
     place: Cookie,
     served_by: Option<ServedBy>,
     is_at_end: bool,
@@ -90,7 +90,10 @@ impl Handle {
     /// Where the search is, also after it failed.
     pub(crate) fn cookie(&self) -> Result<Vec<u8>, c_int> {
         let state = self.lock().map_err(|(errno, _)| errno)?;
-        Ok(state.place.to_bytes())
+        Ok(match &state.search {
+            Some(search) => search.cookie().to_bytes(),
+            None => state.place.to_bytes(),
+        })
     }
 
     /// Who gave the last record.
@@ -145,63 +148,61 @@ impl Handle {
 enum Next {
     Record,
     End,
-    Failure,
 }
 
 impl State {
     fn read(&mut self) -> Result<Option<*mut trawl_searchent>, CallError> {
-        let Some(mut search) = self.take_search() else {
+        let search = self.search()?;
+        let is_record = search.advance()?;
+        let Some(search) = &self.search else {
             return Err(lost());
         };
-        let read = search.advance();
-        if let (Ok(true), Ok(Some(record))) = (&read, search.record()) {
+        if let Some(record) = search.record()? {
             self.entry.set(&record);
         }
-        let next = match read {
-            Ok(true) => Next::Record,
-            Ok(false) => Next::End,
-            Err(_) => Next::Failure,
-        };
-        self.put_back(search, next);
-        Ok(read?.then(|| self.entry.seen()))
+        self.settle(match is_record {
+            true => Next::Record,
+            false => Next::End,
+        });
+        Ok(is_record.then(|| self.entry.seen()))
     }
 
     fn fill(&mut self, buffer: &mut [u8]) -> Result<Filled, CallError> {
-        let Some(mut search) = self.take_search() else {
-            return Err(lost());
-        };
         // Who polls does not wait here.
-        let filled = match self.helper {
-            Some(_) => search.fill_ready(buffer),
-            None => search.fill(buffer),
+        let is_polled = self.helper.is_some();
+        let search = self.search()?;
+        let filled = match is_polled {
+            true => search.fill_ready(buffer)?,
+            false => search.fill(buffer)?,
         };
-        let next = match &filled {
-            Ok(filled) if filled.rest == Rest::Nothing => Next::End,
-            Ok(_) => Next::Record,
-            Err(_) => Next::Failure,
-        };
-        self.put_back(search, next);
-        filled
+        self.settle(match filled.rest {
+            Rest::Nothing => Next::End,
+            Rest::More { .. } => Next::Record,
+        });
+        Ok(filled)
     }
 
-    fn take_search(&mut self) -> Option<Search> {
-        let helper = &self.helper;
-        let back = || helper.as_ref().and_then(Helper::take_back);
-        self.search.take().or_else(back)
+    /// The search, which may have to come back first.
+    fn search(&mut self) -> Result<&mut Search, CallError> {
+        if self.search.is_none() {
+            self.search = self.helper.as_ref().and_then(Helper::take_back);
+        }
+        self.search.as_mut().ok_or_else(lost)
     }
 
-    /// Notes where the search is; what has to be waited for next, the helper waits for.
-    fn put_back(&mut self, search: Search, next: Next) {
-        self.place = search.cookie();
-        self.served_by = search.served_by();
+    /// Notes what is known now. What has to be waited for next, the helper waits for.
+    fn settle(&mut self, next: Next) {
         self.is_at_end = next == Next::End;
-        match (&self.helper, next) {
-            (Some(helper), Next::Record) if search.is_waiting() => helper.hand_over(search),
-            (Some(helper), Next::End) => {
-                helper.make_readable();
-                self.search = Some(search);
+        let Some(search) = &self.search else { return };
+        self.served_by = search.served_by();
+        let Some(helper) = &self.helper else { return };
+        if self.is_at_end {
+            helper.make_readable();
+        } else if search.is_waiting() {
+            self.place = search.cookie();
+            if let Some(search) = self.search.take() {
+                helper.hand_over(search);
             }
-            _ => self.search = Some(search),
         }
     }
 
@@ -220,16 +221,11 @@ impl State {
         }
         let helper = Helper::start()?;
         let descriptor = helper.descriptor();
-        match self.search.take() {
-            Some(search) if search.is_waiting() && !self.is_at_end && self.failed.is_none() => {
-                helper.hand_over(search);
-            }
-            search => {
-                helper.make_readable();
-                self.search = search;
-            }
-        }
+        helper.make_readable();
         self.helper = Some(helper);
+        if !self.is_at_end && self.failed.is_none() {
+            self.settle(Next::Record);
+        }
         Ok(descriptor)
     }
 }
@@ -237,4 +233,155 @@ impl State {
 /// The helper ended in a panic, with the search.
 fn lost() -> CallError {
     CallError::Thread(std::io::Error::from_raw_os_error(libc::EIO))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::BorrowedFd;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::sync::mpsc::{Receiver, Sender, channel};
+    use std::time::Duration;
+
+    use trawl_call::executor::{Block, Executor, Stream};
+    use trawl_call::packed::encode;
+    use trawl_call::{Options, Outcome, Pattern, RecordRef, Request};
+    use trawl_sys::wait::readable;
+
+    /// What comes next is what the test says, when it says so.
+    enum Act {
+        Give(&'static [&'static str]),
+        Fail,
+        Panic,
+    }
+
+    struct Acts(Mutex<Option<Receiver<Act>>>);
+
+    struct Play(Receiver<Act>);
+
+    impl Executor for Acts {
+        fn begin(&self, _: Request) -> Result<Box<dyn Stream>, CallError> {
+            let acts = self.0.lock().unwrap().take().unwrap();
+            Ok(Box::new(Play(acts)))
+        }
+    }
+
+    impl Stream for Play {
+        fn next_block(&mut self) -> Result<Option<Block>, CallError> {
+            match self.0.recv() {
+                Err(_) => Ok(None),
+                Ok(Act::Fail) => Err(lost()),
+                Ok(Act::Panic) => panic!("as the test says"),
+                Ok(Act::Give(paths)) => {
+                    let mut packed = Vec::new();
+                    for path in paths {
+                        let record = RecordRef {
+                            root: 0,
+                            path: path.as_bytes(),
+                            outcome: Outcome::Match(None),
+                        };
+                        encode(&record, &mut packed);
+                    }
+                    let served_by = ServedBy::Live;
+                    Ok(Some(Block { served_by, packed }))
+                }
+            }
+        }
+    }
+
+    fn begin() -> (Sender<Act>, Box<Handle>) {
+        let (acts, executor) = channel();
+        let pattern = Pattern::new(b"*", Default::default()).unwrap();
+        let request = Request::new(&pattern, &["/"], Options::default()).unwrap();
+        let executor = Acts(Mutex::new(Some(executor)));
+        let search = Search::open(&executor, request).unwrap();
+        (acts, Box::new(Handle::new(search)))
+    }
+
+    fn is_readable(descriptor: RawFd, wait: Option<Duration>) -> bool {
+        // SAFETY: the handle is open.
+        let descriptor = unsafe { BorrowedFd::borrow_raw(descriptor) };
+        readable([descriptor], wait).unwrap()[0]
+    }
+
+    fn path(handle: &Handle) -> Option<String> {
+        let entry = handle.read().unwrap()?;
+        // SAFETY: the handle has it until the next call.
+        let path = unsafe { CStr::from_ptr((*entry).path) };
+        Some(path.to_str().unwrap().to_owned())
+    }
+
+    #[test]
+    fn the_descriptor_is_readable_when_a_record_is_there() {
+        let (acts, handle) = begin();
+        let descriptor = handle.descriptor().unwrap();
+        let now = Some(Duration::ZERO);
+        for round in 0..50 {
+            assert!(!is_readable(descriptor, now), "{round}");
+            acts.send(Act::Give(&["one", "two"])).unwrap();
+            assert!(is_readable(descriptor, None));
+            assert_eq!(path(&handle).as_deref(), Some("one"));
+            // The other one is there, too.
+            assert!(is_readable(descriptor, now));
+            let here = handle.cookie().unwrap();
+            assert_eq!(path(&handle).as_deref(), Some("two"));
+            assert_ne!(handle.cookie().unwrap(), here);
+        }
+        // Who does not poll waits.
+        acts.send(Act::Give(&["three"])).unwrap();
+        assert_eq!(path(&handle).as_deref(), Some("three"));
+        assert!(!is_readable(descriptor, now));
+        drop(acts);
+        assert!(is_readable(descriptor, None));
+        assert_eq!(path(&handle), None);
+        assert!(is_readable(descriptor, now));
+        handle.close();
+    }
+
+    #[test]
+    fn a_polled_buffer_gets_what_is_there() {
+        let (acts, handle) = begin();
+        let descriptor = handle.descriptor().unwrap();
+        acts.send(Act::Give(&["one", "two"])).unwrap();
+        let filled = handle.fill(&mut [0; 1000]).unwrap();
+        let least = trawl_call::packed::LENGTH_MIN;
+        assert_eq!(filled.records, 2);
+        assert_eq!(filled.rest, Rest::More { next_bytes: least });
+        assert!(!is_readable(descriptor, Some(Duration::ZERO)));
+        drop(acts);
+        assert_eq!(handle.fill(&mut [0; 1000]).unwrap().rest, Rest::Nothing);
+    }
+
+    #[test]
+    fn what_was_read_before_an_error_is_given_first() {
+        let (acts, handle) = begin();
+        acts.send(Act::Give(&["one"])).unwrap();
+        acts.send(Act::Fail).unwrap();
+        let filled = handle.fill(&mut [0; 1000]).unwrap();
+        assert_eq!(filled.records, 1);
+        assert_ne!(filled.rest, Rest::Nothing);
+        for _ in 0..2 {
+            assert_eq!(handle.fill(&mut [0; 1000]), Err(libc::EIO));
+            assert_eq!(handle.read(), Err(libc::EIO));
+        }
+    }
+
+    #[test]
+    fn a_panic_leaves_a_handle_that_fails_and_can_be_closed() {
+        let (acts, handle) = begin();
+        acts.send(Act::Panic).unwrap();
+        assert!(catch_unwind(AssertUnwindSafe(|| handle.read())).is_err());
+        assert_eq!(handle.read(), Err(libc::EIO));
+        // SAFETY: a text of the library's.
+        assert_eq!(unsafe { CStr::from_ptr(handle.text()) }, BROKEN);
+        handle.close();
+
+        let (acts, handle) = begin();
+        let descriptor = handle.descriptor().unwrap();
+        acts.send(Act::Panic).unwrap();
+        assert!(is_readable(descriptor, None));
+        assert_eq!(handle.read(), Err(libc::EIO));
+        assert_eq!(handle.read(), Err(libc::EIO));
+        handle.close();
+    }
 }

@@ -181,3 +181,58 @@ fn the_library_has_its_installed_name() {
     let text = oracle::run(&mut readelf).expect_code(0).text();
     assert!(text.contains("soname: [libtrawl.so.0]"), "{text}");
 }
+
+#[test]
+fn what_pkg_config_says_makes_programs() {
+    let test = "programs by pkg-config";
+    let Some(site) = Site::get(test) else { return };
+    if let Some(skip) = skip::without_program(test, "pkg-config") {
+        return skip.say();
+    }
+    let prefix = site.path("prefix");
+    for dir in ["lib/pkgconfig", "include/trawl"] {
+        std::fs::create_dir_all(prefix.join(dir)).unwrap();
+    }
+    let copy = |from: &str, to: &str| std::fs::copy(from, prefix.join(to)).unwrap();
+    for header in ["trawl.h", "trawl/searchcall.h"] {
+        copy(
+            &format!("{HERE}/include/{header}"),
+            &format!("include/{header}"),
+        );
+    }
+    let archive = shared_object().with_extension("a");
+    std::os::unix::fs::symlink(archive, prefix.join("lib/libtrawl.a")).unwrap();
+    let library = site.path("libtrawl.so.0");
+    std::os::unix::fs::symlink(library, prefix.join("lib/libtrawl.so")).unwrap();
+    let template = format!("{HERE}/../../contrib/pkgconfig/trawl.pc.in");
+    let template = std::fs::read_to_string(template).unwrap();
+    let text = template
+        .replace("@PREFIX@", prefix.to_str().unwrap())
+        .replace("@VERSION@", env!("CARGO_PKG_VERSION"));
+    std::fs::write(prefix.join("lib/pkgconfig/trawl.pc"), text).unwrap();
+    let flags = |words: &[&str]| -> Vec<String> {
+        let mut program = oracle::command("pkg-config");
+        program.env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig"));
+        let ran = oracle::run(program.args(words).arg("trawl")).expect_code(0);
+        ran.text().split_whitespace().map(str::to_owned).collect()
+    };
+    let in_archive = |flag: String| match &flag[..] {
+        "-ltrawl" => "-l:libtrawl.a".to_owned(),
+        _ => flag,
+    };
+    let shared = flags(&["--cflags", "--libs"]);
+    let whole = flags(&["--cflags", "--static", "--libs"]);
+    let whole: Vec<String> = whole.into_iter().map(in_archive).collect();
+    for (name, flags) in [("paper-shared", shared), ("paper-static", whole)] {
+        let mut gcc = oracle::command("gcc");
+        gcc.arg("-o").arg(prefix.join(name));
+        gcc.arg(format!("{HERE}/tests/capi/c/paper.c")).args(flags);
+        oracle::run(&mut gcc).expect_code(0);
+        let mut program = oracle::command(prefix.join(name));
+        program
+            .args(["/", "/", "8"])
+            .env("LD_LIBRARY_PATH", site.path(""));
+        let ran = oracle::run(&mut program).expect_code(0);
+        assert_eq!(ran.stdout, b"/\0", "{ran}");
+    }
+}
