@@ -59,7 +59,8 @@ pub struct ValueIn {
 
 impl View {
     /// All attribute values of entries in the listing of `dir` that still
-    /// hold, in the order in which each shard has them.
+    /// hold, in the order in which each shard has them; those of a directory
+    /// behind a barrier come again from there.
     pub fn values_in(&self, dir: &[u8]) -> Result<Vec<ValueIn>> {
         let mut scratch = Scratch::default();
         let mut values = Vec::new();

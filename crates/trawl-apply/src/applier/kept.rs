@@ -25,7 +25,7 @@ use crate::targets::NameSet;
 /// A directory is listed as a whole if it has fewer rows for each dirty name.
 const ROWS_A_NAME: u64 = 2;
 /// Names that are looked at together, at most.
-const NAMES_MOST: usize = 1 << 15;
+const NAMES_MOST: u64 = 1 << 15;
 /// Rows of one batch.
 const BATCH_ROWS: usize = 1 << 15;
 
@@ -47,10 +47,16 @@ impl Reading<'_> {
     /// What can be kept of the listing of `dir` of which these names are
     /// dirty; `None` if it has to be listed as a whole.
     pub(super) fn kept(&mut self, dir: &[u8], dirty: Option<&NameSet>) -> Result<Option<Kept>> {
-        let Some(dirty) = dirty.filter(|names| names.len() <= NAMES_MOST) else {
+        let Some(dirty) = dirty.filter(|_| self.id_map.is_none()) else {
             return Ok(None);
         };
-        if self.id_map.is_some() {
+        let most = self.listings.find(dir)?;
+        let most = self
+            .listings
+            .outline(&most)
+            .map_or(0, |outline| outline.rows)
+            / ROWS_A_NAME;
+        if dirty.len() as u64 > most.min(NAMES_MOST) || most == 0 {
             return Ok(None);
         }
         let names = dirty.iter().map(|name| CString::new(&name[..]));
@@ -58,9 +64,7 @@ impl Reading<'_> {
             return Ok(None);
         };
         let place = self.rows.find(dir)?;
-        let outline = self.rows.outline(&place);
-        let few = |rows| rows > 0 && names.len() as u64 * ROWS_A_NAME <= rows;
-        let Some(outline) = outline.filter(|outline| few(outline.rows)) else {
+        let Some(outline) = self.rows.outline(&place) else {
             return Ok(None);
         };
         let mut listing = Listing::default();
@@ -94,8 +98,11 @@ impl Kept {
         }
         if has(Table::Xattrs) {
             for value in view.values_in(dir)? {
-                let of_entry = self.values.entry(value.name.clone());
-                of_entry.or_default().push(value);
+                let of_entry = self.values.entry(value.name.clone()).or_default();
+                // What a directory behind a barrier has lies there once more.
+                if of_entry.iter().all(|known| known.attr != value.attr) {
+                    of_entry.push(value);
+                }
             }
         }
         Ok(Some(self))

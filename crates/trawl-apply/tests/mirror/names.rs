@@ -2,7 +2,7 @@
 //! were, with all that belongs to them, and none stays that should not.
 
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{chown, symlink};
 use std::path::Path;
 
 use trawl_index::live::Removal;
@@ -11,7 +11,7 @@ use trawl_sys::file::{Existing, rename};
 use trawl_testkit::FileSystem;
 
 use crate::placed::{Watched, allow, give_value};
-use crate::{compare, fresh};
+use crate::{Kept, compare, fresh};
 
 const FILES: usize = 60;
 
@@ -25,6 +25,9 @@ fn plant(tree: &Path) {
     symlink("f00", dir.join("link")).expect("room");
     fs::create_dir(dir.join("below")).expect("room");
     fs::write(dir.join("below/file"), "").expect("room");
+    give_value(&dir.join("below"), c"user.of-a-directory", b"5");
+    // Its name is known to its owner, who may pass the one above and not list it: a barrier.
+    chown(dir.join("below"), Some(4811), None).expect("root may");
     give_value(&dir.join("f10"), c"user.one", b"1");
     give_value(&dir.join("f10"), c"user.other", b"2");
     give_value(&dir.join("f10"), c"trusted.secret", b"3");
@@ -126,6 +129,9 @@ fn what_permissions_change_is_placed_with_the_rows_that_stay() {
             looked_at(watched, "a subdirectory's mode");
             fs::write(dir.join("f04"), format!("{number}")).expect("room");
             assert_eq!(looked_at(watched, "a file"), 1);
+            watched.kept.checkpoint(Removal::WhenUnread);
+            let Kept { index, root, .. } = &watched.kept;
+            fresh::compare(&format!("{mode:o}"), 0, index, root);
         }
         allow(&dir.join("f10"), 0o600);
         looked_at(watched, "its values are private");
