@@ -20,6 +20,8 @@ const ANN: u32 = 4811;
 pub(crate) struct Watched {
     mount: LoopMount,
     pub(crate) scratch: Scratch,
+    /// Where the index is.
+    pub(crate) index: PathBuf,
     daemon: Option<Child>,
 }
 
@@ -28,9 +30,11 @@ impl Watched {
         let mount = LoopMount::new(FileSystem::Ext4, 64 << 20);
         let mount = mount.map_err(|skip: Skip| skip.say()).ok()?;
         fs::create_dir(mount.path().join("d")).expect("room");
+        let scratch = Scratch::new("watch");
         Some(Watched {
             mount,
-            scratch: Scratch::new("watch"),
+            index: scratch.join("index"),
+            scratch,
             daemon: None,
         })
     }
@@ -41,8 +45,15 @@ impl Watched {
 
     pub(crate) fn program(&self) -> Command {
         let mut command = oracle::command(env!("CARGO_BIN_EXE_trawl"));
-        command.env("TRAWL_INDEX", self.scratch.join("index"));
+        command.env("TRAWL_INDEX", &self.index);
         command
+    }
+
+    /// The daemon's process.
+    pub(crate) fn signal(&self, signal: &str) {
+        let daemon = self.daemon.as_ref().expect("it is there");
+        let id = daemon.id().to_string();
+        oracle::run(oracle::command("kill").args([signal, &id])).expect_code(0);
     }
 
     pub(crate) fn trawl(&self, words: &[&str]) -> Ran {
@@ -52,45 +63,52 @@ impl Watched {
     /// Starts the daemon and waits until it says that it watches.
     pub(crate) fn start(&mut self, prepare: impl FnOnce(&mut Command)) {
         let mut command = self.program();
-        command
-            .arg0("trawld")
-            .arg(self.root())
-            .stderr(Stdio::piped());
+        command.arg0("trawld").arg(self.root());
         prepare(&mut command);
-        let mut daemon = command.spawn().expect("it starts");
-        let mut said = BufReader::new(daemon.stderr.take().expect("a pipe"));
-        let mut line = String::new();
-        while !line.contains("watching") {
-            line.clear();
-            assert!(said.read_line(&mut line).expect("text") > 0, "it ended");
-        }
-        // Read on, so that it is never held up.
-        std::thread::spawn(move || {
-            said.lines()
-                .map_while(Result::ok)
-                .for_each(|line| eprintln!("{line}"))
-        });
-        self.daemon = Some(daemon);
+        self.daemon = Some(started(&mut command));
     }
 
     /// Ends it with this signal; its exit code, if it has one.
     pub(crate) fn end(&mut self, signal: &str) -> Option<i32> {
+        self.signal(signal);
         let mut daemon = self.daemon.take().expect("it is there");
-        let id = daemon.id().to_string();
-        oracle::run(oracle::command("kill").args([signal, &id])).expect_code(0);
         daemon.wait().expect("it ends").code()
     }
 
     /// What find prints of the tree, live and from the index.
     #[track_caller]
     pub(crate) fn compare(&self) {
-        let format = ["-printf", "%p %i %s %m %U %G %T@ %C@ %n %l\\n"];
-        let expected = oracle::run(oracle::command("find").arg(self.root()).args(format));
-        let found = oracle::run(self.program().arg("find").arg(self.root()).args(format));
-        assert_eq!((found.code, found.errors()), (Some(0), String::new()));
-        let (order, ending) = (lines::Order::Any, lines::Ending::Newline);
-        lines::assert_same("the tree", &expected.stdout, &found.stdout, order, ending);
+        compare(&self.root(), &mut self.program());
     }
+}
+
+/// Starts a daemon and waits until it says that it watches.
+pub(crate) fn started(command: &mut Command) -> Child {
+    let mut daemon = command.stderr(Stdio::piped()).spawn().expect("it starts");
+    let mut said = BufReader::new(daemon.stderr.take().expect("a pipe"));
+    let mut line = String::new();
+    while !line.contains("watching") {
+        line.clear();
+        assert!(said.read_line(&mut line).expect("text") > 0, "it ended");
+    }
+    // Read on, so that it is never held up.
+    std::thread::spawn(move || {
+        said.lines()
+            .map_while(Result::ok)
+            .for_each(|line| eprintln!("{line}"))
+    });
+    daemon
+}
+
+/// What find prints of a tree, live and from the index that a program asks.
+#[track_caller]
+pub(crate) fn compare(root: &Path, program: &mut Command) {
+    let format = ["-printf", "%p %i %s %m %U %G %T@ %C@ %n %l\\n"];
+    let expected = oracle::run(oracle::command("find").arg(root).args(format));
+    let found = oracle::run(program.arg("find").arg(root).args(format));
+    assert_eq!((found.code, found.errors()), (Some(0), String::new()));
+    let (order, ending) = (lines::Order::Any, lines::Ending::Newline);
+    lines::assert_same("the tree", &expected.stdout, &found.stdout, order, ending);
 }
 
 impl Drop for Watched {
@@ -319,7 +337,7 @@ fn a_socket_that_the_manager_listens_on_is_used_and_stays() {
         return;
     };
     watched.start(|_| {});
-    let index = watched.scratch.join("index");
+    let index = watched.index.clone();
     let socket = socket_below(&index).expect("the daemon's socket");
     assert_eq!(watched.end("-TERM"), Some(0));
     assert_eq!(socket_below(&index), None);
