@@ -41,6 +41,7 @@ complete -c trawl -n "__fish_trawl_needs_command" -f -a "watch" -d 'Keep sources
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "verify" -d 'Check every byte of the index (index --verify)'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "gc" -d 'Remove what no snapshot needs (index --gc)'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "locate" -d 'Find entries by their names as plocate does'
+complete -c trawl -n "__fish_trawl_needs_command" -f -a "search" -d 'Search directories for a pattern with one call: live, or from an index that is as of now'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "ls" -d 'List directories as ls does'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "stat" -d 'Show the attributes of files as stat does'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "du" -d 'Sum up space used as du does'
@@ -141,6 +142,33 @@ complete -c trawl -n "__fish_trawl_using_subcommand locate" -s q -l quiet -d 'Ac
 complete -c trawl -n "__fish_trawl_using_subcommand locate" -l status -d 'Say on standard error as of when the answer is true and what could not be read'
 complete -c trawl -n "__fish_trawl_using_subcommand locate" -l no-wait -d 'Ask the index as it is, without waiting for a daemon'
 complete -c trawl -n "__fish_trawl_using_subcommand locate" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trawl -n "__fish_trawl_using_subcommand search" -l max-depth -d 'Go at most so many levels below PATH, and tell of what is deeper' -r
+complete -c trawl -n "__fish_trawl_using_subcommand search" -l served-by -d 'Who answers: the index where it is known to be as of now and the file system elsewhere (auto), the file system, or the index as it is' -r -f -a "auto\t''
+live\t''
+index\t''"
+complete -c trawl -n "__fish_trawl_using_subcommand search" -l color -l colour -d 'When to use colours' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
+always\t'Always'
+never\t'Never'"
+complete -c trawl -n "__fish_trawl_using_subcommand search" -l at -d 'Answer from the newest snapshot that began by then: a time as date(1) reads it, a snapshot\'s id, latest, or -N for N before the latest. The file system itself is then never asked' -r
+complete -c trawl -n "__fish_trawl_using_subcommand search" -l fresh -d 'Wait until the index has everything that was changed before the question, at most so long; the exit code is 1 if it has not. Without this option, the same where a daemon watches (trawl watch) [default: 10s]' -r
+complete -c trawl -n "__fish_trawl_using_subcommand search" -l max-age -d 'Be content with an answer that was true so long ago, such as 30s, 5m or 1d' -r
+complete -c trawl -n "__fish_trawl_using_subcommand search" -l paper -d 'The pattern is as in the paper: ? is one byte or none (the default)'
+complete -c trawl -n "__fish_trawl_using_subcommand search" -l fnmatch -d 'The pattern is as fnmatch(3) has it: ? is one byte, [...] one of a set'
+complete -c trawl -n "__fish_trawl_using_subcommand search" -s f -l stop-at-first -d 'Stop at the first match, of the earliest PATH that has one'
+complete -c trawl -n "__fish_trawl_using_subcommand search" -s m -l metadata -d 'Say what stat(2) says of each match, symbolic links followed'
+complete -c trawl -n "__fish_trawl_using_subcommand search" -s P -l no-follow -d 'With --metadata: of symbolic links themselves'
+complete -c trawl -n "__fish_trawl_using_subcommand search" -s r -l include-root -d 'Print paths that begin with PATH'
+complete -c trawl -n "__fish_trawl_using_subcommand search" -l readable -d 'Only what this user may read'
+complete -c trawl -n "__fish_trawl_using_subcommand search" -l writable -d 'Only what this user may write'
+complete -c trawl -n "__fish_trawl_using_subcommand search" -s x -l executable -d 'Only what this user may execute or, of directories, search'
+complete -c trawl -n "__fish_trawl_using_subcommand search" -l period -d 'Only a period in the pattern matches one that begins a name'
+complete -c trawl -n "__fish_trawl_using_subcommand search" -s L -l follow -d 'Go into directories that symbolic links lead to'
+complete -c trawl -n "__fish_trawl_using_subcommand search" -l xdev -d 'Do not go into other file systems'
+complete -c trawl -n "__fish_trawl_using_subcommand search" -s 0 -l null -d 'A NUL byte behind each path instead of a newline'
+complete -c trawl -n "__fish_trawl_using_subcommand search" -l json -d 'One JSON object a line, errors included'
+complete -c trawl -n "__fish_trawl_using_subcommand search" -l status -d 'Say on standard error as of when the answer is true and what could not be read'
+complete -c trawl -n "__fish_trawl_using_subcommand search" -l no-wait -d 'Ask the index as it is, without waiting for a daemon'
+complete -c trawl -n "__fish_trawl_using_subcommand search" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trawl -n "__fish_trawl_using_subcommand ls" -l format -d 'Format: long or verbose (-l), single-column (-1), vertical (-C), across or horizontal (-x), commas (-m)' -r -f -a "long\t''
 single-column\t''
 vertical\t''

@@ -136,6 +136,9 @@ pub(crate) enum Command {
     Find(FindArgs),
     /// Find entries by their names as plocate does
     Locate(Box<crate::locate::LocateArgs>),
+    /// Search directories for a pattern with one call: live, or from an index
+    /// that is as of now
+    Search(Box<crate::search::SearchArgs>),
     /// List directories as ls does
     #[command(disable_help_flag = true)]
     Ls(Box<crate::ls::LsArgs>),

@@ -60,6 +60,9 @@ pub(crate) enum Failure {
     /// A scan did not reach its end.
     #[error(transparent)]
     Scan(trawl_scan::ScanError<trawl_index::IndexError>),
+    /// A search could not be begun, or ended early.
+    #[error(transparent)]
+    Call(#[from] trawl_call::CallError),
     /// A signal asked for the end.
     #[error("interrupted")]
     Interrupted,

@@ -16,7 +16,7 @@ use trawl_find::predicate::{Cost, Kind, Parse, Predicate, Standard};
 use trawl_find::record;
 use trawl_find::reference::error_text;
 use trawl_find::start_list::StartPoints;
-use trawl_find::{Environment, Parsed, Program};
+use trawl_find::{Environment, FindError, Parsed, Program};
 use trawl_model::rows::Row;
 use trawl_query::{AsOf, Index, Located};
 use trawl_text::quote::Terminal;
@@ -150,6 +150,9 @@ pub(crate) fn run(
         Ok(Parsed::Version) => return print(VERSION),
         Err(error) => {
             complain(&error);
+            if called == Called::Trawl && is_late(&error) {
+                complain(&"options with two dashes come before the paths");
+            }
             return Ok(Exit::Find(1));
         }
     };
@@ -180,6 +183,12 @@ fn complain_of_output(error: &io::Error) {
 
 /// errno(3).
 const EBADF: i32 = 9;
+
+/// True if a word that find does not know looks like an option of ours: its own
+/// predicates have one dash.
+fn is_late(error: &FindError) -> bool {
+    matches!(error, FindError::UnknownPredicate { name } if name.starts_with("--") && name.len() > 2)
+}
 
 /// In find's words, behind its name.
 fn complain(message: &dyn std::fmt::Display) {

@@ -102,6 +102,23 @@ impl Freshness {
         asked.answer.as_ref()?.as_ref().ok()
     }
 
+    /// The roots of sources of which the index has everything that was changed before the question.
+    pub(crate) fn roots_as_of_now(&self) -> impl Iterator<Item = &[u8]> {
+        let is_now = |asked: &&Asked| {
+            let answer = asked
+                .answer
+                .as_ref()
+                .and_then(|answer| answer.as_ref().ok());
+            answer.is_some_and(|answer| {
+                answer.outcome == Outcome::Fresh && matches!(answer.seen, Seen::Now)
+            })
+        };
+        self.sources
+            .iter()
+            .filter(is_now)
+            .map(|asked| &asked.root[..])
+    }
+
     /// Notes a snapshot that is read, for what `--max-age` says where nobody watches.
     pub(crate) fn note_age(&self, info: &SnapshotInfo) {
         let Some(max_age) = self.max_age else { return };

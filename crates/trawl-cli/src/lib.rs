@@ -11,7 +11,7 @@
 //! | `scope` | from the paths of a question to places in the index |
 //! | `live` | what a question must read from the live file system instead |
 //! | `index`, `sources`, `watch` | writing the index, looking after it, keeping it as of now |
-//! | `find`, `locate`, `ls`, `stat`, `du`, `stats`, `top`, `duplicates`, `getfattr` | the questions |
+//! | `find`, `locate`, `search`, `ls`, `stat`, `du`, `stats`, `top`, `duplicates`, `getfattr` | the questions |
 //! | `diff`, `history`, `growth` | questions about several snapshots |
 //! | [`sql`] | options of `sql` and `export`, and the way to their program |
 //! | `expression` | which entries a question is about, in find's language |
@@ -47,6 +47,7 @@ mod ls;
 mod output;
 mod rows;
 mod scope;
+mod search;
 mod settings;
 mod snapshots;
 mod sources;
@@ -130,6 +131,7 @@ fn dispatch(arguments: Arguments, words: &[OsString]) -> Result<Exit, Failure> {
         }
         Command::Find(args) => find::run(index, &args.arguments, args.called, manner),
         Command::Locate(args) => locate::run(index, &args, manner),
+        Command::Search(args) => search::run(index, &args, manner),
         Command::Du(args) => du::run(index, &args, manner),
         Command::Ls(args) => ls::run(index, &args, manner),
         Command::Stat(args) => stat::run(index, &args, manner),

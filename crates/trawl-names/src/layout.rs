@@ -15,11 +15,11 @@ use crate::error::{NamesError, Part, Result};
 use crate::trigrams::{KEYS, Page};
 
 /// The version that this program reads and writes.
-pub(crate) const VERSION: u32 = 2;
+pub(crate) const VERSION: u32 = 3;
 /// What a sidecar ends with.
 const MAGIC: &[u8; 8] = b"trawlnam";
 /// Rows of a block of names; the last may have fewer.
-pub(crate) const BLOCK_ROWS: usize = 1024;
+pub(crate) const BLOCK_ROWS: usize = 256;
 /// Directories of a block; the last may have fewer.
 pub(crate) const BLOCK_DIRS: usize = 256;
 /// Bytes of an unpacked block, at most.

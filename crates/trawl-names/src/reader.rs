@@ -15,7 +15,7 @@ use crate::name_block::{CodedBlock, NameBlock};
 use crate::pattern::{Needles, Pattern};
 use crate::read_at::ReadAt;
 use crate::search::{Search, Wanted};
-use crate::select;
+use crate::select::{self, KnownDirs};
 use crate::symbols::Symbols;
 use crate::trigrams::{self, BlockSet};
 use crate::writer::RowKind;
@@ -48,6 +48,7 @@ pub struct Names<R> {
     layout: Layout,
     /// Read when the first names are.
     symbols: OnceLock<Symbols>,
+    known_dirs: KnownDirs,
 }
 
 /// What a reader of blocks keeps from one to the next.
@@ -99,6 +100,7 @@ impl<R: ReadAt> Names<R> {
             path: path.to_owned(),
             layout,
             symbols: OnceLock::new(),
+            known_dirs: KnownDirs::default(),
         })
     }
 
@@ -257,6 +259,10 @@ impl<R: ReadAt> Names<R> {
         &self.layout
     }
 
+    pub(crate) fn known_dirs(&self) -> &KnownDirs {
+        &self.known_dirs
+    }
+
     pub(crate) fn damaged(&self, part: Part, problem: &'static str) -> NamesError {
         NamesError::damaged(&self.path, part, problem)
     }
@@ -304,9 +310,10 @@ impl<R: ReadAt> Names<R> {
         if let Some(symbols) = self.symbols.get() {
             return Ok(symbols);
         }
-        let mut raw = Vec::new();
-        self.read_block(Part::Symbols, &self.layout.symbols, buffers, &mut raw)?;
-        match Symbols::read(&raw) {
+        let (part, placed) = (Part::Symbols, &self.layout.symbols);
+        let raw = &mut buffers.packed;
+        self.read_checked(part, placed.offset, placed.len, placed.hash, raw)?;
+        match Symbols::read(raw) {
             Some(symbols) => Ok(self.symbols.get_or_init(|| symbols)),
             None => Err(self.damaged(Part::Symbols, "it makes no sense")),
         }

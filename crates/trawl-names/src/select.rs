@@ -6,7 +6,9 @@
 //! first in path order that has it, with all that share it behind it. So a
 //! literal in a directory's path gives whole ranges of rows.
 
+use std::collections::VecDeque;
 use std::ops::Range;
+use std::sync::{Arc, Mutex};
 
 use memchr::memmem::Finder;
 
@@ -66,7 +68,48 @@ pub(crate) fn in_dirs<R: ReadAt>(
         names,
         rows,
     };
-    selector.dirs(literal, Place::Within).map(united)
+    selector.within(literal)
+}
+
+/// The last literals that were looked for in the paths of all directories, and
+/// the rows of those that have them: selecting rows and searching in them ask
+/// for the same, piece by piece.
+#[derive(Debug, Default)]
+pub(crate) struct KnownDirs(Mutex<VecDeque<KnownDir>>);
+
+#[derive(Debug)]
+struct KnownDir {
+    literal: Vec<u8>,
+    case: Case,
+    rows: Arc<RowRanges>,
+}
+
+/// Literals that are kept.
+const KNOWN_LITERALS: usize = 4;
+/// Ranges that are kept of each, at most.
+const KNOWN_RANGES: usize = 4096;
+
+impl KnownDirs {
+    fn rows_of(&self, literal: &[u8], case: Case) -> Option<Arc<RowRanges>> {
+        let known = self.0.lock().ok()?;
+        let same = |known: &&KnownDir| known.case == case && known.literal == literal;
+        known.iter().find(same).map(|known| Arc::clone(&known.rows))
+    }
+
+    fn keep(&self, literal: &[u8], case: Case, rows: &Arc<RowRanges>) {
+        let Ok(mut known) = self.0.lock() else {
+            return;
+        };
+        if rows.len() > KNOWN_RANGES {
+            return;
+        }
+        known.truncate(KNOWN_LITERALS - 1);
+        known.push_front(KnownDir {
+            literal: literal.to_vec(),
+            case,
+            rows: Arc::clone(rows),
+        });
+    }
 }
 
 /// Ranges in order, those that touch put together.
@@ -195,7 +238,7 @@ impl<R: ReadAt> Selector<'_, R> {
             found = common(&found, &self.dirs(cut.head, Place::End)?);
         }
         if cut.in_dir {
-            found.extend(self.dirs(&literal.bytes, Place::Within)?);
+            found.extend(self.within(&literal.bytes)?);
         }
         Ok(found)
     }
@@ -238,6 +281,25 @@ impl<R: ReadAt> Selector<'_, R> {
             }
         }
         Ok(blocks)
+    }
+
+    /// Rows of directories whose path, with a slash behind it, has these
+    /// bytes anywhere.
+    fn within(&mut self, bytes: &[u8]) -> Result<RowRanges> {
+        let (names, rows) = (self.names, self.rows.clone());
+        let known = names.known_dirs();
+        let all = match known.rows_of(bytes, self.case) {
+            Some(all) => all,
+            None => {
+                self.rows = 0..names.rows();
+                let found = self.dirs(bytes, Place::Within);
+                self.rows = rows.clone();
+                let all = Arc::new(united(found?));
+                known.keep(bytes, self.case, &all);
+                all
+            }
+        };
+        Ok(common(&all, &[rows]))
     }
 
     /// Rows of directories whose path, with a slash behind it, has these

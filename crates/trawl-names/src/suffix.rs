@@ -65,29 +65,34 @@ impl Suffix {
     /// Looks at the symbols, once.
     pub(crate) fn prepare(&mut self, symbols: &Symbols) {
         if self.classes.is_empty() {
-            let mut classes: Vec<u8> = symbols.texts().map(|text| self.class(text)).collect();
-            classes.resize(CODES, 0);
-            self.classes = classes;
+            let class = |(code, (ends, is_beyond)): (usize, (bool, bool))| {
+                let beyond = if is_beyond { BEYOND_ASCII } else { 0 };
+                match ends {
+                    true => ENDS | beyond | self.ending(symbols.text(code as u16)),
+                    false => beyond,
+                }
+            };
+            self.classes = symbols.traits().enumerate().map(class).collect();
         }
     }
 
-    fn class(&self, text: &[u8]) -> u8 {
-        let beyond = match text.iter().all(u8::is_ascii) {
-            true => 0,
-            false => BEYOND_ASCII,
-        };
-        let Some((&0, end)) = text.split_last() else {
-            return beyond;
-        };
+    /// What the text of a code that ends a row says of the row's end.
+    fn ending(&self, text: &[u8]) -> u8 {
+        let end = text.strip_suffix(b"\0").unwrap_or(text);
         let shorter = end.len().min(self.bytes.len());
         let ours = &self.bytes[self.bytes.len() - shorter..];
+        // Most differ in the last byte.
+        if let (Some(a), Some(b)) = (end.last(), ours.last())
+            && !a.eq_ignore_ascii_case(b)
+        {
+            return 0;
+        }
         let decided = end.len() >= self.bytes.len() && self.anchor == Anchor::End;
-        ENDS | beyond
-            | match self.same(&end[end.len() - shorter..], ours) {
-                true if decided => MATCHES,
-                true => UNDECIDED,
-                false => 0,
-            }
+        match self.same(&end[end.len() - shorter..], ours) {
+            true if decided => MATCHES,
+            true => UNDECIDED,
+            false => 0,
+        }
     }
 
     /// Puts the rows that end as they should into `hits`, which it replaces.

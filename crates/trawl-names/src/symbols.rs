@@ -15,10 +15,10 @@ pub(crate) const BYTE_CODES: usize = 256;
 /// Bytes of a symbol, at most.
 pub(crate) const SYMBOL_BYTES_MOST: usize = 15;
 /// Bytes behind a text that unpacking it may write over.
-pub(crate) const SPARE_BYTES: usize = 64;
+pub(crate) const SPARE_BYTES: usize = FOUR_BYTES;
 
-/// Bytes of two slots.
-const PAIR_BYTES: usize = 2 * (SYMBOL_BYTES_MOST + 1);
+/// Bytes of four slots.
+const FOUR_BYTES: usize = 4 * (SYMBOL_BYTES_MOST + 1);
 /// Set in a slot's last byte if the symbol ends a row.
 const ENDS: u8 = 16;
 /// Ends of rows that are told of one block, a power of two; its rows are
@@ -88,6 +88,16 @@ impl Symbols {
         let slot = self.slots.get(usize::from(code));
         slot.map_or(&[], |slot| {
             &slot[..usize::from(slot[SYMBOL_BYTES_MOST] & 15)]
+        })
+    }
+
+    /// Of all codes whether they end a row, and whether they hold a byte beyond
+    /// ASCII.
+    pub(crate) fn traits(&self) -> impl Iterator<Item = (bool, bool)> {
+        const BEYOND_ASCII: u128 = u128::from_le_bytes([0x80; 16]) >> 8;
+        self.slots.iter().map(|slot| {
+            let ends = slot[SYMBOL_BYTES_MOST] & ENDS != 0;
+            (ends, u128::from_le_bytes(*slot) & BEYOND_ASCII != 0)
         })
     }
 
@@ -169,8 +179,7 @@ impl Symbols {
         let Some(slots) = self.slots.first_chunk::<CODES>() else {
             return false;
         };
-        let most = (codes.len() / 3 * 2 + 1) * SYMBOL_BYTES_MOST + 1;
-        if len == 0 || len > most {
+        if len == 0 || len > count(codes) * SYMBOL_BYTES_MOST + 1 {
             return false;
         }
         if text.len() < len + SPARE_BYTES {
@@ -178,23 +187,23 @@ impl Symbols {
         }
         text[0] = 0;
         let mut at = 1;
-        let (pairs, odd) = codes.as_chunks::<3>();
-        for pair in pairs {
+        let (fours, rest) = codes.as_chunks::<6>();
+        for four in fours {
             let window = text.get_mut(at..).and_then(<[u8]>::first_chunk_mut);
             let Some(window) = window else {
                 return false;
             };
-            at += put_pair(slots, *pair, window);
+            at += put_four(slots, *four, window, |_, _| ());
         }
-        match odd {
-            [] => at == len,
-            [low, high] => {
-                let last = self.text(u16::from_le_bytes([*low, *high]));
-                let place = text.get_mut(at..at + last.len());
-                place.map(|place| place.copy_from_slice(last)).is_some() && at + last.len() == len
-            }
-            _ => false,
+        for number in 0..count(rest) {
+            let last = self.text(code_at(rest, number));
+            let Some(place) = text.get_mut(at..at + last.len()) else {
+                return false;
+            };
+            place.copy_from_slice(last);
+            at += last.len();
         }
+        at == len && rest.len() % 3 != 1
     }
 }
 
@@ -212,22 +221,14 @@ impl Writer<'_, '_> {
     #[inline(always)]
     fn put_four(&mut self, four: [u8; 6]) -> bool {
         let window = self.text.get_mut(self.at..);
-        let window: Option<&mut [u8; 4 * (SYMBOL_BYTES_MOST + 1)]> =
-            window.and_then(<[u8]>::first_chunk_mut);
-        let Some(window) = window else {
+        let Some(window) = window.and_then(<[u8]>::first_chunk_mut) else {
             return false;
         };
-        let mut len = 0;
-        for code in four_codes(four) {
-            let slot = &self.slots[code % CODES];
-            let tail = slot[SYMBOL_BYTES_MOST];
-            // Four times fifteen bytes at most come before the last slot.
-            let place = &mut window[len.min(3 * SYMBOL_BYTES_MOST)..][..SYMBOL_BYTES_MOST + 1];
-            place.copy_from_slice(slot);
-            len += usize::from(tail & 15);
-            self.ends[self.rows % ENDS_MOST] = (self.at + len) as u32;
-            self.rows += usize::from(tail / ENDS);
-        }
+        let (at, ends, rows) = (self.at, &mut *self.ends, &mut self.rows);
+        let len = put_four(self.slots, four, window, |len, tail| {
+            ends[*rows % ENDS_MOST] = (at + len) as u32;
+            *rows += usize::from(tail / ENDS);
+        });
         self.at += len;
         true
     }
@@ -249,23 +250,27 @@ impl Writer<'_, '_> {
     }
 }
 
-/// Writes two symbols, each as all of its slot: plain stores of a known size.
-/// Returns the length of both.
+/// Writes four symbols, each as all of its slot: plain stores of a known size.
+/// Tells of each where it ends and its slot's last byte; returns the length of
+/// all.
 #[inline(always)]
-fn put_pair(slots: &[Slot; CODES], pair: [u8; 3], window: &mut [u8; PAIR_BYTES]) -> usize {
-    let (first, second) = codes_of(pair);
-    let (first, second) = (&slots[first], &slots[second]);
-    let len = usize::from(first[SYMBOL_BYTES_MOST] & 15);
-    window[..SYMBOL_BYTES_MOST + 1].copy_from_slice(first);
-    window[len..len + SYMBOL_BYTES_MOST + 1].copy_from_slice(second);
-    len + usize::from(second[SYMBOL_BYTES_MOST] & 15)
-}
-
-/// Two codes in three bytes.
-#[inline(always)]
-fn codes_of(pair: [u8; 3]) -> (usize, usize) {
-    let bits = u32::from_le_bytes([pair[0], pair[1], pair[2], 0]) as usize;
-    (bits % CODES, bits / CODES % CODES)
+fn put_four(
+    slots: &[Slot; CODES],
+    four: [u8; 6],
+    window: &mut [u8; FOUR_BYTES],
+    mut written: impl FnMut(usize, u8),
+) -> usize {
+    let mut len = 0;
+    for code in four_codes(four) {
+        let slot = &slots[code % CODES];
+        let tail = slot[SYMBOL_BYTES_MOST];
+        // Four times fifteen bytes at most come before the last slot.
+        let place = &mut window[len.min(3 * SYMBOL_BYTES_MOST)..][..SYMBOL_BYTES_MOST + 1];
+        place.copy_from_slice(slot);
+        len += usize::from(tail & 15);
+        written(len, tail);
+    }
+    len
 }
 
 /// Four codes in six bytes.

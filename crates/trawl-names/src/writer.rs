@@ -273,8 +273,9 @@ impl NamesWriter {
     fn choose_symbols(&mut self) -> Result<Encoder> {
         let symbols = train(&self.held.text[1..]);
         let symbols = symbols.ok_or(limit("its symbols make no sense"))?;
-        let (raw, part) = (symbols.write(), Part::Symbols);
-        self.layout.symbols = pack(&mut self.packer, part, &raw, &mut self.body)?;
+        let raw = symbols.write();
+        self.layout.symbols = block(raw.len(), &raw)?;
+        self.body.extend_from_slice(&raw);
         Ok(Encoder::new(&symbols))
     }
 

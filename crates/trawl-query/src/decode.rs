@@ -62,7 +62,13 @@ fn decode_part(
         file: &file,
     };
     if clauses.is_empty() {
-        let holders = of.holders(&request.filter.need);
+        let known = request
+            .rows
+            .is_some_and(|rows| rows.is_looked_at(part.segment));
+        let holders = match known {
+            true => None,
+            false => of.holders(&request.filter.need),
+        };
         let ranges = holders.as_ref().unwrap_or(&part.ranges);
         let mut batch = scratch.take_batch(row_count(ranges));
         batch.len = row_count(ranges);

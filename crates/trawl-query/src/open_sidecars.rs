@@ -15,7 +15,7 @@ use trawl_names::{Names, ReadAt};
 /// Shorter ones are read whole.
 const SMALL_BYTES: u64 = 64 << 10;
 /// Sidecars that are kept open, at most.
-const OPEN: usize = 64;
+const OPEN: usize = 256;
 /// Sidecars that are kept in memory, at most.
 const IN_MEMORY: usize = 256;
 

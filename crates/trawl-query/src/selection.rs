@@ -5,7 +5,7 @@
 //! decodes no page without one of them.
 
 use crate::index::SegmentAt;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 /// Which rows of which segments a walk looks at.
@@ -13,6 +13,8 @@ use std::ops::Range;
 pub struct RowSelection {
     /// Ascending, neither overlapping nor touching nor empty.
     segments: HashMap<SegmentAt, Vec<Range<u64>>>,
+    /// Segments of whose selected rows all names were looked at.
+    looked_at: HashSet<SegmentAt>,
 }
 
 impl RowSelection {
@@ -35,6 +37,17 @@ impl RowSelection {
             None => ranges,
         };
         self.segments.insert(segment, both);
+    }
+
+    /// Notes that all names of a segment's selected rows were looked at: to do so
+    /// again leaves out no more.
+    pub(crate) fn set_looked_at(&mut self, segment: SegmentAt) {
+        self.looked_at.insert(segment);
+    }
+
+    /// Whether [`RowSelection::set_looked_at`] was called.
+    pub(crate) fn is_looked_at(&self, segment: SegmentAt) -> bool {
+        self.looked_at.contains(&segment)
     }
 
     /// The rows of a segment that are looked at; `None` for all.

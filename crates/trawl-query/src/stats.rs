@@ -340,16 +340,21 @@ fn sum_of(batch: &RowBatch, rows: Range<usize>) -> Count {
     }
 }
 
-/// Calls `flush` with each run of equal keys and what it sums up to: keys
-/// often follow themselves, and what is done for a run costs less than what
-/// is done for each row.
+/// Keys of which sums are kept open.
+const OPEN: usize = 64;
+
+/// Calls `flush` with keys and what rows of theirs sum up to, for each key now
+/// and then: keys often follow themselves, or alternate with a few others, and
+/// what is done for many rows costs less than what is done for each. `slot` tells
+/// keys apart that are likely to alternate.
 fn by_runs<K: PartialEq + Copy>(
     batch: &RowBatch,
     rows: &[Range<usize>],
     key: impl Fn(usize) -> K,
+    slot: impl Fn(K) -> u32,
     mut flush: impl FnMut(K, &Count),
 ) {
-    let mut open: Option<(K, Count)> = None;
+    let mut open: [Option<(K, Count)>; OPEN] = [None; OPEN];
     for range in rows {
         let mut start = range.start;
         while start < range.end {
@@ -358,18 +363,18 @@ fn by_runs<K: PartialEq + Copy>(
             let end = others.find(|at| key(*at) != own).unwrap_or(range.end);
             let sum = sum_of(batch, start..end);
             start = end;
-            match &mut open {
+            match &mut open[slot(own) as usize % OPEN] {
                 Some((known, count)) if *known == own => count.add(&sum),
-                _ => {
-                    if let Some((known, count)) = open.replace((own, sum)) {
+                other => {
+                    if let Some((known, count)) = other.replace((own, sum)) {
                         flush(known, &count);
                     }
                 }
             }
         }
     }
-    if let Some((known, count)) = open {
-        flush(known, &count);
+    for (known, count) in open.iter().flatten() {
+        flush(*known, count);
     }
 }
 
@@ -380,7 +385,13 @@ impl Stats {
             size_bytes: batch.size.get(at).copied().unwrap_or_default(),
             blocks: batch.blocks.get(at).copied().unwrap_or_default(),
         };
-        by_runs(batch, rows, |_| (), |(), count| self.whole.add(count));
+        by_runs(
+            batch,
+            rows,
+            |_| (),
+            |()| 0,
+            |(), count| self.whole.add(count),
+        );
         for by in request.traits.iter().filter(|by| by.is_of_rows()) {
             self.count_by(*by, batch, rows, one, request.now);
         }
@@ -412,25 +423,32 @@ impl Stats {
             Trait::Type => by_runs(
                 batch,
                 rows,
-                |at| FileType::from_mode(value(&batch.mode, at)),
-                |kind, count| self.types.entry(kind).or_default().add(count),
+                |at| value(&batch.mode, at) & FileType::MASK,
+                |kind| kind >> FileType::MASK.trailing_zeros(),
+                |kind, count| {
+                    let kind = FileType::from_mode(kind);
+                    self.types.entry(kind).or_default().add(count);
+                },
             ),
             Trait::Owner => by_runs(
                 batch,
                 rows,
                 |at| Uid(value(&batch.uid, at)),
+                |uid| uid.0,
                 |uid, count| self.owners.entry(uid).or_default().add(count),
             ),
             Trait::Group => by_runs(
                 batch,
                 rows,
                 |at| Gid(value(&batch.gid, at)),
+                |gid| gid.0,
                 |gid, count| self.groups.entry(gid).or_default().add(count),
             ),
             Trait::Project => by_runs(
                 batch,
                 rows,
                 |at| project(&row_at(batch, at)),
+                |project| project.unwrap_or_default(),
                 |project, count| self.projects.entry(project).or_default().add(count),
             ),
             Trait::Extension => {
@@ -590,11 +608,12 @@ pub fn size_bucket(size: u64) -> usize {
 
 /// Which of [`Stats::ages`] a time belongs to.
 pub fn age_bucket(now: Timestamp, time: Timestamp) -> usize {
-    let age_ns = now.as_nanos() - time.as_nanos();
-    let is_younger = |bound: &&i64| age_ns < i128::from(**bound) * 1_000_000_000;
+    let age_secs = now.secs.saturating_sub(time.secs);
+    // Of whole seconds; the bounds are.
+    let age_secs = age_secs.saturating_sub(i64::from(now.nanos < time.nanos));
     AGE_BOUNDS_SECS
         .iter()
-        .take_while(|bound| !is_younger(bound))
+        .filter(|bound| **bound <= age_secs)
         .count()
 }
 

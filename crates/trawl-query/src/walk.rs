@@ -175,7 +175,7 @@ impl Index {
         // What the filter asks of names leaves out rows before any is read.
         let is_deep = request.max_depth.is_none_or(|depth| depth > 1);
         let named = match request.rows {
-            None if is_deep => rows_with(start, &request.filter.need)?,
+            None if is_deep => rows_with(start, request)?,
             _ => None,
         };
         let request = &Request {

@@ -339,3 +339,26 @@ fn random_exclusions_are_those_of_bfs() {
     let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
     compare_with_bfs("random exclusions", &lines);
 }
+
+#[test]
+fn our_options_behind_the_paths_are_refused_with_where_they_belong() {
+    let told = answers(
+        Source::Index,
+        &[
+            "$FIND --no-wait t 2>&1",
+            "$FIND t --no-wait 2>&1",
+            "$FIND t -no-wait 2>&1",
+        ],
+    );
+    let lines: Vec<&str> = told.split("== ").collect();
+    let hint = "find: options with two dashes come before the paths\n";
+    assert!(lines[1].contains("code 0"), "{told}");
+    assert!(
+        lines[2].contains("code 1") && lines[2].contains(hint),
+        "{told}"
+    );
+    assert!(
+        lines[3].contains("code 1") && !lines[3].contains(hint),
+        "{told}"
+    );
+}

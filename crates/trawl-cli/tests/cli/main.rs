@@ -9,6 +9,7 @@ mod du;
 mod find_access;
 mod find_actions;
 mod find_live;
+mod find_names;
 mod find_words;
 
 mod bundle;
@@ -22,6 +23,7 @@ mod index;
 mod locate;
 mod ls;
 mod pack;
+mod search;
 mod shared;
 mod site;
 mod stat;

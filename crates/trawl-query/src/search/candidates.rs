@@ -81,8 +81,19 @@ pub(crate) fn holders<R: ReadAt>(
     need: &Need,
     rows: &[Range<u64>],
 ) -> Option<Result<Vec<Range<u64>>, NamesError>> {
-    let known = exact(need)?;
-    let pattern = Pattern::literal(literal(known), subject(known.within), case(known));
+    let known = longest(need)?;
+    let (subject, case) = (subject(known.within), case(known));
+    let test = |text: &[u8]| may_hold(known, text);
+    let pattern = match case {
+        Case::Sensitive => Pattern::literal(literal(known), subject, case),
+        // Letters beyond ASCII may be equal to some of it: by whose rules is not
+        // known here.
+        Case::Folded if known.bytes.is_ascii() => {
+            let all = vec![vec![literal(known)]];
+            Pattern::matcher(Needles { subject, case, all }, &test)
+        }
+        Case::Folded => return None,
+    };
     let mut found = Vec::new();
     let done = names.ranges_among(&pattern, rows, &mut |range| {
         found.push(range);
@@ -91,15 +102,31 @@ pub(crate) fn holders<R: ReadAt>(
     Some(done.map(|_| found))
 }
 
-/// The longest literal that is needed in just these letters.
-fn exact(need: &Need) -> Option<&Literal> {
+/// Whether a text can hold a literal of ASCII in either case.
+fn may_hold(literal: &Literal, text: &[u8]) -> bool {
+    let (text, bytes) = match text.is_ascii() {
+        true => (
+            text.to_ascii_lowercase(),
+            literal.bytes.to_ascii_lowercase(),
+        ),
+        false => return true,
+    };
+    match literal.at {
+        At::Anywhere => text
+            .windows(bytes.len().max(1))
+            .any(|window| window == bytes),
+        At::Start => text.starts_with(&bytes),
+        At::End => text.ends_with(&bytes),
+        At::Whole => text == bytes,
+    }
+}
+
+/// The longest literal that is needed.
+fn longest(need: &Need) -> Option<&Literal> {
     match need {
-        Need::Has(literal) => {
-            let is_exact = literal.letters == Letters::Exact;
-            (is_exact && literal.bytes.len() >= TELLING_BYTES).then_some(literal)
-        }
+        Need::Has(literal) => (literal.bytes.len() >= TELLING_BYTES).then_some(literal),
         Need::All(parts) => {
-            let literals = parts.iter().filter_map(exact);
+            let literals = parts.iter().filter_map(longest);
             literals.max_by_key(|literal| literal.bytes.len())
         }
         Need::Nothing | Need::Either(_) => None,

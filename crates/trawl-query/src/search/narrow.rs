@@ -1,11 +1,13 @@
 //! Which rows a walk needs whose filter asks for names.
 
-use super::{candidates, columns, pieces};
+use super::{candidates, columns, holders, pieces};
 use crate::error::Result;
-use crate::index::{Start, View};
+use crate::index::{SegmentAt, Start, View};
 use crate::locate::{Reach, Span, scope};
 use crate::segment::Scratch;
 use crate::selection::RowSelection;
+use crate::sweep::in_parallel;
+use crate::walk::{Request, check_cancelled_by};
 use std::ops::Range;
 use trawl_index::schema::{SMALL_PAGE_ROWS, Table};
 use trawl_model::need::Need;
@@ -14,39 +16,87 @@ use trawl_model::need::Need;
 const WORTH: u64 = 5;
 /// Parts of a segment that are looked at by themselves, at most.
 const PARTS: usize = 64;
+/// Directories that are gone through in the time in which one is looked up.
+const DIRS_A_LOOKUP: u64 = 256;
+/// Rows whose names are looked at before a walk begins, at most: some tenths of
+/// a second on one core.
+const LOOKED_AT: u64 = 4 << 20;
+
+/// Rows of a segment that may have what is needed.
+struct Chosen {
+    segment: SegmentAt,
+    rows: Vec<Range<u64>>,
+}
 
 /// The rows below `start` that can have what is needed, as far as the name
 /// sidecars tell; `None` if they leave out too little.
-pub(crate) fn rows_with(start: &Start, need: &Need) -> Result<Option<RowSelection>> {
-    let view: &View = &start.view;
+pub(crate) fn rows_with(start: &Start, request: &Request<'_>) -> Result<Option<RowSelection>> {
+    let (view, need): (&View, _) = (&start.view, &request.filter.need);
     if need.is_nothing() || !start.is_dir {
         return Ok(None);
     }
-    let mut scratch = Scratch::default();
+    let spans = scope(view, &start.path, Reach::Subtree, &mut Scratch::default())?;
+    let spans: Vec<&[Span]> = spans.chunk_by(|a, b| a.segment == b.segment).collect();
+    let mut chosen: Vec<Chosen> = Vec::new();
+    let choose = |spans: &&[Span], scratch: &mut Scratch| {
+        check_cancelled_by(request.cancel)?;
+        choose(view, spans, need, scratch)
+    };
+    in_parallel(&spans, request.threads, choose, |one| chosen.extend(one))?;
+    if chosen.is_empty() {
+        return Ok(None);
+    }
     let mut selection = RowSelection::default();
-    let mut is_restricted = false;
-    let spans = scope(view, &start.path, Reach::Subtree, &mut scratch)?;
-    for spans in spans.chunk_by(|a, b| a.segment == b.segment) {
-        let Some(names) = view.names(spans[0].segment) else {
-            continue;
-        };
-        let (mut ranges, mut all) = (Vec::new(), 0);
-        for span in spans {
-            let rows = pieces::rows(view, span, &mut scratch)?;
-            all += rows.end - rows.start;
-            match candidates(&names, need, &rows) {
-                Ok(found) => ranges.extend(found),
-                // What is damaged is left to the tables.
-                Err(_) => ranges.push(rows),
-            }
+    if chosen.iter().map(|one| row_count(&one.rows)).sum::<u64>() > LOOKED_AT {
+        for one in chosen {
+            selection.restrict(one.segment, one.rows);
         }
-        let len = |range: &Range<u64>| range.end - range.start;
-        if ranges.iter().map(len).sum::<u64>().saturating_mul(WORTH) <= all {
-            selection.restrict(spans[0].segment, ranges);
-            is_restricted = true;
+        return Ok(Some(selection));
+    }
+    let look = |one: &Chosen, _: &mut Scratch| {
+        check_cancelled_by(request.cancel)?;
+        let names = view.names(one.segment);
+        let held = names.and_then(|names| holders(&names, need, &one.rows)?.ok());
+        Ok((one.segment, held.unwrap_or_else(|| one.rows.clone())))
+    };
+    in_parallel(&chosen, request.threads, look, |(segment, rows)| {
+        selection.restrict(segment, rows);
+        selection.set_looked_at(segment);
+    })?;
+    Ok(Some(selection))
+}
+
+/// The rows of spans of one segment that can have what is needed; `None` if that
+/// leaves out too little.
+fn choose(
+    view: &View,
+    spans: &[Span],
+    need: &Need,
+    scratch: &mut Scratch,
+) -> Result<Option<Chosen>> {
+    let segment = spans.first().map_or(0, |span| span.segment);
+    let Some(names) = view.names(segment) else {
+        return Ok(None);
+    };
+    let (mut chosen, mut all) = (Vec::new(), 0);
+    for span in spans {
+        let rows = pieces::rows(view, span, scratch)?;
+        all += rows.end - rows.start;
+        match candidates(&names, need, &rows) {
+            Ok(found) => chosen.extend(found),
+            // What is damaged is left to the tables.
+            Err(_) => chosen.push(rows),
         }
     }
-    Ok(is_restricted.then_some(selection))
+    let is_worth = row_count(&chosen).saturating_mul(WORTH) <= all;
+    Ok(is_worth.then_some(Chosen {
+        segment,
+        rows: chosen,
+    }))
+}
+
+fn row_count(ranges: &[Range<u64>]) -> u64 {
+    ranges.iter().map(|range| range.end - range.start).sum()
 }
 
 /// Leaves out of the spans the directories without a selected row, as far as
@@ -63,19 +113,25 @@ pub(crate) fn narrowed(
             narrowed.push(span);
             continue;
         };
+        if ranges.is_empty() {
+            continue;
+        }
+        let lookups = (span.dirs.end - span.dirs.start) / DIRS_A_LOOKUP;
+        let most = usize::try_from(lookups).map_or(PARTS, |most| most.min(PARTS));
+        if most < 2 {
+            narrowed.push(span);
+            continue;
+        }
         let Some(dirs) = view.file(span.segment, Table::Dirs)? else {
             continue;
         };
-        if ranges.len() > PARTS || span.dirs.end - span.dirs.start <= SMALL_PAGE_ROWS as u64 {
-            if !ranges.is_empty() {
-                narrowed.push(span);
-            }
-            continue;
-        }
         let mut parts: Vec<Range<u64>> = Vec::new();
-        for range in ranges {
-            let first = columns::dir_of(&dirs, range.start, &mut scratch)?;
-            let last = columns::dir_of(&dirs, range.end - 1, &mut scratch)?;
+        for near in ranges.chunks(ranges.len().div_ceil(most)) {
+            let (Some(first), Some(last)) = (near.first(), near.last()) else {
+                continue;
+            };
+            let first = columns::dir_of(&dirs, first.start, &mut scratch)?;
+            let last = columns::dir_of(&dirs, last.end - 1, &mut scratch)?;
             let part = first.max(span.dirs.start)..(last + 1).min(span.dirs.end);
             match parts.last_mut() {
                 Some(before) if part.start <= before.end + SMALL_PAGE_ROWS as u64 => {

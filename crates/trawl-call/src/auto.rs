@@ -1,0 +1,62 @@
+//! Takes the index where it is known to be as of now, and walks the file system elsewhere.
+
+use crate::error::CallError;
+use crate::executor::{Executor, Stream};
+use crate::index::{Chain, IndexRead, canonical};
+use crate::live::LiveWalk;
+use crate::request::Request;
+
+/// Says of a source, by its root, whether the index has everything that was changed before the
+/// index was opened: whether a daemon's barrier was answered for it.
+pub type IsFresh = std::sync::Arc<dyn Fn(&[u8]) -> bool + Send + Sync>;
+
+/// Answers each root from the index, if that is as of now and can, else from the file system.
+pub struct Auto {
+    index: Option<(IndexRead, IsFresh)>,
+    live: LiveWalk,
+}
+
+impl std::fmt::Debug for Auto {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Auto").finish_non_exhaustive()
+    }
+}
+
+impl Auto {
+    /// Asks this index, and without one the file system alone.
+    pub fn new(index: Option<(IndexRead, IsFresh)>, live: LiveWalk) -> Auto {
+        Auto { index, live }
+    }
+}
+
+impl Executor for Auto {
+    fn begin(&self, request: Request) -> Result<Box<dyn Stream>, CallError> {
+        let Some((index, is_fresh)) = self.index.clone() else {
+            return self.live.begin(request);
+        };
+        let live = self.live;
+        let choose = move |_, request| match from_index(&index, &is_fresh, &request) {
+            Some(stream) => stream,
+            None => live.begin(request),
+        };
+        Ok(Box::new(Chain::new(request, choose)))
+    }
+}
+
+/// The answer about one root from the index, if that is as good as any.
+fn from_index(
+    index: &IndexRead,
+    is_fresh: &IsFresh,
+    request: &Request,
+) -> Option<Result<Box<dyn Stream>, CallError>> {
+    let root = &request.roots()[0];
+    let pattern = root.pattern();
+    // A few looks for names cost less than opening a snapshot.
+    if pattern.names(pattern.start()).is_some() {
+        return None;
+    }
+    let place = canonical(root).ok()?;
+    // Whatever is wrong with the index, the file system is there.
+    let prepared = index.prepare(request, 0, &place).ok()?;
+    is_fresh(prepared.source()).then(|| prepared.begin())
+}

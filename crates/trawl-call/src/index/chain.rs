@@ -1,0 +1,79 @@
+//! One root after the other, each answered by whoever is chosen for it.
+
+use crate::error::CallError;
+use crate::executor::{Block, Stream};
+use crate::packed::decode;
+use crate::record::Outcome;
+use crate::request::Request;
+
+/// Chooses who answers a request about one root, which has this place in the list, and begins it.
+type Choose = Box<dyn FnMut(usize, Request) -> Result<Box<dyn Stream>, CallError> + Send>;
+
+/// Roots that are answered one after the other.
+pub(crate) struct Chain {
+    request: Request,
+    next: usize,
+    choose: Choose,
+    current: Option<Box<dyn Stream>>,
+    is_over: bool,
+}
+
+impl Chain {
+    /// `choose` is called for the roots in order, from the one on in which the search begins.
+    pub(crate) fn new(
+        request: Request,
+        choose: impl FnMut(usize, Request) -> Result<Box<dyn Stream>, CallError> + Send + 'static,
+    ) -> Chain {
+        let first = request.resume().map_or(0, |cookie| cookie.root as usize);
+        Chain {
+            request,
+            next: first,
+            choose: Box::new(choose),
+            current: None,
+            is_over: false,
+        }
+    }
+
+    /// Begins with the next root; false if there is none.
+    fn begin_next(&mut self) -> Result<bool, CallError> {
+        let at = self.next;
+        if at >= self.request.roots().len() {
+            return Ok(false);
+        }
+        self.next += 1;
+        self.current = Some((self.choose)(at, self.request.only(at))?);
+        Ok(true)
+    }
+}
+
+impl Stream for Chain {
+    fn next_block(&mut self) -> Result<Option<Block>, CallError> {
+        while !self.is_over {
+            let Some(current) = &mut self.current else {
+                self.is_over = !self.begin_next()?;
+                continue;
+            };
+            match current.next_block()? {
+                None => self.current = None,
+                Some(block) => {
+                    self.is_over = self.request.is_first() && has_match(&block.packed)?;
+                    return Ok(Some(block));
+                }
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Whether there is a match among records.
+pub(crate) fn has_match(packed: &[u8]) -> Result<bool, CallError> {
+    let mut rest = packed;
+    while !rest.is_empty() {
+        let (record, length) = decode(rest)?;
+        if matches!(record.outcome, Outcome::Match(_)) {
+            return Ok(true);
+        }
+        rest = &rest[length..];
+    }
+    Ok(false)
+}

@@ -1,0 +1,214 @@
+//! Puts what was read of an index into the answer's order: parts of one directory's rows that
+//! come from several segments, and what a live walk says of directories that are closed to the
+//! asking user.
+
+use std::collections::VecDeque;
+use std::ops::ControlFlow;
+use std::sync::mpsc::SyncSender;
+
+use trawl_model::path;
+
+use super::chain::has_match;
+use super::read::Message;
+use super::{Prepared, relative};
+use crate::cookie::{Cookie, Stage};
+use crate::error::CallError;
+use crate::executor::Stream;
+use crate::live::LiveWalk;
+use crate::live::records::Records;
+use crate::packed::{decode, encode};
+use crate::pattern::Pattern;
+use crate::request::{Request, Root, join};
+
+/// A block is sent when it has so many bytes.
+const BLOCK_BYTES: usize = 64 << 10;
+
+/// Records of one directory's rows, or of a part of them.
+pub(super) struct Listed {
+    /// Below the root.
+    pub(super) dir: Vec<u8>,
+    pub(super) records: Records,
+}
+
+/// The answer as far as it is known.
+pub(super) struct Merge<'a> {
+    prepared: &'a Prepared,
+    sender: &'a SyncSender<Message>,
+    root: &'a Root,
+    /// Directories that a live walk goes into, the next one first.
+    closed: VecDeque<&'a [u8]>,
+    /// The last directory: there may be more of it.
+    last: Option<Listed>,
+    /// More than one part of it is there.
+    is_in_parts: bool,
+    out: Vec<u8>,
+}
+
+impl<'a> Merge<'a> {
+    pub(super) fn new(prepared: &'a Prepared, sender: &'a SyncSender<Message>) -> Merge<'a> {
+        let root = &prepared.request.roots()[0];
+        let most = prepared.request.options().max_depth;
+        // What is too deep, the directory above tells.
+        let depth = |dir: &[u8]| crate::pattern::components(dir).count();
+        let closed = prepared.closed.iter().map(|dir| &dir[..]);
+        Merge {
+            prepared,
+            sender,
+            root,
+            closed: closed.filter(|dir| depth(dir) <= most).collect(),
+            last: None,
+            is_in_parts: false,
+            out: Vec::new(),
+        }
+    }
+
+    /// Begins with the root itself, if that matches.
+    pub(super) fn root(&mut self) -> Result<ControlFlow<()>, CallError> {
+        let resume = self.prepared.request.resume();
+        let was_given = resume.is_some_and(|cookie| cookie.stage > Stage::Begin);
+        let pattern = self.root.pattern();
+        if !pattern.matches_root() || was_given {
+            return Ok(ControlFlow::Continue(()));
+        }
+        let itself = Pattern::new(b"/", pattern.language())?;
+        self.walk_live(b"", itself, None)
+    }
+
+    /// Adds what was read next, in the index's order.
+    pub(super) fn add(&mut self, listed: Vec<Listed>) -> Result<ControlFlow<()>, CallError> {
+        for listed in listed {
+            match &mut self.last {
+                Some(last) if last.dir == listed.dir => {
+                    last.records
+                        .packed
+                        .extend_from_slice(&listed.records.packed);
+                    last.records.has_match |= listed.records.has_match;
+                    self.is_in_parts = true;
+                    continue;
+                }
+                _ => {}
+            }
+            if self.end_last()?.is_break() || self.walk_before(Some(&listed.dir))?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+            self.last = Some(listed);
+        }
+        Ok(self.send(0))
+    }
+
+    /// Ends the answer.
+    pub(super) fn finish(mut self) -> Result<(), CallError> {
+        if self.end_last()?.is_continue() && self.walk_before(None)?.is_continue() {
+            let _ = self.send(0);
+        }
+        Ok(())
+    }
+
+    /// The last directory is whole.
+    fn end_last(&mut self) -> Result<ControlFlow<()>, CallError> {
+        let Some(last) = self.last.take() else {
+            return Ok(ControlFlow::Continue(()));
+        };
+        match std::mem::take(&mut self.is_in_parts) {
+            false => self.out.extend_from_slice(&last.records.packed),
+            true => sort(&last.records.packed, &mut self.out)?,
+        }
+        Ok(self.check(last.records.has_match))
+    }
+
+    /// Goes on, or sends all and ends where the first match was enough.
+    fn check(&mut self, has_match: bool) -> ControlFlow<()> {
+        match has_match && self.prepared.request.is_first() {
+            true => {
+                let _ = self.send(0);
+                ControlFlow::Break(())
+            }
+            false => self.send(BLOCK_BYTES),
+        }
+    }
+
+    /// Walks the closed directories that come before this one, or all.
+    fn walk_before(&mut self, dir: Option<&[u8]>) -> Result<ControlFlow<()>, CallError> {
+        let comes_before = |closed: &[u8]| dir.is_none_or(|dir| path::cmp(closed, dir).is_lt());
+        while let Some(closed) = self.closed.front().copied()
+            && comes_before(closed)
+        {
+            self.closed.pop_front();
+            let resume = self.prepared.request.resume();
+            let resume = match resume {
+                None => None,
+                Some(cookie) => match relative(&cookie.dir, closed) {
+                    Some(rest) => Some(cookie.seen_from(rest)),
+                    None if path::cmp(closed, &cookie.dir).is_lt() => continue,
+                    None => None,
+                },
+            };
+            let pattern = self.root.pattern().below(closed);
+            if let Some(pattern) = pattern
+                && self
+                    .walk_live(closed, pattern.without_root(), resume)?
+                    .is_break()
+            {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// What a live walk says of a directory below the root.
+    fn walk_live(
+        &mut self,
+        below: &[u8],
+        pattern: Pattern,
+        resume: Option<Cookie>,
+    ) -> Result<ControlFlow<()>, CallError> {
+        let request = &self.prepared.request;
+        let place = join(&self.prepared.start.path, below);
+        let place = path::display(&place).to_vec();
+        let root = self.root.part(below, place, pattern, Vec::new());
+        let mut options = *request.options();
+        options.max_depth -= crate::pattern::components(below).count();
+        let request = Request::of_roots(vec![root], options)?
+            .cancelled_by(request.cancel().clone())
+            .begun_at(resume);
+        let mut walk = LiveWalk::default().walk(request);
+        while let Some(block) = walk.next_block()? {
+            self.out.extend_from_slice(&block.packed);
+            if self.check(has_match(&block.packed)?).is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Sends what there is if it is more than so many bytes. A break if nobody reads it.
+    fn send(&mut self, more_than: usize) -> ControlFlow<()> {
+        if self.out.len() <= more_than {
+            return ControlFlow::Continue(());
+        }
+        let packed = std::mem::take(&mut self.out);
+        match self.sender.send(Message::Block(packed)) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(_) => ControlFlow::Break(()),
+        }
+    }
+}
+
+/// Appends records in the order of their paths.
+fn sort(packed: &[u8], out: &mut Vec<u8>) -> Result<(), CallError> {
+    let mut records = Vec::new();
+    let mut rest = packed;
+    while !rest.is_empty() {
+        let (record, length) = decode(rest)?;
+        records.push(record);
+        rest = &rest[length..];
+    }
+    // What is too deep comes behind all entries.
+    let is_own = |record: &crate::record::RecordRef<'_>| match record.outcome {
+        crate::record::Outcome::Error(trouble) => trouble.source != crate::record::Source::Stat,
+        crate::record::Outcome::Match(_) => false,
+    };
+    records.sort_by(|a, b| (is_own(a), a.path).cmp(&(is_own(b), b.path)));
+    records.iter().for_each(|record| encode(record, out));
+    Ok(())
+}

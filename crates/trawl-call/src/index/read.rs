@@ -1,0 +1,324 @@
+//! Reads one root's part of an answer: rows become records on the index's threads, and go to the
+//! reader through a channel of few places.
+
+use std::ffi::CString;
+use std::ops::ControlFlow;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+
+use trawl_model::FileType;
+use trawl_model::column::{Column, ColumnSet};
+use trawl_model::filter::Filter;
+use trawl_model::path;
+use trawl_model::rows::Row;
+use trawl_query::{Listing, QueryError, Request as Walk};
+use trawl_sys::CWD;
+use trawl_sys::directory::{Links, Purpose, open_below};
+use trawl_sys::stat::Time;
+
+use super::merge::{Listed, Merge};
+use super::{Prepared, relative};
+use crate::cookie::{Cookie, Stage};
+use crate::error::CallError;
+use crate::executor::{Block, ServedBy, Stream};
+use crate::live::records::Writer;
+use crate::options::{DEPTH_DEFAULT, Metadata};
+use crate::record::{Attributes, Outcome, Source};
+use crate::request::Root;
+
+/// Blocks that may wait to be read.
+const WAITING_MAX: usize = 4;
+
+/// What the reading thread sends.
+pub(super) enum Message {
+    Block(Vec<u8>),
+    Failed(CallError),
+    End,
+}
+
+/// The receiving end.
+struct Reading {
+    receiver: Option<Receiver<Message>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Begins to read.
+pub(super) fn begin(prepared: Prepared) -> Result<Box<dyn Stream>, CallError> {
+    let (sender, receiver) = sync_channel(WAITING_MAX);
+    let read = move || {
+        let last = match read(&prepared, &sender) {
+            Ok(()) => Message::End,
+            Err(error) => Message::Failed(error),
+        };
+        // Nobody may be there any more.
+        let _ = sender.send(last);
+    };
+    let thread = std::thread::Builder::new().name("search-index".to_owned());
+    let thread = thread.spawn(read).map_err(CallError::Thread)?;
+    Ok(Box::new(Reading {
+        receiver: Some(receiver),
+        thread: Some(thread),
+    }))
+}
+
+impl Stream for Reading {
+    fn next_block(&mut self) -> Result<Option<Block>, CallError> {
+        let Some(receiver) = &self.receiver else {
+            return Ok(None);
+        };
+        match receiver.recv() {
+            Ok(Message::Block(packed)) => Ok(Some(Block {
+                served_by: ServedBy::Index,
+                packed,
+            })),
+            Ok(Message::End) => {
+                self.receiver = None;
+                Ok(None)
+            }
+            Ok(Message::Failed(error)) => {
+                self.receiver = None;
+                Err(error)
+            }
+            Err(_) => {
+                let lost = std::io::Error::other("a thread ended before its work was done");
+                Err(CallError::Thread(lost))
+            }
+        }
+    }
+}
+
+impl Drop for Reading {
+    fn drop(&mut self) {
+        self.receiver = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// What rows are turned into records by; the same for all threads.
+struct Turning<'a> {
+    prepared: &'a Prepared,
+    root: &'a Root,
+    /// What every row must tell.
+    columns: ColumnSet,
+    resume: Option<&'a Cookie>,
+}
+
+fn read(prepared: &Prepared, sender: &SyncSender<Message>) -> Result<(), CallError> {
+    let request = &prepared.request;
+    let root = &request.roots()[0];
+    let options = request.options();
+    let mut merge = Merge::new(prepared, sender);
+    if merge.root()?.is_break() {
+        return Ok(());
+    }
+    let levels = root.pattern().levels(root.pattern().start());
+    // One more than is gone into: for what is too deep.
+    let deepest = options.max_depth + 1;
+    let turning = Turning {
+        prepared,
+        root,
+        columns: columns(options.metadata),
+        resume: request.resume(),
+    };
+    let is_bounded = options.max_depth < DEPTH_DEFAULT;
+    let walk = Walk {
+        columns: turning.columns,
+        // What is too deep is told of directories, whatever their names.
+        filter: match is_bounded {
+            true => Filter::default(),
+            false => Filter::of_need(root.pattern().need()),
+        },
+        max_depth: Some(levels.map_or(deepest, |levels| levels.min(deepest))),
+        cancel: Some(request.cancel().flag()),
+        ..Walk::default()
+    };
+    let work = |listing: &Listing<'_>, out: &mut Vec<Listed>| turning.take(listing, out);
+    let mut done = Ok(());
+    let emit = |listed: Vec<Listed>| match merge.add(listed) {
+        Ok(flow) => flow,
+        Err(error) => {
+            done = Err(error);
+            ControlFlow::Break(())
+        }
+    };
+    let walked = match levels {
+        Some(0) => Ok(()),
+        _ => prepared.index.walk(&prepared.start, &walk, work, emit),
+    };
+    match walked {
+        Err(QueryError::Cancelled) => return Err(CallError::Cancelled),
+        walked => walked?,
+    }
+    done?;
+    merge.finish()
+}
+
+fn columns(metadata: Metadata) -> ColumnSet {
+    let basic = ColumnSet::of(&[Column::Name, Column::Mode]);
+    let all = ColumnSet::of(&[
+        Column::Dev,
+        Column::Ino,
+        Column::Nlink,
+        Column::Rdev,
+        Column::Size,
+        Column::Blocks,
+        Column::Uid,
+        Column::Gid,
+        Column::Blksize,
+        Column::Atime,
+        Column::AtimeNs,
+        Column::Mtime,
+        Column::MtimeNs,
+        Column::Ctime,
+        Column::CtimeNs,
+    ]);
+    match metadata {
+        Metadata::Omit => basic,
+        _ => basic.union(all),
+    }
+}
+
+impl Turning<'_> {
+    /// Turns rows of one directory into records.
+    fn take(&self, listing: &Listing<'_>, out: &mut Vec<Listed>) {
+        let Some(below) = relative(listing.dir.path, &self.prepared.start.path) else {
+            return;
+        };
+        let pattern = self.root.pattern();
+        let state = pattern.state_at(below);
+        if state.is_none() {
+            return;
+        }
+        let request = &self.prepared.request;
+        let mut writer = Writer::new(request, self.root, below);
+        let is_deepest = listing.dir.depth >= request.options().max_depth;
+        let mut too_deep = Vec::new();
+        let mut open = Open::new(listing.dir.path);
+        for at in listing.range.clone() {
+            let row = Row {
+                batch: listing.batch,
+                at,
+                dir: listing.dir.path,
+            };
+            let name = row.name();
+            if is_deepest
+                && row.file_type() == FileType::Directory
+                && !pattern.enter(&state, name).is_none()
+            {
+                too_deep.push(name.to_vec());
+            }
+            if pattern.accepts(&state, name) && self.gives(below, name) && !writer.is_full() {
+                self.entry(&row, &mut open, &mut writer);
+            }
+        }
+        let mut records = writer.finish();
+        if !(records.has_match && request.is_first()) {
+            self.tell_too_deep(below, too_deep, &mut records.packed);
+        }
+        if !records.packed.is_empty() {
+            out.push(Listed {
+                dir: below.to_vec(),
+                records,
+            });
+        }
+    }
+
+    /// Whether this entry was not given before.
+    fn gives(&self, below: &[u8], name: &[u8]) -> bool {
+        let Some(cookie) = self.resume else {
+            return true;
+        };
+        match (path::cmp(below, &cookie.dir), &cookie.stage) {
+            (std::cmp::Ordering::Less, _) => false,
+            (std::cmp::Ordering::Equal, Stage::Name(last)) => name > &last[..],
+            _ => true,
+        }
+    }
+
+    fn entry(&self, row: &Row<'_>, open: &mut Open<'_>, writer: &mut Writer<'_>) {
+        let options = self.prepared.request.options();
+        let is_link = row.file_type() == FileType::Symlink;
+        let known = match options.metadata {
+            Metadata::Omit => None,
+            Metadata::OfTarget if is_link => None,
+            Metadata::OfTarget | Metadata::OfLink => Some(attributes(row)),
+        };
+        let asks_nothing = options.metadata == Metadata::Omit || known.is_some();
+        if asks_nothing && options.access.is_none() {
+            writer.named(row.name(), Outcome::Match(known));
+        } else if let Some(fd) = open.get()
+            && let Ok(name) = CString::new(row.name())
+        {
+            writer.entry(fd.as_fd(), &name, known);
+        }
+    }
+
+    /// Tells of directories that are not gone into.
+    fn tell_too_deep(&self, below: &[u8], names: Vec<Vec<u8>>, packed: &mut Vec<u8>) {
+        let request = &self.prepared.request;
+        for name in names {
+            let dir = crate::request::join(below, &name);
+            let was_told = self
+                .resume
+                .is_some_and(|cookie| match path::cmp(&dir, &cookie.dir) {
+                    std::cmp::Ordering::Less => true,
+                    std::cmp::Ordering::Equal => cookie.stage >= Stage::Own,
+                    std::cmp::Ordering::Greater => false,
+                });
+            if !was_told {
+                let mut writer = Writer::new(request, self.root, &dir);
+                let error =
+                    trawl_sys::SysError::new(trawl_sys::Op::Openat, trawl_sys::Errno::OVERFLOW);
+                writer.trouble(Source::Depth, &error);
+                packed.extend_from_slice(&writer.finish().packed);
+            }
+        }
+    }
+}
+
+/// A directory that is opened when it is first needed.
+struct Open<'a> {
+    path: &'a [u8],
+    fd: Option<Option<OwnedFd>>,
+}
+
+impl<'a> Open<'a> {
+    fn new(path: &'a [u8]) -> Open<'a> {
+        Open { path, fd: None }
+    }
+
+    /// `None` if it cannot be opened (any more): then nothing in it can be reached.
+    fn get(&mut self) -> Option<&OwnedFd> {
+        let path = self.path;
+        let open = || {
+            let path = CString::new(path::display(path)).ok()?;
+            open_below(CWD, &path, Purpose::Pass, Links::Followed).ok()
+        };
+        self.fd.get_or_insert_with(open).as_ref()
+    }
+}
+
+fn attributes(row: &Row<'_>) -> Attributes {
+    let time = |time: trawl_model::Timestamp| Time {
+        secs: time.secs,
+        nanos: time.nanos,
+    };
+    Attributes {
+        dev: row.dev().as_u64(),
+        ino: row.ino(),
+        nlink: u64::from(row.nlink()),
+        rdev: row.rdev().as_u64(),
+        size: row.size(),
+        blocks: row.blocks(),
+        mode: row.mode(),
+        uid: row.uid().0,
+        gid: row.gid().0,
+        blksize: row.blksize(),
+        atime: time(row.atime()),
+        mtime: time(row.mtime()),
+        ctime: time(row.ctime()),
+    }
+}

@@ -1,0 +1,140 @@
+//! Writes the records of one directory.
+
+use std::ffi::CStr;
+use std::os::fd::BorrowedFd;
+
+use trawl_sys::SysError;
+use trawl_sys::access;
+use trawl_sys::stat::{stat_at, stat_at_followed};
+
+use crate::options::Metadata;
+use crate::packed::{PATH_MAX_BYTES, encode};
+use crate::record::{Attributes, Outcome, RecordRef, Source, Trouble};
+use crate::request::{Request, Root};
+
+/// Records that were written, one behind the other.
+#[derive(Debug, Default)]
+pub(crate) struct Records {
+    pub(crate) packed: Vec<u8>,
+    /// Whether there is a match among them.
+    pub(crate) has_match: bool,
+}
+
+/// A directory whose records are written.
+pub(crate) struct Writer<'a> {
+    request: &'a Request,
+    root: &'a Root,
+    /// The path in records of what lies in the directory, up to the name.
+    prefix: Vec<u8>,
+    own: Vec<u8>,
+    records: Records,
+}
+
+impl<'a> Writer<'a> {
+    /// Writes about the directory at this path below the root.
+    pub(crate) fn new(request: &'a Request, root: &'a Root, below: &[u8]) -> Writer<'a> {
+        let own = request.spell(root, below);
+        let mut prefix = own.clone();
+        if prefix == b"." && request.options().root_form == crate::options::RootForm::Omitted {
+            prefix.clear();
+        } else if !prefix.ends_with(b"/") {
+            prefix.push(b'/');
+        }
+        Writer {
+            request,
+            root,
+            prefix,
+            own,
+            records: Records::default(),
+        }
+    }
+
+    /// Whether paths of what is in the directory can be longer than a record's.
+    pub(crate) fn is_too_long(&self) -> bool {
+        self.prefix.len() > PATH_MAX_BYTES - (4 << 10)
+    }
+
+    /// Something about the directory itself could not be done.
+    pub(crate) fn trouble(&mut self, source: Source, error: &SysError) {
+        let errno = error.errno.0;
+        let trouble = Trouble { source, errno };
+        let path = std::mem::take(&mut self.own);
+        self.put(&path, Outcome::Error(trouble));
+        self.own = path;
+    }
+
+    /// The directory itself matches.
+    pub(crate) fn itself(&mut self, attributes: Option<Attributes>) {
+        let path = std::mem::take(&mut self.own);
+        self.put(&path, Outcome::Match(attributes));
+        self.own = path;
+        self.records.has_match = true;
+    }
+
+    /// The entry `name` matches, which is what the search asks of names: writes it if the rest is
+    /// so, too. `known` are its own attributes, if somebody knows them and that it is no link.
+    pub(crate) fn entry(
+        &mut self,
+        directory: BorrowedFd<'_>,
+        name: &CStr,
+        known: Option<Attributes>,
+    ) {
+        let options = self.request.options();
+        let mut wishes = options.access.wishes();
+        if wishes.any(|wish| access::check(directory, name, wish).is_err()) {
+            return;
+        }
+        let outcome = match (options.metadata, known) {
+            (Metadata::Omit, _) => Outcome::Match(None),
+            (_, Some(known)) => Outcome::Match(Some(known)),
+            (Metadata::OfLink, None) => match stat_at(directory, name) {
+                Ok(stat) => Outcome::Match(Some(Attributes::from(&stat))),
+                Err(error) if error.is_vanished() => return,
+                Err(error) => failed(&error),
+            },
+            (Metadata::OfTarget, None) => match stat_at_followed(directory, name) {
+                Ok(stat) => Outcome::Match(Some(Attributes::from(&stat))),
+                Err(error) if error.is_vanished() && stat_at(directory, name).is_err() => return,
+                Err(error) => failed(&error),
+            },
+        };
+        self.named(name.to_bytes(), outcome);
+    }
+
+    /// The entry `name` is a record without any more questions.
+    pub(crate) fn named(&mut self, name: &[u8], outcome: Outcome) {
+        let length = self.prefix.len();
+        let mut path = std::mem::take(&mut self.prefix);
+        path.extend_from_slice(name);
+        self.put(&path, outcome);
+        path.truncate(length);
+        self.prefix = path;
+        self.records.has_match |= matches!(outcome, Outcome::Match(_));
+    }
+
+    fn put(&mut self, path: &[u8], outcome: Outcome) {
+        let record = RecordRef {
+            root: self.root.number(),
+            path,
+            outcome,
+        };
+        encode(&record, &mut self.records.packed);
+    }
+
+    /// Whether nothing more is wanted.
+    pub(crate) fn is_full(&self) -> bool {
+        self.records.has_match && self.request.is_first()
+    }
+
+    /// What was written.
+    pub(crate) fn finish(self) -> Records {
+        self.records
+    }
+}
+
+fn failed(error: &SysError) -> Outcome {
+    Outcome::Error(Trouble {
+        source: Source::Stat,
+        errno: error.errno.0,
+    })
+}

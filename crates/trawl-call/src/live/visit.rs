@@ -1,0 +1,290 @@
+//! What is done at one directory: it is listed, or names are looked for in it; what matches is
+//! written; what may have matches below is told.
+
+use std::ffi::{CStr, CString};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+
+use trawl_sys::directory::{Links as OpenLinks, Purpose, ReadBuffer};
+use trawl_sys::stat::{stat_at, stat_at_followed, stat_fd};
+use trawl_sys::{CWD, Errno, Op, SysError};
+
+use super::listing::{End, Entry, FollowsLinks, Kind, Listing, Sieve, is_absent, kind_of};
+use super::node::{Budget, LIST, Node};
+use super::records::{Records, Writer};
+use super::resume::Resume;
+use crate::options::{Links, Metadata, Mounts};
+use crate::pattern::State;
+use crate::record::{Attributes, Source};
+use crate::request::{Request, Root, join};
+
+/// So many names are looked for at most where a directory would otherwise be listed.
+const NAMES_MAX: usize = 16;
+
+/// A directory that is still to be visited.
+pub(super) struct Place {
+    /// Its root's place in the request.
+    pub(super) root: usize,
+    pub(super) node: Arc<Node>,
+    pub(super) state: State,
+    /// Where to begin, if this or something below it was visited before.
+    pub(super) resume: Option<Resume>,
+    /// The device of the root, where other ones are not gone into.
+    pub(super) device: Option<u64>,
+}
+
+/// What a directory came to.
+#[derive(Default)]
+pub(super) struct Visited {
+    pub(super) records: Records,
+    pub(super) below: Vec<Place>,
+}
+
+/// What one thread needs to visit one directory after another.
+pub(super) struct Visitor {
+    request: Arc<Request>,
+    budget: Arc<Budget>,
+    listing: Listing,
+    buffer: ReadBuffer,
+}
+
+impl Visitor {
+    pub(super) fn new(request: &Arc<Request>, budget: &Arc<Budget>) -> Visitor {
+        Visitor {
+            request: Arc::clone(request),
+            budget: Arc::clone(budget),
+            listing: Listing::default(),
+            buffer: ReadBuffer::new(32 << 10),
+        }
+    }
+
+    /// Visits a directory.
+    pub(super) fn visit(&mut self, place: Place) -> Visited {
+        let request = Arc::clone(&self.request);
+        let Some(root) = request.roots().get(place.root) else {
+            return Visited::default();
+        };
+        let below = place.node.path();
+        let mut writer = Writer::new(&request, root, &below);
+        let mut places = Vec::new();
+        if !place.node.is_root() || self.begin(&place, root, &mut writer) {
+            self.enter(place, root, &below, &mut writer, &mut places);
+        }
+        if writer.is_full() {
+            places.clear();
+        }
+        Visited {
+            records: writer.finish(),
+            below: places,
+        }
+    }
+
+    /// Writes the root itself, if that matches. False if there is nothing more to do.
+    fn begin(&self, place: &Place, root: &Root, writer: &mut Writer<'_>) -> bool {
+        let was_given = place.resume.as_ref().is_some_and(Resume::has_root);
+        if root.pattern().matches_root() && !was_given {
+            let name = CString::new(root.path()).unwrap_or_default();
+            match look_at_root(&name) {
+                Err(error) => {
+                    writer.trouble(Source::Open, &error);
+                    return false;
+                }
+                Ok(attributes) => {
+                    let options = self.request.options();
+                    let mut wishes = options.access.wishes();
+                    let check = trawl_sys::access::check;
+                    let is_allowed = wishes.all(|wish| check(CWD, &name, wish).is_ok());
+                    let wanted = options.metadata != Metadata::Omit;
+                    if is_allowed {
+                        writer.itself(wanted.then_some(attributes));
+                    }
+                }
+            }
+        }
+        !writer.is_full() && !place.state.is_none()
+    }
+
+    fn enter(
+        &mut self,
+        place: Place,
+        root: &Root,
+        below: &[u8],
+        writer: &mut Writer<'_>,
+        places: &mut Vec<Place>,
+    ) {
+        let tells = place.resume.as_ref().is_none_or(Resume::tells_own);
+        let is_too_deep = place.node.depth > self.request.options().max_depth;
+        if is_too_deep || writer.is_too_long() {
+            if tells {
+                let error = SysError::new(Op::Openat, Errno::OVERFLOW);
+                writer.trouble(Source::Depth, &error);
+            }
+            return;
+        }
+        self.listing.clear();
+        match self.list(&place, root) {
+            Ok(None) => {}
+            Ok(Some((fd, end, device))) => {
+                if let End::Failed(error) = end
+                    && tells
+                {
+                    writer.trouble(Source::Read, &error);
+                }
+                let place = Place { device, ..place };
+                self.take_entries(&place, root, below, &fd, writer, places);
+                if !places.is_empty() {
+                    place.node.keep(&fd, &self.budget);
+                }
+            }
+            Err((source, error)) if tells => writer.trouble(source, &error),
+            Err(_) => {}
+        }
+    }
+
+    /// Opens a directory and lists it. `None` for one that is not to be gone into.
+    #[allow(clippy::type_complexity, reason = "named nowhere else")]
+    fn list(
+        &mut self,
+        place: &Place,
+        root: &Root,
+    ) -> Result<Option<(Arc<OwnedFd>, End, Option<u64>)>, (Source, SysError)> {
+        let pattern = root.pattern();
+        let sieve = Sieve {
+            pattern,
+            state: &place.state,
+            follows_links: match self.request.options().links {
+                Links::Follow => FollowsLinks::Yes,
+                Links::Stay => FollowsLinks::No,
+            },
+        };
+        let names = pattern.names(&place.state);
+        if let Some(names) = names.filter(|names| names.len() <= NAMES_MAX)
+            && let Ok(fd) = place.node.open(Purpose::Pass)
+        {
+            let Some(device) = self.admit(place, fd.as_fd())? else {
+                return Ok(None);
+            };
+            match self.listing.look(fd.as_fd(), &names, &sieve) {
+                Ok(()) => return Ok(Some((Arc::new(fd), End::Whole, device))),
+                // It may still be listed.
+                Err(_) => self.listing.clear(),
+            }
+        }
+        let fd = match place.node.open(LIST) {
+            Ok(fd) => fd,
+            // It went, or became something else, since it was listed.
+            Err(error) if !place.node.is_root() && is_gone(&error) => return Ok(None),
+            Err(error) => return Err((Source::Open, error)),
+        };
+        let Some(device) = self.admit(place, fd.as_fd())? else {
+            return Ok(None);
+        };
+        let cancel = self.request.cancel();
+        let end = self
+            .listing
+            .read(fd.as_fd(), &sieve, &mut self.buffer, cancel);
+        Ok(Some((Arc::new(fd), end, device)))
+    }
+
+    /// Whether an open directory may be gone into, and the device that must be that of those
+    /// below it.
+    fn admit(
+        &self,
+        place: &Place,
+        fd: BorrowedFd<'_>,
+    ) -> Result<Option<Option<u64>>, (Source, SysError)> {
+        let options = self.request.options();
+        let follows = options.links == Links::Follow;
+        let stays = options.mounts == Mounts::Stay;
+        if !follows && !stays {
+            return Ok(Some(None));
+        }
+        let stat = stat_fd(fd).map_err(|error| (Source::Open, error))?;
+        let id = (stat.dev.as_u64(), stat.ino);
+        if follows {
+            if place.node.is_below(id) {
+                return Err((Source::Loop, SysError::new(Op::Openat, Errno::LOOP)));
+            }
+            place.node.identify(id);
+        }
+        Ok(match place.device.filter(|_| stays) {
+            Some(device) if device != id.0 => None,
+            _ => Some(stays.then_some(id.0)),
+        })
+    }
+
+    /// Writes the matches that were listed, and tells where there may be more.
+    fn take_entries(
+        &self,
+        place: &Place,
+        root: &Root,
+        below: &[u8],
+        fd: &Arc<OwnedFd>,
+        writer: &mut Writer<'_>,
+        places: &mut Vec<Place>,
+    ) {
+        for entry in self.listing.entries() {
+            let name = self.listing.name(entry);
+            let bytes = name.to_bytes();
+            if !root.skip().is_empty() && root.is_elsewhere(&join(below, bytes)) {
+                continue;
+            }
+            let resume = place.resume.as_ref();
+            if entry.is_match && resume.is_none_or(|resume| resume.gives(bytes)) {
+                writer.entry(fd.as_fd(), name, None);
+                if writer.is_full() {
+                    return;
+                }
+            }
+            let resume = match resume {
+                None => None,
+                Some(resume) => match resume.below(bytes) {
+                    Some(resume) => resume,
+                    None => continue,
+                },
+            };
+            if let Some(state) = &entry.below
+                && let Some(links) = self.may_enter(fd.as_fd(), name, entry)
+            {
+                places.push(Place {
+                    root: place.root,
+                    node: Arc::new(Node::child(&place.node, name, links)),
+                    state: state.clone(),
+                    resume,
+                    device: place.device,
+                });
+            }
+        }
+    }
+
+    /// How an entry is opened, if it is a directory.
+    fn may_enter(&self, fd: BorrowedFd<'_>, name: &CStr, entry: &Entry) -> Option<OpenLinks> {
+        let kind = match entry.kind {
+            Kind::Unknown => kind_of(&stat_at(fd, name).ok()?),
+            known => known,
+        };
+        match kind {
+            Kind::Directory => Some(OpenLinks::Refused),
+            Kind::Link if self.request.options().links == Links::Follow => {
+                let target = stat_at_followed(fd, name).ok()?;
+                target.is_directory().then_some(OpenLinks::Followed)
+            }
+            _ => None,
+        }
+    }
+}
+
+fn look_at_root(name: &CStr) -> Result<Attributes, SysError> {
+    match stat_at_followed(CWD, name) {
+        Ok(stat) => Ok(Attributes::from(&stat)),
+        Err(error) if error.errno == Errno::NAMETOOLONG => {
+            let fd = Node::root(name.to_owned()).open(Purpose::Pass)?;
+            stat_fd(fd).map(|stat| Attributes::from(&stat))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn is_gone(error: &SysError) -> bool {
+    is_absent(error) || error.errno == Errno::LOOP
+}

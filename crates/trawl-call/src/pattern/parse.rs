@@ -1,0 +1,227 @@
+//! From a pattern's text to its alternatives.
+
+use std::sync::Arc;
+
+use super::component::{BadComponent, Component};
+use super::{Alternative, Anchor, Language, Mode, PATTERN_MAX_BYTES, Pattern, STEPS_MAX};
+
+/// What is wrong with a pattern; places are counted in bytes from 0.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PatternError {
+    /// There is nothing in it, or nothing in one of its alternatives.
+    #[error(
+        "nothing stands at byte {at} of the pattern, where a name should: leave out the | there, or quote it with a backslash"
+    )]
+    Empty {
+        /// Where the alternative should begin.
+        at: usize,
+    },
+    /// An alternative ends in a slash.
+    #[error(
+        "the pattern ends in a slash at byte {at}: leave it out, what matches may be of any type"
+    )]
+    TrailingSlash {
+        /// Where.
+        at: usize,
+    },
+    /// A component is `.` or `..`.
+    #[error(
+        "no entry is called {name}, as the component at byte {at} of the pattern says: leave it out"
+    )]
+    Dots {
+        /// Where it begins.
+        at: usize,
+        /// Which of them.
+        name: &'static str,
+    },
+    /// A NUL byte.
+    #[error("no name has a NUL byte, as the pattern has at byte {at}")]
+    Nul {
+        /// Where.
+        at: usize,
+    },
+    /// A backslash with nothing behind it.
+    #[error(
+        "nothing follows the backslash at byte {at} of the pattern: write \\\\ for the backslash itself"
+    )]
+    Backslash {
+        /// Where.
+        at: usize,
+    },
+    /// A bracket expression that there is not.
+    #[error(
+        "no name matches the component at byte {at} of the pattern: its bracket expression has a class or an element that does not exist"
+    )]
+    Hopeless {
+        /// Where it begins.
+        at: usize,
+    },
+    /// A component is longer than any name.
+    #[error("the component at byte {at} of the pattern is longer than any name")]
+    ComponentTooLong {
+        /// Where it begins.
+        at: usize,
+    },
+    /// The pattern is too long.
+    #[error("the pattern has {length} bytes: at most {PATTERN_MAX_BYTES} are allowed")]
+    TooLong {
+        /// Its length.
+        length: usize,
+    },
+    /// There are too many components.
+    #[error("the pattern has more than {STEPS_MAX} components: ask in several searches")]
+    TooManyComponents,
+}
+
+/// What a piece of a pattern is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mark {
+    /// Part of a component.
+    Text,
+    /// Between components.
+    Slash,
+    /// Between alternatives.
+    Bar,
+}
+
+pub(super) fn parse(text: &[u8], language: Language) -> Result<Pattern, PatternError> {
+    if text.len() > PATTERN_MAX_BYTES {
+        let length = text.len();
+        return Err(PatternError::TooLong { length });
+    }
+    if let Some(at) = text.iter().position(|byte| *byte == 0) {
+        return Err(PatternError::Nul { at });
+    }
+    let marks = marks(text, language.mode)?;
+    let mut parsed = Parsed::default();
+    let mut begin = 0;
+    for at in 0..=text.len() {
+        if at == text.len() || marks[at] == Mark::Bar {
+            parsed.alternative(text, &marks, begin..at, language.mode)?;
+            begin = at + 1;
+        }
+    }
+    let Parsed {
+        alternatives,
+        matches_root,
+        ..
+    } = parsed;
+    Ok(Pattern::assemble(language, alternatives, matches_root))
+}
+
+/// What each byte is. A quoted slash is a slash: there is none in names.
+fn marks(text: &[u8], mode: Mode) -> Result<Vec<Mark>, PatternError> {
+    let mut marks = vec![Mark::Text; text.len()];
+    let mut at = 0;
+    while let Some(byte) = text.get(at) {
+        match byte {
+            b'\\' => match text.get(at + 1) {
+                None => return Err(PatternError::Backslash { at }),
+                Some(b'/') => {
+                    marks[at..=at + 1].fill(Mark::Slash);
+                    at += 1;
+                }
+                Some(_) => at += 1,
+            },
+            b'/' => marks[at] = Mark::Slash,
+            b'|' => marks[at] = Mark::Bar,
+            b'[' if mode == Mode::Fnmatch => at += set_length(&text[at + 1..]),
+            _ => {}
+        }
+        at += 1;
+    }
+    Ok(marks)
+}
+
+/// How many bytes behind a `[` belong to a bracket expression: none if no `]` closes it in the
+/// same component.
+fn set_length(behind: &[u8]) -> usize {
+    let mut at = usize::from(matches!(behind.first(), Some(b'!' | b'^')));
+    let first = at;
+    while let Some(byte) = behind.get(at) {
+        match byte {
+            b'/' => return 0,
+            b']' if at > first => return at + 1,
+            b'\\' if behind.get(at + 1) == Some(&b'/') => return 0,
+            b'\\' => at += 1,
+            b'[' => at += element_length(&behind[at + 1..]),
+            _ => {}
+        }
+        at += 1;
+    }
+    0
+}
+
+/// How many bytes behind a `[` within a bracket expression belong to a class or an element.
+fn element_length(behind: &[u8]) -> usize {
+    let Some(mark @ (b':' | b'.' | b'=')) = behind.first().copied() else {
+        return 0;
+    };
+    let end = behind[1..].windows(2).position(|two| two == [mark, b']']);
+    let end = end.filter(|end| !behind[1..1 + end].contains(&b'/'));
+    end.map_or(0, |end| end + 3)
+}
+
+#[derive(Default)]
+struct Parsed {
+    alternatives: Vec<Alternative>,
+    matches_root: bool,
+    steps: usize,
+}
+
+impl Parsed {
+    fn alternative(
+        &mut self,
+        text: &[u8],
+        marks: &[Mark],
+        range: std::ops::Range<usize>,
+        mode: Mode,
+    ) -> Result<(), PatternError> {
+        if range.is_empty() {
+            return Err(PatternError::Empty { at: range.start });
+        }
+        let is_slash = |at: usize| marks[at] == Mark::Slash;
+        if range.clone().all(is_slash) {
+            self.matches_root = true;
+            return Ok(());
+        }
+        if is_slash(range.end - 1) {
+            let at = range.end - 1;
+            return Err(PatternError::TrailingSlash { at });
+        }
+        let anchor = match is_slash(range.start) {
+            true => Anchor::Root,
+            false => Anchor::Anywhere,
+        };
+        let mut components = Vec::new();
+        let mut begin = range.start;
+        for at in range.start..=range.end {
+            if at < range.end && !is_slash(at) {
+                continue;
+            }
+            if begin < at {
+                components.push(component(&text[begin..at], begin, mode)?);
+            }
+            begin = at + 1;
+        }
+        self.steps += components.len();
+        if self.steps > STEPS_MAX {
+            return Err(PatternError::TooManyComponents);
+        }
+        self.alternatives.push(Alternative { anchor, components });
+        Ok(())
+    }
+}
+
+fn component(text: &[u8], at: usize, mode: Mode) -> Result<Arc<Component>, PatternError> {
+    let component = Component::new(text, mode).map_err(|bad| match bad {
+        BadComponent::Hopeless => PatternError::Hopeless { at },
+        BadComponent::TooLong => PatternError::ComponentTooLong { at },
+    })?;
+    match component.literal() {
+        Some(b".") => Err(PatternError::Dots { at, name: "." }),
+        Some(b"..") => Err(PatternError::Dots { at, name: ".." }),
+        _ => Ok(Arc::new(component)),
+    }
+}

@@ -1,0 +1,375 @@
+//! A question: roots, each with its pattern, and what is asked besides.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use trawl_model::path;
+
+use crate::cookie::Cookie;
+use crate::error::CallError;
+use crate::options::{DEPTH_MAX, Extent, Options, RootForm};
+use crate::pattern::Pattern;
+
+/// Ends a search from anywhere, at any time.
+#[derive(Clone, Debug, Default)]
+pub struct Cancel(Arc<AtomicBool>);
+
+impl Cancel {
+    /// Ends the search soon.
+    pub fn cancel(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the search is to end.
+    pub fn is_cancelled(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// The flag itself.
+    pub(crate) fn flag(&self) -> &AtomicBool {
+        &self.0
+    }
+
+    pub(crate) fn check(&self) -> Result<(), CallError> {
+        match self.is_cancelled() {
+            true => Err(CallError::Cancelled),
+            false => Ok(()),
+        }
+    }
+}
+
+/// A directory to search.
+#[derive(Clone, Debug)]
+pub struct Root {
+    number: u32,
+    path: Vec<u8>,
+    shown: Vec<u8>,
+    prefix: Vec<u8>,
+    pattern: Pattern,
+    /// In path order.
+    skip: Vec<Vec<u8>>,
+}
+
+impl Root {
+    /// Its place in the caller's list.
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// Where it is, absolute or from the working directory.
+    pub fn path(&self) -> &[u8] {
+        &self.path
+    }
+
+    /// As the caller gave it.
+    pub fn shown(&self) -> &[u8] {
+        &self.shown
+    }
+
+    /// How far it lies below what the caller gave, if it is a part of that.
+    pub fn prefix(&self) -> &[u8] {
+        &self.prefix
+    }
+
+    /// What is looked for there.
+    pub fn pattern(&self) -> &Pattern {
+        &self.pattern
+    }
+
+    /// Paths below it that somebody else answers about, with all that is below them.
+    pub fn skip(&self) -> &[Vec<u8>] {
+        &self.skip
+    }
+
+    /// Whether somebody else answers about this path below the root.
+    pub(crate) fn is_elsewhere(&self, below: &[u8]) -> bool {
+        self.skip.iter().any(|path| path == below)
+    }
+
+    /// The part of it at a path below it, without what is below the paths in `skip` (which are
+    /// relative to that part).
+    pub(crate) fn part(
+        &self,
+        below: &[u8],
+        path: Vec<u8>,
+        pattern: Pattern,
+        skip: Vec<Vec<u8>>,
+    ) -> Root {
+        Root {
+            number: self.number,
+            path,
+            shown: self.shown.clone(),
+            prefix: join(&self.prefix, below),
+            pattern,
+            skip,
+        }
+    }
+}
+
+/// `dir/name`, where either may be empty.
+pub(crate) fn join(dir: &[u8], name: &[u8]) -> Vec<u8> {
+    match (dir, name) {
+        (b"", name) => name.to_vec(),
+        (dir, b"") => dir.to_vec(),
+        (dir, name) => path::join(dir, name),
+    }
+}
+
+/// A question.
+#[derive(Clone, Debug)]
+pub struct Request {
+    roots: Vec<Root>,
+    options: Options,
+    resume: Option<Cookie>,
+    cancel: Cancel,
+}
+
+/// The most roots of one question.
+pub const ROOTS_MAX: usize = 1 << 20;
+
+impl Request {
+    /// Asks for what matches `pattern` in each of these directories.
+    ///
+    /// # Errors
+    /// For a directory that is the empty string or has a NUL byte, and for limits beyond what is
+    /// allowed.
+    pub fn new<P: AsRef<[u8]>>(
+        pattern: &Pattern,
+        roots: &[P],
+        options: Options,
+    ) -> Result<Request, CallError> {
+        let root = |(number, path): (usize, &P)| Root {
+            number: u32::try_from(number).unwrap_or(u32::MAX),
+            path: path.as_ref().to_vec(),
+            shown: path.as_ref().to_vec(),
+            prefix: Vec::new(),
+            pattern: pattern.clone(),
+            skip: Vec::new(),
+        };
+        let roots: Vec<Root> = roots.iter().enumerate().map(root).collect();
+        Request::of_roots(roots, options)
+    }
+
+    /// Asks about these roots, each with its own pattern.
+    pub(crate) fn of_roots(roots: Vec<Root>, options: Options) -> Result<Request, CallError> {
+        let bad = |why| Err(CallError::Roots { why });
+        if roots.len() > ROOTS_MAX {
+            return bad("there are more than a million");
+        }
+        if roots.iter().any(|root| root.path.is_empty()) {
+            return bad("one of them is the empty string; write . for the working directory");
+        }
+        if roots.iter().any(|root| root.path.contains(&0)) {
+            return bad("one of them has a NUL byte");
+        }
+        if options.max_depth > DEPTH_MAX {
+            return Err(CallError::Depth {
+                asked: options.max_depth,
+                most: DEPTH_MAX,
+            });
+        }
+        Ok(Request {
+            roots,
+            options,
+            resume: None,
+            cancel: Cancel::default(),
+        })
+    }
+
+    /// The same, from a place in its answer on.
+    ///
+    /// # Errors
+    /// If the cookie is of another question.
+    pub fn resume_at(mut self, cookie: Cookie) -> Result<Request, CallError> {
+        cookie.check(&self)?;
+        self.resume = Some(cookie);
+        Ok(self)
+    }
+
+    /// The same, from a place on that is known to be in its answer.
+    #[must_use]
+    pub(crate) fn begun_at(mut self, place: Option<Cookie>) -> Request {
+        self.resume = place;
+        self
+    }
+
+    /// The same with this switch.
+    #[must_use]
+    pub fn cancelled_by(mut self, cancel: Cancel) -> Request {
+        self.cancel = cancel;
+        self
+    }
+
+    /// The directories.
+    pub fn roots(&self) -> &[Root] {
+        &self.roots
+    }
+
+    /// What is asked besides.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// Where to begin, if not at the beginning.
+    pub fn resume(&self) -> Option<&Cookie> {
+        self.resume.as_ref()
+    }
+
+    /// What ends it.
+    pub fn cancel(&self) -> &Cancel {
+        &self.cancel
+    }
+
+    /// The same question about a part of it.
+    ///
+    /// # Errors
+    /// None for a part that [`crate::decompose`] made of this request.
+    pub fn for_part(&self, part: &crate::decompose::Part) -> Result<Request, CallError> {
+        let mut options = self.options;
+        let above = crate::pattern::components(part.root.prefix()).count();
+        options.max_depth = options.max_depth.saturating_sub(above);
+        let request = Request::of_roots(vec![part.root.clone()], options)?;
+        Ok(request.cancelled_by(self.cancel.clone()))
+    }
+
+    /// The same question about one root alone, with the place to begin at if it is in that.
+    pub(crate) fn only(&self, at: usize) -> Request {
+        let resume = self.resume.as_ref();
+        Request {
+            roots: self.roots[at..=at].to_vec(),
+            options: self.options,
+            resume: resume
+                .filter(|cookie| cookie.root == self.roots[at].number)
+                .cloned(),
+            cancel: self.cancel.clone(),
+        }
+    }
+
+    /// Whether one match is enough.
+    pub(crate) fn is_first(&self) -> bool {
+        self.options.extent == Extent::First
+    }
+
+    /// The path in a record of what lies `below` a root; the empty path is the root itself.
+    pub fn spell(&self, root: &Root, below: &[u8]) -> Vec<u8> {
+        let below = join(&root.prefix, below);
+        match (self.options.root_form, &below[..]) {
+            (RootForm::Omitted, b"") => b".".to_vec(),
+            (RootForm::Omitted, _) => below,
+            (RootForm::Included, b"") => root.shown.clone(),
+            (RootForm::Included, _) => {
+                let slash: &[u8] = if root.shown.ends_with(b"/") {
+                    b""
+                } else {
+                    b"/"
+                };
+                [&root.shown, slash, &below].concat()
+            }
+        }
+    }
+
+    /// The reverse.
+    pub(crate) fn unspell<'p>(&self, root: &Root, path: &'p [u8]) -> &'p [u8] {
+        let mut rest = path;
+        if self.options.root_form == RootForm::Included {
+            rest = rest.strip_prefix(&root.shown[..]).unwrap_or(rest);
+            rest = rest.strip_prefix(b"/").unwrap_or(rest);
+        } else if rest == b"." {
+            rest = b"";
+        }
+        rest = rest.strip_prefix(&root.prefix[..]).unwrap_or(rest);
+        rest.strip_prefix(b"/").unwrap_or(rest)
+    }
+}
+
+/// Reads a list of directories as the call has it: separated by `:`; a `\` quotes what follows
+/// it, so that `\:` is in a name; an empty one is the working directory, as in `PATH`.
+///
+/// # Errors
+/// For a NUL byte, and for a backslash that quotes nothing.
+pub fn parse_roots(list: &[u8]) -> Result<Vec<Vec<u8>>, CallError> {
+    let bad = |why| Err(CallError::Roots { why });
+    let (mut roots, mut root) = (Vec::new(), Vec::new());
+    let mut bytes = list.iter();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            0 => return bad("it has a NUL byte"),
+            b'\\' => match bytes.next() {
+                Some(0) => return bad("it has a NUL byte"),
+                Some(byte) => root.push(*byte),
+                None => {
+                    return bad(
+                        "nothing follows its last backslash: write \\\\ for the backslash itself",
+                    );
+                }
+            },
+            b':' => roots.push(std::mem::take(&mut root)),
+            byte => root.push(*byte),
+        }
+    }
+    roots.push(root);
+    for root in roots.iter_mut().filter(|root| root.is_empty()) {
+        root.push(b'.');
+    }
+    Ok(roots)
+}
+
+/// The list that [`parse_roots`] reads as these directories.
+pub fn join_roots<P: AsRef<[u8]>>(roots: &[P]) -> Vec<u8> {
+    let mut list = Vec::new();
+    for (at, root) in roots.iter().enumerate() {
+        if at > 0 {
+            list.push(b':');
+        }
+        for byte in root.as_ref() {
+            if matches!(byte, b':' | b'\\') {
+                list.push(b'\\');
+            }
+            list.push(*byte);
+        }
+    }
+    list
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pattern::Language;
+    use proptest::prelude::*;
+
+    #[test]
+    fn lists_are_read_as_path_is() {
+        for (list, roots) in [
+            (&b"/a"[..], &[&b"/a"[..]][..]),
+            (b"/a:b c:/d", &[b"/a", b"b c", b"/d"]),
+            (b"", &[b"."]),
+            (b":/a::", &[b".", b"/a", b".", b"."]),
+            (b"a\\:b:c\\\\", &[b"a:b", b"c\\"]),
+        ] {
+            assert_eq!(parse_roots(list).unwrap(), roots, "{list:?}");
+        }
+        assert!(parse_roots(b"a\\").is_err() && parse_roots(b"a\0b").is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn any_list_can_be_written(roots in proptest::collection::vec("[a:\\\\ |/]{1,5}", 1..5)) {
+            let read = parse_roots(&join_roots(&roots)).unwrap();
+            let roots: Vec<&[u8]> = roots.iter().map(|root| root.as_bytes()).collect();
+            prop_assert_eq!(read, roots);
+        }
+
+        #[test]
+        fn spelling_is_undone(root in "[./]?[a-b/]{1,4}", below in "([a-b]{1,2}(/[a-b]{1,2}){0,2})?", included: bool) {
+            let pattern = Pattern::new(b"*", Language::default()).unwrap();
+            let options = Options {
+                root_form: if included { RootForm::Included } else { RootForm::Omitted },
+                ..Options::default()
+            };
+            let request = Request::new(&pattern, &[&root], options).unwrap();
+            let root = &request.roots()[0];
+            let path = request.spell(root, below.as_bytes());
+            prop_assert_eq!(request.unspell(root, &path), below.as_bytes());
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! What the surviving implementation of the call gets wrong, by name.
+
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+
+use trawl_call::options::Flags;
+use trawl_call::packed::decode;
+use trawl_call::request::parse_roots;
+use trawl_call::search::Rest;
+use trawl_call::{LiveWalk, Search};
+
+use super::support::{ask, line, lines, make, records, request, tree};
+
+#[test]
+fn a_question_mark_is_one_byte_or_none() {
+    let tree = tree(&["file", "file1", "file12"]);
+    assert_eq!(ask("file?", 0, &[tree.path()]), ["file", "file1"]);
+    assert_eq!(ask("?file", 0, &[tree.path()]), ["file"]);
+}
+
+#[test]
+fn results_past_a_buffer_are_not_dropped() {
+    let tree = tree(&[]);
+    let names: Vec<String> = (0..5000)
+        .map(|number| format!("d{}/file-{number:05}", number % 7))
+        .collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    make(tree.path(), &names);
+    let whole = ask("file-*", 0, &[tree.path()]);
+    assert_eq!(whole.len(), names.len());
+    for size in [64, 100, 4096, 1 << 20] {
+        let mut search =
+            Search::open(&LiveWalk::default(), request("file-*", 0, &[tree.path()])).unwrap();
+        let mut buffer = vec![0xaa; size];
+        let mut got = Vec::new();
+        loop {
+            let filled = search.fill(&mut buffer).unwrap();
+            let mut rest = &buffer[..filled.bytes];
+            for _ in 0..filled.records {
+                let (record, length) = decode(rest).unwrap();
+                got.push(line(&record));
+                rest = &rest[length..];
+            }
+            assert!(rest.is_empty());
+            match filled.rest {
+                Rest::Nothing => break,
+                Rest::More { next_bytes } => assert!(filled.records > 0 && next_bytes <= size),
+            }
+        }
+        assert_eq!(got, whole);
+    }
+}
+
+#[test]
+fn a_buffer_too_small_is_told_and_loses_nothing() {
+    let tree = tree(&["a-rather-long-name", "b"]);
+    let mut search = Search::open(&LiveWalk::default(), request("*", 0, &[tree.path()])).unwrap();
+    let mut small = [0; 32];
+    let filled = search.fill(&mut small).unwrap();
+    assert_eq!((filled.bytes, filled.records), (0, 0));
+    let Rest::More { next_bytes } = filled.rest else {
+        panic!("{filled:?}");
+    };
+    let mut buffer = vec![0; next_bytes];
+    assert_eq!(search.fill(&mut buffer).unwrap().records, 1);
+    let filled = search.fill(&mut small).unwrap();
+    assert_eq!((filled.records, filled.rest), (1, Rest::Nothing));
+}
+
+#[test]
+fn colons_bars_and_spaces_in_names() {
+    let odd = [
+        "a:b",
+        "a|b",
+        "a b",
+        "a\nb",
+        "a\\b",
+        " ",
+        ":",
+        "|",
+        "0:7:/etc/x:",
+    ];
+    let tree = tree(&odd);
+    let got: Vec<Vec<u8>> = records(
+        &LiveWalk::default(),
+        request("*", Flags::METADATA, &[tree.path()]),
+    )
+    .into_iter()
+    .map(|record| record.path)
+    .collect();
+    let mut expected: Vec<Vec<u8>> = odd[..8]
+        .iter()
+        .map(|name| name.as_bytes().to_vec())
+        .collect();
+    for part in ["0:7:", "0:7:/etc", "0:7:/etc/x:"] {
+        expected.push(part.as_bytes().to_vec());
+    }
+    let order = |path: &Vec<u8>| {
+        let cut = path.iter().rposition(|byte| *byte == b'/').unwrap_or(0);
+        (path[..cut].to_vec(), path.clone())
+    };
+    expected.sort_by_key(order);
+    assert_eq!(got, expected);
+    assert_eq!(ask("a\\|b|a:b", 0, &[tree.path()]), ["a:b", "a|b"]);
+    // Not UTF-8 either.
+    let folder = trawl_testkit::Folder::open(tree.path()).unwrap();
+    folder.make_file(b"\xff:\xfe", b"").unwrap();
+    let odd = "\\xff:\\xfe".to_owned();
+    assert!(ask("?:?", Flags::FNMATCH, &[tree.path()]).contains(&odd));
+}
+
+#[test]
+fn directories_with_colons_in_a_list() {
+    let tree = tree(&["one:two/x", "three/x"]);
+    let list = format!("{0}/one\\:two:{0}/three", tree.path().display());
+    let roots = parse_roots(list.as_bytes()).unwrap();
+    let roots: Vec<&Path> = roots
+        .iter()
+        .map(|root| Path::new(std::str::from_utf8(root).unwrap()))
+        .collect();
+    assert_eq!(ask("x", 0, &roots), ["x", "1:x"]);
+}
+
+/// There a denied match ended the search, and was counted.
+#[test]
+fn a_denied_first_match_is_no_match() {
+    let tree = tree(&["one/a/prog", "one/b/prog", "two/prog"]);
+    let denied = |name: &str| {
+        let path = tree.join(name);
+        std::fs::set_permissions(path, PermissionsExt::from_mode(0o600)).unwrap();
+    };
+    let (one, two) = (tree.join("one"), tree.join("two"));
+    std::fs::set_permissions(tree.join("two/prog"), PermissionsExt::from_mode(0o755)).unwrap();
+    std::fs::set_permissions(tree.join("one/b/prog"), PermissionsExt::from_mode(0o755)).unwrap();
+    denied("one/a/prog");
+    let flags = Flags::STOPATFIRST | Flags::X_OK;
+    assert_eq!(ask("prog", flags, &[&one, &two]), ["b/prog"]);
+    denied("one/b/prog");
+    assert_eq!(ask("prog", flags, &[&one, &two]), ["1:prog"]);
+}
+
+#[test]
+fn the_earliest_root_wins_whatever_is_found_sooner() {
+    let tree = tree(&["late/x"]);
+    let early = tree.join("early");
+    let names: Vec<String> = (0..300).map(|number| format!("d{number}/e/f/")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    make(&early, &names);
+    make(&early, &["d299/e/f/x", "d150/e/f/x"]);
+    let late = tree.join("late");
+    for _ in 0..20 {
+        assert_eq!(
+            ask("x", Flags::STOPATFIRST, &[&early, &late]),
+            ["d150/e/f/x"]
+        );
+    }
+}
+
+#[test]
+fn links_that_lead_back_end() {
+    let tree = tree(&["a/b/x"]);
+    let top = tree.path();
+    symlink("..", top.join("a/b/up")).unwrap();
+    symlink(".", top.join("self")).unwrap();
+    symlink("loop", top.join("loop")).unwrap();
+    assert_eq!(ask("x", 0, &[top]), ["a/b/x"]);
+    let answer = ask("x", Flags::FOLLOW, &[top]);
+    assert_eq!(answer, ["a/b/x", "!loop 40 a/b/up", "!loop 40 self"]);
+    // The links themselves have names, too.
+    let answer = ask("up|self|loop", Flags::FOLLOW, &[top]);
+    assert_eq!(
+        answer,
+        ["loop", "self", "a/b/up", "!loop 40 a/b/up", "!loop 40 self"]
+    );
+}
+
+#[test]
+fn sixteen_levels_are_not_the_end() {
+    let deep = "d/".repeat(60) + "x";
+    let tree = tree(&[&deep]);
+    assert_eq!(ask("x", 0, &[tree.path()]), [deep]);
+}
+
+#[test]
+fn many_results_come_in_order_and_once() {
+    let tree = tree(&[]);
+    let names: Vec<String> = (0..20_000)
+        .map(|number| format!("d{:02}/e{:02}/f{number:05}", number % 50, number % 11))
+        .collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    make(tree.path(), &names);
+    let got = records(
+        &LiveWalk::default(),
+        request("f*", Flags::METADATA, &[tree.path()]),
+    );
+    let mut expected: Vec<String> = names.iter().map(ToString::to_string).collect();
+    expected.sort();
+    assert_eq!(lines(&got), expected);
+}

@@ -1,0 +1,12 @@
+//! The search call as a whole: what the paper says it does, what its surviving implementation
+//! does wrong, GNU find and naive matching as oracles, and both executors against each other.
+
+#![forbid(unsafe_code)]
+
+mod decomposition;
+mod defects;
+mod index;
+mod oracle;
+mod places;
+mod semantics;
+mod support;

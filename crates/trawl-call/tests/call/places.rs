@@ -1,0 +1,174 @@
+//! Going on from a place, ending early, and who waits for whom.
+
+use std::path::Path;
+
+use proptest::prelude::*;
+use trawl_call::options::Flags;
+use trawl_call::{CallError, Cookie, LiveWalk, Search};
+
+use super::support::{lines, make, records, request, tree};
+
+fn cookies(pattern: &str, flags: u32, roots: &[&Path]) -> Vec<(String, Cookie)> {
+    let mut search = Search::open(&LiveWalk::default(), request(pattern, flags, roots)).unwrap();
+    let mut cookies = vec![(String::new(), search.cookie())];
+    while let Some(record) = search.next_record().unwrap() {
+        let line = super::support::line(&record);
+        cookies.push((line, search.cookie()));
+    }
+    cookies
+}
+
+fn rest(pattern: &str, flags: u32, roots: &[&Path], cookie: &Cookie) -> Vec<String> {
+    let cookie = Cookie::from_bytes(&cookie.to_bytes()).unwrap();
+    let request = request(pattern, flags, roots).resume_at(cookie).unwrap();
+    lines(&records(&LiveWalk::default(), request))
+}
+
+#[test]
+fn from_every_place_the_rest_is_given() {
+    let tree = tree(&[
+        "one/a/x",
+        "one/a-b/x",
+        "one/b/c/x",
+        "one/b/x",
+        "one/x",
+        "two/x",
+        "two/z/x",
+    ]);
+    std::os::unix::fs::symlink("..", tree.join("one/b/up")).unwrap();
+    let roots = ["one", "gone", "two"].map(|name| tree.join(name));
+    let roots: Vec<&Path> = roots.iter().map(|root| &**root).collect();
+    for (pattern, flags) in [
+        ("x", 0),
+        ("/|*", Flags::FOLLOW),
+        ("x|/", Flags::INCLUDEROOT | Flags::METADATA),
+        ("/x|/*/x", 0),
+    ] {
+        let all = cookies(pattern, flags, &roots);
+        for (at, (_, cookie)) in all.iter().enumerate() {
+            let expected: Vec<String> =
+                all[at + 1..].iter().map(|(line, _)| line.clone()).collect();
+            assert_eq!(
+                rest(pattern, flags, &roots, cookie),
+                expected,
+                "{pattern} {cookie:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn what_changes_before_a_place_does_not_matter() {
+    let tree = tree(&["b/b", "b/d", "c/x"]);
+    let roots = [tree.path()];
+    let all = cookies("*", 0, &roots);
+    let at = all.iter().position(|(line, _)| line == "b/b").unwrap();
+    make(tree.path(), &["a/new", "aa", "b/a", "b/c", "bb/new"]);
+    std::fs::remove_file(tree.join("b/b")).unwrap();
+    let expected = ["b/c", "b/d", "bb/new", "c/x"];
+    assert_eq!(rest("*", 0, &roots, &all[at].1), expected);
+    std::fs::remove_dir_all(tree.join("b")).unwrap();
+    assert_eq!(rest("*", 0, &roots, &all[at].1), ["bb/new", "c/x"]);
+}
+
+#[test]
+fn a_search_for_the_first_is_over_with_it() {
+    let tree = tree(&["a", "b"]);
+    let all = cookies("*", Flags::STOPATFIRST, &[tree.path()]);
+    assert_eq!(all.len(), 2);
+    assert_eq!(
+        rest("*", Flags::STOPATFIRST, &[tree.path()], &all[0].1),
+        ["a"]
+    );
+    assert_eq!(
+        rest("*", Flags::STOPATFIRST, &[tree.path()], &all[1].1),
+        [""; 0]
+    );
+}
+
+#[test]
+fn a_cookie_is_of_one_question() {
+    let tree = tree(&["a"]);
+    let (_, cookie) = &cookies("a", 0, &[tree.path()])[1];
+    let go_on = |pattern: &str, flags, root: &Path| {
+        request(pattern, flags, &[root]).resume_at(cookie.clone())
+    };
+    assert!(go_on("a", 0, tree.path()).is_ok());
+    for other in [
+        go_on("b", 0, tree.path()),
+        go_on("a", Flags::XDEV, tree.path()),
+        go_on("a", Flags::FNMATCH, tree.path()),
+        go_on("a", 0, Path::new("/")),
+    ] {
+        assert!(matches!(other, Err(CallError::Cookie { .. })));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn no_cookie_panics(bytes in proptest::collection::vec(any::<u8>(), 0..60), at: usize, value: u8) {
+        let _ = Cookie::from_bytes(&bytes);
+        let tree = tree(&["a"]);
+        let (_, cookie) = &cookies("a", 0, &[tree.path()])[1];
+        let mut bytes = cookie.to_bytes();
+        let at = at % bytes.len();
+        bytes[at] = value;
+        if let Ok(cookie) = Cookie::from_bytes(&bytes)
+            && let Ok(request) = request("a", 0, &[tree.path()]).resume_at(cookie)
+        {
+            records(&LiveWalk::default(), request);
+        }
+    }
+}
+
+fn wide_tree() -> trawl_testkit::Scratch {
+    let names: Vec<String> = (0..600)
+        .map(|number| format!("d{number:03}/e/f{number}"))
+        .collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    tree(&names)
+}
+
+#[test]
+fn a_search_can_be_cancelled() {
+    let tree = wide_tree();
+    let mut search = Search::open(&LiveWalk::default(), request("*", 0, &[tree.path()])).unwrap();
+    // What is there already may still be given.
+    assert!(search.next_record().unwrap().is_some());
+    search.cancel().cancel();
+    let mut given = 1;
+    let error = loop {
+        match search.next_record() {
+            Ok(Some(_)) => given += 1,
+            Ok(None) => panic!("it ended as if it were whole"),
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(error, CallError::Cancelled) && given < 1800);
+    assert!(matches!(search.next_record(), Err(CallError::Cancelled)));
+}
+
+#[test]
+fn a_search_can_be_left() {
+    let tree = wide_tree();
+    for taken in [0, 1, 601, 900] {
+        let mut search =
+            Search::open(&LiveWalk::default(), request("*", 0, &[tree.path()])).unwrap();
+        for _ in 0..taken {
+            assert!(search.next_record().unwrap().is_some());
+        }
+    }
+}
+
+#[test]
+fn one_thread_gives_the_same_as_many() {
+    let tree = wide_tree();
+    let answer = |threads: usize| {
+        let threads = std::num::NonZeroUsize::new(threads);
+        records(&LiveWalk { threads }, request("*", 0, &[tree.path()]))
+    };
+    let one = answer(1);
+    assert_eq!(one.len(), 1800);
+    assert!(one == answer(2) && one == answer(8));
+}

@@ -1,0 +1,129 @@
+//! `trawl search`: what it prints, who answers, and how it ends.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use trawl_testkit::oracle;
+
+use crate::site::{Site, objects};
+use crate::watch::Watched;
+
+fn small() -> Site {
+    let site = Site::empty("search");
+    for name in ["a/x.c", "a/b/y.c", "a/b/y.h", "z", "a b"] {
+        let path = site.tree().join(name);
+        fs::create_dir_all(path.parent().expect("a directory")).expect("room");
+        fs::write(path, name).expect("room");
+    }
+    site
+}
+
+#[test]
+fn matches_come_in_order() {
+    let site = small();
+    for (words, expected) in [
+        ("*.c|*.h", "a/x.c\na/b/y.c\na/b/y.h\n"),
+        ("-f *.c", "a/x.c\n"),
+        ("/ -r a a/b", "a\na/b\n"),
+        ("--fnmatch ?", "a\nz\na/b\n"),
+        ("/z", "z\n"),
+        ("nothing", ""),
+    ] {
+        let ran = site.run(&format!("search {words}")).expect_code(0);
+        assert_eq!(ran.text(), expected, "{ran}");
+    }
+    let ran = site.run("search -0 a?b").expect_code(0);
+    assert_eq!(ran.stdout, b"a b\0");
+}
+
+#[test]
+fn both_executors_print_the_same() {
+    let site = small();
+    site.index();
+    for words in [
+        "* .",
+        "-m /*",
+        "-f y.* a .",
+        "-r --readable *.c . a/b",
+        "-x *",
+    ] {
+        let ask = |who: &str| site.run(&format!("search --status --served-by {who} {words}"));
+        let (live, index) = (ask("live").expect_code(0), ask("index").expect_code(0));
+        assert_eq!(live.text(), index.text(), "{words}");
+        assert!(live.errors().contains("answered by: live"), "{live}");
+        assert!(index.errors().contains("answered by: index"), "{index}");
+    }
+    // Nobody watches, so nobody knows how old the index is.
+    let ran = site.run("search --status * .").expect_code(0);
+    assert!(ran.errors().contains("answered by: live"), "{ran}");
+}
+
+#[test]
+fn records_are_objects() {
+    let site = small();
+    let ran = site.run("search --json -m /z . gone").expect_code(1);
+    let found = objects(&ran);
+    assert_eq!(found.len(), 2, "{ran}");
+    assert_eq!(
+        (&found[0]["root"], &found[0]["path"]),
+        (&".".into(), &"z".into())
+    );
+    assert_eq!(
+        (&found[0]["size"], &found[0]["served_by"]),
+        (&1.into(), &"live".into())
+    );
+    assert_eq!(
+        (&found[1]["error"], &found[1]["errno"]),
+        (&"open".into(), &2.into())
+    );
+}
+
+#[test]
+fn what_is_wrong_is_said() {
+    let site = small();
+    let ran = site.run("search a/").expect_code(2);
+    assert!(ran.errors().contains("ends in a slash"), "{ran}");
+    let ran = site.run("search * gone").expect_code(1);
+    assert!(ran.errors().contains("no such file or directory"), "{ran}");
+    let ran = site.run("search --at -1 *").expect_code(2);
+    assert!(ran.errors().contains("asks about now"), "{ran}");
+    site.index();
+    let ran = site.run("search --served-by index -L *").expect_code(2);
+    assert!(ran.errors().contains("only a live search"), "{ran}");
+    let ran = site.run("search --served-by index * /").expect_code(2);
+    assert!(ran.errors().contains("not indexed"), "{ran}");
+}
+
+#[test]
+fn the_index_answers_while_a_daemon_keeps_it_as_of_now() {
+    let Some(mut watched) = Watched::new() else {
+        return;
+    };
+    watched.start(|_| {});
+    let root = watched.root();
+    for round in 0..4 {
+        fs::write(root.join(format!("d/new-{round}")), "x").expect("room");
+        let mode = fs::Permissions::from_mode(0o700 + round);
+        fs::set_permissions(root.join("d"), mode).expect("it is there");
+        for words in [
+            &["search", "--status", "-m", "*"][..],
+            &["search", "--status", "new-?"],
+        ] {
+            let ran = watched.trawl(words).expect_code(0);
+            assert!(ran.errors().contains("answered by: index"), "{ran}");
+            let mut live = words.to_vec();
+            live.push("--served-by=live");
+            assert_eq!(ran.text(), watched.trawl(&live).text(), "{ran}");
+        }
+    }
+    watched.end("-TERM");
+    fs::write(root.join("late"), "x").expect("room");
+    let ran = oracle::run(
+        watched
+            .program()
+            .args(["search", "--status", "lat*"])
+            .arg(&root),
+    );
+    assert_eq!(ran.text(), "late\n");
+    assert!(ran.errors().contains("answered by: live"), "{ran}");
+}
