@@ -1,6 +1,6 @@
 //! Puts what was read of an index into the answer's order: parts of one directory's rows that
-//! come from several segments, and what a live walk says of directories that are closed to the
-//! asking user.
+//! come from several segments, and what a live walk says of directories that the index does not
+//! answer about.
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
@@ -50,7 +50,7 @@ impl<'a> Merge<'a> {
         let most = prepared.request.options().max_depth;
         // What is too deep, the directory above tells.
         let depth = |dir: &[u8]| crate::pattern::components(dir).count();
-        let closed = prepared.closed.iter().map(|dir| &dir[..]);
+        let closed = prepared.live.iter().map(|dir| &dir[..]);
         Merge {
             prepared,
             sender,

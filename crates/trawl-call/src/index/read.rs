@@ -25,7 +25,7 @@ use crate::executor::{Block, ServedBy, Stream};
 use crate::live::records::Writer;
 use crate::options::{DEPTH_DEFAULT, Metadata};
 use crate::record::{Attributes, Outcome, Source};
-use crate::request::Root;
+use crate::request::{Root, join};
 
 /// Blocks that may wait to be read.
 const WAITING_MAX: usize = 4;
@@ -132,6 +132,11 @@ fn read(prepared: &Prepared, sender: &SyncSender<Message>) -> Result<(), CallErr
             false => Filter::of_need(root.pattern().need()),
         },
         max_depth: Some(levels.map_or(deepest, |levels| levels.min(deepest))),
+        skip: prepared
+            .live
+            .iter()
+            .map(|dir| join(&prepared.start.path, dir))
+            .collect(),
         cancel: Some(request.cancel().flag()),
         ..Walk::default()
     };
@@ -260,7 +265,7 @@ impl Turning<'_> {
     fn tell_too_deep(&self, below: &[u8], names: Vec<Vec<u8>>, packed: &mut Vec<u8>) {
         let request = &self.prepared.request;
         for name in names {
-            let dir = crate::request::join(below, &name);
+            let dir = join(below, &name);
             let was_told = self
                 .resume
                 .is_some_and(|cookie| match path::cmp(&dir, &cookie.dir) {
