@@ -141,7 +141,8 @@ impl Search {
         self.at >= self.block.packed.len()
     }
 
-    /// Puts whole records into a buffer until it is full or there are no more. A buffer too small for the next record gets none: [`Rest::More`] says how large it must be.
+    /// Puts whole records into a buffer until it is full or there are no more. A buffer too small
+    /// for the next record gets none: [`Rest::More`] says how large it must be.
     ///
     /// # Errors
     /// What ends the search early. If there were records before that, they are given first, and

@@ -5,8 +5,9 @@ use std::cmp::Ordering;
 use std::ffi::CString;
 use std::ops::ControlFlow;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use trawl_model::FileType;
 use trawl_model::column::{Column, ColumnSet};
@@ -26,10 +27,12 @@ use crate::executor::{Block, ServedBy, Stream};
 use crate::live::records::Writer;
 use crate::options::{DEPTH_DEFAULT, Metadata};
 use crate::record::{Attributes, Outcome, Source};
-use crate::request::{Root, join};
+use crate::request::{Cancel, Root, join};
 
 /// Blocks that may wait to be read.
 const WAITING_MAX: usize = 4;
+/// How often who waits looks whether the search was cancelled.
+const LOOKS_UP: Duration = Duration::from_millis(50);
 
 /// What the reading thread sends.
 pub(super) enum Message {
@@ -42,10 +45,16 @@ pub(super) enum Message {
 struct Reading {
     receiver: Option<Receiver<Message>>,
     thread: Option<JoinHandle<()>>,
+    /// What the caller ends the search by.
+    cancel: Cancel,
+    /// What ends the thread.
+    stop: Cancel,
 }
 
 /// Begins to read.
-pub(super) fn begin(prepared: Prepared) -> Result<Box<dyn Stream>, CallError> {
+pub(super) fn begin(mut prepared: Prepared) -> Result<Box<dyn Stream>, CallError> {
+    let (cancel, stop) = (prepared.request.cancel().clone(), Cancel::default());
+    prepared.request = prepared.request.cancelled_by(stop.clone());
     let (sender, receiver) = sync_channel(WAITING_MAX);
     let read = move || {
         let last = match read(&prepared, &sender) {
@@ -60,6 +69,8 @@ pub(super) fn begin(prepared: Prepared) -> Result<Box<dyn Stream>, CallError> {
     Ok(Box::new(Reading {
         receiver: Some(receiver),
         thread: Some(thread),
+        cancel,
+        stop,
     }))
 }
 
@@ -68,29 +79,32 @@ impl Stream for Reading {
         let Some(receiver) = &self.receiver else {
             return Ok(None);
         };
-        match receiver.recv() {
-            Ok(Message::Block(packed)) => Ok(Some(Block {
-                served_by: ServedBy::Index,
-                packed,
-            })),
-            Ok(Message::End) => {
-                self.receiver = None;
-                Ok(None)
+        let message = loop {
+            self.cancel.check()?;
+            match receiver.recv_timeout(LOOKS_UP) {
+                Ok(message) => break message,
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    let lost = std::io::Error::other("a thread ended before its work was done");
+                    return Err(CallError::Thread(lost));
+                }
             }
-            Ok(Message::Failed(error)) => {
-                self.receiver = None;
-                Err(error)
-            }
-            Err(_) => {
-                let lost = std::io::Error::other("a thread ended before its work was done");
-                Err(CallError::Thread(lost))
-            }
+        };
+        if let Message::Block(packed) = message {
+            let served_by = ServedBy::Index;
+            return Ok(Some(Block { served_by, packed }));
+        }
+        self.receiver = None;
+        match message {
+            Message::Failed(error) => Err(error),
+            _ => Ok(None),
         }
     }
 }
 
 impl Drop for Reading {
     fn drop(&mut self) {
+        self.stop.cancel();
         self.receiver = None;
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();

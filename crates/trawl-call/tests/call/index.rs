@@ -306,3 +306,25 @@ fn what_was_left_out_is_not_answered_about() {
         assert!(matches!(error, CallError::NotServed { .. }), "{option}");
     }
 }
+
+#[test]
+fn an_answer_from_the_index_can_be_cancelled_and_left() {
+    let names: Vec<String> = (0..3000)
+        .map(|number| format!("d{:02}/f{number}", number % 40))
+        .collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let tree = tree(&names);
+    let into = Scratch::new("call-index");
+    index_of(tree.path(), &into.join("index"));
+    let index = read(&into.join("index"), root_credentials());
+    let open = || Search::open(&index, request("*", Flags::METADATA, &[tree.path(); 3])).unwrap();
+    for taken in [0, 1, 3500] {
+        let mut search = open();
+        for _ in 0..taken {
+            assert!(search.next_record().unwrap().is_some());
+        }
+    }
+    let mut search = open();
+    search.cancel().cancel();
+    assert!(matches!(search.next_record(), Err(CallError::Cancelled)));
+}
