@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::os::unix::fs::chown;
+use std::os::unix::fs::{FileTypeExt, chown};
 use std::os::unix::net::UnixDatagram;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -283,6 +283,82 @@ fn the_manager_is_told_and_keeps_the_queue() {
     while !said.contains("STOPPING=1") {
         said += &next();
     }
+}
+
+/// Listens on the source's socket, and becomes the daemon when a line comes.
+const SOCKET_UNIT: &str = r"
+import os, socket, sys
+path, words = sys.argv[1], sys.argv[2:]
+unit = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+unit.bind(path)
+os.chmod(path, 0o666)
+unit.listen(8)
+print('listening', flush=True)
+sys.stdin.readline()
+os.dup2(unit.fileno(), 3)
+os.set_inheritable(3, True)
+os.environ.update(LISTEN_FDS='1', LISTEN_FDNAMES='trawld', LISTEN_PID=str(os.getpid()))
+os.execv(words[0], words)
+";
+
+fn socket_below(dir: &Path) -> Option<PathBuf> {
+    let entries = fs::read_dir(dir).ok()?.flatten();
+    entries.into_iter().find_map(|entry| {
+        let kind = entry.file_type().ok()?;
+        match kind.is_dir() {
+            true => socket_below(&entry.path()),
+            false => kind.is_socket().then(|| entry.path()),
+        }
+    })
+}
+
+/// Who asks before the daemon is there waits until it is.
+#[test]
+fn a_socket_that_the_manager_listens_on_is_used_and_stays() {
+    let Some(mut watched) = Watched::new() else {
+        return;
+    };
+    watched.start(|_| {});
+    let index = watched.scratch.join("index");
+    let socket = socket_below(&index).expect("the daemon's socket");
+    assert_eq!(watched.end("-TERM"), Some(0));
+    assert_eq!(socket_below(&index), None);
+    let mut command = oracle::command("python3");
+    let program = watched.program();
+    let variables = program.get_envs();
+    command.envs(variables.filter_map(|(name, value)| Some((name, value?))));
+    command.args(["-c", SOCKET_UNIT]).arg(&socket);
+    command.arg(program.get_program()).arg("watch");
+    let mut daemon = command
+        .arg(watched.root())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("python3 runs");
+    let mut said = BufReader::new(daemon.stdout.take().expect("a pipe"));
+    let mut line = String::new();
+    said.read_line(&mut line).expect("text");
+    assert_eq!(line, "listening\n");
+    fs::write(watched.root().join("d/new"), "x").expect("room");
+    let question = watched
+        .program()
+        .args(["find", "--fresh=60s"])
+        .arg(watched.root())
+        .args(["-name", "new"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let mut tell = daemon.stdin.take().expect("a pipe");
+    std::io::Write::write_all(&mut tell, b"\n").expect("it listens");
+    let answer = question.wait_with_output().expect("it ends");
+    watched.daemon = Some(daemon);
+    let found = String::from_utf8_lossy(&answer.stdout).into_owned();
+    assert!(
+        answer.status.success() && found.ends_with("/d/new\n"),
+        "{found}"
+    );
+    assert_eq!(watched.end("-TERM"), Some(0));
+    assert_eq!(socket_below(&index), Some(socket));
 }
 
 #[test]
