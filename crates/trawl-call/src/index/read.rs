@@ -19,7 +19,7 @@ use trawl_sys::directory::{Links, Purpose, open_below};
 use trawl_sys::stat::Time;
 use trawl_sys::{CWD, Errno, Op, SysError};
 
-use super::merge::{Listed, Merge};
+use super::merge::{Listed, Merge, Turned};
 use super::{Prepared, relative};
 use crate::cookie::{Cookie, Stage};
 use crate::error::CallError;
@@ -133,9 +133,9 @@ fn read(prepared: &Prepared, sender: &SyncSender<Message>) -> Result<(), CallErr
         resume,
     };
     let mut flow = Ok(ControlFlow::Continue(()));
-    let work = |listing: &Listing<'_>, out: &mut Vec<Listed>| turning.take(listing, out);
-    let emit = |listed: Vec<Listed>| {
-        flow = merge.add(listed);
+    let work = |listing: &Listing<'_>, out: &mut Turned| turning.take(listing, out);
+    let emit = |turned: Turned| {
+        flow = merge.add(&turned);
         match flow {
             Ok(flow) => flow,
             Err(_) => ControlFlow::Break(()),
@@ -207,7 +207,7 @@ fn columns(metadata: Metadata) -> ColumnSet {
 
 impl Turning<'_> {
     /// Turns rows of one directory into records.
-    fn take(&self, listing: &Listing<'_>, out: &mut Vec<Listed>) {
+    fn take(&self, listing: &Listing<'_>, out: &mut Turned) {
         let Some(below) = relative(listing.dir.path, &self.prepared.start.path) else {
             return;
         };
@@ -217,7 +217,9 @@ impl Turning<'_> {
             return;
         }
         let request = &self.prepared.request;
-        let mut writer = Writer::new(request, self.root, below);
+        let begin = out.packed.len();
+        let packed = std::mem::take(&mut out.packed);
+        let mut writer = Writer::behind(packed, request, self.root, below);
         let mut open = Open::new(listing.dir.path);
         for row in rows(listing) {
             let name = row.name();
@@ -235,10 +237,12 @@ impl Turning<'_> {
             let dirs = dirs.filter(|row| !pattern.enter(&state, row.name()).is_none());
             dirs.for_each(|row| self.tell_too_deep(below, row.name(), &mut records.packed));
         }
-        if !records.packed.is_empty() {
-            out.push(Listed {
+        out.packed = records.packed;
+        if out.packed.len() > begin {
+            out.listed.push(Listed {
                 dir: below.to_vec(),
-                records,
+                packed: begin..out.packed.len(),
+                has_match: records.has_match,
             });
         }
     }
