@@ -222,3 +222,40 @@ fn sort(packed: &[u8], out: &mut Vec<u8>) -> Result<(), CallError> {
     records.iter().for_each(|record| encode(record, out));
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{Outcome, RecordRef, Source, Trouble};
+
+    #[test]
+    fn parts_of_a_directory_are_put_together_by_name() {
+        let errno = 75;
+        let trouble = |source| Outcome::Error(Trouble { source, errno });
+        let all = [
+            (&b"d/a"[..], Outcome::Match(None)),
+            (b"d/a-b", trouble(Source::Stat)),
+            (b"d/c", Outcome::Match(None)),
+            (b"d/b", trouble(Source::Depth)),
+            (b"d/c", trouble(Source::Depth)),
+        ];
+        let packed = |order: [usize; 5]| {
+            let mut packed = Vec::new();
+            for (path, outcome) in order.map(|at| all[at]) {
+                let root = 0;
+                encode(
+                    &RecordRef {
+                        root,
+                        path,
+                        outcome,
+                    },
+                    &mut packed,
+                );
+            }
+            packed
+        };
+        let mut sorted = Vec::new();
+        sort(&packed([2, 4, 0, 1, 3]), &mut sorted).unwrap();
+        assert_eq!(sorted, packed([0, 1, 2, 3, 4]));
+    }
+}

@@ -328,3 +328,31 @@ fn an_answer_from_the_index_can_be_cancelled_and_left() {
     search.cancel().cancel();
     assert!(matches!(search.next_record(), Err(CallError::Cancelled)));
 }
+
+/// Rows behind a name barrier are elsewhere in the index than those beside them.
+#[test]
+fn directories_with_barriers_in_them_are_whole() {
+    if let Some(skip) = trawl_testkit::skip::without_root("directories of several users") {
+        return skip.say();
+    }
+    let tree = tree(&["p/a", "p/c/x", "p/e", "p/g/x", "p/h"]);
+    let top = tree.path();
+    std::fs::set_permissions(top.join("p"), PermissionsExt::from_mode(0o711)).unwrap();
+    for name in ["p/c", "p/g", "p/g/x"] {
+        std::os::unix::fs::chown(top.join(name), Some(super::support::OTHER), None).unwrap();
+    }
+    let into = Scratch::new("call-index");
+    index_of(top, &into.join("index"));
+    let roots = [top, &top.join("p/g")];
+    let flags = [0, Flags::METADATA, Flags::STOPATFIRST];
+    let index = read(&into.join("index"), root_credentials());
+    flags
+        .iter()
+        .for_each(|flags| compare(&index, *flags, &roots));
+    as_other(|| {
+        let index = read(&into.join("index"), other());
+        flags
+            .iter()
+            .for_each(|flags| compare(&index, *flags, &roots));
+    });
+}
