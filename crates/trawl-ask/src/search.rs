@@ -36,7 +36,7 @@ pub fn auto(given: Option<PathBuf>, deadline: Option<Duration>) -> Result<Auto, 
 /// # Errors
 /// If it cannot be opened.
 pub fn index(dir: &Path) -> Result<IndexRead, AskError> {
-    Ok(IndexRead::new(Arc::new(Index::open(dir, asker()?)?)))
+    Ok(IndexRead::new(Arc::new(Index::open(dir, asker()?)?), dir))
 }
 
 /// The index, if a daemon has brought at least one of its sources up to date.

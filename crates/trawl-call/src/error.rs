@@ -58,6 +58,11 @@ pub enum CallError {
     /// A thread could not be started, or ended before its work was done.
     #[error("cannot go on with the search: {0}")]
     Thread(std::io::Error),
+    /// It ended early before.
+    #[error(
+        "the search ended before its answer was whole: begin it again, or go on from its cookie"
+    )]
+    Ended,
     /// The caller ended it.
     #[error("the search was cancelled")]
     Cancelled,

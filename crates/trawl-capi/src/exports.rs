@@ -5,7 +5,7 @@ use std::ffi::{c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
-use trawl_call::packed::decode;
+use trawl_call::packed::{LENGTH_MIN, decode};
 use trawl_call::search::{Filled, Rest};
 use trawl_call::{Search, ServedBy};
 
@@ -170,7 +170,8 @@ pub unsafe extern "C" fn trawl_fillsearch(
 fn next(filled: Filled) -> usize {
     match filled.rest {
         Rest::Nothing => 0,
-        Rest::More { next_bytes } => next_bytes,
+        // An error is not the end.
+        Rest::More { next_bytes } => next_bytes.max(LENGTH_MIN),
     }
 }
 

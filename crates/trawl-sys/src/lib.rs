@@ -17,6 +17,8 @@
 //! | [`file`] | fsync, syncfs, flock, rename, link, unlink, mkdir, fadvise |
 //! | [`fanotify`] | marks, the queue of events and its parser |
 //! | [`handle`] | file handles: of a name, of a descriptor, opened |
+//! | [`bpf`] | programs for the kernel's iterators over tasks |
+//! | [`mapping`] | which parts of a process's memory write to files |
 //! | [`mount`] | mounts that nobody else sees |
 //! | [`timer`] | a descriptor that becomes readable at an interval |
 //! | [`device`] | device numbers to major and minor and back |
@@ -40,6 +42,7 @@
 
 pub mod access;
 pub mod become_user;
+pub mod bpf;
 pub mod command;
 pub mod device;
 pub mod directory;
