@@ -37,9 +37,10 @@ const RULES: &[Rule] = &[
     Rule { name: "trawl-diff", may_use: &["trawl-model", "trawl-query"], may_use_in_tests: &["trawl-scan", "trawl-index"] },
     Rule { name: "trawl-find", may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-names", "trawl-query"], may_use_in_tests: &["trawl-scan", "trawl-index"] },
     Rule { name: "trawl-call", may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-query"], may_use_in_tests: &["trawl-scan", "trawl-index"] },
+    Rule { name: "trawl-remote", may_use: &["trawl-sys", "trawl-call"], may_use_in_tests: &[] },
     Rule {
         name: "trawl-cli",
-        may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-names", "trawl-scan", "trawl-index", "trawl-live", "trawl-serve", "trawl-apply", "trawl-query", "trawl-history", "trawl-diff", "trawl-find", "trawl-call"],
+        may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-names", "trawl-scan", "trawl-index", "trawl-live", "trawl-serve", "trawl-apply", "trawl-query", "trawl-history", "trawl-diff", "trawl-find", "trawl-call", "trawl-remote"],
         may_use_in_tests: &[],
     },
     Rule {
