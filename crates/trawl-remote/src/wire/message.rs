@@ -202,7 +202,9 @@ impl Message {
                 out.u64(*records).bytes(cookie);
             }
             Message::Error { code, errno, text } => {
-                let cut = text.floor_char_boundary(WORDS_MAX_BYTES);
+                let most = text.len().min(WORDS_MAX_BYTES);
+                let cut = (0..=most).rev().find(|at| text.is_char_boundary(*at));
+                let cut = cut.unwrap_or(0);
                 out.u16(*code as u16).u16(0).u32(errno.cast_unsigned());
                 out.bytes(&text.as_bytes()[..cut]);
             }
