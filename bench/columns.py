@@ -20,7 +20,6 @@ MOST_BYTES = 200 << 20
 PEER = "DuckDB"
 # The generator's clock stands still: 60 days before its end.
 SINCE, SINCE_S = "2025-08-10", 1_754_784_000
-TIME_TYPES = ("TIMESTAMP", "TIMESTAMP WITH TIME ZONE", "TIMESTAMP_NS")
 LARGE_BYTES = 1 << 30
 
 
@@ -35,12 +34,12 @@ class Question:
 
 
 def questions(at: Places) -> tuple[Question, ...]:
-    """All of them; `{table}` is the Parquet file, `{mtime}` its column in seconds."""
+    """All of them; `{table}` is the Parquet file, `{since}` the test of its mtime."""
     printed = "COPY (SELECT dir || '/' || name FROM {table}%s) TO '/dev/null' (FORMAT csv, HEADER false)"
     subtree = f" WHERE dir = '{at.subtree}' OR starts_with(dir, '{at.subtree}/')"
     return (
         Question("size and age", (("find", ROOT, "-size", f"+{LARGE_BYTES}c", "-newermt", f"{SINCE} UTC"),),
-                 printed % f" WHERE size > {LARGE_BYTES} AND {{mtime}} >= {SINCE_S}", 100),
+                 printed % f" WHERE size > {LARGE_BYTES} AND {{since}}", 100),
         Question("sum by user", (("top", "--owners", "-n", "100000", ROOT), ("stats", "--by", "owner", ROOT)),
                  "SELECT uid, count(*), sum(size), sum(blocks) FROM {table} GROUP BY uid ORDER BY 3 DESC", 75),
         Question("the 100 largest files", (("top", "--files", "--apparent-size", "-n", "100", ROOT),),
@@ -111,8 +110,9 @@ def worded(sql: str, parquet: Path, duck: Duck) -> str:
     """The question for this file: exported times are timestamps, stored ones seconds."""
     table = f"read_parquet('{parquet}/*.parquet')"
     types = {name: kind for name, kind, *_ in duck.rows(f"DESCRIBE SELECT mtime FROM {table}")}
-    mtime = "epoch(mtime)" if types["mtime"] in TIME_TYPES else "mtime"
-    return sql.replace("{table}", table).replace("{mtime}", mtime)
+    kind = types["mtime"]
+    since = f"mtime >= '{SINCE} 00:00:00+00'::{kind}" if kind.startswith("TIMESTAMP") else f"mtime >= {SINCE_S}"
+    return sql.replace("{table}", table).replace("{since}", since)
 
 
 def export(trawl: str, python: str, made: Made, work: Path) -> Path | None:

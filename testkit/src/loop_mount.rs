@@ -36,6 +36,9 @@ impl fmt::Display for FileSystem {
     }
 }
 
+/// How often a disk in use is copied until nobody wrote to it meanwhile.
+const TRIES: usize = 100;
+
 /// A mounted file system, empty but for what its kind puts there.
 #[derive(Debug)]
 pub struct LoopMount {
@@ -83,6 +86,36 @@ impl LoopMount {
                 .arg(mount.path()),
         )?;
         Ok(mount)
+    }
+
+    /// A copy of an ext4 as it would be found had the power gone now: with what the disk has, not
+    /// what is still in memory. The kernel must leave the disk alone for as long as copying takes.
+    pub fn after_power_cut(&self) -> Result<Self, Skip> {
+        let what = "a copy of a disk in use";
+        let copy = Self {
+            place: Scratch::new("mount"),
+        };
+        std::fs::create_dir(copy.path()).map_err(|error| Skip::new(what, error))?;
+        let (from, to) = (self.place.join("image"), copy.place.join("image"));
+        let written = || {
+            std::fs::metadata(&from)
+                .and_then(|found| found.modified())
+                .ok()
+        };
+        for _ in 0..TRIES {
+            let before = written();
+            attempt(
+                what,
+                command("cp").arg("--sparse=always").args([&from, &to]),
+            )?;
+            // What was written meanwhile would make it a disk that never was.
+            if written() == before {
+                let places = [to, copy.path()];
+                attempt(what, command("mount").args(["-o", "loop"]).args(places))?;
+                return Ok(copy);
+            }
+        }
+        Err(Skip::new(what, "it is written to all the time"))
     }
 
     /// Where it is mounted.

@@ -1,5 +1,7 @@
 //! The work: reading what is dirty, and publishing it.
 
+mod kept;
+
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -7,6 +9,7 @@ use std::sync::atomic::AtomicBool;
 use trawl_index::live::{Belonging, LiveWriter, Published, Removal, Round};
 use trawl_index::{DEFAULT_MEMORY_BYTES, IndexDir, IndexError, SegmentId, SnapshotId, Table};
 use trawl_live::{Dirty, Places};
+use trawl_model::column::ColumnSet;
 use trawl_model::guard::{Bit, Credentials, Predicate};
 use trawl_model::sink::{PartSink, SourceRoot};
 use trawl_model::{DirAccess, DirBatch, DirId, FileType, IdMap, Issue, Sink, Timestamp, path};
@@ -16,7 +19,8 @@ use trawl_scan::{Excludes, Extent, Mounts, PartRead, Parts, WalkOptions, Xattrs}
 use crate::error::{ApplyError, Result, Unappliable};
 use crate::granted::Granted;
 use crate::known::{self, Became, Known, Listing};
-use crate::targets::{Origin, Targets};
+use crate::targets::{NameSet, Origin, Targets};
+use kept::Kept;
 
 /// How a source is read: as it was when it was indexed.
 #[derive(Clone, Debug, Default)]
@@ -226,7 +230,12 @@ impl Applier {
         // Where a snapshot is to come, that leaves out what must go.
         let together = more.urgent.keys().copied();
         let together = together.filter(|_| self.withdrawn.is_none() && more.withdrawn.is_none());
-        for segment in self.writer.crowding().into_iter().chain(together) {
+        for segment in self.writer.crowding() {
+            for dir in view.directories_of(segment)? {
+                targets.add_again(dir);
+            }
+        }
+        for segment in together {
             for dir in view.directories_of(segment)? {
                 targets.add(dir, Extent::Listing);
             }
@@ -245,6 +254,7 @@ impl Applier {
             passable: HashMap::new(),
             view: &view,
             listings: Listings::new(&view, known::COLUMNS),
+            rows: Listings::new(&view, ColumnSet::all()),
             granted: &mut self.granted,
             id_map: self.id_map.as_ref(),
             round: self.writer.round(),
@@ -345,6 +355,9 @@ struct Found {
     entries: Vec<(Vec<u8>, Known)>,
 }
 
+/// Rows of a directory, what of it something depends on, and what is kept.
+type HadOf<'v> = (Vec<RowsOf<'v>>, Listing, Option<Kept>);
+
 /// Directories that were not there, and unsettled ones.
 type Left = (HashSet<Vec<u8>>, HashSet<Vec<u8>>);
 
@@ -367,7 +380,10 @@ struct Reading<'a> {
     /// What these say of directories of which something is still to be read.
     passable: HashMap<Vec<u8>, Known>,
     view: &'a Arc<View>,
+    /// What tells what became of directories.
     listings: Listings<'a>,
+    /// Whole rows.
+    rows: Listings<'a>,
     granted: &'a mut Granted,
     id_map: Option<&'a IdMap>,
     round: Round<'a>,
@@ -424,19 +440,12 @@ impl<'a> Reading<'a> {
     fn run(&mut self) -> Result<()> {
         self.check_root()?;
         while let Some((dir, target)) = self.targets.next() {
-            let (known, listing) = match target.extent {
-                Extent::Listing => {
-                    let (listing, place) = Listing::read(&mut self.listings, &dir)?;
-                    let values = match self.superusers {
-                        true => Values::Some,
-                        false => listing.values(),
-                    };
-                    (self.listings.rows_of(&dir, &place, values)?, listing)
-                }
+            let (known, listing, kept) = match target.extent {
+                Extent::Listing => self.known(&dir, target.names.as_deref())?,
                 Extent::Subtree => {
                     self.granted.forget_below(&dir);
                     let known = self.view.rows_of(&dir, Part::Subtree, Values::Some)?;
-                    (known, Listing::default())
+                    (known, Listing::default(), None)
                 }
             };
             let is_listed = known.iter().any(|rows| rows.table == Table::Dirs);
@@ -455,11 +464,31 @@ impl<'a> Reading<'a> {
                 self.read_root(root)?;
             }
             match target.extent {
-                Extent::Listing => self.read_listing(&dir, listing)?,
-                Extent::Subtree => drop(self.read(&dir, Extent::Subtree, &listing)?),
+                Extent::Listing => self.read_listing(&dir, listing, kept)?,
+                Extent::Subtree => drop(self.read(&dir, Extent::Subtree, &listing, None)?),
             }
         }
         Ok(self.parts.finish(&mut self.round)?)
+    }
+
+    /// What the index has of a directory: its rows, what something depends on,
+    /// and what can be kept if only these names are dirty.
+    fn known(&mut self, dir: &[u8], dirty: Option<&NameSet>) -> Result<HadOf<'a>> {
+        let mut kept = self.kept(dir, dirty)?;
+        let (listing, place) = match &mut kept {
+            Some(kept) => (std::mem::take(&mut kept.listing), kept.place.clone()),
+            None => Listing::read(&mut self.listings, dir)?,
+        };
+        let values = match self.superusers {
+            true => Values::Some,
+            false => listing.values(),
+        };
+        let known = self.listings.rows_of(dir, &place, values)?;
+        let kept = match kept {
+            Some(kept) => kept.with_values(self.view, dir, &known)?,
+            None => None,
+        };
+        Ok((known, listing, kept))
     }
 
     /// What was read is placed by the access that the directories on the way
@@ -519,7 +548,13 @@ impl<'a> Reading<'a> {
     }
 
     /// Reads a directory; what a listing holds is given back, too.
-    fn read(&mut self, dir: &[u8], extent: Extent, known: &Listing) -> Result<(PartRead, Found)> {
+    fn read(
+        &mut self,
+        dir: &[u8],
+        extent: Extent,
+        known: &Listing,
+        kept: Option<&Kept>,
+    ) -> Result<(PartRead, Found)> {
         let mut noted = Noted {
             round: &mut self.round,
             applied: &mut self.applied,
@@ -527,9 +562,21 @@ impl<'a> Reading<'a> {
             dir: (extent == Extent::Listing).then_some(dir),
             known,
             found: Found::default(),
+            head: None,
             met: &mut self.met,
         };
-        let read = self.parts.read(dir, extent, &mut noted)?;
+        let some = match kept {
+            Some(kept) => self.parts.read_names(dir, kept.wanted(), &mut noted)?,
+            None => PartRead::Another,
+        };
+        let read = match (some, kept) {
+            (PartRead::Another, _) => self.parts.read(dir, extent, &mut noted)?,
+            (PartRead::Done, Some(kept)) => {
+                kept.give(dir, &mut self.rows, &mut noted)?;
+                PartRead::Done
+            }
+            (read, _) => read,
+        };
         let found = noted.found;
         self.compare_met()?;
         if read == PartRead::Absent {
@@ -538,8 +585,8 @@ impl<'a> Reading<'a> {
         Ok((read, found))
     }
 
-    fn read_listing(&mut self, dir: &[u8], mut known: Listing) -> Result<()> {
-        let (read, found) = self.read(dir, Extent::Listing, &known)?;
+    fn read_listing(&mut self, dir: &[u8], mut known: Listing, kept: Option<Kept>) -> Result<()> {
+        let (read, found) = self.read(dir, Extent::Listing, &known, kept.as_ref())?;
         if read != PartRead::Done {
             return self.kill(dir, Part::Subtree);
         }
@@ -638,6 +685,18 @@ impl Reading<'_> {
     }
 }
 
+/// What a batch says of the directory itself.
+fn head_of(batch: &DirBatch) -> DirBatch {
+    DirBatch {
+        dir: batch.dir,
+        parent: batch.parent,
+        path: batch.path.clone(),
+        access: batch.access.clone(),
+        own: batch.own,
+        ..DirBatch::default()
+    }
+}
+
 /// Passes on what was read; counts it, and notes what one listing holds, as it
 /// will be in the index.
 struct Noted<'a, 'w> {
@@ -649,6 +708,8 @@ struct Noted<'a, 'w> {
     /// What the index had of it.
     known: &'a Listing,
     found: Found,
+    /// The first batch of that directory, without its entries.
+    head: Option<DirBatch>,
     /// Directories whose access decides where what was read is placed.
     met: &'a mut Vec<(Vec<u8>, DirAccess)>,
 }
@@ -666,6 +727,23 @@ impl Noted<'_, '_> {
     }
 }
 
+impl Noted<'_, '_> {
+    /// Passes on a batch after it was noted.
+    fn pass(&mut self, batch: DirBatch) -> std::result::Result<(), IndexError> {
+        if self.dir == Some(&batch.path[..]) {
+            match self.id_map {
+                None => self.note(&batch),
+                Some(map) => {
+                    let mut mapped = batch.clone();
+                    map.apply(&mut mapped);
+                    self.note(&mapped);
+                }
+            }
+        }
+        self.round.batch(batch)
+    }
+}
+
 impl Sink for Noted<'_, '_> {
     type Error = IndexError;
 
@@ -680,17 +758,10 @@ impl Sink for Noted<'_, '_> {
             self.found.dir = Some(batch.dir);
             if batch.fragment == 0 {
                 self.met.push((batch.path.clone(), batch.access.clone()));
-            }
-            match self.id_map {
-                None => self.note(&batch),
-                Some(map) => {
-                    let mut mapped = batch.clone();
-                    map.apply(&mut mapped);
-                    self.note(&mapped);
-                }
+                self.head = Some(head_of(&batch));
             }
         }
-        self.round.batch(batch)
+        self.pass(batch)
     }
 
     fn subtree_done(&mut self, dir: DirId) -> std::result::Result<(), IndexError> {

@@ -126,7 +126,8 @@ impl Listing {
         Ok((listing, place))
     }
 
-    fn note(&mut self, row: &Row<'_>) {
+    /// Notes what a row says.
+    pub(crate) fn note(&mut self, row: &Row<'_>) {
         self.values |= !row.xattr_names().is_empty();
         let names = row.xattr_names().split(|byte| *byte == 0);
         let has_values = names.into_iter().any(|name| name.starts_with(USER));

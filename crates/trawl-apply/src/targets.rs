@@ -1,8 +1,9 @@
 //! From what is dirty to the directories that are read again.
 
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ffi::CString;
+use std::sync::Arc;
 
 use trawl_live::{Dirty, DirtyDirectory, NameChange, Names, ObjectPlace, Place, Places, Reached};
 use trawl_model::path;
@@ -33,13 +34,20 @@ pub(crate) struct Targets {
     /// Objects, by device and inode number, that are dirty under all names
     /// that the index has of them.
     pub(crate) objects: HashSet<(u64, u64)>,
+    /// Directories in which names are dirty with what they stand for.
+    changed: HashSet<Vec<u8>>,
 }
 
+/// Names in a directory.
+pub(crate) type NameSet = BTreeSet<Vec<u8>>;
+
 /// What is read of a directory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Target {
     pub(crate) extent: Extent,
     pub(crate) origin: Origin,
+    /// All that is dirty of a listing; `None` if that may be anything.
+    pub(crate) names: Option<Arc<NameSet>>,
 }
 
 /// Why a directory is read.
@@ -66,27 +74,33 @@ impl Targets {
             return Err(ApplyError::Unappliable(Unappliable::Everything));
         }
         let mut targets = Targets::default();
+        let mut changed = HashMap::new();
         for (key, directory) in &dirty.directories {
             let Place::At(path) = places.place(key.as_ref())? else {
                 // What is gone, or went out, was reported by its name, too.
                 continue;
             };
-            let (extent, is_listing_changed) = match directory {
+            let is_listing_changed = match directory {
                 DirtyDirectory::Names(names) => {
-                    let changed = names.values().any(|what| *what == NameChange::Listing);
-                    (Extent::Listing, changed)
+                    names.values().any(|what| *what == NameChange::Listing)
                 }
-                DirtyDirectory::Listing => (Extent::Listing, true),
-                DirtyDirectory::Subtree(_) => (Extent::Subtree, true),
+                DirtyDirectory::Listing | DirtyDirectory::Subtree(_) => true,
             };
             if is_listing_changed {
                 targets.add_above(&path, root);
             }
-            match extent {
-                Extent::Listing => targets.add(path, extent),
+            match directory {
+                DirtyDirectory::Names(names) => {
+                    let names = names.keys().map(|name| name.to_vec());
+                    targets.add_names(path.clone(), names);
+                }
+                DirtyDirectory::Listing => targets.add(path.clone(), Extent::Listing),
                 // What was moved here need not be known.
-                Extent::Subtree if is_excluded(&path, root, excludes) => {}
-                Extent::Subtree => targets.put(path, Origin::Moved),
+                DirtyDirectory::Subtree(_) if is_excluded(&path, root, excludes) => {}
+                DirtyDirectory::Subtree(_) => targets.put(path.clone(), Origin::Moved),
+            }
+            if is_listing_changed {
+                changed.insert(path, directory);
             }
         }
         for (key, reached) in &dirty.objects {
@@ -100,6 +114,8 @@ impl Targets {
                 targets.add_object(places.object(object)?, root)?;
             }
         }
+        targets.list_new_whole(&changed);
+        targets.changed = changed.into_keys().collect();
         Ok(targets)
     }
 
@@ -126,18 +142,65 @@ impl Targets {
     /// Adds the directory that holds `path`, whose row is there; the root's
     /// stands alone, and is always read.
     pub(crate) fn add_above(&mut self, path: &[u8], root: &[u8]) {
-        if let Some((above, _)) = path::split(path).filter(|_| path != root) {
-            self.add(above.to_vec(), Extent::Listing);
+        if let Some((above, name)) = path::split(path).filter(|_| path != root) {
+            self.add_names(above.to_vec(), [name.to_vec()]);
         }
     }
 
-    /// Adds one that is dirty.
+    /// Adds one that is dirty, whatever of it is.
     pub(crate) fn add(&mut self, path: Vec<u8>, extent: Extent) {
-        let origin = Origin::Dirty;
         let known = self.dirs.entry(Key(path));
-        let known = known.or_insert(Target { extent, origin });
+        let known = known.or_insert(Target {
+            extent,
+            origin: Origin::Dirty,
+            names: None,
+        });
+        known.names = None;
         if extent == Extent::Subtree {
             known.extent = extent;
+        }
+    }
+
+    /// Adds one that is to be written again, whether or not it is dirty.
+    pub(crate) fn add_again(&mut self, path: Vec<u8>) {
+        let above = path::split(&path);
+        match above.is_some_and(|(above, _)| self.changed.contains(above)) {
+            // It may have come to its name since.
+            true => self.add(path, Extent::Listing),
+            false => self.add_names(path, []),
+        }
+    }
+
+    /// Adds one of which these names are dirty.
+    pub(crate) fn add_names(&mut self, path: Vec<u8>, names: impl IntoIterator<Item = Vec<u8>>) {
+        let known = self.dirs.entry(Key(path));
+        let known = known.or_insert_with(|| Target {
+            extent: Extent::Listing,
+            origin: Origin::Dirty,
+            names: Some(Arc::default()),
+        });
+        if let Some(known) = &mut known.names {
+            Arc::make_mut(known).extend(names);
+        }
+    }
+
+    /// Has those listed as a whole that may be other directories than the
+    /// index has at their paths: their own names were given to something.
+    /// What lies below one that came from elsewhere is read with it.
+    fn list_new_whole(&mut self, changed: &HashMap<Vec<u8>, &DirtyDirectory>) {
+        for (Key(path), target) in &mut self.dirs {
+            let above = path::split(path);
+            let above = above.and_then(|(above, name)| Some((changed.get(above)?, name)));
+            let may_be_new = match above {
+                None => false,
+                Some((DirtyDirectory::Names(names), name)) => {
+                    names.get(name) == Some(&NameChange::Listing)
+                }
+                Some((DirtyDirectory::Listing | DirtyDirectory::Subtree(_), _)) => true,
+            };
+            if may_be_new {
+                target.names = None;
+            }
         }
     }
 
@@ -147,8 +210,12 @@ impl Targets {
     }
 
     fn put(&mut self, path: Vec<u8>, origin: Origin) {
-        let extent = Extent::Subtree;
-        self.dirs.insert(Key(path), Target { extent, origin });
+        let target = Target {
+            extent: Extent::Subtree,
+            origin,
+            names: None,
+        };
+        self.dirs.insert(Key(path), target);
     }
 
     /// Leaves out what lies below `dir`, but for what lies in or below those

@@ -61,6 +61,11 @@ pub enum CallError {
     /// A server could not be asked, or its answer ended early.
     #[error(transparent)]
     Remote(Box<dyn std::error::Error + Send + Sync>),
+    /// It ended early before.
+    #[error(
+        "the search ended before its answer was whole: begin it again, or go on from its cookie"
+    )]
+    Ended,
     /// The caller ended it.
     #[error("the search was cancelled")]
     Cancelled,

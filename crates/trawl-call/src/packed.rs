@@ -129,18 +129,18 @@ impl Numbers<'_> {
     }
 }
 
-/// Reads the record at the beginning of `bytes`, and how many bytes it has.
-///
-/// # Errors
-/// What makes no sense; [`BadRecord::Short`] if more bytes may make it a record.
-pub fn decode(bytes: &[u8]) -> Result<(RecordRef<'_>, usize), BadRecord> {
-    let missing = |wanted: usize| BadRecord::Short {
-        missing: wanted - bytes.len(),
-    };
-    let Some(head) = bytes.get(..HEAD_BYTES) else {
-        return Err(missing(HEAD_BYTES));
-    };
-    let mut head = Numbers(head);
+/// What stands at the beginning of a record, checked.
+struct Head {
+    length: usize,
+    kind: u8,
+    trouble: Option<Trouble>,
+    root: u32,
+    attributes_length: usize,
+    path_length: usize,
+}
+
+fn decode_head(bytes: &[u8]) -> Result<Head, BadRecord> {
+    let mut head = Numbers(bytes);
     let length = head.u32() as usize;
     let [kind, source, zero, zeros] = head.take();
     let errno = head.u32() as i32;
@@ -160,29 +160,48 @@ pub fn decode(bytes: &[u8]) -> Result<(RecordRef<'_>, usize), BadRecord> {
     if length != whole_length(attributes_length, path_length) {
         return Err(BadRecord::Field("length"));
     }
-    let trouble = trouble(kind, source, errno)?;
-    let Some(body) = bytes.get(HEAD_BYTES..length) else {
-        return Err(missing(length));
+    Ok(Head {
+        length,
+        kind,
+        trouble: trouble(kind, source, errno)?,
+        root,
+        attributes_length,
+        path_length,
+    })
+}
+
+/// Reads the record at the beginning of `bytes`, and how many bytes it has.
+///
+/// # Errors
+/// What makes no sense; [`BadRecord::Short`] if more bytes may make it a record.
+pub fn decode(bytes: &[u8]) -> Result<(RecordRef<'_>, usize), BadRecord> {
+    let missing = |wanted: usize| BadRecord::Short {
+        missing: wanted - bytes.len(),
     };
-    let (attributes, rest) = body.split_at(attributes_length);
-    let (path, padding) = rest.split_at(path_length);
+    let head = bytes.get(..HEAD_BYTES).ok_or_else(|| missing(HEAD_BYTES))?;
+    let head = decode_head(head)?;
+    let body = bytes.get(HEAD_BYTES..head.length);
+    let body = body.ok_or_else(|| missing(head.length))?;
+    let (attributes, rest) = body.split_at(head.attributes_length);
+    let (path, padding) = rest.split_at(head.path_length);
     if path.contains(&0) {
         return Err(BadRecord::Field("path"));
     }
     if padding.iter().any(|byte| *byte != 0) {
         return Err(BadRecord::Field("padding"));
     }
-    let outcome = match (trouble, kind) {
+    let outcome = match (head.trouble, head.kind) {
         (Some(trouble), _) => Outcome::Error(trouble),
         (None, MATCH) => Outcome::Match(None),
         (None, _) => Outcome::Match(Some(decode_attributes(attributes)?)),
     };
+    let root = head.root;
     let record = RecordRef {
         root,
         path,
         outcome,
     };
-    Ok((record, length))
+    Ok((record, head.length))
 }
 
 fn trouble(kind: u8, source: u8, errno: i32) -> Result<Option<Trouble>, BadRecord> {

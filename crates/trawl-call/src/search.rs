@@ -23,7 +23,7 @@ pub struct Filled {
 pub enum Rest {
     /// Nothing.
     Nothing,
-    /// Records, of which the next has so many bytes.
+    /// Records, of which the next has so many bytes, or an error, if they are 0.
     More {
         /// What a buffer needs at least.
         next_bytes: usize,
@@ -34,13 +34,19 @@ pub enum Rest {
 pub struct Search {
     request: Request,
     stream: Box<dyn Stream>,
-    block: Option<Block>,
+    block: Block,
     /// Where the next record of the block begins.
     at: usize,
-    /// Where the record begins that the search went to.
-    current: Option<usize>,
+    /// Where the record begins that was given last, if it is in the block.
+    last: Option<usize>,
+    /// The place behind the block before.
     place: Cookie,
     served_by: Option<ServedBy>,
+    is_over: bool,
+    /// It ended early, and is not to look as if it were whole.
+    has_failed: bool,
+    /// Why, if that was not said yet.
+    failure: Option<CallError>,
 }
 
 impl std::fmt::Debug for Search {
@@ -75,14 +81,21 @@ impl Search {
             Stage::End => Box::new(Nothing),
             _ => executor.begin(request.clone())?,
         };
+        let block = Block {
+            served_by: ServedBy::Live,
+            packed: Vec::new(),
+        };
         Ok(Search {
+            is_over: place.stage == Stage::End,
             request,
             stream,
-            block: None,
+            block,
             at: 0,
-            current: None,
+            last: None,
             place,
             served_by: None,
+            has_failed: false,
+            failure: None,
         })
     }
 
@@ -91,8 +104,10 @@ impl Search {
     /// # Errors
     /// What ends the search early. What could not be read is a record.
     pub fn next_record(&mut self) -> Result<Option<RecordRef<'_>>, CallError> {
-        self.advance()?;
-        self.record()
+        match self.advance()? {
+            true => self.record(),
+            false => Ok(None),
+        }
     }
 
     /// Goes to the next record, which [`Search::record`] then has; false at the end.
@@ -100,14 +115,12 @@ impl Search {
     /// # Errors
     /// What ends the search early.
     pub fn advance(&mut self) -> Result<bool, CallError> {
-        self.current = None;
         if !self.is_loaded()? {
             return Ok(false);
         }
-        let packed = self.block.as_ref().map_or(&[][..], |block| &block.packed);
-        let (record, length) = decode(&packed[self.at..])?;
-        pass(&mut self.place, &self.request, &record);
-        self.current = Some(self.at);
+        let (record, length) = decode(&self.block.packed[self.at..])?;
+        self.is_over = is_enough(&self.request, &record);
+        self.last = Some(self.at);
         self.at += length;
         Ok(true)
     }
@@ -117,41 +130,51 @@ impl Search {
     /// # Errors
     /// None, where [`Search::advance`] had none.
     pub fn record(&self) -> Result<Option<RecordRef<'_>>, CallError> {
-        match (&self.block, self.current) {
-            (Some(block), Some(at)) => Ok(Some(decode(&block.packed[at..])?.0)),
-            _ => Ok(None),
+        match self.last {
+            Some(last) => Ok(Some(decode(&self.block.packed[last..])?.0)),
+            None => Ok(None),
         }
     }
 
     /// Whether the next record may have to be waited for.
     pub fn is_waiting(&self) -> bool {
-        let block = self.block.as_ref();
-        block.is_none_or(|block| self.at >= block.packed.len())
+        self.at >= self.block.packed.len()
     }
 
-    /// Puts as many whole records into a buffer as it holds, waiting for at least one. A buffer
-    /// too small for the next record gets none: [`Rest::More`] says how large it must be.
+    /// Puts whole records into a buffer until it is full or there are no more. A buffer too small
+    /// for the next record gets none: [`Rest::More`] says how large it must be.
     ///
     /// # Errors
-    /// As [`Search::next_record`], before anything is put into the buffer.
+    /// What ends the search early. If there were records before that, they are given first, and
+    /// the next call has the error.
     pub fn fill(&mut self, buffer: &mut [u8]) -> Result<Filled, CallError> {
-        self.current = None;
         let mut filled = Filled {
             bytes: 0,
             records: 0,
             rest: Rest::Nothing,
         };
-        while self.is_loaded()? {
-            let packed = self.block.as_ref().map_or(&[][..], |block| &block.packed);
-            let (record, length) = decode(&packed[self.at..])?;
+        loop {
+            match self.is_loaded() {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(error) if filled.records == 0 => return Err(error),
+                Err(error) => {
+                    self.failure = Some(error);
+                    filled.rest = Rest::More { next_bytes: 0 };
+                    break;
+                }
+            }
+            let packed = &self.block.packed[self.at..];
+            let (record, length) = decode(packed)?;
             let Some(space) = buffer.get_mut(filled.bytes..filled.bytes + length) else {
                 filled.rest = Rest::More { next_bytes: length };
                 break;
             };
-            space.copy_from_slice(&packed[self.at..self.at + length]);
+            space.copy_from_slice(&packed[..length]);
             filled.bytes += length;
             filled.records += 1;
-            pass(&mut self.place, &self.request, &record);
+            self.is_over = is_enough(&self.request, &record);
+            self.last = Some(self.at);
             self.at += length;
         }
         Ok(filled)
@@ -159,31 +182,43 @@ impl Search {
 
     /// Whether there is a next record; waits for it.
     fn is_loaded(&mut self) -> Result<bool, CallError> {
-        loop {
-            if let Some(block) = &self.block
-                && self.at < block.packed.len()
-            {
+        if self.has_failed {
+            return Err(self.failure.take().unwrap_or(CallError::Ended));
+        }
+        let loaded = self.load();
+        self.has_failed = loaded.is_err();
+        loaded
+    }
+
+    fn load(&mut self) -> Result<bool, CallError> {
+        while !self.is_over {
+            if self.at < self.block.packed.len() {
                 return Ok(true);
             }
-            self.block = None;
-            self.at = 0;
-            if self.place.stage == Stage::End {
-                return Ok(false);
-            }
             self.request.cancel().check()?;
-            match self.stream.next_block()? {
-                None => self.place.end(),
+            let next = self.stream.next_block()?;
+            self.place = self.cookie();
+            (self.at, self.last) = (0, None);
+            match next {
+                None => self.is_over = true,
                 Some(block) => {
                     self.served_by = Some(block.served_by);
-                    self.block = Some(block);
+                    self.block = block;
                 }
             }
         }
+        Ok(false)
     }
 
     /// Where the search is: behind the record that was given last.
     pub fn cookie(&self) -> Cookie {
-        self.place.clone()
+        let mut place = self.place.clone();
+        if self.is_over {
+            place.end();
+        } else if let Ok(Some(record)) = self.record() {
+            place.advance(&self.request, &record);
+        }
+        place
     }
 
     /// Who gave the last record; `None` before the first one.
@@ -197,10 +232,7 @@ impl Search {
     }
 }
 
-/// Goes past a record.
-fn pass(place: &mut Cookie, request: &Request, record: &RecordRef<'_>) {
-    place.advance(request, record);
-    if request.is_first() && matches!(record.outcome, Outcome::Match(_)) {
-        place.end();
-    }
+/// Whether nothing is wanted behind this record.
+fn is_enough(request: &Request, record: &RecordRef<'_>) -> bool {
+    request.is_first() && matches!(record.outcome, Outcome::Match(_))
 }

@@ -16,7 +16,7 @@ use crate::id::{Edition, Hash, SnapshotId, SourceId};
 use crate::index::IndexDir;
 use crate::item_file;
 use crate::layout::{self, DataName, GuardName};
-use crate::live::Overlay;
+use crate::live::{Live, Overlay};
 use crate::manifest::{GuardStep, Manifest, SegmentInfo};
 use crate::pack;
 use crate::snapshot::{ShardList, SnapshotInfo};
@@ -569,6 +569,10 @@ impl<'a> Check<'a> {
                 continue;
             };
             if !self.all.contains(&edition.id) || !self.editions.has(edition) {
+                continue;
+            }
+            // Of another boot: not synced, and read by nobody.
+            if Live::open(self.source.dir(), edition).is_none() {
                 continue;
             }
             needed.insert(name.clone());

@@ -11,7 +11,7 @@
 //! | [`Polling`] | FUSE, network | directories' times, at an interval |
 //! | [`Lustre`] | recorded changelogs | the text of `lfs changelog` |
 //!
-//! [`open_writers`] finds the files that may be changing now without any event.
+//! A [`WriterSearch`] finds the files that may be changing now without any event.
 //!
 //! Open a source first and scan then: what happens in between is told.
 //!
@@ -35,7 +35,9 @@ pub use dirty_set::{Dirty, DirtyDirectory, DirtySet, Limits};
 pub use error::{LiveError, Result};
 pub use fanotify::Fanotify;
 pub use lustre::Lustre;
-pub use open_writers::{OpenFile, OpenHow, OpenWriters, Searched, Stamp, open_writers};
+pub use open_writers::{
+    OpenFile, OpenHow, OpenWriters, Searched, Stamp, Way, WriterSearch, open_writers,
+};
 pub use polling::Polling;
 pub use resolver::Resolver;
 pub use source::{

@@ -71,7 +71,7 @@ pub use error::{QueryError, Result};
 pub use index::{Index, Start, View};
 pub use issues::DeniedRequest;
 pub use links::{Repeats, SeenLinks};
-pub use listings::{ListingPlace, Listings};
+pub use listings::{ListingPlace, Listings, Outline};
 pub use locate::Located;
 pub use ranking::{RankBy, RankEnd, RankRequest, Ranked};
 pub use search::{Event, Hit, NameRequest};
@@ -82,7 +82,7 @@ pub use stats::{
     AGE_BOUNDS_SECS, AGE_BUCKETS, Count, DEPTHS, Key, NAME_LENGTHS, RowTest, SIZE_BUCKETS, Stats,
     StatsRequest, Trait, age_bucket, extension, size_bucket,
 };
-pub use superseded::{Part, RowsOf, Values};
+pub use superseded::{Part, RowsOf, ValueIn, Values};
 pub use sweep::{Columns, LinkCount, SweepRequest};
 pub use totals::Totals;
 pub use trawl_index::SnapshotInfo;

@@ -16,8 +16,8 @@ use std::sync::Arc;
 use trawl_index::Shard;
 use trawl_index::schema::{DirColumn, PAGE_ROWS, SMALL_PAGE_ROWS, Table};
 use trawl_model::column::{Column, ColumnSet};
-use trawl_model::path;
 use trawl_model::rows::{Row, RowBatch};
+use trawl_model::{Dev, path};
 
 /// Pieces of tables that are kept decoded, of each kind.
 const KEPT: usize = 8;
@@ -37,6 +37,17 @@ pub struct Listings<'v> {
 #[derive(Clone, Debug, Default)]
 pub struct ListingPlace {
     spans: Vec<Span>,
+}
+
+/// What is known of a listing without reading it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outline {
+    /// How many entries it has.
+    pub rows: u64,
+    /// The device of the directory.
+    pub dev: Dev,
+    /// Its inode number.
+    pub ino: u64,
 }
 
 /// Some decoded rows of a segment.
@@ -79,6 +90,28 @@ impl<'v> Listings<'v> {
         let view = self.view;
         let spans = place.spans.iter();
         spans.filter_map(move |span| Some(view.segment(span.segment)?.0))
+    }
+
+    /// What is known of the listing at `place`, which was found last; `None`
+    /// if it is of none, or of several directories that had one path.
+    pub fn outline(&self, place: &ListingPlace) -> Option<Outline> {
+        let mut whole: Option<Outline> = None;
+        for span in &place.spans {
+            for row in span.dirs.clone() {
+                let mut kept = self.dirs.iter();
+                let (_, chunk) =
+                    kept.find(|(at, chunk)| *at == span.segment && chunk.rows.contains(&row))?;
+                let at = (row - chunk.rows.start) as usize;
+                let [rows, ino, dev] = [1, 2, 3].map(|column| chunk.number(column, at));
+                let dev = Dev::from_u64(dev);
+                let sum = whole.get_or_insert(Outline { rows: 0, dev, ino });
+                if (sum.dev, sum.ino) != (dev, ino) {
+                    return None;
+                }
+                sum.rows = sum.rows.saturating_add(rows);
+            }
+        }
+        whole
     }
 
     /// Calls `visit` for each row of the listing of `dir` that lies there.
@@ -160,7 +193,12 @@ impl<'v> Listings<'v> {
         let first = rows.start / page * page;
         let around = first..(rows.end + 1).next_multiple_of(page).min(file.rows());
         if !around.is_empty() && rows.end - rows.start <= page {
-            let columns = [DirColumn::FirstRow, DirColumn::Rows];
+            let columns = [
+                DirColumn::FirstRow,
+                DirColumn::Rows,
+                DirColumn::OwnIno,
+                DirColumn::OwnDev,
+            ];
             let chunk = read_dirs(file, around, &columns, &mut self.scratch)?;
             keep(&mut self.dirs, (at, chunk));
         }

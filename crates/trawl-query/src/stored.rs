@@ -455,7 +455,9 @@ fn own_meta(number: impl Fn(usize) -> u64, birth: i64) -> Meta {
     }
 }
 
-fn push_entry(out: &mut DirBatch, row: &Row<'_>) {
+/// Adds a row, of which all columns were read, to a batch; attribute values
+/// have rows of their own.
+pub fn push_entry(out: &mut DirBatch, row: &Row<'_>) {
     let meta = Meta {
         ino: row.ino(),
         dev: row.dev(),

@@ -46,7 +46,42 @@ pub struct RowsOf<'v> {
     pub rows: Range<u64>,
 }
 
+/// A value of an attribute of one of a directory's entries.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ValueIn {
+    /// The entry.
+    pub name: Vec<u8>,
+    /// The attribute's full name.
+    pub attr: Vec<u8>,
+    /// Its value.
+    pub value: Vec<u8>,
+}
+
 impl View {
+    /// All attribute values of entries in the listing of `dir` that still
+    /// hold, in the order in which each shard has them; those of a directory
+    /// behind a barrier come again from there.
+    pub fn values_in(&self, dir: &[u8]) -> Result<Vec<ValueIn>> {
+        let mut scratch = Scratch::default();
+        let mut values = Vec::new();
+        let reach = Reach::Itself;
+        for (at, rows) in xattrs::rows_of(self, dir, reach, Values::Some, &mut scratch)? {
+            let Some(file) = self.file(at, Table::Xattrs)? else {
+                continue;
+            };
+            for rows in xattrs::chunks(rows, xattrs::SCAN_ROWS) {
+                let chunk = xattrs::Chunk::read(&file, rows, &mut scratch)?;
+                let there = (0..chunk.name.len()).filter(|row| chunk.dir.get(*row) == dir);
+                values.extend(there.map(|row| ValueIn {
+                    name: chunk.name.get(row).to_vec(),
+                    attr: chunk.attr.get(row).to_vec(),
+                    value: chunk.value.get(row).to_vec(),
+                }));
+            }
+        }
+        Ok(values)
+    }
+
     /// The rows that tell of `part` of the directory at `dir` (absolute, as
     /// stored) and still hold: what is there now takes their place. Without
     /// `values`, no entry that is meant has an attribute.

@@ -33,7 +33,7 @@ use trawl_model::{FileType, path};
 /// Rows of an xattrs table that are read at a time.
 const CHUNK_ROWS: u64 = 256;
 /// Rows that are read at a time where nothing is merged.
-const SCAN_ROWS: u64 = 4096;
+pub(crate) const SCAN_ROWS: u64 = 4096;
 
 /// Name of the attribute that is a file's access ACL.
 pub const ACL_ACCESS: &[u8] = b"system.posix_acl_access";
@@ -176,7 +176,7 @@ impl Index {
 }
 
 /// Cuts rows into pieces.
-fn chunks(rows: Range<u64>, most: u64) -> impl Iterator<Item = Range<u64>> {
+pub(crate) fn chunks(rows: Range<u64>, most: u64) -> impl Iterator<Item = Range<u64>> {
     let starts = (rows.start..rows.end).step_by(most as usize);
     starts.map(move |start| start..rows.end.min(start + most))
 }

@@ -29,4 +29,4 @@ pub use options::{Mounts, WalkOptions, Xattrs, trusts_ctime};
 pub use progress::{Progress, ScanProgress};
 
 pub use trace::{TraceOptions, read_trace};
-pub use walk::{Extent, PartRead, Parts, look, walk};
+pub use walk::{Extent, PartRead, Parts, SomeNames, look, walk};

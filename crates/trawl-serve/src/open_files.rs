@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use trawl_live::{ObjectKey, OpenFile, Searched, Stamp, open_writers};
+use trawl_live::{ObjectKey, OpenFile, Searched, Stamp, WriterSearch};
 use trawl_model::Timestamp;
 
 /// Changes closer together than this may have the same time: a tick of the kernel's clock, with
@@ -10,8 +10,9 @@ use trawl_model::Timestamp;
 const TICK_NS: i128 = 20_000_000;
 
 /// What was open, and how it was when it was last given to the applier.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct OpenFiles {
+    search: WriterSearch,
     applied: HashMap<ObjectKey, Stamp>,
 }
 
@@ -27,9 +28,17 @@ pub(crate) struct Looked {
 }
 
 impl OpenFiles {
+    /// Nothing was given to the applier yet.
+    pub(crate) fn new(search: WriterSearch) -> OpenFiles {
+        OpenFiles {
+            search,
+            applied: HashMap::new(),
+        }
+    }
+
     /// Looks for open files. Must be asked before the barrier of the source.
-    pub(crate) fn look(&self, searched: &[Searched], now: Timestamp) -> Looked {
-        match open_writers(searched) {
+    pub(crate) fn look(&mut self, searched: &[Searched], now: Timestamp) -> Looked {
+        match self.search.look(searched) {
             Ok(found) => {
                 let mut looked = self.compare(found.files, now);
                 looked.doubt = match found.hidden.len() {
@@ -96,7 +105,7 @@ mod tests {
     #[test]
     fn a_file_is_dirty_until_it_stays_as_it_was_applied() {
         let at = |secs| Timestamp { secs, nanos: 0 };
-        let mut open = OpenFiles::default();
+        let mut open = OpenFiles::new(WriterSearch::through_proc());
         let mut is_dirty = |changed, now| {
             let looked = open.compare(vec![file(changed)], at(now));
             let is_dirty = !looked.dirty.is_empty();

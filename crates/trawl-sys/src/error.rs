@@ -68,11 +68,13 @@ pub enum Op {
     Getsockopt,
     Sendmsg,
     Mmap,
+    Bpf,
+    MemfdCreate,
 }
 
 impl Op {
     /// Every operation, for tables that map a stored name back to the operation.
-    pub const ALL: [Op; 57] = [
+    pub const ALL: [Op; 59] = [
         Op::Openat,
         Op::Faccessat,
         Op::Getdents64,
@@ -130,6 +132,8 @@ impl Op {
         Op::Getsockopt,
         Op::Sendmsg,
         Op::Mmap,
+        Op::Bpf,
+        Op::MemfdCreate,
     ];
 
     /// The call's name in the manual, for instance `"openat"`.
@@ -193,6 +197,8 @@ impl Op {
             Op::Getsockopt => "getsockopt",
             Op::Sendmsg => "sendmsg",
             Op::Mmap => "mmap",
+            Op::Bpf => "bpf",
+            Op::MemfdCreate => "memfd_create",
         }
     }
 }
@@ -337,7 +343,7 @@ mod tests {
     fn names_are_distinct_and_complete() {
         let names: HashSet<_> = Op::ALL.iter().map(|op| op.name()).collect();
         assert_eq!(names.len(), Op::ALL.len());
-        assert_eq!(Op::Mmap as usize + 1, Op::ALL.len());
+        assert_eq!(Op::MemfdCreate as usize + 1, Op::ALL.len());
     }
 
     #[test]

@@ -31,6 +31,14 @@ pub fn sync_filesystem(fd: impl AsFd) -> Result<(), SysError> {
     rustix::fs::syncfs(fd).named(Op::Syncfs)
 }
 
+/// A file that lies nowhere, open for reading and writing: gone when it is closed.
+///
+/// Source: <https://man7.org/linux/man-pages/man2/memfd_create.2.html>
+pub fn nowhere(name: &CStr) -> Result<std::fs::File, SysError> {
+    let fd = rustix::fs::memfd_create(name, rustix::fs::MemfdFlags::CLOEXEC);
+    fd.map(std::fs::File::from).named(Op::MemfdCreate)
+}
+
 /// Opens a file to read it, through no symbolic link anywhere on the way; a FIFO or a device does
 /// not make it wait.
 ///

@@ -18,6 +18,8 @@
 //! | [`file`] | fsync, syncfs, flock, rename, link, unlink, mkdir, fadvise |
 //! | [`fanotify`] | marks, the queue of events and its parser |
 //! | [`handle`] | file handles: of a name, of a descriptor, opened |
+//! | [`bpf`] | programs for the kernel's iterators over tasks |
+//! | [`mapping`] | which parts of a process's memory write to files |
 //! | [`mount`] | mounts that nobody else sees |
 //! | [`timer`] | a descriptor that becomes readable at an interval |
 //! | [`device`] | device numbers to major and minor and back |
@@ -41,6 +43,7 @@
 
 pub mod access;
 pub mod become_user;
+pub mod bpf;
 pub mod command;
 pub mod confined;
 pub mod device;

@@ -7,6 +7,7 @@
 mod crashes;
 mod fresh;
 mod full;
+mod names;
 mod placed;
 mod rights;
 mod shown;
@@ -27,7 +28,7 @@ use trawl_history::{HistoryError, SegmentReader, tighten};
 use trawl_index::live::{Checkpoint, Removal};
 use trawl_index::{IndexDir, Readers, SnapshotWriter, WriterOptions};
 use trawl_live::{
-    Change, ChangeSource, DirtySet, Fanotify, QueueSize, Reached, Receiver, Searched, open_writers,
+    Change, ChangeSource, DirtySet, Fanotify, QueueSize, Reached, Receiver, Searched, WriterSearch,
 };
 use trawl_model::Timestamp;
 use trawl_scan::{ScanProgress, WalkOptions, walk};
@@ -88,6 +89,8 @@ struct Kept {
     snapshots: u64,
     generations: u64,
     checkpoints: u64,
+    /// Entries that the last generation was looked at for.
+    looked_at: u64,
 }
 
 impl Kept {
@@ -99,6 +102,7 @@ impl Kept {
             snapshots: 0,
             generations: 0,
             checkpoints: 0,
+            looked_at: 0,
         };
         kept.scan();
         kept
@@ -124,6 +128,7 @@ impl Kept {
             snapshots: 0,
             generations: 0,
             checkpoints: 0,
+            looked_at: 0,
         }
     }
 
@@ -148,7 +153,10 @@ impl Kept {
         let cancel = AtomicBool::new(false);
         let applier = self.applier.as_mut().expect("it goes on");
         match applier.apply(&dirty, source.places(), now(), &cancel) {
-            Ok(_) => self.generations += 1,
+            Ok(applied) => {
+                self.generations += 1;
+                self.looked_at = applied.entries;
+            }
             Err(ApplyError::Unappliable(_)) => return self.scan(),
             Err(error) => panic!("{error}"),
         }
@@ -241,6 +249,7 @@ fn run(label: &str, places: &Places, index: PathBuf) {
         let mut held = Some(held);
         let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             let mut prng = Prng::new(seed);
+            let mut search = WriterSearch::new();
             for round in 0..rounds {
                 calm.store(round % 4 != 3, Ordering::Relaxed);
                 drop(held.take());
@@ -251,7 +260,7 @@ fn run(label: &str, places: &Places, index: PathBuf) {
                     kept.apply(&mut source, &mut dirty);
                 }
                 held = Some(gate.write().expect("no writer panicked"));
-                let open = open_writers(&searched).expect("/proc can be read");
+                let open = search.look(&searched).expect("/proc can be read");
                 source.barrier(&mut dirty).expect("it goes on");
                 for file in &open.files {
                     dirty.change(Change::Object {

@@ -14,19 +14,27 @@ use trawl_testkit::{FileSystem, LoopMount, Scratch};
 use crate::{Kept, fresh};
 
 /// A tree that is watched, and its index.
-struct Watched {
-    tree: PathBuf,
+pub(crate) struct Watched {
+    pub(crate) tree: PathBuf,
     source: Fanotify,
     dirty: DirtySet,
-    kept: Kept,
+    pub(crate) kept: Kept,
     _index: Scratch,
     _mount: LoopMount,
 }
 
 impl Watched {
     /// Planted before it is indexed. `None` where that cannot be, which is said.
-    fn new(plant: impl FnOnce(&Path)) -> Option<Watched> {
-        let mount = match LoopMount::new(FileSystem::Tmpfs, 16 << 20) {
+    pub(crate) fn new(plant: impl FnOnce(&Path)) -> Option<Watched> {
+        Watched::on(FileSystem::Tmpfs, 16 << 20, plant)
+    }
+
+    pub(crate) fn on(
+        kind: FileSystem,
+        size_bytes: u64,
+        plant: impl FnOnce(&Path),
+    ) -> Option<Watched> {
+        let mount = match LoopMount::new(kind, size_bytes) {
             Ok(mount) => mount,
             Err(skip) => {
                 skip.say();
@@ -49,23 +57,23 @@ impl Watched {
         })
     }
 
-    fn apply(&mut self) {
+    pub(crate) fn apply(&mut self) {
         self.source.barrier(&mut self.dirty).expect("it goes on");
         self.kept.apply(&mut self.source, &mut self.dirty);
     }
 
-    fn compare(&mut self, about: &str) {
+    pub(crate) fn compare(&mut self, about: &str) {
         // Rows that no longer hold are not in it.
         self.kept.checkpoint(Removal::WhenUnread);
         fresh::compare_places(about, &self.kept.index, &self.tree);
     }
 }
 
-fn allow(path: &Path, mode: u32) {
+pub(crate) fn allow(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("root may");
 }
 
-fn give_value(path: &Path, name: &std::ffi::CStr, value: &[u8]) {
+pub(crate) fn give_value(path: &Path, name: &std::ffi::CStr, value: &[u8]) {
     let file = fs::File::open(path).expect("it is there");
     trawl_sys::xattr::set_fd(file, name, value).expect("root may");
 }

@@ -1,9 +1,9 @@
 //! Puts what was read of an index into the answer's order: parts of one directory's rows that
-//! come from several segments, and what a live walk says of directories that are closed to the
-//! asking user.
+//! come from several segments, and what a live walk says of directories that the index does not
+//! answer about.
 
 use std::collections::VecDeque;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::sync::mpsc::SyncSender;
 
 use trawl_model::path;
@@ -23,11 +23,20 @@ use crate::request::{Request, Root, join};
 /// A block is sent when it has so many bytes.
 const BLOCK_BYTES: usize = 64 << 10;
 
+/// Records of some directories' rows, in the index's order.
+#[derive(Default)]
+pub(super) struct Turned {
+    pub(super) packed: Vec<u8>,
+    pub(super) listed: Vec<Listed>,
+}
+
 /// Records of one directory's rows, or of a part of them.
 pub(super) struct Listed {
     /// Below the root.
     pub(super) dir: Vec<u8>,
-    pub(super) records: Records,
+    /// Where they lie.
+    pub(super) packed: Range<usize>,
+    pub(super) has_match: bool,
 }
 
 /// The answer as far as it is known.
@@ -38,7 +47,9 @@ pub(super) struct Merge<'a> {
     /// Directories that a live walk goes into, the next one first.
     closed: VecDeque<&'a [u8]>,
     /// The last directory: there may be more of it.
-    last: Option<Listed>,
+    last: Option<Vec<u8>>,
+    /// Its records.
+    records: Records,
     /// More than one part of it is there.
     is_in_parts: bool,
     out: Vec<u8>,
@@ -50,13 +61,14 @@ impl<'a> Merge<'a> {
         let most = prepared.request.options().max_depth;
         // What is too deep, the directory above tells.
         let depth = |dir: &[u8]| crate::pattern::components(dir).count();
-        let closed = prepared.closed.iter().map(|dir| &dir[..]);
+        let closed = prepared.live.iter().map(|dir| &dir[..]);
         Merge {
             prepared,
             sender,
             root,
             closed: closed.filter(|dir| depth(dir) <= most).collect(),
             last: None,
+            records: Records::default(),
             is_in_parts: false,
             out: Vec::new(),
         }
@@ -75,23 +87,19 @@ impl<'a> Merge<'a> {
     }
 
     /// Adds what was read next, in the index's order.
-    pub(super) fn add(&mut self, listed: Vec<Listed>) -> Result<ControlFlow<()>, CallError> {
-        for listed in listed {
-            match &mut self.last {
-                Some(last) if last.dir == listed.dir => {
-                    last.records
-                        .packed
-                        .extend_from_slice(&listed.records.packed);
-                    last.records.has_match |= listed.records.has_match;
-                    self.is_in_parts = true;
-                    continue;
+    pub(super) fn add(&mut self, turned: &Turned) -> Result<ControlFlow<()>, CallError> {
+        for listed in &turned.listed {
+            if self.last.as_deref() == Some(&listed.dir) {
+                self.is_in_parts = true;
+            } else {
+                if self.end_last()?.is_break() || self.walk_before(Some(&listed.dir))?.is_break() {
+                    return Ok(ControlFlow::Break(()));
                 }
-                _ => {}
+                self.last = Some(listed.dir.clone());
             }
-            if self.end_last()?.is_break() || self.walk_before(Some(&listed.dir))?.is_break() {
-                return Ok(ControlFlow::Break(()));
-            }
-            self.last = Some(listed);
+            let packed = &turned.packed[listed.packed.clone()];
+            self.records.packed.extend_from_slice(packed);
+            self.records.has_match |= listed.has_match;
         }
         Ok(self.send(0))
     }
@@ -106,14 +114,16 @@ impl<'a> Merge<'a> {
 
     /// The last directory is whole.
     fn end_last(&mut self) -> Result<ControlFlow<()>, CallError> {
-        let Some(last) = self.last.take() else {
+        if self.last.take().is_none() {
             return Ok(ControlFlow::Continue(()));
-        };
-        match std::mem::take(&mut self.is_in_parts) {
-            false => self.out.extend_from_slice(&last.records.packed),
-            true => sort(&last.records.packed, &mut self.out)?,
         }
-        Ok(self.check(last.records.has_match))
+        match std::mem::take(&mut self.is_in_parts) {
+            false => self.out.extend_from_slice(&self.records.packed),
+            true => sort(&self.records.packed, &mut self.out)?,
+        }
+        self.records.packed.clear();
+        let has_match = std::mem::take(&mut self.records.has_match);
+        Ok(self.check(has_match))
     }
 
     /// Goes on, or sends all and ends where the first match was enough.
@@ -211,4 +221,41 @@ fn sort(packed: &[u8], out: &mut Vec<u8>) -> Result<(), CallError> {
     records.sort_by(|a, b| (is_own(a), a.path).cmp(&(is_own(b), b.path)));
     records.iter().for_each(|record| encode(record, out));
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{Outcome, RecordRef, Source, Trouble};
+
+    #[test]
+    fn parts_of_a_directory_are_put_together_by_name() {
+        let errno = 75;
+        let trouble = |source| Outcome::Error(Trouble { source, errno });
+        let all = [
+            (&b"d/a"[..], Outcome::Match(None)),
+            (b"d/a-b", trouble(Source::Stat)),
+            (b"d/c", Outcome::Match(None)),
+            (b"d/b", trouble(Source::Depth)),
+            (b"d/c", trouble(Source::Depth)),
+        ];
+        let packed = |order: [usize; 5]| {
+            let mut packed = Vec::new();
+            for (path, outcome) in order.map(|at| all[at]) {
+                let root = 0;
+                encode(
+                    &RecordRef {
+                        root,
+                        path,
+                        outcome,
+                    },
+                    &mut packed,
+                );
+            }
+            packed
+        };
+        let mut sorted = Vec::new();
+        sort(&packed([2, 4, 0, 1, 3]), &mut sorted).unwrap();
+        assert_eq!(sorted, packed([0, 1, 2, 3, 4]));
+    }
 }

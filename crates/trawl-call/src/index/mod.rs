@@ -1,12 +1,14 @@
 //! Answers from an index: the records that a walk of the file system would give, from rows.
 //!
 //! What rows cannot say is asked of the file system, entry by entry, as the asking user: whether
-//! a match may be read, written or executed, and what a link leads to. Directories that the user
-//! may not both list and search are in the index for others; there a live walk goes on.
+//! a match may be read, written or executed, and what a link leads to. Where the index has nothing
+//! for this user, or nothing that is kept as of now, a live walk goes on, in its place in the
+//! order: directories that the user may not both list and search, other file systems below, the
+//! index's own directory.
 //!
 //! Invariants: the records and their order are those of the live walk. Where that cannot be had
-//! (links are followed, a part was not read when the index was made, something is mounted where
-//! matches may lie, the index is a recording) the executor says so and answers nothing.
+//! (links are followed, a part was not read or left out when the index was made, something was
+//! mounted since, the index is a recording) the executor says so and answers nothing.
 //!
 //! Does not know how fresh an index is: who asks does.
 
@@ -15,18 +17,22 @@ mod merge;
 mod read;
 
 use std::ffi::OsStr;
+use std::ops::ControlFlow;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 use std::sync::Arc;
 
-use trawl_model::path;
-use trawl_query::{DeniedRequest, Index, Located, Start};
+use trawl_model::column::{Column, ColumnSet};
+use trawl_model::filter::{Clause, Filter};
+use trawl_model::rows::Row;
+use trawl_model::{FileType, path};
+use trawl_query::{DeniedRequest, Index, Listing, Located, Request as Walk, Start};
 
 use crate::error::CallError;
 use crate::executor::{Executor, Stream};
 use crate::live::LiveWalk;
 use crate::mount_points::mount_points;
-use crate::options::Links;
+use crate::options::{Links, Metadata, Mounts};
 use crate::request::{Request, Root};
 
 pub(crate) use chain::Chain;
@@ -35,6 +41,8 @@ pub(crate) use chain::Chain;
 #[derive(Clone, Debug)]
 pub struct IndexRead {
     index: Arc<Index>,
+    /// Where it lies, as it has paths.
+    place: Option<Arc<[u8]>>,
 }
 
 /// One root's part of a search that the index can answer.
@@ -43,8 +51,8 @@ pub(crate) struct Prepared {
     pub(crate) start: Start,
     /// About this root alone.
     pub(crate) request: Request,
-    /// Directories below the root that this user may not both list and search, in path order.
-    pub(crate) closed: Vec<Vec<u8>>,
+    /// Directories below the root that a live walk goes into, in path order, none within another.
+    pub(crate) live: Vec<Vec<u8>>,
 }
 
 impl Executor for IndexRead {
@@ -66,9 +74,12 @@ impl Executor for IndexRead {
 }
 
 impl IndexRead {
-    /// Answers from this index, which is read as the user whose credentials it was opened with.
-    pub fn new(index: Arc<Index>) -> IndexRead {
-        IndexRead { index }
+    /// Answers from this index, which lies in this directory and is read as the user whose
+    /// credentials it was opened with.
+    pub fn new(index: Arc<Index>, place: &Path) -> IndexRead {
+        let place = canonical_path(place.as_os_str().as_bytes()).ok();
+        let place = place.map(Arc::from);
+        IndexRead { index, place }
     }
 
     /// What is needed to answer about one root, which lies at this place.
@@ -101,18 +112,14 @@ impl IndexRead {
             Located::NotIndexed { .. } => return Err(no("it is not indexed; run trawl index")),
             _ => return Err(no("the index does not show it to this user")),
         };
-        let info = start.view.info();
-        if start.view.is_past() || info.options.contains_key("from-trace") {
-            return Err(no("the index has a recording of it"));
-        }
+        check_options(&start, root)?;
         self.check_read(&start, root)?;
-        check_mounts(&start, root)?;
-        let closed = self.closed(&start, &request)?;
+        let live = self.live_parts(&start, &request)?;
         Ok(Prepared {
             index: Arc::clone(&self.index),
             start,
             request,
-            closed,
+            live,
         })
     }
 
@@ -131,10 +138,36 @@ impl IndexRead {
         }
     }
 
-    /// Directories that matter and that this user may not both list and search, in path order.
-    fn closed(&self, start: &Start, request: &Request) -> Result<Vec<Vec<u8>>, CallError> {
+    /// Directories that matter and that a live walk goes into: those that this user may not both
+    /// list and search, those on other file systems, which the index was not made of, and the
+    /// index itself, whose changes no daemon looks at.
+    fn live_parts(&self, start: &Start, request: &Request) -> Result<Vec<Vec<u8>>, CallError> {
         let root = &request.roots()[0];
-        let pattern = root.pattern();
+        let mut live = self.closed(start, request)?;
+        let place = self.place.as_deref();
+        live.extend(place.and_then(|place| Some(relative(place, &start.path)?.to_vec())));
+        live.retain(|path| !root.pattern().state_at(path).is_none());
+        if live.iter().any(Vec::is_empty) {
+            let why = "this user may not list it, or it is the index itself";
+            return Err(CallError::not_served(root.path(), why));
+        }
+        let elsewhere = self.elsewhere(start, request)?;
+        check_mounts(start, request, &elsewhere)?;
+        match request.options().mounts {
+            Mounts::Cross => live.extend(elsewhere),
+            Mounts::Stay => {
+                let is_there = |path: &Vec<u8>| elsewhere.iter().any(|e| path::is_within(path, e));
+                live.retain(|path| !is_there(path));
+            }
+        }
+        live.sort_by(|a, b| path::cmp(a, b));
+        live.dedup_by(|later, earlier| path::is_within(later, earlier));
+        Ok(live)
+    }
+
+    /// Directories that this user may not both list and search.
+    fn closed(&self, start: &Start, request: &Request) -> Result<Vec<Vec<u8>>, CallError> {
+        let pattern = request.roots()[0].pattern();
         let denied = DeniedRequest {
             max_depth: pattern.levels(pattern.start()),
             skip: Vec::new(),
@@ -142,19 +175,43 @@ impl IndexRead {
         };
         let mut closed = Vec::new();
         self.index.denied(start, &denied, |path| {
-            if let Some(path) = relative(path, &start.path)
-                && !pattern.state_at(path).is_none()
-            {
-                closed.push(path.to_vec());
-            }
-            std::ops::ControlFlow::Continue(())
+            closed.extend(relative(path, &start.path).map(<[u8]>::to_vec));
+            ControlFlow::Continue(())
         })?;
-        if closed.iter().any(Vec::is_empty) {
-            let why = "this user may not list it";
-            return Err(CallError::not_served(root.path(), why));
-        }
-        closed.sort_by(|a, b| path::cmp(a, b));
         Ok(closed)
+    }
+
+    /// Directories that were on other file systems than the start when the index was made, and
+    /// that matter.
+    fn elsewhere(&self, start: &Start, request: &Request) -> Result<Vec<Vec<u8>>, CallError> {
+        let pattern = request.roots()[0].pattern();
+        let home = i128::from(start.own_row().dev().as_u64());
+        let mut found = Vec::new();
+        for (low, high) in [(0, home - 1), (home + 1, i128::from(u64::MAX))] {
+            let column = Column::Dev;
+            let mut filter = Filter::default();
+            filter.add(Clause { column, low, high });
+            let walk = Walk {
+                columns: ColumnSet::of(&[Column::Name, Column::Mode]),
+                filter,
+                max_depth: pattern.levels(pattern.start()),
+                cancel: Some(request.cancel().flag()),
+                ..Walk::default()
+            };
+            let work = |listing: &Listing<'_>, out: &mut Vec<Vec<u8>>| {
+                let (batch, dir) = (listing.batch, listing.dir.path);
+                let rows = listing.range.clone().map(|at| Row { batch, at, dir });
+                let dirs = rows.filter(|row| row.file_type() == FileType::Directory);
+                out.extend(dirs.map(|row| row.path()));
+            };
+            self.index.walk(start, &walk, work, |paths| {
+                let paths = paths.iter().filter_map(|path| relative(path, &start.path));
+                let paths = paths.filter(|path| pattern.below(path).is_some());
+                found.extend(paths.map(<[u8]>::to_vec));
+                ControlFlow::Continue(())
+            })?;
+        }
+        Ok(found)
     }
 }
 
@@ -170,8 +227,36 @@ impl Prepared {
     }
 }
 
-/// An error if something is mounted where matches may lie: the index may be of what is below.
-fn check_mounts(start: &Start, root: &Root) -> Result<(), CallError> {
+/// An error if the index is not of all that a walk would find, or not as it would find it.
+fn check_options(start: &Start, root: &Root) -> Result<(), CallError> {
+    const REASONS: [(&str, &str); 4] = [
+        ("from-trace", "the index has a recording of it"),
+        ("exclude", "the index leaves parts of it out"),
+        ("id-map", "the index has other owners for it"),
+        (
+            "cross-file-systems",
+            "the index has several file systems together",
+        ),
+    ];
+    let options = &start.view.info().options;
+    let mut reasons = REASONS
+        .iter()
+        .filter(|(name, _)| options.contains_key(*name));
+    let reason = reasons.next().map(|(_, why)| *why);
+    let is_past = start
+        .view
+        .is_past()
+        .then_some("the index is asked of the past");
+    match reason.or(is_past) {
+        None => Ok(()),
+        Some(why) => Err(CallError::not_served(root.path(), why)),
+    }
+}
+
+/// An error if something is mounted where matches may lie and the index does not know of it, or
+/// knows what a mount point itself was when it was made, and no more.
+fn check_mounts(start: &Start, request: &Request, elsewhere: &[Vec<u8>]) -> Result<(), CallError> {
+    let root = &request.roots()[0];
     let not_served = |why: String| Err(CallError::not_served(root.path(), why));
     let points = match mount_points() {
         Ok(points) => points,
@@ -181,12 +266,20 @@ fn check_mounts(start: &Start, root: &Root) -> Result<(), CallError> {
         if let Some(below) = relative(point, &start.path)
             && !below.is_empty()
             && root.pattern().below(below).is_some()
+            && !elsewhere.iter().any(|known| path::is_within(below, known))
         {
             let point = point.escape_ascii();
-            return not_served(format!("{point} is mounted below it"));
+            return not_served(format!("{point} was mounted below it since it was indexed"));
         }
     }
-    Ok(())
+    let wants_attributes = request.options().metadata != Metadata::Omit;
+    match elsewhere.iter().find(|path| root.pattern().matches(path)) {
+        Some(path) if wants_attributes => {
+            let path = path.escape_ascii();
+            not_served(format!("{path} below it is on another file system"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The path of what is at or below `top` from there.
@@ -199,7 +292,11 @@ pub(crate) fn relative<'p>(path: &'p [u8], top: &[u8]) -> Option<&'p [u8]> {
 
 /// Where a root lies, as the index has paths.
 pub(crate) fn canonical(root: &Root) -> std::io::Result<Vec<u8>> {
-    let path = std::fs::canonicalize(Path::new(OsStr::from_bytes(root.path())))?;
+    canonical_path(root.path())
+}
+
+fn canonical_path(path: &[u8]) -> std::io::Result<Vec<u8>> {
+    let path = std::fs::canonicalize(Path::new(OsStr::from_bytes(path)))?;
     let path = path.into_os_string().into_vec();
     path::normalize(&path).ok_or_else(|| std::io::ErrorKind::InvalidInput.into())
 }

@@ -1,11 +1,13 @@
 //! Reads one root's part of an answer: rows become records on the index's threads, and go to the
 //! reader through a channel of few places.
 
+use std::cmp::Ordering;
 use std::ffi::CString;
 use std::ops::ControlFlow;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use trawl_model::FileType;
 use trawl_model::column::{Column, ColumnSet};
@@ -13,11 +15,11 @@ use trawl_model::filter::Filter;
 use trawl_model::path;
 use trawl_model::rows::Row;
 use trawl_query::{Listing, QueryError, Request as Walk};
-use trawl_sys::CWD;
 use trawl_sys::directory::{Links, Purpose, open_below};
 use trawl_sys::stat::Time;
+use trawl_sys::{CWD, Errno, Op, SysError};
 
-use super::merge::{Listed, Merge};
+use super::merge::{Listed, Merge, Turned};
 use super::{Prepared, relative};
 use crate::cookie::{Cookie, Stage};
 use crate::error::CallError;
@@ -25,10 +27,12 @@ use crate::executor::{Block, ServedBy, Stream};
 use crate::live::records::Writer;
 use crate::options::{DEPTH_DEFAULT, Metadata};
 use crate::record::{Attributes, Outcome, Source};
-use crate::request::Root;
+use crate::request::{Cancel, Root, join};
 
 /// Blocks that may wait to be read.
 const WAITING_MAX: usize = 4;
+/// How often who waits looks whether the search was cancelled.
+const LOOKS_UP: Duration = Duration::from_millis(50);
 
 /// What the reading thread sends.
 pub(super) enum Message {
@@ -41,10 +45,16 @@ pub(super) enum Message {
 struct Reading {
     receiver: Option<Receiver<Message>>,
     thread: Option<JoinHandle<()>>,
+    /// What the caller ends the search by.
+    cancel: Cancel,
+    /// What ends the thread.
+    stop: Cancel,
 }
 
 /// Begins to read.
-pub(super) fn begin(prepared: Prepared) -> Result<Box<dyn Stream>, CallError> {
+pub(super) fn begin(mut prepared: Prepared) -> Result<Box<dyn Stream>, CallError> {
+    let (cancel, stop) = (prepared.request.cancel().clone(), Cancel::default());
+    prepared.request = prepared.request.cancelled_by(stop.clone());
     let (sender, receiver) = sync_channel(WAITING_MAX);
     let read = move || {
         let last = match read(&prepared, &sender) {
@@ -59,6 +69,8 @@ pub(super) fn begin(prepared: Prepared) -> Result<Box<dyn Stream>, CallError> {
     Ok(Box::new(Reading {
         receiver: Some(receiver),
         thread: Some(thread),
+        cancel,
+        stop,
     }))
 }
 
@@ -67,29 +79,32 @@ impl Stream for Reading {
         let Some(receiver) = &self.receiver else {
             return Ok(None);
         };
-        match receiver.recv() {
-            Ok(Message::Block(packed)) => Ok(Some(Block {
-                served_by: ServedBy::Index,
-                packed,
-            })),
-            Ok(Message::End) => {
-                self.receiver = None;
-                Ok(None)
+        let message = loop {
+            self.cancel.check()?;
+            match receiver.recv_timeout(LOOKS_UP) {
+                Ok(message) => break message,
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    let lost = std::io::Error::other("a thread ended before its work was done");
+                    return Err(CallError::Thread(lost));
+                }
             }
-            Ok(Message::Failed(error)) => {
-                self.receiver = None;
-                Err(error)
-            }
-            Err(_) => {
-                let lost = std::io::Error::other("a thread ended before its work was done");
-                Err(CallError::Thread(lost))
-            }
+        };
+        if let Message::Block(packed) = message {
+            let served_by = ServedBy::Index;
+            return Ok(Some(Block { served_by, packed }));
+        }
+        self.receiver = None;
+        match message {
+            Message::Failed(error) => Err(error),
+            _ => Ok(None),
         }
     }
 }
 
 impl Drop for Reading {
     fn drop(&mut self) {
+        self.stop.cancel();
         self.receiver = None;
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
@@ -101,59 +116,68 @@ impl Drop for Reading {
 struct Turning<'a> {
     prepared: &'a Prepared,
     root: &'a Root,
-    /// What every row must tell.
-    columns: ColumnSet,
     resume: Option<&'a Cookie>,
 }
 
 fn read(prepared: &Prepared, sender: &SyncSender<Message>) -> Result<(), CallError> {
     let request = &prepared.request;
     let root = &request.roots()[0];
-    let options = request.options();
     let mut merge = Merge::new(prepared, sender);
     if merge.root()?.is_break() {
         return Ok(());
     }
-    let levels = root.pattern().levels(root.pattern().start());
-    // One more than is gone into: for what is too deep.
-    let deepest = options.max_depth + 1;
+    let resume = request.resume();
     let turning = Turning {
         prepared,
         root,
-        columns: columns(options.metadata),
-        resume: request.resume(),
+        resume,
     };
-    let is_bounded = options.max_depth < DEPTH_DEFAULT;
-    let walk = Walk {
-        columns: turning.columns,
-        // What is too deep is told of directories, whatever their names.
-        filter: match is_bounded {
-            true => Filter::default(),
-            false => Filter::of_need(root.pattern().need()),
-        },
-        max_depth: Some(levels.map_or(deepest, |levels| levels.min(deepest))),
-        cancel: Some(request.cancel().flag()),
-        ..Walk::default()
-    };
-    let work = |listing: &Listing<'_>, out: &mut Vec<Listed>| turning.take(listing, out);
-    let mut done = Ok(());
-    let emit = |listed: Vec<Listed>| match merge.add(listed) {
-        Ok(flow) => flow,
-        Err(error) => {
-            done = Err(error);
-            ControlFlow::Break(())
+    let mut flow = Ok(ControlFlow::Continue(()));
+    let work = |listing: &Listing<'_>, out: &mut Turned| turning.take(listing, out);
+    let emit = |turned: Turned| {
+        flow = merge.add(&turned);
+        match flow {
+            Ok(flow) => flow,
+            Err(_) => ControlFlow::Break(()),
         }
     };
-    let walked = match levels {
+    let walked = match root.pattern().levels(root.pattern().start()) {
         Some(0) => Ok(()),
-        _ => prepared.index.walk(&prepared.start, &walk, work, emit),
+        levels => {
+            let walk = walk(prepared, root, levels);
+            prepared.index.walk(&prepared.start, &walk, work, emit)
+        }
     };
     match walked {
         Err(QueryError::Cancelled) => return Err(CallError::Cancelled),
         walked => walked?,
     }
-    done?;
-    merge.finish()
+    match flow? {
+        ControlFlow::Break(()) => Ok(()),
+        ControlFlow::Continue(()) => merge.finish(),
+    }
+}
+
+/// What is read of the index for one root, whose matches lie so many levels below it.
+fn walk<'p>(prepared: &'p Prepared, root: &Root, levels: Option<usize>) -> Walk<'p> {
+    let request = &prepared.request;
+    let options = request.options();
+    // One more than is gone into: for what is too deep.
+    let deepest = options.max_depth + 1;
+    let skip = prepared.live.iter();
+    let skip = skip.map(|dir| join(&prepared.start.path, dir));
+    Walk {
+        columns: columns(options.metadata),
+        // What is too deep is told of directories, whatever their names.
+        filter: match options.max_depth < DEPTH_DEFAULT {
+            true => Filter::default(),
+            false => Filter::of_need(root.pattern().need()),
+        },
+        max_depth: Some(levels.map_or(deepest, |levels| levels.min(deepest))),
+        skip: skip.collect(),
+        cancel: Some(request.cancel().flag()),
+        ..Walk::default()
+    }
 }
 
 fn columns(metadata: Metadata) -> ColumnSet {
@@ -183,7 +207,7 @@ fn columns(metadata: Metadata) -> ColumnSet {
 
 impl Turning<'_> {
     /// Turns rows of one directory into records.
-    fn take(&self, listing: &Listing<'_>, out: &mut Vec<Listed>) {
+    fn take(&self, listing: &Listing<'_>, out: &mut Turned) {
         let Some(below) = relative(listing.dir.path, &self.prepared.start.path) else {
             return;
         };
@@ -193,35 +217,32 @@ impl Turning<'_> {
             return;
         }
         let request = &self.prepared.request;
-        let mut writer = Writer::new(request, self.root, below);
-        let is_deepest = listing.dir.depth >= request.options().max_depth;
-        let mut too_deep = Vec::new();
+        let begin = out.packed.len();
+        let packed = std::mem::take(&mut out.packed);
+        let mut writer = Writer::behind(packed, request, self.root, below);
         let mut open = Open::new(listing.dir.path);
-        for at in listing.range.clone() {
-            let row = Row {
-                batch: listing.batch,
-                at,
-                dir: listing.dir.path,
-            };
+        for row in rows(listing) {
             let name = row.name();
-            if is_deepest
-                && row.file_type() == FileType::Directory
-                && !pattern.enter(&state, name).is_none()
-            {
-                too_deep.push(name.to_vec());
-            }
-            if pattern.accepts(&state, name) && self.gives(below, name) && !writer.is_full() {
+            if pattern.accepts(&state, name) && self.gives(below, name) {
                 self.entry(&row, &mut open, &mut writer);
             }
+            if writer.is_full() {
+                break;
+            }
         }
+        let is_full = writer.is_full();
         let mut records = writer.finish();
-        if !(records.has_match && request.is_first()) {
-            self.tell_too_deep(below, too_deep, &mut records.packed);
+        if listing.dir.depth >= request.options().max_depth && !is_full {
+            let dirs = rows(listing).filter(|row| row.file_type() == FileType::Directory);
+            let dirs = dirs.filter(|row| !pattern.enter(&state, row.name()).is_none());
+            dirs.for_each(|row| self.tell_too_deep(below, row.name(), &mut records.packed));
         }
-        if !records.packed.is_empty() {
-            out.push(Listed {
+        out.packed = records.packed;
+        if out.packed.len() > begin {
+            out.listed.push(Listed {
                 dir: below.to_vec(),
-                records,
+                packed: begin..out.packed.len(),
+                has_match: records.has_match,
             });
         }
     }
@@ -232,8 +253,8 @@ impl Turning<'_> {
             return true;
         };
         match (path::cmp(below, &cookie.dir), &cookie.stage) {
-            (std::cmp::Ordering::Less, _) => false,
-            (std::cmp::Ordering::Equal, Stage::Name(last)) => name > &last[..],
+            (Ordering::Less, _) => false,
+            (Ordering::Equal, Stage::Name(last)) => name > &last[..],
             _ => true,
         }
     }
@@ -256,27 +277,28 @@ impl Turning<'_> {
         }
     }
 
-    /// Tells of directories that are not gone into.
-    fn tell_too_deep(&self, below: &[u8], names: Vec<Vec<u8>>, packed: &mut Vec<u8>) {
-        let request = &self.prepared.request;
-        for name in names {
-            let dir = crate::request::join(below, &name);
-            let was_told = self
-                .resume
-                .is_some_and(|cookie| match path::cmp(&dir, &cookie.dir) {
-                    std::cmp::Ordering::Less => true,
-                    std::cmp::Ordering::Equal => cookie.stage >= Stage::Own,
-                    std::cmp::Ordering::Greater => false,
-                });
-            if !was_told {
-                let mut writer = Writer::new(request, self.root, &dir);
-                let error =
-                    trawl_sys::SysError::new(trawl_sys::Op::Openat, trawl_sys::Errno::OVERFLOW);
-                writer.trouble(Source::Depth, &error);
-                packed.extend_from_slice(&writer.finish().packed);
-            }
+    /// Tells of a directory that is not gone into, unless that was told before.
+    fn tell_too_deep(&self, below: &[u8], name: &[u8], packed: &mut Vec<u8>) {
+        let dir = join(below, name);
+        let was_told = self
+            .resume
+            .is_some_and(|cookie| match path::cmp(&dir, &cookie.dir) {
+                Ordering::Less => true,
+                Ordering::Equal => cookie.stage >= Stage::Own,
+                Ordering::Greater => false,
+            });
+        if !was_told {
+            let mut writer = Writer::new(&self.prepared.request, self.root, &dir);
+            writer.trouble(Source::Depth, &SysError::new(Op::Openat, Errno::OVERFLOW));
+            packed.extend_from_slice(&writer.finish().packed);
         }
     }
+}
+
+/// The rows of a listing.
+fn rows<'l>(listing: &'l Listing<'l>) -> impl Iterator<Item = Row<'l>> {
+    let (batch, dir) = (listing.batch, listing.dir.path);
+    listing.range.clone().map(move |at| Row { batch, at, dir })
 }
 
 /// A directory that is opened when it is first needed.

@@ -235,3 +235,45 @@ fn open_names(
         _ => open_below(from, &path, purpose, links),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chain_deeper_than_the_stack_is_let_go() {
+        let mut node = Arc::new(Node::root(c".".into(), None));
+        for _ in 0..300_000 {
+            node = Arc::new(Node::child(&node, c"x", Links::Refused));
+        }
+        assert_eq!(node.depth, 300_000);
+        drop(node);
+    }
+
+    /// Directories above may not be kept open: then the way to them is gone again.
+    #[test]
+    fn directories_are_opened_from_wherever_one_is_open() {
+        let folder = tempfile::tempdir().unwrap();
+        let top = folder.path();
+        std::fs::create_dir_all(top.join("a/b/c")).unwrap();
+        std::fs::create_dir_all(top.join("d")).unwrap();
+        std::os::unix::fs::symlink("../a/b", top.join("d/to")).unwrap();
+        let name = CString::new(top.as_os_str().as_encoded_bytes()).unwrap();
+        let root = Arc::new(Node::root(name, None));
+        let child = |parent, name: &CStr, links| Arc::new(Node::child(parent, name, links));
+        let d = child(&root, c"d", Links::Refused);
+        let to = child(&d, c"to", Links::Followed);
+        let c = child(&to, c"c", Links::Refused);
+        let ino = |fd: OwnedFd| trawl_sys::stat::stat_fd(&fd).unwrap().ino;
+        let expected = std::os::unix::fs::MetadataExt::ino(&top.join("a/b/c").metadata().unwrap());
+        assert_eq!(ino(c.open(LIST).unwrap()), expected);
+        let budget = Budget::of_process();
+        d.keep(&Arc::new(d.open(LIST).unwrap()), &budget);
+        assert_eq!(ino(c.open(LIST).unwrap()), expected);
+        // One that is not to be followed is refused.
+        let to = child(&d, c"to", Links::Refused);
+        assert!(to.open(LIST).is_err());
+        assert!(child(&to, c"c", Links::Refused).open(LIST).is_err());
+        assert_eq!(c.path(), b"d/to/c");
+    }
+}

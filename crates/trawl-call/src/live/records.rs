@@ -37,6 +37,16 @@ pub(crate) struct Writer<'a> {
 impl<'a> Writer<'a> {
     /// Writes about the directory at this path below the root.
     pub(crate) fn new(request: &'a Request, root: &'a Root, below: &'a [u8]) -> Writer<'a> {
+        Writer::behind(Vec::new(), request, root, below)
+    }
+
+    /// The same, behind records that are there already.
+    pub(crate) fn behind(
+        packed: Vec<u8>,
+        request: &'a Request,
+        root: &'a Root,
+        below: &'a [u8],
+    ) -> Writer<'a> {
         let own = request.spell(root, below);
         let mut prefix = own.clone();
         if prefix == b"." && request.options().root_form == crate::options::RootForm::Omitted {
@@ -50,7 +60,10 @@ impl<'a> Writer<'a> {
             prefix,
             own,
             below,
-            records: Records::default(),
+            records: Records {
+                packed,
+                has_match: false,
+            },
         }
     }
 

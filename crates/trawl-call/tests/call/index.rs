@@ -8,16 +8,22 @@ use trawl_call::auto::IsFresh;
 use trawl_call::index::IndexRead;
 use trawl_call::options::{Flags, Options};
 use trawl_call::{Auto, CallError, Cookie, Executor, Language, LiveWalk, Search, ServedBy};
-use trawl_testkit::Scratch;
+use trawl_model::guard::Credentials;
+use trawl_testkit::{FileSystem, LoopMount, Scratch};
 
 use super::support::{
-    as_other, index_of, lines, make, open, other, random, records, request, request_with, tree,
+    as_other, index_of, index_with, lines, make, open, other, random, records, request,
+    request_with, tree,
 };
 
 const PATTERNS: &[&str] = &[
     "*", "/*", "/", "a*", "*a", "/*/*", "b/*", "*/b*", "a|b", "/a/b|*?b", "nothing", "/|/*/a*",
     "*.?",
 ];
+
+fn read(index: &Path, who: Credentials) -> IndexRead {
+    IndexRead::new(open(index, who), index)
+}
 
 fn compare(index: &IndexRead, flags: u32, roots: &[&Path]) {
     for pattern in PATTERNS {
@@ -61,7 +67,7 @@ fn the_index_says_what_the_file_system_says() {
         let scratch = random(seed, 300);
         let top = scratch.join("tree");
         index_of(&top, &scratch.join("index"));
-        let index = IndexRead::new(open(&scratch.join("index"), root_credentials()));
+        let index = read(&scratch.join("index"), root_credentials());
         let gone = scratch.join("gone");
         for flags in FLAGS {
             compare(&index, *flags, &[&top]);
@@ -70,8 +76,8 @@ fn the_index_says_what_the_file_system_says() {
     }
 }
 
-fn root_credentials() -> trawl_model::guard::Credentials {
-    trawl_model::guard::Credentials {
+fn root_credentials() -> Credentials {
+    Credentials {
         uid: trawl_model::Uid(trawl_sys::identity::effective_uid()),
         groups: [trawl_model::Gid(trawl_sys::identity::effective_gid())]
             .into_iter()
@@ -90,7 +96,7 @@ fn the_index_says_the_same_to_another_user() {
         std::fs::set_permissions(&top, PermissionsExt::from_mode(0o755)).unwrap();
         index_of(&top, &scratch.join("index"));
         as_other(|| {
-            let index = IndexRead::new(open(&scratch.join("index"), other()));
+            let index = read(&scratch.join("index"), other());
             FLAGS
                 .iter()
                 .for_each(|flags| compare(&index, *flags, &[&top]));
@@ -105,7 +111,7 @@ fn from_every_place_the_index_gives_the_rest() {
     symlink("nowhere", top.join("a/lost")).unwrap();
     let into = Scratch::new("call-index");
     index_of(top, &into.join("index"));
-    let index = IndexRead::new(open(&into.join("index"), root_credentials()));
+    let index = read(&into.join("index"), root_credentials());
     for (pattern, flags) in [("*|/", Flags::METADATA), ("x", 0)] {
         let roots = [top, top];
         let whole = lines(&records(&index, request(pattern, flags, &roots)));
@@ -136,7 +142,7 @@ fn what_is_too_deep_the_index_tells_too() {
     let tree = tree(&["a/b/x", "a/x", "c/d/x", "x", "f/x"]);
     let into = Scratch::new("call-index");
     index_of(tree.path(), &into.join("index"));
-    let index = IndexRead::new(open(&into.join("index"), root_credentials()));
+    let index = read(&into.join("index"), root_credentials());
     for max_depth in 0..4 {
         for pattern in ["x", "/*/x", "*", "/*/*/x"] {
             let options = Options {
@@ -159,7 +165,7 @@ fn what_the_index_cannot_say_it_does_not_say() {
     let tree = tree(&["a/x"]);
     let into = Scratch::new("call-index");
     index_of(tree.path(), &into.join("index"));
-    let index = IndexRead::new(open(&into.join("index"), root_credentials()));
+    let index = read(&into.join("index"), root_credentials());
     let ask = |flags, root: &Path| Search::open(&index, request("x", flags, &[root])).map(drop);
     assert!(ask(0, tree.path()).is_ok());
     assert!(matches!(
@@ -184,7 +190,7 @@ fn auto_takes_the_index_when_it_is_fresh() {
     let tree = tree(&["a/x"]);
     let into = Scratch::new("call-index");
     index_of(tree.path(), &into.join("index"));
-    let index = IndexRead::new(open(&into.join("index"), root_credentials()));
+    let index = read(&into.join("index"), root_credentials());
     let auto = |is_fresh: bool| {
         let fresh: IsFresh = Arc::new(move |_: &[u8]| is_fresh);
         Auto::new(Some((index.clone(), fresh)), LiveWalk::default())
@@ -216,4 +222,137 @@ fn auto_takes_the_index_when_it_is_fresh() {
     );
     let none = Auto::new(None, LiveWalk::default());
     assert_eq!(served(&none, "x", tree.path()).1, Some(ServedBy::Live));
+}
+
+/// Something bound into a tree, until it is dropped.
+struct Bound(std::path::PathBuf);
+
+impl Bound {
+    fn new(from: &Path, to: &Path) -> Bound {
+        let mut command = trawl_testkit::oracle::command("mount");
+        trawl_testkit::oracle::run(command.arg("--bind").args([from, to])).expect_code(0);
+        Bound(to.to_owned())
+    }
+}
+
+impl Drop for Bound {
+    fn drop(&mut self) {
+        let mut command = trawl_testkit::oracle::command("umount");
+        trawl_testkit::oracle::run(command.arg(&self.0));
+    }
+}
+
+#[test]
+fn other_file_systems_are_walked_in_their_place() {
+    let mount = match LoopMount::new(FileSystem::Ext4, 8 << 20) {
+        Ok(mount) => mount,
+        Err(skip) => return skip.say(),
+    };
+    make(&mount.path(), &["d/x", "b"]);
+    let tree = tree(&["a/x", "m/hidden", "z/x", "b", "n/hidden"]);
+    let top = tree.path();
+    let _bound = Bound::new(&mount.path(), &top.join("m"));
+    let into = Scratch::new("call-index");
+    index_of(top, &into.join("index"));
+    let index = read(&into.join("index"), root_credentials());
+    for flags in [
+        0,
+        Flags::XDEV,
+        Flags::STOPATFIRST,
+        Flags::XDEV | Flags::R_OK,
+    ] {
+        compare(&index, flags, &[top]);
+    }
+    let ask = |pattern: &str, flags| {
+        let search = Search::open(&index, request(pattern, flags, &[top]));
+        search.map(drop).map_err(|error| error.to_string())
+    };
+    assert!(ask("x", Flags::METADATA).is_ok());
+    assert!(
+        ask("m", Flags::METADATA)
+            .unwrap_err()
+            .contains("another file system")
+    );
+    let _later = Bound::new(&mount.path(), &top.join("n"));
+    assert!(ask("x", 0).unwrap_err().contains("mounted below it since"));
+    assert!(ask("/a/*", 0).is_ok());
+}
+
+/// Its changes are not brought into it.
+#[test]
+fn the_index_itself_is_walked_in_its_place() {
+    let tree = tree(&["a/x", "z/x"]);
+    let top = tree.path();
+    let place = top.join("kept/index");
+    std::fs::create_dir(top.join("kept")).unwrap();
+    index_of(top, &place);
+    make(&place, &["x"]);
+    let index = read(&place, root_credentials());
+    assert_eq!(
+        lines(&records(&index, request("x", 0, &[top]))),
+        ["a/x", "kept/index/x", "z/x"]
+    );
+    compare(&index, Flags::METADATA, &[&top.join("a")]);
+}
+
+#[test]
+fn what_was_left_out_is_not_answered_about() {
+    let tree = tree(&["a/x"]);
+    for option in ["exclude", "id-map", "cross-file-systems", "from-trace"] {
+        let into = Scratch::new("call-index");
+        index_with(tree.path(), &into.join("index"), option);
+        let index = read(&into.join("index"), root_credentials());
+        let error = Search::open(&index, request("x", 0, &[tree.path()])).unwrap_err();
+        assert!(matches!(error, CallError::NotServed { .. }), "{option}");
+    }
+}
+
+#[test]
+fn an_answer_from_the_index_can_be_cancelled_and_left() {
+    let names: Vec<String> = (0..3000)
+        .map(|number| format!("d{:02}/f{number}", number % 40))
+        .collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let tree = tree(&names);
+    let into = Scratch::new("call-index");
+    index_of(tree.path(), &into.join("index"));
+    let index = read(&into.join("index"), root_credentials());
+    let open = || Search::open(&index, request("*", Flags::METADATA, &[tree.path(); 3])).unwrap();
+    for taken in [0, 1, 3500] {
+        let mut search = open();
+        for _ in 0..taken {
+            assert!(search.next_record().unwrap().is_some());
+        }
+    }
+    let mut search = open();
+    search.cancel().cancel();
+    assert!(matches!(search.next_record(), Err(CallError::Cancelled)));
+}
+
+/// Rows behind a name barrier are elsewhere in the index than those beside them.
+#[test]
+fn directories_with_barriers_in_them_are_whole() {
+    if let Some(skip) = trawl_testkit::skip::without_root("directories of several users") {
+        return skip.say();
+    }
+    let tree = tree(&["p/a", "p/c/x", "p/e", "p/g/x", "p/h"]);
+    let top = tree.path();
+    std::fs::set_permissions(top.join("p"), PermissionsExt::from_mode(0o711)).unwrap();
+    for name in ["p/c", "p/g", "p/g/x"] {
+        std::os::unix::fs::chown(top.join(name), Some(super::support::OTHER), None).unwrap();
+    }
+    let into = Scratch::new("call-index");
+    index_of(top, &into.join("index"));
+    let roots = [top, &top.join("p/g")];
+    let flags = [0, Flags::METADATA, Flags::STOPATFIRST];
+    let index = read(&into.join("index"), root_credentials());
+    flags
+        .iter()
+        .for_each(|flags| compare(&index, *flags, &roots));
+    as_other(|| {
+        let index = read(&into.join("index"), other());
+        flags
+            .iter()
+            .for_each(|flags| compare(&index, *flags, &roots));
+    });
 }

@@ -4,7 +4,12 @@ use std::path::Path;
 
 use proptest::prelude::*;
 use trawl_call::options::Flags;
-use trawl_call::{CallError, Cookie, LiveWalk, Search};
+use trawl_call::packed::encode;
+use trawl_call::search::Rest;
+use trawl_call::{
+    Block, CallError, Cookie, Executor, LiveWalk, Outcome, RecordRef, Request, Search, ServedBy,
+    Stream,
+};
 
 use super::support::{lines, make, records, request, tree};
 
@@ -146,7 +151,63 @@ fn a_search_can_be_cancelled() {
         }
     };
     assert!(matches!(error, CallError::Cancelled) && given < 1800);
-    assert!(matches!(search.next_record(), Err(CallError::Cancelled)));
+    // From then on it never looks as if it were whole.
+    assert!(matches!(search.next_record(), Err(CallError::Ended)));
+    assert!(matches!(search.fill(&mut [0; 4096]), Err(CallError::Ended)));
+}
+
+/// An executor that fails behind some records.
+struct Failing;
+
+impl Executor for Failing {
+    fn begin(&self, _: Request) -> Result<Box<dyn Stream>, CallError> {
+        Ok(Box::new(FailingStream(0)))
+    }
+}
+
+struct FailingStream(usize);
+
+impl Stream for FailingStream {
+    fn next_block(&mut self) -> Result<Option<Block>, CallError> {
+        self.0 += 1;
+        let mut packed = Vec::new();
+        let outcome = Outcome::Match(None);
+        let (root, path) = (0, &b"x"[..]);
+        encode(
+            &RecordRef {
+                root,
+                path,
+                outcome,
+            },
+            &mut packed,
+        );
+        let served_by = ServedBy::Remote;
+        match self.0 {
+            1 | 2 => Ok(Some(Block { served_by, packed })),
+            3 => Err(CallError::Thread(std::io::Error::other("lost"))),
+            _ => Ok(None),
+        }
+    }
+}
+
+#[test]
+fn an_answer_that_ends_early_never_looks_whole() {
+    let open = || Search::open(&Failing, request("x", 0, &[Path::new(".")])).unwrap();
+    let mut search = open();
+    let filled = search.fill(&mut [0; 4096]).unwrap();
+    assert_eq!(
+        (filled.records, filled.rest),
+        (2, Rest::More { next_bytes: 0 })
+    );
+    assert!(matches!(
+        search.fill(&mut [0; 4096]),
+        Err(CallError::Thread(_))
+    ));
+    assert!(matches!(search.fill(&mut [0; 4096]), Err(CallError::Ended)));
+    let mut search = open();
+    assert!(search.next_record().unwrap().is_some() && search.next_record().unwrap().is_some());
+    assert!(matches!(search.next_record(), Err(CallError::Thread(_))));
+    assert!(matches!(search.next_record(), Err(CallError::Ended)));
 }
 
 #[test]

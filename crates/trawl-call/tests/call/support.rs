@@ -1,5 +1,6 @@
 //! Trees to search and answers as lines.
 
+use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
@@ -140,6 +141,15 @@ pub(crate) fn other() -> Credentials {
 
 /// Indexes a tree.
 pub(crate) fn index_of(top: &Path, into: &Path) {
+    make_index(top, into, Default::default());
+}
+
+/// Indexes a tree, and notes that it was done with this option.
+pub(crate) fn index_with(top: &Path, into: &Path, option: &str) {
+    make_index(top, into, [(option.to_owned(), "yes".to_owned())].into());
+}
+
+fn make_index(top: &Path, into: &Path, options: BTreeMap<String, String>) {
     let cancel = std::sync::atomic::AtomicBool::new(false);
     let now = trawl_sys::process::now();
     let at = Timestamp {
@@ -150,7 +160,7 @@ pub(crate) fn index_of(top: &Path, into: &Path) {
         memory_bytes: 1 << 20,
         started: at,
         version: "test".into(),
-        options: Default::default(),
+        options,
     };
     let index = IndexDir::create(into, None).unwrap();
     let root = top.canonicalize().unwrap();

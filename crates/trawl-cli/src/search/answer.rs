@@ -77,7 +77,7 @@ impl Answer {
 
     fn path(&mut self, path: &[u8], attributes: Option<Attributes>) -> Result<(), Failure> {
         if let Some(attributes) = attributes {
-            self.output.put(columns(&attributes))?;
+            columns(&mut self.output, &attributes).map_err(Failure::Write)?;
         }
         match self.writing {
             Writing::Bytes(end) => {
@@ -143,12 +143,11 @@ fn time(time: trawl_sys::stat::Time) -> Timestamp {
 }
 
 /// Mode, links, owner, group, size, time of the last change: what stands before a path.
-fn columns(of: &Attributes) -> String {
-    let mode = mode::render(of.mode).map(char::from);
-    let mode: String = mode.into_iter().collect();
+fn columns(output: &mut Output, of: &Attributes) -> io::Result<()> {
+    output.write_all(&mode::render(of.mode))?;
     let (nlink, uid, gid, size) = (of.nlink, of.uid, of.gid, of.size);
     let mtime = decimal(time(of.mtime));
-    format!("{mode} {nlink} {uid} {gid} {size} {mtime} ")
+    write!(output, " {nlink} {uid} {gid} {size} {mtime} ")
 }
 
 fn message(trouble: Trouble) -> String {

@@ -210,7 +210,7 @@ fn executor(index: Option<PathBuf>, who: Who, manner: Manner) -> Result<Asked, F
             let dir = settings::index_to_ask(index)?;
             let fresh = Freshness::ask(&dir, manner);
             let index = Arc::new(Index::open(&dir, settings::asker()?)?);
-            Ok((Box::new(IndexRead::new(index)), Some(fresh)))
+            Ok((Box::new(IndexRead::new(index, &dir)), Some(fresh)))
         }
         Who::Auto => {
             let is_named = settings::is_named(&index);
@@ -239,5 +239,5 @@ fn if_fresh(
     }
     let index = Arc::new(Index::open(dir, settings::asker()?)?);
     let is_fresh: IsFresh = Arc::new(move |root: &[u8]| roots.contains(root));
-    Ok(Some((IndexRead::new(index), is_fresh)))
+    Ok(Some((IndexRead::new(index, dir), is_fresh)))
 }

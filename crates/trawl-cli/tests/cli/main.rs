@@ -23,6 +23,7 @@ mod index;
 mod locate;
 mod ls;
 mod pack;
+mod power_cut;
 mod remote;
 mod search;
 mod shared;

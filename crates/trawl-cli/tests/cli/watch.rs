@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::os::unix::fs::chown;
+use std::os::unix::fs::{FileTypeExt, chown};
 use std::os::unix::net::UnixDatagram;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -20,6 +20,8 @@ const ANN: u32 = 4811;
 pub(crate) struct Watched {
     mount: LoopMount,
     pub(crate) scratch: Scratch,
+    /// Where the index is.
+    pub(crate) index: PathBuf,
     daemon: Option<Child>,
 }
 
@@ -28,9 +30,11 @@ impl Watched {
         let mount = LoopMount::new(FileSystem::Ext4, 64 << 20);
         let mount = mount.map_err(|skip: Skip| skip.say()).ok()?;
         fs::create_dir(mount.path().join("d")).expect("room");
+        let scratch = Scratch::new("watch");
         Some(Watched {
             mount,
-            scratch: Scratch::new("watch"),
+            index: scratch.join("index"),
+            scratch,
             daemon: None,
         })
     }
@@ -41,8 +45,15 @@ impl Watched {
 
     pub(crate) fn program(&self) -> Command {
         let mut command = oracle::command(env!("CARGO_BIN_EXE_trawl"));
-        command.env("TRAWL_INDEX", self.scratch.join("index"));
+        command.env("TRAWL_INDEX", &self.index);
         command
+    }
+
+    /// The daemon's process.
+    pub(crate) fn signal(&self, signal: &str) {
+        let daemon = self.daemon.as_ref().expect("it is there");
+        let id = daemon.id().to_string();
+        oracle::run(oracle::command("kill").args([signal, &id])).expect_code(0);
     }
 
     pub(crate) fn trawl(&self, words: &[&str]) -> Ran {
@@ -52,45 +63,52 @@ impl Watched {
     /// Starts the daemon and waits until it says that it watches.
     pub(crate) fn start(&mut self, prepare: impl FnOnce(&mut Command)) {
         let mut command = self.program();
-        command
-            .arg0("trawld")
-            .arg(self.root())
-            .stderr(Stdio::piped());
+        command.arg0("trawld").arg(self.root());
         prepare(&mut command);
-        let mut daemon = command.spawn().expect("it starts");
-        let mut said = BufReader::new(daemon.stderr.take().expect("a pipe"));
-        let mut line = String::new();
-        while !line.contains("watching") {
-            line.clear();
-            assert!(said.read_line(&mut line).expect("text") > 0, "it ended");
-        }
-        // Read on, so that it is never held up.
-        std::thread::spawn(move || {
-            said.lines()
-                .map_while(Result::ok)
-                .for_each(|line| eprintln!("{line}"))
-        });
-        self.daemon = Some(daemon);
+        self.daemon = Some(started(&mut command));
     }
 
     /// Ends it with this signal; its exit code, if it has one.
     pub(crate) fn end(&mut self, signal: &str) -> Option<i32> {
+        self.signal(signal);
         let mut daemon = self.daemon.take().expect("it is there");
-        let id = daemon.id().to_string();
-        oracle::run(oracle::command("kill").args([signal, &id])).expect_code(0);
         daemon.wait().expect("it ends").code()
     }
 
     /// What find prints of the tree, live and from the index.
     #[track_caller]
     pub(crate) fn compare(&self) {
-        let format = ["-printf", "%p %i %s %m %U %G %T@ %C@ %n %l\\n"];
-        let expected = oracle::run(oracle::command("find").arg(self.root()).args(format));
-        let found = oracle::run(self.program().arg("find").arg(self.root()).args(format));
-        assert_eq!((found.code, found.errors()), (Some(0), String::new()));
-        let (order, ending) = (lines::Order::Any, lines::Ending::Newline);
-        lines::assert_same("the tree", &expected.stdout, &found.stdout, order, ending);
+        compare(&self.root(), &mut self.program());
     }
+}
+
+/// Starts a daemon and waits until it says that it watches.
+pub(crate) fn started(command: &mut Command) -> Child {
+    let mut daemon = command.stderr(Stdio::piped()).spawn().expect("it starts");
+    let mut said = BufReader::new(daemon.stderr.take().expect("a pipe"));
+    let mut line = String::new();
+    while !line.contains("watching") {
+        line.clear();
+        assert!(said.read_line(&mut line).expect("text") > 0, "it ended");
+    }
+    // Read on, so that it is never held up.
+    std::thread::spawn(move || {
+        said.lines()
+            .map_while(Result::ok)
+            .for_each(|line| eprintln!("{line}"))
+    });
+    daemon
+}
+
+/// What find prints of a tree, live and from the index that a program asks.
+#[track_caller]
+pub(crate) fn compare(root: &Path, program: &mut Command) {
+    let format = ["-printf", "%p %i %s %m %U %G %T@ %C@ %n %l\\n"];
+    let expected = oracle::run(oracle::command("find").arg(root).args(format));
+    let found = oracle::run(program.arg("find").arg(root).args(format));
+    assert_eq!((found.code, found.errors()), (Some(0), String::new()));
+    let (order, ending) = (lines::Order::Any, lines::Ending::Newline);
+    lines::assert_same("the tree", &expected.stdout, &found.stdout, order, ending);
 }
 
 impl Drop for Watched {
@@ -283,6 +301,82 @@ fn the_manager_is_told_and_keeps_the_queue() {
     while !said.contains("STOPPING=1") {
         said += &next();
     }
+}
+
+/// Listens on the source's socket, and becomes the daemon when a line comes.
+const SOCKET_UNIT: &str = r"
+import os, socket, sys
+path, words = sys.argv[1], sys.argv[2:]
+unit = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+unit.bind(path)
+os.chmod(path, 0o666)
+unit.listen(8)
+print('listening', flush=True)
+sys.stdin.readline()
+os.dup2(unit.fileno(), 3)
+os.set_inheritable(3, True)
+os.environ.update(LISTEN_FDS='1', LISTEN_FDNAMES='trawld', LISTEN_PID=str(os.getpid()))
+os.execv(words[0], words)
+";
+
+fn socket_below(dir: &Path) -> Option<PathBuf> {
+    let entries = fs::read_dir(dir).ok()?.flatten();
+    entries.into_iter().find_map(|entry| {
+        let kind = entry.file_type().ok()?;
+        match kind.is_dir() {
+            true => socket_below(&entry.path()),
+            false => kind.is_socket().then(|| entry.path()),
+        }
+    })
+}
+
+/// Who asks before the daemon is there waits until it is.
+#[test]
+fn a_socket_that_the_manager_listens_on_is_used_and_stays() {
+    let Some(mut watched) = Watched::new() else {
+        return;
+    };
+    watched.start(|_| {});
+    let index = watched.index.clone();
+    let socket = socket_below(&index).expect("the daemon's socket");
+    assert_eq!(watched.end("-TERM"), Some(0));
+    assert_eq!(socket_below(&index), None);
+    let mut command = oracle::command("python3");
+    let program = watched.program();
+    let variables = program.get_envs();
+    command.envs(variables.filter_map(|(name, value)| Some((name, value?))));
+    command.args(["-c", SOCKET_UNIT]).arg(&socket);
+    command.arg(program.get_program()).arg("watch");
+    let mut daemon = command
+        .arg(watched.root())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("python3 runs");
+    let mut said = BufReader::new(daemon.stdout.take().expect("a pipe"));
+    let mut line = String::new();
+    said.read_line(&mut line).expect("text");
+    assert_eq!(line, "listening\n");
+    fs::write(watched.root().join("d/new"), "x").expect("room");
+    let question = watched
+        .program()
+        .args(["find", "--fresh=60s"])
+        .arg(watched.root())
+        .args(["-name", "new"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let mut tell = daemon.stdin.take().expect("a pipe");
+    std::io::Write::write_all(&mut tell, b"\n").expect("it listens");
+    let answer = question.wait_with_output().expect("it ends");
+    watched.daemon = Some(daemon);
+    let found = String::from_utf8_lossy(&answer.stdout).into_owned();
+    assert!(
+        answer.status.success() && found.ends_with("/d/new\n"),
+        "{found}"
+    );
+    assert_eq!(watched.end("-TERM"), Some(0));
+    assert_eq!(socket_below(&index), Some(socket));
 }
 
 #[test]

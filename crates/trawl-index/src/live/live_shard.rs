@@ -3,7 +3,6 @@
 use super::overlay::{Dead, DeadRows, Overlay};
 use super::ranges;
 use crate::id::SegmentId;
-use crate::layout;
 use crate::schema::Table;
 use std::ops::Range;
 
@@ -40,11 +39,7 @@ impl LiveShard {
             if !rows.is_some_and(|dead| dead.rows.is_all_of(segment)) {
                 return true;
             }
-            let tables = segment.files.keys();
-            names.extend(tables.map(|table| layout::segment_file(segment.id, *table)));
-            if segment.names.is_some() {
-                names.push(layout::names_file(segment.id));
-            }
+            names.extend(segment.named_files().map(|(name, _, _)| name));
             dead.retain(|dead| dead.segment != segment.id);
             false
         });

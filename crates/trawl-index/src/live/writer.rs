@@ -455,16 +455,21 @@ impl LiveWriter {
             if first.is_read() && self.before.len() <= PINNED_MOST {
                 break;
             }
-            let Some(first) = self.before.pop_front() else {
-                break;
-            };
-            let private = self.source.private()?;
-            for name in &first.private {
-                if_there(private.remove_file(name))?;
-            }
-            self.remove_files(&first.files)?;
+            self.remove_first()?;
         }
         Ok(())
+    }
+
+    /// Removes what only the oldest of the generations before needs.
+    fn remove_first(&mut self) -> Result<()> {
+        let Some(first) = self.before.pop_front() else {
+            return Ok(());
+        };
+        let private = self.source.private()?;
+        for name in &first.private {
+            if_there(private.remove_file(name))?;
+        }
+        self.remove_files(&first.files)
     }
 
     /// Waits a moment for those who read generations before.
@@ -480,12 +485,8 @@ impl LiveWriter {
     /// to it.
     pub(super) fn remove_before(&mut self) -> Result<()> {
         self.let_readers_end();
-        while let Some(first) = self.before.pop_front() {
-            let private = self.source.private()?;
-            for name in &first.private {
-                if_there(private.remove_file(name))?;
-            }
-            self.remove_files(&first.files)?;
+        while !self.before.is_empty() {
+            self.remove_first()?;
         }
         Ok(())
     }
@@ -716,10 +717,9 @@ impl Drop for Round<'_> {
             let Ok(data) = self.writer.top.open_below(components) else {
                 continue;
             };
-            for table in segment.files.keys() {
-                let _ = data.remove_file(&layout::segment_file(segment.id, *table));
+            for (name, _, _) in segment.named_files() {
+                let _ = data.remove_file(&name);
             }
-            let _ = data.remove_file(&layout::names_file(segment.id));
         }
     }
 }

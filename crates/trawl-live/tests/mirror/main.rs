@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use trawl_live::{
     Change, ChangeSource, Directories, DirtySet, Fanotify, FileSystemId, ObjectKey, Place,
-    QueueSize, Reached, Receiver, Searched, open_writers,
+    QueueSize, Reached, Receiver, Searched, WriterSearch,
 };
 use trawl_sys::become_user::{User, as_user};
 use trawl_testkit::{FileSystem, LoopMount, Prng};
@@ -36,6 +36,7 @@ fn setting(name: &str, default: u64) -> u64 {
 struct Watched<S> {
     source: S,
     dirty: DirtySet,
+    search: WriterSearch,
 }
 
 /// What a run adds up to.
@@ -58,7 +59,11 @@ fn run<S: ChangeSource + Send>(label: &str, source: S, file_system: FileSystemId
     let stop = AtomicBool::new(false);
     let operations = AtomicU64::new(0);
     let dirty = DirtySet::default();
-    let watched = Mutex::new(Watched { source, dirty });
+    let watched = Mutex::new(Watched {
+        source,
+        dirty,
+        search: WriterSearch::new(),
+    });
     let mut sums = Sums::default();
     thread::scope(|scope| {
         let held = gate.write().expect("no writer panicked");
@@ -114,7 +119,7 @@ fn drain_now_and_then<S: ChangeSource>(watched: &Mutex<Watched<S>>, stop: &Atomi
     while !stop.load(Ordering::Relaxed) {
         {
             let mut watched = watched.lock().expect("whole");
-            let Watched { source, dirty } = &mut *watched;
+            let Watched { source, dirty, .. } = &mut *watched;
             let _ = source.drain(500, dirty).expect("it goes on");
             // What the cache of places holds must follow.
             let keys: Vec<ObjectKey> = dirty.dirty().directories.keys().take(20).cloned().collect();
@@ -136,10 +141,15 @@ fn check<S: ChangeSource>(
     sums: &mut Sums,
 ) -> Tree {
     let mut watched = watched.lock().expect("whole");
-    let Watched { source, dirty } = &mut *watched;
+    let Watched {
+        source,
+        dirty,
+        search,
+    } = &mut *watched;
     // First: a file that is closed after it was looked for is an event before the barrier ends, or
     // was found open.
-    let open = open_writers(&searched(file_system, &places.root)).expect("/proc can be read");
+    let searched = searched(file_system, &places.root);
+    let open = search.look(&searched).expect("/proc can be read");
     source.barrier(dirty).expect("it goes on");
     for file in &open.files {
         dirty.change(Change::Object {

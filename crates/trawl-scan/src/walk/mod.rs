@@ -44,7 +44,7 @@ use trawl_sys::xattr;
 pub use self::alone::look;
 use self::node::Node;
 use self::outlet::{ChannelOutlet, Ledger, Outlet, channel};
-pub use self::parts::{Extent, PartRead, Parts};
+pub use self::parts::{Extent, PartRead, Parts, SomeNames};
 use self::pending::Overflow;
 use self::pool::Pool;
 use self::worker::{Shared, Work, Worker};

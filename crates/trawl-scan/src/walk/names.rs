@@ -51,6 +51,17 @@ impl Names {
         end
     }
 
+    /// Takes these names in the place of what is read, sorted.
+    pub(crate) fn set<'n>(&mut self, names: impl Iterator<Item = &'n CStr>) {
+        self.bytes.clear();
+        self.keys.clear();
+        for name in names {
+            // What their inode numbers are is not known.
+            self.push(name, 0);
+        }
+        self.sort();
+    }
+
     fn fill(&mut self, reader: &mut Reader<'_, BorrowedFd<'_>>) -> End {
         while self.keys.len() < FRAGMENT_ENTRIES {
             match reader.next() {

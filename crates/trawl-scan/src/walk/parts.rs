@@ -8,12 +8,12 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
 use trawl_model::sink::{PartSink, SourceRoot};
-use trawl_model::{Acl, DirAccess, DirId, path};
+use trawl_model::{Acl, Dev, DirAccess, DirId, path};
 use trawl_sys::directory::{Purpose, open_at};
 use trawl_sys::stat::{Stat, stat_fd};
 use trawl_sys::{Errno, SysError, xattr};
 
-use super::lister::{Lister, Target, access, cannot_open};
+use super::lister::{Lister, Target, access, cannot_open, device};
 use super::node::Node;
 use super::stack::LIST;
 use super::{Top, root, walk_from};
@@ -41,6 +41,24 @@ pub enum PartRead {
     Beyond,
     /// It cannot be opened, which the sink was told as an issue.
     Closed,
+    /// Another directory is there than was meant; nothing of it was read.
+    Another,
+}
+
+/// Some names of a directory.
+#[derive(Clone, Copy, Debug)]
+pub struct SomeNames<'n> {
+    /// Which; at most as many as fit in a batch.
+    pub names: &'n [CString],
+    /// Its device and inode number.
+    pub of: (Dev, u64),
+}
+
+/// What is read of the directory that a path leads to.
+#[derive(Clone, Copy)]
+enum Wanted<'n> {
+    Part(Extent),
+    Names(SomeNames<'n>),
 }
 
 /// A tree of which parts are read.
@@ -116,6 +134,30 @@ impl<'o> Parts<'o> {
         extent: Extent,
         sink: &mut S,
     ) -> Result<PartRead, ScanError<S::Error>> {
+        self.read_wanted(path, Wanted::Part(extent), sink)
+    }
+
+    /// Reads some entries of the directory at `path`, in one batch, with what there is to say of the
+    /// directory itself; names that are not there are left out. Other batches of that directory may
+    /// be given to the sink before anything else is read.
+    ///
+    /// # Errors
+    /// As [`Parts::read`].
+    pub fn read_names<S: PartSink>(
+        &mut self,
+        path: &[u8],
+        names: SomeNames<'_>,
+        sink: &mut S,
+    ) -> Result<PartRead, ScanError<S::Error>> {
+        self.read_wanted(path, Wanted::Names(names), sink)
+    }
+
+    fn read_wanted<S: PartSink>(
+        &mut self,
+        path: &[u8],
+        wanted: Wanted<'_>,
+        sink: &mut S,
+    ) -> Result<PartRead, ScanError<S::Error>> {
         let Some(names) = self.names_to(path) else {
             return Ok(PartRead::Absent);
         };
@@ -133,7 +175,7 @@ impl<'o> Parts<'o> {
             self.tell(sink)?;
         }
         match self.target(&names, shared) {
-            Ok(Next::Here(step)) => self.read_step(step, extent, sink),
+            Ok(Next::Here(step)) => self.read_step(step, wanted, sink),
             Ok(Next::Not(why)) => Ok(why),
             Err(error) => self.closed(path, error, sink),
         }
@@ -289,26 +331,37 @@ impl<'o> Parts<'o> {
     fn read_step<S: PartSink>(
         &mut self,
         step: Step,
-        extent: Extent,
+        wanted: Wanted<'_>,
         sink: &mut S,
     ) -> Result<PartRead, ScanError<S::Error>> {
         let Some(fd) = step.fd.clone() else {
             return Ok(PartRead::Absent);
         };
-        if extent == Extent::Subtree {
+        if let Wanted::Part(Extent::Subtree) = wanted {
             let (node, stat) = (step.node, step.stat);
             let top = Top { fd, stat, node };
             self.next_id = walk_from(&top, self.next_id, self.options, &self.progress, sink)?;
             return Ok(PartRead::Done);
+        }
+        if let Wanted::Names(SomeNames { of, .. }) = wanted
+            && of != (device(step.stat.dev), step.stat.ino)
+        {
+            return Ok(PartRead::Another);
         }
         let mut listing = self.lister.start(Target {
             node: &step.node,
             fd: fd.as_fd(),
             stat: step.stat,
         });
-        while let Some(listed) = listing.next() {
+        if let Wanted::Names(SomeNames { names, .. }) = wanted {
+            let listed = listing.only(names.iter().map(CString::as_c_str));
             self.progress.add(listing.take_counts());
             sink.batch(*listed.batch).map_err(ScanError::Sink)?;
+        } else {
+            while let Some(listed) = listing.next() {
+                self.progress.add(listing.take_counts());
+                sink.batch(*listed.batch).map_err(ScanError::Sink)?;
+            }
         }
         drop(listing);
         match step.node.parent {

@@ -6,7 +6,7 @@ use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
 use trawl_index::SnapshotId;
-use trawl_live::{AsOf, Dirty, LiveError, Names, Place, Places, Reached};
+use trawl_live::{AsOf, Dirty, LiveError, Names, Place, Places, Reached, WriterSearch};
 use trawl_model::Timestamp;
 
 use super::reader::How;
@@ -49,7 +49,7 @@ impl Inner {
     /// Applies until it is to stop.
     pub(super) fn apply_on(&self, mut applier: Box<dyn Applier>) {
         let applier = &mut *applier;
-        let mut open = OpenFiles::default();
+        let mut open = OpenFiles::new(WriterSearch::new());
         loop {
             match self.next(applier.rest(), applier.compacts_at()) {
                 Next::Stop => break,
@@ -163,7 +163,7 @@ impl Inner {
         self.conclude(work, done, (begun, as_of, doubt));
     }
 
-    fn look_at_open(&self, open: &OpenFiles, now: Timestamp) -> Looked {
+    fn look_at_open(&self, open: &mut OpenFiles, now: Timestamp) -> Looked {
         let searched = match &self.watched().opened {
             Some(opened) => opened.searched.clone(),
             None => Vec::new(),

@@ -1,0 +1,169 @@
+//! Listings of which only some names are dirty: these are looked at, the other
+//! rows are taken as the index has them, and all of it is written again.
+//!
+//! That is right where a source names what changes: whatever is otherwise
+//! than in the index is dirty by its name, or under all names that the index
+//! has of it. What is not told so is listed as a whole instead: a directory
+//! that is new at its path (see [`Targets::of`]), one of which something could
+//! not be read, one with another file system in it (mounts are no changes of
+//! any directory), rows whose ids were changed on the way into the index.
+//! Most names dirty, looking at all costs no more.
+
+use std::collections::HashMap;
+use std::ffi::CString;
+
+use trawl_index::{IndexError, Table};
+use trawl_model::{Dev, DirBatch, Xattr};
+use trawl_query::{ListingPlace, Listings, RowsOf, ValueIn, View, stored};
+use trawl_scan::SomeNames;
+
+use super::{Noted, Reading};
+use crate::error::Result;
+use crate::known::Listing;
+use crate::targets::NameSet;
+
+/// A directory is listed as a whole if it has fewer rows for each dirty name.
+const ROWS_A_NAME: u64 = 2;
+/// Names that are looked at together, at most.
+const NAMES_MOST: u64 = 1 << 15;
+/// Rows of one batch.
+const BATCH_ROWS: usize = 1 << 15;
+
+/// What of a listing is kept.
+pub(super) struct Kept {
+    pub(super) place: ListingPlace,
+    /// What the index has of it.
+    pub(super) listing: Listing,
+    /// Names that are looked at, in order.
+    names: Vec<CString>,
+    /// The directory.
+    of: (Dev, u64),
+    /// Attribute values by entry, those of each in the order in which they
+    /// were.
+    values: HashMap<Vec<u8>, Vec<ValueIn>>,
+}
+
+impl Reading<'_> {
+    /// What can be kept of the listing of `dir` of which these names are
+    /// dirty; `None` if it has to be listed as a whole.
+    pub(super) fn kept(&mut self, dir: &[u8], dirty: Option<&NameSet>) -> Result<Option<Kept>> {
+        let Some(dirty) = dirty.filter(|_| self.id_map.is_none()) else {
+            return Ok(None);
+        };
+        let most = self.listings.find(dir)?;
+        let most = self
+            .listings
+            .outline(&most)
+            .map_or(0, |outline| outline.rows)
+            / ROWS_A_NAME;
+        if dirty.len() as u64 > most.min(NAMES_MOST) || most == 0 {
+            return Ok(None);
+        }
+        let names = dirty.iter().map(|name| CString::new(&name[..]));
+        let Ok(names) = names.collect::<std::result::Result<Vec<_>, _>>() else {
+            return Ok(None);
+        };
+        let place = self.rows.find(dir)?;
+        let Some(outline) = self.rows.outline(&place) else {
+            return Ok(None);
+        };
+        let mut listing = Listing::default();
+        let mut is_one_device = true;
+        self.rows.rows(dir, &place, |row| {
+            listing.note(row);
+            is_one_device &= row.dev() == outline.dev;
+        })?;
+        Ok(is_one_device.then_some(Kept {
+            place,
+            listing,
+            names,
+            of: (outline.dev, outline.ino),
+            values: HashMap::new(),
+        }))
+    }
+}
+
+impl Kept {
+    /// With the values that lie in these rows, which are all that the index
+    /// has of the directory; `None` if there is something that nobody named.
+    pub(super) fn with_values(
+        mut self,
+        view: &View,
+        dir: &[u8],
+        known: &[RowsOf<'_>],
+    ) -> Result<Option<Kept>> {
+        let has = |table| known.iter().any(|rows| rows.table == table);
+        if has(Table::Issues) {
+            return Ok(None);
+        }
+        if has(Table::Xattrs) {
+            for value in view.values_in(dir)? {
+                let of_entry = self.values.entry(value.name.clone()).or_default();
+                // What a directory behind a barrier has lies there once more.
+                if of_entry.iter().all(|known| known.attr != value.attr) {
+                    of_entry.push(value);
+                }
+            }
+        }
+        Ok(Some(self))
+    }
+
+    pub(super) fn wanted(&self) -> SomeNames<'_> {
+        SomeNames {
+            names: &self.names,
+            of: self.of,
+        }
+    }
+
+    /// Gives what is kept, after what was looked at.
+    pub(super) fn give(
+        &self,
+        dir: &[u8],
+        rows: &mut Listings<'_>,
+        noted: &mut Noted<'_, '_>,
+    ) -> Result<()> {
+        let Some(head) = noted.head.take() else {
+            return Ok(());
+        };
+        let mut fragment = 0;
+        let next = |fragment: &mut u32| {
+            *fragment += 1;
+            DirBatch {
+                fragment: *fragment,
+                ..head.clone()
+            }
+        };
+        let mut batch = next(&mut fragment);
+        let mut given: std::result::Result<(), IndexError> = Ok(());
+        rows.rows(dir, &self.place, |row| {
+            let is_dirty = |name: &CString| name.to_bytes().cmp(row.name());
+            if given.is_err() || self.names.binary_search_by(is_dirty).is_ok() {
+                return;
+            }
+            stored::push_entry(&mut batch, row);
+            self.push_values(&mut batch, row.name());
+            if batch.entries.len() >= BATCH_ROWS {
+                let full = std::mem::replace(&mut batch, next(&mut fragment));
+                given = noted.pass(full);
+            }
+        })?;
+        given?;
+        if !batch.entries.is_empty() {
+            noted.pass(batch)?;
+        }
+        Ok(())
+    }
+
+    /// Adds the values of the entry that was added last.
+    fn push_values(&self, batch: &mut DirBatch, name: &[u8]) {
+        // A batch has at most 65,536 entries.
+        let entry = batch.entries.len().saturating_sub(1) as u32;
+        for value in self.values.get(name).into_iter().flatten() {
+            let (name, value) = (
+                batch.push_bytes(&value.attr),
+                batch.push_bytes(&value.value),
+            );
+            batch.xattrs.push(Xattr { entry, name, value });
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! What tasks have open for writing, and which changed what they have mapped, asked of the kernel
+//! itself: two small programs for its iterators over files and tasks, which name the few that matter.
+//!
+//! Where things lie is taken from the kernel's description of itself, and not believed before it was
+//! tried on a file and a mapping of our own: another PID namespace, a kernel that means something
+//! else, and there is no answer from here.
+
+use std::fs::{self, File};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
+
+use trawl_sys::bpf::Register::{R1, R2, R3, R6, R7, R8, R9, R10};
+use trawl_sys::bpf::{Program, TaskIterator, Width};
+use trawl_sys::device::DeviceNumber;
+use trawl_sys::file;
+use trawl_sys::shared::SharedBytes;
+
+use super::btf::Types;
+
+/// The kernel's description of itself.
+const TYPES: &str = "/sys/kernel/btf/vmlinux";
+/// `bpf_seq_write`, a helper.
+const WRITE: i32 = 127;
+/// `FMODE_WRITE` of a file's mode.
+const OPENED_TO_WRITE: i32 = 0x2;
+const S_IFMT: i32 = 0o170_000;
+const S_IFREG: i32 = 0o100_000;
+/// `PF_KTHREAD` of a task's flags.
+const KERNEL_THREAD: i32 = 0x0020_0000;
+
+/// A regular file that a task has open for writing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Held {
+    /// The task (a thread, if it has descriptors of its own).
+    pub(super) task: u32,
+    pub(super) fd: u32,
+    /// Of the file system, as its superblock has it: not always what stat(2) says.
+    pub(super) device: DeviceNumber,
+    pub(super) ino: u64,
+}
+
+/// A task that stands for its process's memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Mapper {
+    pub(super) task: u32,
+    pub(super) memory: Memory,
+    /// Another number after each change of what is mapped; `None` where the kernel has none.
+    pub(super) changes: Option<u32>,
+}
+
+/// The memory of a program that a task runs: no two have the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Memory {
+    address: u64,
+    started: u64,
+    /// Programs that the task ran before.
+    programs: u64,
+}
+
+/// Both iterators, loaded.
+#[derive(Debug)]
+pub(super) struct Kernel {
+    files: TaskIterator,
+    tasks: TaskIterator,
+    has_changes: bool,
+}
+
+const HELD_BYTES: usize = 24;
+const MAPPER_BYTES: usize = 32;
+
+impl Kernel {
+    /// `None` where the kernel does not take such programs from us, or they do not see what is there.
+    pub(super) fn load() -> Option<Kernel> {
+        let bytes = fs::read(TYPES).ok()?;
+        let types = Types::parse(&bytes, &STRUCTURES_AND_FUNCTIONS)?;
+        let load = |name, program, function| {
+            TaskIterator::load(name, &program, types.function(function)?).ok()
+        };
+        let changes = types.offset("mm_struct", "mm_lock_seq");
+        let tasks = task_program(&types, changes)?;
+        let kernel = Kernel {
+            files: load(c"trawl_files", file_program(&types)?, "bpf_iter_task_file")?,
+            tasks: load(c"trawl_tasks", tasks, "bpf_iter_task")?,
+            has_changes: changes.is_some(),
+        };
+        kernel.tried()
+    }
+
+    /// Regular files that are open for writing, one for each descriptor.
+    pub(super) fn held(&self) -> Option<Vec<Held>> {
+        let mut bytes = Vec::new();
+        self.files.read(&mut bytes).ok()?;
+        Some(bytes.chunks_exact(HELD_BYTES).map(held).collect())
+    }
+
+    /// Tasks with a memory of their own.
+    pub(super) fn mappers(&self) -> Option<Vec<Mapper>> {
+        let mut bytes = Vec::new();
+        self.tasks.read(&mut bytes).ok()?;
+        let mappers = bytes.chunks_exact(MAPPER_BYTES);
+        Some(mappers.map(|record| self.mapper(record)).collect())
+    }
+
+    fn mapper(&self, record: &[u8]) -> Mapper {
+        Mapper {
+            task: four(record, 0),
+            changes: self.has_changes.then(|| four(record, 4)),
+            memory: Memory {
+                address: eight(record, 8),
+                started: eight(record, 16),
+                programs: eight(record, 24),
+            },
+        }
+    }
+
+    /// Itself, if it sees what this process opens and maps.
+    fn tried(mut self) -> Option<Kernel> {
+        let own = file::nowhere(c"trawl-trial").ok()?;
+        let before = self.own_mapper()?;
+        if !self.held()?.contains(&as_held(&own)?) {
+            return None;
+        }
+        let mapped = SharedBytes::of(&own, 1).ok()?;
+        let during = self.own_mapper()?;
+        drop(mapped);
+        let after = self.own_mapper()?;
+        let changes = [before, during, after].map(|mapper| mapper.changes);
+        // Numbers that stay as they are tell nothing.
+        self.has_changes &= changes[0] != changes[1] && changes[1] != changes[2];
+        let is_same = before.memory == during.memory && during.memory == after.memory;
+        is_same.then_some(self)
+    }
+
+    fn own_mapper(&self) -> Option<Mapper> {
+        let own = std::process::id();
+        self.mappers()?
+            .into_iter()
+            .find(|mapper| mapper.task == own)
+    }
+}
+
+fn as_held(file: &File) -> Option<Held> {
+    let found = file.metadata().ok()?;
+    Some(Held {
+        task: std::process::id(),
+        fd: u32::try_from(file.as_raw_fd()).ok()?,
+        device: DeviceNumber::from_u64(found.dev()),
+        ino: found.ino(),
+    })
+}
+
+const STRUCTURES_AND_FUNCTIONS: [&str; 9] = [
+    "bpf_iter__task",
+    "bpf_iter__task_file",
+    "file",
+    "inode",
+    "mm_struct",
+    "super_block",
+    "task_struct",
+    "bpf_iter_task",
+    "bpf_iter_task_file",
+];
+
+/// Writes down each open file that is regular and may be written: task, descriptor, device, padding,
+/// inode number.
+fn file_program(types: &Types<'_>) -> Option<Program> {
+    let of = |structure, member| types.offset(structure, member);
+    let context = |member| of("bpf_iter__task_file", member);
+    let mut program = Program::default();
+    program.copy(R9, R1);
+    // There is none when all were shown.
+    program.load(Width::Eight, R6, R9, context("file")?);
+    program.leave_if(R6, 0);
+    program.load(Width::Eight, R7, R9, context("task")?);
+    program.leave_if(R7, 0);
+    program.load(Width::Four, R2, R6, of("file", "f_mode")?);
+    program.and(R2, OPENED_TO_WRITE);
+    program.leave_if(R2, 0);
+    program.load(Width::Eight, R8, R6, of("file", "f_inode")?);
+    program.load(Width::Two, R2, R8, of("inode", "i_mode")?);
+    program.and(R2, S_IFMT);
+    program.leave_unless(R2, S_IFREG);
+    program.load(Width::Eight, R2, R8, of("inode", "i_ino")?);
+    program.store(Width::Eight, R10, -8, R2);
+    program.load(Width::Eight, R2, R8, of("inode", "i_sb")?);
+    program.load(Width::Four, R2, R2, of("super_block", "s_dev")?);
+    program.store(Width::Eight, R10, -16, R2);
+    program.load(Width::Four, R2, R7, of("task_struct", "pid")?);
+    program.store(Width::Four, R10, -24, R2);
+    program.load(Width::Four, R2, R9, context("fd")?);
+    program.store(Width::Four, R10, -20, R2);
+    write_down(&mut program, context("meta")?, HELD_BYTES as i32);
+    Some(program)
+}
+
+/// Writes down one task of each process that has memory: task, changes, address, when it was started,
+/// programs run.
+fn task_program(types: &Types<'_>, changes: Option<i16>) -> Option<Program> {
+    let of = |structure, member| types.offset(structure, member);
+    let context = |member| of("bpf_iter__task", member);
+    let task = |member| of("task_struct", member);
+    let mut program = Program::default();
+    program.copy(R9, R1);
+    program.load(Width::Eight, R7, R9, context("task")?);
+    program.leave_if(R7, 0);
+    program.load(Width::Four, R2, R7, task("flags")?);
+    program.and(R2, KERNEL_THREAD);
+    program.leave_unless(R2, 0);
+    program.load(Width::Eight, R8, R7, task("mm")?);
+    program.leave_if(R8, 0);
+    program.store(Width::Eight, R10, -24, R8);
+    // The first thread, or any if that has ended and left its memory to them.
+    program.load(Width::Four, R2, R7, task("pid")?);
+    program.store(Width::Four, R10, -32, R2);
+    program.load(Width::Four, R3, R7, task("tgid")?);
+    let is_first = program.skip_if_equal(R2, R3);
+    program.load(Width::Eight, R2, R7, task("group_leader")?);
+    program.load(Width::Eight, R2, R2, task("mm")?);
+    program.leave_unless(R2, 0);
+    program.here(is_first);
+    match changes {
+        Some(offset) => program.load(Width::Four, R2, R8, offset),
+        None => program.set(R2, 0),
+    }
+    program.store(Width::Four, R10, -28, R2);
+    program.load(Width::Eight, R2, R7, task("start_boottime")?);
+    program.store(Width::Eight, R10, -16, R2);
+    program.load(Width::Eight, R2, R7, task("self_exec_id")?);
+    program.store(Width::Eight, R10, -8, R2);
+    write_down(&mut program, context("meta")?, MAPPER_BYTES as i32);
+    Some(program)
+}
+
+/// Writes down so many bytes at the end of the program's memory; the context lies in `R9`.
+fn write_down(program: &mut Program, meta: i16, bytes: i32) {
+    // What is first of it: where to write.
+    program.load(Width::Eight, R1, R9, meta);
+    program.load(Width::Eight, R1, R1, 0);
+    program.copy(R2, R10);
+    program.add(R2, -bytes);
+    program.set(R3, bytes);
+    program.call(WRITE);
+}
+
+fn held(record: &[u8]) -> Held {
+    // 12 bits of major number above 20 of minor, inside the kernel.
+    let device = u32::try_from(eight(record, 8)).unwrap_or(0);
+    Held {
+        task: four(record, 0),
+        fd: four(record, 4),
+        device: DeviceNumber {
+            major: device >> 20,
+            minor: device & 0xf_ffff,
+        },
+        ino: eight(record, 16),
+    }
+}
+
+fn four(record: &[u8], at: usize) -> u32 {
+    let found = record
+        .get(at..at + 4)
+        .and_then(|bytes| bytes.try_into().ok());
+    u32::from_ne_bytes(found.unwrap_or_default())
+}
+
+fn eight(record: &[u8], at: usize) -> u64 {
+    let found = record
+        .get(at..at + 8)
+        .and_then(|bytes| bytes.try_into().ok());
+    u64::from_ne_bytes(found.unwrap_or_default())
+}

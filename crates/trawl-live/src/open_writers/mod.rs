@@ -1,0 +1,339 @@
+//! Files that may be changing without an event: open for writing, or mapped shared and writable.
+//!
+//! Two ways to find them. The kernel goes over all files that are open and names those that may be
+//! written, and it says whose memory has changed since it was looked at (`kernel.rs`); then only
+//! what it names is looked at. Where it cannot be asked so, `/proc` shows what each process has open
+//! (`fd`) and mapped (`maps`, `map_files`), a microsecond for each file that one has open (`proc.rs`).
+//! Both give the same answer.
+//!
+//! Not found: files that the kernel itself has open (loop devices, swap, exports), and those that a
+//! descriptor under way in a socket holds.
+
+mod btf;
+mod kernel;
+mod proc;
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::ffi::CString;
+use std::fs;
+use std::io;
+use std::ops::Range;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use trawl_model::change::{FileSystemId, ObjectKey};
+use trawl_model::time::Timestamp;
+use trawl_sys::device::DeviceNumber;
+use trawl_sys::handle::{self, Use};
+
+use crate::error::Result;
+use kernel::{Held, Kernel, Mapper, Memory};
+
+/// A file that somebody may be writing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenFile {
+    /// The file.
+    pub object: ObjectKey,
+    /// A process that has it open or mapped.
+    pub process: u32,
+    /// How.
+    pub how: OpenHow,
+    /// What tells whether it changed since it was looked at before.
+    pub stamp: Stamp,
+}
+
+/// Attributes of a file, of which one is another after any change that an index would show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    /// Size.
+    pub size_bytes: u64,
+    /// Blocks of 512 bytes.
+    pub blocks: u64,
+    /// Last change of content.
+    pub modified: Timestamp,
+    /// Last change of anything. Two changes within one tick of the kernel's clock may have one.
+    pub changed: Timestamp,
+}
+
+impl Stamp {
+    fn of(found: &fs::Metadata) -> Stamp {
+        let time = |secs, nanos: i64| Timestamp {
+            secs,
+            nanos: u32::try_from(nanos).unwrap_or(0),
+        };
+        Stamp {
+            size_bytes: found.size(),
+            blocks: found.blocks(),
+            modified: time(found.mtime(), found.mtime_nsec()),
+            changed: time(found.ctime(), found.ctime_nsec()),
+        }
+    }
+}
+
+/// How a file may be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpenHow {
+    /// Through a descriptor.
+    Descriptor,
+    /// Through memory.
+    Mapping,
+}
+
+/// What was found, and what could not be looked at.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OpenWriters {
+    /// Each file once.
+    pub files: Vec<OpenFile>,
+    /// Processes that this one may not look at. Where there are any, files may be missing.
+    pub hidden: Vec<u32>,
+}
+
+/// A file system whose files are looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Searched {
+    /// The id that keys get.
+    pub file_system: FileSystemId,
+    /// The device that its files are on (`st_dev`). A file system with several, such as btrfs with
+    /// its subvolumes, is given once for each.
+    pub device: u64,
+}
+
+/// Finds files that may be changing, again and again.
+#[derive(Debug)]
+pub struct WriterSearch {
+    kernel: Option<Kernel>,
+    /// What each memory had mapped so when it had changed so often.
+    mapped: HashMap<Memory, (u32, Vec<Range<u64>>)>,
+}
+
+/// How they are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// The kernel names them.
+    Kernel,
+    /// `/proc` shows what processes have open.
+    Proc,
+}
+
+/// How often what was gone when it was looked at is looked for elsewhere.
+const PASSES_MOST: usize = 5;
+
+impl Default for WriterSearch {
+    fn default() -> Self {
+        WriterSearch::new()
+    }
+}
+
+impl WriterSearch {
+    /// In the better way that there is; that takes some milliseconds to find out.
+    #[must_use]
+    pub fn new() -> WriterSearch {
+        WriterSearch {
+            kernel: Kernel::load(),
+            mapped: HashMap::new(),
+        }
+    }
+
+    /// Without the kernel's help.
+    #[must_use]
+    pub fn through_proc() -> WriterSearch {
+        WriterSearch {
+            kernel: None,
+            mapped: HashMap::new(),
+        }
+    }
+
+    /// How they are found.
+    #[must_use]
+    pub fn way(&self) -> Way {
+        match self.kernel {
+            Some(_) => Way::Kernel,
+            None => Way::Proc,
+        }
+    }
+
+    /// Looks at all processes for files of these file systems.
+    ///
+    /// # Errors
+    /// Where `/proc` cannot be read at all.
+    pub fn look(&mut self, searched: &[Searched]) -> Result<OpenWriters> {
+        if let Some(found) = self.ask_kernel(searched) {
+            return Ok(found.into());
+        }
+        let mut found = Found::of(searched);
+        proc::look(&mut found)?;
+        Ok(found.into())
+    }
+
+    fn ask_kernel<'s>(&mut self, searched: &'s [Searched]) -> Option<Found<'s>> {
+        let kernel = self.kernel.as_ref()?;
+        let mut found = Found::of(searched);
+        found.follow_held(kernel)?;
+        let before = std::mem::take(&mut self.mapped);
+        for mapper in kernel.mappers()? {
+            let known = before.get(&mapper.memory);
+            let known = known.filter(|(changes, _)| Some(*changes) == mapper.changes);
+            let ranges = match known {
+                Some((_, ranges)) => ranges.clone(),
+                None => match proc::written(&folder(mapper.task)) {
+                    Ok(ranges) => ranges,
+                    Err(error) => {
+                        found.failed(mapper.task, &error);
+                        continue;
+                    }
+                },
+            };
+            for range in &ranges {
+                found.mapping(&folder(mapper.task), mapper.task, range);
+            }
+            self.keep(&mapper, ranges);
+        }
+        Some(found)
+    }
+
+    /// The number was asked for before the mappings: what changed in between is another number.
+    fn keep(&mut self, mapper: &Mapper, ranges: Vec<Range<u64>>) {
+        if let Some(changes) = mapper.changes {
+            self.mapped.insert(mapper.memory, (changes, ranges));
+        }
+    }
+}
+
+/// Looks at all processes for files of these file systems, once, through `/proc`.
+///
+/// # Errors
+/// Where that cannot be read at all.
+pub fn open_writers(searched: &[Searched]) -> Result<OpenWriters> {
+    WriterSearch::through_proc().look(searched)
+}
+
+/// Where `/proc` shows a task.
+fn folder(task: u32) -> PathBuf {
+    Path::new("/proc").join(task.to_string())
+}
+
+/// What was found so far.
+struct Found<'s> {
+    searched: &'s [Searched],
+    files: HashMap<ObjectKey, OpenFile>,
+    hidden: BTreeSet<u32>,
+}
+
+impl From<Found<'_>> for OpenWriters {
+    fn from(found: Found<'_>) -> OpenWriters {
+        OpenWriters {
+            files: found.files.into_values().collect(),
+            hidden: found.hidden.into_iter().collect(),
+        }
+    }
+}
+
+impl<'s> Found<'s> {
+    fn of(searched: &'s [Searched]) -> Found<'s> {
+        Found {
+            searched,
+            files: HashMap::new(),
+            hidden: BTreeSet::new(),
+        }
+    }
+
+    /// A process that ended meanwhile hides nothing.
+    fn failed(&mut self, process: u32, error: &io::Error) {
+        if error.kind() == io::ErrorKind::PermissionDenied {
+            self.hidden.insert(process);
+        }
+    }
+
+    /// Takes what the kernel says is open for writing, by way of the descriptors. One that leads
+    /// elsewhere by now was closed, which is an event, or passed on: so what it was is looked for
+    /// again.
+    fn follow_held(&mut self, kernel: &Kernel) -> Option<()> {
+        let mut settled: HashSet<(DeviceNumber, u64)> = HashSet::new();
+        let mut elsewhere: HashMap<Held, (u64, u64)> = HashMap::new();
+        let mut wanted: Option<HashSet<(DeviceNumber, u64)>> = None;
+        for pass in 1..=PASSES_MOST {
+            let mut missing = HashMap::new();
+            for held in kernel.held()? {
+                let file = (held.device, held.ino);
+                let is_wanted = wanted.as_ref().is_none_or(|wanted| wanted.contains(&file));
+                if !is_wanted || settled.contains(&file) || !self.may_have(held.device) {
+                    continue;
+                }
+                let link = folder(held.task).join("fd").join(held.fd.to_string());
+                let is_settled = match self.file(&link, held.task, OpenHow::Descriptor) {
+                    // Twice the same: its file system shows other numbers than it has.
+                    Ok(shown) => {
+                        held.is_shown_as(shown) || elsewhere.insert(held, shown) == Some(shown)
+                    }
+                    Err(error) => {
+                        self.failed(held.task, &error);
+                        false
+                    }
+                };
+                match is_settled {
+                    true => _ = settled.insert(file),
+                    false => _ = missing.insert(file, held.task),
+                }
+            }
+            missing.retain(|file, _| !settled.contains(file));
+            if missing.is_empty() {
+                break;
+            }
+            if pass == PASSES_MOST {
+                self.hidden.extend(missing.values());
+            }
+            wanted = Some(missing.into_keys().collect());
+        }
+        Some(())
+    }
+
+    /// True unless all that is searched lies on devices, and this is another one. What has none may
+    /// show any number in the place of its own, as btrfs does.
+    fn may_have(&self, device: DeviceNumber) -> bool {
+        let mut searched = self.searched.iter();
+        let may_be = |searched: &Searched| {
+            let searched = DeviceNumber::from_u64(searched.device);
+            searched.major == 0 || searched == device
+        };
+        device.major == 0 || searched.any(may_be)
+    }
+
+    /// Takes the file of a mapping that writes to one.
+    fn mapping(&mut self, folder: &Path, process: u32, range: &Range<u64>) {
+        let name = format!("{:x}-{:x}", range.start, range.end);
+        let link = folder.join("map_files").join(name);
+        // Who unmaps it closes it: an event.
+        if let Err(error) = self.file(&link, process, OpenHow::Mapping) {
+            self.failed(process, &error);
+        }
+    }
+
+    /// Takes the file that a link in `/proc` leads to, if it is of a file system that is searched;
+    /// gives back its device and number.
+    fn file(&mut self, link: &Path, process: u32, how: OpenHow) -> io::Result<(u64, u64)> {
+        let found = fs::metadata(link)?;
+        let shown = (found.dev(), found.ino());
+        let searched = self.searched.iter().find(|one| one.device == found.dev());
+        let Some(searched) = searched.filter(|_| found.is_file()) else {
+            return Ok(shown);
+        };
+        let name = CString::new(link.as_os_str().as_encoded_bytes()).unwrap_or_default();
+        let Ok(handle) = handle::of_path_followed(&name, Use::Compare) else {
+            return Ok(shown);
+        };
+        let object = ObjectKey::new(searched.file_system, handle.kind(), handle.bytes());
+        self.files.entry(object.clone()).or_insert(OpenFile {
+            object,
+            process,
+            how,
+            stamp: Stamp::of(&found),
+        });
+        Ok(shown)
+    }
+}
+
+impl Held {
+    fn is_shown_as(&self, (dev, ino): (u64, u64)) -> bool {
+        ino == self.ino && (self.device.major == 0 || dev == self.device.as_u64())
+    }
+}
