@@ -39,9 +39,10 @@ const RULES: &[Rule] = &[
     Rule { name: "trawl-call", may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-query"], may_use_in_tests: &["trawl-scan", "trawl-index"] },
     Rule { name: "trawl-ask", may_use: &["trawl-model", "trawl-sys", "trawl-index", "trawl-query", "trawl-serve", "trawl-call"], may_use_in_tests: &[] },
     Rule { name: "trawl-capi", may_use: &["trawl-sys", "trawl-index", "trawl-query", "trawl-call", "trawl-ask"], may_use_in_tests: &["trawl-model", "trawl-scan"] },
+    Rule { name: "trawl-remote", may_use: &["trawl-sys", "trawl-call"], may_use_in_tests: &[] },
     Rule {
         name: "trawl-cli",
-        may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-names", "trawl-scan", "trawl-index", "trawl-live", "trawl-serve", "trawl-apply", "trawl-query", "trawl-history", "trawl-diff", "trawl-find", "trawl-call", "trawl-ask"],
+        may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-names", "trawl-scan", "trawl-index", "trawl-live", "trawl-serve", "trawl-apply", "trawl-query", "trawl-history", "trawl-diff", "trawl-find", "trawl-call", "trawl-ask", "trawl-remote"],
         may_use_in_tests: &[],
     },
     Rule {

@@ -7,6 +7,7 @@
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::error::CallError;
+use crate::pattern::components;
 use crate::record::{Outcome, RecordRef, Source};
 use crate::request::Request;
 
@@ -40,7 +41,7 @@ const HEAD_BYTES: usize = 18;
 
 impl Cookie {
     /// The beginning of the answer to a request.
-    pub(crate) fn begin(request: &Request) -> Cookie {
+    pub fn begin(request: &Request) -> Cookie {
         Cookie {
             question: fingerprint(request),
             root: 0,
@@ -49,9 +50,9 @@ impl Cookie {
         }
     }
 
-    /// Goes to a record of the answer.
-    pub(crate) fn advance(&mut self, request: &Request, record: &RecordRef<'_>) {
-        let Some(root) = request.roots().get(record.root as usize) else {
+    /// Goes to a record of the answer. One of no root of the request changes nothing.
+    pub fn advance(&mut self, request: &Request, record: &RecordRef<'_>) {
+        let Some(root) = request.root(record.root) else {
             return;
         };
         let below = request.unspell(root, record.path);
@@ -78,6 +79,13 @@ impl Cookie {
         }
     }
 
+    /// Whether this place lies behind another one in the same answer.
+    pub fn is_behind(&self, other: &Cookie) -> bool {
+        let order = self.root.cmp(&other.root);
+        let order = order.then_with(|| components(&self.dir).cmp(components(&other.dir)));
+        order.then_with(|| self.stage.cmp(&other.stage)).is_gt()
+    }
+
     /// Goes to the end.
     pub(crate) fn end(&mut self) {
         self.dir.clear();
@@ -96,7 +104,7 @@ impl Cookie {
     pub(crate) fn check(&self, request: &Request) -> Result<(), CallError> {
         let why = "it is of another search";
         match self.question == fingerprint(request) {
-            true if (self.root as usize) < request.roots().len().max(1) => Ok(()),
+            true if self.root == 0 || request.root(self.root).is_some() => Ok(()),
             _ => Err(CallError::Cookie { why }),
         }
     }

@@ -58,6 +58,9 @@ pub enum CallError {
     /// A thread could not be started, or ended before its work was done.
     #[error("cannot go on with the search: {0}")]
     Thread(std::io::Error),
+    /// A server could not be asked, or its answer ended early.
+    #[error(transparent)]
+    Remote(Box<dyn std::error::Error + Send + Sync>),
     /// It ended early before.
     #[error(
         "the search ended before its answer was whole: begin it again, or go on from its cookie"

@@ -8,7 +8,8 @@
 //!
 //! - [`pattern`]: the language, compiled once; what is left of a pattern below a path.
 //! - [`options`]: what is asked besides, as types and as the bits of the C interface.
-//! - [`request`]: roots, and lists of them as one string.
+//! - [`request`]: roots, and lists of them as one string; [`confined`]: roots in a tree that
+//!   nothing leads out of.
 //! - [`decompose`]: which part of a search each mount answers.
 //! - [`record`], [`packed`]: results and errors, and their bytes.
 //! - [`cookie`]: where a search goes on.
@@ -23,6 +24,7 @@
 #![forbid(unsafe_code)]
 
 pub mod auto;
+pub mod confined;
 pub mod cookie;
 pub mod decompose;
 mod error;
@@ -38,6 +40,7 @@ pub mod request;
 pub mod search;
 
 pub use auto::Auto;
+pub use confined::Confined;
 pub use cookie::Cookie;
 pub use error::CallError;
 pub use executor::{Block, Executor, ServedBy, Stream};
@@ -45,5 +48,5 @@ pub use live::LiveWalk;
 pub use options::Options;
 pub use pattern::{Language, Mode, Pattern, PatternError, Period};
 pub use record::{Attributes, Outcome, Record, RecordRef, Source, Trouble};
-pub use request::{Cancel, Request, Root};
+pub use request::{Cancel, Request, Root, RootParts};
 pub use search::{Filled, Search};

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use trawl_model::path;
 
+use crate::confined::Confined;
 use crate::cookie::Cookie;
 use crate::error::CallError;
 use crate::options::{DEPTH_MAX, Extent, Options, RootForm};
@@ -48,9 +49,41 @@ pub struct Root {
     pattern: Pattern,
     /// In path order.
     skip: Vec<Vec<u8>>,
+    confined: Option<Confined>,
+}
+
+/// What a root is made of: each is what the function of its name says.
+#[derive(Clone, Debug)]
+#[allow(missing_docs, reason = "see the functions of Root")]
+pub struct RootParts {
+    pub number: u32,
+    pub path: Vec<u8>,
+    pub shown: Vec<u8>,
+    pub prefix: Vec<u8>,
+    pub pattern: Pattern,
+    pub skip: Vec<Vec<u8>>,
 }
 
 impl Root {
+    /// A root whose parts somebody else has told; where it is is what `confined` says, if that is
+    /// given, and its path is only a name.
+    pub fn of_parts(parts: RootParts, confined: Option<Confined>) -> Root {
+        Root {
+            number: parts.number,
+            path: parts.path,
+            shown: parts.shown,
+            prefix: parts.prefix,
+            pattern: parts.pattern,
+            skip: parts.skip,
+            confined,
+        }
+    }
+
+    /// Where it is, if nothing may lead out of there.
+    pub fn confined(&self) -> Option<&Confined> {
+        self.confined.as_ref()
+    }
+
     /// Its place in the caller's list.
     pub fn number(&self) -> u32 {
         self.number
@@ -102,6 +135,7 @@ impl Root {
             prefix: join(&self.prefix, below),
             pattern,
             skip,
+            confined: self.confined.as_ref().map(|place| place.below(below)),
         }
     }
 }
@@ -145,13 +179,17 @@ impl Request {
             prefix: Vec::new(),
             pattern: pattern.clone(),
             skip: Vec::new(),
+            confined: None,
         };
         let roots: Vec<Root> = roots.iter().enumerate().map(root).collect();
         Request::of_roots(roots, options)
     }
 
     /// Asks about these roots, each with its own pattern.
-    pub(crate) fn of_roots(roots: Vec<Root>, options: Options) -> Result<Request, CallError> {
+    ///
+    /// # Errors
+    /// As [`Request::new`].
+    pub fn of_roots(roots: Vec<Root>, options: Options) -> Result<Request, CallError> {
         let bad = |why| Err(CallError::Roots { why });
         if roots.len() > ROOTS_MAX {
             return bad("there are more than a million");
@@ -198,6 +236,13 @@ impl Request {
     pub fn cancelled_by(mut self, cancel: Cancel) -> Request {
         self.cancel = cancel;
         self
+    }
+
+    /// The root with this number.
+    pub fn root(&self, number: u32) -> Option<&Root> {
+        let is_it = |root: &&Root| root.number == number;
+        let at = self.roots.get(number as usize).filter(is_it);
+        at.or_else(|| self.roots.iter().find(is_it))
     }
 
     /// The directories.

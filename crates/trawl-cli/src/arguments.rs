@@ -127,6 +127,8 @@ pub(crate) enum Command {
     Sources(crate::sources::SourcesArgs),
     /// Keep sources as of now: notice what changes and bring it into the index
     Watch(Box<crate::watch::WatchArgs>),
+    /// Answer searches of other machines, over ssh or at a socket
+    Serve(Box<crate::serve::ServeArgs>),
     /// Check every byte of the index (index --verify)
     Verify(crate::index::upkeep::VerifyArgs),
     /// Remove what no snapshot needs (index --gc)
@@ -184,6 +186,7 @@ impl Command {
             Command::Index(_)
                 | Command::Sources(_)
                 | Command::Watch(_)
+                | Command::Serve(_)
                 | Command::Verify(_)
                 | Command::Gc(_)
                 | Command::Completions { .. }
@@ -268,12 +271,17 @@ fn split_find(
     (rest, None)
 }
 
-/// The name under which the program is `trawl watch`.
+/// The name under which the program is `trawl watch`, or `trawl serve`.
 const DAEMON: &str = "trawld";
 
-/// `trawld WORDS` is `trawl watch WORDS`.
+/// `trawld WORDS` is `trawl watch WORDS`, and `trawl serve WORDS` if the first one says to whom.
 fn as_daemon(words: Vec<OsString>) -> Vec<OsString> {
-    let ours = ["trawl", "watch"].map(OsString::from);
+    let first = words
+        .get(1)
+        .map_or(&b""[..], |word| word.as_encoded_bytes());
+    let serves = first == b"--stdio" || first.starts_with(b"--listen");
+    let command = if serves { "serve" } else { "watch" };
+    let ours = ["trawl", command].map(OsString::from);
     ours.into_iter().chain(words.into_iter().skip(1)).collect()
 }
 

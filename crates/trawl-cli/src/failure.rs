@@ -63,6 +63,9 @@ pub(crate) enum Failure {
     /// A search could not be begun, or ended early.
     #[error(transparent)]
     Call(#[from] trawl_call::CallError),
+    /// A server could not be asked, or a client not be served.
+    #[error(transparent)]
+    Remote(#[from] trawl_remote::RemoteError),
     /// A signal asked for the end.
     #[error("interrupted")]
     Interrupted,

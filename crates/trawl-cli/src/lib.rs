@@ -10,6 +10,7 @@
 //! | `fresh` | asking daemons that the index is as of now |
 //! | `scope` | from the paths of a question to places in the index |
 //! | `live` | what a question must read from the live file system instead |
+//! | `serve` | answering searches of other machines |
 //! | `index`, `sources`, `watch` | writing the index, looking after it, keeping it as of now |
 //! | `find`, `locate`, `search`, `ls`, `stat`, `du`, `stats`, `top`, `duplicates`, `getfattr` | the questions |
 //! | `diff`, `history`, `growth` | questions about several snapshots |
@@ -48,6 +49,7 @@ mod output;
 mod rows;
 mod scope;
 mod search;
+mod serve;
 mod settings;
 mod snapshots;
 mod sources;
@@ -113,13 +115,15 @@ fn dispatch(arguments: Arguments, words: &[OsString]) -> Result<Exit, Failure> {
         let text = "--at is for questions: this is about the index as it is";
         return Err(Failure::Usage(text.into()));
     }
-    if !matches!(command, Command::Index(_) | Command::Watch(_)) {
+    let cleans_up = matches!(command, Command::Index(_) | Command::Watch(_));
+    if !cleans_up && !matches!(command, Command::Serve(_)) {
         end_quietly_on_closed_pipe();
     }
     match command {
         Command::Index(args) => index::run(index, &args),
         Command::Sources(args) => sources::run(index, &args),
         Command::Watch(args) => watch::run(index, &args),
+        Command::Serve(args) => serve::run(&args),
         Command::Verify(args) => index::upkeep::verify(&settings::index_dir(index)?, args.json),
         Command::Gc(args) => {
             let dir = settings::index_dir(index)?;

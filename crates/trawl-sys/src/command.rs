@@ -90,6 +90,51 @@ impl Launch<'_> {
     }
 }
 
+/// Starts a program that is this user from its first instruction on: groups, group and user are
+/// set between fork and exec, so nothing is looked at as anybody else, the program's own file
+/// included. Its environment is empty, its standard input and output are `socket`.
+///
+/// Source: <https://man7.org/linux/man-pages/man2/setresuid.2.html>
+///
+/// # Errors
+/// Where the program cannot be started, or this process may not become that user.
+pub fn spawn_as(
+    user: &crate::become_user::User,
+    program: &std::path::Path,
+    words: &[OsString],
+    socket: std::os::fd::OwnedFd,
+) -> io::Result<std::process::Child> {
+    let (uid, gid, groups) = (user.uid, user.gid, user.groups.clone());
+    let mut command = Command::new(program);
+    let output = socket.try_clone()?;
+    command.args(words).env_clear().current_dir("/");
+    command
+        .stdin(Stdio::from(socket))
+        .stdout(Stdio::from(output));
+    let become_user = move || {
+        // SAFETY: three system calls that take numbers and an array of as many groups as is said.
+        let codes = unsafe {
+            [
+                libc::syscall(libc::SYS_setgroups, groups.len(), groups.as_ptr()),
+                libc::syscall(libc::SYS_setresgid, gid, gid, gid),
+                libc::syscall(libc::SYS_setresuid, uid, uid, uid),
+            ]
+        };
+        match codes {
+            [0, 0, 0] => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    };
+    if crate::identity::effective_uid() == 0 {
+        // SAFETY: between fork and exec it calls nothing but three system calls, which are
+        // async-signal-safe, and allocates nothing.
+        unsafe { command.pre_exec(become_user) };
+    } else if crate::identity::effective_uid() != uid {
+        return Err(io::ErrorKind::PermissionDenied.into());
+    }
+    command.spawn()
+}
+
 /// How many bytes the arguments and the environment of a command may have together.
 ///
 /// Source: <https://man7.org/linux/man-pages/man3/sysconf.3.html>

@@ -28,7 +28,7 @@ pub enum Purpose {
     Pass,
 }
 
-fn flags(purpose: Purpose) -> OFlags {
+pub(crate) fn flags(purpose: Purpose) -> OFlags {
     let base = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     match purpose {
         Purpose::List(AccessTime::Keep) => base | OFlags::RDONLY | OFlags::NOATIME,

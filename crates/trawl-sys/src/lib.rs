@@ -8,6 +8,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`directory`] | open a directory without following links, getdents64 |
+//! | [`confined`] | paths that lead out of no directory |
 //! | [`access`] | whether the caller may read, write or execute |
 //! | [`stat`] | statx of a name or a descriptor |
 //! | [`link`] | readlinkat |
@@ -44,6 +45,7 @@ pub mod access;
 pub mod become_user;
 pub mod bpf;
 pub mod command;
+pub mod confined;
 pub mod device;
 pub mod directory;
 mod error;

@@ -98,6 +98,9 @@ impl IndexRead {
         if request.options().links == Links::Follow {
             return Err(no("links are followed, which only a live search does"));
         }
+        if root.confined().is_some() {
+            return Err(no("it is not to be left, which only a live search sees to"));
+        }
         if !root.skip().is_empty() {
             return Err(no(
                 "parts of it are left out, which only a live search does",

@@ -208,7 +208,7 @@ impl Walk {
         let task = Task {
             place: Place {
                 root: at,
-                node: Arc::new(Node::root(path)),
+                node: Arc::new(Node::root(path, root.confined().cloned())),
                 state: root.pattern().start().clone(),
                 resume,
                 device: None,

@@ -2,12 +2,14 @@
 //! above that is still open. How many stay open is limited.
 
 use std::ffi::{CStr, CString};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use trawl_sys::directory::{AccessTime, Links, Purpose, open_below, open_path};
 use trawl_sys::{CWD, SysError};
+
+use crate::confined::Confined;
 
 /// The most directories that are kept open.
 const KEPT_MAX: usize = 256;
@@ -70,11 +72,13 @@ pub(super) struct Node {
     /// Device and inode, once it was looked at.
     id: OnceLock<ObjectId>,
     kept: OnceLock<Kept>,
+    /// Of a root: where it is, if nothing may lead out of there.
+    confined: Option<Confined>,
 }
 
 impl Node {
     /// A root, whose path may lead through links.
-    pub(super) fn root(path: CString) -> Node {
+    pub(super) fn root(path: CString, confined: Option<Confined>) -> Node {
         Node {
             parent: None,
             name: path,
@@ -82,6 +86,7 @@ impl Node {
             depth: 0,
             id: OnceLock::new(),
             kept: OnceLock::new(),
+            confined,
         }
     }
 
@@ -94,6 +99,7 @@ impl Node {
             links,
             id: OnceLock::new(),
             kept: OnceLock::new(),
+            confined: None,
         }
     }
 
@@ -147,35 +153,60 @@ impl Node {
     /// # Errors
     /// Those of open(2).
     pub(super) fn open(&self, purpose: Purpose) -> Result<OwnedFd, SysError> {
-        let mut names = vec![self.name.to_bytes()];
+        let mut chain = vec![self];
         let mut node = self;
         let mut from = None;
-        // Where one of them is a link, the way goes through it.
-        let mut links = self.links;
         while let Some(parent) = &node.parent {
             from = parent.kept.get().map(|kept| Arc::clone(&kept.fd));
             if from.is_some() {
                 break;
             }
-            if !parent.is_root() && parent.links == Links::Followed {
-                links = Links::Followed;
-            }
-            names.push(parent.name.to_bytes());
+            chain.push(parent);
             node = parent;
         }
-        names.reverse();
-        match (from, &names[..]) {
-            (Some(from), names) => open_names(from.as_fd(), names, purpose, links),
-            (None, [root]) => open_names(CWD, &[root], purpose, Links::Followed),
-            (None, [root, rest @ ..]) => {
-                let root = open_names(CWD, &[root], Purpose::Pass, Links::Followed)?;
-                open_names(root.as_fd(), rest, purpose, links)
+        chain.reverse();
+        let from = match (from, &chain[..]) {
+            (Some(from), _) => from,
+            (None, [root]) => return root.open_root(purpose),
+            (None, _) => {
+                let root = chain.remove(0);
+                Arc::new(root.open_root(Purpose::Pass)?)
             }
-            (None, []) => Err(SysError::new(
-                trawl_sys::Op::Openat,
-                trawl_sys::Errno::NOENT,
-            )),
+        };
+        if chain.iter().all(|node| node.links == Links::Refused) {
+            let names: Vec<&[u8]> = chain.iter().map(|node| node.name.to_bytes()).collect();
+            return open_names(from.as_fd(), &names, purpose, Links::Refused);
         }
+        // Each name as it was found: some are links, others must be none.
+        let mut from = from;
+        for node in &chain[..chain.len() - 1] {
+            from = Arc::new(node.open_in(from.as_fd(), Purpose::Pass)?);
+        }
+        self.open_in(from.as_fd(), purpose)
+    }
+
+    fn open_root(&self, purpose: Purpose) -> Result<OwnedFd, SysError> {
+        match &self.confined {
+            Some(confined) => confined.open(b"", purpose),
+            None => open_names(CWD, &[self.name.to_bytes()], purpose, Links::Followed),
+        }
+    }
+
+    /// Opens it in the directory above.
+    fn open_in(&self, parent: BorrowedFd<'_>, purpose: Purpose) -> Result<OwnedFd, SysError> {
+        match (self.links, self.confined()) {
+            (Links::Followed, Some(confined)) => confined.open(&self.path(), purpose),
+            (links, _) => open_path(parent, &self.name, purpose, links),
+        }
+    }
+
+    /// Where the root is, if nothing may lead out of there.
+    fn confined(&self) -> Option<&Confined> {
+        let mut node = self;
+        while let Some(parent) = &node.parent {
+            node = parent;
+        }
+        node.confined.as_ref()
     }
 }
 
@@ -211,7 +242,7 @@ mod tests {
 
     #[test]
     fn a_chain_deeper_than_the_stack_is_let_go() {
-        let mut node = Arc::new(Node::root(c".".into()));
+        let mut node = Arc::new(Node::root(c".".into(), None));
         for _ in 0..300_000 {
             node = Arc::new(Node::child(&node, c"x", Links::Refused));
         }
@@ -228,7 +259,7 @@ mod tests {
         std::fs::create_dir_all(top.join("d")).unwrap();
         std::os::unix::fs::symlink("../a/b", top.join("d/to")).unwrap();
         let name = CString::new(top.as_os_str().as_encoded_bytes()).unwrap();
-        let root = Arc::new(Node::root(name));
+        let root = Arc::new(Node::root(name, None));
         let child = |parent, name: &CStr, links| Arc::new(Node::child(parent, name, links));
         let d = child(&root, c"d", Links::Refused);
         let to = child(&d, c"to", Links::Followed);

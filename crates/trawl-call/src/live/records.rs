@@ -5,12 +5,14 @@ use std::os::fd::BorrowedFd;
 
 use trawl_sys::SysError;
 use trawl_sys::access;
-use trawl_sys::stat::{stat_at, stat_at_followed};
+use trawl_sys::directory::Links;
+use trawl_sys::stat::{stat_at, stat_at_followed, stat_fd};
 
+use crate::confined::Confined;
 use crate::options::Metadata;
 use crate::packed::{PATH_MAX_BYTES, encode};
 use crate::record::{Attributes, Outcome, RecordRef, Source, Trouble};
-use crate::request::{Request, Root};
+use crate::request::{Request, Root, join};
 
 /// Records that were written, one behind the other.
 #[derive(Debug, Default)]
@@ -27,12 +29,14 @@ pub(crate) struct Writer<'a> {
     /// The path in records of what lies in the directory, up to the name.
     prefix: Vec<u8>,
     own: Vec<u8>,
+    /// The directory's path below the root.
+    below: &'a [u8],
     records: Records,
 }
 
 impl<'a> Writer<'a> {
     /// Writes about the directory at this path below the root.
-    pub(crate) fn new(request: &'a Request, root: &'a Root, below: &[u8]) -> Writer<'a> {
+    pub(crate) fn new(request: &'a Request, root: &'a Root, below: &'a [u8]) -> Writer<'a> {
         Writer::behind(Vec::new(), request, root, below)
     }
 
@@ -41,7 +45,7 @@ impl<'a> Writer<'a> {
         packed: Vec<u8>,
         request: &'a Request,
         root: &'a Root,
-        below: &[u8],
+        below: &'a [u8],
     ) -> Writer<'a> {
         let own = request.spell(root, below);
         let mut prefix = own.clone();
@@ -55,6 +59,7 @@ impl<'a> Writer<'a> {
             root,
             prefix,
             own,
+            below,
             records: Records {
                 packed,
                 has_match: false,
@@ -93,6 +98,12 @@ impl<'a> Writer<'a> {
         known: Option<Attributes>,
     ) {
         let options = self.request.options();
+        if let Some(confined) = self.root.confined() {
+            if let Some(outcome) = self.confined_entry(confined, directory, name) {
+                self.named(name.to_bytes(), outcome);
+            }
+            return;
+        }
         let mut wishes = options.access.wishes();
         if wishes.any(|wish| access::check(directory, name, wish).is_err()) {
             return;
@@ -112,6 +123,47 @@ impl<'a> Writer<'a> {
             },
         };
         self.named(name.to_bytes(), outcome);
+    }
+
+    /// The same where nothing may lead out of a tree: what links lead to is looked at from its
+    /// top, everything else without following any.
+    fn confined_entry(
+        &self,
+        confined: &Confined,
+        directory: BorrowedFd<'_>,
+        name: &CStr,
+    ) -> Option<Outcome> {
+        let options = self.request.options();
+        let (metadata, access) = (options.metadata, options.access);
+        if metadata == Metadata::Omit && access.is_none() {
+            return Some(Outcome::Match(None));
+        }
+        let own = match stat_at(directory, name) {
+            Ok(own) => own,
+            Err(error) if error.is_vanished() || !access.is_none() => return None,
+            Err(error) => return Some(failed(&error)),
+        };
+        let follows = own.is_symlink() && (metadata == Metadata::OfTarget || !access.is_none());
+        let target = follows.then(|| {
+            let path = join(self.below, name.to_bytes());
+            confined.look(&path, Links::Followed)
+        });
+        let may = |wish| match &target {
+            None => access::check_itself(directory, name, wish).is_ok(),
+            Some(Ok(target)) => access::check_open(target, wish).is_ok(),
+            Some(Err(_)) => false,
+        };
+        if !access.wishes().all(may) {
+            return None;
+        }
+        Some(match (metadata, target) {
+            (Metadata::Omit, _) => Outcome::Match(None),
+            (Metadata::OfTarget, Some(target)) => match target.and_then(stat_fd) {
+                Ok(stat) => Outcome::Match(Some(Attributes::from(&stat))),
+                Err(error) => failed(&error),
+            },
+            _ => Outcome::Match(Some(Attributes::from(&own))),
+        })
     }
 
     /// The entry `name` is a record without any more questions.

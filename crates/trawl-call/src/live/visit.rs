@@ -5,6 +5,7 @@ use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
+use trawl_sys::access::{check, check_open};
 use trawl_sys::directory::{Links as OpenLinks, Purpose, ReadBuffer};
 use trawl_sys::stat::{stat_at, stat_at_followed, stat_fd};
 use trawl_sys::{CWD, Errno, Op, SysError};
@@ -13,7 +14,7 @@ use super::listing::{End, Entry, FollowsLinks, Kind, Listing, Sieve, is_absent, 
 use super::node::{Budget, LIST, Node};
 use super::records::{Records, Writer};
 use super::resume::Resume;
-use crate::options::{Links, Metadata, Mounts};
+use crate::options::{Access, Links, Metadata, Mounts};
 use crate::pattern::State;
 use crate::record::{Attributes, Source};
 use crate::request::{Request, Root, join};
@@ -83,17 +84,13 @@ impl Visitor {
     fn begin(&self, place: &Place, root: &Root, writer: &mut Writer<'_>) -> bool {
         let was_given = place.resume.as_ref().is_some_and(Resume::has_root);
         if root.pattern().matches_root() && !was_given {
-            let name = CString::new(root.path()).unwrap_or_default();
-            match look_at_root(&name) {
+            let options = self.request.options();
+            match look_at_root(root, options.access) {
                 Err(error) => {
                     writer.trouble(Source::Open, &error);
                     return false;
                 }
-                Ok(attributes) => {
-                    let options = self.request.options();
-                    let mut wishes = options.access.wishes();
-                    let check = trawl_sys::access::check;
-                    let is_allowed = wishes.all(|wish| check(CWD, &name, wish).is_ok());
+                Ok((attributes, is_allowed)) => {
                     let wanted = options.metadata != Metadata::Omit;
                     if is_allowed {
                         writer.itself(wanted.then_some(attributes));
@@ -244,7 +241,7 @@ impl Visitor {
                 },
             };
             if let Some(state) = &entry.below
-                && let Some(links) = self.may_enter(fd.as_fd(), name, entry)
+                && let Some(links) = self.may_enter(fd.as_fd(), name, entry, (root, below))
             {
                 places.push(Place {
                     root: place.root,
@@ -258,7 +255,13 @@ impl Visitor {
     }
 
     /// How an entry is opened, if it is a directory.
-    fn may_enter(&self, fd: BorrowedFd<'_>, name: &CStr, entry: &Entry) -> Option<OpenLinks> {
+    fn may_enter(
+        &self,
+        fd: BorrowedFd<'_>,
+        name: &CStr,
+        entry: &Entry,
+        (root, below): (&Root, &[u8]),
+    ) -> Option<OpenLinks> {
         let kind = match entry.kind {
             Kind::Unknown => kind_of(&stat_at(fd, name).ok()?),
             known => known,
@@ -266,7 +269,13 @@ impl Visitor {
         match kind {
             Kind::Directory => Some(OpenLinks::Refused),
             Kind::Link if self.request.options().links == Links::Follow => {
-                let target = stat_at_followed(fd, name).ok()?;
+                let target = match root.confined() {
+                    None => stat_at_followed(fd, name).ok()?,
+                    Some(confined) => {
+                        let path = join(below, name.to_bytes());
+                        stat_fd(confined.look(&path, OpenLinks::Followed).ok()?).ok()?
+                    }
+                };
                 target.is_directory().then_some(OpenLinks::Followed)
             }
             _ => None,
@@ -274,15 +283,24 @@ impl Visitor {
     }
 }
 
-fn look_at_root(name: &CStr) -> Result<Attributes, SysError> {
-    match stat_at_followed(CWD, name) {
-        Ok(stat) => Ok(Attributes::from(&stat)),
-        Err(error) if error.errno == Errno::NAMETOOLONG => {
-            let fd = Node::root(name.to_owned()).open(Purpose::Pass)?;
-            stat_fd(fd).map(|stat| Attributes::from(&stat))
-        }
-        Err(error) => Err(error),
+/// What a root is, and whether its user may do all this with it.
+fn look_at_root(root: &Root, access: Access) -> Result<(Attributes, bool), SysError> {
+    if let Some(confined) = root.confined() {
+        let fd = confined.look(b"", OpenLinks::Followed)?;
+        let mut wishes = access.wishes();
+        let is_allowed = wishes.all(|wish| check_open(&fd, wish).is_ok());
+        return Ok((Attributes::from(&stat_fd(&fd)?), is_allowed));
     }
+    let name = CString::new(root.path()).unwrap_or_default();
+    let stat = match stat_at_followed(CWD, &name) {
+        Err(error) if error.errno == Errno::NAMETOOLONG => {
+            stat_fd(Node::root(name.clone(), None).open(Purpose::Pass)?)
+        }
+        other => other,
+    }?;
+    let mut wishes = access.wishes();
+    let is_allowed = wishes.all(|wish| check(CWD, &name, wish).is_ok());
+    Ok((Attributes::from(&stat), is_allowed))
 }
 
 fn is_gone(error: &SysError) -> bool {

@@ -12,6 +12,7 @@ use std::path::PathBuf;
 
 use trawl_call::options::{DEPTH_DEFAULT, Flags, Options};
 use trawl_call::{Executor, LiveWalk, Pattern, Request, Search, ServedBy};
+use trawl_remote::{Address, Remote};
 
 use self::answer::Answer;
 use crate::arguments::Manner;
@@ -33,6 +34,8 @@ Examples:
   trawl search -f --executable /cc /usr/local/bin /usr/bin
                                         the first in a list of directories
   trawl search --json x . | jq .path    records
+  trawl search --remote ssh:host '*.c' /usr/src
+                                        on another machine, in one round trip
 
 Exit codes: 0 complete, 1 answered but a part could not be read, 2 wrong usage
 or nothing could be done.";
@@ -90,6 +93,10 @@ pub(crate) struct SearchArgs {
     /// system elsewhere (auto), the file system, or the index as it is
     #[arg(long, value_name = "WHO", value_enum, default_value = "auto")]
     served_by: Who,
+    /// Ask a server, in one round trip: unix:PATH, ssh:HOST (which needs trawld
+    /// there) or command:WORDS; each PATH is one of the server's
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "served_by")]
+    remote: Option<OsString>,
     /// A NUL byte behind each path instead of a newline
     #[arg(short = '0', long, conflicts_with = "json")]
     null: bool,
@@ -120,7 +127,10 @@ pub(crate) fn run(
         return Err(Failure::Usage(text.into()));
     }
     let request = request(args)?;
-    let (executor, fresh) = executor(index, args.served_by, manner)?;
+    let (executor, fresh) = match &args.remote {
+        Some(address) => (remote(address)?, None),
+        None => executor(index, args.served_by, manner)?,
+    };
     let mut answer = Answer::begin(args.json, args.null, &request);
     let search = Search::open(&*executor, request)?;
     let served_by = print(search, &mut answer)?;
@@ -179,6 +189,10 @@ fn request(args: &SearchArgs) -> Result<Request, Failure> {
         paths => paths.iter().map(|path| path.as_bytes()).collect(),
     };
     Ok(Request::new(&pattern, &paths, options)?)
+}
+
+fn remote(address: &OsString) -> Result<Box<dyn Executor>, Failure> {
+    Ok(Box::new(Remote::new(Address::parse(address)?)))
 }
 
 /// Who is asked, and what is to be said of how fresh an index is that is asked in any case.

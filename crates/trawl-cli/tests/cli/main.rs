@@ -24,6 +24,7 @@ mod locate;
 mod ls;
 mod pack;
 mod power_cut;
+mod remote;
 mod search;
 mod shared;
 mod site;

@@ -1,0 +1,46 @@
+//! `trawl-shell`: a login shell or forced command that is the server of the search call, whatever
+//! else it is asked for.
+//!
+//! Invariants: it looks at neither arguments nor environment, so nobody who can only choose those
+//! gets anything but the protocol on standard input and output; what is shown stands in a file
+//! that only the superuser writes; it starts no program.
+
+#![forbid(unsafe_code)]
+
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use trawl_call::LiveWalk;
+use trawl_remote::transport::Transport;
+use trawl_remote::{Exports, Limits, RemoteError, Serving, exports, serve};
+
+fn run() -> Result<(), RemoteError> {
+    let serving = Serving {
+        exports: Exports::from_file(Path::new(exports::FILE))?,
+        executor: Arc::new(LiveWalk::default()),
+        limits: Limits::default(),
+        delay: Duration::ZERO,
+    };
+    let failed = |source| RemoteError::File {
+        action: "use",
+        path: "standard input and output".into(),
+        source,
+    };
+    let input = std::io::stdin().as_fd().try_clone_to_owned();
+    let output = std::io::stdout().as_fd().try_clone_to_owned();
+    let transport = input.and_then(|input| Transport::over(input, output?));
+    serve(transport.map_err(failed)?, &serving)
+}
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("trawl-shell: {error}");
+            ExitCode::from(2)
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! A connection to a server, on which one request after the other is answered.
+
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+use super::Address;
+use crate::error::RemoteError;
+use crate::frames::{Came, FrameError, FrameReader, send};
+use crate::transport::Transmit;
+use crate::wire::{
+    ANSWER_MAX_BYTES, BadFrame, Code, HEAD_BYTES, Hello, Message, REQUEST_MAX_BYTES, VERSION,
+    feature,
+};
+
+/// So often it is looked whether the caller has ended the search.
+const LOOK: Duration = Duration::from_millis(100);
+/// The server reads all the time; one that does not take a question for so long is gone.
+const STALL: Duration = Duration::from_secs(60);
+/// So long a process that has closed its end is waited for, to say how it ended.
+const FAREWELL: Duration = Duration::from_millis(500);
+
+/// A connection.
+#[derive(Debug)]
+pub(super) struct Connection {
+    server: String,
+    reader: FrameReader,
+    transmit: Box<dyn Transmit>,
+    child: Option<Child>,
+    /// Of the last request.
+    id: u32,
+    /// Whether the server has said hello.
+    is_greeted: bool,
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.child {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+impl Connection {
+    pub(super) fn open(address: &Address) -> Result<Connection, RemoteError> {
+        let server = address.to_string();
+        let (transport, child) = match address.connect() {
+            Ok(connected) => connected,
+            Err(source) => return Err(RemoteError::Connect { server, source }),
+        };
+        Ok(Connection {
+            server,
+            reader: FrameReader::new(transport.receive, ANSWER_MAX_BYTES, STALL),
+            transmit: transport.transmit,
+            child,
+            id: 0,
+            is_greeted: false,
+        })
+    }
+
+    /// Whether nothing was asked on it.
+    pub(super) fn is_new(&self) -> bool {
+        self.id == 0
+    }
+
+    /// Sends a request, after a hello if it is the first: its number.
+    pub(super) fn request(&mut self, request: &Message) -> Result<u32, RemoteError> {
+        let hello = Message::Hello(Hello {
+            lowest: VERSION,
+            highest: VERSION,
+            requests: 0,
+            features: feature::ALL,
+        });
+        let mut bytes = match self.is_new() {
+            true => hello.encode(0),
+            false => Vec::new(),
+        };
+        self.id = self.id.checked_add(1).unwrap_or(1);
+        let frame = request.encode(self.id);
+        if frame.len() > REQUEST_MAX_BYTES + 4 {
+            return Err(RemoteError::TooLong {
+                bytes: frame.len() - 4 - HEAD_BYTES,
+                most: REQUEST_MAX_BYTES - HEAD_BYTES,
+            });
+        }
+        bytes.extend_from_slice(&frame);
+        self.send(&bytes)?;
+        Ok(self.id)
+    }
+
+    /// Says something about a request.
+    pub(super) fn say(&mut self, id: u32, message: &Message) -> Result<(), RemoteError> {
+        self.send(&message.encode(id))
+    }
+
+    fn send(&mut self, bytes: &[u8]) -> Result<(), RemoteError> {
+        match send(&mut *self.transmit, bytes, STALL) {
+            Ok(()) => Ok(()),
+            // Why it is gone may have been said.
+            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+            Err(source) => Err(RemoteError::Broken {
+                server: self.server.clone(),
+                source,
+            }),
+        }
+    }
+
+    /// The next message of the answer to a request; `look` is called again and again while
+    /// nothing comes.
+    pub(super) fn answer(
+        &mut self,
+        id: u32,
+        silence: Duration,
+        look: &mut dyn FnMut() -> Result<(), RemoteError>,
+    ) -> Result<Message, RemoteError> {
+        let mut since = Instant::now();
+        loop {
+            look()?;
+            let (of, message) = match self.reader.next(LOOK.min(silence)) {
+                Ok(Came::Frame(frame)) => {
+                    let of = frame.id;
+                    let message = Message::decode(frame);
+                    (of, message.map_err(|source| self.nonsense(source))?)
+                }
+                Ok(Came::Nothing) if since.elapsed() < silence => continue,
+                Ok(Came::Nothing) => {
+                    return Err(RemoteError::Silent {
+                        server: self.server.clone(),
+                        seconds: silence.as_secs(),
+                    });
+                }
+                Ok(Came::End) | Err(FrameError::Cut) => return Err(self.cut()),
+                Err(FrameError::Bad(source)) => return Err(self.nonsense(source)),
+                Err(FrameError::Half(time)) => {
+                    return Err(RemoteError::Silent {
+                        server: self.server.clone(),
+                        seconds: time.as_secs(),
+                    });
+                }
+                Err(FrameError::Broken(source)) => {
+                    return Err(RemoteError::Broken {
+                        server: self.server.clone(),
+                        source,
+                    });
+                }
+            };
+            since = Instant::now();
+            if let Some(message) = self.admit(id, of, message)? {
+                return Ok(message);
+            }
+        }
+    }
+
+    /// What of it is part of the answer.
+    fn admit(
+        &mut self,
+        id: u32,
+        of: u32,
+        message: Message,
+    ) -> Result<Option<Message>, RemoteError> {
+        let unexpected = BadFrame::Unexpected(message.name());
+        match message {
+            Message::Error { code, errno, text } if of == id || of == 0 => {
+                Err(RemoteError::Refused {
+                    server: self.server.clone(),
+                    code,
+                    errno,
+                    text: text.escape_debug().to_string(),
+                })
+            }
+            Message::Hello(hello) if of == 0 && !self.is_greeted => {
+                self.is_greeted = true;
+                if !(hello.lowest..=hello.highest).contains(&VERSION) {
+                    let (lowest, highest) = (hello.lowest, hello.highest);
+                    return Err(RemoteError::Refused {
+                        server: self.server.clone(),
+                        code: Code::Version,
+                        errno: 0,
+                        text: format!(
+                            "it speaks versions {lowest} to {highest}, this program {VERSION}"
+                        ),
+                    });
+                }
+                Ok(None)
+            }
+            Message::Alive if of == 0 && self.is_greeted => Ok(None),
+            message @ (Message::Block(_) | Message::Data(_) | Message::End { .. })
+                if of == id && self.is_greeted =>
+            {
+                Ok(Some(message))
+            }
+            _ => Err(self.nonsense(unexpected)),
+        }
+    }
+
+    /// The server is gone.
+    fn cut(&mut self) -> RemoteError {
+        let until = Instant::now() + FAREWELL;
+        let mut how = String::new();
+        while let Some(child) = &mut self.child {
+            match child.try_wait() {
+                Ok(Some(status)) => how = format!(": {status}"),
+                Ok(None) if Instant::now() < until => {
+                    std::thread::sleep(Duration::from_millis(5));
+                    continue;
+                }
+                _ => {}
+            }
+            break;
+        }
+        RemoteError::Cut {
+            server: self.server.clone(),
+            how,
+        }
+    }
+
+    pub(super) fn nonsense(&self, source: BadFrame) -> RemoteError {
+        RemoteError::Nonsense {
+            server: self.server.clone(),
+            source,
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! A server that is asked as the walk and the index are.
+
+mod address;
+mod connection;
+mod stream;
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use trawl_call::packed::decode;
+use trawl_call::{CallError, Executor, Record, Request, Stream};
+use trawl_sys::directory::Links;
+
+use crate::error::RemoteError;
+use crate::wire::{BadFrame, Ending, Message};
+
+pub use address::Address;
+use connection::Connection;
+use stream::RemoteStream;
+
+/// How many bytes of an answer may be under way: so many that, even from far away, nobody waits
+/// for more to be allowed.
+const CREDIT_BYTES: u32 = 4 << 20;
+/// Connections that are kept for the next question.
+const IDLE_MAX: usize = 4;
+
+/// How a server is asked.
+#[derive(Clone, Copy, Debug)]
+pub struct Patience {
+    /// How long the server may say nothing at all; while it works it says so every 10 s.
+    pub silence: Duration,
+    /// Bytes of an answer that may be under way.
+    pub credit: u32,
+}
+
+impl Default for Patience {
+    fn default() -> Patience {
+        Patience {
+            silence: Duration::from_secs(60),
+            credit: CREDIT_BYTES,
+        }
+    }
+}
+
+/// A server.
+///
+/// A search is one round trip on a new connection, too: hello and question go together. Where a
+/// connection breaks within an answer, the answer is gone on with on another one, behind the last
+/// record that came; if that brings not one record more, the search ends with an error.
+#[derive(Clone, Debug)]
+pub struct Remote(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    address: Address,
+    patience: Patience,
+    idle: Mutex<Vec<Connection>>,
+}
+
+impl Remote {
+    /// The server at this address. Nothing is connected yet.
+    pub fn new(address: Address) -> Remote {
+        Remote::with(address, Patience::default())
+    }
+
+    /// The same, asked so.
+    pub fn with(address: Address, patience: Patience) -> Remote {
+        let idle = Mutex::default();
+        Remote(Arc::new(Inner {
+            address,
+            patience,
+            idle,
+        }))
+    }
+
+    /// What stat(2) says of a path, or lstat(2) if links are refused; or an errno, as a record.
+    ///
+    /// # Errors
+    /// If the server cannot be asked.
+    pub fn stat(&self, path: &[u8], links: Links) -> Result<Record, RemoteError> {
+        let of_link = links == Links::Refused;
+        let path = path.to_vec();
+        let records = records(self.ask(&Message::Stat { of_link, path })?)?;
+        let first = records.into_iter().next();
+        first.ok_or_else(|| self.nonsense(BadFrame::Field("answer")))
+    }
+
+    /// All that is in a directory, by name, with what lstat(2) says. What is wrong with the
+    /// directory is a record, too.
+    ///
+    /// # Errors
+    /// If the server cannot be asked.
+    pub fn list(&self, path: &[u8]) -> Result<Vec<Record>, RemoteError> {
+        let credit = self.0.patience.credit;
+        let path = path.to_vec();
+        records(self.ask(&Message::List { credit, path })?)
+    }
+
+    /// Bytes of a regular file, at most 1 MiB; fewer at its end.
+    ///
+    /// # Errors
+    /// If the server cannot be asked, or the file not be read.
+    pub fn read(&self, path: &[u8], offset: u64, length: u32) -> Result<Vec<u8>, RemoteError> {
+        let path = path.to_vec();
+        let bytes = self.ask(&Message::Read {
+            offset,
+            length,
+            path,
+        })?;
+        match bytes.len() <= length as usize {
+            true => Ok(bytes),
+            false => Err(self.nonsense(BadFrame::Field("answer"))),
+        }
+    }
+
+    fn nonsense(&self, source: BadFrame) -> RemoteError {
+        RemoteError::Nonsense {
+            server: self.0.address.to_string(),
+            source,
+        }
+    }
+
+    /// The whole answer to a request that is not a search.
+    fn ask(&self, request: &Message) -> Result<Vec<u8>, RemoteError> {
+        loop {
+            let mut connection = self.0.connection()?;
+            let is_new = connection.is_new();
+            match self.ask_on(&mut connection, request) {
+                // The server may have ended while nobody asked.
+                Err(error) if !is_new && error.is_break() => {}
+                Err(error) => return Err(error),
+                Ok(bytes) => {
+                    self.0.keep(connection);
+                    return Ok(bytes);
+                }
+            }
+        }
+    }
+
+    fn ask_on(
+        &self,
+        connection: &mut Connection,
+        request: &Message,
+    ) -> Result<Vec<u8>, RemoteError> {
+        let id = connection.request(request)?;
+        let (mut bytes, mut count) = (Vec::new(), 0u64);
+        let silence = self.0.patience.silence;
+        loop {
+            match connection.answer(id, silence, &mut || Ok(()))? {
+                Message::Block(block) => {
+                    let mut rest = &block[..];
+                    while !rest.is_empty() {
+                        let bad = |_| self.nonsense(BadFrame::Field("record"));
+                        rest = &rest[decode(rest).map_err(bad)?.1..];
+                        count += 1;
+                    }
+                    let more = u32::try_from(block.len()).unwrap_or(u32::MAX);
+                    connection.say(id, &Message::Credit(more))?;
+                    bytes.extend_from_slice(&block);
+                }
+                Message::Data(data) => {
+                    count += data.len() as u64;
+                    bytes.extend_from_slice(&data);
+                }
+                Message::End {
+                    records,
+                    ending: Ending::Whole,
+                } if records == count => return Ok(bytes),
+                _ => return Err(self.nonsense(BadFrame::Field("end"))),
+            }
+        }
+    }
+}
+
+fn records(bytes: Vec<u8>) -> Result<Vec<Record>, RemoteError> {
+    let (mut rest, mut records) = (&bytes[..], Vec::new());
+    // They were read before.
+    while let Ok((record, length)) = decode(rest) {
+        records.push(record.to_owned());
+        rest = &rest[length..];
+    }
+    Ok(records)
+}
+
+impl RemoteError {
+    /// Whether the connection is gone, and another one may do better.
+    fn is_break(&self) -> bool {
+        use RemoteError::{Broken, Cut, Silent};
+        matches!(self, Broken { .. } | Cut { .. } | Silent { .. })
+    }
+}
+
+impl Inner {
+    /// A connection on which nothing is under way.
+    fn connection(&self) -> Result<Connection, RemoteError> {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        match idle.pop() {
+            Some(connection) => Ok(connection),
+            None => {
+                drop(idle);
+                Connection::open(&self.address)
+            }
+        }
+    }
+
+    /// Keeps a connection for the next question.
+    fn keep(&self, connection: Connection) {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        if idle.len() < IDLE_MAX {
+            idle.push(connection);
+        }
+    }
+}
+
+impl Executor for Remote {
+    fn begin(&self, request: Request) -> Result<Box<dyn Stream>, CallError> {
+        let stream = RemoteStream::begin(Arc::clone(&self.0), request)?;
+        Ok(Box::new(stream))
+    }
+}

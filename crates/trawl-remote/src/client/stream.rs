@@ -1,0 +1,240 @@
+//! An answer from a server, gone on with where a connection breaks.
+
+use std::sync::Arc;
+
+use trawl_call::options::Flags;
+use trawl_call::packed::decode;
+use trawl_call::{Block, CallError, Cookie, Request, ServedBy, Stream};
+
+use super::Inner;
+use super::connection::Connection;
+use crate::error::RemoteError;
+use crate::wire::{BadFrame, Ending, Message, Question, QuestionRoot};
+
+/// An answer.
+pub(super) struct RemoteStream {
+    remote: Arc<Inner>,
+    request: Request,
+    /// `None` at the end.
+    connection: Option<Connection>,
+    /// Of the question on this connection.
+    id: u32,
+    /// Behind the last record that came.
+    place: Cookie,
+    /// What came on this connection.
+    records: u64,
+    /// Whether anything was asked on the connection before.
+    is_new: bool,
+    /// Bytes that came since more were allowed.
+    taken: u32,
+}
+
+impl From<RemoteError> for CallError {
+    fn from(error: RemoteError) -> CallError {
+        CallError::Remote(Box::new(error))
+    }
+}
+
+impl RemoteStream {
+    pub(super) fn begin(remote: Arc<Inner>, request: Request) -> Result<RemoteStream, CallError> {
+        let place = match request.resume() {
+            Some(cookie) => cookie.clone(),
+            None => Cookie::begin(&request),
+        };
+        let mut stream = RemoteStream {
+            remote,
+            request,
+            connection: None,
+            id: 0,
+            place,
+            records: 0,
+            is_new: true,
+            taken: 0,
+        };
+        let connection = stream.remote.connection()?;
+        stream.ask(connection)?;
+        Ok(stream)
+    }
+
+    /// Asks for what lies behind the last record.
+    fn ask(&mut self, mut connection: Connection) -> Result<(), RemoteError> {
+        self.is_new = connection.is_new();
+        self.records = 0;
+        self.taken = 0;
+        let question = self.question();
+        self.id = connection.request(&Message::Search(question))?;
+        self.connection = Some(connection);
+        Ok(())
+    }
+
+    fn question(&self) -> Question {
+        let options = self.request.options();
+        let mut question = Question {
+            flags: 0,
+            max_depth: u32::try_from(options.max_depth).unwrap_or(u32::MAX),
+            credit: self.remote.patience.credit,
+            cookie: self.place.to_bytes(),
+            patterns: Vec::new(),
+            roots: Vec::new(),
+        };
+        for root in self.request.roots() {
+            question.flags = Flags::of(root.pattern().language(), options).0;
+            let text = root.pattern().to_text();
+            let known = question.patterns.iter().rposition(|known| *known == text);
+            let pattern = known.unwrap_or_else(|| {
+                question.patterns.push(text);
+                question.patterns.len() - 1
+            });
+            question.roots.push(QuestionRoot {
+                pattern: u32::try_from(pattern).unwrap_or(u32::MAX),
+                number: root.number(),
+                path: root.path().to_vec(),
+                shown: root.shown().to_vec(),
+                prefix: root.prefix().to_vec(),
+                skip: root.skip().to_vec(),
+            });
+        }
+        question
+    }
+
+    /// The next message of the answer.
+    fn next_message(&mut self) -> Result<Option<Message>, CallError> {
+        let silence = self.remote.patience.silence;
+        let Some(connection) = &mut self.connection else {
+            return Ok(None);
+        };
+        let cancel = self.request.cancel();
+        let mut is_cancelled = false;
+        let mut look = || {
+            is_cancelled = cancel.is_cancelled();
+            match is_cancelled {
+                // Only to leave.
+                true => Err(RemoteError::Client { why: String::new() }),
+                false => Ok(()),
+            }
+        };
+        match connection.answer(self.id, silence, &mut look) {
+            Ok(message) => Ok(Some(message)),
+            Err(_) if is_cancelled => {
+                self.interrupt();
+                Err(CallError::Cancelled)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Ends the work at the other end.
+    fn interrupt(&mut self) {
+        if let Some(mut connection) = self.connection.take() {
+            let _ = connection.say(self.id, &Message::Interrupt);
+        }
+    }
+
+    /// Takes records in.
+    fn take(&mut self, packed: &[u8]) -> Result<(), BadFrame> {
+        let (mut rest, mut last) = (packed, None);
+        while !rest.is_empty() {
+            let (record, length) = decode(rest).map_err(|_| BadFrame::Field("record"))?;
+            if self.request.root(record.root).is_none() {
+                return Err(BadFrame::Field("record's root"));
+            }
+            self.records += 1;
+            last = Some(record);
+            rest = &rest[length..];
+        }
+        let last = last.ok_or(BadFrame::Field("block"))?;
+        let before = self.place.clone();
+        self.place.advance(&self.request, &last);
+        // Else a server that begins again and again would be asked for ever.
+        match self.place.is_behind(&before) {
+            true => Ok(()),
+            false => Err(BadFrame::Field("order of records")),
+        }
+    }
+
+    /// Lets more come, once half of what may be under way has.
+    fn allow_more(&mut self, bytes: usize) {
+        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+        self.taken = self.taken.saturating_add(bytes);
+        if self.taken >= self.remote.patience.credit / 2
+            && let Some(connection) = &mut self.connection
+        {
+            let more = std::mem::take(&mut self.taken);
+            // If it cannot be said the next message cannot come either.
+            let _ = connection.say(self.id, &Message::Credit(more));
+        }
+    }
+
+    /// Goes on after a break, if that may bring more than the last time.
+    fn go_on(&mut self, error: CallError) -> Result<(), CallError> {
+        let is_break = match &error {
+            CallError::Remote(error) => error
+                .downcast_ref::<RemoteError>()
+                .is_some_and(RemoteError::is_break),
+            _ => false,
+        };
+        self.connection = None;
+        if !is_break || (self.records == 0 && self.is_new) {
+            return Err(error);
+        }
+        let connection = Connection::open(&self.remote.address)?;
+        Ok(self.ask(connection)?)
+    }
+
+    fn nonsense(&self, source: BadFrame) -> CallError {
+        let server = self.remote.address.to_string();
+        RemoteError::Nonsense { server, source }.into()
+    }
+}
+
+impl Stream for RemoteStream {
+    fn next_block(&mut self) -> Result<Option<Block>, CallError> {
+        loop {
+            if self.request.cancel().is_cancelled() {
+                self.interrupt();
+                return Err(CallError::Cancelled);
+            }
+            let message = match self.next_message() {
+                Ok(Some(message)) => message,
+                Ok(None) => return Ok(None),
+                Err(error) => {
+                    self.go_on(error)?;
+                    continue;
+                }
+            };
+            match message {
+                Message::Block(packed) => {
+                    if let Err(bad) = self.take(&packed) {
+                        self.connection = None;
+                        return Err(self.nonsense(bad));
+                    }
+                    self.allow_more(packed.len());
+                    let served_by = ServedBy::Remote;
+                    return Ok(Some(Block { served_by, packed }));
+                }
+                Message::End { records, ending } if records == self.records => {
+                    let connection = self.connection.take();
+                    match (ending, connection) {
+                        (Ending::Whole, Some(connection)) => self.remote.keep(connection),
+                        // The server waited too long for us.
+                        (Ending::Paused(_), Some(connection)) if self.records > 0 => {
+                            self.ask(connection)?;
+                            continue;
+                        }
+                        _ => return Err(self.nonsense(BadFrame::Field("end"))),
+                    }
+                }
+                _ => {
+                    self.connection = None;
+                    return Err(self.nonsense(BadFrame::Field("end")));
+                }
+            }
+        }
+    }
+}
+
+impl Drop for RemoteStream {
+    fn drop(&mut self) {
+        self.interrupt();
+    }
+}

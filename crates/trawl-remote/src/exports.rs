@@ -1,0 +1,236 @@
+//! Which trees a server shows, and where a client's path lies in them.
+//!
+//! Invariants: with named exports nothing but what lies in them is reached, whatever a path or a
+//! link says; they are opened by the user that is served, so one that the user could not reach by
+//! itself stays shut.
+
+use std::collections::HashMap;
+use std::ffi::{CString, OsStr};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use trawl_call::Confined;
+use trawl_sys::directory::{Links, Purpose, open_path};
+use trawl_sys::{CWD, Errno};
+
+use crate::error::RemoteError;
+
+/// The file that says what restricted servers export.
+pub const FILE: &str = "/etc/trawl/exports";
+/// The longest such file.
+const FILE_MAX_BYTES: u64 = 1 << 20;
+
+/// A tree and its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Export {
+    name: Vec<u8>,
+    dir: PathBuf,
+}
+
+impl Export {
+    /// Reads `NAME=DIR`: a name without slashes, an absolute directory.
+    ///
+    /// # Errors
+    /// For anything else.
+    pub fn parse(text: &[u8]) -> Result<Export, RemoteError> {
+        let bad = |why| RemoteError::Exports {
+            why: format!("{}: {why}", text.escape_ascii()),
+        };
+        let cut = text.iter().position(|byte| *byte == b'=');
+        let (name, dir) = text.split_at(cut.ok_or_else(|| bad("it is not NAME=DIR"))?);
+        let dir = &dir[1..];
+        let is_name = !matches!(name, b"" | b"." | b"..");
+        if !is_name || name.iter().any(|byte| matches!(byte, b'/' | 0)) {
+            return Err(bad("the name is empty, a dot or two, or has a slash"));
+        }
+        if !dir.starts_with(b"/") || dir.contains(&0) {
+            return Err(bad("the directory is not absolute"));
+        }
+        Ok(Export {
+            name: name.to_vec(),
+            dir: PathBuf::from(OsStr::from_bytes(dir)),
+        })
+    }
+
+    /// `NAME=DIR`.
+    pub fn to_text(&self) -> std::ffi::OsString {
+        let text = [&self.name[..], b"=", self.dir.as_os_str().as_bytes()].concat();
+        std::ffi::OsString::from_vec(text)
+    }
+}
+
+/// What a server shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Exports {
+    /// All that its user sees; paths are those of the server.
+    Everything,
+    /// These trees; paths begin with the name of one.
+    Named(Vec<Export>),
+}
+
+/// Where a client's path is.
+#[derive(Clone, Debug)]
+pub(crate) enum Place {
+    /// At this path of the server.
+    Anywhere(CString),
+    /// In an export.
+    Confined(Confined),
+}
+
+impl Exports {
+    /// These trees.
+    ///
+    /// # Errors
+    /// If two have the same name.
+    pub fn named(exports: Vec<Export>) -> Result<Exports, RemoteError> {
+        for (at, export) in exports.iter().enumerate() {
+            if exports[..at].iter().any(|other| other.name == export.name) {
+                let name = export.name.escape_ascii();
+                let why = format!("two are called {name}");
+                return Err(RemoteError::Exports { why });
+            }
+        }
+        Ok(Exports::Named(exports))
+    }
+
+    /// Reads a file of lines `NAME=DIR`, where `#` begins a comment. Only the superuser may be
+    /// able to write it.
+    ///
+    /// # Errors
+    /// If it cannot be read, somebody else may write it, or a line is not understood: then
+    /// nothing is exported.
+    pub fn from_file(path: &Path) -> Result<Exports, RemoteError> {
+        let failed = |source| RemoteError::File {
+            action: "read the exports in",
+            path: path.to_owned(),
+            source,
+        };
+        let file = std::fs::File::open(path).map_err(failed)?;
+        let metadata = file.metadata().map_err(failed)?;
+        let is_safe = metadata.is_file() && metadata.uid() == 0 && metadata.mode() & 0o022 == 0;
+        if !is_safe {
+            let text = "it must be a file that only the superuser can write";
+            return Err(failed(io::Error::other(text)));
+        }
+        let mut text = Vec::new();
+        let mut file = io::Read::take(file, FILE_MAX_BYTES + 1);
+        io::Read::read_to_end(&mut file, &mut text).map_err(failed)?;
+        if text.len() as u64 > FILE_MAX_BYTES {
+            return Err(failed(io::Error::other("it is too long")));
+        }
+        Exports::from_lines(&text)
+    }
+
+    fn from_lines(text: &[u8]) -> Result<Exports, RemoteError> {
+        let lines = text.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+        let lines = lines.filter(|line| !line.is_empty() && !line.starts_with(b"#"));
+        Exports::named(lines.map(Export::parse).collect::<Result<_, _>>()?)
+    }
+}
+
+/// Finds places for one request: an export is opened once.
+#[derive(Debug)]
+pub(crate) struct Places<'e> {
+    exports: &'e Exports,
+    opened: HashMap<&'e [u8], Result<Arc<OwnedFd>, Errno>>,
+}
+
+impl<'e> Places<'e> {
+    pub(crate) fn new(exports: &'e Exports) -> Places<'e> {
+        Places {
+            exports,
+            opened: HashMap::new(),
+        }
+    }
+
+    /// Where a path is. What cannot be reached is a place, too: whoever looks there is told.
+    pub(crate) fn find(&mut self, path: &[u8]) -> Place {
+        let unreachable = |errno| Place::Confined(Confined::unreachable(errno));
+        let exports = match self.exports {
+            Exports::Everything => {
+                return match CString::new(path) {
+                    Ok(path) => Place::Anywhere(path),
+                    Err(_) => unreachable(Errno::INVAL),
+                };
+            }
+            Exports::Named(exports) => exports,
+        };
+        let (name, below) = split_first(path);
+        let Some(export) = exports.iter().find(|export| export.name == name) else {
+            return unreachable(Errno::NOENT);
+        };
+        let opened = self.opened.entry(&export.name);
+        match opened.or_insert_with(|| export.open()) {
+            Ok(top) => Place::Confined(Confined::new(Arc::clone(top), below)),
+            Err(errno) => unreachable(*errno),
+        }
+    }
+}
+
+impl Export {
+    fn open(&self) -> Result<Arc<OwnedFd>, Errno> {
+        let dir = CString::new(self.dir.as_os_str().as_bytes()).map_err(|_| Errno::INVAL)?;
+        let opened = open_path(CWD, &dir, Purpose::Pass, Links::Followed);
+        opened.map(Arc::new).map_err(|error| error.errno)
+    }
+}
+
+/// The first name of a path, and what is below that.
+fn split_first(path: &[u8]) -> (&[u8], &[u8]) {
+    let without_slashes = |path: &'_ [u8]| -> usize {
+        let begin = path.iter().position(|byte| *byte != b'/');
+        begin.unwrap_or(path.len())
+    };
+    let path = &path[without_slashes(path)..];
+    let end = path.iter().position(|byte| *byte == b'/');
+    let (name, below) = path.split_at(end.unwrap_or(path.len()));
+    (name, &below[without_slashes(below)..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trawl_testkit::Scratch;
+
+    #[test]
+    fn lines_are_exports() {
+        let read = |text: &str| Exports::from_lines(text.as_bytes());
+        let Exports::Named(exports) = read("# trees\n\n a=/srv/a b \nb=/x=y\n").unwrap() else {
+            panic!("they have names");
+        };
+        let text: Vec<_> = exports.iter().map(Export::to_text).collect();
+        assert_eq!(text, ["a=/srv/a b", "b=/x=y"]);
+        for bad in ["a", "=/x", "a/b=/x", "..=/x", "a=x", "a=", "a=/x\na=/y"] {
+            assert!(read(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn only_the_superusers_file_is_believed() {
+        use std::os::unix::fs::{PermissionsExt, chown};
+        let scratch = Scratch::new("exports");
+        let path = scratch.join("exports");
+        std::fs::write(&path, "a=/srv\n").unwrap();
+        let mode = |mode| {
+            let mode = std::fs::Permissions::from_mode(mode);
+            std::fs::set_permissions(&path, mode).unwrap();
+        };
+        mode(0o644);
+        match trawl_testkit::skip::without_root("exports of the superuser") {
+            Some(skip) => skip.say(),
+            None => assert!(Exports::from_file(&path).is_ok()),
+        }
+        mode(0o664);
+        assert!(Exports::from_file(&path).is_err());
+        mode(0o644);
+        if trawl_testkit::skip::is_root() {
+            chown(&path, Some(1234), None).unwrap();
+            assert!(Exports::from_file(&path).is_err());
+        }
+        assert!(Exports::from_file(&scratch.join("none")).is_err());
+    }
+}

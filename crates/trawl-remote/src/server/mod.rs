@@ -1,0 +1,250 @@
+//! Answers on one connection, as the user that this process is.
+//!
+//! One thread reads frames; each request has a thread of its own, which writes its frames whole.
+//! Memory is bounded: by the longest frame a client may send, by the number of requests, and by
+//! the credit of each, beyond which nothing is sent nor looked for. A client that takes nothing
+//! for too long loses first its request (which it can go on with) and then its connection.
+
+mod answer;
+mod outlet;
+
+use std::collections::HashMap;
+use std::num::NonZeroU32;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use trawl_call::Executor;
+
+use crate::error::RemoteError;
+use crate::exports::Exports;
+use crate::frames::{Came, FrameError, FrameReader};
+use crate::transport::Transport;
+use crate::wire::{BadFrame, Code, Frame, Hello, Message, REQUEST_MAX_BYTES, VERSION, feature};
+
+use answer::answer;
+use outlet::{Outlet, Task};
+
+/// So often a client that waits is told that work goes on.
+const ALIVE: Duration = Duration::from_secs(10);
+
+/// What one client may do.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Requests at once.
+    pub requests: NonZeroU32,
+    /// How long a frame may take, and the first one.
+    pub half_frame: Duration,
+    /// How long a client may take nothing.
+    pub stall: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            requests: NonZeroU32::MIN.saturating_add(15),
+            half_frame: Duration::from_secs(30),
+            stall: Duration::from_secs(60),
+        }
+    }
+}
+
+/// What is served, and how.
+#[derive(Clone)]
+pub struct Serving {
+    /// Which trees.
+    pub exports: Exports,
+    /// Who answers.
+    pub executor: Arc<dyn Executor>,
+    /// What a client may do.
+    pub limits: Limits,
+    /// How much later each request is begun with, as if the client were far away.
+    pub delay: Duration,
+}
+
+impl std::fmt::Debug for Serving {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Serving")
+            .field("exports", &self.exports)
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Serves a client until it leaves.
+///
+/// # Errors
+/// If it does not keep to the protocol, takes nothing, or the connection breaks. All its requests
+/// are over then.
+pub fn serve(transport: Transport, serving: &Serving) -> Result<(), RemoteError> {
+    let half_frame = serving.limits.half_frame;
+    let mut reader = FrameReader::new(transport.receive, REQUEST_MAX_BYTES, half_frame);
+    let mut connection = Connection {
+        outlet: Arc::new(Outlet::new(transport.transmit, serving.limits.stall)),
+        serving: serving.clone(),
+        tasks: Arc::default(),
+        threads: Vec::new(),
+    };
+    let served = connection.serve(&mut reader);
+    if let Err(error) = &served {
+        connection
+            .outlet
+            .refuse(0, Code::Malformed, &error.to_string());
+    }
+    served
+}
+
+type Tasks = Mutex<HashMap<u32, Arc<Task>>>;
+
+struct Connection {
+    outlet: Arc<Outlet>,
+    serving: Serving,
+    tasks: Arc<Tasks>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Drop for Connection {
+    /// Nobody wants the answers any more.
+    fn drop(&mut self) {
+        for task in self.tasks().values() {
+            task.interrupt();
+        }
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn client(why: impl ToString) -> RemoteError {
+    RemoteError::Client {
+        why: why.to_string(),
+    }
+}
+
+impl From<FrameError> for RemoteError {
+    fn from(error: FrameError) -> RemoteError {
+        client(error)
+    }
+}
+
+impl From<BadFrame> for RemoteError {
+    fn from(error: BadFrame) -> RemoteError {
+        client(error)
+    }
+}
+
+impl Connection {
+    fn tasks(&self) -> std::sync::MutexGuard<'_, HashMap<u32, Arc<Task>>> {
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn serve(&mut self, reader: &mut FrameReader) -> Result<(), RemoteError> {
+        if !self.greet(reader)? {
+            return Ok(());
+        }
+        loop {
+            let came = reader.next(ALIVE)?;
+            if self.outlet.is_broken() {
+                return Err(client("it takes no more"));
+            }
+            match came {
+                Came::End => return Ok(()),
+                Came::Nothing if self.tasks().is_empty() => {}
+                Came::Nothing => self.outlet.say(0, &Message::Alive),
+                Came::Frame(frame) => self.follow(frame)?,
+            }
+        }
+    }
+
+    /// False if the client left, or speaks another version and was told so.
+    fn greet(&self, reader: &mut FrameReader) -> Result<bool, RemoteError> {
+        let until = Instant::now() + self.serving.limits.half_frame;
+        let left = until.saturating_duration_since(Instant::now());
+        let frame = match reader.next(left)? {
+            Came::Frame(frame) => frame,
+            Came::End => return Ok(false),
+            Came::Nothing => return Err(client("it does not say hello")),
+        };
+        let Message::Hello(hello) = Message::decode(frame)? else {
+            return Err(client("it does not say hello"));
+        };
+        let ours = Hello {
+            lowest: VERSION,
+            highest: VERSION,
+            requests: self.serving.limits.requests.get(),
+            features: feature::ALL,
+        };
+        self.outlet.say(0, &Message::Hello(ours));
+        let is_common = (hello.lowest..=hello.highest).contains(&VERSION);
+        if !is_common {
+            let text = format!("this server speaks version {VERSION}");
+            self.outlet.refuse(0, Code::Version, &text);
+        }
+        Ok(is_common)
+    }
+
+    fn follow(&mut self, frame: Frame) -> Result<(), RemoteError> {
+        let id = frame.id;
+        let message = match Message::decode(frame) {
+            Ok(message) => message,
+            // A later version may have more kinds of requests.
+            Err(error @ BadFrame::Kind(_)) => {
+                self.outlet
+                    .refuse(id, Code::Unsupported, &error.to_string());
+                return Ok(());
+            }
+            Err(error) => return Err(error.into()),
+        };
+        match message {
+            Message::Interrupt => {
+                if let Some(task) = self.tasks().get(&id) {
+                    task.interrupt();
+                }
+            }
+            Message::Credit(bytes) => {
+                if let Some(task) = self.tasks().get(&id) {
+                    task.allow(bytes);
+                }
+            }
+            Message::Search(_) | Message::Stat { .. } | Message::List { .. } => {
+                self.begin(id, message)?;
+            }
+            Message::Read { .. } => self.begin(id, message)?,
+            other => return Err(BadFrame::Unexpected(other.name()).into()),
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, id: u32, message: Message) -> Result<(), RemoteError> {
+        if id == 0 || self.tasks().contains_key(&id) {
+            return Err(BadFrame::Field("number of the request").into());
+        }
+        if self.tasks().len() >= self.serving.limits.requests.get() as usize {
+            let text = "there are too many requests at once";
+            self.outlet.refuse(id, Code::Busy, text);
+            return Ok(());
+        }
+        self.threads.retain(|thread| !thread.is_finished());
+        let task = Arc::new(Task::new(&message));
+        self.tasks().insert(id, Arc::clone(&task));
+        let (outlet, tasks) = (Arc::clone(&self.outlet), Arc::clone(&self.tasks));
+        let serving = self.serving.clone();
+        let work = move || {
+            let last = answer(&serving, &outlet, id, &task, message);
+            let mut tasks = tasks.lock().unwrap_or_else(PoisonError::into_inner);
+            tasks.remove(&id);
+            drop(tasks);
+            outlet.say(id, &last);
+        };
+        let name = format!("request-{id}");
+        match std::thread::Builder::new().name(name).spawn(work) {
+            Ok(thread) => self.threads.push(thread),
+            Err(error) => {
+                self.tasks().remove(&id);
+                let text = format!("cannot begin: {error}");
+                self.outlet.refuse(id, Code::Busy, &text);
+            }
+        }
+        Ok(())
+    }
+}

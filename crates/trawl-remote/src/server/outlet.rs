@@ -1,0 +1,124 @@
+//! What goes to a client: frame by frame from several threads, and only as much of each answer as
+//! it allows.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use trawl_call::Cancel;
+
+use crate::frames::send;
+use crate::transport::Transmit;
+use crate::wire::{Code, Message};
+
+/// The way to a client.
+pub(super) struct Outlet {
+    to: Mutex<Box<dyn Transmit>>,
+    stall: Duration,
+    is_broken: AtomicBool,
+}
+
+impl Outlet {
+    pub(super) fn new(to: Box<dyn Transmit>, stall: Duration) -> Outlet {
+        Outlet {
+            to: Mutex::new(to),
+            stall,
+            is_broken: AtomicBool::new(false),
+        }
+    }
+
+    /// Sends a frame. If that does not work nothing else is sent: the client misses what says
+    /// that an answer is whole.
+    pub(super) fn say(&self, id: u32, message: &Message) {
+        let frame = message.encode(id);
+        let mut to = self.to.lock().unwrap_or_else(PoisonError::into_inner);
+        if !self.is_broken() && send(&mut **to, &frame, self.stall).is_err() {
+            self.is_broken.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Says no.
+    pub(super) fn refuse(&self, id: u32, code: Code, text: &str) {
+        self.say(id, &refusal(code, 0, text));
+    }
+
+    /// Whether the client takes nothing any more.
+    pub(super) fn is_broken(&self) -> bool {
+        self.is_broken.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn stall(&self) -> Duration {
+        self.stall
+    }
+}
+
+/// No, and why.
+pub(super) fn refusal(code: Code, errno: i32, text: &str) -> Message {
+    let text = text.to_owned();
+    Message::Error { code, errno, text }
+}
+
+/// A request that is answered.
+pub(super) struct Task {
+    pub(super) cancel: Cancel,
+    /// How many bytes may be sent; the last frame may go beyond.
+    credit: Mutex<i64>,
+    changed: Condvar,
+}
+
+/// Whether something may be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Leave {
+    Granted,
+    /// The client wants no more for now.
+    Late,
+    Interrupted,
+}
+
+impl Task {
+    pub(super) fn new(message: &Message) -> Task {
+        let credit = match message {
+            Message::Search(question) => question.credit,
+            Message::List { credit, .. } => *credit,
+            _ => u32::MAX,
+        };
+        Task {
+            cancel: Cancel::default(),
+            credit: Mutex::new(credit.into()),
+            changed: Condvar::new(),
+        }
+    }
+
+    pub(super) fn interrupt(&self) {
+        self.cancel.cancel();
+        drop(self.credit.lock());
+        self.changed.notify_all();
+    }
+
+    pub(super) fn allow(&self, bytes: u32) {
+        let mut credit = self.credit.lock().unwrap_or_else(PoisonError::into_inner);
+        *credit = (*credit).saturating_add(bytes.into());
+        self.changed.notify_all();
+    }
+
+    /// Waits until something may be sent, and takes so much of the credit.
+    pub(super) fn leave(&self, bytes: usize, stall: Duration) -> Leave {
+        let until = Instant::now() + stall;
+        let mut credit = self.credit.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            if self.cancel.is_cancelled() {
+                return Leave::Interrupted;
+            }
+            if *credit > 0 {
+                *credit -= i64::try_from(bytes).unwrap_or(i64::MAX);
+                return Leave::Granted;
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Leave::Late;
+            }
+            let waited = self.changed.wait_timeout(credit, left);
+            credit = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! Where frames go: something that sends bytes and something that receives them, each with a limit
+//! on waiting. Descriptors (sockets, pipes) are here; whatever else can send bytes (TLS, say)
+//! needs these two traits and nothing more.
+
+use std::fmt::Debug;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{FileType, OFlags, fcntl_getfl, fcntl_setfl, fstat};
+use rustix::net::{RecvFlags, SendFlags};
+
+/// Receives bytes.
+pub trait Receive: Send + Debug {
+    /// Puts some bytes into the buffer; 0 at the end.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::TimedOut`] if none came in time; whatever broke the connection.
+    fn receive(&mut self, buffer: &mut [u8], wait: Duration) -> io::Result<usize>;
+}
+
+/// Sends bytes.
+pub trait Transmit: Send + Debug {
+    /// Sends some of the bytes.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::TimedOut`] if none could be sent in time; whatever broke the connection.
+    fn transmit(&mut self, bytes: &[u8], wait: Duration) -> io::Result<usize>;
+}
+
+/// Both ways.
+#[derive(Debug)]
+pub struct Transport {
+    /// What comes.
+    pub receive: Box<dyn Receive>,
+    /// What goes.
+    pub transmit: Box<dyn Transmit>,
+}
+
+impl Transport {
+    /// Over a pair of descriptors, or one twice.
+    ///
+    /// # Errors
+    /// If they are none that can be used so.
+    pub fn over(input: OwnedFd, output: OwnedFd) -> io::Result<Transport> {
+        Ok(Transport {
+            receive: Box::new(Descriptor::new(input)?),
+            transmit: Box::new(Descriptor::new(output)?),
+        })
+    }
+
+    /// Over a connected socket.
+    ///
+    /// # Errors
+    /// If there are too many descriptors.
+    pub fn over_socket(socket: OwnedFd) -> io::Result<Transport> {
+        let output = socket.try_clone()?;
+        Transport::over(socket, output)
+    }
+}
+
+/// What kind of descriptor it is, and what must be undone.
+#[derive(Debug)]
+enum Kind {
+    Socket,
+    /// With the flags that it had.
+    Other(OFlags),
+}
+
+/// A descriptor that is never waited for longer than allowed.
+#[derive(Debug)]
+struct Descriptor {
+    fd: OwnedFd,
+    kind: Kind,
+}
+
+impl Descriptor {
+    fn new(fd: OwnedFd) -> io::Result<Descriptor> {
+        let is_socket = FileType::from_raw_mode(fstat(&fd)?.st_mode) == FileType::Socket;
+        let kind = match is_socket {
+            true => Kind::Socket,
+            false => {
+                let before = fcntl_getfl(&fd)?;
+                fcntl_setfl(&fd, before | OFlags::NONBLOCK)?;
+                Kind::Other(before)
+            }
+        };
+        Ok(Descriptor { fd, kind })
+    }
+
+    /// Waits until it can be used; an error if that takes too long.
+    fn wait(&self, flags: PollFlags, wait: Duration) -> io::Result<()> {
+        let timeout = Timespec {
+            tv_sec: i64::try_from(wait.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: wait.subsec_nanos().into(),
+        };
+        let mut asked = [PollFd::from_borrowed_fd(self.fd.as_fd(), flags)];
+        match poll(&mut asked, Some(&timeout)) {
+            Ok(0) => Err(io::ErrorKind::TimedOut.into()),
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+}
+
+impl Drop for Descriptor {
+    fn drop(&mut self) {
+        if let Kind::Other(before) = self.kind {
+            let _ = fcntl_setfl(&self.fd, before);
+        }
+    }
+}
+
+/// True for what only says that nothing can be done just now.
+fn is_not_yet(errno: rustix::io::Errno) -> bool {
+    errno == rustix::io::Errno::AGAIN || errno == rustix::io::Errno::INTR
+}
+
+impl Receive for Descriptor {
+    fn receive(&mut self, buffer: &mut [u8], wait: Duration) -> io::Result<usize> {
+        loop {
+            self.wait(PollFlags::IN, wait)?;
+            let received = match self.kind {
+                Kind::Socket => rustix::net::recv(&self.fd, &mut *buffer, RecvFlags::DONTWAIT)
+                    .map(|(_, length)| length.min(buffer.len())),
+                Kind::Other(_) => rustix::io::read(&self.fd, &mut *buffer),
+            };
+            match received {
+                Err(errno) if is_not_yet(errno) => {}
+                Err(rustix::io::Errno::CONNRESET) => return Ok(0),
+                other => return Ok(other?),
+            }
+        }
+    }
+}
+
+impl Transmit for Descriptor {
+    fn transmit(&mut self, bytes: &[u8], wait: Duration) -> io::Result<usize> {
+        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        loop {
+            let sent = match self.kind {
+                Kind::Socket => rustix::net::send(&self.fd, bytes, flags),
+                Kind::Other(_) => rustix::io::write(&self.fd, bytes),
+            };
+            match sent {
+                Err(errno) if is_not_yet(errno) => self.wait(PollFlags::OUT, wait)?,
+                other => return Ok(other?),
+            }
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Numbers and lengths-and-bytes, written and read.
+
+use super::BadFrame;
+
+/// Writes a body.
+#[derive(Default)]
+pub(super) struct Fields(pub(super) Vec<u8>);
+
+impl Fields {
+    pub(super) fn put(&mut self, bytes: &[u8]) -> &mut Self {
+        self.0.extend_from_slice(bytes);
+        self
+    }
+
+    pub(super) fn u16(&mut self, number: u16) -> &mut Self {
+        self.put(&number.to_le_bytes())
+    }
+
+    pub(super) fn u32(&mut self, number: u32) -> &mut Self {
+        self.put(&number.to_le_bytes())
+    }
+
+    pub(super) fn u64(&mut self, number: u64) -> &mut Self {
+        self.put(&number.to_le_bytes())
+    }
+
+    /// What is longer than a frame may be is found out when the frame is sent.
+    pub(super) fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
+        self.u32(u32::try_from(bytes.len()).unwrap_or(u32::MAX));
+        self.put(bytes)
+    }
+
+    pub(super) fn count(&mut self, count: usize) -> &mut Self {
+        self.u32(u32::try_from(count).unwrap_or(u32::MAX))
+    }
+}
+
+/// Reads a body.
+pub(super) struct Reader<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(body: &'a [u8]) -> Reader<'a> {
+        Reader { rest: body }
+    }
+
+    fn take<const N: usize>(&mut self, what: &'static str) -> Result<[u8; N], BadFrame> {
+        let (taken, rest) = self.rest.split_first_chunk().ok_or(BadFrame::Field(what))?;
+        self.rest = rest;
+        Ok(*taken)
+    }
+
+    pub(super) fn u8(&mut self, what: &'static str) -> Result<u8, BadFrame> {
+        self.take(what).map(|[byte]| byte)
+    }
+
+    pub(super) fn u16(&mut self, what: &'static str) -> Result<u16, BadFrame> {
+        self.take(what).map(u16::from_le_bytes)
+    }
+
+    pub(super) fn u32(&mut self, what: &'static str) -> Result<u32, BadFrame> {
+        self.take(what).map(u32::from_le_bytes)
+    }
+
+    pub(super) fn u64(&mut self, what: &'static str) -> Result<u64, BadFrame> {
+        self.take(what).map(u64::from_le_bytes)
+    }
+
+    /// Just these bytes.
+    pub(super) fn exactly(&mut self, bytes: &[u8], what: &'static str) -> Result<(), BadFrame> {
+        self.rest = self.rest.strip_prefix(bytes).ok_or(BadFrame::Field(what))?;
+        Ok(())
+    }
+
+    pub(super) fn bytes(&mut self, what: &'static str) -> Result<&'a [u8], BadFrame> {
+        let length = self.u32(what)? as usize;
+        let (taken, rest) = self
+            .rest
+            .split_at_checked(length)
+            .ok_or(BadFrame::Field(what))?;
+        self.rest = rest;
+        Ok(taken)
+    }
+
+    /// How many things follow, each of at least so many bytes: no more than can be there.
+    pub(super) fn count(
+        &mut self,
+        bytes_each: usize,
+        what: &'static str,
+    ) -> Result<usize, BadFrame> {
+        let count = self.u32(what)? as usize;
+        match count <= self.rest.len() / bytes_each {
+            true => Ok(count),
+            false => Err(BadFrame::Field(what)),
+        }
+    }
+
+    pub(super) fn end(self) -> Result<(), BadFrame> {
+        match self.rest {
+            [] => Ok(()),
+            _ => Err(BadFrame::Field("end")),
+        }
+    }
+}

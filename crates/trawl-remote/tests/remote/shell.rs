@@ -1,0 +1,90 @@
+//! `trawl-shell` under words and variables that ask for something else.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use trawl_call::options::Flags;
+use trawl_remote::{Address, Remote};
+use trawl_testkit::{Scratch, skip};
+
+use crate::support::{lines, request};
+
+const SHELL: &str = env!("CARGO_BIN_EXE_trawl-shell");
+
+#[test]
+fn without_its_file_it_serves_nobody() {
+    if std::path::Path::new("/etc/trawl/exports").exists() {
+        skip::Skip::new("no exports", "this machine has some").say();
+        return;
+    }
+    for words in [&[][..], &["-c", "id"], &["--help"], &["--export", "x=/"]] {
+        let ran = Command::new(SHELL)
+            .args(words)
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        assert_eq!(ran.status.code(), Some(2));
+        assert!(ran.stdout.is_empty());
+        let errors = String::from_utf8_lossy(&ran.stderr);
+        assert!(errors.contains("cannot read the exports"), "{errors}");
+    }
+}
+
+#[test]
+fn whatever_it_is_asked_it_serves_its_exports() {
+    let what = "a restricted server";
+    if let Some(skip) = skip::without_root(what).or_else(|| skip::without_program(what, "unshare"))
+    {
+        skip.say();
+        return;
+    }
+    let scratch = Scratch::new("shell");
+    let tree = scratch.join("tree");
+    std::fs::create_dir(&tree).unwrap();
+    std::fs::write(tree.join("x.c"), "x").unwrap();
+    std::fs::write(
+        scratch.join("exports"),
+        format!("tree={}\n", tree.display()),
+    )
+    .unwrap();
+    let marker = scratch.join("marker");
+    let hostile = [
+        String::new(),
+        format!("-c 'touch {}'", marker.display()),
+        "--export everything=/".to_owned(),
+        "-c 'trawl serve --stdio' --restrict=no".to_owned(),
+        "-- /bin/sh -i".to_owned(),
+    ];
+    for (number, words) in hostile.iter().enumerate() {
+        // A private /etc with this file alone.
+        let script = scratch.join(format!("run-{number}"));
+        let mut file = std::fs::File::create(&script).unwrap();
+        writeln!(file, "set -e").unwrap();
+        writeln!(
+            file,
+            "cp {} /tmp/.exports-$$",
+            scratch.join("exports").display()
+        )
+        .unwrap();
+        writeln!(file, "mount -t tmpfs none /etc && mkdir /etc/trawl").unwrap();
+        writeln!(file, "mv /tmp/.exports-$$ /etc/trawl/exports").unwrap();
+        writeln!(file, "chmod 644 /etc/trawl/exports").unwrap();
+        writeln!(
+            file,
+            "export SSH_ORIGINAL_COMMAND='touch {}'",
+            marker.display()
+        )
+        .unwrap();
+        writeln!(file, "export TRAWL_EXPORTS=/ TRAWL_INDEX=/ SHELL=/bin/sh").unwrap();
+        writeln!(file, "exec -a -trawl-shell {SHELL} {words}").unwrap();
+        drop(file);
+        let words = ["unshare", "-m", "bash"].map(Into::into).into_iter();
+        let command = words.chain([script.into_os_string()]).collect();
+        let remote = Remote::new(Address::Command(command));
+        let ask = |root: &[u8]| lines(&remote, request("/*", Flags::METADATA, &[root]));
+        assert_eq!(ask(b"/tree"), ["x.c"], "{}", hostile[number]);
+        assert_eq!(ask(b"/everything"), ["!2 ."]);
+        assert_eq!(ask(b"/etc"), ["!2 ."]);
+        assert!(!marker.exists());
+    }
+}
