@@ -38,6 +38,7 @@ complete -c trawl -n "__fish_trawl_needs_command" -s V -l version -d 'Print vers
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "index" -d 'Scan trees and write them into the index'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "sources" -d 'List what is indexed, or remove a source'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "watch" -d 'Keep sources as of now: notice what changes and bring it into the index'
+complete -c trawl -n "__fish_trawl_needs_command" -f -a "serve" -d 'Answer searches of other machines, over ssh or at a socket'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "verify" -d 'Check every byte of the index (index --verify)'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "gc" -d 'Remove what no snapshot needs (index --gc)'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "locate" -d 'Find entries by their names as plocate does'
@@ -108,6 +109,15 @@ complete -c trawl -n "__fish_trawl_using_subcommand watch" -l status -d 'Ask the
 complete -c trawl -n "__fish_trawl_using_subcommand watch" -l json -d 'With --status: one JSON object a line'
 complete -c trawl -n "__fish_trawl_using_subcommand watch" -l prometheus -d 'With --status: the text that Prometheus reads'
 complete -c trawl -n "__fish_trawl_using_subcommand watch" -s h -l help -d 'Print help'
+complete -c trawl -n "__fish_trawl_using_subcommand serve" -l listen -d 'Serve who connects to a socket: unix:PATH' -r
+complete -c trawl -n "__fish_trawl_using_subcommand serve" -l export -d 'Show only this tree, under this name; can be given again [default: all that the user may see, with the paths of this machine]' -r
+complete -c trawl -n "__fish_trawl_using_subcommand serve" -l connections -d 'Processes that serve clients, in all' -r
+complete -c trawl -n "__fish_trawl_using_subcommand serve" -l user-connections -d 'Processes that serve clients of one user' -r
+complete -c trawl -n "__fish_trawl_using_subcommand serve" -l stall -d 'How long a client may take nothing of an answer' -r
+complete -c trawl -n "__fish_trawl_using_subcommand serve" -l delay -d 'Begin each request so many milliseconds later, as if clients were far away' -r
+complete -c trawl -n "__fish_trawl_using_subcommand serve" -l stdio -d 'Serve one client on standard input and output'
+complete -c trawl -n "__fish_trawl_using_subcommand serve" -l restrict -d 'Show only the trees in /etc/trawl/exports'
+complete -c trawl -n "__fish_trawl_using_subcommand serve" -s h -l help -d 'Print help'
 complete -c trawl -n "__fish_trawl_using_subcommand verify" -l json -d 'One JSON object a line'
 complete -c trawl -n "__fish_trawl_using_subcommand verify" -s h -l help -d 'Print help'
 complete -c trawl -n "__fish_trawl_using_subcommand gc" -l keep -d 'Which snapshots of each source to keep, beside the current one: so many of the newest, or a rule such as last=3,daily=7,weekly=5 (also hourly, monthly, yearly, within=30d). `trawl index` keeps the rule with the source for its next scans [default: 2]' -r
@@ -146,6 +156,7 @@ complete -c trawl -n "__fish_trawl_using_subcommand search" -l max-depth -d 'Go 
 complete -c trawl -n "__fish_trawl_using_subcommand search" -l served-by -d 'Who answers: the index where it is known to be as of now and the file system elsewhere (auto), the file system, or the index as it is' -r -f -a "auto\t''
 live\t''
 index\t''"
+complete -c trawl -n "__fish_trawl_using_subcommand search" -l remote -d 'Ask a server, in one round trip: unix:PATH, ssh:HOST (which needs trawld there) or command:WORDS; each PATH is one of the server\'s' -r
 complete -c trawl -n "__fish_trawl_using_subcommand search" -l color -l colour -d 'When to use colours' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
 always\t'Always'
 never\t'Never'"
