@@ -18,6 +18,7 @@ RELEASE := $(CARGO_TARGET_DIR)/release/trawl
 # The SQL engine is a program of its own, compiled once: with the profile of its name, and never
 # together with the other crates, whose features it would change.
 SQL := $(CARGO_TARGET_DIR)/release/trawl-sql
+SHELL_FOR_SSH := $(CARGO_TARGET_DIR)/release/trawl-shell
 LIBRARY := $(CARGO_TARGET_DIR)/release/libtrawl
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 
@@ -30,7 +31,7 @@ build: build-cli build-lib build-sql ## build the release binaries
 
 build-cli: ## build trawl alone, without the SQL engine
 	@scripts/need.sh build
-	$(CARGO) build --release --locked --package trawl-cli
+	$(CARGO) build --release --locked --package trawl-cli --package trawl-remote
 
 build-lib: ## build libtrawl, the search call for C
 	@scripts/need.sh build
@@ -68,6 +69,7 @@ install: build install-lib ## install programs, libtrawl, man pages, completions
 	$(INSTALL) -D -m 755 '$(RELEASE)' '$(DESTDIR)$(PREFIX)/bin/trawl'
 	$(INSTALL) -D -m 755 '$(SQL)' '$(DESTDIR)$(PREFIX)/bin/trawl-sql'
 	ln -sf trawl '$(DESTDIR)$(PREFIX)/bin/trawld'
+	$(INSTALL) -m 755 '$(SHELL_FOR_SSH)' '$(DESTDIR)$(PREFIX)/bin/trawl-shell'
 	$(INSTALL) -d '$(DESTDIR)$(PREFIX)/share/man/man1'
 	$(INSTALL) -m 644 docs/man/*.1 '$(DESTDIR)$(PREFIX)/share/man/man1/'
 	$(INSTALL) -d '$(DESTDIR)$(PREFIX)/lib/systemd/system'
