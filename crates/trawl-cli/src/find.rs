@@ -151,7 +151,7 @@ pub(crate) fn run(
         Err(error) => {
             complain(&error);
             if called == Called::Trawl && is_late(&error) {
-                complain(&"options with two dashes come before the paths");
+                complain(&"options of trawl come before the paths");
             }
             return Ok(Exit::Find(1));
         }
@@ -184,10 +184,25 @@ fn complain_of_output(error: &io::Error) {
 /// errno(3).
 const EBADF: i32 = 9;
 
-/// True if a word that find does not know looks like an option of ours: its own
-/// predicates have one dash.
+/// Options of ours that are words of their own.
+const LONG_OPTIONS: [&str; 8] = [
+    "--live",
+    "--json",
+    "--csv",
+    "--status",
+    "--no-wait",
+    "--fresh",
+    "--max-age",
+    "--at",
+];
+
+/// True if a word that find does not know is an option of ours.
 fn is_late(error: &FindError) -> bool {
-    matches!(error, FindError::UnknownPredicate { name } if name.starts_with("--") && name.len() > 2)
+    let FindError::UnknownPredicate { name } = error else {
+        return false;
+    };
+    let option = name.split('=').next().unwrap_or_default();
+    LONG_OPTIONS.contains(&option)
 }
 
 /// In find's words, behind its name.

@@ -347,11 +347,11 @@ fn our_options_behind_the_paths_are_refused_with_where_they_belong() {
         &[
             "$FIND --no-wait t 2>&1",
             "$FIND t --no-wait 2>&1",
-            "$FIND t -no-wait 2>&1",
+            "$FIND t --nonsense 2>&1",
         ],
     );
     let lines: Vec<&str> = told.split("== ").collect();
-    let hint = "find: options with two dashes come before the paths\n";
+    let hint = "find: options of trawl come before the paths\n";
     assert!(lines[1].contains("code 0"), "{told}");
     assert!(
         lines[2].contains("code 1") && lines[2].contains(hint),
