@@ -170,7 +170,8 @@ impl Program {
 mod tests {
     use super::*;
 
-    /// As `llvm-mc -triple bpfel` has them.
+    /// Codes and registers as RFC 9669 has them; jumps count from the instruction behind them, and
+    /// leaving goes to where the result is set.
     #[test]
     #[cfg(target_endian = "little")]
     fn instructions_are_as_an_assembler_has_them() {
@@ -183,7 +184,7 @@ mod tests {
         program.load(Width::Two, Register::R2, Register::R6, 4);
         let expected = [
             [0x79, 0x16, 24, 0, 0, 0, 0, 0],
-            [0x15, 0x06, 4, 0, 0, 0, 0, 0],
+            [0x15, 0x06, 3, 0, 0, 0, 0, 0],
             [0x1d, 0x32, 1, 0, 0, 0, 0, 0],
             [0x63, 0x2a, 0xf8, 0xff, 0, 0, 0, 0],
             [0x69, 0x62, 4, 0, 0, 0, 0, 0],
