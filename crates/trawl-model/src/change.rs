@@ -159,6 +159,8 @@ pub enum Doubt {
     TooManyDirectories,
     /// More changed than the receiver had room for.
     Crowded,
+    /// Something was mounted or unmounted, so that directories were not watched.
+    Mounts,
 }
 
 /// Something that may no longer be as it was recorded.

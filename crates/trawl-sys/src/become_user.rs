@@ -15,7 +15,7 @@ use rustix::thread::{
 use crate::error::{Named, Op, SysError};
 
 /// Who a thread becomes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct User {
     /// Real, effective, saved and file-system user id.
     pub uid: u32,

@@ -135,6 +135,42 @@ pub fn spawn_as(
     command.spawn()
 }
 
+/// A descriptor of a process that was started, readable once it has ended.
+///
+/// Source: <https://man7.org/linux/man-pages/man2/pidfd_open.2.html>
+///
+/// # Errors
+/// If there are too many descriptors, or the kernel has no such calls (before Linux 5.3).
+pub fn watch_end(child: &std::process::Child) -> io::Result<std::os::fd::OwnedFd> {
+    let pid = rustix::process::Pid::from_child(child);
+    let watched = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty());
+    Ok(watched?)
+}
+
+/// Sends a signal to the process of a descriptor from [`watch_end`].
+///
+/// Source: <https://man7.org/linux/man-pages/man2/pidfd_send_signal.2.html>
+///
+/// # Errors
+/// If it has ended, or is another user's by now.
+pub fn send_signal(process: impl std::os::fd::AsFd, signal: i32) -> io::Result<()> {
+    let signal = rustix::process::Signal::from_named_raw(signal);
+    let signal = signal.ok_or(io::ErrorKind::InvalidInput)?;
+    Ok(rustix::process::pidfd_send_signal(process, signal)?)
+}
+
+/// The command becomes the leader of a session of its own: no terminal signals it.
+///
+/// Source: <https://man7.org/linux/man-pages/man2/setsid.2.html>
+pub fn own_session(command: &mut Command) {
+    let go = || match rustix::process::setsid() {
+        Ok(_) => Ok(()),
+        Err(errno) => Err(errno.into()),
+    };
+    // SAFETY: between fork and exec it calls nothing but setsid(2), which is async-signal-safe.
+    unsafe { command.pre_exec(go) };
+}
+
 /// How many bytes the arguments and the environment of a command may have together.
 ///
 /// Source: <https://man7.org/linux/man-pages/man3/sysconf.3.html>

@@ -70,11 +70,18 @@ pub enum Op {
     Mmap,
     Bpf,
     MemfdCreate,
+    Epoll,
+    BtrfsSubvolume,
+    BtrfsSync,
+    BtrfsSearch,
+    XfsBulkstat,
+    IoUringSetup,
+    IoUringEnter,
 }
 
 impl Op {
     /// Every operation, for tables that map a stored name back to the operation.
-    pub const ALL: [Op; 59] = [
+    pub const ALL: [Op; 66] = [
         Op::Openat,
         Op::Faccessat,
         Op::Getdents64,
@@ -134,6 +141,13 @@ impl Op {
         Op::Mmap,
         Op::Bpf,
         Op::MemfdCreate,
+        Op::Epoll,
+        Op::BtrfsSubvolume,
+        Op::BtrfsSync,
+        Op::BtrfsSearch,
+        Op::XfsBulkstat,
+        Op::IoUringSetup,
+        Op::IoUringEnter,
     ];
 
     /// The call's name in the manual, for instance `"openat"`.
@@ -199,6 +213,13 @@ impl Op {
             Op::Mmap => "mmap",
             Op::Bpf => "bpf",
             Op::MemfdCreate => "memfd_create",
+            Op::Epoll => "epoll",
+            Op::BtrfsSubvolume => "ioctl(BTRFS_IOC_GET_SUBVOL_INFO)",
+            Op::BtrfsSync => "ioctl(BTRFS_IOC_START_SYNC)",
+            Op::BtrfsSearch => "ioctl(BTRFS_IOC_TREE_SEARCH_V2)",
+            Op::XfsBulkstat => "ioctl(XFS_IOC_BULKSTAT)",
+            Op::IoUringSetup => "io_uring_setup",
+            Op::IoUringEnter => "io_uring_enter",
         }
     }
 }
@@ -219,6 +240,7 @@ pub struct Errno(pub i32);
 impl Errno {
     pub const ACCES: Errno = Errno(libc::EACCES);
     pub const BADF: Errno = Errno(libc::EBADF);
+    pub const BUSY: Errno = Errno(libc::EBUSY);
     pub const EXIST: Errno = Errno(libc::EEXIST);
     pub const INTR: Errno = Errno(libc::EINTR);
     pub const ISDIR: Errno = Errno(libc::EISDIR);
@@ -343,7 +365,7 @@ mod tests {
     fn names_are_distinct_and_complete() {
         let names: HashSet<_> = Op::ALL.iter().map(|op| op.name()).collect();
         assert_eq!(names.len(), Op::ALL.len());
-        assert_eq!(Op::MemfdCreate as usize + 1, Op::ALL.len());
+        assert_eq!(Op::IoUringEnter as usize + 1, Op::ALL.len());
     }
 
     #[test]

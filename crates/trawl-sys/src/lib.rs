@@ -11,6 +11,8 @@
 //! | [`confined`] | paths that lead out of no directory |
 //! | [`access`] | whether the caller may read, write or execute |
 //! | [`stat`] | statx of a name or a descriptor |
+//! | [`stat_layout`] | what stat and statx say, as bytes |
+//! | [`seccomp`] | system calls of other programs, asked about before they are done |
 //! | [`link`] | readlinkat |
 //! | [`xattr`] | list and read extended attributes beside a directory descriptor |
 //! | [`project`] | project ids and the flag that inherits them |
@@ -24,8 +26,12 @@
 //! | [`timer`] | a descriptor that becomes readable at an interval |
 //! | [`device`] | device numbers to major and minor and back |
 //! | [`identity`] | users and groups by id and by name, the caller's own ids |
+//! | [`btrfs`] | which inodes of a subvolume changed since a transaction |
+//! | [`xfs`] | all inodes of a file system in order of their numbers |
+//! | [`ring`] | many files looked at with few calls |
 //! | [`become_user`] | work done as another user |
 //! | [`command`] | commands run and waited for |
+//! | [`enclosure`] | commands in mounts of their own |
 //! | [`process`] | limits, resource use, the clock |
 //! | [`signal`] | an interrupt flag, signals as a descriptor, the broken-pipe signal |
 //! | [`shared`] | a file that is changed through memory |
@@ -44,10 +50,12 @@
 pub mod access;
 pub mod become_user;
 pub mod bpf;
+pub mod btrfs;
 pub mod command;
 pub mod confined;
 pub mod device;
 pub mod directory;
+pub mod enclosure;
 mod error;
 pub mod fanotify;
 pub mod file;
@@ -65,12 +73,17 @@ pub mod peer;
 pub mod process;
 pub mod project;
 pub mod regex;
+pub mod ring;
+pub mod seccomp;
 pub mod shared;
+pub mod shared_words;
 pub mod signal;
 pub mod stat;
+pub mod stat_layout;
 pub mod timer;
 pub mod wait;
 pub mod xattr;
+pub mod xfs;
 
 pub use error::{Errno, Op, SysError};
 pub use rustix::fs::CWD;

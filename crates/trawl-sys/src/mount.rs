@@ -1,7 +1,10 @@
-//! Mounts that nobody else sees: not in any table of mounts, gone with their descriptor.
+//! Mounts that nobody else sees: not in any table of mounts, gone with their descriptor. And the
+//! end of others.
 
 use std::ffi::CStr;
+use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
 
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, OpenTreeFlags};
 
@@ -43,4 +46,17 @@ pub fn private_mount(
     rustix::mount::fsconfig_create(context).named(Op::Fsconfig)?;
     let attributes = MountAttrFlags::MOUNT_ATTR_RDONLY;
     rustix::mount::fsmount(context, FsMountFlags::FSMOUNT_CLOEXEC, attributes).named(Op::Fsmount)
+}
+
+/// Unmounts what is mounted at a path, which is not followed if it is a link.
+///
+/// Source: <https://man7.org/linux/man-pages/man2/umount2.2.html>
+///
+/// # Errors
+/// `EBUSY` while it is used, `EINVAL` if it is no mount point, `EPERM` without the privilege.
+pub fn unmount(point: &Path) -> io::Result<()> {
+    Ok(rustix::mount::unmount(
+        point,
+        rustix::mount::UnmountFlags::NOFOLLOW,
+    )?)
 }

@@ -53,21 +53,7 @@ impl StopSignals {
     ///
     /// Source: <https://man7.org/linux/man-pages/man2/signalfd.2.html>
     pub fn take() -> Result<Self, SysError> {
-        let set = stop_set();
-        // SAFETY: `set` is valid; no old mask is asked for.
-        let code =
-            unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()) };
-        if code != 0 {
-            return Err(SysError::new(Op::Sigaction, Errno(code)));
-        }
-        let flags = libc::SFD_CLOEXEC | libc::SFD_NONBLOCK;
-        // SAFETY: `set` is valid.
-        let fd = unsafe { libc::signalfd(-1, &raw const set, flags) };
-        if fd < 0 {
-            return Err(SysError::last(Op::Signalfd));
-        }
-        // SAFETY: the call returned a new descriptor that nobody else owns.
-        Ok(StopSignals(unsafe { OwnedFd::from_raw_fd(fd) }))
+        descriptor_of(&STOPPING).map(StopSignals)
     }
 
     /// Sets the flag of [`interrupted`], and lets the next signal end the process as usual.
@@ -76,11 +62,11 @@ impl StopSignals {
         // The one that was received is taken first, or it would be delivered now.
         let mut taken = [0; 128];
         while rustix::io::read(&self.0, &mut taken).is_ok_and(|bytes| bytes > 0) {}
-        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+        for signal in STOPPING {
             // SAFETY: setting a signal to its default action installs no handler.
             unsafe { libc::signal(signal, libc::SIG_DFL) };
         }
-        let set = stop_set();
+        let set = set_of(&STOPPING);
         // SAFETY: `set` is valid; no old mask is asked for.
         unsafe { libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut()) };
     }
@@ -92,14 +78,122 @@ impl AsFd for StopSignals {
     }
 }
 
-fn stop_set() -> libc::sigset_t {
+/// Signals that a program that runs another one passes on, as a descriptor that becomes readable.
+pub struct PassedOn {
+    descriptor: OwnedFd,
+    /// What this thread had blocked before.
+    before: libc::sigset_t,
+}
+
+impl std::fmt::Debug for PassedOn {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("PassedOn").field(&self.descriptor).finish()
+    }
+}
+
+/// A signal to pass on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Passed {
+    /// Its number.
+    pub signal: i32,
+    /// Whether the kernel sent it, as it does when a key is pressed: to all processes in the
+    /// foreground of the terminal.
+    pub is_from_kernel: bool,
+}
+
+const PASSED_ON: [libc::c_int; 6] = [
+    libc::SIGINT,
+    libc::SIGTERM,
+    libc::SIGHUP,
+    libc::SIGQUIT,
+    libc::SIGUSR1,
+    libc::SIGUSR2,
+];
+
+impl PassedOn {
+    /// From now on these signals do nothing to this thread, nor to those that it starts later, but
+    /// make the descriptor readable.
+    ///
+    /// Source: <https://man7.org/linux/man-pages/man2/signalfd.2.html>
+    ///
+    /// # Errors
+    /// If there are too many descriptors.
+    pub fn take() -> Result<PassedOn, SysError> {
+        // SAFETY: an all-zero set is memory that the call may fill.
+        let mut before: libc::sigset_t = unsafe { std::mem::zeroed() };
+        // SAFETY: `before` is valid for writes; nothing is blocked or unblocked.
+        unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, std::ptr::null(), &raw mut before) };
+        let descriptor = descriptor_of(&PASSED_ON)?;
+        Ok(PassedOn { descriptor, before })
+    }
+
+    /// Lets a command have these signals as they were before: what is blocked is inherited.
+    ///
+    /// Source: <https://man7.org/linux/man-pages/man2/sigprocmask.2.html>
+    pub fn leave_to(&self, command: &mut std::process::Command) {
+        let before = self.before;
+        let go = move || {
+            // SAFETY: the set was filled by the kernel; no old mask is asked for.
+            unsafe {
+                libc::sigprocmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut())
+            };
+            Ok(())
+        };
+        // SAFETY: between fork and exec it calls nothing but sigprocmask(2), which is
+        // async-signal-safe.
+        unsafe { std::os::unix::process::CommandExt::pre_exec(command, go) };
+    }
+
+    /// The next signal, if one has come.
+    pub fn next(&self) -> Option<Passed> {
+        let mut taken = [0; 128];
+        let length = rustix::io::read(&self.descriptor, &mut taken).ok()?;
+        let number = |at: usize| {
+            let bytes = [taken[at], taken[at + 1], taken[at + 2], taken[at + 3]];
+            i32::from_ne_bytes(bytes)
+        };
+        (length == taken.len()).then(|| Passed {
+            signal: number(0),
+            is_from_kernel: number(8) == libc::SI_KERNEL,
+        })
+    }
+}
+
+impl AsFd for PassedOn {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.descriptor.as_fd()
+    }
+}
+
+const STOPPING: [libc::c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
+
+/// Blocks signals and gives the descriptor that they make readable.
+fn descriptor_of(signals: &[libc::c_int]) -> Result<OwnedFd, SysError> {
+    let set = set_of(signals);
+    // SAFETY: `set` is valid; no old mask is asked for.
+    let code =
+        unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()) };
+    if code != 0 {
+        return Err(SysError::new(Op::Sigaction, Errno(code)));
+    }
+    let flags = libc::SFD_CLOEXEC | libc::SFD_NONBLOCK;
+    // SAFETY: `set` is valid.
+    let fd = unsafe { libc::signalfd(-1, &raw const set, flags) };
+    if fd < 0 {
+        return Err(SysError::last(Op::Signalfd));
+    }
+    // SAFETY: the call returned a new descriptor that nobody else owns.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+fn set_of(signals: &[libc::c_int]) -> libc::sigset_t {
     // SAFETY: an all-zero set is memory that sigemptyset may fill.
     let mut set: libc::sigset_t = unsafe { std::mem::zeroed() };
     // SAFETY: `set` is valid for writes, the signals exist.
     unsafe {
         libc::sigemptyset(&raw mut set);
-        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
-            libc::sigaddset(&raw mut set, signal);
+        for signal in signals {
+            libc::sigaddset(&raw mut set, *signal);
         }
     }
     set

@@ -105,12 +105,27 @@ impl Stat {
     }
 }
 
-const WANTED: StatxFlags = StatxFlags::BASIC_STATS
+/// What file systems tell of an inode that is not reached by a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Inode {
+    /// Its number.
+    pub ino: u64,
+    /// File type and permission bits, as `st_mode`.
+    pub mode: u32,
+    /// Number of hard links.
+    pub nlink: u32,
+    /// Last change of the content.
+    pub mtime: Time,
+    /// Last change of the inode.
+    pub ctime: Time,
+}
+
+pub(crate) const WANTED: StatxFlags = StatxFlags::BASIC_STATS
     .union(StatxFlags::BTIME)
     .union(StatxFlags::MNT_ID);
 
 #[inline]
-fn convert(raw: &rustix::fs::Statx) -> Stat {
+pub(crate) fn convert(raw: &rustix::fs::Statx) -> Stat {
     let mask = StatxFlags::from_bits_retain(raw.stx_mask);
     Stat {
         ino: raw.stx_ino,
@@ -176,6 +191,19 @@ pub fn stat_fd(fd: impl AsFd) -> Result<Stat, SysError> {
     rustix::fs::statx(fd, c"", AtFlags::EMPTY_PATH, WANTED)
         .named(Op::Statx)
         .map(|raw| convert(&raw))
+}
+
+/// The number of the mount that `path` leads to, which no later mount gets (Linux 6.8); `None`
+/// where the kernel doesn't tell. No link at the end is followed.
+///
+/// Source: `STATX_MNT_ID_UNIQUE`, <https://man7.org/linux/man-pages/man2/statx.2.html>
+pub fn unique_mount(path: &CStr) -> Option<u64> {
+    const UNIQUE: StatxFlags = StatxFlags::from_bits_retain(0x4000);
+    let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT;
+    let raw = rustix::fs::statx(rustix::fs::CWD, path, flags, UNIQUE).ok()?;
+    StatxFlags::from_bits_retain(raw.stx_mask)
+        .contains(UNIQUE)
+        .then_some(raw.stx_mnt_id)
 }
 
 #[cfg(test)]

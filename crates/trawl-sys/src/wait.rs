@@ -3,7 +3,7 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, epoll, eventfd, poll};
 
 use crate::error::{Errno, Named, Op, SysError};
 
@@ -40,6 +40,52 @@ pub fn is_hung_up(socket: impl AsFd) -> bool {
     };
     let gone = PollFlags::HUP | PollFlags::ERR;
     poll(&mut asked, Some(&at_once)).is_ok() && asked[0].revents().intersects(gone)
+}
+
+/// Whether the kernel has something to say of a file of its own (`POLLPRI`, `POLLERR`): of its
+/// table of mounts, that it is another than when this was asked last through the same open file.
+///
+/// Source: <https://man7.org/linux/man-pages/man5/proc_pid_mounts.5.html>
+///
+/// # Errors
+/// Those of poll(2).
+pub fn has_news(file: impl AsFd) -> Result<bool, SysError> {
+    let mut asked = [PollFd::from_borrowed_fd(file.as_fd(), PollFlags::PRI)];
+    let at_once = Timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    match poll(&mut asked, Some(&at_once)) {
+        Ok(_) => Ok(!asked[0].revents().is_empty()),
+        Err(errno) if Errno::from(errno) == Errno::INTR => Ok(true),
+        Err(errno) => Err(SysError::new(Op::Poll, errno)),
+    }
+}
+
+/// Descriptors that are waited for as one: it is readable when one of them has something.
+#[derive(Debug)]
+pub struct Either(OwnedFd);
+
+impl Either {
+    /// Of one that becomes readable, and one that has news ([`has_news`]), of which it tells once.
+    ///
+    /// Source: <https://man7.org/linux/man-pages/man7/epoll.7.html>
+    ///
+    /// # Errors
+    /// Those of epoll_create(2) and epoll_ctl(2).
+    pub fn new(readable: impl AsFd, with_news: impl AsFd) -> Result<Self, SysError> {
+        let both = epoll::create(epoll::CreateFlags::CLOEXEC).named(Op::Epoll)?;
+        let nothing = epoll::EventData::new_u64(0);
+        epoll::add(&both, readable, nothing, epoll::EventFlags::IN).named(Op::Epoll)?;
+        epoll::add(&both, with_news, nothing, epoll::EventFlags::PRI).named(Op::Epoll)?;
+        Ok(Either(both))
+    }
+}
+
+impl AsFd for Either {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
 }
 
 /// Wakes a thread that waits in [`readable`].

@@ -1,0 +1,455 @@
+//! Commands in mounts of their own: what is mounted there nobody else sees, and it is gone with
+//! the last process that sees it.
+//!
+//! The command's process itself leaves for a new mount namespace, mounts, and hands the kernel's
+//! end of each mount (`/dev/fuse`) to this process, which stays outside: it can serve the mounts
+//! and never waits for them. Without the privilege to mount, the process gets a user namespace in
+//! which it is who it was and may (Linux 4.18).
+//!
+//! Source: <https://man7.org/linux/man-pages/man7/mount_namespaces.7.html>,
+//! <https://man7.org/linux/man-pages/man7/user_namespaces.7.html>
+
+use std::ffi::{CStr, CString};
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SocketFlags, SocketType,
+};
+
+use crate::identity::{effective_gid, effective_uid};
+use crate::seccomp::Filter;
+
+/// Of `linux/mount.h`.
+const OPEN_TREE_CLONE: libc::c_uint = 1;
+
+/// Who says what is in a file system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// Whoever has the kernel's end, `/dev/fuse`.
+    Served,
+    /// It is empty, in memory. What is handed over is its root, through which alone it can be
+    /// written.
+    Planted,
+}
+
+/// What is mounted where.
+#[derive(Clone, Debug)]
+pub struct Point {
+    /// Who says what is in it.
+    pub content: Content,
+    /// A directory.
+    pub path: CString,
+    /// What mount tables show as its source.
+    pub source: CString,
+    /// What the kind of file system is called, `fuse.` and a name.
+    pub kind: CString,
+}
+
+/// What failed on the way in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Step {
+    /// unshare(2).
+    Unshare = 1,
+    /// The ids of the user namespace.
+    Ids = 2,
+    /// Mounts that others make from now on are seen, ours are not seen by them.
+    Propagation = 3,
+    /// Opening `/dev/fuse`.
+    Device = 4,
+    /// mount(2).
+    Mount = 5,
+    /// Handing over a mount.
+    HandOver = 6,
+    /// Going to the working directory as it is in there.
+    Directory = 7,
+    /// Having system calls asked about.
+    Filter = 8,
+}
+
+impl Step {
+    const ALL: [Step; 8] = [
+        Step::Unshare,
+        Step::Ids,
+        Step::Propagation,
+        Step::Device,
+        Step::Mount,
+        Step::HandOver,
+        Step::Directory,
+        Step::Filter,
+    ];
+}
+
+/// Why a command is not in its mounts.
+#[derive(Debug)]
+pub struct Refused {
+    /// What failed.
+    pub step: Step,
+    /// About which mount, where it is about one.
+    pub point: usize,
+    /// Why.
+    pub source: io::Error,
+}
+
+/// What the process does on its way, made before there is one: it must not allocate.
+struct Way {
+    points: Vec<Point>,
+    /// Numbers that nothing else has, and the options that name them.
+    devices: Vec<OwnedFd>,
+    options: Vec<CString>,
+    uid_map: String,
+    gid_map: String,
+    directory: Option<CString>,
+    filter: Option<Filter>,
+    socket: OwnedFd,
+}
+
+/// This end of the way.
+#[derive(Debug)]
+pub struct Entrance {
+    socket: OwnedFd,
+    count: usize,
+}
+
+/// From now on `command` starts in mounts of its own; with `directory`, its working directory is
+/// looked up once more in there; with `filter`, its calls are asked about, and the filter's
+/// descriptor is handed over last. Start it on another thread than the one that waits for
+/// [`Entrance::devices`]: it may need its mounts before it has started.
+///
+/// # Errors
+/// If there are too many descriptors.
+pub fn enclose(
+    command: &mut Command,
+    points: Vec<Point>,
+    directory: Option<CString>,
+    filter: Option<Filter>,
+) -> io::Result<Entrance> {
+    let (ours, theirs) = rustix::net::socketpair(
+        AddressFamily::UNIX,
+        SocketType::SEQPACKET,
+        SocketFlags::CLOEXEC,
+        None,
+    )?;
+    let (uid, gid) = (effective_uid(), effective_gid());
+    let (mut devices, mut options) = (Vec::new(), Vec::new());
+    for _ in &points {
+        let device = OwnedFd::from(std::fs::File::open("/dev/null")?);
+        options.push(CString::new(format!(
+            "fd={},rootmode=40000,user_id={uid},group_id={gid},default_permissions,allow_other",
+            device.as_raw_fd()
+        ))?);
+        devices.push(device);
+    }
+    let count = points.len() + usize::from(filter.is_some());
+    let way = Way {
+        points,
+        devices,
+        options,
+        uid_map: format!("{uid} {uid} 1\n"),
+        gid_map: format!("{gid} {gid} 1\n"),
+        directory,
+        filter,
+        socket: theirs,
+    };
+    let go = move || way.go();
+    // SAFETY: between fork and exec `go` makes system calls and nothing else: all that they are
+    // given was made before, and nothing is allocated or locked.
+    unsafe { command.pre_exec(go) };
+    let socket = ours;
+    Ok(Entrance { socket, count })
+}
+
+fn done(code: libc::c_int) -> Result<(), io::Error> {
+    match code {
+        0.. => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+impl Way {
+    fn go(&self) -> io::Result<()> {
+        self.enter().map_err(|(step, point, source)| {
+            let errno = source.raw_os_error().unwrap_or(libc::EIO);
+            let mut message = [0; 9];
+            message[0] = step as u8;
+            message[1..5].copy_from_slice(&(point as u32).to_ne_bytes());
+            message[5..].copy_from_slice(&errno.to_ne_bytes());
+            let _ = self.send(&message, None);
+            source
+        })
+    }
+
+    fn enter(&self) -> Result<(), (Step, usize, io::Error)> {
+        let at = |step| move |source| (step, 0, source);
+        // SAFETY: it takes a number; this process has one thread.
+        if unsafe { libc::unshare(libc::CLONE_NEWNS) } != 0 {
+            // SAFETY: as above.
+            let code = unsafe { libc::unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWNS) };
+            done(code).map_err(at(Step::Unshare))?;
+            // Where there is no such file it need not be written.
+            let _ = write_file(c"/proc/self/setgroups", b"deny");
+            write_file(c"/proc/self/uid_map", self.uid_map.as_bytes()).map_err(at(Step::Ids))?;
+            write_file(c"/proc/self/gid_map", self.gid_map.as_bytes()).map_err(at(Step::Ids))?;
+        }
+        mount(c"none", c"/", c"none", libc::MS_REC | libc::MS_SLAVE, c"")
+            .map_err(at(Step::Propagation))?;
+        for (number, point) in self.points.iter().enumerate() {
+            let mounted = match point.content {
+                Content::Served => self.mount(number),
+                Content::Planted => self.mount_memory(point),
+            };
+            mounted.map_err(|(step, source)| (step, number, source))?;
+        }
+        if let Some(filter) = &self.filter {
+            let listener = filter.install().map_err(at(Step::Filter))?;
+            self.send(&[0], Some(listener))
+                .map_err(at(Step::HandOver))?;
+            // SAFETY: it was made above and is not used any more.
+            unsafe { libc::close(listener) };
+        }
+        if let Some(directory) = &self.directory {
+            // SAFETY: the path is NUL-terminated.
+            let code = unsafe { libc::chdir(directory.as_ptr()) };
+            done(code).map_err(at(Step::Directory))?;
+        }
+        Ok(())
+    }
+
+    fn mount(&self, number: usize) -> Result<(), (Step, io::Error)> {
+        let (point, device) = (&self.points[number], self.devices[number].as_raw_fd());
+        // SAFETY: the path is NUL-terminated.
+        let opened = unsafe { libc::open(c"/dev/fuse".as_ptr(), libc::O_RDWR | libc::O_CLOEXEC) };
+        done(opened).map_err(|source| (Step::Device, source))?;
+        // SAFETY: both are open; what `device` was in this process nobody uses.
+        let code = unsafe { libc::dup3(opened, device, libc::O_CLOEXEC) };
+        done(code).map_err(|source| (Step::Device, source))?;
+        // SAFETY: it was opened above and is not used any more.
+        unsafe { libc::close(opened) };
+        let flags = libc::MS_RDONLY | libc::MS_NOSUID | libc::MS_NODEV;
+        mount(
+            &point.source,
+            &point.path,
+            &point.kind,
+            flags,
+            &self.options[number],
+        )
+        .map_err(|source| (Step::Mount, source))?;
+        self.send(&[0], Some(device))
+            .map_err(|source| (Step::HandOver, source))
+    }
+
+    /// Mounts memory twice: as nobody sees it, to be written, and where it is seen.
+    fn mount_memory(&self, point: &Point) -> Result<(), (Step, io::Error)> {
+        let failed = |source| (Step::Mount, source);
+        let flags = libc::MS_NOSUID | libc::MS_NODEV;
+        mount(&point.source, &point.path, c"tmpfs", flags, c"mode=700").map_err(failed)?;
+        let clone = OPEN_TREE_CLONE | libc::O_CLOEXEC as libc::c_uint;
+        // SAFETY: the path is NUL-terminated.
+        let root = unsafe {
+            libc::syscall(
+                libc::SYS_open_tree,
+                libc::AT_FDCWD,
+                point.path.as_ptr(),
+                clone,
+            )
+        } as libc::c_int;
+        done(root).map_err(failed)?;
+        let read_only = flags | libc::MS_REMOUNT | libc::MS_BIND | libc::MS_RDONLY;
+        mount(c"none", &point.path, c"none", read_only, c"").map_err(failed)?;
+        self.send(&[0], Some(root))
+            .map_err(|source| (Step::HandOver, source))?;
+        // SAFETY: it was opened above and is not used any more.
+        unsafe { libc::close(root) };
+        Ok(())
+    }
+
+    /// Sends a message, with a descriptor if one is given, without allocating.
+    fn send(&self, text: &[u8], device: Option<RawFd>) -> io::Result<()> {
+        let mut parts = libc::iovec {
+            iov_base: text.as_ptr().cast_mut().cast(),
+            iov_len: text.len(),
+        };
+        // As long as a header and a descriptor, and aligned for both.
+        let mut space = [0u64; 8];
+        // SAFETY: an all-zero header is valid: nothing to send, nobody to send it to.
+        let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+        message.msg_iov = &raw mut parts;
+        message.msg_iovlen = 1;
+        if let Some(device) = device {
+            let length = size_of::<RawFd>() as u32;
+            message.msg_control = space.as_mut_ptr().cast();
+            // SAFETY: only computes lengths; `space` has 64 bytes, more than the 24 that these are.
+            message.msg_controllen = unsafe { libc::CMSG_SPACE(length) } as _;
+            // SAFETY: `msg_control` has room for a header and one descriptor, which are written.
+            unsafe {
+                let header = libc::CMSG_FIRSTHDR(&raw const message);
+                (*header).cmsg_level = libc::SOL_SOCKET;
+                (*header).cmsg_type = libc::SCM_RIGHTS;
+                (*header).cmsg_len = libc::CMSG_LEN(length) as _;
+                libc::CMSG_DATA(header)
+                    .cast::<RawFd>()
+                    .write_unaligned(device);
+            }
+        }
+        let socket = self.socket.as_raw_fd();
+        // SAFETY: all that the header points to lives until the call returns.
+        let sent = unsafe { libc::sendmsg(socket, &raw const message, libc::MSG_NOSIGNAL) };
+        match sent {
+            0.. => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+}
+
+fn mount(
+    source: &CStr,
+    path: &CStr,
+    kind: &CStr,
+    flags: libc::c_ulong,
+    options: &CStr,
+) -> io::Result<()> {
+    // SAFETY: all four are NUL-terminated.
+    done(unsafe {
+        libc::mount(
+            source.as_ptr(),
+            path.as_ptr(),
+            kind.as_ptr(),
+            flags,
+            options.as_ptr().cast(),
+        )
+    })
+}
+
+fn write_file(path: &CStr, text: &[u8]) -> io::Result<()> {
+    // SAFETY: the path is NUL-terminated.
+    let file = unsafe { libc::open(path.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC) };
+    done(file)?;
+    // SAFETY: the kernel reads so many bytes of `text`.
+    let written = unsafe { libc::write(file, text.as_ptr().cast(), text.len()) };
+    let result = match written {
+        0.. => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    };
+    // SAFETY: it was opened above and is not used any more.
+    unsafe { libc::close(file) };
+    result
+}
+
+impl Entrance {
+    /// The kernel's ends of the mounts, in the order of the points; waits for them. An answer with
+    /// fewer comes if the process ended on the way: whoever started it knows why.
+    ///
+    /// # Errors
+    /// What failed on the way in.
+    pub fn devices(self) -> Result<Vec<OwnedFd>, Refused> {
+        let mut devices = Vec::with_capacity(self.count);
+        while devices.len() < self.count {
+            match self.receive(devices.len())? {
+                Some(device) => devices.push(device),
+                None => break,
+            }
+        }
+        Ok(devices)
+    }
+
+    fn receive(&self, point: usize) -> Result<Option<OwnedFd>, Refused> {
+        let failed = |errno: rustix::io::Errno| Refused {
+            step: Step::HandOver,
+            point,
+            source: errno.into(),
+        };
+        let mut text = [0; 16];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let received = loop {
+            let mut parts = [rustix::io::IoSliceMut::new(&mut text)];
+            let flags = RecvFlags::CMSG_CLOEXEC;
+            match rustix::net::recvmsg(&self.socket, &mut parts, &mut control, flags) {
+                Err(rustix::io::Errno::INTR) => {}
+                other => break other.map_err(failed)?,
+            }
+        };
+        if received.bytes == 9 {
+            return Err(refused(&text));
+        }
+        let mut devices = control.drain().filter_map(|message| match message {
+            RecvAncillaryMessage::ScmRights(mut devices) => devices.next(),
+            _ => None,
+        });
+        Ok(devices.next())
+    }
+}
+
+fn refused(text: &[u8; 16]) -> Refused {
+    let number = |at: usize| [text[at], text[at + 1], text[at + 2], text[at + 3]];
+    let step = Step::ALL.into_iter().find(|step| *step as u8 == text[0]);
+    Refused {
+        step: step.unwrap_or(Step::HandOver),
+        point: u32::from_ne_bytes(number(1)) as usize,
+        source: io::Error::from_raw_os_error(i32::from_ne_bytes(number(5))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mount_is_handed_over_and_gone_with_the_command() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = CString::new(folder.path().to_str().unwrap()).unwrap();
+        let point = Point {
+            content: Content::Served,
+            path: path.clone(),
+            source: c"nothing".to_owned(),
+            kind: c"fuse.test".to_owned(),
+        };
+        let mut command = Command::new("grep");
+        command
+            .arg("-c")
+            .arg(folder.path())
+            .arg("/proc/self/mounts");
+        command.stdout(std::process::Stdio::piped());
+        let entrance = enclose(&mut command, vec![point], None, None).unwrap();
+        let child = std::thread::spawn(move || command.spawn());
+        match entrance.devices() {
+            Ok(devices) => {
+                assert_eq!(devices.len(), 1);
+                let output = child.join().unwrap().unwrap().wait_with_output().unwrap();
+                assert_eq!(output.stdout, b"1\n");
+                let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap();
+                assert!(!mounts.contains(folder.path().to_str().unwrap()));
+            }
+            Err(refused) => {
+                let error = child.join().unwrap().unwrap_err();
+                assert_eq!(error.raw_os_error(), refused.source.raw_os_error());
+                eprintln!("a mount of its own: skipped, because {refused:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_fails_is_said() {
+        if effective_uid() != 0 || !std::path::Path::new("/dev/fuse").exists() {
+            eprintln!("mounting in vain: skipped, because it needs root and /dev/fuse");
+            return;
+        }
+        let point = Point {
+            content: Content::Served,
+            path: c"/no such directory".to_owned(),
+            source: c"nothing".to_owned(),
+            kind: c"fuse.test".to_owned(),
+        };
+        let mut command = Command::new("true");
+        let entrance = enclose(&mut command, vec![point], None, None).unwrap();
+        let child = std::thread::spawn(move || command.spawn());
+        let refused = entrance.devices().unwrap_err();
+        assert!(child.join().unwrap().is_err());
+        assert_eq!((refused.step, refused.point), (Step::Mount, 0));
+        assert_eq!(refused.source.raw_os_error(), Some(libc::ENOENT));
+    }
+}

@@ -1,0 +1,346 @@
+//! System calls of other programs, asked about before they are done (seccomp user notification).
+//!
+//! A filter names calls; a process that has it, and all that it starts, waits at each of these
+//! until the holder of the filter's descriptor says whether the kernel is to go on with it or what
+//! it returns. What a call's arguments point to is read from the waiting process's memory. This is
+//! no way to keep a program from anything: another thread can change what was read before the
+//! kernel reads it.
+//!
+//! Source: <https://man7.org/linux/man-pages/man2/seccomp_unotify.2.html>
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+use crate::Errno;
+
+/// The longest path.
+const PATH_MAX_BYTES: usize = 4096;
+/// A read from another process's memory never crosses the end of a page of this size, behind
+/// which there may be nothing.
+const PAGE_BYTES: u64 = 4096;
+
+const RECEIVE: libc::c_ulong = 0xc050_2100;
+const SEND: libc::c_ulong = 0xc018_2101;
+const IS_VALID: libc::c_ulong = 0x4008_2102;
+/// A signal does not interrupt a call that is looked at (Linux 5.19).
+const WAIT_KILLABLE: libc::c_ulong = 1 << 5;
+
+#[cfg(target_arch = "x86_64")]
+const ARCHITECTURE: u32 = 0xc000_003e;
+#[cfg(target_arch = "aarch64")]
+const ARCHITECTURE: u32 = 0xc000_00b7;
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+const ARCHITECTURE: u32 = 0;
+
+/// Numbers of calls; -1 where this architecture has no such call.
+#[allow(missing_docs, reason = "each is the call of that name")]
+pub mod number {
+    pub const OPENAT: i64 = libc::SYS_openat;
+    pub const OPENAT2: i64 = libc::SYS_openat2;
+    pub const NEWFSTATAT: i64 = libc::SYS_newfstatat;
+    pub const STATX: i64 = libc::SYS_statx;
+    pub const FSTAT: i64 = libc::SYS_fstat;
+    pub const FACCESSAT: i64 = libc::SYS_faccessat;
+    pub const FACCESSAT2: i64 = libc::SYS_faccessat2;
+    pub const READLINKAT: i64 = libc::SYS_readlinkat;
+    pub const CHDIR: i64 = libc::SYS_chdir;
+    pub const EXECVE: i64 = libc::SYS_execve;
+    pub const EXECVEAT: i64 = libc::SYS_execveat;
+    pub const GETXATTR: i64 = libc::SYS_getxattr;
+    pub const LGETXATTR: i64 = libc::SYS_lgetxattr;
+    pub const LISTXATTR: i64 = libc::SYS_listxattr;
+    pub const LLISTXATTR: i64 = libc::SYS_llistxattr;
+    pub const STATFS: i64 = libc::SYS_statfs;
+    pub const INOTIFY_ADD_WATCH: i64 = libc::SYS_inotify_add_watch;
+
+    #[cfg(target_arch = "x86_64")]
+    mod by_path {
+        pub const OPEN: i64 = libc::SYS_open;
+        pub const STAT: i64 = libc::SYS_stat;
+        pub const LSTAT: i64 = libc::SYS_lstat;
+        pub const ACCESS: i64 = libc::SYS_access;
+        pub const READLINK: i64 = libc::SYS_readlink;
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    mod by_path {
+        pub const OPEN: i64 = -1;
+        pub const STAT: i64 = -1;
+        pub const LSTAT: i64 = -1;
+        pub const ACCESS: i64 = -1;
+        pub const READLINK: i64 = -1;
+    }
+
+    pub use by_path::{ACCESS, LSTAT, OPEN, READLINK, STAT};
+}
+
+/// Which calls are asked about: a program for the kernel's packet filter.
+#[derive(Clone, Debug)]
+pub struct Filter(Vec<libc::sock_filter>);
+
+const fn statement(code: u32, value: u32) -> libc::sock_filter {
+    jump(code, value, 0, 0)
+}
+
+const fn jump(code: u32, value: u32, if_true: u8, if_false: u8) -> libc::sock_filter {
+    libc::sock_filter {
+        code: code as u16,
+        jt: if_true,
+        jf: if_false,
+        k: value,
+    }
+}
+
+impl Filter {
+    /// Asks about these calls of programs of this machine's own architecture.
+    pub fn new(calls: &[libc::c_long]) -> Filter {
+        let load = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
+        let equal = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
+        let end = libc::BPF_RET | libc::BPF_K;
+        let mut program = vec![
+            // The architecture is the second number, the call the first.
+            statement(load, 4),
+            jump(equal, ARCHITECTURE, 1, 0),
+            statement(end, libc::SECCOMP_RET_ALLOW),
+            statement(load, 0),
+        ];
+        for call in calls {
+            program.push(jump(equal, *call as u32, 0, 1));
+            program.push(statement(end, libc::SECCOMP_RET_USER_NOTIF));
+        }
+        program.push(statement(end, libc::SECCOMP_RET_ALLOW));
+        Filter(program)
+    }
+
+    /// Puts the filter on the calling thread: its descriptor. Nothing is allocated. From now on
+    /// no program that it starts has more rights than its user.
+    ///
+    /// # Errors
+    /// Those of seccomp(2); `EBUSY` where there is such a filter already.
+    pub(crate) fn install(&self) -> io::Result<libc::c_int> {
+        // SAFETY: it takes numbers.
+        if unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let program = libc::sock_fprog {
+            len: self.0.len() as u16,
+            filter: self.0.as_ptr().cast_mut(),
+        };
+        let listener = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER;
+        for flags in [listener | WAIT_KILLABLE, listener] {
+            // SAFETY: the program has as many instructions as it says; the kernel only reads it.
+            let code = unsafe {
+                libc::syscall(
+                    libc::SYS_seccomp,
+                    libc::SECCOMP_SET_MODE_FILTER,
+                    flags,
+                    &raw const program,
+                )
+            };
+            match code {
+                0.. => return Ok(code as libc::c_int),
+                _ if io::Error::last_os_error().raw_os_error() != Some(libc::EINVAL) => break,
+                _ => {}
+            }
+        }
+        Err(io::Error::last_os_error())
+    }
+}
+
+/// A call that waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asked {
+    id: u64,
+    /// The thread that makes it.
+    pub thread: i32,
+    /// Its number.
+    pub call: libc::c_long,
+    /// Its arguments.
+    pub arguments: [u64; 6],
+}
+
+/// What becomes of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The kernel does it.
+    Continue,
+    /// It returns this.
+    Return(i64),
+    /// It fails.
+    Fail(Errno),
+}
+
+/// The descriptor of a filter.
+#[derive(Debug)]
+pub struct Listener(OwnedFd);
+
+impl From<OwnedFd> for Listener {
+    fn from(fd: OwnedFd) -> Listener {
+        Listener(fd)
+    }
+}
+
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+impl Listener {
+    /// The next call; waits for it. `None` if it was given up meanwhile.
+    ///
+    /// # Errors
+    /// If no more calls can come.
+    pub fn next(&self) -> io::Result<Option<Asked>> {
+        // SAFETY: an all-zero notification is valid, and what the kernel wants to be given.
+        let mut asked: libc::seccomp_notif = unsafe { std::mem::zeroed() };
+        // SAFETY: the descriptor is open, and the kernel writes one notification.
+        let code = unsafe { libc::ioctl(self.0.as_raw_fd(), RECEIVE, &raw mut asked) };
+        if code != 0 {
+            let error = io::Error::last_os_error();
+            return match error.raw_os_error() {
+                Some(libc::EINTR | libc::ENOENT) => Ok(None),
+                _ => Err(error),
+            };
+        }
+        Ok(Some(Asked {
+            id: asked.id,
+            thread: asked.pid as i32,
+            call: asked.data.nr.into(),
+            arguments: asked.data.args,
+        }))
+    }
+
+    /// Whether the call still waits: what was read of its thread's memory was its own then.
+    #[must_use]
+    pub fn is_waiting(&self, asked: &Asked) -> bool {
+        // SAFETY: the kernel reads one number.
+        unsafe { libc::ioctl(self.0.as_raw_fd(), IS_VALID, &raw const asked.id) == 0 }
+    }
+
+    /// Says what becomes of a call. That it was given up meanwhile does not matter.
+    pub fn answer(&self, asked: &Asked, verdict: Verdict) {
+        let (error, value, flags) = match verdict {
+            Verdict::Continue => (0, 0, libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32),
+            Verdict::Return(value) => (0, value, 0),
+            Verdict::Fail(errno) => (-errno.0, 0, 0),
+        };
+        let response = libc::seccomp_notif_resp {
+            id: asked.id,
+            val: value,
+            error,
+            flags,
+        };
+        // SAFETY: the kernel reads one response.
+        unsafe { libc::ioctl(self.0.as_raw_fd(), SEND, &raw const response) };
+    }
+}
+
+/// Reads bytes of another thread's memory; how many could be read.
+fn read_memory(thread: i32, address: u64, bytes: &mut [u8]) -> io::Result<usize> {
+    let here = libc::iovec {
+        iov_base: bytes.as_mut_ptr().cast(),
+        iov_len: bytes.len(),
+    };
+    let there = libc::iovec {
+        iov_base: address as *mut libc::c_void,
+        iov_len: bytes.len(),
+    };
+    // SAFETY: `here` is valid for writes of its length; `there` is an address of another process,
+    // which the kernel checks.
+    let read =
+        unsafe { libc::process_vm_readv(thread, &raw const here, 1, &raw const there, 1, 0) };
+    usize::try_from(read).map_err(|_| io::Error::last_os_error())
+}
+
+/// The path at an address of another thread's memory.
+///
+/// Source: <https://man7.org/linux/man-pages/man2/process_vm_readv.2.html>
+///
+/// # Errors
+/// `EFAULT` where there is none, `ENAMETOOLONG` for one that no call takes, `EPERM` for memory
+/// that this process must not read.
+pub fn read_path(thread: i32, address: u64) -> io::Result<Vec<u8>> {
+    let mut path = Vec::new();
+    let mut piece = [0; PAGE_BYTES as usize];
+    while path.len() < PATH_MAX_BYTES {
+        let at = address.wrapping_add(path.len() as u64);
+        let room = (PAGE_BYTES - at % PAGE_BYTES) as usize;
+        let read = read_memory(thread, at, &mut piece[..room])?;
+        let found = &piece[..read.min(room)];
+        match found.iter().position(|byte| *byte == 0) {
+            Some(end) => {
+                path.extend_from_slice(&found[..end]);
+                return Ok(path);
+            }
+            None if found.is_empty() => return Err(io::Error::from_raw_os_error(libc::EFAULT)),
+            None => path.extend_from_slice(found),
+        }
+    }
+    Err(io::Error::from_raw_os_error(libc::ENAMETOOLONG))
+}
+
+/// A number at an address of another thread's memory.
+///
+/// # Errors
+/// Those of [`read_path`].
+pub fn read_number(thread: i32, address: u64) -> io::Result<u64> {
+    let mut bytes = [0; 8];
+    match read_memory(thread, address, &mut bytes)? {
+        8 => Ok(u64::from_ne_bytes(bytes)),
+        _ => Err(io::Error::from_raw_os_error(libc::EFAULT)),
+    }
+}
+
+/// Writes bytes to an address of another thread's memory.
+///
+/// Source: <https://man7.org/linux/man-pages/man2/process_vm_readv.2.html>
+///
+/// # Errors
+/// `EFAULT` where they cannot be written.
+pub fn write_memory(thread: i32, address: u64, bytes: &[u8]) -> io::Result<()> {
+    let here = libc::iovec {
+        iov_base: bytes.as_ptr().cast_mut().cast(),
+        iov_len: bytes.len(),
+    };
+    let there = libc::iovec {
+        iov_base: address as *mut libc::c_void,
+        iov_len: bytes.len(),
+    };
+    // SAFETY: `here` is valid for reads of its length, and the kernel only reads it; `there` is an
+    // address of another process, which the kernel checks.
+    let written =
+        unsafe { libc::process_vm_writev(thread, &raw const here, 1, &raw const there, 1, 0) };
+    match usize::try_from(written) {
+        Ok(written) if written == bytes.len() => Ok(()),
+        Ok(_) => Err(io::Error::from_raw_os_error(libc::EFAULT)),
+        Err(_) => Err(io::Error::last_os_error()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ffi::CString;
+
+    #[test]
+    fn memory_is_read_and_written() {
+        let ours = std::process::id() as i32;
+        for length in [0, 1, 100, 4095] {
+            let path = CString::new(vec![b'x'; length]).unwrap();
+            let read = read_path(ours, path.as_ptr() as u64).unwrap();
+            assert_eq!(read, path.as_bytes());
+        }
+        let long = CString::new(vec![b'x'; 9000]).unwrap();
+        let error = read_path(ours, long.as_ptr() as u64).unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(libc::ENAMETOOLONG));
+        let error = read_path(ours, 8).unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(libc::EFAULT));
+        let number = Box::new(7u64);
+        let address = &raw const *number as u64;
+        assert_eq!(read_number(ours, address).unwrap(), 7);
+        write_memory(ours, address, &9u64.to_ne_bytes()).unwrap();
+        assert_eq!(read_number(ours, address).unwrap(), 9);
+        assert!(write_memory(ours, 8, &[1]).is_err());
+    }
+}
