@@ -23,7 +23,7 @@ use crate::layout;
 use crate::manifest::{GuardStep, SegmentInfo};
 use crate::pack::{self, Pack};
 use crate::revision::Stored;
-use crate::segment::{self, Listing, ListingKind, SegmentInput, Target, XattrRow};
+use crate::segment::{self, Listing, ListingKind, SegmentInput, Stay, Target, XattrRow};
 use crate::snapshot::{Shard, Snapshot};
 use crate::store::{Dir, sync_file};
 use std::collections::{HashMap, HashSet};
@@ -392,6 +392,7 @@ impl Writer<'_> {
                 number: self.next,
             },
             root: self.root,
+            stay: Stay::Long,
         };
         self.next += 1;
         let (info, _) = segment::write(&target, take(&mut self.input), self.compressor)?;

@@ -85,9 +85,9 @@ pub enum IndexError {
         path: PathBuf,
     },
     /// Another process watches this source.
-    #[error("{} is watched by another daemon already: trawl watch --status asks it", path.display())]
+    #[error("{} is watched by another daemon, which has to be stopped first; trawl watch --status asks how it is", path.display())]
     Watched {
-        /// The source's directory.
+        /// The source's root.
         path: PathBuf,
     },
     /// A writer was given records in an order that cannot be.

@@ -211,7 +211,7 @@ pub fn remove_unused(index: &IndexDir, root: &[u8]) -> Result<()> {
 /// removal that was cut short.
 ///
 /// # Errors
-/// [`IndexError::NoSource`], [`IndexError::Busy`]; files that the format
+/// [`IndexError::NoSource`], [`IndexError::Busy`], [`IndexError::Watched`]; files that the format
 /// does not know are left and end the removal with an error.
 pub fn remove_source(index: &IndexDir, root: &[u8]) -> Result<()> {
     let id = SourceId::of_root(root).to_string();
@@ -219,6 +219,7 @@ pub fn remove_source(index: &IndexDir, root: &[u8]) -> Result<()> {
         path: index.path().to_owned(),
         source_name: trawl_model::escape::escape(trawl_model::path::display(root)).into_owned(),
     })?;
+    crate::watching::check_unwatched(&dir, root)?;
     let lock = SourceLock::take(&dir)?;
     let time = if_there(read_current(&dir))?.flatten();
     // Without `current` the source has no snapshot, whatever else is left.

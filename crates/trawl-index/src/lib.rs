@@ -75,7 +75,7 @@ pub use sidecar::{NAMES_ROWS_LEAST, NamesChanges};
 pub use snapshot::{Shard, Snapshot, SnapshotInfo};
 pub use source::{Source, SourceInfo};
 pub use store::Readers;
-pub use watching::Watching;
+pub use watching::{Listener, Watching};
 pub use writer::{
     Committed, DEFAULT_MEMORY_BYTES, Prepared, SnapshotWriter, WriterOptions, Writing,
 };

@@ -24,7 +24,7 @@ use crate::layout::{self, DataName, GuardName};
 use crate::manifest::{GuardStep, SegmentInfo, Totals};
 use crate::pack::{self, Contents};
 use crate::schema::FORMAT;
-use crate::segment::{Listing, ListingKind, Sums, XattrRow, has_links};
+use crate::segment::{Listing, ListingKind, Stay, Sums, XattrRow, has_links};
 use crate::shard::{Digests, ShardBuffer, Snapshotting};
 use crate::snapshot::{Shard, ShardList, Snapshot, SnapshotInfo};
 use crate::source::{Source, snapshot_ids};
@@ -329,6 +329,7 @@ fn shared<'a>(place: &'a Place<'_>, edition: Edition) -> Snapshotting<'a> {
         top: place.top,
         edition,
         root: place.source.root(),
+        stay: Stay::Long,
     }
 }
 

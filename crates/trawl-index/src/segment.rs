@@ -2,7 +2,7 @@
 //! to columns, sums them up.
 
 use crate::dir_filter::DirFilterBuilder;
-use crate::encode::{ColumnData, Compressor, TableWriter};
+use crate::encode::{ColumnData, Compressor, Effort, TableWriter};
 use crate::error::Result;
 use crate::id::SegmentId;
 use crate::layout;
@@ -79,7 +79,21 @@ pub(crate) struct Target<'a> {
     pub(crate) id: SegmentId,
     /// The source's root as text.
     pub(crate) root: &'a str,
+    pub(crate) stay: Stay,
 }
+
+/// How long a segment is to be there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stay {
+    /// As long as a snapshot.
+    Long,
+    /// Until a snapshot is made of it, or before: what takes little time to
+    /// write is worth more than what takes little room.
+    Short,
+}
+
+/// Segments of so many rows are written to stay, whatever for.
+pub(crate) const LIGHT_ROWS: u64 = 1 << 17;
 
 /// Writes a segment's files (not synced).
 pub(crate) fn write(
@@ -87,8 +101,15 @@ pub(crate) fn write(
     input: SegmentInput,
     compressor: &mut Compressor,
 ) -> Result<(SegmentInfo, Totals)> {
+    let rows = input.listings.iter().map(|l| l.batch.entries.len());
+    let rows = rows.sum::<usize>() as u64;
+    let is_light = target.stay == Stay::Short && rows < LIGHT_ROWS;
+    compressor.set_effort(match is_light {
+        true => Effort::None,
+        false => Effort::Usual,
+    });
     let mut writer = SegmentWriter {
-        names: sidecar::begin(&input.listings),
+        names: (!is_light).then(|| sidecar::begin(rows)).flatten(),
         target,
         compressor,
         tables: [const { None }; 5],

@@ -11,7 +11,7 @@ use crate::layout;
 use crate::manifest::{GuardStep, Manifest, SegmentInfo, Totals};
 use crate::pack::Packing;
 use crate::schema::FORMAT;
-use crate::segment::{self, Listing, SegmentInput, Target, XattrRow};
+use crate::segment::{self, Listing, SegmentInput, Stay, Target, XattrRow};
 use crate::store::{Dir, sync_file};
 use std::collections::HashSet;
 use trawl_model::Issue;
@@ -54,6 +54,7 @@ pub(crate) struct Snapshotting<'a> {
     pub(crate) edition: Edition,
     /// The source's root path.
     pub(crate) root: &'a [u8],
+    pub(crate) stay: Stay,
 }
 
 impl ShardBuffer {
@@ -249,6 +250,7 @@ impl ShardBuffer {
                 number: self.next_segment,
             },
             root: &root,
+            stay: shared.stay,
         };
         self.next_segment += 1;
         let (info, totals) = segment::write(&target, input, compressor)?;

@@ -15,7 +15,7 @@ use crate::layout;
 use crate::lock::SourceLock;
 use crate::manifest::{FileRef, Manifest, NamesRef};
 use crate::pack::{self, Contents, Packing};
-use crate::segment::{Listing, Target};
+use crate::segment::Target;
 use crate::snapshot::{Shard, ShardList, Snapshot};
 use crate::source::{Source, snapshot_ids};
 use crate::store::if_there;
@@ -29,9 +29,8 @@ use trawl_names::{NamesWriter, RowKind};
 pub const NAMES_ROWS_LEAST: usize = 1000;
 
 /// Begins a sidecar if there are enough rows.
-pub(crate) fn begin(listings: &[Listing]) -> Option<NamesWriter> {
-    let rows: usize = listings.iter().map(|l| l.batch.entries.len()).sum();
-    match rows >= NAMES_ROWS_LEAST {
+pub(crate) fn begin(rows: u64) -> Option<NamesWriter> {
+    match rows >= NAMES_ROWS_LEAST as u64 {
         true => NamesWriter::new().ok(),
         false => None,
     }

@@ -5,10 +5,13 @@
 //! source. What the state says is the daemon's business; it is changed in place and never synced,
 //! since nothing in it counts after the machine has stopped.
 
+use std::ffi::OsStr;
 use std::fs::{File, Permissions};
+use std::io::{Read, Seek, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
@@ -17,8 +20,12 @@ use trawl_sys::shared::SharedBytes;
 use crate::error::{IndexError, Result};
 use crate::index::IndexDir;
 use crate::layout;
+use crate::live;
 use crate::source::Source;
 use crate::store::{Dir, Readers, if_there};
+
+/// A longer note is none of ours.
+const NOTE_BYTES: u64 = 1 << 20;
 
 /// Room for a state.
 const STATE_BYTES: usize = 512;
@@ -32,6 +39,17 @@ pub struct Watching {
     lock: File,
     /// Held shared, so that [`IndexDir::is_watched`] stays true.
     note: Option<(Dir, File)>,
+    /// The source, as the note has it.
+    line: String,
+}
+
+/// Who listens on a source's socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Listener {
+    /// The process that watches it, as long as it does.
+    Watcher,
+    /// A service manager, also while nobody watches, to start who does.
+    Manager,
 }
 
 impl Watching {
@@ -44,15 +62,7 @@ impl Watching {
         let private = source.private()?;
         let lock = private.open_lock(layout::WATCH_FILE)?;
         let path = private.join(layout::WATCH_FILE);
-        match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => {}
-            Err(Errno::WOULDBLOCK) => {
-                return Err(IndexError::Watched {
-                    path: source.path().to_owned(),
-                });
-            }
-            Err(error) => return Err(IndexError::io("lock", path, error)),
-        }
+        lock_alone(&lock, &path, source.root())?;
         let state = SharedBytes::of(&lock, STATE_BYTES)
             .map_err(|error| IndexError::io("map", &path, error))?;
         let note = index.note_watched()?;
@@ -61,7 +71,20 @@ impl Watching {
             state,
             lock,
             note: Some(note),
+            line: line_of(source),
         })
+    }
+
+    /// Notes who listens for those who ask. Where a manager does, questions go on asking when this
+    /// process has ended ([`IndexDir::is_watched`]).
+    ///
+    /// # Errors
+    /// Where the note cannot be written.
+    pub fn note_listener(&self, listener: Listener) -> Result<()> {
+        match &self.note {
+            Some((dir, file)) => note(dir, file, &self.line, listener),
+            None => Ok(()),
+        }
     }
 
     /// The directory for the socket.
@@ -76,10 +99,7 @@ impl Watching {
 
     /// What a socket in it must let others do: connect, or nothing.
     pub fn socket_permissions(&self) -> Permissions {
-        Permissions::from_mode(match self.live.readers() {
-            Readers::Everyone => 0o666,
-            Readers::Owner => 0o600,
-        })
+        socket_permissions(&self.live)
     }
 
     /// The user that the index belongs to.
@@ -103,11 +123,12 @@ impl Watching {
 }
 
 impl Drop for Watching {
-    /// Forgets that anything of the index is watched if this was the last. A child that was just
-    /// forked may hold copies of the descriptors.
+    /// Forgets that anything of the index is watched if this was the last, and no manager listens
+    /// instead. A child that was just forked may hold copies of the descriptors.
     fn drop(&mut self) {
         if let Some((dir, file)) = self.note.take()
             && flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok()
+            && file.metadata().is_ok_and(|meta| meta.len() == 0)
         {
             let _ = dir.remove_file(layout::WATCHED_FILE);
         }
@@ -116,7 +137,8 @@ impl Drop for Watching {
 }
 
 impl IndexDir {
-    /// Whether any source may be watched: one look that costs nothing where none is.
+    /// Whether any source may be watched, or a service manager listens to start who does: one look
+    /// that costs nothing where none is.
     pub fn is_watched(path: &Path) -> bool {
         path.join(layout::WATCHED_FILE).symlink_metadata().is_ok()
     }
@@ -139,7 +161,52 @@ impl IndexDir {
     }
 }
 
+fn socket_permissions(live: &Dir) -> Permissions {
+    Permissions::from_mode(match live.readers() {
+        Readers::Everyone => 0o666,
+        Readers::Owner => 0o600,
+    })
+}
+
+/// How the note names a source for which a manager listens.
+fn line_of(source: &Source) -> String {
+    format!("{}\n", source.id())
+}
+
+/// Adds a source to the note, or takes it out.
+fn note(dir: &Dir, mut file: &File, line: &str, listener: Listener) -> Result<()> {
+    let failed = |error| IndexError::io("write", dir.join(layout::WATCHED_FILE), error);
+    let mut text = String::new();
+    file.rewind().map_err(failed)?;
+    file.take(NOTE_BYTES)
+        .read_to_string(&mut text)
+        .map_err(failed)?;
+    let others = text.split_inclusive('\n').filter(|other| *other != line);
+    let mut now: String = others.collect();
+    if listener == Listener::Manager {
+        now.push_str(line);
+    }
+    if now != text {
+        file.set_len(0).map_err(failed)?;
+        file.rewind().map_err(failed)?;
+        file.write_all(now.as_bytes()).map_err(failed)?;
+    }
+    Ok(())
+}
+
 impl Source {
+    /// Makes the place for a socket on which a service manager is to listen, and notes that it
+    /// does. The socket's path, and what it must let others do.
+    ///
+    /// # Errors
+    /// Where that cannot be made.
+    pub fn announce_manager(&self, index: &IndexDir) -> Result<(PathBuf, Permissions)> {
+        let live = self.dir().make_dir(layout::LIVE)?;
+        let (dir, file) = index.note_watched()?;
+        note(&dir, &file, &line_of(self), Listener::Manager)?;
+        Ok((live.join(layout::SOCKET_FILE), socket_permissions(&live)))
+    }
+
     /// The directory in which a daemon's socket may lie; `None` if there never was one.
     ///
     /// # Errors
@@ -154,8 +221,30 @@ impl Source {
     }
 }
 
+fn lock_alone(lock: &File, path: &Path, root: &[u8]) -> Result<()> {
+    match flock(lock, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(()),
+        Err(Errno::WOULDBLOCK) => Err(IndexError::Watched {
+            path: PathBuf::from(OsStr::from_bytes(trawl_model::path::display(root))),
+        }),
+        Err(error) => Err(IndexError::io("lock", path, error)),
+    }
+}
+
+/// Refuses a source that somebody watches; whoever begins to, later, finds none.
+pub(crate) fn check_unwatched(dir: &Dir, root: &[u8]) -> Result<()> {
+    let Some(private) = if_there(dir.open_private())? else {
+        return Ok(());
+    };
+    let Some(lock) = if_there(private.open_to_lock(layout::WATCH_FILE))? else {
+        return Ok(());
+    };
+    lock_alone(&lock, &private.join(layout::WATCH_FILE), root)
+}
+
 /// Removes what daemons left in a source that goes away.
 pub(crate) fn remove(dir: &Dir) -> Result<()> {
+    live::forget(dir)?;
     if let Some(live) = if_there(dir.open_dir(layout::LIVE))? {
         for name in live.list()? {
             if name == layout::SOCKET_FILE || name.ends_with(layout::TEMPORARY_ENDING) {

@@ -34,7 +34,7 @@ use crate::lock::{Held, SourceLock};
 use crate::manifest::Totals;
 use crate::retention::{Keeps, Rule};
 use crate::revision::{Place, Revision};
-use crate::segment::ListingKind;
+use crate::segment::{ListingKind, Stay};
 use crate::shard::{ShardBuffer, Snapshotting};
 use crate::snapshot::{ShardList, Snapshot};
 use crate::source::{Source, kept_rule, snapshot_ids};
@@ -530,6 +530,7 @@ impl Work {
             top: &self.top,
             edition: self.id.into(),
             root: self.source.root(),
+            stay: Stay::Long,
         }
     }
 
@@ -610,6 +611,7 @@ impl Work {
             top: &self.top,
             edition: self.id.into(),
             root: self.source.root(),
+            stay: Stay::Long,
         };
         if let Some(shard) = self.shards.get_mut(&guard) {
             let (head, items) = shard.take_items();

@@ -41,6 +41,33 @@ pub struct DeniedRequest<'a> {
     pub cancel: Option<&'a AtomicBool>,
 }
 
+impl Start {
+    /// What could not be read of it and below it by whoever made the
+    /// index, down to `max_depth`, in path order. A directory at that depth
+    /// is not gone into: that it could not be listed is not among them.
+    pub fn recorded_issues(&self, max_depth: Option<usize>) -> Result<Vec<Issue>> {
+        let start = self;
+        let view: &View = &start.view;
+        let mut scratch = Scratch::default();
+        let mut found = Vec::new();
+        let deepest = path::depth(&start.path).saturating_add(max_depth.unwrap_or(usize::MAX));
+        for (at, _, glance) in view.glances() {
+            if !glance.has(Table::Issues) {
+                continue;
+            }
+            read_issues(view, at, &mut scratch, |issue| {
+                let depth = path::depth(&issue.path);
+                let is_near = depth < deepest || depth == deepest && !lists(issue.op);
+                if is_near && path::is_within(&issue.path, &start.path) {
+                    found.push(issue);
+                }
+            })?;
+        }
+        sort(&mut found);
+        Ok(found)
+    }
+}
+
 impl Index {
     /// What could not be read of `start` and below it, down to `max_depth`,
     /// in path order: by whoever made the index, and by the asker, who may
@@ -60,28 +87,12 @@ impl Index {
         Ok(found)
     }
 
-    /// What could not be read of `start` and below it by whoever made the
-    /// index, down to `max_depth`, in path order. A directory at that depth
-    /// is not gone into: that it could not be listed is not among them.
+    /// As [`Start::recorded_issues`].
+    ///
+    /// # Errors
+    /// Whatever cannot be read of the index.
     pub fn recorded_issues(&self, start: &Start, max_depth: Option<usize>) -> Result<Vec<Issue>> {
-        let view: &View = &start.view;
-        let mut scratch = Scratch::default();
-        let mut found = Vec::new();
-        let deepest = path::depth(&start.path).saturating_add(max_depth.unwrap_or(usize::MAX));
-        for (at, _, glance) in view.glances() {
-            if !glance.has(Table::Issues) {
-                continue;
-            }
-            read_issues(view, at, &mut scratch, |issue| {
-                let depth = path::depth(&issue.path);
-                let is_near = depth < deepest || depth == deepest && !lists(issue.op);
-                if is_near && path::is_within(&issue.path, &start.path) {
-                    found.push(issue);
-                }
-            })?;
-        }
-        sort(&mut found);
-        Ok(found)
+        start.recorded_issues(max_depth)
     }
 
     /// Gives the directories from `start` downwards that are to be seen but

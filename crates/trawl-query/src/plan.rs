@@ -122,6 +122,11 @@ impl<'a> Plan<'a> {
                 columns.extend([min, max]);
             }
         }
+        let rows = spans.iter().filter_map(|span| view.segment(span.segment));
+        let rows: u64 = rows.map(|(_, segment)| segment.rows).sum();
+        if spans.len() > 1 && rows > MORSEL_ROWS {
+            view.hold(spans.iter().map(|span| span.segment))?;
+        }
         let start_depth = path::depth(&start.path);
         let selection = Selection {
             start_depth,

@@ -10,6 +10,7 @@ use crate::places::{Having, Places};
 use crate::segment::{Scratch, SegmentFile};
 use rustix::process::{Resource, getrlimit};
 use std::collections::{HashMap, VecDeque};
+use std::fs::File;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,6 +21,8 @@ use trawl_model::guard::Credentials;
 /// Files that are kept open, at most; fewer where a process may have few
 /// descriptors.
 const OPEN_FILES: usize = 200;
+/// Files that are held open for a walk, at most.
+const HELD_FILES: usize = 8192;
 /// Subtrees of which it is remembered where their listings lie.
 const SUBTREES: usize = 4;
 /// Bytes of small files that are kept in memory.
@@ -68,6 +71,10 @@ struct OpenFiles {
     with_descriptor: VecDeque<(SegmentAt, Table)>,
     in_memory: VecDeque<(SegmentAt, Table)>,
     kept_bytes: usize,
+    /// Files that a walk under way will read, open so that they cannot go.
+    held: HashMap<(SegmentAt, Table), File>,
+    /// The most of these.
+    held_limit: usize,
 }
 
 impl OpenFiles {
@@ -82,6 +89,8 @@ impl OpenFiles {
             with_descriptor: VecDeque::new(),
             in_memory: VecDeque::new(),
             kept_bytes: 0,
+            held: HashMap::new(),
+            held_limit: (allowed / 2).min(HELD_FILES),
         }
     }
 
@@ -126,6 +135,7 @@ impl OpenFiles {
             kept
         });
         self.kept_bytes = self.kept_bytes.saturating_sub(bytes);
+        self.held.retain(|key, _| stays(key));
         self.with_descriptor.retain(stays);
         self.in_memory.retain(stays);
     }
@@ -384,9 +394,42 @@ impl View {
         if let Some(known) = self.lock_open().files.get(&(at, table)) {
             return Ok(Some(Arc::clone(known)));
         }
-        let file = Arc::new(SegmentFile::open(shard, segment, table, expected)?);
+        let held = self.lock_open().held.get(&(at, table)).map(File::try_clone);
+        let file = match held {
+            Some(Ok(file)) => {
+                let path = shard.file_path(segment.id, table);
+                SegmentFile::from_file(file, path, table, expected)?
+            }
+            _ => SegmentFile::open(shard, segment, table, expected)?,
+        };
+        let file = Arc::new(file);
         self.lock_open().keep((at, table), &file);
         Ok(Some(file))
+    }
+
+    /// Opens what a walk will read of segments, as many as may be: what is published meanwhile may
+    /// have them removed, and who has begun to answer has to come to an end.
+    pub(crate) fn hold(&self, segments: impl Iterator<Item = SegmentAt>) -> Result<()> {
+        for at in segments {
+            let Some((shard, segment)) = self.segment(at) else {
+                continue;
+            };
+            for table in [Table::Dirs, Table::Entries] {
+                let has_room = {
+                    let open = self.lock_open();
+                    let is_open = open.files.get(&(at, table));
+                    let is_kept = is_open.is_some_and(|file| file.memory_bytes().is_some());
+                    open.held.len() < open.held_limit
+                        && !is_kept
+                        && !open.held.contains_key(&(at, table))
+                };
+                if has_room && segment.files.contains_key(&table) {
+                    let file = shard.open_file(segment, table)?;
+                    self.lock_open().held.insert((at, table), file);
+                }
+            }
+        }
+        Ok(())
     }
 
     /// A segment's name sidecar; `None` if it has none that can be read.

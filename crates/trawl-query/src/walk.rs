@@ -128,10 +128,7 @@ impl std::fmt::Debug for Batch<'_> {
 }
 
 impl Index {
-    /// Goes over everything below `start`. `work` is called for each listing,
-    /// on any thread, and adds to a value that is made anew for each some
-    /// ten thousand rows; `emit` gets these values on the caller's thread, in
-    /// order, and may end the walk.
+    /// As [`Start::walk`].
     ///
     /// # Errors
     /// Whatever cannot be read of the index, and [`QueryError::Cancelled`].
@@ -147,15 +144,10 @@ impl Index {
         W: Fn(&Listing<'_>, &mut O) + Sync,
         E: FnMut(O) -> ControlFlow<()>,
     {
-        let each = |batch: &mut Batch<'_>, out: &mut O| {
-            batch.for_each_listing(|listing| work(listing, out))
-        };
-        self.walk_batches(start, request, each, emit)
+        start.walk(request, work, emit)
     }
 
-    /// As [`Index::walk`], but `work` is given some ten thousand rows at a
-    /// time, whose columns it may go over without asking for their
-    /// directories.
+    /// As [`Start::walk_batches`].
     ///
     /// # Errors
     /// Whatever cannot be read of the index, what `work` says, and
@@ -165,13 +157,51 @@ impl Index {
         start: &Start,
         request: &Request<'_>,
         work: W,
-        mut emit: E,
+        emit: E,
     ) -> Result<()>
     where
         O: Default + Send,
         W: Fn(&mut Batch<'_>, &mut O) -> Result<()> + Sync,
         E: FnMut(O) -> ControlFlow<()>,
     {
+        start.walk_batches(request, work, emit)
+    }
+}
+
+impl Start {
+    /// Goes over everything below it. `work` is called for each listing,
+    /// on any thread, and adds to a value that is made anew for each some
+    /// ten thousand rows; `emit` gets these values on the caller's thread, in
+    /// order, and may end the walk.
+    ///
+    /// # Errors
+    /// Whatever cannot be read of the index, and [`QueryError::Cancelled`].
+    pub fn walk<O, W, E>(&self, request: &Request<'_>, work: W, emit: E) -> Result<()>
+    where
+        O: Default + Send,
+        W: Fn(&Listing<'_>, &mut O) + Sync,
+        E: FnMut(O) -> ControlFlow<()>,
+    {
+        let each = |batch: &mut Batch<'_>, out: &mut O| {
+            batch.for_each_listing(|listing| work(listing, out))
+        };
+        self.walk_batches(request, each, emit)
+    }
+
+    /// As [`Start::walk`], but `work` is given some ten thousand rows at a
+    /// time, whose columns it may go over without asking for their
+    /// directories.
+    ///
+    /// # Errors
+    /// Whatever cannot be read of the index, what `work` says, and
+    /// [`QueryError::Cancelled`].
+    pub fn walk_batches<O, W, E>(&self, request: &Request<'_>, work: W, mut emit: E) -> Result<()>
+    where
+        O: Default + Send,
+        W: Fn(&mut Batch<'_>, &mut O) -> Result<()> + Sync,
+        E: FnMut(O) -> ControlFlow<()>,
+    {
+        let start = self;
         // What the filter asks of names leaves out rows before any is read.
         let is_deep = request.max_depth.is_none_or(|depth| depth > 1);
         let named = match request.rows {

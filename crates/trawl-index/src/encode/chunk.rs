@@ -5,7 +5,7 @@ use super::bits::{push_hybrid, push_run, width_of};
 use super::bytes::{push_delta_length, push_delta_prefix, push_plain};
 use super::column::{ColumnData, Values};
 use super::numbers::{Dictionary, Number, push_delta};
-use super::page::{Codec, Compressor, PageKind, push_page};
+use super::page::{Codec, Compressor, Effort, PageKind, push_page};
 use crate::error::{IndexError, Result};
 use crate::schema::{DICTIONARY_BYTES, FieldEncoding, FieldInfo};
 use parquet::basic::{Compression, Encoding, ZstdLevel};
@@ -69,11 +69,12 @@ enum Bounds {
 /// Encodes a column chunk; offsets are relative to its first byte.
 pub(super) fn encode(input: &ChunkInput<'_>, compressor: &mut Compressor) -> Result<Chunk> {
     let plan = Plan::of(input.field, &input.data.values);
+    let is_stored = compressor.effort() == Effort::None;
     Encoder {
         input,
         plan,
         compressor,
-        codec: None,
+        codec: is_stored.then_some(Codec::Uncompressed),
         bytes: Vec::new(),
         raw_bytes: 0,
         offsets: OffsetIndexBuilder::new(),
@@ -209,7 +210,7 @@ impl Encoder<'_> {
                 let (page, values) = (std::mem::take(page), *values);
                 // The codec is one for the chunk; indices of a dictionary
                 // compress when anything does.
-                self.codec = Some(Codec::Zstd);
+                self.codec.get_or_insert(Codec::Zstd);
                 self.push(PageKind::Dictionary, values, &page)?;
                 self.bytes.len()
             }

@@ -24,7 +24,7 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 const GROUP_TEXT_BYTES: usize = 128 << 20;
 
 /// Row groups of fewer rows are encoded on the calling thread.
-const PARALLEL_ROWS: usize = 16 * 1024;
+const PARALLEL_ROWS: usize = 4 * 1024;
 /// Threads that encode a row group, at most.
 const THREADS: usize = 4;
 
@@ -181,6 +181,7 @@ impl TableWriter {
             let encode = |input| chunk::encode(input, compressor);
             return inputs.iter().map(encode).collect();
         }
+        let effort = compressor.effort();
         // Columns differ much in work, so threads take them one by one.
         let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
         let work = |compressor: &mut Compressor| {
@@ -196,6 +197,7 @@ impl TableWriter {
         std::thread::scope(|scope| -> Result<()> {
             for _ in 1..threads {
                 let mut compressor = Compressor::new(&self.path)?;
+                compressor.set_effort(effort);
                 let work = &work;
                 scope.spawn(move || work(&mut compressor));
             }

@@ -18,4 +18,4 @@ mod page;
 
 pub(crate) use column::ColumnData;
 pub(crate) use file::TableWriter;
-pub(crate) use page::Compressor;
+pub(crate) use page::{Compressor, Effort};

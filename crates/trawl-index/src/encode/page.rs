@@ -35,9 +35,19 @@ pub(super) enum PageKind {
     Data(Encoding),
 }
 
+/// What is done to make pages small.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Effort {
+    /// Nothing.
+    None,
+    /// zstd, where it helps.
+    Usual,
+}
+
 /// Compresses pages with one context for all of them.
 pub(crate) struct Compressor {
     zstd: zstd::bulk::Compressor<'static>,
+    effort: Effort,
     buffer: Vec<u8>,
 }
 
@@ -47,8 +57,18 @@ impl Compressor {
             .map_err(|error| IndexError::io("compress for", path, error))?;
         Ok(Compressor {
             zstd,
+            effort: Effort::Usual,
             buffer: Vec::new(),
         })
+    }
+
+    /// What is done from now on.
+    pub(crate) fn set_effort(&mut self, effort: Effort) {
+        self.effort = effort;
+    }
+
+    pub(super) fn effort(&self) -> Effort {
+        self.effort
     }
 
     /// The compressed form of `bytes`, valid until the next call.

@@ -49,6 +49,11 @@ impl LiveWriter {
         self.base.info.id
     }
 
+    /// Up to when all changes are in what readers see.
+    pub fn known_until(&self) -> Timestamp {
+        self.as_of.max(self.base.info.started)
+    }
+
     /// Rows of entries beside the snapshot, and of the snapshot; and how many
     /// segments lie beside it.
     pub fn growth(&self) -> (u64, u64, usize) {
@@ -121,7 +126,7 @@ impl LiveWriter {
             let name = layout::shard_list_file(self.edition);
             IndexError::damaged(&self.source.dir().join(&name), "it cannot be read")
         })?;
-        let started = self.as_of.max(self.base.info.started);
+        let started = self.known_until();
         let next = next_id(&self.source, started)?;
         let source = self.index.source(self.source.root())?;
         let mut go_on = || match (making.go_on)() {

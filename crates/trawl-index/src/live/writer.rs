@@ -24,7 +24,7 @@ use crate::layout;
 use crate::lock::SourceLock;
 use crate::manifest::{GuardStep, SegmentInfo};
 use crate::schema::{FORMAT, Table};
-use crate::segment::{Listing, ListingKind};
+use crate::segment::{Listing, ListingKind, Stay};
 use crate::shard::{ShardBuffer, Snapshotting};
 use crate::snapshot::{Changes, Shard, ShardList, Snapshot};
 use crate::source::Source;
@@ -573,6 +573,7 @@ impl LiveWriter {
             top: &self.top,
             edition: self.id.into(),
             root: self.source.root(),
+            stay: Stay::Short,
         };
         for (_, mut shard) in shards {
             let components = shard.components().to_vec();

@@ -25,7 +25,7 @@ use crate::lock::Held;
 use crate::manifest::{SegmentInfo, Totals};
 use crate::revision::{Stored, totals_of_rows};
 use crate::schema::Table;
-use crate::segment::ListingKind;
+use crate::segment::{LIGHT_ROWS, ListingKind};
 use crate::shard::ShardBuffer;
 use crate::snapshot::{Shard, ShardList, Snapshot};
 use crate::source::Source;
@@ -37,9 +37,9 @@ use std::sync::Arc;
 use trawl_model::guard::Guard;
 use trawl_model::placement::{GuardId, Placer};
 
-/// Segments of fewer rows that were written beside the snapshot are put
-/// together.
-const SMALL_ROWS: u64 = 100_000;
+/// Segments of fewer rows that were written beside the snapshot were not
+/// written to stay: they are written again, together.
+const SMALL_ROWS: u64 = LIGHT_ROWS;
 /// With more small segments than this in a shard, all are.
 const SMALL_MOST: usize = 8;
 
@@ -478,8 +478,8 @@ impl<'a> Maker<'a> {
     }
 }
 
-/// Small segments are written again with what is: those beside the snapshot
-/// where there is anything, all of a shard that has many.
+/// Small segments are written again with what is: those from beside the
+/// snapshot always, all of a shard that has many where anything is.
 fn decide(parts: &mut [Part<'_>], writer: SnapshotId) {
     let is_small = |part: &Part<'_>| part.fate == Fate::Stays && part.info.rows < SMALL_ROWS;
     let is_own = |part: &Part<'_>| is_small(part) && part.info.id.snapshot == writer;
@@ -491,8 +491,7 @@ fn decide(parts: &mut [Part<'_>], writer: SnapshotId) {
         .count();
     let is_changed = own + written > 0;
     for part in parts {
-        let joins =
-            is_own(part) && own + written > 1 || is_changed && small > SMALL_MOST && is_small(part);
+        let joins = is_own(part) || is_changed && small > SMALL_MOST && is_small(part);
         if joins {
             part.fate = Fate::Written;
         }
