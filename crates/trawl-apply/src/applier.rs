@@ -1,6 +1,8 @@
 //! The work: reading what is dirty, and publishing it.
 
 mod kept;
+pub(crate) mod named;
+mod noted;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -11,8 +13,8 @@ use trawl_index::{DEFAULT_MEMORY_BYTES, IndexDir, IndexError, SegmentId, Snapsho
 use trawl_live::{Dirty, Places};
 use trawl_model::column::ColumnSet;
 use trawl_model::guard::{Bit, Credentials, Predicate};
-use trawl_model::sink::{PartSink, SourceRoot};
-use trawl_model::{DirAccess, DirBatch, DirId, FileType, IdMap, Issue, Sink, Timestamp, path};
+use trawl_model::sink::SourceRoot;
+use trawl_model::{DirAccess, DirBatch, DirId, IdMap, Sink, Timestamp, path};
 use trawl_query::{Listings, Located, Part, RowsOf, Values, View};
 use trawl_scan::{Excludes, Extent, Mounts, PartRead, Parts, WalkOptions, Xattrs};
 
@@ -21,6 +23,8 @@ use crate::granted::Granted;
 use crate::known::{self, Became, Known, Listing};
 use crate::targets::{NameSet, Origin, Targets};
 use kept::Kept;
+use named::{Settling, Unsettled};
+use noted::{Found, Noted};
 
 /// How a source is read: as it was when it was indexed.
 #[derive(Clone, Debug, Default)]
@@ -53,8 +57,8 @@ pub struct Applier {
     /// The source as it was published last; files stay open from one to the
     /// next.
     pub(crate) view: Arc<View>,
-    root: Vec<u8>,
-    options: ApplyOptions,
+    pub(crate) root: Vec<u8>,
+    pub(crate) options: ApplyOptions,
     id_map: Option<IdMap>,
     /// Directories that were there when their names were read, and not when
     /// they were opened: the index has the names and not what is in them.
@@ -120,8 +124,12 @@ impl Applier {
         cancel: &AtomicBool,
     ) -> Result<Applied> {
         self.check_base()?;
-        let targets = Targets::of(dirty, &self.root, &self.options.excludes, places)?;
-        self.read_again(targets, as_of, cancel)
+        let mut targets = Targets::of(dirty, &self.root, &self.options.excludes, places)?;
+        let unsettled = Unsettled {
+            named: std::mem::take(&mut targets.named),
+            places: Some(places),
+        };
+        self.read_again(targets, unsettled, as_of, cancel)
     }
 
     /// Reads a directory again with all below it, whether or not it is dirty.
@@ -138,7 +146,7 @@ impl Applier {
         let mut targets = Targets::default();
         targets.add_above(dir, &self.root);
         targets.add(dir.to_vec(), Extent::Subtree);
-        self.read_again(targets, as_of, cancel)
+        self.read_again(targets, Unsettled::none(), as_of, cancel)
     }
 
     /// Makes sure that the way to the source's root lets through whom it did:
@@ -153,7 +161,7 @@ impl Applier {
     }
 
     /// Refuses to go on from what is not as it was.
-    fn check_base(&self) -> Result<()> {
+    pub(crate) fn check_base(&self) -> Result<()> {
         match self.writer.is_lost() {
             false => Ok(()),
             true => Err(ApplyError::Unappliable(Unappliable::Everything)),
@@ -184,19 +192,19 @@ impl Applier {
 
     /// Reads the targets; where that shows that more must be read, which has
     /// to be in order, begins again with that.
-    fn read_again(
+    pub(crate) fn read_again(
         &mut self,
-        targets: Targets,
+        mut all: Targets,
+        mut unsettled: Unsettled<'_>,
         as_of: Timestamp,
         cancel: &AtomicBool,
     ) -> Result<Applied> {
         let mut more = More::default();
         loop {
-            let mut targets = targets.clone();
             for dir in &more.due {
-                targets.add(dir.clone(), Extent::Listing);
+                all.add(dir.clone(), Extent::Listing);
             }
-            let done = self.read_once(targets, &mut more, as_of, cancel)?;
+            let done = self.read_once(&mut all, &mut unsettled, &mut more, as_of, cancel)?;
             if let Some(applied) = done {
                 return Ok(applied);
             }
@@ -206,12 +214,14 @@ impl Applier {
     /// `None` if it turned out that there is more to read.
     fn read_once(
         &mut self,
-        mut targets: Targets,
+        all: &mut Targets,
+        unsettled: &mut Unsettled<'_>,
         more: &mut More,
         as_of: Timestamp,
         cancel: &AtomicBool,
     ) -> Result<Option<Applied>> {
         let view = self.view();
+        let mut targets = all.clone();
         let objects = std::mem::take(&mut targets.objects);
         if !objects.is_empty() {
             for dir in view.holders_of(&objects, Some(cancel))? {
@@ -223,7 +233,12 @@ impl Applier {
         for dir in self.unread.iter().chain(&self.unsettled) {
             targets.add_found(dir.clone());
         }
+        let settling = Settling::new(&unsettled.named, root.entry.meta.dev);
         if targets.is_empty() {
+            // What has a dirty name elsewhere may have another here.
+            if unsettled.add_to(all, &settling.into_left(), &self.root)? {
+                return Ok(None);
+            }
             self.writer.confirm(as_of)?;
             return Ok(Some(Applied::default()));
         }
@@ -262,14 +277,16 @@ impl Applier {
             targets: &mut targets,
             applied: Applied::default(),
             superusers,
+            settling,
             root: Some(root),
         };
         for dir in &self.unsettled {
             reading.hide_dir(dir)?;
         }
         reading.run()?;
-        let (round, applied, more_now, left) = reading.into_parts();
-        if more.takes_more(&more_now) {
+        let (round, applied, more_now, left, asked) = reading.into_parts();
+        let has_more = unsettled.add_to(all, &asked, &self.root)?;
+        if has_more || more.takes_more(&more_now) {
             *more = more_now;
             return Ok(None);
         }
@@ -304,7 +321,7 @@ impl Applier {
     }
 
     /// The source as it was published last.
-    fn view(&mut self) -> Arc<View> {
+    pub(crate) fn view(&mut self) -> Arc<View> {
         let view = self.view.renewed(self.writer.snapshot());
         self.view = Arc::new(view);
         Arc::clone(&self.view)
@@ -346,15 +363,6 @@ impl More {
     }
 }
 
-/// What a listing holds that something depends on.
-#[derive(Default)]
-struct Found {
-    /// The directory.
-    dir: Option<DirId>,
-    /// By name.
-    entries: Vec<(Vec<u8>, Known)>,
-}
-
 /// Rows of a directory, what of it something depends on, and what is kept.
 type HadOf<'v> = (Vec<RowsOf<'v>>, Listing, Option<Kept>);
 
@@ -390,6 +398,8 @@ struct Reading<'a> {
     parts: Parts<'a>,
     targets: &'a mut Targets,
     applied: Applied,
+    /// What is found of objects that may have other names.
+    settling: Settling,
     /// The source's root as it is now.
     root: Option<SourceRoot>,
     /// Only the superuser reaches it.
@@ -399,9 +409,10 @@ struct Reading<'a> {
 impl<'a> Reading<'a> {
     /// What it took, how much that was, what must go, and what is to be read
     /// the next time.
-    fn into_parts(self) -> (Round<'a>, Applied, More, Left) {
+    fn into_parts(self) -> (Round<'a>, Applied, More, Left, HashSet<u64>) {
         let left = (self.unread, self.unsettled);
-        (self.round, self.applied, self.more, left)
+        let asked = self.settling.into_left();
+        (self.round, self.applied, self.more, left, asked)
     }
 
     /// Refuses a root that lets others do otherwise than the index says: what
@@ -564,6 +575,8 @@ impl<'a> Reading<'a> {
             found: Found::default(),
             head: None,
             met: &mut self.met,
+            settling: &mut self.settling,
+            extent,
         };
         let some = match kept {
             Some(kept) => self.parts.read_names(dir, kept.wanted(), &mut noted)?,
@@ -597,6 +610,9 @@ impl<'a> Reading<'a> {
         for (name, now) in &found.entries {
             let path = path::join(dir, name);
             self.granted.forget(&path);
+            if now.is_dir() && self.settling.settle(now.dev(), now.ino()) {
+                self.targets.add(path.clone(), Extent::Listing);
+            }
             if now.is_dir() && self.targets.has_within(&path) {
                 self.passable.insert(path.clone(), now.clone());
             }
@@ -682,106 +698,5 @@ impl Reading<'_> {
         }
         self.targets.add_found(path);
         Ok(())
-    }
-}
-
-/// What a batch says of the directory itself.
-fn head_of(batch: &DirBatch) -> DirBatch {
-    DirBatch {
-        dir: batch.dir,
-        parent: batch.parent,
-        path: batch.path.clone(),
-        access: batch.access.clone(),
-        own: batch.own,
-        ..DirBatch::default()
-    }
-}
-
-/// Passes on what was read; counts it, and notes what one listing holds, as it
-/// will be in the index.
-struct Noted<'a, 'w> {
-    round: &'a mut Round<'w>,
-    applied: &'a mut Applied,
-    id_map: Option<&'a IdMap>,
-    /// The directory whose listing is noted, if one is.
-    dir: Option<&'a [u8]>,
-    /// What the index had of it.
-    known: &'a Listing,
-    found: Found,
-    /// The first batch of that directory, without its entries.
-    head: Option<DirBatch>,
-    /// Directories whose access decides where what was read is placed.
-    met: &'a mut Vec<(Vec<u8>, DirAccess)>,
-}
-
-impl Noted<'_, '_> {
-    fn note(&mut self, batch: &DirBatch) {
-        for entry in &batch.entries {
-            let name = batch.bytes(entry.name);
-            let is_dir = entry.meta.file_type() == FileType::Directory;
-            if is_dir || self.known.has(name) {
-                let now = Known::of_entry(batch, entry);
-                self.found.entries.push((name.to_vec(), now));
-            }
-        }
-    }
-}
-
-impl Noted<'_, '_> {
-    /// Passes on a batch after it was noted.
-    fn pass(&mut self, batch: DirBatch) -> std::result::Result<(), IndexError> {
-        if self.dir == Some(&batch.path[..]) {
-            match self.id_map {
-                None => self.note(&batch),
-                Some(map) => {
-                    let mut mapped = batch.clone();
-                    map.apply(&mut mapped);
-                    self.note(&mapped);
-                }
-            }
-        }
-        self.round.batch(batch)
-    }
-}
-
-impl Sink for Noted<'_, '_> {
-    type Error = IndexError;
-
-    fn root(&mut self, root: SourceRoot) -> std::result::Result<(), IndexError> {
-        self.round.root(root)
-    }
-
-    fn batch(&mut self, batch: DirBatch) -> std::result::Result<(), IndexError> {
-        self.applied.directories += u64::from(batch.fragment == 0);
-        self.applied.entries += batch.entries.len() as u64;
-        if self.dir == Some(&batch.path[..]) {
-            self.found.dir = Some(batch.dir);
-            if batch.fragment == 0 {
-                self.met.push((batch.path.clone(), batch.access.clone()));
-                self.head = Some(head_of(&batch));
-            }
-        }
-        self.pass(batch)
-    }
-
-    fn subtree_done(&mut self, dir: DirId) -> std::result::Result<(), IndexError> {
-        self.round.subtree_done(dir)
-    }
-
-    fn issue(&mut self, dir: Option<DirId>, issue: Issue) -> std::result::Result<(), IndexError> {
-        self.round.issue(dir, issue)
-    }
-}
-
-impl PartSink for Noted<'_, '_> {
-    fn passed(
-        &mut self,
-        dir: DirId,
-        parent: Option<DirId>,
-        path: &[u8],
-        access: &DirAccess,
-    ) -> std::result::Result<(), IndexError> {
-        self.met.push((path.to_vec(), access.clone()));
-        self.round.passed(dir, parent, path, access)
     }
 }

@@ -48,6 +48,12 @@ pub enum Unappliable {
     /// Something changed of which nobody can tell the names.
     #[error("a file changed under a name that cannot be told")]
     Unnamed,
+    /// Nobody can tell what changed since all was known.
+    #[error("{why}")]
+    Untold {
+        /// Why, in words.
+        why: String,
+    },
     /// The source's root cannot be read.
     #[error("the source's root cannot be read")]
     NoRoot,

@@ -100,6 +100,14 @@ impl Known {
         self.is_dir
     }
 
+    pub(crate) fn dev(&self) -> Dev {
+        self.dev
+    }
+
+    pub(crate) fn ino(&self) -> u64 {
+        self.ino
+    }
+
     /// Who may do what.
     pub(crate) fn access(&self) -> &DirAccess {
         &self.access

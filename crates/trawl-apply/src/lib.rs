@@ -8,6 +8,9 @@
 //! Events are hints: what the file system says after them is what counts. So it does no harm to
 //! look too often, and what changes while it is looked at is told by a later event.
 //!
+//! After trust was lost it finds out by itself what changed since ([`Applier::catch_up`]), where the
+//! file system tells.
+//!
 //! Where a right is taken away from someone, what the snapshot's own files show must be hidden, and
 //! every older snapshot's: what was published has to become a snapshot before anybody is answered
 //! ([`Applier::must_checkpoint`]). Some changes cannot be published at all, and need a scan
@@ -17,6 +20,7 @@
 
 mod access;
 mod applier;
+mod catch_up;
 mod checkpoint;
 mod error;
 mod granted;
@@ -24,5 +28,6 @@ mod known;
 mod targets;
 
 pub use applier::{Applied, Applier, ApplyOptions};
+pub use catch_up::{CaughtUp, Method, Note};
 pub use checkpoint::Growth;
 pub use error::{ApplyError, Result, Unappliable};

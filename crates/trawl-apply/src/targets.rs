@@ -5,10 +5,13 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ffi::CString;
 use std::sync::Arc;
 
-use trawl_live::{Dirty, DirtyDirectory, NameChange, Names, ObjectPlace, Place, Places, Reached};
+use trawl_live::{
+    Dirty, DirtyDirectory, NameChange, Names, ObjectKey, ObjectPlace, Place, Places, Reached,
+};
 use trawl_model::path;
 use trawl_scan::{Excludes, Extent};
 
+use crate::catch_up::{Found, Suspect};
 use crate::error::{ApplyError, Result, Unappliable};
 
 /// A path, ordered as paths are.
@@ -36,7 +39,13 @@ pub(crate) struct Targets {
     pub(crate) objects: HashSet<(u64, u64)>,
     /// Directories in which names are dirty with what they stand for.
     changed: HashSet<Vec<u8>>,
+    /// What need not be asked for yet.
+    pub(crate) named: Named,
 }
+
+/// Objects of which one name is dirty, by inode number: whether they have
+/// others is told by what is found under that name.
+pub(crate) type Named = HashMap<u64, ObjectKey>;
 
 /// Names in a directory.
 pub(crate) type NameSet = BTreeSet<Vec<u8>>;
@@ -80,43 +89,84 @@ impl Targets {
                 // What is gone, or went out, was reported by its name, too.
                 continue;
             };
-            let is_listing_changed = match directory {
-                DirtyDirectory::Names(names) => {
-                    names.values().any(|what| *what == NameChange::Listing)
+            let mut paths = places.also(key.as_ref())?;
+            paths.push(path);
+            for path in paths {
+                targets.add_directory(&path, directory, (root, excludes));
+                if is_listing_changed(directory) {
+                    changed.insert(path, directory);
                 }
-                DirtyDirectory::Listing | DirtyDirectory::Subtree(_) => true,
-            };
-            if is_listing_changed {
-                targets.add_above(&path, root);
-            }
-            match directory {
-                DirtyDirectory::Names(names) => {
-                    let names = names.keys().map(|name| name.to_vec());
-                    targets.add_names(path.clone(), names);
-                }
-                DirtyDirectory::Listing => targets.add(path.clone(), Extent::Listing),
-                // What was moved here need not be known.
-                DirtyDirectory::Subtree(_) if is_excluded(&path, root, excludes) => {}
-                DirtyDirectory::Subtree(_) => targets.put(path.clone(), Origin::Moved),
-            }
-            if is_listing_changed {
-                changed.insert(path, directory);
             }
         }
         for (key, reached) in &dirty.objects {
-            let object = key.as_ref();
-            let names = match reached {
-                // Its one name is dirty.
-                Reached::ByName => places.names_of(object),
-                Reached::Unnamed => Names::Several,
+            if *reached == Reached::Unnamed {
+                targets.add_all_names(key, root, places)?;
+                continue;
+            }
+            // Inode numbers are given again: one of two is asked for.
+            let ino = places.inode_of(key.as_ref());
+            let asked = match ino {
+                Some(ino) => targets.named.insert(ino, key.clone()),
+                None => Some(key.clone()),
             };
-            if names == Names::Several {
-                targets.add_object(places.object(object)?, root)?;
+            if let Some(key) = asked {
+                targets.add_if_several(&key, root, places)?;
             }
         }
         targets.list_new_whole(&changed);
         targets.changed = changed.into_keys().collect();
         Ok(targets)
+    }
+
+    /// Adds an object of which a name is dirty, if it has others.
+    pub(crate) fn add_if_several(
+        &mut self,
+        object: &ObjectKey,
+        root: &[u8],
+        places: &mut dyn Places,
+    ) -> Result<()> {
+        match places.names_of(object.as_ref()) {
+            Names::None | Names::One => Ok(()),
+            Names::Several => self.add_all_names(object, root, places),
+        }
+    }
+
+    /// Adds an object, wherever it is.
+    fn add_all_names(
+        &mut self,
+        object: &ObjectKey,
+        root: &[u8],
+        places: &mut dyn Places,
+    ) -> Result<()> {
+        let place = places.object(object.as_ref())?;
+        if let ObjectPlace::Directory(_) = place {
+            for path in places.also(object.as_ref())? {
+                self.add_object(ObjectPlace::Directory(path), root)?;
+            }
+        }
+        self.add_object(place, root)
+    }
+
+    /// Adds what is dirty of a directory that is at this path.
+    fn add_directory(
+        &mut self,
+        path: &[u8],
+        directory: &DirtyDirectory,
+        (root, excludes): (&[u8], &Excludes),
+    ) {
+        if is_listing_changed(directory) {
+            self.add_above(path, root);
+        }
+        match directory {
+            DirtyDirectory::Names(names) => {
+                let names = names.keys().map(|name| name.to_vec());
+                self.add_names(path.to_vec(), names);
+            }
+            DirtyDirectory::Listing => self.add(path.to_vec(), Extent::Listing),
+            // What was moved here need not be known.
+            DirtyDirectory::Subtree(_) if is_excluded(path, root, excludes) => {}
+            DirtyDirectory::Subtree(_) => self.put(path.to_vec(), Origin::Moved),
+        }
     }
 
     fn add_object(&mut self, place: ObjectPlace, root: &[u8]) -> Result<()> {
@@ -184,6 +234,17 @@ impl Targets {
         }
     }
 
+    /// Adds all that others are.
+    pub(crate) fn add_all(&mut self, others: Targets) {
+        for (Key(path), target) in others.dirs {
+            match target.names {
+                Some(names) => self.add_names(path, names.iter().cloned()),
+                None => self.add(path, target.extent),
+            }
+        }
+        self.objects.extend(others.objects);
+    }
+
     /// Has those listed as a whole that may be other directories than the
     /// index has at their paths: their own names were given to something.
     /// What lies below one that came from elsewhere is read with it.
@@ -201,6 +262,44 @@ impl Targets {
             if may_be_new {
                 target.names = None;
             }
+        }
+    }
+
+    /// Adds what may be otherwise than the index has it: names in their directories, and
+    /// directories as a whole.
+    pub(crate) fn add_suspects(&mut self, found: Found, root: &[u8]) {
+        if found.is_root_suspect {
+            self.add(root.to_vec(), Extent::Listing);
+            self.changed.insert(root.to_vec());
+        }
+        for suspect in found.suspects {
+            let Suspect { dir, name, is_dir } = suspect;
+            if is_dir {
+                let path = path::join(&dir, &name);
+                self.add_listing(path.clone());
+                self.changed.insert(path);
+            }
+            self.add_names(dir, [name]);
+        }
+        let changed = &self.changed;
+        for (Key(path), target) in &mut self.dirs {
+            // Another directory may have come to its name.
+            if path::split(path).is_some_and(|(above, _)| changed.contains(above)) {
+                target.names = None;
+            }
+        }
+    }
+
+    /// Adds a directory that may be new at its path, or of which nothing is known.
+    fn add_listing(&mut self, path: Vec<u8>) {
+        let known = self.dirs.entry(Key(path)).or_insert(Target {
+            extent: Extent::Listing,
+            origin: Origin::Moved,
+            names: None,
+        });
+        known.names = None;
+        if known.origin == Origin::Dirty {
+            known.origin = Origin::Moved;
         }
     }
 
@@ -257,6 +356,14 @@ impl Targets {
             next.remove();
         }
         Some((path, target))
+    }
+}
+
+/// True if the directory's own attributes are dirty, too.
+fn is_listing_changed(directory: &DirtyDirectory) -> bool {
+    match directory {
+        DirtyDirectory::Names(names) => names.values().any(|what| *what == NameChange::Listing),
+        DirtyDirectory::Listing | DirtyDirectory::Subtree(_) => true,
     }
 }
 

@@ -28,7 +28,7 @@ const UNSEEN: [&str; 6] = [
     "access times, inode flags (chattr) and project ids change without an event",
     "files that are open for writing or mapped may change without an event until they are closed",
     "blocks that a file system allocates or frees later, by itself, are no event",
-    "what is mounted below the root is another source's",
+    "what is in file systems mounted below the root is another source's",
     "a file with several names changes without an event through a name outside the root, or in a directory made a moment before",
     "directories that the user may not read are not watched",
 ];
@@ -576,5 +576,15 @@ impl ChangeSource for Directories {
 
     fn places(&mut self) -> &mut dyn Places {
         &mut self.known
+    }
+
+    /// Directories come to light that nobody marked.
+    fn mounts_changed(&mut self, into: &mut dyn Receiver) -> Result<()> {
+        self.watch_all()?;
+        into.change(Change::Everything {
+            file_system: self.file_system(),
+            cause: Doubt::Mounts,
+        });
+        Ok(())
     }
 }

@@ -70,6 +70,14 @@ pub enum LiveError {
         /// The root.
         path: Vec<u8>,
     },
+    /// The root is not what it was, and this is why.
+    #[error("{what}")]
+    Replaced {
+        /// The root.
+        path: Vec<u8>,
+        /// What became of it, with its path.
+        what: String,
+    },
     /// A line of a recording is not what its format prescribes.
     #[error("line {line} of the changelog {}: {what}; nothing after it was read", shown(.path))]
     Changelog {

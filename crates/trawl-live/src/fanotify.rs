@@ -299,4 +299,9 @@ impl ChangeSource for Fanotify {
     fn places(&mut self) -> &mut dyn Places {
         &mut self.resolver
     }
+
+    fn handles(&self) -> Option<FileSystemId> {
+        // Paths of an overlay are not those of its upper directory.
+        (self.kind != Kind::OverlayUpper).then_some(self.file_system)
+    }
 }

@@ -11,7 +11,7 @@
 //! | [`Polling`] | FUSE, network | directories' times, at an interval |
 //! | [`Lustre`] | recorded changelogs | the text of `lfs changelog` |
 //!
-//! A [`WriterSearch`] finds the files that may be changing now without any event.
+//! [`Mounted`] adds to a source that it notices what is mounted below the root. A [`WriterSearch`] finds the files that may be changing now without any event.
 //!
 //! Open a source first and scan then: what happens in between is told.
 //!
@@ -23,8 +23,10 @@ mod directories;
 mod dirty_set;
 mod error;
 mod fanotify;
+mod inode;
 pub mod lustre;
 mod mount_table;
+mod mounted;
 mod open_writers;
 mod polling;
 mod resolver;
@@ -35,6 +37,8 @@ pub use dirty_set::{Dirty, DirtyDirectory, DirtySet, Limits};
 pub use error::{LiveError, Result};
 pub use fanotify::Fanotify;
 pub use lustre::Lustre;
+pub use mount_table::mounts_below;
+pub use mounted::{Crossing, Mounted};
 pub use open_writers::{
     OpenFile, OpenHow, OpenWriters, Searched, Stamp, Way, WriterSearch, open_writers,
 };

@@ -34,7 +34,7 @@ use crate::source::{
 const UNSEEN: [&str; 4] = [
     "what happens to a file's content or attributes alone, which no directory shows",
     "changes since the last pass began",
-    "what is mounted below the root is another source's",
+    "what is in file systems mounted below the root is another source's",
     "directories that may not be read",
 ];
 

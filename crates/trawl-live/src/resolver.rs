@@ -14,9 +14,10 @@ use trawl_model::change::{FileSystemId, ObjectKey, ObjectRef};
 use trawl_sys::directory::{self, AccessTime, Purpose, ReadBuffer};
 use trawl_sys::handle::{self, FileHandle, Use};
 use trawl_sys::link::{TargetBuffer, read_link_at};
-use trawl_sys::{CWD, Errno, SysError, stat};
+use trawl_sys::{CWD, Errno, SysError, filesystem, stat};
 
 use crate::error::{About, Result};
+use crate::inode::Numbering;
 use crate::source::{Names, ObjectPlace, Place, Places};
 
 /// Directories that are remembered, at least; at most twice as many.
@@ -50,6 +51,7 @@ pub struct Resolver {
     _mount: OwnedFd,
     mount_root: OwnedFd,
     file_system: FileSystemId,
+    numbering: Numbering,
     /// The directory whose path is known, open in that mount, and that path.
     anchor: ObjectKey,
     anchor_fd: OwnedFd,
@@ -97,10 +99,12 @@ impl Resolver {
     ) -> std::result::Result<Self, SysError> {
         let mount_root = directory::open_at(&mount, c".", Purpose::List(AccessTime::Keep))?;
         let anchor_fd = handle::open(&mount_root, anchor)?;
+        let magic = filesystem::of_fd(&mount_root)?.magic;
         Ok(Resolver {
             _mount: mount,
             mount_root,
             file_system,
+            numbering: Numbering::of(magic),
             anchor: ObjectKey::new(file_system, anchor.kind(), anchor.bytes()),
             anchor_fd,
             anchor_path,
@@ -109,6 +113,11 @@ impl Resolver {
             old: HashMap::new(),
             target: TargetBuffer::default(),
         })
+    }
+
+    /// The directory whose path is known.
+    pub(crate) fn anchor(&self) -> &ObjectKey {
+        &self.anchor
     }
 
     /// Forgets where a directory is: it was moved or removed.
@@ -370,6 +379,11 @@ impl Places for Resolver {
             },
             Err(_) => Names::Several,
         }
+    }
+
+    fn inode_of(&mut self, object: ObjectRef<'_>) -> Option<u64> {
+        let is_here = object.file_system() == self.file_system;
+        is_here.then(|| self.numbering.inode(object))?
     }
 
     fn object(&mut self, object: ObjectRef<'_>) -> Result<ObjectPlace> {

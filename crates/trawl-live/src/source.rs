@@ -3,7 +3,7 @@
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use trawl_model::change::{ObjectKey, ObjectRef, Receiver};
+use trawl_model::change::{FileSystemId, ObjectKey, ObjectRef, Receiver};
 use trawl_model::time::Timestamp;
 
 use crate::error::Result;
@@ -38,6 +38,31 @@ pub trait ChangeSource: AsFd {
 
     /// Where the directories that it names are.
     fn places(&mut self) -> &mut dyn Places;
+
+    /// The file system by whose handles it names directories, if handles can be opened.
+    fn handles(&self) -> Option<FileSystemId> {
+        None
+    }
+
+    /// Something was mounted below the root, or unmounted, which is reported next. What is to be
+    /// watched otherwise from then on, the source sees to here.
+    ///
+    /// # Errors
+    /// As [`ChangeSource::drain`].
+    fn mounts_changed(&mut self, _into: &mut dyn Receiver) -> Result<()> {
+        Ok(())
+    }
+
+    /// What people should be told of the source, once.
+    fn news(&mut self) -> Option<String> {
+        None
+    }
+
+    /// A number for what is mounted below the root, another one when something else is; as long as
+    /// the system runs.
+    fn mounts(&self) -> u64 {
+        0
+    }
 }
 
 /// What a drain has done.
@@ -107,11 +132,25 @@ pub trait Places {
     /// Where the file system cannot be asked.
     fn place(&mut self, directory: ObjectRef<'_>) -> Result<Place>;
 
+    /// Where else below the root the directory is: something that holds it is mounted there.
+    ///
+    /// # Errors
+    /// Where the file system cannot be asked.
+    fn also(&mut self, _directory: ObjectRef<'_>) -> Result<Vec<Vec<u8>>> {
+        Ok(Vec::new())
+    }
+
     /// The directory that this one is in; `None` where it is gone, outside, the root, or unknown.
     fn parent(&mut self, directory: ObjectRef<'_>) -> Option<ObjectKey>;
 
     /// How many names an object has.
     fn names_of(&mut self, object: ObjectRef<'_>) -> Names;
+
+    /// The inode number of an object, if its key says it and the file system has but one device,
+    /// so that no two objects have one number at a time. The object may be gone.
+    fn inode_of(&mut self, _object: ObjectRef<'_>) -> Option<u64> {
+        None
+    }
 
     /// Where an object is, whatever it is.
     ///

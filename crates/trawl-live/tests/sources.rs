@@ -707,3 +707,36 @@ fn the_kernel_names_files_of_threads_with_descriptors_of_their_own() {
     assert_eq!(keys, [&key_of(&source, &path)]);
     assert_ne!(found.files[0].process, holder.process.id());
 }
+
+/// Keys say which inode they are of where one number is one object, and say nothing on btrfs,
+/// whose subvolumes have the same numbers.
+#[test]
+fn keys_tell_the_inode_number_where_that_is_safe() {
+    for kind in [
+        FileSystem::Ext4,
+        FileSystem::Xfs,
+        FileSystem::Tmpfs,
+        FileSystem::Btrfs,
+    ] {
+        let Some(mount) = mounted(kind, 512 << 20) else {
+            continue;
+        };
+        let mut source = Fanotify::open(&mount.path(), QueueSize::Limited).expect("root may");
+        let mut inodes = BTreeSet::new();
+        for number in 0..20 {
+            let file = mount.path().join(format!("file{number}"));
+            fs::write(&file, "").expect("a file");
+            inodes.insert(fs::metadata(&file).expect("it is there").ino());
+        }
+        let dirty = barrier(&mut source);
+        let places = source.places();
+        let objects = dirty.objects.keys();
+        let told: BTreeSet<u64> = objects
+            .filter_map(|key| places.inode_of(key.as_ref()))
+            .collect();
+        match kind {
+            FileSystem::Btrfs => assert!(told.is_empty(), "{told:?}"),
+            _ => assert_eq!(told, inodes, "{kind:?}"),
+        }
+    }
+}

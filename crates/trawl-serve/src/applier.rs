@@ -39,6 +39,26 @@ pub trait Applier: Send {
         places: &mut dyn Places,
     ) -> Result<Published, ApplyError>;
 
+    /// Trust was lost: finds out what changed since it was there, and publishes that with what is
+    /// dirty; or scans everything. What changes meanwhile is given to [`Applier::apply`] afterwards.
+    ///
+    /// # Errors
+    /// As [`Applier::apply`].
+    fn catch_up(
+        &mut self,
+        _taken: &Taken,
+        why: &str,
+        places: &mut dyn Places,
+    ) -> Result<Published, ApplyError> {
+        self.rescan(&Scope::Everything, why, places)
+    }
+
+    /// What is to be remembered beside a snapshot that is current: told to the applier that goes on
+    /// from that snapshot, if this daemon is killed. One line of at most 128 bytes.
+    fn note(&mut self) -> Option<(SnapshotId, String)> {
+        None
+    }
+
     /// When [`Applier::compact`] is to be called, unless somebody waits for something else then;
     /// `None`: not before something is published.
     fn compacts_at(&self) -> Option<Instant> {
@@ -77,6 +97,9 @@ pub struct Taken {
     pub dirty: Dirty,
     /// Up to when all changes are among what is dirty, or were before; `None` if that is not known.
     pub as_of: Option<Timestamp>,
+    /// Files that others have open for writing were looked for: what they changed without an event
+    /// is among what is dirty, or was before.
+    pub has_open_files: bool,
 }
 
 /// A part of a source.
@@ -97,6 +120,21 @@ pub struct Published {
     pub is_checkpoint: bool,
     /// What could not be looked at, and stays as it was.
     pub stale: Vec<Stale>,
+    /// After trust was lost: how what changed was found.
+    pub recovery: Option<Recovery>,
+}
+
+/// How what changed was found after trust was lost.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Recovery {
+    /// In one word; none for a scan.
+    pub method: Option<&'static str>,
+    /// Why not in a cheaper way.
+    pub why: Option<String>,
+    /// How many files were looked at, where that is known.
+    pub looked_at: u64,
+    /// How many were not as the index had them.
+    pub dirty: u64,
 }
 
 /// A part of a source that the index may not say the truth of.

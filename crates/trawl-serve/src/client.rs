@@ -1,12 +1,13 @@
 //! Asks a source's daemon, from any program that may see the source. Nothing here runs a daemon.
 
 use std::io::{ErrorKind, Read, Write};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use trawl_index::{Source, layout};
+use trawl_sys::peer;
 
 use crate::error::{About, Result, ServeError};
 use crate::protocol::{Answer, REPLY_BYTES, Request};
@@ -88,6 +89,7 @@ fn ask(source: &Source, request: &Request, deadline: Duration) -> Result<Option<
         }
         Err(error) => return Err(error).about("ask the daemon at", socket_path(source)),
     };
+    check_listener(source, dir.as_fd(), &stream)?;
     let exchange = || -> std::io::Result<Vec<u8>> {
         stream.write_all(&request.encode())?;
         read_reply(&mut stream, until)
@@ -96,6 +98,21 @@ fn ask(source: &Source, request: &Request, deadline: Duration) -> Result<Option<
     exchange
         .map(Some)
         .about("ask the daemon at", socket_path(source))
+}
+
+/// That who listens is the superuser, of whom a service manager is, or the owner of the index:
+/// nobody else's word counts, wherever the socket came from.
+fn check_listener(source: &Source, dir: BorrowedFd<'_>, stream: &UnixStream) -> Result<()> {
+    let path = || socket_path(source);
+    let uid = peer::user_of(stream)
+        .about("ask who listens on", path())?
+        .uid;
+    let owner = rustix::fs::fstat(dir).map_err(std::io::Error::from);
+    let owner = owner.about("ask for the owner of", path())?.st_uid;
+    match uid == 0 || uid == owner {
+        true => Ok(()),
+        false => Err(ServeError::Stranger { path: path(), uid }),
+    }
 }
 
 fn read_reply(stream: &mut UnixStream, until: Instant) -> std::io::Result<Vec<u8>> {

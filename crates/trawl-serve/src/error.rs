@@ -27,6 +27,14 @@ pub enum ServeError {
     /// The source cannot be watched.
     #[error(transparent)]
     Live(#[from] trawl_live::LiveError),
+    /// Someone listens who has no say in the index.
+    #[error("user {uid} listens on {}, and neither the superuser nor the index's owner: not asked; look who made it", path.display())]
+    Stranger {
+        /// The socket.
+        path: PathBuf,
+        /// Who.
+        uid: u32,
+    },
     /// What answered is no daemon of this version.
     #[error("{} answers in a language that this trawl does not know: restart the daemon with the same version", path.display())]
     Nonsense {

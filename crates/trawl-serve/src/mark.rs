@@ -4,6 +4,10 @@
 //! published. Changes that were not read yet lie in the kernel's queue; whether that is the same
 //! queue still, the rest of the mark tells. It is never synced: after the machine has stopped
 //! there is another boot id, and no queue.
+//!
+//! Beside it lies what the applier noted of the snapshot that was current ([`noted`]).
+
+use std::hash::{DefaultHasher, Hasher};
 
 use trawl_index::{SnapshotId, Watching};
 
@@ -20,6 +24,37 @@ pub(crate) struct Mark {
     /// The source as it is mounted now.
     identity: String,
     is_clean: bool,
+    /// What is in the index, as was said last.
+    snapshot: Option<SnapshotId>,
+    /// Of a snapshot, as a line.
+    note: String,
+}
+
+/// What the applier of a daemon before noted of the snapshot that was current, and which that was:
+/// whatever became of the daemon. `None` if it noted nothing, or was killed as it did.
+#[must_use]
+pub fn noted(place: &Watching) -> Option<(SnapshotId, String)> {
+    let left = place.state();
+    let text = std::str::from_utf8(&left).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix(NOTE))?;
+    let (sum, noted) = line.split_once(' ')?;
+    if text.lines().next() != Some(FIRST_LINE) || sum != checksum(noted) {
+        return None;
+    }
+    let (id, words) = noted.split_once(' ')?;
+    Some((id.parse().ok()?, words.to_owned()))
+}
+
+const NOTE: &str = "note ";
+
+/// The most bytes of a note: all of a mark has 512.
+const NOTE_BYTES: usize = 192;
+
+/// A mark is not written at once.
+fn checksum(noted: &str) -> String {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(noted.as_bytes());
+    format!("{:016x}", hasher.finish())
 }
 
 /// Whether what the index says can be trusted, but for what waits in the queue.
@@ -42,7 +77,10 @@ impl Mark {
             boot: boot.trim().to_owned(),
             identity: identity.to_owned(),
             is_clean: true,
+            snapshot: None,
+            note: String::new(),
         };
+        mark.note = noted(&mark.place).map_or(String::new(), line_of);
         let past = mark.judge(&left);
         mark.unclean();
         (mark, past)
@@ -81,26 +119,47 @@ impl Mark {
     /// Something is being read that is not published. Must be called before it is read.
     pub(crate) fn unclean(&mut self) {
         if self.is_clean {
-            self.write("unclean", None);
             self.is_clean = false;
+            self.snapshot = None;
+            self.write();
         }
     }
 
     /// All that was read is published.
     pub(crate) fn clean(&mut self, snapshot: Option<SnapshotId>) {
         if !self.is_clean {
-            self.write("clean", snapshot);
             self.is_clean = true;
+            self.snapshot = snapshot;
+            self.write();
         }
     }
 
-    fn write(&self, state: &str, snapshot: Option<SnapshotId>) {
+    /// What is to be known of a snapshot if this daemon is killed.
+    pub(crate) fn note(&mut self, noted: Option<(SnapshotId, String)>) {
+        let line = noted.map_or(String::new(), line_of);
+        if line != self.note {
+            self.note = line;
+            self.write();
+        }
+    }
+
+    fn write(&self) {
         let Mark { boot, identity, .. } = self;
-        let snapshot = snapshot.map_or(String::new(), |id| id.to_string());
+        let state = if self.is_clean { "clean" } else { "unclean" };
+        let snapshot = self.snapshot.map_or(String::new(), |id| id.to_string());
+        let note = &self.note;
         let text = format!(
-            "{FIRST_LINE}\nstate {state:<7}\nboot {boot}\nsource {identity}\nsnapshot {snapshot:<16}\n"
+            "{FIRST_LINE}\nstate {state:<7}\nboot {boot}\nsource {identity}\nsnapshot {snapshot:<16}\n{note}"
         );
         self.place.set_state(text.as_bytes());
+    }
+}
+
+fn line_of((id, words): (SnapshotId, String)) -> String {
+    let noted = format!("{id} {words}");
+    match noted.len() <= NOTE_BYTES && !noted.contains('\n') {
+        true => format!("{NOTE}{} {noted}\n", checksum(&noted)),
+        false => String::new(),
     }
 }
 
@@ -144,5 +203,30 @@ mod tests {
         mark.place.set_state(elsewhere.as_bytes());
         drop(mark);
         assert!(!known(begin("fs 2").1), "another boot");
+    }
+
+    #[test]
+    fn a_note_outlives_the_daemon_and_is_whole_or_none() {
+        let scratch = trawl_testkit::Scratch::new("note");
+        let index = IndexDir::create(&scratch.join("index"), Some(Readers::Owner)).unwrap();
+        let source = index.add_source(b"/s", &[], Timestamp::default()).unwrap();
+        let place = || Watching::begin(&index, &source).unwrap();
+        let (mut mark, _) = Mark::begin(place(), "fs 1");
+        assert_eq!(noted(&mark.place), None);
+        let note = Some((SnapshotId(7), "words of any kind 12".to_owned()));
+        mark.note(note.clone());
+        mark.clean(Some(SnapshotId(7)));
+        mark.unclean();
+        drop(mark);
+        assert_eq!(noted(&place()), note);
+        let (mark, _) = Mark::begin(place(), "fs 2");
+        assert_eq!(noted(&mark.place), note);
+        let text = String::from_utf8(mark.place.state()).unwrap();
+        mark.place.set_state(text.replace("12", "13").as_bytes());
+        drop(mark);
+        assert_eq!(noted(&place()), None, "half written");
+        let (mut mark, _) = Mark::begin(place(), "fs 2");
+        mark.note(Some((SnapshotId(8), "x".repeat(NOTE_BYTES))));
+        assert_eq!(noted(&mark.place), None, "too long");
     }
 }

@@ -67,6 +67,12 @@ pub const FIELDS: &[Field] = &[
     field("last_barrier_us", Gauge, Owner, "time from the last barrier's beginning until the index had it"),
     field("applied_total", Counter, Owner, "times that changes were published"),
     field("rescans_total", Counter, Owner, "times that something was scanned again"),
+    field("catch_ups_total", Counter, Owner, "times that what changed was found out without a scan, after trust was lost"),
+    field("recovery", Text, Owner, "how what changed was found the last time that trust was lost: transactions, inodes, times or scan"),
+    field("recovery_why", Text, Owner, "why not in a cheaper way"),
+    field("recovery_looked_at", Gauge, Owner, "files that were looked at then"),
+    field("recovery_dirty", Gauge, Owner, "those that were not as the index had them"),
+    field("recovery_ms", Gauge, Owner, "time that it took"),
     field("checkpoints_total", Counter, Owner, "snapshots that were made of what was published"),
     field("failures_total", Counter, Owner, "times that nothing could be published"),
     field("last_failure", Text, Owner, "why, the last time"),
@@ -160,10 +166,10 @@ pub fn prometheus(sources: &[(String, Status)]) -> String {
             };
             let root = label(root);
             let _ = match (field.kind, field.name) {
-                (Text, "state") => {
+                (Text, name @ ("state" | "recovery")) => {
                     writeln!(
                         samples,
-                        "trawl_watch_state{{source=\"{root}\",state=\"{}\"}} 1",
+                        "trawl_watch_{name}{{source=\"{root}\",{name}=\"{}\"}} 1",
                         label(value)
                     )
                 }

@@ -5,8 +5,8 @@
 //! than in the index is dirty by its name, or under all names that the index
 //! has of it. What is not told so is listed as a whole instead: a directory
 //! that is new at its path (see [`Targets::of`]), one of which something could
-//! not be read, one with another file system in it (mounts are no changes of
-//! any directory), rows whose ids were changed on the way into the index.
+//! not be read, one with another file system in it (what is seen there is no change of
+//! the directory), rows whose ids were changed on the way into the index.
 //! Most names dirty, looking at all costs no more.
 
 use std::collections::HashMap;
@@ -17,7 +17,8 @@ use trawl_model::{Dev, DirBatch, Xattr};
 use trawl_query::{ListingPlace, Listings, RowsOf, ValueIn, View, stored};
 use trawl_scan::SomeNames;
 
-use super::{Noted, Reading};
+use super::Reading;
+use super::noted::Noted;
 use crate::error::Result;
 use crate::known::Listing;
 use crate::targets::NameSet;

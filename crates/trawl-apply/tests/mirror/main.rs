@@ -4,6 +4,7 @@
 //!
 //! `TRAWL_APPLY_ROUNDS` (12) and `TRAWL_SEED` (1) make it longer or another.
 
+mod catch_up;
 mod crashes;
 mod fresh;
 mod full;

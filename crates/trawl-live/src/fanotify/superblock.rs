@@ -31,7 +31,7 @@ const UNSEEN: [&str; 4] = [
     "access times, inode flags (chattr) and project ids change without an event",
     "files that are open for writing or mapped may change without an event until they are closed",
     "blocks that a file system allocates or frees later, by itself, are no event",
-    "what is mounted below the root is another source's",
+    "what is in file systems mounted below the root is another source's",
 ];
 
 const UNSEEN_BELOW_OVERLAY: &str = "changes made to a lower directory behind the overlay's back";

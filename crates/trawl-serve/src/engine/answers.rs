@@ -9,7 +9,7 @@ use crate::applier::{Scope, Stale};
 use crate::protocol::{Answer, DEADLINE_MAX, Outcome, Seen};
 use crate::status::Status;
 
-/// How long anyone waits while everything is scanned again, which may take long.
+/// How long anyone waits while nothing is trusted: a scan may take long.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// How often someone who waits is looked at, whether they are there still.
@@ -116,7 +116,7 @@ impl Caller {
             let lost = state
                 .lost
                 .as_ref()
-                .map(|why| format!("it is being scanned again, since {why}"));
+                .map(|why| format!("what changed in it is being found out, since {why}"));
             let why = lost.or(state.last.failure.clone());
             let busy = || state.busy.map(str::to_owned);
             stale.insert(
@@ -158,7 +158,13 @@ impl Caller {
         if let Some(why) = why {
             status.text("why", why);
         }
-        status.text("how", state.description.how);
+        let how = state.description.how;
+        match state.description.interval {
+            Some(every) => {
+                status.text("how", &format!("{how} every {} s", every.as_secs_f32()));
+            }
+            None => status.text("how", how),
+        }
         status.text("file_system", &state.description.file_system);
         status.number("uncovered_directories", state.description.uncovered);
         status.number("dirty", state.set.dirty().len());
@@ -177,6 +183,16 @@ impl Caller {
         status.number("last_barrier_us", counters.last_barrier.as_micros());
         status.number("applied_total", counters.applied);
         status.number("rescans_total", counters.rescans);
+        status.number("catch_ups_total", counters.catch_ups);
+        if let Some((recovery, took)) = &counters.recovery {
+            status.text("recovery", recovery.method.unwrap_or("scan"));
+            if let Some(why) = &recovery.why {
+                status.text("recovery_why", why);
+            }
+            status.number("recovery_looked_at", recovery.looked_at);
+            status.number("recovery_dirty", recovery.dirty);
+            status.number("recovery_ms", took.as_millis());
+        }
         status.number("checkpoints_total", counters.checkpoints);
         status.number("failures_total", counters.failures);
         if let Some(failure) = &counters.last_failure {

@@ -6,8 +6,8 @@
 //! - A *round* ([`round`]) reads what is waiting (a barrier), takes what is dirty and has it
 //!   applied. There is a round when somebody asks, some time after the first change, when there is
 //!   much, and when trust was lost. Those who ask while one is under way share the next.
-//! - Where anything may have been missed, the mark says so first, then all is scanned again, and
-//!   whoever asks meanwhile is told.
+//! - Where anything may have been missed, the mark says so first, then the applier finds out what
+//!   changed, or scans all, and whoever asks meanwhile is told.
 //!
 //! Locks: the source before the state, neither while the applier is at work (its [`Places`] takes
 //! the source for each answer).
@@ -98,6 +98,8 @@ pub struct Opened {
     pub searched: Vec<Searched>,
     /// The same words as long as keys that were given before are good.
     pub identity: String,
+    /// What is mounted below it ([`ChangeSource::mounts`]).
+    pub mounts: u64,
     /// The queue, for whoever keeps it while the daemon is away; `None` if it cannot be kept.
     pub queue: Option<OwnedFd>,
 }
@@ -120,8 +122,28 @@ pub enum Start {
 struct Watched {
     opened: Option<Opened>,
     reopen: Opener,
+    /// When it was tried last.
+    tried: Option<Instant>,
     /// Counts openings, so that the reader knows that its descriptor is an old one.
     epoch: u64,
+}
+
+/// Between openings by those who ask.
+const REOPEN_APART: Duration = Duration::from_millis(100);
+
+impl Watched {
+    /// Whether there is none, and it was not tried just now.
+    fn reopens_now(&self) -> bool {
+        let is_due = |tried: Instant| tried.elapsed() >= REOPEN_APART;
+        self.opened.is_none() && self.tried.is_none_or(is_due)
+    }
+}
+
+impl Opened {
+    /// The same as long as keys are good and the same file systems are mounted.
+    fn identity(&self) -> String {
+        format!("{} {:x}", self.identity, self.mounts)
+    }
 }
 
 /// What both threads and those who ask share.
@@ -140,7 +162,7 @@ struct Inner {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // A thread that panicked left nothing half done that counts: everything is scanned again.
+    // A thread that panicked left nothing half done that counts: nothing is trusted then.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -166,11 +188,14 @@ impl Inner {
         (self.settings.log)(level, &format!("{root}: {text}"));
     }
 
-    /// Nothing is trusted until all is scanned again. The mark says so already: it does from
+    /// Nothing is trusted until it was found out what changed. The mark says so already: it does from
     /// before anything is read.
     fn lose(&self, state: &mut State, why: &str) {
         if state.lost.is_none() {
-            self.note(Level::Warning, format_args!("{why}; scanning it again"));
+            self.note(
+                Level::Warning,
+                format_args!("{why}; finding out what changed"),
+            );
             state.lost = Some(why.to_owned());
         }
         state.losses += 1;
@@ -212,11 +237,12 @@ impl Engine {
     pub fn start(parts: Parts, settings: Settings) -> Result<Engine> {
         let path = parts.place.live_path().to_owned();
         let description = parts.opened.source.describe();
-        let (mark, past) = Mark::begin(parts.place, &parts.opened.identity);
+        let (mark, past) = Mark::begin(parts.place, &parts.opened.identity());
         let lost = match (parts.start, past) {
             (Start::Scanned, _) | (Start::TakenOver, Past::Known) => None,
             (Start::TakenOver, Past::Unknown(why)) => Some(why),
-            (Start::Unknown, _) => Some("nobody watched it before"),
+            (Start::Unknown, Past::Unknown(why)) => Some(why),
+            (Start::Unknown, Past::Known) => Some("nobody watched it meanwhile"),
         };
         let state = State::new(mark, description, settings.limits, parts.snapshot);
         let inner = Arc::new(Inner {
@@ -226,6 +252,7 @@ impl Engine {
             watched: Mutex::new(Watched {
                 opened: Some(parts.opened),
                 reopen: parts.reopen,
+                tried: None,
                 epoch: 0,
             }),
             state: Mutex::new(state),
@@ -326,6 +353,11 @@ impl Places for SharedPlaces<'_> {
             })
     }
 
+    fn also(&mut self, directory: ObjectRef<'_>) -> std::result::Result<Vec<Vec<u8>>, LiveError> {
+        self.with(|places| places.also(directory))
+            .unwrap_or(Ok(Vec::new()))
+    }
+
     fn parent(&mut self, directory: ObjectRef<'_>) -> Option<ObjectKey> {
         self.with(|places| places.parent(directory)).flatten()
     }
@@ -333,6 +365,10 @@ impl Places for SharedPlaces<'_> {
     fn names_of(&mut self, object: ObjectRef<'_>) -> Names {
         self.with(|places| places.names_of(object))
             .unwrap_or(Names::Several)
+    }
+
+    fn inode_of(&mut self, object: ObjectRef<'_>) -> Option<u64> {
+        self.with(|places| places.inode_of(object)).flatten()
     }
 
     fn object(&mut self, object: ObjectRef<'_>) -> std::result::Result<ObjectPlace, LiveError> {
@@ -345,6 +381,11 @@ impl Places for SharedPlaces<'_> {
 fn remarks(description: &Description) -> Option<String> {
     (description.uncovered > 0).then(|| {
         let count = description.uncovered;
-        format!("{count} directories cannot be watched")
+        let directories = if count == 1 {
+            "directory"
+        } else {
+            "directories"
+        };
+        format!("{count} {directories} cannot be watched: what changes in them is not noticed")
     })
 }

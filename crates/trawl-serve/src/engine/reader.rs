@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use trawl_live::{AsOf, Doubt, Left};
 use trawl_sys::wait;
 
-use super::{Inner, Level, Opened, State, lock};
+use super::{Inner, Level, Opened, State, Watched, lock};
 
 /// How long changes gather before they are read, after some were.
 const PACE: Duration = Duration::from_millis(8);
@@ -117,13 +117,36 @@ impl Inner {
             How::Drain => lock(&self.watched),
             How::Barrier => self.watched(),
         };
+        let was_open = watched.opened.is_some();
+        let read = self.read_opened(&mut watched, how);
+        // What came to its place is watched at once, so that who asks need not come again.
+        match read {
+            Err(_) if watched.reopens_now() && self.reopen(&mut watched).is_ok() => {
+                self.waker.wake();
+                self.read_opened(&mut watched, how)
+            }
+            Err(_) if !was_open => Err("it cannot be watched at this time".to_owned()),
+            read => read,
+        }
+    }
+
+    fn read_opened(&self, watched: &mut Watched, how: How) -> Result<Read, String> {
         let Some(opened) = watched.opened.as_mut() else {
-            return Err("it cannot be watched at this time".to_owned());
+            return Err("it cannot be watched".to_owned());
         };
         let mut state = lock(&self.state);
         state.mark.unclean();
         match read_into(opened, &mut state, how) {
             Ok(read) => {
+                let mounts = opened.source.mounts();
+                if mounts != opened.mounts {
+                    opened.mounts = mounts;
+                    state.mark.identify(&opened.identity());
+                }
+                if let Some(news) = opened.source.news() {
+                    self.note(Level::Warning, format_args!("{news}"));
+                    state.description = opened.source.describe();
+                }
                 if state.note_dirt() || self.is_much(&state) {
                     self.changed.notify_all();
                 }
@@ -163,22 +186,35 @@ impl Inner {
             return pause;
         }
         let mut watched = lock(&self.watched);
+        match watched.opened.is_some() || self.reopen(&mut watched).is_ok() {
+            true => REOPEN_FIRST,
+            false => (pause * 2).min(REOPEN_LONGEST),
+        }
+    }
+
+    /// Opens the source again, or notes why that cannot be.
+    fn reopen(&self, watched: &mut Watched) -> Result<(), ()> {
+        watched.tried = Some(Instant::now());
         match (watched.reopen)() {
             Ok(opened) => {
                 let mut state = lock(&self.state);
-                state.mark.identify(&opened.identity);
+                state.mark.identify(&opened.identity());
                 state.retry = None;
                 state.description = opened.source.describe();
                 watched.opened = Some(opened);
                 watched.epoch += 1;
-                self.note(Level::Note, format_args!("it is watched again"));
+                let kind = &state.description.file_system;
+                self.note(Level::Note, format_args!("it is watched again ({kind})"));
                 self.changed.notify_all();
-                REOPEN_FIRST
+                Ok(())
             }
             Err(error) => {
                 let mut state = lock(&self.state);
+                if state.lost.as_ref() != Some(&error.to_string()) {
+                    self.note(Level::Warning, format_args!("{error}; trying again"));
+                }
                 state.lost = Some(error.to_string());
-                (pause * 2).min(REOPEN_LONGEST)
+                Err(())
             }
         }
     }
@@ -190,6 +226,7 @@ fn words_of(doubt: Doubt) -> &'static str {
         Doubt::Malformed => "changes came that could not be understood",
         Doubt::MissingRecords => "changes are missing from the recording",
         Doubt::TooManyDirectories => "there are more directories than may be watched",
+        Doubt::Mounts => "something was mounted in it or unmounted",
         Doubt::Crowded => "more changed than there was room for",
     }
 }

@@ -12,7 +12,7 @@ use trawl_model::Timestamp;
 use super::reader::How;
 use super::state::{LastRound, Retry, State};
 use super::{Inner, Level, SharedPlaces, remarks};
-use crate::applier::{Applier, ApplyError, ApplyErrorKind, Published, Scope, Taken};
+use crate::applier::{Applier, ApplyError, ApplyErrorKind, Published, Recovery, Scope, Taken};
 use crate::open_files::{Looked, OpenFiles};
 
 /// Compaction asks no more often than this whether somebody is waiting.
@@ -32,7 +32,7 @@ struct Work {
     is_asked: bool,
     taken: Taken,
     since: Option<Instant>,
-    /// Why everything is scanned again, if so.
+    /// Why nothing is trusted, if so.
     lost: Option<String>,
     /// How often trust was lost before.
     losses: u64,
@@ -156,7 +156,9 @@ impl Inner {
                 .insert(file.clone(), Reached::Unnamed);
         }
         let doubt = looked.doubt.clone();
+        work.taken.has_open_files = is_asked && doubt.is_none();
         let done = self.work(applier, &mut work);
+        self.state().mark.note(applier.note());
         if done.result.is_ok() && is_asked {
             open.applied(looked);
         }
@@ -194,7 +196,11 @@ impl Inner {
         Work {
             tickets,
             is_asked: tickets > state.served,
-            taken: Taken { dirty, as_of },
+            taken: Taken {
+                dirty,
+                as_of,
+                has_open_files: false,
+            },
             since: state.take_since(),
             lost: state.lost.clone(),
             losses: state.losses,
@@ -206,11 +212,10 @@ impl Inner {
         let mut places = SharedPlaces(self);
         let was_rescan = work.lost.is_some();
         let result = catch_unwind(AssertUnwindSafe(|| {
-            if let Some(why) = &work.lost {
-                let all = applier.rescan(&Scope::Everything, why, &mut places);
-                return all.map(Some);
-            }
             keep_inside(&mut work.taken.dirty, &mut places, &self.settings.without);
+            if let Some(why) = &work.lost {
+                return applier.catch_up(&work.taken, why, &mut places).map(Some);
+            }
             let mut published = match work.taken.dirty.is_empty() {
                 false => Some(applier.apply(&work.taken, &mut places)?),
                 true if work.is_asked => applier.look()?,
@@ -293,22 +298,46 @@ impl Inner {
         }
         if is_sound {
             state.lost = None;
-            self.note(
-                Level::Note,
-                format_args!("it was scanned again and is up to date"),
-            );
+            let recovery = published.as_ref().and_then(|one| one.recovery.clone());
+            self.note_recovery(state, recovery.unwrap_or_default(), took);
         }
         let Some(published) = published else { return };
         state.last.snapshot = published.snapshot.or(state.last.snapshot);
         state.last.stale = published.stale;
         let counters = &mut state.counters;
-        match was_rescan {
+        let has_method = |recovery: &Recovery| recovery.method.is_some();
+        match was_rescan && !published.recovery.as_ref().is_some_and(has_method) {
             true => counters.rescans += 1,
             false => counters.applied += 1,
         }
         counters.checkpoints += u64::from(published.is_checkpoint);
         counters.last_apply = took;
         counters.published = Some(Instant::now());
+    }
+
+    /// What is in the index can be trusted again.
+    fn note_recovery(&self, state: &mut State, recovery: Recovery, took: Duration) {
+        let Recovery {
+            why,
+            looked_at,
+            dirty,
+            ..
+        } = &recovery;
+        let why = why
+            .as_ref()
+            .map_or(String::new(), |why| format!(" ({why})"));
+        match recovery.method {
+            None => self.note(
+                Level::Note,
+                format_args!("it was scanned again and is up to date{why}"),
+            ),
+            Some(method) => {
+                state.counters.catch_ups += 1;
+                let found = format!("{dirty} changes found by {method}, {looked_at} looked at");
+                self.note(Level::Note, format_args!("it is up to date: {found}{why}"));
+            }
+        }
+        state.counters.recovery = Some((recovery, took));
     }
 
     /// What was taken stays dirty, and is tried again after a while.
@@ -349,6 +378,7 @@ impl Inner {
         let done = catch_unwind(AssertUnwindSafe(|| applier.compact(&is_wanted)));
         let why = "the index could not be compacted by a mistake in the program";
         self.note_snapshot(done.unwrap_or_else(|_| Err(ApplyError::mistake(why))));
+        self.state().mark.note(applier.note());
     }
 
     /// Makes what was published last.
@@ -361,6 +391,7 @@ impl Inner {
         let done = catch_unwind(AssertUnwindSafe(|| applier.close()));
         let why = "what was published could not be kept by a mistake in the program";
         self.note_snapshot(done.unwrap_or_else(|_| Err(ApplyError::mistake(why))));
+        self.state().mark.note(applier.note());
     }
 
     fn note_snapshot(&self, done: Result<Option<SnapshotId>, ApplyError>) {

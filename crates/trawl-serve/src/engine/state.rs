@@ -6,7 +6,7 @@ use trawl_index::SnapshotId;
 use trawl_live::{Description, DirtySet, Limits};
 use trawl_model::Timestamp;
 
-use crate::applier::{Scope, Stale};
+use crate::applier::{Recovery, Scope, Stale};
 use crate::mark::Mark;
 
 /// Directories that may wait to be scanned again because someone asked.
@@ -89,6 +89,9 @@ pub(super) struct Counters {
     pub(super) barriers: u64,
     pub(super) applied: u64,
     pub(super) rescans: u64,
+    pub(super) catch_ups: u64,
+    /// How trust came back the last time, and how long that took.
+    pub(super) recovery: Option<(Recovery, Duration)>,
     pub(super) checkpoints: u64,
     pub(super) failures: u64,
     pub(super) last_failure: Option<String>,

@@ -108,7 +108,7 @@ fn who_asks_while_everything_is_scanned_is_told() {
     let short = Duration::from_millis(50);
     let answer = engine.caller().now(short, Duration::ZERO, &|| false);
     assert_eq!(answer.outcome, Outcome::Stale, "{answer:?}");
-    assert!(answer.reasons().contains("scanned again"), "{answer:?}");
+    assert!(answer.reasons().contains("being found out"), "{answer:?}");
     assert_eq!(engine.caller().status().get("state"), Some("catching-up"));
     site.fake.with(|seen| seen.is_held = false);
     ask_until_fresh(&engine);

@@ -274,6 +274,7 @@ fn open(root: &Path, size: QueueSize, queue: Option<OwnedFd>) -> Result<Opened, 
     Ok(Opened {
         queue: source.as_fd().try_clone_to_owned().ok(),
         identity: format!("{device}"),
+        mounts: 0,
         searched: vec![searched],
         source: Box::new(source) as Box<dyn ChangeSource + Send>,
     })

@@ -1,0 +1,125 @@
+//! What is read passes through here on its way into a round: it is counted, and
+//! what something depends on is noted.
+
+use trawl_index::IndexError;
+use trawl_index::live::Round;
+use trawl_model::sink::{PartSink, SourceRoot};
+use trawl_model::{DirAccess, DirBatch, DirId, FileType, IdMap, Issue, Sink};
+use trawl_scan::Extent;
+
+use super::Applied;
+use super::named::Settling;
+use crate::known::{Known, Listing};
+
+/// What a listing holds that something depends on.
+#[derive(Default)]
+pub(super) struct Found {
+    /// The directory.
+    pub(super) dir: Option<DirId>,
+    /// By name.
+    pub(super) entries: Vec<(Vec<u8>, Known)>,
+}
+
+/// What a batch says of the directory itself.
+fn head_of(batch: &DirBatch) -> DirBatch {
+    DirBatch {
+        dir: batch.dir,
+        parent: batch.parent,
+        path: batch.path.clone(),
+        access: batch.access.clone(),
+        own: batch.own,
+        ..DirBatch::default()
+    }
+}
+
+/// Passes on what was read; counts it, and notes what one listing holds, as it
+/// will be in the index.
+pub(super) struct Noted<'a, 'w> {
+    pub(super) round: &'a mut Round<'w>,
+    pub(super) applied: &'a mut Applied,
+    pub(super) id_map: Option<&'a IdMap>,
+    /// The directory whose listing is noted, if one is.
+    pub(super) dir: Option<&'a [u8]>,
+    /// What the index had of it.
+    pub(super) known: &'a Listing,
+    pub(super) found: Found,
+    /// The first batch of that directory, without its entries.
+    pub(super) head: Option<DirBatch>,
+    /// Directories whose access decides where what was read is placed.
+    pub(super) met: &'a mut Vec<(Vec<u8>, DirAccess)>,
+    pub(super) settling: &'a mut Settling,
+    pub(super) extent: Extent,
+}
+
+impl Noted<'_, '_> {
+    fn note(&mut self, batch: &DirBatch) {
+        for entry in &batch.entries {
+            let name = batch.bytes(entry.name);
+            let is_dir = entry.meta.file_type() == FileType::Directory;
+            if is_dir || self.known.has(name) {
+                let now = Known::of_entry(batch, entry);
+                self.found.entries.push((name.to_vec(), now));
+            }
+        }
+    }
+}
+
+impl Noted<'_, '_> {
+    /// Passes on a batch after it was noted.
+    pub(super) fn pass(&mut self, batch: DirBatch) -> std::result::Result<(), IndexError> {
+        if self.dir == Some(&batch.path[..]) {
+            match self.id_map {
+                None => self.note(&batch),
+                Some(map) => {
+                    let mut mapped = batch.clone();
+                    map.apply(&mut mapped);
+                    self.note(&mapped);
+                }
+            }
+        }
+        self.round.batch(batch)
+    }
+}
+
+impl Sink for Noted<'_, '_> {
+    type Error = IndexError;
+
+    fn root(&mut self, root: SourceRoot) -> std::result::Result<(), IndexError> {
+        self.round.root(root)
+    }
+
+    fn batch(&mut self, batch: DirBatch) -> std::result::Result<(), IndexError> {
+        self.applied.directories += u64::from(batch.fragment == 0);
+        self.applied.entries += batch.entries.len() as u64;
+        self.settling.note(&batch, self.extent);
+        if self.dir == Some(&batch.path[..]) {
+            self.found.dir = Some(batch.dir);
+            if batch.fragment == 0 {
+                self.met.push((batch.path.clone(), batch.access.clone()));
+                self.head = Some(head_of(&batch));
+            }
+        }
+        self.pass(batch)
+    }
+
+    fn subtree_done(&mut self, dir: DirId) -> std::result::Result<(), IndexError> {
+        self.round.subtree_done(dir)
+    }
+
+    fn issue(&mut self, dir: Option<DirId>, issue: Issue) -> std::result::Result<(), IndexError> {
+        self.round.issue(dir, issue)
+    }
+}
+
+impl PartSink for Noted<'_, '_> {
+    fn passed(
+        &mut self,
+        dir: DirId,
+        parent: Option<DirId>,
+        path: &[u8],
+        access: &DirAccess,
+    ) -> std::result::Result<(), IndexError> {
+        self.met.push((path.to_vec(), access.clone()));
+        self.round.passed(dir, parent, path, access)
+    }
+}

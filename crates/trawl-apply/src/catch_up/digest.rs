@@ -1,0 +1,43 @@
+//! What rows and inodes are compared by, in one number: for file systems that give inodes without
+//! their names.
+//!
+//! Not by their sizes: those that the inodes have are as of when content was last written to the
+//! disk. Whoever changes a size changes the times, too.
+
+use std::hash::{DefaultHasher, Hasher};
+
+use trawl_model::Timestamp;
+use trawl_model::rows::Row;
+use trawl_sys::stat::Inode;
+
+use super::{Search, time};
+
+/// What no row has.
+const DOUBTFUL: u64 = 0;
+
+/// Of an inode; of one that changed so late that the index may not have it, a number that no row has.
+pub(super) fn of_inode(search: &Search<'_>, inode: &Inode) -> u64 {
+    if search.is_recent(inode.ctime) {
+        return DOUBTFUL;
+    }
+    let times = [time(inode.mtime), time(inode.ctime)];
+    of([inode.mode, inode.nlink], times)
+}
+
+/// Of a row.
+pub(super) fn of_row(row: &Row<'_>) -> u64 {
+    let times = [row.mtime(), row.ctime()];
+    of([row.mode(), row.nlink()], times)
+}
+
+fn of(numbers: [u32; 2], times: [Timestamp; 2]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for number in numbers {
+        hasher.write_u32(number);
+    }
+    for time in times {
+        hasher.write_i64(time.secs);
+        hasher.write_u32(time.nanos);
+    }
+    hasher.finish().max(DOUBTFUL + 1)
+}

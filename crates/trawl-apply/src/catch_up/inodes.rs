@@ -1,0 +1,145 @@
+//! By all inodes of an xfs: it gives them in the order of their numbers, many with one call, and
+//! the rows of the index look for theirs among them.
+//!
+//! What is kept of an inode is its number and a hash of what rows are compared by; so many inodes at
+//! a time that memory is bounded, and the rows are gone over once for each so many.
+
+use trawl_model::Dev;
+use trawl_model::column::ColumnSet;
+use trawl_model::rows::{Row, RowBatch};
+use trawl_query::{Batch, Start};
+use trawl_sys::directory::{AccessTime, Purpose, open_at};
+use trawl_sys::filesystem;
+use trawl_sys::xfs::Inodes;
+
+use super::digest::{of_inode, of_row};
+use super::{COMPARED, Found, Judge, Method, Piece, Search, Suspect, Top, Unfit, device};
+
+/// Inodes that are kept at a time: 16 bytes each.
+const KEPT: usize = 2 << 20;
+
+/// A file system with so many more inodes than the index has rows is not worth going over.
+const INODES_A_ROW: u64 = 8;
+
+struct Window<'a> {
+    search: &'a Search<'a>,
+    top: &'a Top,
+    /// The device of the root, as rows have it.
+    dev: u64,
+    /// Numbers from here on, and below; `None`: all that follow.
+    first: u64,
+    end: Option<u64>,
+    /// By number.
+    inodes: Vec<(u64, u64)>,
+}
+
+/// Finds rows that are otherwise than their inodes, or have none.
+pub(super) fn find(
+    search: &Search<'_>,
+    start: &Start,
+    top: &Top,
+) -> std::result::Result<Found, Unfit> {
+    let mut found = Found::by(Method::Inodes);
+    let system = filesystem::of_fd(&top.fd)?;
+    let used = system.inodes.saturating_sub(system.inodes_free);
+    if used > search.rows.saturating_mul(INODES_A_ROW).max(KEPT as u64) {
+        return super::times::find(search, start, top);
+    }
+    let list = open_at(&top.fd, c".", Purpose::List(AccessTime::Keep))?;
+    let mut inodes = Inodes::of(list);
+    let mut window = Window {
+        search,
+        top,
+        dev: device(&top.stat).as_u64(),
+        first: 0,
+        end: Some(0),
+        inodes: Vec::new(),
+    };
+    let mut looked_at = 0;
+    while window.end.is_some() {
+        window.fill(&mut inodes)?;
+        looked_at += window.inodes.len() as u64;
+        search.judge(start, &window, &mut found)?;
+    }
+    found.looked_at = looked_at;
+    // In the order of the tree, whatever the numbers are.
+    found
+        .suspects
+        .sort_by(|a, b| trawl_model::path::cmp(&a.dir, &b.dir).then(a.name.cmp(&b.name)));
+    Ok(found)
+}
+
+impl Window<'_> {
+    /// Takes the next inodes.
+    fn fill(&mut self, from: &mut Inodes) -> std::result::Result<(), Unfit> {
+        self.first = self.end.unwrap_or(u64::MAX);
+        self.inodes.clear();
+        while self.inodes.len() < KEPT {
+            let before = self.inodes.len();
+            let search = self.search;
+            let some = from.next_ones()?;
+            let kept = some.map(|inode| (inode.ino, of_inode(search, &inode)));
+            self.inodes.extend(kept);
+            if self.inodes.len() == before {
+                self.end = None;
+                return Ok(());
+            }
+        }
+        self.end = self.inodes.last().map(|(ino, _)| ino.saturating_add(1));
+        Ok(())
+    }
+
+    /// True if the inode of this number is not what the row was made of.
+    fn is_other(&self, rows: &RowBatch, at: usize) -> bool {
+        let number = |column: &[u64]| column.get(at).copied().unwrap_or_default();
+        let ino = number(&rows.ino);
+        if number(&rows.dev) != self.dev {
+            // Looked at on its own, once.
+            return self.first == 0;
+        }
+        if ino < self.first || self.end.is_some_and(|end| ino >= end) {
+            return false;
+        }
+        match self.inodes.binary_search_by_key(&ino, |(ino, _)| *ino) {
+            Ok(place) => {
+                let now = self.inodes.get(place).map(|(_, hash)| *hash);
+                let dir = &b""[..];
+                now != Some(of_row(&Row {
+                    batch: rows,
+                    at,
+                    dir,
+                }))
+            }
+            Err(_) => true,
+        }
+    }
+}
+
+impl Judge for Window<'_> {
+    fn columns(&self) -> ColumnSet {
+        COMPARED
+    }
+
+    fn judge(&self, batch: &mut Batch<'_>, into: &mut Piece) -> trawl_query::Result<()> {
+        let mut is_any = false;
+        for rows in batch.columns() {
+            is_any |= (0..rows.ino.len()).any(|at| self.is_other(rows, at));
+        }
+        if !is_any {
+            return Ok(());
+        }
+        batch.for_each_listing(|listing| {
+            for at in listing.range.clone() {
+                let (batch, dir) = (listing.batch, listing.dir.path);
+                let row = Row { batch, at, dir };
+                if !self.is_other(batch, at) {
+                    continue;
+                }
+                let is_elsewhere = row.dev() != Dev::from_u64(self.dev);
+                if !is_elsewhere || self.top.differs(self.search, &row) {
+                    into.suspects.push(Suspect::of(&row));
+                }
+            }
+        })
+    }
+}

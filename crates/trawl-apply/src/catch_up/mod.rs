@@ -1,0 +1,465 @@
+//! What changed since the index was last known to be as its source: found without listing
+//! anything, so that after trust was lost only that is read again.
+//!
+//! Each row of the index is compared with what is there now, in the cheapest way that the file
+//! system has:
+//!
+//! - by *transactions* (btrfs, where it was noted which was the last before): just the inodes that
+//!   changed since are given;
+//! - by *inodes* (xfs): all inodes are given in the order of their numbers, many with one call;
+//! - by *times* elsewhere: each file is asked for its times, many with one call.
+//!
+//! A row that is not as its file is dirty; so is one whose file changed, by its own time, after the
+//! moment up to which everything is known to be in the index, or shortly before: times of the kernel
+//! are coarse. Times are compared for being the same, so a clock that was set back does not hide a
+//! change. A file that no row names is new: then the times of the directory that it is in are.
+//!
+//! What cannot be told so is refused ([`Unappliable::Untold`]): then all has to be scanned.
+
+mod digest;
+mod inodes;
+mod times;
+mod transactions;
+
+use std::ffi::CString;
+use std::ops::ControlFlow;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use trawl_live::{Dirty, Places};
+use trawl_model::column::{Column, ColumnSet};
+use trawl_model::rows::Row;
+use trawl_model::{Dev, Timestamp, path};
+use trawl_query::{Batch, Located, QueryError, Request, Start, View};
+use trawl_scan::trusts_ctime;
+use trawl_sys::directory::{AccessTime, Links, Purpose, open_path};
+use trawl_sys::stat::{Stat, Time, stat_at, stat_fd};
+use trawl_sys::{CWD, SysError, filesystem};
+
+use crate::applier::named::Unsettled;
+use crate::applier::{Applied, Applier};
+use crate::error::{ApplyError, Result, Unappliable};
+use crate::targets::Targets;
+
+pub use transactions::Note;
+
+/// How long before the moment up to which all is known a change may say that it happened: the
+/// coarsest times of file systems that are compared are a second apart.
+const MARGIN_SECS: i64 = 2;
+
+/// More rows than a snapshot's divided by this are so many that a scan is cheaper; fewer than the
+/// next are not.
+const MANY_OF: u64 = 4;
+const MANY_LEAST: u64 = 50_000;
+/// And so many take as much memory as there should be.
+const MANY_MOST: u64 = 500_000;
+
+/// How what changed was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// By the transactions in which inodes changed.
+    Transactions,
+    /// By all inodes of the file system.
+    Inodes,
+    /// By the times of each file.
+    Times,
+}
+
+impl Method {
+    /// One word.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Method::Transactions => "transactions",
+            Method::Inodes => "inodes",
+            Method::Times => "times",
+        }
+    }
+}
+
+/// What was found out and applied after changes were lost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CaughtUp {
+    /// How.
+    pub method: Method,
+    /// Files that were looked at.
+    pub looked_at: u64,
+    /// Those that were not as the index had them.
+    pub dirty: u64,
+    /// Why not in the cheapest way, if so.
+    pub why: Option<String>,
+    /// What came of it.
+    pub applied: Applied,
+}
+
+impl Applier {
+    /// Finds out what changed since all was known, and reads that and what is dirty again: for
+    /// when changes were lost. `note` is of a moment before that up to which all is known.
+    ///
+    /// # Errors
+    /// As [`Applier::apply`]; [`Unappliable::Untold`] where nobody can tell.
+    pub fn catch_up(
+        &mut self,
+        dirty: &Dirty,
+        note: Option<&Note>,
+        places: &mut dyn Places,
+        (as_of, cancel): (Timestamp, &AtomicBool),
+    ) -> Result<CaughtUp> {
+        self.check_base()?;
+        let mut targets = Targets::of(dirty, &self.root, &self.options.excludes, places)?;
+        let view = self.view();
+        let mounts = trawl_live::mounts_below(&self.root)?;
+        let found = Search {
+            view: &view,
+            rows: self.writer.growth().1,
+            since: self.writer.known_until(),
+            note,
+            mounts,
+            cancel,
+        }
+        .run()?;
+        let (method, looked_at, why) = (found.method, found.looked_at, found.why.clone());
+        let suspects = found.suspects.len() as u64 + u64::from(found.is_root_suspect);
+        targets.add_suspects(found, &self.root);
+        let applied = self.read_again(targets, Unsettled::none(), as_of, cancel)?;
+        Ok(CaughtUp {
+            method,
+            looked_at,
+            dirty: suspects,
+            why,
+            applied,
+        })
+    }
+}
+
+/// A row that may not be as what it names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Suspect {
+    /// The directory that the name is in.
+    pub(crate) dir: Vec<u8>,
+    pub(crate) name: Vec<u8>,
+    pub(crate) is_dir: bool,
+}
+
+impl Suspect {
+    fn of(row: &Row<'_>) -> Suspect {
+        Suspect {
+            dir: row.dir.to_vec(),
+            name: row.name().to_vec(),
+            is_dir: row.mode() & bits::FORMAT == bits::DIRECTORY,
+        }
+    }
+}
+
+/// What was found.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) method: Method,
+    /// Rows, or inodes, that were looked at.
+    pub(crate) looked_at: u64,
+    pub(crate) suspects: Vec<Suspect>,
+    /// Of the root itself: it is in no directory.
+    pub(crate) is_root_suspect: bool,
+    /// Why it is not the cheapest way.
+    pub(crate) why: Option<String>,
+}
+
+impl Found {
+    fn by(method: Method) -> Found {
+        Found {
+            method,
+            looked_at: 0,
+            suspects: Vec::new(),
+            is_root_suspect: false,
+            why: None,
+        }
+    }
+}
+
+/// What is looked through.
+pub(crate) struct Search<'a> {
+    pub(crate) view: &'a Arc<View>,
+    /// Rows of the snapshot that it goes on from.
+    pub(crate) rows: u64,
+    /// Up to when all changes are in the view.
+    pub(crate) since: Timestamp,
+    /// The transaction that this was in, where that is known.
+    pub(crate) note: Option<&'a Note>,
+    /// Where other file systems are mounted, below the root.
+    pub(crate) mounts: Vec<Vec<u8>>,
+    pub(crate) cancel: &'a AtomicBool,
+}
+
+/// The source's root as it is now.
+struct Top {
+    fd: OwnedFd,
+    stat: Stat,
+    /// Its path.
+    path: Vec<u8>,
+}
+
+/// Tells rows that may be otherwise now; on several threads.
+trait Judge: Sync {
+    /// What it looks at of each row, beside the name.
+    fn columns(&self) -> ColumnSet;
+
+    /// Adds those of a batch.
+    fn judge(&self, batch: &mut Batch<'_>, into: &mut Piece) -> trawl_query::Result<()>;
+}
+
+/// What came of a batch.
+#[derive(Default)]
+struct Piece {
+    looked_at: u64,
+    suspects: Vec<Suspect>,
+}
+
+/// Why a way of finding what changed is none here.
+enum Unfit {
+    /// It is not allowed, or there is no such call.
+    System(SysError),
+    Query(QueryError),
+    /// So much changed that a scan is cheaper.
+    TooMuch,
+}
+
+impl From<QueryError> for Unfit {
+    fn from(error: QueryError) -> Unfit {
+        Unfit::Query(error)
+    }
+}
+
+impl From<SysError> for Unfit {
+    fn from(error: SysError) -> Unfit {
+        Unfit::System(error)
+    }
+}
+
+/// Bits of a mode.
+mod bits {
+    pub(super) const FORMAT: u32 = 0o170_000;
+    pub(super) const DIRECTORY: u32 = 0o040_000;
+}
+
+fn untold(why: impl Into<String>) -> ApplyError {
+    ApplyError::Unappliable(Unappliable::Untold { why: why.into() })
+}
+
+impl Search<'_> {
+    /// Finds what changed.
+    ///
+    /// # Errors
+    /// [`Unappliable::Untold`] where nobody can tell.
+    pub(crate) fn run(&self) -> Result<Found> {
+        let root = self.view.root().to_vec();
+        let Located::Found(start) = self.view.locate(&root)? else {
+            return Err(untold("the index does not have its root"));
+        };
+        let top = Top::open(root)?;
+        let kind = top.kind()?;
+        if start.own_row().dev() != device(&top.stat) {
+            return Err(untold("its device has another number than before"));
+        }
+        let mut found = self.by_any_way(&start, &top, kind)?;
+        for mount in &self.mounts {
+            found.suspects.extend(top.suspect(mount));
+        }
+        found.is_root_suspect = self.is_changed(&start.own_row(), &top.stat);
+        // What could not be read before may be read now.
+        for issue in start.recorded_issues(None)? {
+            found.suspects.extend(top.suspect(&issue.path));
+        }
+        Ok(found)
+    }
+
+    /// By the cheapest way that there is.
+    fn by_any_way(&self, start: &Start, top: &Top, kind: Kind) -> Result<Found> {
+        let mut why = None;
+        let cheaper = match (kind, self.note) {
+            (Kind::Btrfs, Some(note)) => Some(transactions::find(self, start, top, note)),
+            (Kind::Btrfs, None) => {
+                why = Some("no transaction was noted".to_owned());
+                None
+            }
+            (Kind::Xfs, _) => Some(inodes::find(self, start, top)),
+            (Kind::Other, _) => None,
+        };
+        if let Some(found) = cheaper {
+            match usable(found)? {
+                Ok(found) => return Ok(found),
+                Err(error) => why = Some(error.to_string()),
+            }
+        }
+        match usable(times::find(self, start, top))? {
+            Ok(found) => Ok(Found { why, ..found }),
+            Err(error) => Err(untold(error.to_string())),
+        }
+    }
+
+    /// Has all rows judged.
+    fn judge(
+        &self,
+        start: &Start,
+        judge: &dyn Judge,
+        found: &mut Found,
+    ) -> std::result::Result<(), Unfit> {
+        let request = Request {
+            columns: judge.columns().union(ColumnSet::of(&[Column::Name])),
+            cancel: Some(self.cancel),
+            ..Request::default()
+        };
+        let most = (self.rows / MANY_OF).clamp(MANY_LEAST, MANY_MOST) as usize;
+        let mut is_too_much = false;
+        start.walk_batches(
+            &request,
+            |batch, piece: &mut Piece| judge.judge(batch, piece),
+            |piece| {
+                found.looked_at += piece.looked_at;
+                found.suspects.extend(piece.suspects);
+                is_too_much = found.suspects.len() > most;
+                match is_too_much {
+                    true => ControlFlow::Break(()),
+                    false => ControlFlow::Continue(()),
+                }
+            },
+        )?;
+        match is_too_much {
+            true => Err(Unfit::TooMuch),
+            false => Ok(()),
+        }
+    }
+
+    /// True if what the row says is not what is there, or may not be in a moment.
+    fn is_changed(&self, row: &Row<'_>, now: &Stat) -> bool {
+        let had = (row.ino(), row.mode(), row.nlink(), row.size());
+        had != (now.ino, now.mode, now.nlink, now.size)
+            || row.dev() != device(now)
+            || row.mtime() != time(now.mtime)
+            || row.ctime() != time(now.ctime)
+            || self.is_recent(now.ctime)
+    }
+
+    /// True if a change of this time may not be in the index though it has the same time.
+    fn is_recent(&self, ctime: Time) -> bool {
+        ctime.secs >= self.since.secs.saturating_sub(MARGIN_SECS)
+    }
+}
+
+/// The columns of [`Search::is_changed`]. Not the allocated blocks: file systems change these by
+/// themselves, long after.
+const COMPARED: ColumnSet = ColumnSet::of(&[
+    Column::Ino,
+    Column::Dev,
+    Column::Mode,
+    Column::Nlink,
+    Column::Size,
+    Column::Mtime,
+    Column::MtimeNs,
+    Column::Ctime,
+    Column::CtimeNs,
+]);
+
+/// The inner error is one after which another way may do.
+fn usable(
+    found: std::result::Result<Found, Unfit>,
+) -> Result<std::result::Result<Found, SysError>> {
+    match found {
+        Ok(found) => Ok(Ok(found)),
+        Err(Unfit::System(error)) => Ok(Err(error)),
+        Err(Unfit::Query(error)) => Err(error.into()),
+        Err(Unfit::TooMuch) => Err(untold("so much changed that a scan is cheaper")),
+    }
+}
+
+/// Kinds of file systems whose times tell of every change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Btrfs,
+    Xfs,
+    Other,
+}
+
+impl Top {
+    fn open(path: Vec<u8>) -> Result<Top> {
+        let shown: &[u8] = path::display(&path);
+        let name = CString::new(shown).map_err(|_| untold("its path is none"))?;
+        let purpose = Purpose::List(AccessTime::Keep);
+        let opened =
+            open_path(CWD, &name, purpose, Links::Followed).and_then(|fd| Ok((stat_fd(&fd)?, fd)));
+        let (stat, fd) = opened.map_err(|_| ApplyError::Unappliable(Unappliable::NoRoot))?;
+        Ok(Top { fd, stat, path })
+    }
+
+    fn kind(&self) -> Result<Kind> {
+        let magic = filesystem::of_fd(&self.fd)
+            .map_err(|error| untold(error.to_string()))?
+            .magic;
+        match filesystem::name(magic) {
+            Some("btrfs") => Ok(Kind::Btrfs),
+            Some("xfs") => Ok(Kind::Xfs),
+            _ if trusts_ctime(magic) => Ok(Kind::Other),
+            // Before, an attribute could be set there and no time changed.
+            Some("tmpfs" | "overlay") if kernel_release() >= (6, 2) => Ok(Kind::Other),
+            name => Err(untold(format!(
+                "times of {} files may not tell of every change",
+                name.unwrap_or("such")
+            ))),
+        }
+    }
+
+    /// The path of what is called `name` in `dir`, from here.
+    fn below(&self, dir: &[u8], name: &[u8]) -> Option<CString> {
+        let dir = dir.strip_prefix(&self.path[..])?;
+        let dir = dir.strip_prefix(b"/").unwrap_or(dir);
+        let mut path = Vec::with_capacity(dir.len() + name.len() + 2);
+        path.extend_from_slice(dir);
+        if !dir.is_empty() {
+            path.push(b'/');
+        }
+        path.extend_from_slice(name);
+        CString::new(path).ok()
+    }
+
+    /// What is at a path; `None` of the root, and of what is not below it.
+    fn suspect(&self, at: &[u8]) -> Option<Suspect> {
+        let is_below = at != self.path && path::is_within(at, &self.path);
+        let (dir, name) = path::split(at).filter(|_| is_below)?;
+        let now = stat_at(&self.fd, &self.below(dir, name)?);
+        Some(Suspect {
+            dir: dir.to_vec(),
+            name: name.to_vec(),
+            is_dir: now.is_ok_and(|now| now.is_directory()),
+        })
+    }
+
+    /// True if what the row names is otherwise, by a look at it.
+    fn differs(&self, search: &Search<'_>, row: &Row<'_>) -> bool {
+        let Some(path) = self.below(row.dir, row.name()) else {
+            return true;
+        };
+        stat_at(&self.fd, &path).map_or(true, |now| search.is_changed(row, &now))
+    }
+}
+
+fn device(stat: &Stat) -> Dev {
+    Dev {
+        major: stat.dev.major,
+        minor: stat.dev.minor,
+    }
+}
+
+fn time(time: Time) -> Timestamp {
+    Timestamp {
+        secs: time.secs,
+        nanos: time.nanos,
+    }
+}
+
+/// The first two numbers of the kernel's release; zeroes if nobody knows.
+fn kernel_release() -> (u32, u32) {
+    let text = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let mut numbers = text.split(|c: char| !c.is_ascii_digit());
+    let mut next = || numbers.next().and_then(|n| n.parse().ok()).unwrap_or(0);
+    (next(), next())
+}

@@ -1,0 +1,398 @@
+//! Mounts below a source's root, which no event of its file system tells of.
+//!
+//! What is mounted, unmounted or moved changes what a path stands for. The kernel says that its
+//! table of mounts is another; what differs is told by path ([`path_key`]), since what is found
+//! there may be another file system's. In what is mounted nothing is watched, but for the directory
+//! (or file) that is seen at the mount point itself: it is looked at with each barrier.
+//!
+//! A directory of the source's own file system that is mounted a second time below the root is in
+//! the index twice, and events name it once: [`Places::also`] has its other paths.
+//!
+//! Mounts are those of this process: what is mounted for others alone is not noticed.
+
+mod below;
+
+use std::ffi::CString;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
+
+use trawl_model::change::{
+    Change, FileSystemId, NameChange, ObjectKey, ObjectRef, Receiver, SubtreeCause,
+};
+use trawl_model::escape::escape;
+use trawl_model::{Dev, path};
+use trawl_sys::directory::{Links, Purpose, open_path};
+use trawl_sys::handle::{self, Use};
+use trawl_sys::wait::Either;
+use trawl_sys::{CWD, mount, stat};
+
+use crate::error::{About, LiveError, Result};
+use crate::fanotify::Root;
+use crate::mount_table::Table;
+use crate::resolver::Resolver;
+use crate::source::{
+    Barrier, ChangeSource, Description, Drained, Names, ObjectPlace, Place, Places,
+};
+pub use below::Crossing;
+use below::{Below, Differs};
+
+/// The type of keys that are paths: no file system's.
+const PATH_KEY: i32 = -3;
+
+/// A source that notices mounts, too. See the module's documentation.
+#[derive(Debug)]
+pub struct Mounted<S> {
+    source: S,
+    table: Table,
+    both: Either,
+    root: Root,
+    crossing: Crossing,
+    below: Below,
+    /// Directories of the source's file system that are mounted again below the root.
+    copies: Vec<Resolver>,
+    /// The same where their handles cannot be opened: read again whenever anything changes.
+    unresolved: Vec<Vec<u8>>,
+    news: Option<String>,
+    /// All mount points are to be reported.
+    all_are_due: bool,
+}
+
+/// The key of whatever is at a path.
+fn path_key(path: &[u8]) -> ObjectKey {
+    ObjectKey::new(FileSystemId::default(), PATH_KEY, path)
+}
+
+/// The path that is its own key.
+fn path_of(key: ObjectRef<'_>) -> Option<Vec<u8>> {
+    let is_path = key.kind() == PATH_KEY && key.file_system() == FileSystemId::default();
+    is_path.then(|| key.handle().to_vec())
+}
+
+/// Notes whether paths became others.
+struct Spy<'a> {
+    into: &'a mut dyn Receiver,
+    has_moved: bool,
+}
+
+impl Receiver for Spy<'_> {
+    fn change(&mut self, change: Change<'_>) {
+        self.has_moved |= matches!(change, Change::Subtree { .. } | Change::Everything { .. });
+        self.into.change(change);
+    }
+}
+
+impl<S: ChangeSource> Mounted<S> {
+    /// Adds to a source of what is below `root` that it notices what is mounted there. What is
+    /// mounted already is known.
+    ///
+    /// # Errors
+    /// Where the table of mounts cannot be read.
+    pub fn new(source: S, root: &Path, crossing: Crossing) -> Result<Self> {
+        let root = Root::new(root)?;
+        let mut table = Table::open()?;
+        let both = Either::new(&source, &table).about("wait for changes of", &root.bytes())?;
+        let below = Below::of(&table.read()?, &root.bytes(), crossing);
+        let mut mounted = Mounted {
+            source,
+            table,
+            both,
+            root,
+            crossing,
+            below,
+            copies: Vec::new(),
+            unresolved: Vec::new(),
+            news: None,
+            all_are_due: false,
+        };
+        mounted.find_copies()?;
+        Ok(mounted)
+    }
+
+    /// Has all mount points reported by the next barrier: what was seen there before is of some
+    /// time ago.
+    #[must_use]
+    pub fn with_all_due(mut self) -> Self {
+        self.all_are_due = true;
+        self
+    }
+
+    /// Follows the table of mounts.
+    fn follow(&mut self, into: &mut dyn Receiver) -> Result<()> {
+        if !self.table.has_changed()? {
+            return Ok(());
+        }
+        self.read_table(into)
+    }
+
+    fn read_table(&mut self, into: &mut dyn Receiver) -> Result<()> {
+        let mounts = self.table.read()?;
+        if self.root.check().is_err() {
+            return Err(self.gone());
+        }
+        let now = Below::of(&mounts, &self.root.bytes(), self.crossing);
+        let before = std::mem::replace(&mut self.below, now);
+        let differs = before.compare(&self.below);
+        if self.below.is_read_only() != before.is_read_only() {
+            let how = match self.below.is_read_only() {
+                true => "read-only",
+                false => "writable again",
+            };
+            self.news = Some(format!("its file system was made {how}"));
+        }
+        if differs.is_empty() {
+            return Ok(());
+        }
+        self.source.mounts_changed(into)?;
+        for (point, differs) in differs {
+            if differs == Differs::Another {
+                tell_subtree(&point, into);
+            }
+            if point != self.root.bytes() {
+                tell_name(&point, into);
+            }
+        }
+        self.find_copies()
+    }
+
+    /// Looks at what is seen at the mount points.
+    fn look(&mut self, into: &mut dyn Receiver) -> Result<()> {
+        if std::mem::take(&mut self.all_are_due) {
+            self.below.points().for_each(|point| tell_name(point, into));
+        }
+        let differs = self.below.look_again();
+        if differs.iter().any(|(_, what)| *what == Differs::Another) {
+            // A directory above was renamed, perhaps.
+            return self.read_table(into);
+        }
+        for (point, _) in differs {
+            tell_name(&point, into);
+        }
+        Ok(())
+    }
+
+    /// Reads the source's own events, and what follows from them.
+    fn read<T>(
+        &mut self,
+        into: &mut dyn Receiver,
+        read: impl FnOnce(&mut S, &mut dyn Receiver) -> Result<T>,
+        events: impl FnOnce(&T) -> u64,
+    ) -> Result<T> {
+        let has_moved = false;
+        let mut spy = Spy { into, has_moved };
+        let done = match read(&mut self.source, &mut spy) {
+            Err(LiveError::RootGone { .. }) => return Err(self.gone()),
+            done => done?,
+        };
+        let has_moved = spy.has_moved;
+        if events(&done) > 0 {
+            for point in &self.unresolved {
+                tell_subtree(point, into);
+            }
+        }
+        if has_moved && !self.below.is_empty() {
+            self.read_table(into)?;
+        }
+        Ok(done)
+    }
+
+    /// Why the root is no longer what it was.
+    fn gone(&mut self) -> LiveError {
+        let path = self.root.bytes();
+        let now = self.table.read().unwrap_or_default();
+        match self.below.what_became(&now, &path) {
+            Some(what) => LiveError::Replaced { path, what },
+            None => LiveError::RootGone { path },
+        }
+    }
+
+    /// Finds which directories are seen at mount points, too.
+    fn find_copies(&mut self) -> Result<()> {
+        self.copies.clear();
+        self.unresolved.clear();
+        let root = self.root.bytes();
+        for point in self.below.of_same_device() {
+            let Some(file_system) = self.source.handles() else {
+                self.unresolved.push(point);
+                continue;
+            };
+            // What was unmounted meanwhile is no copy, and news.
+            let Some(mut copy) = copy(&point, file_system, &root) else {
+                continue;
+            };
+            let top = copy.anchor().clone();
+            let own = self.source.places().place(top.as_ref())?;
+            if own != Place::At(point) {
+                copy.forget_all();
+                self.copies.push(copy);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a key is one of several paths.
+    fn has_copies(&self) -> bool {
+        !self.copies.is_empty()
+    }
+}
+
+/// Resolves handles by the mount at `point`.
+fn copy(point: &[u8], file_system: FileSystemId, root: &[u8]) -> Option<Resolver> {
+    let name = CString::new(point).ok()?;
+    let top = open_path(CWD, &name, Purpose::Pass, Links::Refused).ok()?;
+    let anchor = handle::of_fd(&top, Use::Open).ok()?;
+    let mount = mount::private_copy(&top).ok()?;
+    let (point, root) = (point.to_vec(), root.to_vec());
+    Resolver::new(mount, file_system, &anchor, point, root).ok()
+}
+
+fn tell_subtree(path: &[u8], into: &mut dyn Receiver) {
+    into.change(Change::Subtree {
+        directory: path_key(path).as_ref(),
+        cause: SubtreeCause::Moved,
+    });
+}
+
+fn tell_name(path: &[u8], into: &mut dyn Receiver) {
+    if let Some((above, name)) = path::split(path) {
+        into.change(Change::Name {
+            directory: path_key(above).as_ref(),
+            name,
+            what: NameChange::Listing,
+        });
+    }
+}
+
+impl<S: ChangeSource> AsFd for Mounted<S> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.both.as_fd()
+    }
+}
+
+impl<S: ChangeSource> ChangeSource for Mounted<S> {
+    fn describe(&self) -> Description {
+        let mut description = self.source.describe();
+        if self.below.is_read_only() {
+            description.file_system.push_str(", read-only");
+        }
+        description
+    }
+
+    fn drain(&mut self, limit: usize, into: &mut dyn Receiver) -> Result<Drained> {
+        self.follow(into)?;
+        let events = |drained: &Drained| drained.events;
+        self.read(into, |source, into| source.drain(limit, into), events)
+    }
+
+    fn barrier(&mut self, into: &mut dyn Receiver) -> Result<Barrier> {
+        self.follow(into)?;
+        self.look(into)?;
+        let events = |barrier: &Barrier| barrier.events;
+        self.read(into, |source, into| source.barrier(into), events)
+    }
+
+    fn places(&mut self) -> &mut dyn Places {
+        self
+    }
+
+    fn news(&mut self) -> Option<String> {
+        self.news.take()
+    }
+
+    fn mounts(&self) -> u64 {
+        self.below.number()
+    }
+}
+
+impl<S: ChangeSource> Places for Mounted<S> {
+    fn place(&mut self, directory: ObjectRef<'_>) -> Result<Place> {
+        if let Some(path) = path_of(directory) {
+            return Ok(Place::At(path));
+        }
+        let place = self.source.places().place(directory)?;
+        if matches!(place, Place::At(_)) {
+            return Ok(place);
+        }
+        for copy in &mut self.copies {
+            let copied = copy.place(directory)?;
+            if matches!(copied, Place::At(_)) {
+                return Ok(copied);
+            }
+        }
+        Ok(place)
+    }
+
+    fn also(&mut self, directory: ObjectRef<'_>) -> Result<Vec<Vec<u8>>> {
+        if !self.has_copies() || path_of(directory).is_some() {
+            return Ok(Vec::new());
+        }
+        let first = self.place(directory)?;
+        let mut others = Vec::new();
+        for copy in &mut self.copies {
+            match copy.place(directory)? {
+                Place::At(path) if first != Place::At(path.clone()) => others.push(path),
+                _ => {}
+            }
+        }
+        Ok(others)
+    }
+
+    fn parent(&mut self, directory: ObjectRef<'_>) -> Option<ObjectKey> {
+        match path_of(directory) {
+            Some(_) => None,
+            None => self.source.places().parent(directory),
+        }
+    }
+
+    fn inode_of(&mut self, object: ObjectRef<'_>) -> Option<u64> {
+        // What is seen at two places has two rows, which one look does not settle.
+        match self.has_copies() || path_of(object).is_some() {
+            true => None,
+            false => self.source.places().inode_of(object),
+        }
+    }
+
+    fn names_of(&mut self, object: ObjectRef<'_>) -> Names {
+        self.source.places().names_of(object)
+    }
+
+    fn object(&mut self, object: ObjectRef<'_>) -> Result<ObjectPlace> {
+        if path_of(object).is_some() {
+            return Ok(ObjectPlace::Unknown);
+        }
+        let place = self.source.places().object(object)?;
+        match place {
+            ObjectPlace::At(path) if self.has_copies() => Ok(by_number(path)),
+            ObjectPlace::Outside if self.has_copies() => {
+                for copy in &mut self.copies {
+                    match copy.object(object)? {
+                        ObjectPlace::Outside => {}
+                        ObjectPlace::At(path) => return Ok(by_number(path)),
+                        found => return Ok(found),
+                    }
+                }
+                Ok(place)
+            }
+            place => Ok(place),
+        }
+    }
+}
+
+/// What has one name has several rows where directories are mounted twice.
+fn by_number(path: Vec<u8>) -> ObjectPlace {
+    let found = CString::new(&path[..])
+        .ok()
+        .and_then(|name| stat::stat_at(CWD, &name).ok());
+    found.map_or(ObjectPlace::At(path), |found| ObjectPlace::Object {
+        dev: Dev {
+            major: found.dev.major,
+            minor: found.dev.minor,
+        }
+        .as_u64(),
+        ino: found.ino,
+    })
+}
+
+/// `what (source)`, for messages.
+fn shown(kind: &[u8], source: &[u8]) -> String {
+    format!("{} ({})", escape(kind), escape(source))
+}

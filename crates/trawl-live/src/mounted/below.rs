@@ -1,0 +1,310 @@
+//! What is mounted below a root, and what is seen there.
+
+use std::collections::BTreeMap;
+use std::ffi::CString;
+
+use trawl_model::escape::escape;
+use trawl_model::path;
+use trawl_sys::CWD;
+use trawl_sys::device::DeviceNumber;
+use trawl_sys::stat::{Stat, Time, stat_at, unique_mount};
+
+use super::shown;
+use crate::mount_table::Mount;
+
+/// Whether what is mounted below the root belongs to the tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Crossing {
+    /// The mount point alone does, as `find -xdev` has it.
+    Stays,
+    /// All of it does.
+    Crosses,
+}
+
+/// How a mount point differs from what it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Differs {
+    /// What is seen there has other attributes.
+    Attributes,
+    /// Something else is seen there, or may be below.
+    Another,
+}
+
+/// What there is at one mount point.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Spot {
+    /// The mounts there, the lowest first.
+    mounts: Vec<Mount>,
+    seen: Seen,
+}
+
+/// What a look at a mount point shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Seen {
+    /// Nothing of it: something is mounted above, or it is gone.
+    Hidden,
+    /// It was not looked at, because that might take long.
+    Unasked,
+    There(Box<Look>),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Look {
+    /// The mount's number, which no other gets, where the kernel tells.
+    mount: Option<u64>,
+    stat: Stat,
+}
+
+/// Mounts at and below a root, and those that it lies on.
+#[derive(Clone, Debug)]
+pub(super) struct Below {
+    spots: BTreeMap<Vec<u8>, Spot>,
+    /// Mounts at the root and above.
+    above: Vec<Mount>,
+    /// Where the root is.
+    root: Vec<u8>,
+    device: Option<DeviceNumber>,
+    number: u64,
+}
+
+impl Seen {
+    fn at(point: &[u8], mounts: &[Mount]) -> Seen {
+        let Some(top) = mounts.last().filter(|mount| !mount.is_remote()) else {
+            return Seen::Unasked;
+        };
+        let Ok(name) = CString::new(point) else {
+            return Seen::Hidden;
+        };
+        let Ok(mut stat) = stat_at(CWD, &name) else {
+            return Seen::Hidden;
+        };
+        if stat.is_mount_root() == Some(false) {
+            return Seen::Hidden;
+        }
+        stat.atime = Time::default();
+        if top.kind == b"proc" {
+            // As many links as there are processes.
+            stat.nlink = 0;
+            [stat.mtime, stat.ctime] = [Time::default(); 2];
+        }
+        let mount = unique_mount(&name);
+        Seen::There(Box::new(Look { mount, stat }))
+    }
+
+    /// What it is, whatever its attributes.
+    fn identity(&self) -> Option<(Option<u64>, DeviceNumber, u64, u32)> {
+        match self {
+            Seen::There(look) => {
+                let Look { mount, stat } = &**look;
+                Some((*mount, stat.dev, stat.ino, stat.type_bits()))
+            }
+            Seen::Hidden | Seen::Unasked => None,
+        }
+    }
+
+    fn is_hidden(&self) -> bool {
+        *self == Seen::Hidden
+    }
+}
+
+impl Spot {
+    fn identities(&self) -> impl Iterator<Item = (u64, u64, &[u8], &[u8])> {
+        self.mounts.iter().map(Mount::identity)
+    }
+
+    /// How it differs from what it was.
+    fn compare(&self, now: &Spot) -> Option<Differs> {
+        let is_same = self.identities().eq(now.identities())
+            && self.seen.identity() == now.seen.identity()
+            && self.seen.is_hidden() == now.seen.is_hidden();
+        match is_same {
+            false => Some(Differs::Another),
+            true if self.seen != now.seen => Some(Differs::Attributes),
+            true => None,
+        }
+    }
+}
+
+impl Below {
+    /// By the table of mounts.
+    pub(super) fn of(mounts: &[Mount], root: &[u8], crossing: Crossing) -> Below {
+        let at = |mount: &Mount| {
+            mount
+                .point
+                .strip_suffix(b"/")
+                .unwrap_or(&mount.point)
+                .to_vec()
+        };
+        let above = mounts
+            .iter()
+            .filter(|mount| path::is_within(root, &at(mount)));
+        let above: Vec<Mount> = above.cloned().collect();
+        let own = lies_on(&above).map(Mount::device);
+        let mut spots = BTreeMap::new();
+        for mount in mounts {
+            let point = at(mount);
+            if point == root || !path::is_within(&point, root) {
+                continue;
+            }
+            let on = mounts.iter().find(|other| other.id == mount.parent);
+            // What lies on another file system is not in the tree.
+            let is_in = crossing == Crossing::Crosses || on.map(Mount::device) == own;
+            if is_in || spots.contains_key(&point) {
+                let spot = spots.entry(point).or_insert_with(|| Spot {
+                    mounts: Vec::new(),
+                    seen: Seen::Hidden,
+                });
+                spot.mounts.push(mount.clone());
+            }
+        }
+        for (point, spot) in &mut spots {
+            spot.seen = Seen::at(point, &spot.mounts);
+        }
+        let name = if root.is_empty() { b"/" } else { root };
+        let found = CString::new(name).ok();
+        let found = found.and_then(|name| stat_at(CWD, &name).ok());
+        Below {
+            number: number_of(&spots),
+            spots,
+            above,
+            root: root.to_vec(),
+            device: found.map(|found| found.dev),
+        }
+    }
+
+    /// Whether nothing is mounted there.
+    pub(super) fn is_empty(&self) -> bool {
+        self.spots.is_empty()
+    }
+
+    pub(super) fn points(&self) -> impl Iterator<Item = &[u8]> {
+        self.spots.keys().map(|point| &point[..])
+    }
+
+    /// Whether the root's file system is read-only.
+    pub(super) fn is_read_only(&self) -> bool {
+        lies_on(&self.above).is_some_and(Mount::is_read_only)
+    }
+
+    /// Mount points at which a directory of the root's own device is seen.
+    pub(super) fn of_same_device(&self) -> Vec<Vec<u8>> {
+        let spots = self.spots.iter().filter(|(_, spot)| match &spot.seen {
+            Seen::There(look) => Some(look.stat.dev) == self.device && look.stat.is_directory(),
+            Seen::Hidden | Seen::Unasked => false,
+        });
+        spots.map(|(point, _)| point.clone()).collect()
+    }
+
+    /// Where `now` is otherwise, and how; the root where what it lies on is.
+    pub(super) fn compare(&self, now: &Below) -> Vec<(Vec<u8>, Differs)> {
+        let mut differs = Vec::new();
+        let lies_on = |below: &Below| -> Vec<_> {
+            let mounts = below.above.iter().map(Mount::identity);
+            mounts
+                .map(|(a, b, c, d)| (a, b, c.to_vec(), d.to_vec()))
+                .collect()
+        };
+        if lies_on(self) != lies_on(now) {
+            differs.push((self.root.clone(), Differs::Another));
+        }
+        let gone = self
+            .spots
+            .keys()
+            .filter(|point| !now.spots.contains_key(*point));
+        differs.extend(gone.map(|point| (point.clone(), Differs::Another)));
+        for (point, spot) in &now.spots {
+            let how = match self.spots.get(point) {
+                Some(before) => before.compare(spot),
+                None => Some(Differs::Another),
+            };
+            differs.extend(how.map(|how| (point.clone(), how)));
+        }
+        differs
+    }
+
+    /// Looks at all mount points again: where they are otherwise, and how.
+    pub(super) fn look_again(&mut self) -> Vec<(Vec<u8>, Differs)> {
+        let mut differs = Vec::new();
+        for (point, spot) in &mut self.spots {
+            let seen = Seen::at(point, &spot.mounts);
+            let mounts = spot.mounts.clone();
+            let before = std::mem::replace(spot, Spot { mounts, seen });
+            let how = before.compare(spot);
+            if how == Some(Differs::Another) {
+                // Found again when the table is read.
+                *spot = before;
+            }
+            differs.extend(how.map(|how| (point.clone(), how)));
+        }
+        differs
+    }
+
+    /// What became of the mount that the root lay on, by the table as it is now.
+    pub(super) fn what_became(&self, now: &[Mount], root: &[u8]) -> Option<String> {
+        let before = lies_on(&self.above)?;
+        let what = shown(&before.kind, &before.source);
+        let point = escape(&before.point);
+        let still = now
+            .iter()
+            .find(|mount| mount.identity() == before.identity());
+        let still = still.or_else(|| {
+            let moved = |mount: &&Mount| (mount.id, mount.device()) == (before.id, before.device());
+            now.iter().find(moved)
+        });
+        let Some(still) = still else {
+            return Some(format!(
+                "{what} was unmounted from {point}, where another directory is now"
+            ));
+        };
+        if still.point != before.point {
+            let there = escape(&still.point);
+            return Some(format!("{what} was moved from {point} to {there}"));
+        }
+        let over = now.iter().rfind(|mount| {
+            let is_over =
+                path::is_within(root, mount.point.strip_suffix(b"/").unwrap_or(&mount.point));
+            let is_known = self
+                .above
+                .iter()
+                .any(|one| one.identity() == mount.identity());
+            is_over && !is_known
+        })?;
+        let what = shown(&over.kind, &over.source);
+        Some(format!(
+            "{what} was mounted over it, on {}",
+            escape(&over.point)
+        ))
+    }
+
+    /// A number for what is mounted, another one when something else is.
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+}
+
+/// Source: FNV-1a, <http://www.isthe.com/chongo/tech/comp/fnv/>
+fn number_of(spots: &BTreeMap<Vec<u8>, Spot>) -> u64 {
+    let mut number: u64 = 0xcbf2_9ce4_8422_2325;
+    let mut add = |bytes: &[u8]| {
+        for byte in (bytes.len() as u64).to_le_bytes().iter().chain(bytes) {
+            number = (number ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    };
+    for (point, spot) in spots {
+        add(point);
+        for (id, parent, device, root) in spot.identities() {
+            add(&id.to_le_bytes());
+            add(&parent.to_le_bytes());
+            add(device);
+            add(root);
+        }
+        let unique = spot.seen.identity().and_then(|(mount, ..)| mount);
+        add(&unique.unwrap_or_default().to_le_bytes());
+    }
+    number
+}
+
+/// The mount that a root lies on, of those at it and above.
+fn lies_on(above: &[Mount]) -> Option<&Mount> {
+    above.iter().max_by_key(|mount| mount.point.len())
+}
