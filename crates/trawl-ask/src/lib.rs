@@ -4,12 +4,14 @@
 //! - [`place`]: where the user's index lies, or the administrator's; who asks.
 //! - [`barrier`]: asks the daemons of an index to bring it up to date.
 //! - [`search`]: who answers the search call.
+//! - [`errno`]: what went wrong, as a number.
 //!
 //! Knows nothing of arguments, output, or exit codes.
 
 #![forbid(unsafe_code)]
 
 pub mod barrier;
+pub mod errno;
 mod error;
 pub mod place;
 pub mod search;

@@ -10,8 +10,12 @@ pub enum ServedBy {
     Live,
     /// An index.
     Index,
-    /// A server on another machine.
+    /// A server on another machine, which does not say more.
     Remote,
+    /// A walk on another machine.
+    RemoteLive,
+    /// An index on another machine.
+    RemoteIndex,
 }
 
 impl ServedBy {
@@ -21,6 +25,8 @@ impl ServedBy {
             ServedBy::Live => "live",
             ServedBy::Index => "index",
             ServedBy::Remote => "remote",
+            ServedBy::RemoteLive => "remote (live)",
+            ServedBy::RemoteIndex => "remote (index)",
         }
     }
 }

@@ -12,7 +12,7 @@
 //!   nothing leads out of.
 //! - [`decompose`]: which part of a search each mount answers.
 //! - [`record`], [`packed`]: results and errors, and their bytes.
-//! - [`cookie`]: where a search goes on.
+//! - [`cookie`]: where a search goes on; [`waiter`]: a descriptor that says when.
 //!
 //! Invariants: whoever answers, the records and their order are the same (directories in
 //! depth-first path order, each with its matches by name bytes); patterns, packed records and
@@ -38,6 +38,7 @@ pub mod pattern;
 pub mod record;
 pub mod request;
 pub mod search;
+pub mod waiter;
 
 pub use auto::Auto;
 pub use confined::Confined;

@@ -5,10 +5,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use trawl_ask::{barrier, place, search};
+use trawl_ask::barrier;
+use trawl_ask::search::{Choice, Who};
 use trawl_call::options::Flags;
 use trawl_call::request::{ROOTS_MAX, parse_roots};
-use trawl_call::{CallError, Cookie, Executor, LiveWalk, Options, Pattern, Request, Search};
+use trawl_call::{CallError, Cookie, Executor, Options, Pattern, Request, Search};
 
 use crate::failure::Failure;
 use crate::layout::{TRAWL_AUTO, TRAWL_INDEX, TRAWL_LIVE, trawl_search_options};
@@ -207,28 +208,26 @@ pub(crate) fn open(
 
 /// Who is asked.
 fn executor(wishes: Wishes, pattern: &Pattern) -> Result<Box<dyn Executor>, Failure> {
-    let is_named = wishes.index.is_some();
-    // Names that can be looked for are: that costs less than asking a daemon.
-    let is_quick = pattern.names(pattern.start()).is_some();
     // A program with more rights than its user does not do as that user's environment says.
-    let ignores_settings = is_secure() && !is_named;
-    match wishes.served_by {
-        TRAWL_LIVE => Ok(Box::new(LiveWalk::default())),
-        TRAWL_INDEX if ignores_settings => Err(Failure::new(
-            libc::EPERM,
-            "a program with more rights than its user has to name the index",
-        )),
-        TRAWL_INDEX => {
-            let dir = place::index_to_ask(wishes.index)?;
-            if let Some(wait) = wishes.wait.0.filter(|_| barrier::is_watched(&dir)) {
-                // What is behind is asked as it is.
-                barrier::ask(&dir, wait, Duration::ZERO);
-            }
-            Ok(Box::new(search::index(&dir)?))
+    let ignores_settings = is_secure() && wishes.index.is_none();
+    let who = match wishes.served_by {
+        TRAWL_LIVE => Who::Live,
+        TRAWL_INDEX if ignores_settings => {
+            return Err(Failure::new(
+                libc::EPERM,
+                "a program with more rights than its user has to name the index",
+            ));
         }
-        _ if is_quick || ignores_settings => Ok(Box::new(LiveWalk::default())),
-        _ => Ok(Box::new(search::auto(wishes.index, wishes.wait.0)?)),
-    }
+        TRAWL_INDEX => Who::Index,
+        _ if ignores_settings => Who::Live,
+        _ => Who::Auto,
+    };
+    let choice = Choice {
+        who,
+        index: wishes.index,
+        wait: wishes.wait.0,
+    };
+    Ok(choice.executor(pattern)?)
 }
 
 /// Whether the kernel says that the environment is somebody else's.

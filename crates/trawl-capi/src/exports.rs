@@ -310,7 +310,7 @@ pub unsafe extern "C" fn trawl_search_served_by(search: *mut Handle) -> c_int {
         Ok(served_by.map_or(0, |who| match who {
             ServedBy::Live => TRAWL_LIVE,
             ServedBy::Index => TRAWL_INDEX,
-            ServedBy::Remote => TRAWL_REMOTE,
+            ServedBy::Remote | ServedBy::RemoteLive | ServedBy::RemoteIndex => TRAWL_REMOTE,
         }))
     })
 }

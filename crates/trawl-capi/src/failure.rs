@@ -3,12 +3,9 @@
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::fmt::Display;
-use std::io;
 
-use trawl_ask::AskError;
+use trawl_ask::{AskError, errno as numbers};
 use trawl_call::CallError;
-use trawl_index::IndexError;
-use trawl_query::QueryError;
 use trawl_sys::SysError;
 
 /// Why a call failed.
@@ -34,51 +31,19 @@ impl Failure {
 
 impl From<CallError> for Failure {
     fn from(error: CallError) -> Failure {
-        let errno = match &error {
-            CallError::Pattern(_)
-            | CallError::Flags { .. }
-            | CallError::Depth { .. }
-            | CallError::Roots { .. }
-            | CallError::Cookie { .. } => libc::EINVAL,
-            CallError::Record(_) => libc::EBADMSG,
-            CallError::NotServed { .. } => libc::EOPNOTSUPP,
-            CallError::Index(error) => of_query(error),
-            CallError::Thread(error) => of_io(error),
-            CallError::Cancelled => libc::ECANCELED,
-            _ => libc::EIO,
-        };
-        Failure::new(errno, error)
+        Failure::new(numbers::of_call(&error), error)
     }
 }
 
 impl From<AskError> for Failure {
     fn from(error: AskError) -> Failure {
-        let errno = match &error {
-            AskError::NoHome => libc::ENOENT,
-            AskError::Groups(error) => error.errno.0,
-            AskError::Query(error) => of_query(error),
-            _ => libc::EIO,
-        };
-        Failure::new(errno, error)
+        Failure::new(numbers::of_ask(&error), error)
     }
 }
 
 impl From<SysError> for Failure {
     fn from(error: SysError) -> Failure {
         Failure::new(error.errno.0, error)
-    }
-}
-
-fn of_io(error: &io::Error) -> c_int {
-    error.raw_os_error().unwrap_or(libc::EIO)
-}
-
-fn of_query(error: &QueryError) -> c_int {
-    match error {
-        QueryError::Index(IndexError::NoIndex { .. }) => libc::ENOENT,
-        QueryError::Read { cause, .. } | QueryError::Thread { cause } => of_io(cause),
-        QueryError::Cancelled => libc::ECANCELED,
-        _ => libc::EIO,
     }
 }
 

@@ -5,12 +5,12 @@ use std::os::fd::RawFd;
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
 use trawl_call::search::{Filled, Rest};
+use trawl_call::waiter::Waiter;
 use trawl_call::{CallError, Cancel, Cookie, Search, ServedBy};
 
 use crate::entry::Entry;
 use crate::failure::{BROKEN, BUSY, FOREIGN, Failure};
 use crate::fork;
-use crate::helper::Helper;
 use crate::layout::trawl_searchent;
 
 /// A search under way. Only [`Handle::cancel`] may be called while another thread calls something.
@@ -30,7 +30,7 @@ impl std::fmt::Debug for Handle {
 struct State {
     /// `None` while the helper has it.
     search: Option<Search>,
-    helper: Option<Helper>,
+    helper: Option<Waiter<Search>>,
     entry: Entry,
     /// Behind the record that was given last, while the helper has the search.
     place: Cookie,
@@ -185,7 +185,7 @@ impl State {
     /// The search, which may have to come back first.
     fn search(&mut self) -> Result<&mut Search, CallError> {
         if self.search.is_none() {
-            self.search = self.helper.as_ref().and_then(Helper::take_back);
+            self.search = self.helper.as_ref().and_then(Waiter::take_back);
         }
         self.search.as_mut().ok_or_else(lost)
     }
@@ -201,7 +201,11 @@ impl State {
         } else if search.is_waiting() {
             self.place = search.cookie();
             if let Some(search) = self.search.take() {
-                helper.hand_over(search);
+                helper.hand_over(move || {
+                    let mut search = search;
+                    search.wait();
+                    search
+                });
             }
         }
     }
@@ -219,7 +223,7 @@ impl State {
         if let Some(helper) = &self.helper {
             return Ok(helper.descriptor());
         }
-        let helper = Helper::start()?;
+        let helper = Waiter::start()?;
         let descriptor = helper.descriptor();
         helper.make_readable();
         self.helper = Some(helper);

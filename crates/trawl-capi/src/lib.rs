@@ -5,7 +5,6 @@
 //! - [`layout`]: its structures and numbers.
 //! - `arguments`: what C gives, read and checked.
 //! - `handle`: a search under way, and who may call what when.
-//! - `helper`: the thread behind a pollable descriptor.
 //! - `entry`: a record as C reads it.
 //! - `failure`: errors as numbers and texts.
 //! - `fork`: which processes are copies of which.
@@ -26,7 +25,6 @@ mod exports;
 mod failure;
 mod fork;
 mod handle;
-mod helper;
 pub mod layout;
 
 pub use exports::*;

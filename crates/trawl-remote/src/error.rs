@@ -10,7 +10,9 @@ use crate::wire::{BadFrame, Code};
 #[non_exhaustive]
 pub enum RemoteError {
     /// The address is none.
-    #[error("cannot read the address {address}: {why}; write unix:PATH, ssh:HOST or command:WORDS")]
+    #[error(
+        "cannot read the address {address}: {why}; write unix:PATH, tls:HOST:PORT, ssh:HOST or command:WORDS"
+    )]
     Address {
         /// As it was given.
         address: String,
@@ -40,6 +42,14 @@ pub enum RemoteError {
         server: String,
         /// How its process ended, if that is known.
         how: String,
+    },
+    /// The two ends do not trust each other.
+    #[error("cannot be let in at {server}: {why}")]
+    Tls {
+        /// Its address.
+        server: String,
+        /// Why not.
+        why: String,
     },
     /// Nothing came for too long.
     #[error("{server} has said nothing for {seconds} s; the answer is not whole")]

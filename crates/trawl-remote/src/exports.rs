@@ -125,7 +125,11 @@ impl Exports {
         Exports::from_lines(&text)
     }
 
-    fn from_lines(text: &[u8]) -> Result<Exports, RemoteError> {
+    /// Reads the lines of such a file.
+    ///
+    /// # Errors
+    /// If a line is not understood.
+    pub fn from_lines(text: &[u8]) -> Result<Exports, RemoteError> {
         let lines = text.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
         let lines = lines.filter(|line| !line.is_empty() && !line.starts_with(b"#"));
         Exports::named(lines.map(Export::parse).collect::<Result<_, _>>()?)
@@ -194,7 +198,24 @@ fn split_first(path: &[u8]) -> (&[u8], &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
     use trawl_testkit::Scratch;
+
+    proptest! {
+        /// Bytes that are understood are written as lines that say the same.
+        #[test]
+        fn no_bytes_panic(text in proptest::collection::vec(prop_oneof![
+            3 => proptest::sample::select(&b"=/\n#. ab"[..]),
+            1 => any::<u8>(),
+        ], 0..60)) {
+            if let Ok(Exports::Named(exports)) = Exports::from_lines(&text) {
+                let lines: Vec<_> = exports.iter().map(Export::to_text).collect();
+                let again = lines.join(OsStr::new("\n"));
+                let again = Exports::from_lines(again.as_bytes()).unwrap();
+                prop_assert_eq!(again, Exports::Named(exports));
+            }
+        }
+    }
 
     #[test]
     fn lines_are_exports() {

@@ -97,6 +97,11 @@ impl FrameReader {
         }
     }
 
+    /// Whether nothing has come of the next frame.
+    pub(crate) fn is_between(&self) -> bool {
+        self.given == self.bytes.len()
+    }
+
     fn receive(&mut self, wait: Duration) -> io::Result<usize> {
         let before = self.bytes.len();
         self.bytes.resize(before + PIECE_BYTES, 0);

@@ -4,9 +4,11 @@
 //! found, and says when it is whole. Nothing is asked directory by directory.
 //!
 //! - [`wire`]: frames and what is in them.
-//! - [`transport`]: where they go: descriptors today, whatever can send bytes tomorrow.
+//! - [`transport`]: where they go: descriptors, TLS.
 //! - [`server`]: answers on one connection, as the user that its process is.
-//! - [`listen`]: a Unix socket; each client gets a process of its own user.
+//! - [`listen`]: sockets; each client is served by a process of its own user.
+//! - [`tls`]: certificates on both sides; a process of its own ends TLS.
+//! - [`chirp`]: another protocol's line `search`.
 //! - [`exports`]: which trees are shown, under which names.
 //! - [`client`]: [`Remote`], an executor like the walk and the index.
 //!
@@ -19,12 +21,14 @@
 
 #![forbid(unsafe_code)]
 
+pub mod chirp;
 pub mod client;
 mod error;
 pub mod exports;
 pub mod frames;
 pub mod listen;
 pub mod server;
+pub mod tls;
 pub mod transport;
 pub mod wire;
 

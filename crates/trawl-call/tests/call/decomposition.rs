@@ -7,10 +7,12 @@ use trawl_call::decompose::decompose;
 use trawl_call::options::{Flags, Mounts, Options};
 use trawl_call::{Language, LiveWalk, Pattern, Request};
 
+use super::naive;
 use super::support::{lines, records, tree};
 
 fn a_pattern() -> impl Strategy<Value = String> {
-    let component = proptest::sample::select(&["a", "b", "*", "a*", "?", "ab?"][..]);
+    let component =
+        proptest::sample::select(&["a", "b", "*", "a*", "?", "ab?", ".a", "[ab]", "[!a]*"][..]);
     let alternative = (any::<bool>(), proptest::collection::vec(component, 1..4));
     let alternative = alternative.prop_map(|(is_anchored, components)| {
         let slash = if is_anchored { "/" } else { "" };
@@ -21,7 +23,7 @@ fn a_pattern() -> impl Strategy<Value = String> {
 }
 
 fn a_path(least: usize) -> impl Strategy<Value = String> {
-    let name = proptest::sample::select(&["a", "b", "ab"][..]);
+    let name = proptest::sample::select(&["a", "b", "ab", ".a"][..]);
     proptest::collection::vec(name, least..4).prop_map(|names| names.join("/"))
 }
 
@@ -34,8 +36,10 @@ proptest! {
         pattern in a_pattern(),
         mounts in proptest::collection::vec(a_path(1), 0..4),
         paths in proptest::collection::vec(a_path(0), 1..20),
+        flags in proptest::sample::select(&[0, Flags::FNMATCH, Flags::PERIOD, Flags::FNMATCH | Flags::PERIOD][..]),
     ) {
-        let compiled = Pattern::new(pattern.as_bytes(), Language::default()).unwrap();
+        let (mode, period) = naive::language(flags);
+        let compiled = Pattern::new(pattern.as_bytes(), Language { mode, period }).unwrap();
         let request = Request::new(&compiled, &["/top"], Options::default()).unwrap();
         let points: Vec<Vec<u8>> = mounts.iter().map(|mount| format!("/top/{mount}").into_bytes()).collect();
         let parts = decompose(&request, &request.roots()[0], b"/top", &points);
@@ -56,7 +60,7 @@ proptest! {
                     found.push(part);
                 }
             }
-            let expected = compiled.matches(path.as_bytes());
+            let expected = naive::matches(&pattern, path, mode, period);
             prop_assert_eq!(found.len(), usize::from(expected), "{} {}", pattern, path);
             for part in found {
                 let mount = part.mount.map(|mount| &points[mount]);

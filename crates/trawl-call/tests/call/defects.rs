@@ -7,7 +7,7 @@ use trawl_call::options::Flags;
 use trawl_call::packed::decode;
 use trawl_call::request::parse_roots;
 use trawl_call::search::Rest;
-use trawl_call::{LiveWalk, Search};
+use trawl_call::{LiveWalk, Outcome, Search};
 
 use super::support::{ask, line, lines, make, records, request, tree};
 
@@ -196,4 +196,119 @@ fn many_results_come_in_order_and_once() {
     let mut expected: Vec<String> = names.iter().map(ToString::to_string).collect();
     expected.sort();
     assert_eq!(lines(&got), expected);
+}
+
+/// There the answer had what was in memory by chance, whole seconds, or what another name has.
+#[test]
+fn metadata_is_what_stat_says_of_the_match() {
+    let tree = tree(&["a/one", "a/b/one", "b/one", "a/two words", "huge"]);
+    let top = tree.path();
+    let set = |name: &str, set: &dyn Fn(&std::fs::File)| {
+        set(&std::fs::File::options()
+            .write(true)
+            .open(top.join(name))
+            .unwrap());
+    };
+    // More than 32 bits, sparse; times before 1970 and with nanoseconds.
+    set("huge", &|file| file.set_len((5 << 32) + 3).unwrap());
+    let odd = std::time::UNIX_EPOCH - std::time::Duration::new(86_400, 123_456_789);
+    set("a/one", &|file| file.set_modified(odd).unwrap());
+    std::fs::hard_link(top.join("a/one"), top.join("b/twin")).unwrap();
+    std::fs::set_permissions(top.join("b/one"), PermissionsExt::from_mode(0o4751)).unwrap();
+    symlink("../huge", top.join("b/link")).unwrap();
+    let mut stat = trawl_testkit::oracle::command("stat");
+    stat.args([
+        "-L",
+        "--printf",
+        "%n %d %i %f %h %u %g %s %b %o %.9Y %.9Z\n",
+    ]);
+    let answer = records(&LiveWalk::default(), request("*", Flags::METADATA, &[top]));
+    let paths = answer
+        .iter()
+        .map(|record| std::str::from_utf8(&record.path).unwrap());
+    let ran = trawl_testkit::oracle::run(stat.current_dir(top).args(paths));
+    let said = String::from_utf8(ran.expect_code(0).stdout).unwrap();
+    let ours = answer.iter().map(|record| {
+        let Outcome::Match(Some(of)) = record.outcome else {
+            panic!("{record:?}");
+        };
+        let time = |time: trawl_sys::stat::Time| {
+            let nanos = i128::from(time.secs) * 1_000_000_000 + i128::from(time.nanos);
+            let sign = if nanos < 0 { "-" } else { "" };
+            let nanos = nanos.unsigned_abs();
+            format!(
+                "{sign}{}.{:09}",
+                nanos / 1_000_000_000,
+                nanos % 1_000_000_000
+            )
+        };
+        format!(
+            "{} {} {} {:x} {} {} {} {} {} {} {} {}\n",
+            record.path.escape_ascii(),
+            of.dev,
+            of.ino,
+            of.mode,
+            of.nlink,
+            of.uid,
+            of.gid,
+            of.size,
+            of.blocks,
+            of.blksize,
+            time(of.mtime),
+            time(of.ctime),
+        )
+    });
+    assert_eq!(ours.collect::<String>(), said);
+    assert!(
+        said.lines().count() == 10 && said.contains(" -86400.123456789 "),
+        "{said}"
+    );
+}
+
+/// There a star could be the slash before the first name.
+#[test]
+fn a_star_is_a_name_and_not_the_searched_directory() {
+    let tree = tree(&["bar", "b/bar"]);
+    for mode in [0, Flags::FNMATCH] {
+        assert_eq!(ask("*/bar", mode, &[tree.path()]), ["b/bar"]);
+        assert_eq!(ask("/*/bar", mode, &[tree.path()]), ["b/bar"]);
+    }
+}
+
+/// There a pattern without a star was taken byte by byte, what quotes included.
+#[test]
+fn names_without_a_choice_are_read_as_patterns_are() {
+    let tree = tree(&["a b", "a\\b", "[a]"]);
+    assert_eq!(ask("/a\\ b", 0, &[tree.path()]), ["a b"]);
+    assert_eq!(ask("/a\\\\b", 0, &[tree.path()]), ["a\\\\b"]);
+    assert_eq!(ask("/[a]", 0, &[tree.path()]), ["[a]"]);
+}
+
+/// There PERIOD was a number without a meaning.
+#[test]
+fn a_leading_period_can_be_told_from_others() {
+    let tree = tree(&[".x", "x", "d/.x"]);
+    assert_eq!(ask("*x", Flags::PERIOD, &[tree.path()]), ["x"]);
+    assert_eq!(ask("*x", 0, &[tree.path()]), [".x", "x", "d/.x"]);
+}
+
+/// There one directory that was not there ended the search, and with it what had been found.
+#[test]
+fn a_directory_that_is_not_there_ends_nothing() {
+    let tree = tree(&["one/x", "two/x"]);
+    let roots = ["one", "gone", "two"].map(|name| tree.join(name));
+    let roots: Vec<&Path> = roots.iter().map(|root| &**root).collect();
+    for pattern in ["x", "/x", "/*"] {
+        assert_eq!(ask(pattern, 0, &roots), ["x", "!1:open 2 .", "2:x"]);
+    }
+}
+
+/// There the empty name of the searched directory was the end of the answer.
+#[test]
+fn the_searched_directory_has_a_name() {
+    let tree = tree(&["a"]);
+    assert_eq!(
+        ask("/|a", 0, &[tree.path(), tree.path()]),
+        [".", "a", "1:.", "1:a"]
+    );
 }

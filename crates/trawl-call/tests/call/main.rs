@@ -6,7 +6,9 @@
 mod decomposition;
 mod defects;
 mod index;
+mod naive;
 mod oracle;
+mod paper;
 mod places;
 mod semantics;
 mod support;

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use crate::error::RemoteError;
+use crate::tls::{self, Certificates};
 use crate::transport::Transport;
 
 /// How a server is reached.
@@ -16,6 +17,15 @@ use crate::transport::Transport;
 pub enum Address {
     /// It listens at this socket.
     Unix(PathBuf),
+    /// It listens at this port of this machine; these files say who the two ends are.
+    Tls {
+        /// A name or an address of the machine: what its certificate is for.
+        host: String,
+        /// The port.
+        port: u16,
+        /// The files.
+        certificates: Certificates,
+    },
     /// ssh(1) runs it there: a host as ssh takes it.
     Ssh(OsString),
     /// This program and its arguments run it.
@@ -23,7 +33,8 @@ pub enum Address {
 }
 
 impl Address {
-    /// Reads `unix:PATH`, `ssh:HOST` or `command:WORDS`; words are separated by spaces.
+    /// Reads `unix:PATH`, `tls:HOST`, `tls:HOST:PORT`, `ssh:HOST` or `command:WORDS`; words are
+    /// separated by spaces.
     ///
     /// # Errors
     /// For anything else.
@@ -38,6 +49,16 @@ impl Address {
             return match path {
                 b"" => bad("there is no path"),
                 path => Ok(Address::Unix(OsStr::from_bytes(path).into())),
+            };
+        }
+        if let Some(place) = bytes.strip_prefix(b"tls:") {
+            return match place_of(place) {
+                Some((host, port)) => Ok(Address::Tls {
+                    host,
+                    port,
+                    certificates: Certificates::default(),
+                }),
+                None => bad("it is not tls:HOST:PORT, or tls:[ADDRESS]:PORT"),
             };
         }
         if let Some(host) = bytes.strip_prefix(b"ssh:") {
@@ -61,13 +82,42 @@ impl Address {
         }
     }
 
+    /// The same place with these files, if it is one that needs any.
+    #[must_use]
+    pub fn with_certificates(self, certificates: Certificates) -> Address {
+        match self {
+            Address::Tls { host, port, .. } => Address::Tls {
+                host,
+                port,
+                certificates,
+            },
+            other => other,
+        }
+    }
+
     /// Connects. What runs the server is told, if it was started for that.
-    pub(super) fn connect(&self) -> std::io::Result<(Transport, Option<Child>)> {
+    pub(super) fn connect(&self) -> Result<(Transport, Option<Child>), RemoteError> {
+        let failed = |source| RemoteError::Connect {
+            server: self.to_string(),
+            source,
+        };
+        match self {
+            Address::Tls {
+                host,
+                port,
+                certificates,
+            } => Ok((tls::client::connect(host, *port, certificates)?, None)),
+            other => other.connect_here().map_err(failed),
+        }
+    }
+
+    fn connect_here(&self) -> std::io::Result<(Transport, Option<Child>)> {
         let words = match self {
             Address::Unix(path) => {
                 let socket = UnixStream::connect(path)?;
                 return Ok((Transport::over_socket(socket.into())?, None));
             }
+            Address::Tls { .. } => return Err(std::io::ErrorKind::Unsupported.into()),
             Address::Command(words) => words.clone(),
             Address::Ssh(host) => {
                 let before = ["ssh", "-T", "-x", "--"].map(OsString::from);
@@ -89,11 +139,28 @@ impl Address {
     }
 }
 
+/// `HOST`, `HOST:PORT`, `[ADDRESS]` or `[ADDRESS]:PORT`.
+fn place_of(text: &[u8]) -> Option<(String, u16)> {
+    let text = std::str::from_utf8(text).ok()?;
+    let (host, port) = match text.strip_prefix('[') {
+        Some(rest) => rest.split_once(']')?,
+        None => text.split_at(text.find(':').unwrap_or(text.len())),
+    };
+    let port = match port.strip_prefix(':') {
+        Some(port) => port.parse().ok()?,
+        None if port.is_empty() => tls::PORT,
+        None => return None,
+    };
+    let is_host = |byte: u8| byte.is_ascii_alphanumeric() || b".-_:".contains(&byte);
+    (!host.is_empty() && host.bytes().all(is_host)).then(|| (host.to_owned(), port))
+}
+
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let escaped = |text: &OsStr| text.as_bytes().escape_ascii().to_string();
         match self {
             Address::Unix(path) => write!(f, "unix:{}", escaped(path.as_os_str())),
+            Address::Tls { host, port, .. } => f.write_str(&tls::address(host, *port)),
             Address::Ssh(host) => write!(f, "ssh:{}", escaped(host)),
             Address::Command(words) => {
                 write!(f, "command:{}", escaped(&words.join(OsStr::new(" "))))
@@ -109,12 +176,25 @@ mod tests {
     #[test]
     fn addresses_are_read_or_refused() {
         let read = |text: &str| Address::parse(OsStr::new(text));
-        for text in ["unix:/run/x y", "ssh:me@host", "command:a -b c"] {
+        for text in [
+            "unix:/run/x y",
+            "ssh:me@host",
+            "command:a -b c",
+            "tls:a.example.org:1",
+            "tls:[::1]:65535",
+        ] {
             assert_eq!(read(text).unwrap().to_string(), text);
         }
+        assert_eq!(read("tls:a").unwrap().to_string(), "tls:a:8295");
         for text in [
             "",
             "host",
+            "tls:",
+            "tls::1",
+            "tls:a:b",
+            "tls:a:1:2",
+            "tls:[::1",
+            "tls:a b",
             "unix:",
             "ssh:",
             "ssh:-oProxyCommand=x",

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use super::Address;
 use crate::error::RemoteError;
 use crate::frames::{Came, FrameError, FrameReader, send};
+use crate::tls::client::Trouble;
 use crate::transport::Transmit;
 use crate::wire::{
     ANSWER_MAX_BYTES, BadFrame, Code, HEAD_BYTES, Hello, Message, REQUEST_MAX_BYTES, VERSION,
@@ -44,10 +45,7 @@ impl Drop for Connection {
 impl Connection {
     pub(super) fn open(address: &Address) -> Result<Connection, RemoteError> {
         let server = address.to_string();
-        let (transport, child) = match address.connect() {
-            Ok(connected) => connected,
-            Err(source) => return Err(RemoteError::Connect { server, source }),
-        };
+        let (transport, child) = address.connect()?;
         Ok(Connection {
             server,
             reader: FrameReader::new(transport.receive, ANSWER_MAX_BYTES, STALL),
@@ -98,10 +96,18 @@ impl Connection {
             Ok(()) => Ok(()),
             // Why it is gone may have been said.
             Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-            Err(source) => Err(RemoteError::Broken {
-                server: self.server.clone(),
-                source,
-            }),
+            Err(source) => Err(self.broken(source)),
+        }
+    }
+
+    fn broken(&self, source: std::io::Error) -> RemoteError {
+        let server = self.server.clone();
+        match Trouble::of(&source) {
+            Some(trouble) => RemoteError::Tls {
+                server,
+                why: trouble.to_string(),
+            },
+            None => RemoteError::Broken { server, source },
         }
     }
 
@@ -137,12 +143,7 @@ impl Connection {
                         seconds: time.as_secs(),
                     });
                 }
-                Err(FrameError::Broken(source)) => {
-                    return Err(RemoteError::Broken {
-                        server: self.server.clone(),
-                        source,
-                    });
-                }
+                Err(FrameError::Broken(source)) => return Err(self.broken(source)),
             };
             since = Instant::now();
             if let Some(message) = self.admit(id, of, message)? {
@@ -184,7 +185,10 @@ impl Connection {
                 Ok(None)
             }
             Message::Alive if of == 0 && self.is_greeted => Ok(None),
-            message @ (Message::Block(_) | Message::Data(_) | Message::End { .. })
+            message @ (Message::Block(_)
+            | Message::Data(_)
+            | Message::End { .. }
+            | Message::ServedBy(_))
                 if of == id && self.is_greeted =>
             {
                 Ok(Some(message))

@@ -9,10 +9,11 @@ use std::time::Duration;
 
 use trawl_call::packed::decode;
 use trawl_call::{CallError, Executor, Record, Request, Stream};
+use trawl_sys::Errno;
 use trawl_sys::directory::Links;
 
 use crate::error::RemoteError;
-use crate::wire::{BadFrame, Ending, Message};
+use crate::wire::{BadFrame, Ending, LINKS_MAX, Message};
 
 pub use address::Address;
 use connection::Connection;
@@ -113,6 +114,26 @@ impl Remote {
         }
     }
 
+    /// Where links lead, in the order of the paths; an errno for what is no link. At most
+    /// [`LINKS_MAX`] are asked for.
+    ///
+    /// # Errors
+    /// If the server cannot be asked, or knows no such request.
+    pub fn links(&self, paths: &[Vec<u8>]) -> Result<Vec<Target>, RemoteError> {
+        let paths = &paths[..paths.len().min(LINKS_MAX)];
+        let bytes = self.ask(&Message::Links(paths.to_vec()))?;
+        let mut rest = &bytes[..];
+        let mut targets = Vec::with_capacity(paths.len());
+        while let Some((target, behind)) = target(rest) {
+            targets.push(target);
+            rest = behind;
+        }
+        match rest.is_empty() && targets.len() == paths.len() {
+            true => Ok(targets),
+            false => Err(self.nonsense(BadFrame::Field("answer"))),
+        }
+    }
+
     fn nonsense(&self, source: BadFrame) -> RemoteError {
         RemoteError::Nonsense {
             server: self.0.address.to_string(),
@@ -158,6 +179,7 @@ impl Remote {
                     connection.say(id, &Message::Credit(more))?;
                     bytes.extend_from_slice(&block);
                 }
+                Message::ServedBy(_) => {}
                 Message::Data(data) => {
                     count += data.len() as u64;
                     bytes.extend_from_slice(&data);
@@ -170,6 +192,23 @@ impl Remote {
             }
         }
     }
+}
+
+/// Where a link leads, or why that cannot be told.
+pub type Target = Result<Vec<u8>, Errno>;
+
+/// The first target in an answer, and what is behind it.
+fn target(bytes: &[u8]) -> Option<(Target, &[u8])> {
+    let (errno, rest) = bytes.split_first_chunk()?;
+    let (length, rest) = rest.split_first_chunk()?;
+    let length = u32::from_le_bytes(*length) as usize;
+    let (target, rest) = rest.split_at_checked(length)?;
+    let target = match i32::from_le_bytes(*errno) {
+        0 => Ok(target.to_vec()),
+        errno @ 1.. => Err(Errno(errno)),
+        _ => return None,
+    };
+    Some((target, rest))
 }
 
 fn records(bytes: Vec<u8>) -> Result<Vec<Record>, RemoteError> {

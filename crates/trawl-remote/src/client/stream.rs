@@ -9,7 +9,7 @@ use trawl_call::{Block, CallError, Cookie, Request, ServedBy, Stream};
 use super::Inner;
 use super::connection::Connection;
 use crate::error::RemoteError;
-use crate::wire::{BadFrame, Ending, Message, Question, QuestionRoot};
+use crate::wire::{Answerer, BadFrame, Ending, Message, Question, QuestionRoot};
 
 /// An answer.
 pub(super) struct RemoteStream {
@@ -27,6 +27,8 @@ pub(super) struct RemoteStream {
     is_new: bool,
     /// Bytes that came since more were allowed.
     taken: u32,
+    /// Who gives what comes, as far as the server says it.
+    served_by: ServedBy,
 }
 
 impl From<RemoteError> for CallError {
@@ -50,6 +52,7 @@ impl RemoteStream {
             records: 0,
             is_new: true,
             taken: 0,
+            served_by: ServedBy::Remote,
         };
         let connection = stream.remote.connection()?;
         stream.ask(connection)?;
@@ -61,6 +64,7 @@ impl RemoteStream {
         self.is_new = connection.is_new();
         self.records = 0;
         self.taken = 0;
+        self.served_by = ServedBy::Remote;
         let question = self.question();
         self.id = connection.request(&Message::Search(question))?;
         self.connection = Some(connection);
@@ -203,13 +207,15 @@ impl Stream for RemoteStream {
                 }
             };
             match message {
+                Message::ServedBy(Answerer::Live) => self.served_by = ServedBy::RemoteLive,
+                Message::ServedBy(Answerer::Index) => self.served_by = ServedBy::RemoteIndex,
                 Message::Block(packed) => {
                     if let Err(bad) = self.take(&packed) {
                         self.connection = None;
                         return Err(self.nonsense(bad));
                     }
                     self.allow_more(packed.len());
-                    let served_by = ServedBy::Remote;
+                    let served_by = self.served_by;
                     return Ok(Some(Block { served_by, packed }));
                 }
                 Message::End { records, ending } if records == self.records => {

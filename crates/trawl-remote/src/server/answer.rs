@@ -6,17 +6,18 @@ use trawl_call::options::{Flags, Options};
 use trawl_call::packed::encode;
 use trawl_call::{
     Attributes, CallError, Cookie, Outcome, Pattern, RecordRef, Request, Root, RootParts, Search,
-    Source, Trouble,
+    ServedBy, Source, Trouble,
 };
-use trawl_sys::SysError;
 use trawl_sys::confined::{look_anywhere, open_file_anywhere};
 use trawl_sys::directory::Links;
+use trawl_sys::link::{TargetBuffer, read_link_at};
 use trawl_sys::stat::stat_fd;
+use trawl_sys::{Errno, Op, SysError};
 
 use super::Serving;
 use super::outlet::{Leave, Outlet, Task, refusal};
 use crate::exports::{Exports, Place, Places};
-use crate::wire::{Code, Ending, Message, Question, READ_MAX_BYTES};
+use crate::wire::{Answerer, Code, Ending, LINKS_MAX, Message, Question, READ_MAX_BYTES, feature};
 
 /// Records are sent once they have so many bytes, or the next one is not there yet.
 const BLOCK_BYTES: usize = 64 << 10;
@@ -55,6 +56,7 @@ pub(super) fn answer(
             length,
             path,
         } => read(outlet, id, exports, &path, (offset, length)),
+        Message::Links(paths) => links(outlet, id, task, exports, &paths),
         _ => Err(refusal(Code::Unsupported, 0, "it is no request")),
     };
     answered.unwrap_or_else(|refusal| refusal)
@@ -84,34 +86,87 @@ fn search(
 ) -> Result<Message, Message> {
     let request = request.cancelled_by(task.cancel.clone());
     let mut search = Search::open(&*serving.executor, request).map_err(no)?;
-    let mut place = search.cookie();
-    let (mut packed, mut waiting, mut records) = (Vec::new(), 0, 0);
+    let mut blocks = Blocks {
+        outlet,
+        id,
+        task,
+        packed: Vec::new(),
+        waiting: 0,
+        sent: 0,
+        who: None,
+        place: search.cookie(),
+    };
     loop {
         let is_more = search.advance().map_err(no)?;
+        // Who answers changes where nothing is left to be sent: where a block of theirs ends.
+        blocks.tell(search.served_by());
         if let Some(record) = search.record().map_err(no)? {
-            encode(&record, &mut packed);
-            waiting += 1;
+            encode(&record, &mut blocks.packed);
+            blocks.waiting += 1;
         }
-        let is_time = !is_more || packed.len() >= BLOCK_BYTES || search.is_waiting();
-        if is_time && !packed.is_empty() {
-            match task.leave(packed.len(), outlet.stall()) {
-                Leave::Granted => {}
-                Leave::Interrupted => return Err(no(CallError::Cancelled)),
-                Leave::Late => {
-                    let ending = Ending::Paused(place.to_bytes());
-                    return Ok(Message::End { records, ending });
-                }
+        let is_time = !is_more || blocks.packed.len() >= BLOCK_BYTES || search.is_waiting();
+        if is_time && !blocks.packed.is_empty() {
+            if let Some(ending) = blocks.send()? {
+                return Ok(ending);
             }
-            outlet.say(id, &Message::Block(std::mem::take(&mut packed)));
-            if outlet.is_broken() {
-                return Err(no(CallError::Cancelled));
-            }
-            records += std::mem::take(&mut waiting);
-            place = search.cookie();
+            blocks.place = search.cookie();
         }
         if !is_more {
-            return Ok(whole(records));
+            return Ok(whole(blocks.sent));
         }
+    }
+}
+
+/// Records on their way.
+struct Blocks<'a> {
+    outlet: &'a Outlet,
+    id: u32,
+    task: &'a Task,
+    packed: Vec<u8>,
+    /// Records in there.
+    waiting: u64,
+    /// Records that were sent.
+    sent: u64,
+    /// Who gave those that are in there.
+    who: Option<ServedBy>,
+    /// Behind the last record that was sent.
+    place: Cookie,
+}
+
+impl Blocks<'_> {
+    /// Says who gives what follows, to clients that understand it.
+    fn tell(&mut self, who: Option<ServedBy>) {
+        if who == self.who || who.is_none() {
+            return;
+        }
+        self.who = who;
+        let answerer = match who {
+            Some(ServedBy::Index | ServedBy::RemoteIndex) => Answerer::Index,
+            _ => Answerer::Live,
+        };
+        if self.outlet.understands(feature::SERVED_BY) {
+            self.outlet.say(self.id, &Message::ServedBy(answerer));
+        }
+    }
+
+    /// Sends what is there; what is to be said if that must be the end.
+    fn send(&mut self) -> Result<Option<Message>, Message> {
+        match self.task.leave(self.packed.len(), self.outlet.stall()) {
+            Leave::Granted => {}
+            Leave::Interrupted => return Err(no(CallError::Cancelled)),
+            Leave::Late => {
+                let ending = Ending::Paused(self.place.to_bytes());
+                let records = self.sent;
+                return Ok(Some(Message::End { records, ending }));
+            }
+        }
+        let block = Message::Block(std::mem::take(&mut self.packed));
+        self.outlet.say(self.id, &block);
+        if self.outlet.is_broken() {
+            return Err(no(CallError::Cancelled));
+        }
+        self.sent += std::mem::take(&mut self.waiting);
+        Ok(None)
     }
 }
 
@@ -241,6 +296,47 @@ fn read(
         at = at.saturating_add(count as u64);
         left -= count;
         sent += count as u64;
+    }
+    Ok(whole(sent))
+}
+
+/// Sends where links lead: of each an errno and the target.
+fn links(
+    outlet: &Outlet,
+    id: u32,
+    task: &Task,
+    exports: &Exports,
+    paths: &[Vec<u8>],
+) -> Result<Message, Message> {
+    if paths.len() > LINKS_MAX {
+        return Err(bad("there are too many links"));
+    }
+    let (mut places, mut buffer) = (Places::new(exports), TargetBuffer::default());
+    let (mut data, mut sent) = (Vec::new(), 0u64);
+    for (at, path) in paths.iter().enumerate() {
+        let opened = match places.find(path) {
+            Place::Anywhere(path) => look_anywhere(&path, Links::Refused),
+            Place::Confined(confined) => confined.look(b"", Links::Refused),
+        };
+        let target = opened.and_then(|link| read_link_at(link, c"", &mut buffer));
+        let (errno, target) = match target {
+            Ok(target) => (0, target),
+            // As of an empty path, which is what the descriptor was asked with.
+            Err(error) if error.errno == Errno::NOENT && error.op == Op::Readlinkat => {
+                (Errno::INVAL.0, &b""[..])
+            }
+            Err(error) => (error.errno.0, &b""[..]),
+        };
+        data.extend_from_slice(&errno.to_le_bytes());
+        data.extend_from_slice(&(target.len() as u32).to_le_bytes());
+        data.extend_from_slice(target);
+        if data.len() >= BLOCK_BYTES || at + 1 == paths.len() {
+            sent += data.len() as u64;
+            outlet.say(id, &Message::Data(std::mem::take(&mut data)));
+        }
+        if task.cancel.is_cancelled() || outlet.is_broken() {
+            return Err(no(CallError::Cancelled));
+        }
     }
     Ok(whole(sent))
 }

@@ -10,6 +10,7 @@ mod outlet;
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;
+use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -19,6 +20,7 @@ use trawl_call::Executor;
 use crate::error::RemoteError;
 use crate::exports::Exports;
 use crate::frames::{Came, FrameError, FrameReader};
+use crate::listen::Greeting;
 use crate::transport::Transport;
 use crate::wire::{BadFrame, Code, Frame, Hello, Message, REQUEST_MAX_BYTES, VERSION, feature};
 
@@ -27,6 +29,9 @@ use outlet::{Outlet, Task};
 
 /// So often a client that waits is told that work goes on.
 const ALIVE: Duration = Duration::from_secs(10);
+
+/// So often it is looked whether a client that may be left alone still waits.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// What one client may do.
 #[derive(Clone, Copy, Debug)]
@@ -77,6 +82,35 @@ impl std::fmt::Debug for Serving {
 /// If it does not keep to the protocol, takes nothing, or the connection breaks. All its requests
 /// are over then.
 pub fn serve(transport: Transport, serving: &Serving) -> Result<(), RemoteError> {
+    serve_until(transport, serving, Greeting::Due, None).map(drop)
+}
+
+/// Why a client is not served any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Left {
+    /// It is gone.
+    Gone,
+    /// It asks nothing for now; with these features it can be served again.
+    Idle(u64),
+}
+
+/// Serves a client until it leaves, or asks nothing for so long.
+pub(crate) fn serve_for_now(
+    socket: OwnedFd,
+    serving: &Serving,
+    greeting: Greeting,
+    linger: Duration,
+) -> Result<Left, RemoteError> {
+    let transport = Transport::over_socket(socket).map_err(client)?;
+    serve_until(transport, serving, greeting, Some(linger))
+}
+
+fn serve_until(
+    transport: Transport,
+    serving: &Serving,
+    greeting: Greeting,
+    linger: Option<Duration>,
+) -> Result<Left, RemoteError> {
     let half_frame = serving.limits.half_frame;
     let mut reader = FrameReader::new(transport.receive, REQUEST_MAX_BYTES, half_frame);
     let mut connection = Connection {
@@ -84,8 +118,10 @@ pub fn serve(transport: Transport, serving: &Serving) -> Result<(), RemoteError>
         serving: serving.clone(),
         tasks: Arc::default(),
         threads: Vec::new(),
+        linger,
     };
-    let served = connection.serve(&mut reader);
+    connection.outlet.set_features(greeting.features());
+    let served = connection.serve(&mut reader, greeting);
     if let Err(error) = &served {
         connection
             .outlet
@@ -101,6 +137,8 @@ struct Connection {
     serving: Serving,
     tasks: Arc<Tasks>,
     threads: Vec<JoinHandle<()>>,
+    /// A client that asks nothing for so long is left alone.
+    linger: Option<Duration>,
 }
 
 impl Drop for Connection {
@@ -109,9 +147,7 @@ impl Drop for Connection {
         for task in self.tasks().values() {
             task.interrupt();
         }
-        for thread in self.threads.drain(..) {
-            let _ = thread.join();
-        }
+        self.join();
     }
 }
 
@@ -138,21 +174,44 @@ impl Connection {
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn serve(&mut self, reader: &mut FrameReader) -> Result<(), RemoteError> {
-        if !self.greet(reader)? {
-            return Ok(());
+    fn serve(&mut self, reader: &mut FrameReader, greeting: Greeting) -> Result<Left, RemoteError> {
+        if greeting == Greeting::Due && !self.greet(reader)? {
+            return Ok(Left::Gone);
         }
+        let mut said = Instant::now();
+        let mut wait = self.linger.unwrap_or(ALIVE);
         loop {
-            let came = reader.next(ALIVE)?;
+            let came = reader.next(wait)?;
+            wait = match (self.linger, &came) {
+                // What takes long is not looked at so often.
+                (Some(_), Came::Nothing) => (wait * 2).min(LOOK),
+                (linger, _) => linger.unwrap_or(ALIVE),
+            };
             if self.outlet.is_broken() {
                 return Err(client("it takes no more"));
             }
+            let is_quiet = came == Came::Nothing && self.tasks().is_empty();
+            if self.linger.is_some() && is_quiet && reader.is_between() {
+                // What was said last is on its way when the threads have ended.
+                self.join();
+                return Ok(Left::Idle(self.outlet.features()));
+            }
             match came {
-                Came::End => return Ok(()),
-                Came::Nothing if self.tasks().is_empty() => {}
-                Came::Nothing => self.outlet.say(0, &Message::Alive),
+                Came::End => return Ok(Left::Gone),
+                Came::Nothing if is_quiet || said.elapsed() < ALIVE => {}
+                Came::Nothing => {
+                    said = Instant::now();
+                    self.outlet.say(0, &Message::Alive);
+                }
                 Came::Frame(frame) => self.follow(frame)?,
             }
+        }
+    }
+
+    /// Waits for all threads.
+    fn join(&mut self) {
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
         }
     }
 
@@ -168,6 +227,7 @@ impl Connection {
         let Message::Hello(hello) = Message::decode(frame)? else {
             return Err(client("it does not say hello"));
         };
+        self.outlet.set_features(hello.features);
         let ours = Hello {
             lowest: VERSION,
             highest: VERSION,
@@ -209,7 +269,7 @@ impl Connection {
             Message::Search(_) | Message::Stat { .. } | Message::List { .. } => {
                 self.begin(id, message)?;
             }
-            Message::Read { .. } => self.begin(id, message)?,
+            Message::Read { .. } | Message::Links(_) => self.begin(id, message)?,
             other => return Err(BadFrame::Unexpected(other.name()).into()),
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! What goes to a client: frame by frame from several threads, and only as much of each answer as
 //! it allows.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -16,6 +16,8 @@ pub(super) struct Outlet {
     to: Mutex<Box<dyn Transmit>>,
     stall: Duration,
     is_broken: AtomicBool,
+    /// What the client understands.
+    features: AtomicU64,
 }
 
 impl Outlet {
@@ -24,7 +26,23 @@ impl Outlet {
             to: Mutex::new(to),
             stall,
             is_broken: AtomicBool::new(false),
+            features: AtomicU64::new(0),
         }
+    }
+
+    /// The client has said what it understands.
+    pub(super) fn set_features(&self, features: u64) {
+        self.features.store(features, Ordering::Relaxed);
+    }
+
+    /// What the client understands.
+    pub(super) fn features(&self) -> u64 {
+        self.features.load(Ordering::Relaxed)
+    }
+
+    /// Whether it understands this.
+    pub(super) fn understands(&self, feature: u64) -> bool {
+        self.features() & feature != 0
     }
 
     /// Sends a frame. If that does not work nothing else is sent: the client misses what says

@@ -99,6 +99,16 @@ impl Code {
     }
 }
 
+/// Who answers at the other end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Answerer {
+    /// A walk of the file system.
+    Live = 1,
+    /// An index that is as of now.
+    Index = 2,
+}
+
 /// What a frame says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the table of this module's parent")]
@@ -132,6 +142,8 @@ pub enum Message {
     },
     Data(Vec<u8>),
     Alive,
+    ServedBy(Answerer),
+    Links(Vec<Vec<u8>>),
 }
 
 impl Message {
@@ -148,13 +160,15 @@ impl Message {
             Message::List { .. } => 9,
             Message::Read { .. } => 10,
             Message::Data(_) => 11,
+            Message::Links(_) => 14,
             Message::Alive => 12,
+            Message::ServedBy(_) => 13,
         }
     }
 
     /// Its name.
     pub fn name(&self) -> &'static str {
-        const NAMES: [&str; 12] = [
+        const NAMES: [&str; 14] = [
             "hello",
             "search",
             "block",
@@ -167,6 +181,8 @@ impl Message {
             "read",
             "data",
             "alive",
+            "served by",
+            "links",
         ];
         NAMES[usize::from(self.kind()) - 1]
     }
@@ -209,6 +225,9 @@ impl Message {
                 out.bytes(&text.as_bytes()[..cut]);
             }
             Message::Interrupt | Message::Alive => {}
+            Message::ServedBy(who) => {
+                out.put(&[*who as u8, 0, 0, 0]);
+            }
             Message::Credit(bytes) => {
                 out.u32(*bytes);
             }
@@ -224,6 +243,12 @@ impl Message {
                 path,
             } => {
                 out.u64(*offset).u32(*length).bytes(path);
+            }
+            Message::Links(paths) => {
+                out.count(paths.len());
+                for path in paths {
+                    out.bytes(path);
+                }
             }
         }
     }
@@ -263,6 +288,20 @@ impl Message {
             },
             11 => return Ok(Message::Data(frame.body)),
             12 => Message::Alive,
+            13 => {
+                let who = match body.u8("answerer")? {
+                    1 => Answerer::Live,
+                    2 => Answerer::Index,
+                    _ => return Err(BadFrame::Field("answerer")),
+                };
+                body.exactly(&[0; 3], "padding")?;
+                Message::ServedBy(who)
+            }
+            14 => {
+                let count = body.count(4, "number of links")?;
+                let paths = (0..count).map(|_| Ok(body.bytes("path")?.to_vec()));
+                Message::Links(paths.collect::<Result<_, BadFrame>>()?)
+            }
             kind => return Err(BadFrame::Kind(kind)),
         };
         body.end()?;
@@ -448,6 +487,9 @@ mod tests {
             }),
             bytes().prop_map(Message::Data),
             Just(Message::Alive),
+            Just(Message::ServedBy(Answerer::Live)),
+            Just(Message::ServedBy(Answerer::Index)),
+            vec(bytes(), 0..4).prop_map(Message::Links),
         ]
     }
 

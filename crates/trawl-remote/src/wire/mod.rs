@@ -18,6 +18,8 @@
 //! | 10 read | client | offset (8), length (4), path (bytes) |
 //! | 11 data | server | bytes of a file, to the end of the frame |
 //! | 12 alive | server | nothing: work goes on |
+//! | 13 served by | server, to clients with that feature | who gives the blocks that follow: 1 a walk, 2 an index (1), zeros (3) |
+//! | 14 links | client | number of paths (4), these (bytes); the answer is data: of each path an errno (4) and a link's target (bytes) |
 //!
 //! Invariants: bytes are untrusted. No length is believed before so many bytes are there; just
 //! what [`Message::encode`] writes is accepted; a frame of an unknown kind can be passed over.
@@ -25,12 +27,12 @@
 mod fields;
 mod message;
 
-pub use message::{Code, Ending, Hello, Message, Question, QuestionRoot};
+pub use message::{Answerer, Code, Ending, Hello, Message, Question, QuestionRoot};
 
 /// The version that this program speaks.
 pub const VERSION: u16 = 1;
 
-/// What a server can do besides searching.
+/// What a server can do besides searching, and a client understand.
 pub mod feature {
     /// `stat`.
     pub const STAT: u64 = 1;
@@ -38,8 +40,12 @@ pub mod feature {
     pub const LIST: u64 = 1 << 1;
     /// `read`.
     pub const READ: u64 = 1 << 2;
+    /// Says who answers, and understands it.
+    pub const SERVED_BY: u64 = 1 << 3;
+    /// `links`.
+    pub const LINKS: u64 = 1 << 4;
     /// All of this version.
-    pub const ALL: u64 = STAT | LIST | READ;
+    pub const ALL: u64 = STAT | LIST | READ | SERVED_BY | LINKS;
 }
 
 /// The longest frame that a client sends.
@@ -48,6 +54,8 @@ pub const REQUEST_MAX_BYTES: usize = 4 << 20;
 pub const ANSWER_MAX_BYTES: usize = (16 << 20) + (64 << 10);
 /// The most that one `read` gives.
 pub const READ_MAX_BYTES: u32 = 1 << 20;
+/// The most paths of one `links`.
+pub const LINKS_MAX: usize = 4096;
 /// What follows the length besides the body.
 pub const HEAD_BYTES: usize = 8;
 

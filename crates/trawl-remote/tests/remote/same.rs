@@ -141,6 +141,17 @@ fn paths_are_looked_at_listed_and_read() {
     let names = remote.list(bytes(&top)).unwrap();
     let names: Vec<&[u8]> = names.iter().map(|record| &record.path[..]).collect();
     assert_eq!(names, [&b"0"[..], b"1", b"big", b"link", b"x.c"]);
+    let links: Vec<Vec<u8>> = ["link", "big", "gone"]
+        .iter()
+        .map(|name| bytes(&top.join(name)).to_vec())
+        .collect();
+    let targets = remote.links(&links).unwrap();
+    let wanted = [
+        Ok(b"big".to_vec()),
+        Err(trawl_sys::Errno::INVAL),
+        Err(trawl_sys::Errno::NOENT),
+    ];
+    assert_eq!(targets, wanted);
     let big = top.join("big");
     assert_eq!(remote.read(bytes(&big), 0, 1 << 20).unwrap(), text);
     assert_eq!(remote.read(bytes(&big), 299_990, 100).unwrap(), &text[..10]);

@@ -186,7 +186,8 @@ pub(crate) fn hello() -> Message {
         lowest: VERSION,
         highest: VERSION,
         requests: 0,
-        features: feature::ALL,
+        // Who answers is asked by tests of that alone.
+        features: feature::ALL & !feature::SERVED_BY,
     })
 }
 

@@ -6,10 +6,22 @@
  * stand before a path.
  */
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <trawl/searchcall.h>
+
+/* Numbers and order that programs were compiled with which know the first implementation. */
+_Static_assert(SEARCH_STOPATFIRST == 1 && SEARCH_METADATA == 4, "flags");
+_Static_assert(SEARCH_INCLUDEROOT == 8 && SEARCH_PERIOD == 16, "flags");
+_Static_assert(SEARCH_R_OK == 32 && SEARCH_W_OK == 64 && SEARCH_X_OK == 128, "flags");
+_Static_assert(SEARCH_ERR_OPEN == 1 && SEARCH_ERR_READ == 2, "errors");
+_Static_assert(SEARCH_ERR_CLOSE == 3 && SEARCH_ERR_STAT == 4, "errors");
+_Static_assert(offsetof(struct searchent, path) == 0, "order");
+_Static_assert(offsetof(struct searchent, info) == sizeof(char *), "order");
+_Static_assert(offsetof(struct searchent, errsource) == 2 * sizeof(char *), "order");
+_Static_assert(offsetof(struct searchent, err) == 2 * sizeof(char *) + sizeof(int), "order");
 
 int main(int argc, char **argv) {
     if (argc != 4)

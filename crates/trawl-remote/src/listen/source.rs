@@ -1,0 +1,315 @@
+//! Where connections come from.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+use trawl_sys::become_user::User;
+use trawl_sys::identity::effective_uid;
+use trawl_sys::peer::user_of;
+use trawl_sys::wait::readable;
+
+use super::hired::Worker;
+use super::job::Protocol;
+use super::pass::{Waiting, give, take};
+use crate::error::RemoteError;
+use crate::tls::files::{self, ServerFiles};
+use crate::tls::front::READY;
+use crate::tls::users::Users;
+
+/// How long the process that ends TLS may take to start.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// It is not started more often than this.
+const PAUSE: Duration = Duration::from_secs(1);
+/// So many more are let in, to be told that there are too many.
+const TOLD_MAX: u64 = 256;
+/// The longest text about one certificate.
+const IDENTITIES_MAX_BYTES: usize = 64 << 10;
+
+/// Somebody.
+pub(super) struct Arrival {
+    pub(super) socket: OwnedFd,
+    /// Who it is; else what is to be said to them.
+    pub(super) user: Result<User, String>,
+    pub(super) protocol: Protocol,
+}
+
+/// All of them.
+#[derive(Debug, Default)]
+pub(super) struct Sources {
+    pub(super) unix: Vec<UnixSocket>,
+    pub(super) tls: Option<Tls>,
+    pub(super) chirp: Option<Chirp>,
+}
+
+impl Sources {
+    pub(super) fn addresses(&self) -> Vec<SocketAddr> {
+        let tls = self.tls.as_ref().map(|tls| tls.listener.local_addr());
+        let chirp = self.chirp.as_ref().map(|chirp| chirp.0.local_addr());
+        tls.into_iter().chain(chirp).flatten().collect()
+    }
+}
+
+/// A Unix socket that is listened to; gone when this is dropped, if it was made here.
+#[derive(Debug)]
+pub struct UnixSocket {
+    listener: UnixListener,
+    path: Option<PathBuf>,
+}
+
+impl Drop for UnixSocket {
+    fn drop(&mut self) {
+        if let Some(path) = &self.path {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+impl AsFd for UnixSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.listener.as_fd()
+    }
+}
+
+impl UnixSocket {
+    /// Makes it: see [`super::Listening::bind`].
+    ///
+    /// # Errors
+    /// If it cannot be made.
+    pub fn bind(path: &Path) -> Result<UnixSocket, RemoteError> {
+        let failed = |source| RemoteError::File {
+            action: "make the socket",
+            path: path.to_owned(),
+            source,
+        };
+        let is_socket = |path: &Path| {
+            let metadata = std::fs::symlink_metadata(path);
+            metadata.is_ok_and(|metadata| metadata.file_type().is_socket())
+        };
+        if is_socket(path) && UnixStream::connect(path).is_err() {
+            std::fs::remove_file(path).map_err(failed)?;
+        }
+        let listener = UnixListener::bind(path).map_err(failed)?;
+        let mode = match effective_uid() {
+            0 => 0o666,
+            _ => 0o600,
+        };
+        let socket = UnixSocket {
+            listener,
+            path: Some(path.to_owned()),
+        };
+        let mode = std::fs::Permissions::from_mode(mode);
+        std::fs::set_permissions(path, mode).map_err(failed)?;
+        socket.listener.set_nonblocking(true).map_err(failed)?;
+        Ok(socket)
+    }
+
+    /// One that a service manager made.
+    ///
+    /// # Errors
+    /// If it is none.
+    pub fn inherited(socket: OwnedFd) -> io::Result<UnixSocket> {
+        let listener = UnixListener::from(socket);
+        listener.local_addr()?;
+        listener.set_nonblocking(true)?;
+        Ok(UnixSocket {
+            listener,
+            path: None,
+        })
+    }
+
+    pub(super) fn accept(&self) -> io::Result<Arrival> {
+        let (client, _) = self.listener.accept()?;
+        let user = user_of(&client).map_err(|error| error.to_string());
+        Ok(Arrival {
+            socket: client.into(),
+            user,
+            protocol: Protocol::Trawl,
+        })
+    }
+}
+
+/// Where Chirp's line is answered, and as whom.
+#[derive(Debug)]
+pub(super) struct Chirp(TcpListener, User);
+
+impl AsFd for Chirp {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+impl Chirp {
+    pub(super) fn new(listener: TcpListener, user: User) -> Result<Chirp, RemoteError> {
+        listener.set_nonblocking(true).map_err(at_socket)?;
+        Ok(Chirp(listener, user))
+    }
+
+    pub(super) fn accept(&self) -> io::Result<Arrival> {
+        let (client, _) = self.0.accept()?;
+        client.set_nodelay(true)?;
+        rustix::net::sockopt::set_socket_keepalive(&client, true)?;
+        Ok(Arrival {
+            socket: client.into(),
+            user: Ok(self.1.clone()),
+            protocol: Protocol::Chirp,
+        })
+    }
+}
+
+fn at_socket(source: io::Error) -> RemoteError {
+    RemoteError::File {
+        action: "listen at",
+        path: "the socket".into(),
+        source,
+    }
+}
+
+/// What is needed to let in clients that show certificates.
+#[derive(Debug)]
+pub struct TlsListen {
+    /// Where.
+    pub listener: TcpListener,
+    /// The server's certificate, then those in between.
+    pub cert: PathBuf,
+    /// Its key.
+    pub key: PathBuf,
+    /// Who may sign clients' certificates.
+    pub clients: PathBuf,
+    /// Which users certificates stand for.
+    pub users: Users,
+    /// What ends TLS.
+    pub front: Worker,
+    /// Who does.
+    pub front_user: User,
+    /// How many clients there may be.
+    pub connections: usize,
+}
+
+/// The process that ends TLS, and what it is started with.
+#[derive(Debug)]
+pub(super) struct Tls {
+    listener: TcpListener,
+    files: ServerFiles,
+    users: Users,
+    front: Worker,
+    front_user: User,
+    connections: usize,
+    running: Option<(Child, OwnedFd)>,
+    started: Instant,
+}
+
+impl Drop for Tls {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+impl Tls {
+    /// Reads the files, and starts the process.
+    pub(super) fn bind(listen: TlsListen) -> Result<Tls, RemoteError> {
+        let read = ServerFiles {
+            chain: files::certificates(&listen.cert)?,
+            key: files::key(&listen.key)?,
+            clients: files::certificates(&listen.clients)?,
+        };
+        // What is wrong with them is told now, here.
+        files::server(&read).map_err(|why| RemoteError::File {
+            action: "use",
+            path: listen.cert.clone(),
+            source: io::Error::other(why),
+        })?;
+        listen.users.check()?;
+        let mut tls = Tls {
+            listener: listen.listener,
+            files: read,
+            users: listen.users,
+            front: listen.front,
+            front_user: listen.front_user,
+            connections: listen.connections,
+            running: None,
+            started: Instant::now(),
+        };
+        tls.start().map_err(|source| RemoteError::File {
+            action: "start what ends TLS:",
+            path: tls.front.program.clone(),
+            source,
+        })?;
+        Ok(tls)
+    }
+
+    fn start(&mut self) -> io::Result<()> {
+        self.started = Instant::now();
+        let (child, control) = self.front.start(&self.front_user)?;
+        let (_, control) = self.running.insert((child, control));
+        // It cannot be looked into by then.
+        let [is_ready] = readable([control.as_fd()], Some(PATIENCE)).map_err(io::Error::other)?;
+        let mut said = [0; 16];
+        if !is_ready || take(&*control, &mut said, Waiting::Never)?.0 != READY.len() {
+            return Err(io::Error::other("it did not begin"));
+        }
+        for bytes in [&self.files.chain, &self.files.key, &self.files.clients] {
+            give(&*control, bytes, None, Waiting::Allowed)?;
+        }
+        let most = (self.connections as u64 + TOLD_MAX).to_le_bytes();
+        give(
+            &*control,
+            &most,
+            Some(self.listener.as_fd()),
+            Waiting::Allowed,
+        )
+    }
+
+    fn end(&mut self) {
+        if let Some((mut child, control)) = self.running.take() {
+            drop(control);
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+
+    /// Starts it again if it has ended: true if it was. Not at once, lest it end again and again.
+    pub(super) fn revive(&mut self) -> io::Result<bool> {
+        if self.running.is_some() || self.started.elapsed() < PAUSE {
+            return Ok(false);
+        }
+        let started = self.start();
+        if started.is_err() {
+            self.end();
+        }
+        started.map(|()| true)
+    }
+
+    /// The way to the process, while it runs.
+    pub(super) fn control(&self) -> Option<BorrowedFd<'_>> {
+        self.running.as_ref().map(|(_, control)| control.as_fd())
+    }
+
+    /// A client that was let in; `None` if the process has ended.
+    pub(super) fn accept(&mut self) -> io::Result<Option<Arrival>> {
+        let Some((_, control)) = &self.running else {
+            return Err(io::ErrorKind::WouldBlock.into());
+        };
+        let mut text = vec![0; IDENTITIES_MAX_BYTES];
+        let taken = match take(control, &mut text, Waiting::Never) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Err(error),
+            taken => taken.unwrap_or((0, None)),
+        };
+        let (length @ 1.., Some(socket)) = taken else {
+            self.end();
+            return Ok(None);
+        };
+        let text = String::from_utf8_lossy(&text[..length]);
+        let identities: Vec<String> = text.split('\n').map(str::to_owned).collect();
+        Ok(Some(Arrival {
+            socket,
+            user: self.users.find(&identities),
+            protocol: Protocol::Trawl,
+        }))
+    }
+}

@@ -1,0 +1,292 @@
+//! A connection to a server by TLS, as a transport: blocking, with a limit on each wait.
+
+use std::fmt;
+use std::io::{self, Read, Write};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustls::ClientConnection;
+use rustls::pki_types::ServerName;
+
+use super::{explain, files};
+use crate::error::RemoteError;
+use crate::transport::{Receive, Transmit, Transport};
+
+/// How long an address is tried, and both ends may take to know each other.
+const PATIENCE: Duration = Duration::from_secs(15);
+/// What may be waiting to be sent.
+const UNSENT_MAX_BYTES: usize = 256 << 10;
+
+/// The files with which a client shows who it is, and knows who the server is. What is `None` is
+/// looked for at the default places.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Certificates {
+    /// Who may sign a server's certificate.
+    pub ca: Option<PathBuf>,
+    /// The client's certificate, then those in between.
+    pub cert: Option<PathBuf>,
+    /// Its key.
+    pub key: Option<PathBuf>,
+}
+
+/// Where files of this user are, then those of all users.
+fn places() -> Vec<PathBuf> {
+    let variable = |name: &str| std::env::var_os(name).map(PathBuf::from);
+    let absolute = |path: &PathBuf| path.is_absolute();
+    let config = variable("XDG_CONFIG_HOME").filter(absolute);
+    let home = || Some(variable("HOME").filter(absolute)?.join(".config"));
+    let own = config.or_else(home).map(|config| config.join("trawl"));
+    own.into_iter()
+        .chain([PathBuf::from("/etc/trawl")])
+        .collect()
+}
+
+impl Certificates {
+    /// The given file, else the first of that name that is there.
+    fn find(given: &Option<PathBuf>, name: &str) -> Option<PathBuf> {
+        let there = || places().into_iter().map(|place| place.join(name));
+        given.clone().or_else(|| there().find(|path| path.exists()))
+    }
+
+    /// What rustls makes of them.
+    fn config(&self) -> Result<Arc<rustls::ClientConfig>, RemoteError> {
+        let ca = Certificates::find(&self.ca, "ca.pem").ok_or_else(|| RemoteError::File {
+            action: "find",
+            path: places()
+                .first()
+                .map_or("ca.pem".into(), |place| place.join("ca.pem")),
+            source: io::Error::other("it says who signs servers' certificates; or give --ca"),
+        })?;
+        let cert = Certificates::find(&self.cert, "cert.pem");
+        let key = Certificates::find(&self.key, "key.pem");
+        let own: Option<(&Path, &Path)> = cert.as_deref().zip(key.as_deref());
+        files::client(&ca, own)
+    }
+}
+
+/// A reason that lies in TLS: to try again does not help.
+#[derive(Debug)]
+pub(crate) struct Trouble(String);
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Trouble {}
+
+impl Trouble {
+    /// What the error is about, if it is of TLS.
+    pub(crate) fn of(error: &io::Error) -> Option<&Trouble> {
+        error.get_ref()?.downcast_ref()
+    }
+}
+
+fn trouble(error: &rustls::Error) -> io::Error {
+    io::Error::other(Trouble(explain(error)))
+}
+
+/// Connects, and waits until both ends know each other as far as TLS lets a client know it.
+///
+/// # Errors
+/// If the server cannot be reached, is not who it should be, or a file is no good.
+pub(crate) fn connect(
+    host: &str,
+    port: u16,
+    certificates: &Certificates,
+) -> Result<Transport, RemoteError> {
+    let config = certificates.config()?;
+    let failed = |source| {
+        let server = super::address(host, port);
+        match Trouble::of(&source) {
+            Some(trouble) => RemoteError::Tls {
+                server,
+                why: trouble.to_string(),
+            },
+            None => RemoteError::Connect { server, source },
+        }
+    };
+    let name = ServerName::try_from(host.to_owned());
+    let name = name.map_err(|error| failed(io::Error::other(error)))?;
+    let socket = reach(host, port).map_err(failed)?;
+    let mut tls = ClientConnection::new(config, name).map_err(|e| failed(trouble(&e)))?;
+    tls.set_buffer_limit(Some(UNSENT_MAX_BYTES));
+    let both = Both {
+        socket: Arc::new(socket),
+        tls: Arc::new(Mutex::new(tls)),
+    };
+    both.greet(Instant::now() + PATIENCE).map_err(failed)?;
+    Ok(Transport {
+        receive: Box::new(both.clone()),
+        transmit: Box::new(both),
+    })
+}
+
+/// A socket that is connected and never waited for in calls.
+fn reach(host: &str, port: u16) -> io::Result<TcpStream> {
+    let mut last = io::Error::other("the name has no address");
+    for address in (host, port).to_socket_addrs()? {
+        match TcpStream::connect_timeout(&address, PATIENCE) {
+            Ok(socket) => {
+                socket.set_nodelay(true)?;
+                rustix::net::sockopt::set_socket_keepalive(&socket, true)?;
+                socket.set_nonblocking(true)?;
+                return Ok(socket);
+            }
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+/// Both directions.
+#[derive(Clone, Debug)]
+struct Both {
+    socket: Arc<TcpStream>,
+    tls: Arc<Mutex<ClientConnection>>,
+}
+
+/// What a step in one direction came to.
+enum Step {
+    Done(usize),
+    /// More can be done when the socket can.
+    Wait(PollFlags),
+}
+
+impl Both {
+    fn tls(&self) -> MutexGuard<'_, ClientConnection> {
+        self.tls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn greet(&self, until: Instant) -> io::Result<()> {
+        loop {
+            let mut tls = self.tls();
+            let is_sent = self.flush(&mut tls)?;
+            if !tls.is_handshaking() && is_sent {
+                return Ok(());
+            }
+            let wait = match is_sent {
+                false => PollFlags::OUT,
+                true => match self.take_in(&mut tls)? {
+                    Some(0) => {
+                        let text = "it ended the connection before it said who it is";
+                        return Err(io::Error::other(Trouble(text.to_owned())));
+                    }
+                    Some(_) => continue,
+                    None => PollFlags::IN,
+                },
+            };
+            drop(tls);
+            self.wait(wait, until)?;
+        }
+    }
+
+    /// Sends what is to be sent; false if the socket takes no more for now.
+    fn flush(&self, tls: &mut ClientConnection) -> io::Result<bool> {
+        while tls.wants_write() {
+            match tls.write_tls(&mut &*self.socket) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(true)
+    }
+
+    /// Takes in what is there: how many bytes came, 0 at the end, `None` if nothing did.
+    fn take_in(&self, tls: &mut ClientConnection) -> io::Result<Option<usize>> {
+        let count = loop {
+            match tls.read_tls(&mut &*self.socket) {
+                Ok(count) => break count,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+                Err(error) if error.kind() == io::ErrorKind::ConnectionReset => break 0,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        };
+        if let Err(error) = tls.process_new_packets() {
+            // The other end is told why.
+            let _ = self.flush(tls);
+            return Err(trouble(&error));
+        }
+        Ok(Some(count))
+    }
+
+    fn receive_some(&self, buffer: &mut [u8]) -> io::Result<Step> {
+        let mut tls = self.tls();
+        loop {
+            match tls.reader().read(buffer) {
+                Ok(count) => return Ok(Step::Done(count)),
+                // Cut, without a word: whoever reads frames knows whether that is an end.
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                    return Ok(Step::Done(0));
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Err(error),
+            }
+            self.flush(&mut tls)?;
+            if self.take_in(&mut tls)?.is_none() {
+                return Ok(Step::Wait(PollFlags::IN));
+            }
+        }
+    }
+
+    fn transmit_some(&self, bytes: &[u8], taken: &mut usize) -> io::Result<Step> {
+        let mut tls = self.tls();
+        loop {
+            if *taken == 0 {
+                *taken = tls.writer().write(bytes)?;
+            }
+            match (self.flush(&mut tls)?, *taken) {
+                (false, _) => return Ok(Step::Wait(PollFlags::OUT)),
+                (true, 0) => {}
+                (true, taken) => return Ok(Step::Done(taken)),
+            }
+        }
+    }
+
+    fn wait(&self, flags: PollFlags, until: Instant) -> io::Result<()> {
+        let left = until.saturating_duration_since(Instant::now());
+        let timeout = Timespec {
+            tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: left.subsec_nanos().into(),
+        };
+        let mut asked = [PollFd::from_borrowed_fd(self.socket.as_fd(), flags)];
+        match poll(&mut asked, Some(&timeout)) {
+            Ok(0) => Err(io::ErrorKind::TimedOut.into()),
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+}
+
+impl Receive for Both {
+    fn receive(&mut self, buffer: &mut [u8], wait: Duration) -> io::Result<usize> {
+        let until = Instant::now() + wait;
+        loop {
+            match self.receive_some(buffer)? {
+                Step::Done(count) => return Ok(count),
+                Step::Wait(flags) => self.wait(flags, until)?,
+            }
+        }
+    }
+}
+
+impl Transmit for Both {
+    fn transmit(&mut self, bytes: &[u8], wait: Duration) -> io::Result<usize> {
+        let (until, mut taken) = (Instant::now() + wait, 0);
+        loop {
+            match self.transmit_some(bytes, &mut taken)? {
+                Step::Done(count) => return Ok(count),
+                Step::Wait(flags) => self.wait(flags, until)?,
+            }
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Certificates and keys in files (PEM, RFC 7468), and what rustls makes of them.
+
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use rustls::crypto::{CryptoProvider, ring};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
+use rustls::version::TLS13;
+use rustls::{ClientConfig, RootCertStore, ServerConfig};
+
+use crate::error::RemoteError;
+
+/// The longest file of certificates or a key: what fits into one message.
+pub(crate) const FILE_MAX_BYTES: u64 = 128 << 10;
+
+/// What a server needs, as the bytes of the files.
+#[derive(Clone, Debug)]
+pub(crate) struct ServerFiles {
+    /// Its certificate, then those in between.
+    pub(crate) chain: Vec<u8>,
+    /// The key of its certificate.
+    pub(crate) key: Vec<u8>,
+    /// Who may sign clients' certificates.
+    pub(crate) clients: Vec<u8>,
+}
+
+fn failed(action: &'static str, path: &Path) -> impl Fn(io::Error) -> RemoteError {
+    let path = path.to_owned();
+    move |source| RemoteError::File {
+        action,
+        path: path.clone(),
+        source,
+    }
+}
+
+/// The bytes of a file with certificates.
+pub(crate) fn certificates(path: &Path) -> Result<Vec<u8>, RemoteError> {
+    read(path).map_err(failed("read the certificates in", path))
+}
+
+/// The bytes of a file with a key, which not everyone may read.
+pub(crate) fn key(path: &Path) -> Result<Vec<u8>, RemoteError> {
+    let failed = failed("read the key in", path);
+    let metadata = std::fs::metadata(path).map_err(&failed)?;
+    if metadata.mode() & 0o007 != 0 {
+        let text = "everyone may use it: chmod o= it";
+        return Err(failed(io::Error::other(text)));
+    }
+    read(path).map_err(failed)
+}
+
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let mut file = io::Read::take(std::fs::File::open(path)?, FILE_MAX_BYTES + 1);
+    io::Read::read_to_end(&mut file, &mut bytes)?;
+    match bytes.len() as u64 > FILE_MAX_BYTES {
+        true => Err(io::Error::other("it is too long")),
+        false => Ok(bytes),
+    }
+}
+
+fn provider() -> Arc<CryptoProvider> {
+    Arc::new(ring::default_provider())
+}
+
+fn chain(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {
+    let found = CertificateDer::pem_slice_iter(pem).collect::<Result<Vec<_>, _>>();
+    match found {
+        Ok(chain) if chain.is_empty() => Err("there is no certificate in it".to_owned()),
+        Ok(chain) => Ok(chain),
+        Err(error) => Err(format!("it is no file of certificates: {error}")),
+    }
+}
+
+fn private_key(pem: &[u8]) -> Result<PrivateKeyDer<'static>, String> {
+    PrivateKeyDer::from_pem_slice(pem).map_err(|error| format!("there is no key in it: {error}"))
+}
+
+fn trusted(pem: &[u8]) -> Result<Arc<RootCertStore>, String> {
+    let mut store = RootCertStore::empty();
+    for certificate in chain(pem)? {
+        store.add(certificate).map_err(|error| error.to_string())?;
+    }
+    Ok(Arc::new(store))
+}
+
+/// What a server does with its files.
+pub(crate) fn server(files: &ServerFiles) -> Result<Arc<ServerConfig>, String> {
+    let of = |what: &'static str| move |why: String| format!("{what}: {why}");
+    let clients = trusted(&files.clients).map_err(of("those who sign clients' certificates"))?;
+    let verifier = WebPkiClientVerifier::builder_with_provider(clients, provider()).build();
+    let verifier = verifier.map_err(|error| error.to_string())?;
+    let config = ServerConfig::builder_with_provider(provider()).with_protocol_versions(&[&TLS13]);
+    let config = config.map_err(|error| error.to_string())?;
+    let chain = chain(&files.chain).map_err(of("the server's certificate"))?;
+    let key = private_key(&files.key).map_err(of("the server's key"))?;
+    let config = config.with_client_cert_verifier(verifier);
+    let mut config = config
+        .with_single_cert(chain, key)
+        .map_err(|error| format!("certificate and key do not go together: {error}"))?;
+    config.session_storage = Arc::new(NoServerSessionStorage {});
+    config.send_tls13_tickets = 0;
+    Ok(Arc::new(config))
+}
+
+/// What a client does with its files.
+pub(crate) fn client(
+    ca: &Path,
+    own: Option<(&Path, &Path)>,
+) -> Result<Arc<ClientConfig>, RemoteError> {
+    let use_it = |path: &Path, why: String| failed("use", path)(io::Error::other(why));
+    let config = ClientConfig::builder_with_provider(provider()).with_protocol_versions(&[&TLS13]);
+    let config = config.map_err(|error| use_it(ca, error.to_string()))?;
+    let store = trusted(&certificates(ca)?).map_err(|why| use_it(ca, why))?;
+    let config = config.with_root_certificates(store);
+    let mut config = match own {
+        None => config.with_no_client_auth(),
+        Some((cert, key_file)) => {
+            let chain = chain(&certificates(cert)?).map_err(|why| use_it(cert, why))?;
+            let key = private_key(&key(key_file)?).map_err(|why| use_it(key_file, why))?;
+            let config = config.with_client_auth_cert(chain, key);
+            config.map_err(|error| use_it(cert, error.to_string()))?
+        }
+    };
+    config.resumption = rustls::client::Resumption::disabled();
+    Ok(Arc::new(config))
+}

@@ -1,0 +1,277 @@
+//! The process that ends TLS for a server. It listens, asks each client for its certificate, and
+//! gives the process that started it a plain socket for the client with what the certificate says;
+//! from then on it carries bytes.
+//!
+//! Why a process of its own: bytes from strangers are looked at here first, so it is an ordinary
+//! user's, opens no file and starts no program; the superuser's process sees no byte of a client
+//! that was not let in. It has the server's key, so nobody else of its user may look into it.
+//!
+//! Invariants: one thread, never waiting for one client; memory for each client is bounded, what
+//! one end does not take is not taken from the other; who does not show a certificate in time
+//! goes.
+
+use std::collections::HashMap;
+use std::io;
+use std::net::TcpListener;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustix::event::{Timespec, epoll};
+use rustls::ServerConfig;
+
+use super::files::{FILE_MAX_BYTES, ServerFiles, server};
+use super::session::{Session, Turn};
+use crate::error::RemoteError;
+use crate::listen::pass::{Waiting, give, take};
+
+/// How long a client may take to show who it is.
+const GREETING: Duration = Duration::from_secs(20);
+/// Clients that have not shown who they are, at most.
+const STRANGERS_MAX: usize = 512;
+/// Clients that are accepted before those that are there have a turn.
+const ACCEPTED_AT_ONCE: usize = 64;
+/// So often reasons are told, at most.
+const TOLD: Duration = Duration::from_millis(100);
+/// What the process says when nobody can look into it any more.
+pub(crate) const READY: &[u8] = b"ready";
+
+const CONTROL: u64 = 0;
+const LISTENER: u64 = 1;
+/// Of the first client; each has two descriptors.
+const FIRST: u64 = 2;
+
+/// Ends TLS until the other end of `control` is closed. That gives certificates, key, limit and
+/// listening socket first.
+///
+/// # Errors
+/// If what it gives is no good, or the descriptors cannot be waited for.
+pub fn front(control: OwnedFd) -> Result<(), RemoteError> {
+    let failed = |source| RemoteError::File {
+        action: "end TLS for",
+        path: "the server".into(),
+        source,
+    };
+    let not_dumpable = rustix::process::DumpableBehavior::NotDumpable;
+    rustix::process::set_dumpable_behavior(not_dumpable).map_err(|e| failed(e.into()))?;
+    rustix::thread::set_no_new_privs(true).map_err(|e| failed(e.into()))?;
+    let mut front = Front::prepare(control).map_err(failed)?;
+    front.run().map_err(failed)
+}
+
+struct Front {
+    control: OwnedFd,
+    listener: TcpListener,
+    config: Arc<ServerConfig>,
+    epoll: OwnedFd,
+    sessions: HashMap<u64, Session>,
+    /// Of the next client.
+    number: u64,
+    most: usize,
+    told: Instant,
+    /// Whether the listener is waited for: not while there are too many clients.
+    is_listening: bool,
+}
+
+impl Front {
+    fn prepare(control: OwnedFd) -> io::Result<Front> {
+        give(&control, READY, None, Waiting::Allowed)?;
+        let mut buffer = vec![0; usize::try_from(FILE_MAX_BYTES).unwrap_or(0)];
+        let mut next = || -> io::Result<(Vec<u8>, Option<OwnedFd>)> {
+            let (length, descriptor) = take(&control, &mut buffer, Waiting::Allowed)?;
+            Ok((buffer[..length].to_vec(), descriptor))
+        };
+        let files = ServerFiles {
+            chain: next()?.0,
+            key: next()?.0,
+            clients: next()?.0,
+        };
+        let (most, listener) = next()?;
+        let most = most
+            .try_into()
+            .map_err(|_| io::Error::other("no limit came"))?;
+        let listener = listener.ok_or_else(|| io::Error::other("no socket came"))?;
+        let listener = TcpListener::from(listener);
+        listener.set_nonblocking(true)?;
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let once = |number| epoll::EventData::new_u64(number);
+        epoll::add(&epoll, &control, once(CONTROL), epoll::EventFlags::IN)?;
+        epoll::add(&epoll, &listener, once(LISTENER), epoll::EventFlags::IN)?;
+        Ok(Front {
+            control,
+            listener,
+            config: server(&files).map_err(io::Error::other)?,
+            epoll,
+            sessions: HashMap::new(),
+            number: 1,
+            most: usize::try_from(u64::from_le_bytes(most)).unwrap_or(usize::MAX),
+            told: Instant::now(),
+            is_listening: true,
+        })
+    }
+
+    fn run(&mut self) -> io::Result<()> {
+        let mut again: Vec<u64> = Vec::new();
+        let mut looked = Instant::now();
+        loop {
+            let events = self.wait(again.is_empty())?;
+            let mut due = std::mem::take(&mut again);
+            for event in events {
+                match event.data.u64() {
+                    // Nothing is said there any more but that it is over.
+                    CONTROL => return Ok(()),
+                    LISTENER => self.accept(&mut due)?,
+                    descriptor => due.push(descriptor / FIRST),
+                }
+            }
+            due.sort_unstable();
+            due.dedup();
+            due.retain(|number| self.turn(*number) == Some(Turn::Again));
+            again = due;
+            if looked.elapsed() >= Duration::from_secs(1) {
+                looked = Instant::now();
+                self.expire();
+            }
+            self.listen_if_there_is_room()?;
+        }
+    }
+
+    /// Waits until something can be done; not, while somebody still has something to do.
+    fn wait(&self, is_idle: bool) -> io::Result<Vec<epoll::Event>> {
+        let timeout = Timespec {
+            tv_sec: i64::from(is_idle),
+            tv_nsec: 0,
+        };
+        let is_timed = !self.sessions.is_empty() || !is_idle;
+        let timeout = is_timed.then_some(&timeout);
+        let mut events = Vec::with_capacity(256);
+        let room = rustix::buffer::spare_capacity(&mut events);
+        match epoll::wait(&self.epoll, room, timeout) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(events),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    fn accept(&mut self, due: &mut Vec<u64>) -> io::Result<()> {
+        for _ in 0..ACCEPTED_AT_ONCE {
+            if !self.has_room() {
+                return Ok(());
+            }
+            let socket = match self.listener.accept() {
+                Ok((socket, _)) => socket,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) => {
+                    self.tell(&format!("a client could not be accepted: {error}"));
+                    std::thread::sleep(Duration::from_millis(20));
+                    return Ok(());
+                }
+            };
+            let number = self.number;
+            self.number += 1;
+            let begun = Session::begin(socket, Arc::clone(&self.config))
+                .and_then(|session| self.wait_for(session.socket(), number, 0).map(|()| session));
+            match begun {
+                Ok(session) => drop(self.sessions.insert(number, session)),
+                Err(error) => self.tell(&format!("a client could not be served: {error}")),
+            }
+            due.push(number);
+        }
+        Ok(())
+    }
+
+    /// Whatever happens there is noticed from now on.
+    fn wait_for(&self, descriptor: impl AsFd, number: u64, which: u64) -> io::Result<()> {
+        let flags = epoll::EventFlags::IN
+            | epoll::EventFlags::OUT
+            | epoll::EventFlags::RDHUP
+            | epoll::EventFlags::ET;
+        let data = epoll::EventData::new_u64(number * FIRST + which);
+        Ok(epoll::add(&self.epoll, descriptor, data, flags)?)
+    }
+
+    /// Room for a client: of those who have not shown who they are there are few.
+    fn has_room(&self) -> bool {
+        let strangers = self
+            .sessions
+            .values()
+            .filter(|session| session.is_stranger());
+        // Counting is dear where there are many.
+        self.sessions.len() < self.most
+            && (self.sessions.len() < STRANGERS_MAX || strangers.count() < STRANGERS_MAX)
+    }
+
+    fn listen_if_there_is_room(&mut self) -> io::Result<()> {
+        let has_room = self.has_room();
+        if has_room != self.is_listening {
+            let data = epoll::EventData::new_u64(LISTENER);
+            match has_room {
+                true => epoll::add(&self.epoll, &self.listener, data, epoll::EventFlags::IN)?,
+                false => epoll::delete(&self.epoll, &self.listener)?,
+            }
+            self.is_listening = has_room;
+        }
+        Ok(())
+    }
+
+    /// Lets a client's bytes go as far as they do.
+    fn turn(&mut self, number: u64) -> Option<Turn> {
+        let session = self.sessions.get_mut(&number)?;
+        let mut turn = session.go_on();
+        if let Turn::Known = turn {
+            turn = match self.let_in(number) {
+                Ok(()) => Turn::Again,
+                Err(error) => Turn::Over(Some(error.to_string())),
+            };
+        }
+        if let Turn::Over(why) = &turn {
+            let session = self.sessions.remove(&number)?;
+            if let Some(why) = why {
+                self.tell(&format!(
+                    "a client at {} was not served: {why}",
+                    session.peer()
+                ));
+            }
+        }
+        Some(turn)
+    }
+
+    /// Says who a client is, and gives away its plain end.
+    fn let_in(&mut self, number: u64) -> io::Result<()> {
+        let gone = || io::Error::from(io::ErrorKind::NotConnected);
+        let session = self.sessions.get_mut(&number).ok_or_else(gone)?;
+        let who = session.identities().join("\n");
+        let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
+        ours.set_nonblocking(true)?;
+        give(
+            &self.control,
+            who.as_bytes(),
+            Some(theirs.as_fd()),
+            Waiting::Allowed,
+        )?;
+        let inner = ours.try_clone()?;
+        session.set_inner(ours);
+        self.wait_for(inner, number, 1)
+    }
+
+    /// Who does not say who they are, or does not go, is not waited for.
+    fn expire(&mut self) {
+        let mut gone = 0;
+        self.sessions.retain(|_, session| {
+            let is_late = session.is_late(GREETING);
+            gone += usize::from(is_late && session.is_unknown());
+            !is_late
+        });
+        if gone > 0 {
+            self.tell(&format!(
+                "{gone} clients took too long to show a certificate"
+            ));
+        }
+    }
+
+    fn tell(&mut self, text: &str) {
+        if self.told.elapsed() >= TOLD {
+            self.told = Instant::now();
+            eprintln!("trawl: {text}");
+        }
+    }
+}

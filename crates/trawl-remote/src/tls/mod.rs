@@ -1,0 +1,87 @@
+//! TLS 1.3 with certificates on both sides (RFC 8446), by rustls.
+//!
+//! - [`client`]: a connection to a server, as a [`crate::transport::Transport`].
+//! - [`front`]: the process that ends TLS for a server: an ordinary user's, which reads no file;
+//!   `session` is one client of it.
+//! - [`identity`]: who a certificate is about; [`users`]: which user that is here.
+//! - `files`: certificates and keys.
+//!
+//! Invariants: nothing is sent or believed before both ends have shown a certificate that the
+//! other one trusts; names are checked; nothing of an earlier connection is taken up, so that a
+//! certificate that has expired opens nothing.
+
+pub mod client;
+pub(crate) mod files;
+pub mod front;
+pub mod identity;
+mod session;
+pub mod users;
+
+use rustls::{AlertDescription, CertificateError, Error, PeerIncompatible};
+
+pub use client::Certificates;
+pub use front::front;
+
+/// The port of a server unless it is said.
+pub const PORT: u16 = 8295;
+
+/// `tls:HOST:PORT`.
+pub(crate) fn address(host: &str, port: u16) -> String {
+    match host.contains(':') {
+        true => format!("tls:[{host}]:{port}"),
+        false => format!("tls:{host}:{port}"),
+    }
+}
+
+/// What is wrong, in words that say what to do.
+fn explain(error: &Error) -> String {
+    match error {
+        Error::InvalidCertificate(why) => explain_certificate(why),
+        Error::AlertReceived(alert) => explain_alert(*alert).to_owned(),
+        Error::NoCertificatesPresented => "no certificate was shown".to_owned(),
+        Error::InvalidMessage(_) => "what comes is not TLS: is it the right port?".to_owned(),
+        Error::PeerIncompatible(
+            PeerIncompatible::Tls13RequiredForQuic
+            | PeerIncompatible::SupportedVersionsExtensionRequired,
+        ) => "the other end does not speak TLS 1.3".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+fn explain_certificate(error: &CertificateError) -> String {
+    use CertificateError as Why;
+    match error {
+        Why::Expired | Why::ExpiredContext { .. } => "its certificate has expired".to_owned(),
+        Why::NotValidYet | Why::NotValidYetContext { .. } => {
+            "its certificate is not valid yet: compare the clocks".to_owned()
+        }
+        Why::UnknownIssuer => "its certificate was signed by nobody that is trusted here; --ca \
+                               names a file of those who are"
+            .to_owned(),
+        Why::NotValidForName | Why::NotValidForNameContext { .. } => {
+            format!("its certificate is for another name: {error}")
+        }
+        Why::Revoked => "its certificate was revoked".to_owned(),
+        other => format!("its certificate is not accepted: {other}"),
+    }
+}
+
+/// What the other end says of us.
+fn explain_alert(alert: AlertDescription) -> &'static str {
+    use AlertDescription as Says;
+    match alert {
+        Says::CertificateRequired => {
+            "it wants a certificate of this program: give --cert and --key"
+        }
+        Says::CertificateExpired => "it says that the certificate of this program has expired",
+        Says::UnknownCA => "it does not trust who signed the certificate of this program",
+        Says::CertificateRevoked => "it says that the certificate of this program was revoked",
+        Says::BadCertificate
+        | Says::UnsupportedCertificate
+        | Says::CertificateUnknown
+        | Says::DecryptError
+        | Says::AccessDenied => "it does not accept the certificate of this program",
+        Says::ProtocolVersion => "it does not speak TLS 1.3",
+        _ => "it ended the connection with an alert of TLS",
+    }
+}

@@ -1,0 +1,194 @@
+//! Which user of this machine a certificate stands for: a file that the administrator writes.
+//!
+//! Invariants: only the superuser can have written the file (or, for a server that is not the
+//! superuser's, the user it serves); a line that is not understood makes all of it void; nobody
+//! becomes the superuser by a certificate.
+
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use trawl_sys::become_user::User;
+use trawl_sys::identity::{account_of, effective_uid, groups_of, uid_of};
+
+use crate::error::RemoteError;
+
+/// Where the table is unless it is said.
+pub const FILE: &str = "/etc/trawl/users";
+/// The longest such file.
+const FILE_MAX_BYTES: u64 = 16 << 20;
+
+/// A file of lines `IDENTITY=USER`, where an identity is `sha256:` and the fingerprint of a
+/// certificate, `san:` and one of its names, or `cn:` and its common name; `#` begins a comment.
+/// The first line that fits counts. It is read for each client, so that what is changed counts at
+/// once.
+#[derive(Clone, Debug)]
+pub struct Users(PathBuf);
+
+impl Users {
+    /// The table in this file.
+    #[must_use]
+    pub fn in_file(path: &Path) -> Users {
+        Users(path.to_owned())
+    }
+
+    /// Reads it, for what is wrong with it.
+    ///
+    /// # Errors
+    /// If it cannot be read, somebody else may write it, or a line is not understood.
+    pub fn check(&self) -> Result<(), RemoteError> {
+        self.lines().map(drop)
+    }
+
+    /// The user that somebody with these identities is.
+    ///
+    /// # Errors
+    /// If there is none, in words for the client: nothing of the table is told.
+    pub fn find(&self, identities: &[String]) -> Result<User, String> {
+        let lines = self.lines().map_err(|error| {
+            let text = "this server cannot tell users by certificates just now".to_owned();
+            // The administrator is told more.
+            eprintln!("trawl: {error}");
+            text
+        })?;
+        let line = lines.iter().find(|line| identities.contains(&line.0));
+        let Some((_, name)) = line else {
+            let fingerprint = identities.first().map_or("it", |text| text.as_str());
+            return Err(format!(
+                "the certificate {fingerprint} belongs to no user here: ask the \
+                 administrator for a line in {}",
+                self.0.display()
+            ));
+        };
+        user(name)
+    }
+
+    fn lines(&self) -> Result<Vec<(String, String)>, RemoteError> {
+        let failed = |source| RemoteError::File {
+            action: "read the users in",
+            path: self.0.clone(),
+            source,
+        };
+        let file = std::fs::File::open(&self.0).map_err(failed)?;
+        let metadata = file.metadata().map_err(failed)?;
+        let owner = metadata.uid();
+        let is_owned = owner == 0 || owner == effective_uid();
+        if !metadata.is_file() || !is_owned || metadata.mode() & 0o022 != 0 {
+            let text = "it must be a file that only the superuser can write";
+            return Err(failed(io::Error::other(text)));
+        }
+        let mut text = String::new();
+        let mut file = io::Read::take(file, FILE_MAX_BYTES + 1);
+        io::Read::read_to_string(&mut file, &mut text).map_err(failed)?;
+        if text.len() as u64 > FILE_MAX_BYTES {
+            return Err(failed(io::Error::other("it is too long")));
+        }
+        from_lines(&text).map_err(|why| failed(io::Error::other(why)))
+    }
+}
+
+/// The account of that name, with all its groups.
+fn user(name: &str) -> Result<User, String> {
+    let account = uid_of(name.as_bytes()).and_then(|uid| match uid {
+        Some(uid) => account_of(uid),
+        None => Ok(None),
+    });
+    match account {
+        Ok(Some(account)) if account.uid == 0 && effective_uid() == 0 => {
+            Err("no certificate stands for the superuser".to_owned())
+        }
+        Ok(Some(account)) => Ok(User {
+            uid: account.uid,
+            gid: account.gid,
+            groups: groups_of(&account),
+        }),
+        Ok(None) => Err("the certificate stands for a user that is not there".to_owned()),
+        Err(error) => Err(format!("the user cannot be looked up: {error}")),
+    }
+}
+
+/// Identities and the users that they stand for, as the lines of a table have them.
+///
+/// # Errors
+/// For a line that is not understood.
+pub fn from_lines(text: &str) -> Result<Vec<(String, String)>, String> {
+    let lines = text.lines().map(str::trim);
+    let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
+    lines
+        .map(|line| {
+            let bad = || format!("a line is not sha256:…=USER, san:…=USER or cn:…=USER: {line}");
+            let (identity, user) = line.rsplit_once('=').ok_or_else(bad)?;
+            let (kind, name) = identity.split_once(':').ok_or_else(bad)?;
+            let (name, user) = (name.trim(), user.trim());
+            let digits = || name.replace(':', "").to_ascii_lowercase();
+            let is_digits =
+                |text: &str| text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+            let identity = match kind.trim() {
+                "sha256" if is_digits(&digits()) => format!("sha256:{}", digits()),
+                kind @ ("san" | "cn") if !name.is_empty() => format!("{kind}:{name}"),
+                _ => return Err(bad()),
+            };
+            match user {
+                "" => Err(bad()),
+                user => Ok((identity, user.to_owned())),
+            }
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    proptest! {
+        #[test]
+        fn no_text_panics(text in "(sha256|san|cn|x|:|=|\n|#| |[0-9a-f]{64}|\\PC){0,12}") {
+            if let Ok(lines) = from_lines(&text) {
+                for (identity, user) in lines {
+                    prop_assert!(identity.contains(':') && !user.is_empty());
+                }
+            }
+        }
+    }
+
+    use trawl_testkit::Scratch;
+
+    #[test]
+    fn lines_are_users() {
+        let digits = "AB:".repeat(31) + "cd";
+        let text = format!("# who\n\nsha256:{digits} = alice\nsan: a=b@x = bob\ncn:A B=c\n");
+        let lines = from_lines(&text).unwrap();
+        let lines: Vec<_> = lines.iter().map(|(a, b)| (&a[..], &b[..])).collect();
+        let hex = format!("sha256:{}cd", "ab".repeat(31));
+        let expected = [(&hex[..], "alice"), ("san:a=b@x", "bob"), ("cn:A B", "c")];
+        assert_eq!(lines, expected);
+        for bad in ["alice", "cn:x", "cn:=x", "cn:x=", "sha256:ab=x", "dns:x=y"] {
+            assert!(from_lines(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn only_files_that_nobody_else_writes_are_believed() {
+        let scratch = Scratch::new("users");
+        let path = scratch.join("users");
+        std::fs::write(&path, "cn:who=no such user\ncn:x=root\n").unwrap();
+        let mode = |mode| {
+            let mode = std::fs::Permissions::from_mode(mode);
+            std::fs::set_permissions(&path, mode).unwrap();
+        };
+        mode(0o644);
+        let users = Users::in_file(&path);
+        users.check().unwrap();
+        let find = |text: &str| users.find(&["sha256:1".to_owned(), text.to_owned()]);
+        assert!(find("cn:who").unwrap_err().contains("not there"));
+        assert!(find("cn:other").unwrap_err().contains("sha256:1"));
+        if trawl_testkit::skip::is_root() {
+            assert!(find("cn:x").unwrap_err().contains("superuser"));
+        }
+        mode(0o664);
+        assert!(users.check().is_err());
+        assert!(Users::in_file(&scratch.join("none")).check().is_err());
+    }
+}
