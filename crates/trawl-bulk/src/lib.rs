@@ -1,0 +1,28 @@
+//! The bulk service: answers *everything below this directory* with one table that any number of
+//! programs map. It is what `libtrawl-preload.so` asks.
+//!
+//! [`Service::start`] begins to serve the programs that are run with [`Running::environment`]; a
+//! [`Source`] says what there is. Tables are sealed memory (`trawl-table`), cached for all
+//! programs of the run and thrown away once one of them has changed anything.
+//!
+//! Invariants: it answers only processes with the same user, groups, root and mounts as its own,
+//! so that a table holds nothing that its reader could not see; a table never says more than its
+//! bounds; what is not in it is not known, never absent.
+
+#![forbid(unsafe_code)]
+
+mod cache;
+mod config;
+mod error;
+mod peer;
+mod serve;
+mod source;
+mod walk;
+
+pub use config::{Config, Haste};
+pub use error::BulkError;
+pub use serve::{Running, Service};
+pub use source::{Demand, Source};
+pub use trawl_table::wire::Extent;
+pub use trawl_table::{Builder, Level, Search};
+pub use walk::LocalWalk;

@@ -1,0 +1,30 @@
+//! Who says what there is.
+
+use trawl_sys::Errno;
+use trawl_table::wire::Extent;
+use trawl_table::{Builder, Level};
+
+/// What a table is to hold.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Demand {
+    /// An absolute path without `.`, `..` or double slashes.
+    pub path: Vec<u8>,
+    /// A path below it, empty or `/` and names: directories before that one need not be listed.
+    pub from: Vec<u8>,
+    /// What is asked of each name.
+    pub level: Level,
+    /// How far down.
+    pub extent: Extent,
+    /// Directories that would make it more entries than that are not listed.
+    pub entries_max: u32,
+}
+
+/// Says what there is in and below a directory, as the process's own user sees it.
+pub trait Source: Send + Sync {
+    /// A table about it. Directories that are not said to be listed are asked about again, or
+    /// looked at by the programs themselves.
+    ///
+    /// # Errors
+    /// Why there is none: an errno.
+    fn table(&self, demand: &Demand) -> Result<Builder, Errno>;
+}

@@ -1,0 +1,193 @@
+//! The service as a client sees it: whole tables that the kernel agrees with, bounds, and nothing
+//! for who asks what it must not.
+
+use std::io::Write;
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+
+use rustix::io::IoSliceMut;
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+use trawl_bulk::{Config, Extent, Level, Running, Service};
+use trawl_table::wire::{ANSWER_BYTES, Answer, QUESTION_BYTES_MAX, Question};
+use trawl_table::{Directory, Table};
+use trawl_testkit::random_tree::Plan;
+use trawl_testkit::{RandomTree, Scratch};
+
+fn variable(service: &Running, name: &str) -> PathBuf {
+    let all = service.environment();
+    let found = all.iter().find(|(variable, _)| variable == name);
+    PathBuf::from(&found.unwrap().1)
+}
+
+/// A table, and the memory that it came in.
+fn ask(service: &Running, question: &Question<'_>) -> Result<(Vec<u8>, OwnedFd), u32> {
+    let mut socket = UnixStream::connect(variable(service, "TRAWL_BULK_SOCKET")).unwrap();
+    let mut space = [0; QUESTION_BYTES_MAX];
+    socket
+        .write_all(question.encode(&mut space).unwrap())
+        .unwrap();
+    let mut answer = [0; ANSWER_BYTES];
+    let mut control = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = RecvAncillaryBuffer::new(&mut control);
+    let mut parts = [IoSliceMut::new(&mut answer)];
+    recvmsg(&socket, &mut parts, &mut control, RecvFlags::WAITALL).unwrap();
+    let memory = control.drain().find_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(mut fds) => fds.next(),
+        _ => None,
+    });
+    match Answer::decode(&answer).unwrap() {
+        Answer::None(errno) => Err(errno),
+        Answer::Table(length) => {
+            let file = std::fs::File::from(memory.unwrap());
+            let mut bytes = vec![0; usize::try_from(length).unwrap()];
+            file.read_exact_at(&mut bytes, 0).unwrap();
+            Ok((bytes, file.into()))
+        }
+    }
+}
+
+fn question(path: &Path, level: Level, entries_max: u32) -> Question<'_> {
+    let path = path.as_os_str().as_bytes();
+    let extent = Extent::Below;
+    Question {
+        path,
+        from: b"",
+        level,
+        extent,
+        entries_max,
+    }
+}
+
+/// Compares a directory of the table with the directory; how many were listed.
+fn compare(directory: &Directory<'_>, path: &Path) -> usize {
+    if !directory.is_listed() {
+        return 0;
+    }
+    let mut listed = 1;
+    let names = std::fs::read_dir(path).unwrap().count();
+    assert_eq!(directory.len() as usize, names + 2, "{}", path.display());
+    for entry in std::fs::read_dir(path).unwrap() {
+        let entry = entry.unwrap();
+        let found = directory.find(entry.file_name().as_bytes()).unwrap();
+        let (of, stat) = (entry.metadata().unwrap(), found.stat().unwrap());
+        assert_eq!((stat.dev, stat.ino), (of.dev(), of.ino()));
+        assert_eq!(
+            (stat.mode, stat.size, stat.nlink),
+            (of.mode(), of.size(), of.nlink())
+        );
+        assert_eq!((stat.mtime.secs, stat.ctime.secs), (of.mtime(), of.ctime()));
+        let link = std::fs::read_link(entry.path()).ok();
+        assert_eq!(
+            found.link(),
+            link.as_ref().map(|link| link.as_os_str().as_bytes())
+        );
+        if of.is_dir() {
+            listed += compare(&found.directory().unwrap(), &entry.path());
+        }
+    }
+    listed
+}
+
+fn tree(name: &str) -> (Scratch, PathBuf) {
+    let scratch = Scratch::new(name);
+    let top = scratch.join("tree");
+    std::fs::create_dir(&top).unwrap();
+    let plan = Plan {
+        entries: 400,
+        ..Plan::new(7)
+    };
+    RandomTree::build(&top, &plan).unwrap();
+    for name in ["one more", "and another"] {
+        std::fs::create_dir(top.join(name)).unwrap();
+    }
+    let top = top.canonicalize().unwrap();
+    (scratch, top)
+}
+
+#[test]
+fn a_table_says_what_the_kernel_says() {
+    let (_scratch, top) = tree("bulk");
+    let service = Service::start(Config::local(vec![top.clone()])).unwrap();
+    let (bytes, memory) = ask(&service, &question(&top, Level::Stats, 1 << 20)).unwrap();
+    let table = Table::new(&bytes).unwrap();
+    assert_eq!(table.path(), top.as_os_str().as_bytes());
+    let all = compare(&table.directory(0).unwrap(), &top);
+    assert!(all > 10, "{all}");
+    // Nobody can change it.
+    assert!(std::fs::File::from(memory).write_at(b"x", 0).is_err());
+    // Only the last of its directories, in the order in which they are listed.
+    let names = std::fs::read_dir(&top).unwrap().map(Result::unwrap);
+    let below: Vec<_> = names
+        .filter(|one| one.file_type().unwrap().is_dir())
+        .collect();
+    let last = below.last().unwrap().file_name();
+    let from = [b"/", last.as_bytes()].concat();
+    let question = Question {
+        from: &from,
+        ..question(&top, Level::Stats, 1 << 20)
+    };
+    let (bytes, _) = ask(&service, &question).unwrap();
+    let root = Table::new(&bytes).unwrap().directory(0).unwrap();
+    let is_listed = |name: &[u8]| {
+        let directory = root.find(name).unwrap().directory();
+        directory.is_some_and(|directory| directory.is_listed())
+    };
+    for one in &below {
+        assert_eq!(
+            is_listed(one.file_name().as_bytes()),
+            one.file_name() == last
+        );
+    }
+    assert!(below.len() > 2);
+    // A small bound: whole directories, only fewer.
+    let (bytes, _) = ask(&service, &self::question(&top, Level::Stats, 100)).unwrap();
+    let table = Table::new(&bytes).unwrap();
+    let some = compare(&table.directory(0).unwrap(), &top);
+    assert!(0 < some && some < all, "{some} of {all}");
+    assert_eq!(service.statistics().0, 3);
+}
+
+#[test]
+fn tables_are_shared_until_something_changes() {
+    let (_scratch, top) = tree("bulk-cache");
+    let config = Config {
+        age: std::time::Duration::from_secs(3600),
+        ..Config::local(vec![top.clone()])
+    };
+    let service = Service::start(config).unwrap();
+    let ask = || ask(&service, &question(&top, Level::Names, 1000)).unwrap();
+    let inode = |memory: OwnedFd| std::fs::File::from(memory).metadata().unwrap().ino();
+    let (one, same) = (inode(ask().1), inode(ask().1));
+    assert_eq!(one, same);
+    std::fs::write(top.join("new"), "").unwrap();
+    service.changed();
+    let (bytes, memory) = ask();
+    assert_ne!(inode(memory), one);
+    let table = Table::new(&bytes).unwrap();
+    assert!(table.directory(0).unwrap().find(b"new").is_some());
+}
+
+#[test]
+fn what_is_not_covered_is_refused() {
+    let (scratch, top) = tree("bulk-refused");
+    let service = Service::start(Config::local(vec![top.clone()])).unwrap();
+    for path in [
+        scratch.join(""),
+        top.join(".."),
+        top.join("no such"),
+        "/".into(),
+    ] {
+        assert!(
+            ask(&service, &question(&path, Level::Names, 10)).is_err(),
+            "{path:?}"
+        );
+    }
+    let place = variable(&service, "TRAWL_BULK_PAGE");
+    assert!(place.exists());
+    drop(service);
+    assert!(!place.exists());
+}

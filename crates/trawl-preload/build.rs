@@ -1,0 +1,26 @@
+//! Links the unwinder into the library, so that a program's start does not load one more.
+//!
+//! The compiler asks the linker for `libgcc_s`; where the static one is installed, that name is
+//! made to mean it, for this library alone.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const STATIC: &str = "libgcc_eh.a";
+
+fn main() {
+    println!("cargo:rerun-if-changed=build.rs");
+    let Some(out) = std::env::var_os("OUT_DIR").map(PathBuf::from) else {
+        return;
+    };
+    let option = format!("-print-file-name={STATIC}");
+    let Ok(printed) = Command::new("cc").arg(option).output() else {
+        return;
+    };
+    // Where there is none, the compiler gives the name back.
+    let found = String::from_utf8_lossy(&printed.stdout).trim().to_owned();
+    let script = format!("INPUT({found})\n");
+    if Path::new(&found).is_absolute() && std::fs::write(out.join("libgcc_s.so"), script).is_ok() {
+        println!("cargo:rustc-cdylib-link-arg=-L{}", out.display());
+    }
+}

@@ -1,0 +1,110 @@
+//! Calls that change something: the run's generation moves on before and after each.
+//!
+//! Before, so that a table that is begun meanwhile is not believed later; after, so that one is not
+//! that was begun before the change was done.
+
+use std::ffi::{c_char, c_int, c_uint, c_ulong, c_void};
+
+use crate::calls::open::write;
+use crate::real::real;
+use crate::{descriptors, page};
+
+/// Functions that change something, with the descriptors among their arguments.
+macro_rules! changes {
+    ($($name:ident($($argument:ident: $kind:ty),*; $($fd:ident)*) -> $result:ty, $failed:expr;)*) => {$(
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $name($($argument: $kind),*) -> $result {
+            $(descriptors::make_real($fd);)*
+            page::change();
+            let result = real!($name($($argument => $kind),*) -> $result, $failed);
+            page::change();
+            result
+        }
+    )*};
+}
+
+changes! {
+    mkdir(path: *const c_char, mode: c_uint;) -> c_int, -1;
+    mkdirat(at: c_int, path: *const c_char, mode: c_uint; at) -> c_int, -1;
+    unlink(path: *const c_char;) -> c_int, -1;
+    link(old: *const c_char, new: *const c_char;) -> c_int, -1;
+    linkat(from: c_int, old: *const c_char, at: c_int, new: *const c_char, flags: c_int; from at) -> c_int, -1;
+    symlink(to: *const c_char, path: *const c_char;) -> c_int, -1;
+    symlinkat(to: *const c_char, at: c_int, path: *const c_char; at) -> c_int, -1;
+    mknod(path: *const c_char, mode: c_uint, device: u64;) -> c_int, -1;
+    mknodat(at: c_int, path: *const c_char, mode: c_uint, device: u64; at) -> c_int, -1;
+    mkfifo(path: *const c_char, mode: c_uint;) -> c_int, -1;
+    mkfifoat(at: c_int, path: *const c_char, mode: c_uint; at) -> c_int, -1;
+    chmod(path: *const c_char, mode: c_uint;) -> c_int, -1;
+    lchmod(path: *const c_char, mode: c_uint;) -> c_int, -1;
+    fchmod(fd: c_int, mode: c_uint; fd) -> c_int, -1;
+    fchmodat(at: c_int, path: *const c_char, mode: c_uint, flags: c_int; at) -> c_int, -1;
+    chown(path: *const c_char, uid: c_uint, gid: c_uint;) -> c_int, -1;
+    lchown(path: *const c_char, uid: c_uint, gid: c_uint;) -> c_int, -1;
+    fchown(fd: c_int, uid: c_uint, gid: c_uint; fd) -> c_int, -1;
+    fchownat(at: c_int, path: *const c_char, uid: c_uint, gid: c_uint, flags: c_int; at) -> c_int, -1;
+    utime(path: *const c_char, times: *const c_void;) -> c_int, -1;
+    utimes(path: *const c_char, times: *const c_void;) -> c_int, -1;
+    lutimes(path: *const c_char, times: *const c_void;) -> c_int, -1;
+    futimes(fd: c_int, times: *const c_void; fd) -> c_int, -1;
+    futimens(fd: c_int, times: *const c_void; fd) -> c_int, -1;
+    futimesat(at: c_int, path: *const c_char, times: *const c_void; at) -> c_int, -1;
+    utimensat(at: c_int, path: *const c_char, times: *const c_void, flags: c_int; at) -> c_int, -1;
+    truncate(path: *const c_char, size: i64;) -> c_int, -1;
+    truncate64(path: *const c_char, size: i64;) -> c_int, -1;
+    setxattr(path: *const c_char, name: *const c_char, value: *const c_void, size: usize, flags: c_int;) -> c_int, -1;
+    lsetxattr(path: *const c_char, name: *const c_char, value: *const c_void, size: usize, flags: c_int;) -> c_int, -1;
+    fsetxattr(fd: c_int, name: *const c_char, value: *const c_void, size: usize, flags: c_int; fd) -> c_int, -1;
+    removexattr(path: *const c_char, name: *const c_char;) -> c_int, -1;
+    lremovexattr(path: *const c_char, name: *const c_char;) -> c_int, -1;
+    fremovexattr(fd: c_int, name: *const c_char; fd) -> c_int, -1;
+    mount(from: *const c_char, at: *const c_char, kind: *const c_char, flags: c_ulong, data: *const c_void;) -> c_int, -1;
+    umount(at: *const c_char;) -> c_int, -1;
+    umount2(at: *const c_char, flags: c_int;) -> c_int, -1;
+    bind(socket: c_int, address: *const c_void, length: c_uint;) -> c_int, -1;
+    mkdtemp(template: *mut c_char;) -> *mut c_char, std::ptr::null_mut();
+}
+
+/// Functions after which a directory may be elsewhere or gone: descriptors are made real first.
+macro_rules! moves {
+    ($($name:ident($($argument:ident: $kind:ty),*; $($fd:ident)*);)*) => {$(
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $name($($argument: $kind),*) -> c_int {
+            descriptors::make_all_real();
+            page::change();
+            let result = real!($name($($argument => $kind),*) -> c_int, -1);
+            page::change();
+            result
+        }
+    )*};
+}
+
+moves! {
+    rename(old: *const c_char, new: *const c_char;);
+    renameat(from: c_int, old: *const c_char, at: c_int, new: *const c_char; from at);
+    renameat2(from: c_int, old: *const c_char, at: c_int, new: *const c_char, flags: c_uint; from at);
+    rmdir(path: *const c_char;);
+    remove(path: *const c_char;);
+    unlinkat(at: c_int, path: *const c_char, flags: c_int; at);
+}
+
+/// Functions that make a file and give its descriptor.
+macro_rules! temporary {
+    ($($name:ident($($argument:ident: $kind:ty),*);)*) => {$(
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $name($($argument: $kind),*) -> c_int {
+            write(true, || real!($name($($argument => $kind),*) -> c_int, -1))
+        }
+    )*};
+}
+
+temporary! {
+    mkstemp(template: *mut c_char);
+    mkstemp64(template: *mut c_char);
+    mkostemp(template: *mut c_char, flags: c_int);
+    mkostemp64(template: *mut c_char, flags: c_int);
+    mkstemps(template: *mut c_char, suffix: c_int);
+    mkstemps64(template: *mut c_char, suffix: c_int);
+    mkostemps(template: *mut c_char, suffix: c_int, flags: c_int);
+    mkostemps64(template: *mut c_char, suffix: c_int, flags: c_int);
+}

@@ -1,0 +1,9 @@
+//! The C library's functions that ours stand in front of, by what they are about.
+
+mod attributes;
+mod change;
+mod glob;
+mod identity;
+mod open;
+mod pass;
+mod stat;

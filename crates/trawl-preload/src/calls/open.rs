@@ -1,0 +1,316 @@
+//! Opening and closing: directories without need, files for writing with a mark.
+
+use std::ffi::{c_char, c_int, c_uint};
+
+use crate::kernel::{self, Quiet, set_errno};
+use crate::place::look;
+use crate::policy::Want;
+use crate::real::real;
+use crate::tables::Known;
+use crate::{descriptors, page, settings, streams};
+
+/// Whether opening so may change the file, or make it.
+fn is_writing(flags: c_int) -> bool {
+    flags & libc::O_ACCMODE != libc::O_RDONLY || flags & (libc::O_CREAT | libc::O_TRUNC) != 0
+}
+
+/// Whether opening so changes what is seen by itself.
+fn is_change(flags: c_int) -> bool {
+    flags & (libc::O_CREAT | libc::O_TRUNC) != 0
+}
+
+/// Whether this only opens a directory, so that nothing is missed if that is done later.
+fn is_postponable(flags: c_int) -> bool {
+    let asked = libc::O_DIRECTORY | libc::O_CLOEXEC;
+    let never = libc::O_PATH | libc::O_ASYNC | libc::O_DIRECT;
+    flags & asked == asked && flags & never == 0 && !is_writing(flags)
+}
+
+/// What is written to there is in no table.
+fn is_elsewhere(path: &[u8]) -> bool {
+    matches!(path, b"/dev/null" | b"/dev/tty" | b"/dev/full") || path.starts_with(b"/proc/")
+}
+
+/// Opens, by a table, or by `open` with the directory that it is given.
+unsafe fn opened(
+    directory: c_int,
+    path: *const c_char,
+    flags: c_int,
+    open: impl FnOnce() -> c_int,
+) -> c_int {
+    if !settings::is_in_run() {
+        return open();
+    }
+    // SAFETY: the caller's string.
+    let Some(name) = (unsafe { kernel::bytes(path) }) else {
+        return open();
+    };
+    if is_postponable(flags)
+        && let Some(fd) = by_table(directory, name, flags)
+    {
+        return fd;
+    }
+    descriptors::make_real(directory);
+    if !is_writing(flags) || is_elsewhere(name) {
+        return open();
+    }
+    write(is_change(flags), open)
+}
+
+/// Opens for writing: marks the file, and tells of the change if it is one.
+pub(crate) fn write(is_change: bool, open: impl FnOnce() -> c_int) -> c_int {
+    if is_change {
+        page::change();
+    }
+    let fd = open();
+    if fd >= 0 {
+        page::mark(fd);
+    }
+    if is_change {
+        page::change();
+    }
+    fd
+}
+
+/// A virtual descriptor, or why there is none; `None` if the kernel is to say.
+fn by_table(directory: c_int, path: &[u8], flags: c_int) -> Option<c_int> {
+    let fail = |errno| {
+        set_errno(errno);
+        Some(-1)
+    };
+    match look(directory, path, Want::List) {
+        Known::Unknown => None,
+        Known::Absent => fail(libc::ENOENT),
+        Known::NotDirectory => fail(libc::ENOTDIR),
+        Known::Found(found) => {
+            let Some(listed) = found.listed() else {
+                return fail(libc::ENOTDIR);
+            };
+            // Without what fstat(2) says it would be of no use.
+            found.entry().stat()?;
+            let fd = descriptors::new(found.held(), listed.number(), flags, 0)?;
+            found.held().answered();
+            Some(fd)
+        }
+    }
+}
+
+/// The functions that take flags and perhaps a mode.
+macro_rules! opens {
+    ($($name:ident($($directory:ident)?);)*) => {$(
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $name(
+            $($directory: c_int,)?
+            path: *const c_char,
+            flags: c_int,
+            mode: c_uint,
+        ) -> c_int {
+            #[allow(unused_mut, unused_assignments, reason = "only some take a directory")]
+            let mut at = libc::AT_FDCWD;
+            $(at = $directory;)?
+            let call = || real!($name(
+                $($directory => c_int,)? path => *const c_char, flags => c_int, mode => c_uint,
+            ) -> c_int, -1);
+            // SAFETY: the caller's string.
+            unsafe { opened(at, path, flags, call) }
+        }
+    )*};
+}
+
+opens! {
+    open();
+    open64();
+    openat(directory);
+    openat64(directory);
+    __open_2();
+    __open64_2();
+    __openat_2(directory);
+    __openat64_2(directory);
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn creat(path: *const c_char, mode: c_uint) -> c_int {
+    write(
+        true,
+        || real!(creat(path => *const c_char, mode => c_uint) -> c_int, -1),
+    )
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn creat64(path: *const c_char, mode: c_uint) -> c_int {
+    write(
+        true,
+        || real!(creat64(path => *const c_char, mode => c_uint) -> c_int, -1),
+    )
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn opendir(path: *const c_char) -> *mut libc::DIR {
+    // SAFETY: the caller's string.
+    let name = unsafe { kernel::bytes(path) }.unwrap_or_default();
+    let fail = |errno| {
+        set_errno(errno);
+        std::ptr::null_mut()
+    };
+    match look(libc::AT_FDCWD, name, Want::List) {
+        Known::Unknown => {
+            real!(opendir(path => *const c_char) -> *mut libc::DIR, std::ptr::null_mut())
+        }
+        Known::Absent => fail(libc::ENOENT),
+        Known::NotDirectory => fail(libc::ENOTDIR),
+        Known::Found(found) => match found.listed() {
+            None => fail(libc::ENOTDIR),
+            Some(listed) => {
+                found.held().answered();
+                streams::open(found.held(), listed.number(), None)
+            }
+        },
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn fdopendir(fd: c_int) -> *mut libc::DIR {
+    if let Some((held, directory)) = descriptors::directory(fd) {
+        return streams::open(&held, directory.number(), Some(fd));
+    }
+    real!(fdopendir(fd => c_int) -> *mut libc::DIR, std::ptr::null_mut())
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn close(fd: c_int) -> c_int {
+    match descriptors::forget(fd) {
+        true => 0,
+        false => real!(close(fd => c_int) -> c_int, -1),
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int {
+    const CLOEXEC: c_int = 4;
+    if flags & CLOEXEC == 0 {
+        forget_from(first, last);
+    }
+    real!(close_range(first => c_uint, last => c_uint, flags => c_int) -> c_int, -1)
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn closefrom(first: c_int) {
+    forget_from(first.max(0).unsigned_abs(), c_uint::MAX);
+    real!(closefrom(first => c_int) -> (), ());
+}
+
+fn forget_from(first: c_uint, last: c_uint) {
+    for fd in descriptors::numbers() {
+        if (first..=last).contains(&fd.unsigned_abs()) {
+            descriptors::forget(fd);
+        }
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn dup(fd: c_int) -> c_int {
+    descriptors::make_real(fd);
+    real!(dup(fd => c_int) -> c_int, -1)
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn dup2(fd: c_int, to: c_int) -> c_int {
+    descriptors::make_real(fd);
+    if fd != to {
+        descriptors::forget(to);
+    }
+    real!(dup2(fd => c_int, to => c_int) -> c_int, -1)
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn dup3(fd: c_int, to: c_int, flags: c_int) -> c_int {
+    descriptors::make_real(fd);
+    if fd != to {
+        descriptors::forget(to);
+    }
+    real!(dup3(fd => c_int, to => c_int, flags => c_int) -> c_int, -1)
+}
+
+/// What fcntl(2) says of a virtual descriptor, where it need not be real for that.
+fn virtual_fcntl(fd: c_int, command: c_int, argument: usize) -> Option<c_int> {
+    let flags = descriptors::flags(fd)?;
+    let number = argument as c_int;
+    match command {
+        libc::F_GETFD => Some(libc::FD_CLOEXEC),
+        libc::F_SETFD if number & libc::FD_CLOEXEC != 0 => Some(0),
+        libc::F_GETFL => Some(flags & !(libc::O_CLOEXEC | libc::O_NOCTTY | libc::O_CREAT) | LARGE),
+        libc::F_DUPFD_CLOEXEC => descriptors::again(fd, number),
+        _ => None,
+    }
+}
+
+/// `O_LARGEFILE` as the kernel has it; the C library's is 0 where all files are large.
+#[cfg(target_arch = "x86_64")]
+const LARGE: c_int = 0o100_000;
+#[cfg(target_arch = "aarch64")]
+const LARGE: c_int = 0o400_000;
+
+macro_rules! fcntls {
+    ($($name:ident)*) => {$(
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $name(fd: c_int, command: c_int, argument: usize) -> c_int {
+            if descriptors::is_virtual(fd) {
+                let _quiet = Quiet::new();
+                if let Some(result) = virtual_fcntl(fd, command, argument) {
+                    return result;
+                }
+                descriptors::make_real(fd);
+            }
+            real!($name(fd => c_int, command => c_int, argument => usize) -> c_int, -1)
+        }
+    )*};
+}
+
+fcntls!(fcntl fcntl64);
+
+/// Streams of the C library, which opens files by itself.
+macro_rules! streams_of_files {
+    ($($name:ident($($stream:ident)?);)*) => {$(
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $name(
+            path: *const c_char,
+            mode: *const c_char,
+            $($stream: *mut libc::FILE,)?
+        ) -> *mut libc::FILE {
+            let call = || real!($name(
+                path => *const c_char, mode => *const c_char, $($stream => *mut libc::FILE,)?
+            ) -> *mut libc::FILE, std::ptr::null_mut());
+            // SAFETY: the caller's strings.
+            unsafe { file(path, mode, call) }
+        }
+    )*};
+}
+
+streams_of_files! {
+    fopen();
+    fopen64();
+    freopen(stream);
+    freopen64(stream);
+}
+
+unsafe fn file(
+    path: *const c_char,
+    mode: *const c_char,
+    open: impl FnOnce() -> *mut libc::FILE,
+) -> *mut libc::FILE {
+    // SAFETY: the caller's strings.
+    let (path, mode) = unsafe { (kernel::bytes(path), kernel::bytes(mode)) };
+    let mode = mode.unwrap_or_default();
+    let is_writing = mode.iter().any(|letter| b"wa+".contains(letter));
+    if !is_writing || !settings::is_in_run() || path.is_some_and(is_elsewhere) {
+        return open();
+    }
+    page::change();
+    let file = open();
+    if !file.is_null() {
+        // SAFETY: a stream that was just opened.
+        page::mark(unsafe { libc::fileno(file) });
+    }
+    page::change();
+    file
+}

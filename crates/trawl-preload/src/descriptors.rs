@@ -1,0 +1,256 @@
+//! Virtual descriptors: directories that a program has opened and that no call has needed yet.
+//!
+//! Their numbers are the last that the process may have, which the kernel gives out last. Only
+//! opens that nobody inherits (`O_CLOEXEC`) are virtual. A call that a table does not answer makes
+//! the descriptor real first, under the same number ([`make_real`]).
+
+use std::ffi::{CStr, c_int};
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
+
+use trawl_table::Directory;
+
+use crate::kernel::{self, Own, Quiet};
+use crate::tables::{self, Held};
+
+const COUNT: usize = 64;
+/// Where limits are higher numbers stay small all the same: the kernel's table has room for all
+/// below the largest.
+const NUMBER_MAX: u64 = 1024;
+const NUMBER_MIN: u64 = 256;
+
+const FREE: u32 = 0;
+const CLAIMED: u32 = 1;
+const VIRTUAL: u32 = 2;
+/// It was made real, and is the kernel's until it is closed.
+const REAL: u32 = 3;
+
+struct Slot {
+    state: AtomicU32,
+    held: AtomicU32,
+    directory: AtomicU32,
+    flags: AtomicI32,
+}
+
+static SLOTS: [Slot; COUNT] = [const {
+    Slot {
+        state: AtomicU32::new(FREE),
+        held: AtomicU32::new(0),
+        directory: AtomicU32::new(0),
+        flags: AtomicI32::new(0),
+    }
+}; COUNT];
+
+/// The first number; 0 if that is not known yet, -1 if there are none.
+static BASE: AtomicI32 = AtomicI32::new(0);
+/// Which numbers are known not to have been the program's own.
+static CHECKED: AtomicU64 = AtomicU64::new(0);
+
+/// The slot of a virtual descriptor.
+#[inline]
+fn slot(fd: c_int) -> Option<&'static Slot> {
+    let base = BASE.load(Ordering::Relaxed);
+    if base <= 0 || fd < base {
+        return None;
+    }
+    let slot = SLOTS.get(usize::try_from(fd - base).ok()?)?;
+    (slot.state.load(Ordering::SeqCst) == VIRTUAL).then_some(slot)
+}
+
+/// Whether a descriptor is virtual.
+#[inline]
+pub(crate) fn is_virtual(fd: c_int) -> bool {
+    slot(fd).is_some()
+}
+
+fn base() -> c_int {
+    let base = BASE.load(Ordering::Relaxed);
+    if base != 0 {
+        return base;
+    }
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: `limit` has room.
+    let code = unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) };
+    let base = match limit.rlim_cur.min(NUMBER_MAX) {
+        limit if code == 0 && limit >= NUMBER_MIN => limit as c_int - COUNT as c_int,
+        _ => -1,
+    };
+    BASE.store(base, Ordering::Relaxed);
+    base
+}
+
+/// Gives out a number for a directory of a table; `None` if there is none.
+pub(crate) fn new(held: &Held, directory: u32, flags: c_int, least: c_int) -> Option<c_int> {
+    let base = base();
+    if base < 0 || least > base {
+        return None;
+    }
+    // It must be possible to make it real.
+    let mut space = [0; trawl_table::PATH_BYTES_MAX];
+    tables::path_of(&held.table()?, directory, &mut space)?;
+    for (at, slot) in SLOTS.iter().enumerate() {
+        let claimed =
+            slot.state
+                .compare_exchange(FREE, CLAIMED, Ordering::SeqCst, Ordering::SeqCst);
+        if claimed.is_err() {
+            continue;
+        }
+        let fd = base + at as c_int;
+        if !is_unused(fd, at) {
+            // The program has it.
+            slot.state.store(FREE, Ordering::SeqCst);
+            continue;
+        }
+        slot.held
+            .store(held.again().into_number(), Ordering::SeqCst);
+        slot.directory.store(directory, Ordering::SeqCst);
+        slot.flags.store(flags, Ordering::SeqCst);
+        slot.state.store(VIRTUAL, Ordering::SeqCst);
+        return Some(fd);
+    }
+    None
+}
+
+fn is_unused(fd: c_int, at: usize) -> bool {
+    let bit = 1 << at;
+    if CHECKED.load(Ordering::Relaxed) & bit != 0 {
+        return true;
+    }
+    let _quiet = Quiet::new();
+    let is_unused = kernel::fcntl(fd, libc::F_GETFD, 0).is_err();
+    if is_unused {
+        CHECKED.fetch_or(bit, Ordering::Relaxed);
+    }
+    is_unused
+}
+
+/// The table and the directory behind a virtual descriptor.
+pub(crate) fn virtual_place(fd: c_int) -> Option<(Held, u32)> {
+    let slot = slot(fd)?;
+    let held = std::mem::ManuallyDrop::new(Held::of_number(slot.held.load(Ordering::SeqCst)));
+    let again = held.again();
+    let directory = slot.directory.load(Ordering::SeqCst);
+    // Closed meanwhile by another thread: then nothing is known.
+    (slot.state.load(Ordering::SeqCst) == VIRTUAL).then_some((again, directory))
+}
+
+/// The directory behind a virtual descriptor, for as long as the first part is kept.
+pub(crate) fn directory(fd: c_int) -> Option<(Held, Directory<'static>)> {
+    let (held, number) = virtual_place(fd)?;
+    let directory = held.table()?.directory(number)?;
+    Some((held, directory))
+}
+
+/// The flags that a virtual descriptor was opened with.
+pub(crate) fn flags(fd: c_int) -> Option<c_int> {
+    slot(fd).map(|slot| slot.flags.load(Ordering::SeqCst))
+}
+
+/// Forgets a virtual descriptor; whether it was one. To be called before the number is closed or
+/// made to mean something else.
+#[inline]
+pub(crate) fn forget(fd: c_int) -> bool {
+    let base = BASE.load(Ordering::Relaxed);
+    base > 0 && fd >= base && become_not_virtual(fd, base, FREE)
+}
+
+fn become_not_virtual(fd: c_int, base: c_int, state: u32) -> bool {
+    let at = (fd - base) as usize;
+    let Some(slot) = SLOTS.get(at) else {
+        return false;
+    };
+    if slot.state.load(Ordering::SeqCst) == REAL {
+        // What closes it may fail: whether it is free is looked at again.
+        CHECKED.fetch_and(!(1 << at), Ordering::Relaxed);
+        slot.state.store(FREE, Ordering::SeqCst);
+    }
+    let claimed = slot
+        .state
+        .compare_exchange(VIRTUAL, CLAIMED, Ordering::SeqCst, Ordering::SeqCst);
+    if claimed.is_err() {
+        return false;
+    }
+    drop(Held::of_number(slot.held.load(Ordering::SeqCst)));
+    slot.state.store(state, Ordering::SeqCst);
+    true
+}
+
+/// Another one for the same directory, if this is virtual.
+pub(crate) fn again(fd: c_int, least: c_int) -> Option<c_int> {
+    let flags = flags(fd)?;
+    let (held, directory) = virtual_place(fd)?;
+    new(&held, directory, flags, least)
+}
+
+/// Closes a descriptor of either kind; as close(2).
+pub(crate) fn close(fd: c_int) -> c_int {
+    match forget(fd) {
+        true => 0,
+        false => kernel::close(fd),
+    }
+}
+
+/// Opens what a virtual descriptor stands for, under its number. Others stay as they are.
+///
+/// Fails only where the directory is no longer where it was, or where there are no descriptors
+/// left: then the number is free, and what uses it fails with `EBADF`.
+#[inline]
+pub(crate) fn make_real(fd: c_int) {
+    if slot(fd).is_some() {
+        make_real_now(fd);
+    }
+}
+
+#[cold]
+fn make_real_now(fd: c_int) {
+    let _quiet = Quiet::new();
+    let Some((held, directory)) = virtual_place(fd) else {
+        return;
+    };
+    let flags = flags(fd).unwrap_or(libc::O_RDONLY);
+    // First there, then no longer virtual, so that another thread always finds one of both.
+    if let Some(opened) = open_again(&held, directory, flags)
+        && let Ok(number) = kernel::fcntl(opened.0, libc::F_DUPFD_CLOEXEC, fd)
+        && number != fd
+    {
+        // Another thread was quicker, or the program has come by that number itself.
+        drop(Own(number));
+    }
+    become_not_virtual(fd, base(), REAL);
+}
+
+/// Opens a directory of a table; `None` if it is not the same any more.
+pub(crate) fn open_again(held: &Held, directory: u32, flags: c_int) -> Option<Own> {
+    let table = held.table()?;
+    let mut space = [0; trawl_table::PATH_BYTES_MAX + 1];
+    let last = space.len() - 1;
+    let length = tables::path_of(&table, directory, space.get_mut(..last)?)?.len();
+    let path = CStr::from_bytes_with_nul(space.get(last - length..)?).ok()?;
+    let flags = flags | libc::O_DIRECTORY | libc::O_CLOEXEC | libc::O_NOFOLLOW;
+    let opened = Own(kernel::open(path, flags).ok()?);
+    let of = kernel::fstat(opened.0)?;
+    let known = table.directory(directory)?.itself()?.stat()?;
+    ((of.st_dev, of.st_ino) == (known.dev, known.ino)).then_some(opened)
+}
+
+/// Makes all of them real: before what they stand for may go elsewhere, or memory is shared with a
+/// child.
+pub(crate) fn make_all_real() {
+    let base = BASE.load(Ordering::Relaxed);
+    if base <= 0 {
+        return;
+    }
+    for at in 0..COUNT as c_int {
+        make_real(base + at);
+    }
+}
+
+/// All numbers that may be virtual.
+pub(crate) fn numbers() -> std::ops::Range<c_int> {
+    match BASE.load(Ordering::Relaxed) {
+        base if base > 0 => base..base + COUNT as c_int,
+        _ => 0..0,
+    }
+}

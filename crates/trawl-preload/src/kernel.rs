@@ -1,0 +1,176 @@
+//! System calls for our own use. The C library's functions of these names may be ours, so the
+//! kernel is called by number; `errno` is put back by [`Quiet`].
+
+use std::ffi::{CStr, c_char, c_int, c_long, c_void};
+
+/// Sets `errno`.
+pub(crate) fn set_errno(errno: c_int) {
+    // SAFETY: the location is the thread's own, and valid as long as it runs.
+    unsafe { *libc::__errno_location() = errno };
+}
+
+/// `errno`.
+pub(crate) fn errno() -> c_int {
+    // SAFETY: as above.
+    unsafe { *libc::__errno_location() }
+}
+
+/// Puts `errno` back when it goes.
+pub(crate) struct Quiet(c_int);
+
+impl Quiet {
+    pub(crate) fn new() -> Quiet {
+        Quiet(errno())
+    }
+}
+
+impl Drop for Quiet {
+    fn drop(&mut self) {
+        set_errno(self.0);
+    }
+}
+
+/// A descriptor of ours, closed when it goes.
+pub(crate) struct Own(pub(crate) c_int);
+
+impl Drop for Own {
+    fn drop(&mut self) {
+        close(self.0);
+    }
+}
+
+fn as_fd(code: c_long) -> Result<c_int, c_int> {
+    match c_int::try_from(code) {
+        Ok(fd) if fd >= 0 => Ok(fd),
+        _ => Err(errno()),
+    }
+}
+
+/// Opens a path.
+pub(crate) fn open(path: &CStr, flags: c_int) -> Result<c_int, c_int> {
+    // SAFETY: the path ends in NUL.
+    as_fd(unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags, 0) })
+}
+
+/// Closes a descriptor.
+pub(crate) fn close(fd: c_int) -> c_int {
+    // SAFETY: a number.
+    unsafe { libc::syscall(libc::SYS_close, fd) as c_int }
+}
+
+/// fcntl(2) with a number.
+pub(crate) fn fcntl(fd: c_int, command: c_int, number: c_int) -> Result<c_int, c_int> {
+    // SAFETY: numbers; the commands that are used take no memory.
+    as_fd(unsafe { libc::syscall(libc::SYS_fcntl, fd, command, c_long::from(number)) })
+}
+
+/// What fstat(2) says.
+pub(crate) fn fstat(fd: c_int) -> Option<libc::stat> {
+    let mut of = std::mem::MaybeUninit::<libc::stat>::zeroed();
+    // SAFETY: `of` has room for what is written, and is a value whatever is.
+    unsafe { (libc::syscall(libc::SYS_fstat, fd, of.as_mut_ptr()) == 0).then(|| of.assume_init()) }
+}
+
+/// Which process this is.
+pub(crate) fn process() -> c_int {
+    // SAFETY: no arguments.
+    unsafe { libc::syscall(libc::SYS_getpid) as c_int }
+}
+
+/// The user that counts.
+pub(crate) fn effective_user() -> u32 {
+    // SAFETY: no arguments.
+    unsafe { libc::syscall(libc::SYS_geteuid) as u32 }
+}
+
+/// The working directory.
+pub(crate) fn working_directory(into: &mut [u8]) -> Option<usize> {
+    // SAFETY: `into` has that many bytes.
+    let length = unsafe { libc::syscall(libc::SYS_getcwd, into.as_mut_ptr(), into.len()) };
+    // The kernel counts the NUL.
+    let length = usize::try_from(length).ok()?.checked_sub(1)?;
+    into.first().filter(|first| **first == b'/')?;
+    Some(length)
+}
+
+/// Where an open directory is, as the kernel sees it.
+pub(crate) fn path_of(fd: c_int, into: &mut [u8]) -> Option<usize> {
+    let mut link = *b"/proc/self/fd/\0\0\0\0\0\0\0\0\0\0\0\0";
+    let mut digits = [0; 10];
+    let (mut number, mut count) = (u32::try_from(fd).ok()?, 0);
+    while count == 0 || number > 0 {
+        digits[count] = b'0' + (number % 10) as u8;
+        (number, count) = (number / 10, count + 1);
+    }
+    for (to, digit) in link[14..].iter_mut().zip(digits[..count].iter().rev()) {
+        *to = *digit;
+    }
+    // SAFETY: the link ends in NUL, `into` has that many bytes.
+    let length = unsafe {
+        libc::syscall(
+            libc::SYS_readlinkat,
+            libc::AT_FDCWD,
+            link.as_ptr(),
+            into.as_mut_ptr(),
+            into.len(),
+        )
+    };
+    let length = usize::try_from(length)
+        .ok()
+        .filter(|length| *length < into.len())?;
+    let path = into.get(..length)?;
+    (path.starts_with(b"/") && !path.ends_with(b" (deleted)")).then_some(length)
+}
+
+/// The monotonic clock, to some milliseconds.
+pub(crate) fn now_ns() -> i64 {
+    let mut now = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: `now` has room. The C library's function asks the kernel's page, not the kernel.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_COARSE, &raw mut now) };
+    now.tv_sec
+        .saturating_mul(1_000_000_000)
+        .saturating_add(now.tv_nsec)
+}
+
+/// Maps an open file.
+pub(crate) fn map(fd: c_int, length: usize, protection: c_int) -> Option<*mut u8> {
+    // SAFETY: a new mapping at an address of the kernel's choice.
+    let at = unsafe {
+        libc::syscall(
+            libc::SYS_mmap,
+            std::ptr::null_mut::<c_void>(),
+            length,
+            protection,
+            libc::MAP_SHARED,
+            fd,
+            // As wide as the kernel reads it: the last argument lies on the stack.
+            0 as c_long,
+        )
+    };
+    let is_mapped = at != -1;
+    is_mapped.then_some(at as *mut u8)
+}
+
+/// Takes a mapping back.
+///
+/// # Safety
+/// It is one of [`map`], of that length, and nobody uses it any more.
+pub(crate) unsafe fn unmap(at: *mut u8, length: usize) {
+    // SAFETY: the caller promises it.
+    unsafe { libc::syscall(libc::SYS_munmap, at, length) };
+}
+
+/// The bytes of a C string.
+///
+/// # Safety
+/// NULL, or it ends in NUL and stays as it is while the result is used.
+pub(crate) unsafe fn bytes<'a>(text: *const c_char) -> Option<&'a [u8]> {
+    if text.is_null() {
+        return None;
+    }
+    // SAFETY: the caller promises it.
+    Some(unsafe { CStr::from_ptr(text) }.to_bytes())
+}

@@ -1,0 +1,285 @@
+//! Where a path leads: made absolute, as text. Links are not looked at here: a table goes from name
+//! to name through directories alone.
+
+use std::cell::UnsafeCell;
+use std::ffi::c_int;
+use std::mem::MaybeUninit;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
+
+use trawl_table::PATH_BYTES_MAX;
+
+use crate::kernel::{self, Quiet};
+use crate::policy::{self, Want};
+use crate::tables::{self, Known};
+use crate::{descriptors, page, settings};
+
+const ROOM: usize = PATH_BYTES_MAX + 1;
+
+/// An absolute path without `.` and double slashes; a slash at its end says that it must be a
+/// directory.
+pub(crate) struct Place {
+    bytes: [MaybeUninit<u8>; ROOM],
+    length: usize,
+    /// Whether it goes up somewhere.
+    has_dots: bool,
+    /// Whether it was given from an open directory on.
+    is_in_order: bool,
+}
+
+impl Place {
+    const fn empty() -> Place {
+        Place {
+            bytes: [MaybeUninit::uninit(); ROOM],
+            length: 0,
+            has_dots: false,
+            is_in_order: false,
+        }
+    }
+
+    /// The path.
+    pub(crate) fn path(&self) -> &[u8] {
+        // SAFETY: the first `length` bytes were written, by `push`.
+        unsafe { std::slice::from_raw_parts(self.bytes.as_ptr().cast(), self.length) }
+    }
+
+    /// The path, if it goes up nowhere, without a slash at its end.
+    pub(crate) fn plain(&self) -> Option<&[u8]> {
+        let path = self.path();
+        let path = match path {
+            b"/" => path,
+            path => path.strip_suffix(b"/").unwrap_or(path),
+        };
+        (!self.has_dots && !path.is_empty()).then_some(path)
+    }
+
+    /// Whether the program probably goes through directories as they are listed: those that open one
+    /// below the other do, those that put paths together often sort names first.
+    pub(crate) fn is_in_order(&self) -> bool {
+        self.is_in_order
+    }
+
+    fn push(&mut self, bytes: &[u8]) -> Option<()> {
+        let room = self.bytes.get_mut(self.length..self.length + bytes.len())?;
+        for (to, from) in room.iter_mut().zip(bytes) {
+            to.write(*from);
+        }
+        self.length += bytes.len();
+        Some(())
+    }
+
+    /// Puts names behind what there is.
+    fn push_path(&mut self, path: &[u8]) -> Option<()> {
+        let mut is_open = path.is_empty();
+        for name in path.split(|byte| *byte == b'/') {
+            is_open = matches!(name, b"" | b"." | b"..");
+            if matches!(name, b"" | b".") {
+                continue;
+            }
+            self.has_dots |= name == b"..";
+            self.push(b"/")?;
+            self.push(name)?;
+        }
+        if is_open {
+            self.push(b"/")?;
+        }
+        Some(())
+    }
+
+    /// An absolute path that the kernel gave.
+    fn push_directory(&mut self, path: &[u8]) -> Option<()> {
+        match path {
+            b"/" => Some(()),
+            path => self.push(path),
+        }
+    }
+}
+
+/// What is known of a path, which `want` says what of; the service may be asked.
+pub(crate) fn look(directory: c_int, path: &[u8], want: Want) -> Known {
+    if !settings::is_on() || path.is_empty() || path.len() > PATH_BYTES_MAX {
+        return Known::Unknown;
+    }
+    if !policy::is_worth_a_look() {
+        return Known::Unknown;
+    }
+    let mut place = Place::empty();
+    place.is_in_order = directory != libc::AT_FDCWD;
+    if !path.starts_with(b"/")
+        && let Some(at) = descriptors::virtual_place(directory)
+    {
+        let (held, number) = at;
+        if held.is_fresh() {
+            let known = tables::walk(held.again(), number, path);
+            if is_enough(&known, want) {
+                return known;
+            }
+        }
+        let mut space = [0; ROOM];
+        let above = held
+            .table()
+            .and_then(|table| tables::path_of(&table, number, &mut space));
+        if above
+            .and_then(|above| place.push_directory(above))
+            .is_none()
+        {
+            return Known::Unknown;
+        }
+    } else if start(&mut place, directory, path, want).is_none() {
+        return Known::Unknown;
+    }
+    match place.push_path(path) {
+        Some(()) => look_at(&place, want),
+        None => Known::Unknown,
+    }
+}
+
+/// What is known of a place.
+fn look_at(place: &Place, want: Want) -> Known {
+    if !settings::is_covered(place.path()) {
+        return Known::Unknown;
+    }
+    let known = match tables::is_any_live() {
+        true => tables::find(place.path(), |known| is_enough(known, want)),
+        false => Known::Unknown,
+    };
+    if is_enough(&known, want) {
+        return known;
+    }
+    let is_in_table = matches!(known, Known::Found(_)) && want != Want::List;
+    drop(known);
+    if !policy::ask_for(place, want, is_in_table) {
+        return Known::Unknown;
+    }
+    let known = tables::find(place.path(), |known| is_enough(known, want));
+    match is_enough(&known, want) {
+        true => known,
+        false => {
+            policy::asked_in_vain();
+            Known::Unknown
+        }
+    }
+}
+
+/// Whether it answers the question.
+fn is_enough(known: &Known, want: Want) -> bool {
+    let found = match known {
+        Known::Unknown => return false,
+        Known::Absent | Known::NotDirectory => return true,
+        Known::Found(found) => found,
+    };
+    let entry = found.entry();
+    match want {
+        // Something that is no directory and no link is known to be none.
+        Want::List => found.listed().is_some() || !matches!(entry.kind(), 0 | 4 | 10),
+        Want::Stat => entry.stat().is_some(),
+        Want::Attributes => {
+            let table = found.held().table();
+            entry.stat().is_some()
+                && table.is_some_and(|table| table.level() >= trawl_table::Level::Attributes)
+        }
+    }
+}
+
+/// Puts down where the path begins.
+fn start(place: &mut Place, directory: c_int, path: &[u8], want: Want) -> Option<()> {
+    if path.starts_with(b"/") {
+        return Some(());
+    }
+    if directory == libc::AT_FDCWD {
+        return push_working_directory(place);
+    }
+    if want != Want::List || !policy::goes_through_directories() {
+        if want == Want::List {
+            policy::opens_directory();
+        }
+        return None;
+    }
+    push_open_directory(place, directory)
+}
+
+/// The place of a directory that the program has open.
+fn push_open_directory(place: &mut Place, directory: c_int) -> Option<()> {
+    static VAIN: AtomicUsize = AtomicUsize::new(0);
+    const VAIN_MAX: usize = 8;
+    if VAIN.load(Ordering::Relaxed) >= VAIN_MAX {
+        return None;
+    }
+    let _quiet = Quiet::new();
+    let mut space = [0; ROOM];
+    let path = kernel::path_of(directory, &mut space).and_then(|length| space.get(..length));
+    match path.filter(|path| settings::is_covered(path)) {
+        Some(path) => {
+            VAIN.store(0, Ordering::Relaxed);
+            place.push_directory(path)
+        }
+        None => {
+            VAIN.fetch_add(1, Ordering::Relaxed);
+            None
+        }
+    }
+}
+
+/// The working directory, as it was asked for last.
+struct WorkingDirectory {
+    is_used: AtomicBool,
+    bytes: UnsafeCell<[u8; ROOM]>,
+    length: AtomicUsize,
+    epoch: AtomicU64,
+    generation: AtomicU64,
+    read_ns: AtomicI64,
+}
+
+// SAFETY: the bytes are used only by who has set `is_used`.
+unsafe impl Sync for WorkingDirectory {}
+
+static WORKING_DIRECTORY: WorkingDirectory = WorkingDirectory {
+    is_used: AtomicBool::new(false),
+    bytes: UnsafeCell::new([0; ROOM]),
+    length: AtomicUsize::new(0),
+    epoch: AtomicU64::new(0),
+    generation: AtomicU64::new(0),
+    read_ns: AtomicI64::new(0),
+};
+
+/// Counts changes of the working directory.
+static EPOCH: AtomicU64 = AtomicU64::new(1);
+
+/// Says that the working directory may be another one now.
+pub(crate) fn working_directory_changed() {
+    EPOCH.fetch_add(1, Ordering::SeqCst);
+}
+
+/// In a child, which has none of the threads that may have been writing the working directory down.
+pub(crate) fn after_fork() {
+    working_directory_changed();
+    WORKING_DIRECTORY.is_used.store(false, Ordering::SeqCst);
+}
+
+fn push_working_directory(place: &mut Place) -> Option<()> {
+    let generation = page::generation()?;
+    let of = &WORKING_DIRECTORY;
+    // Another thread, or what this signal handler interrupted, is at it: do without.
+    if of.is_used.swap(true, Ordering::Acquire) {
+        return None;
+    }
+    // SAFETY: nobody else uses them until `is_used` is taken back.
+    let bytes = unsafe { &mut *of.bytes.get() };
+    let epoch = EPOCH.load(Ordering::SeqCst);
+    let now = kernel::now_ns();
+    let is_known = of.epoch.load(Ordering::Relaxed) == epoch
+        && of.generation.load(Ordering::Relaxed) == generation
+        && now.saturating_sub(of.read_ns.load(Ordering::Relaxed)) < settings::age_ns();
+    if !is_known {
+        let _quiet = Quiet::new();
+        let length = kernel::working_directory(bytes).unwrap_or(0);
+        of.length.store(length, Ordering::Relaxed);
+        of.epoch.store(epoch, Ordering::Relaxed);
+        of.generation.store(generation, Ordering::Relaxed);
+        of.read_ns.store(now, Ordering::Relaxed);
+    }
+    let path = bytes.get(..of.length.load(Ordering::Relaxed));
+    let path = path.filter(|path| !path.is_empty());
+    let pushed = path.and_then(|path| place.push_directory(path));
+    of.is_used.store(false, Ordering::Release);
+    pushed
+}

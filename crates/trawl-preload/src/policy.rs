@@ -1,0 +1,242 @@
+//! When the service is asked, and for how much.
+//!
+//! A question costs some ten system calls and the walk on the other side. So a program asks once it
+//! has shown that it goes through directories or looks at many files of one (`patient`), or at once
+//! where each call costs a round trip (`eager`); for a little at first, then for four times as much
+//! each time, as files are read ahead. Nobody asks while things are changed, since each change
+//! makes all tables old; who asked in vain waits twice as long.
+
+use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU32, AtomicU64, Ordering};
+
+use trawl_table::Level;
+use trawl_table::wire::{Extent, Question};
+
+use crate::kernel::{self, Quiet};
+use crate::place::Place;
+use crate::tables::Known;
+use crate::{ask, page, settings, tables};
+
+/// What a call wants to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Want {
+    /// The names in a directory.
+    List,
+    /// What lstat(2) says, or where a link leads.
+    Stat,
+    /// Whether there are extended attributes.
+    Attributes,
+}
+
+/// Directories that are opened before the first question, and calls of one kind for one directory.
+const PATIENCE_LISTS: u32 = 2;
+const PATIENCE_STATS: u32 = 8;
+const PATIENCE_LEVEL: u32 = 4;
+
+/// Nothing is asked for so long after a change.
+const SETTLED_NS: i64 = 20_000_000;
+const BACKOFF_MIN_NS: i64 = 10_000_000;
+const BACKOFF_MAX_NS: i64 = 1_000_000_000;
+
+const WINDOW_MIN: u32 = 512;
+
+static LISTS: AtomicU32 = AtomicU32::new(0);
+static LEVEL: AtomicU8 = AtomicU8::new(0);
+static WINDOW: AtomicU32 = AtomicU32::new(WINDOW_MIN);
+static NOT_BEFORE_NS: AtomicI64 = AtomicI64::new(0);
+/// How long the last question took.
+static ASKED_NS: AtomicI64 = AtomicI64::new(0);
+static BACKOFF_NS: AtomicI64 = AtomicI64::new(0);
+/// The directory of which something was last wanted in vain, and how often.
+static LAST_DIRECTORY: AtomicU64 = AtomicU64::new(0);
+static LAST_COUNT: AtomicU32 = AtomicU32::new(0);
+static LEVEL_MISSES: AtomicU32 = AtomicU32::new(0);
+
+/// Whether it makes sense to find out where a path is.
+#[inline]
+pub(crate) fn is_worth_a_look() -> bool {
+    tables::is_any_live() || kernel::now_ns() >= NOT_BEFORE_NS.load(Ordering::Relaxed)
+}
+
+/// Whether enough directories were opened that the place of an open one is worth a call.
+pub(crate) fn goes_through_directories() -> bool {
+    settings::is_eager() || LISTS.load(Ordering::Relaxed) >= PATIENCE_LISTS
+}
+
+/// Counts a directory that is opened without an answer.
+pub(crate) fn opens_directory() {
+    LISTS.fetch_add(1, Ordering::Relaxed);
+}
+
+/// A table is no more, after so many answers; `is_old` unless something was changed.
+///
+/// One that was not used up before it was too old was too large: the next is for what was used.
+pub(crate) fn table_ended(answered: u32, entries: u32, is_old: bool) {
+    let was_worth_it = answered >= entries / 2;
+    if is_old && !was_worth_it {
+        let most = answered.saturating_mul(2).max(WINDOW_MIN);
+        WINDOW.fetch_min(most, Ordering::Relaxed);
+    }
+    match was_worth_it {
+        true => BACKOFF_NS.store(0, Ordering::Relaxed),
+        false => wait(),
+    }
+}
+
+/// What was answered did not say what was wanted.
+pub(crate) fn asked_in_vain() {
+    wait();
+}
+
+/// Asks nothing for twice as long as the last time, and much longer than the last answer took: what
+/// is asked in vain takes a small part of the time.
+fn wait() {
+    let took = ASKED_NS.load(Ordering::Relaxed).saturating_mul(8);
+    let backoff = BACKOFF_NS.load(Ordering::Relaxed).saturating_mul(2);
+    let backoff = backoff.clamp(BACKOFF_MIN_NS, BACKOFF_MAX_NS).max(took);
+    BACKOFF_NS.store(backoff, Ordering::Relaxed);
+    NOT_BEFORE_NS.store(kernel::now_ns().saturating_add(backoff), Ordering::Relaxed);
+}
+
+/// Asks, if it is time, for what makes this known; whether there is a new table.
+pub(crate) fn ask_for(place: &Place, want: Want, is_in_table: bool) -> bool {
+    let Some(path) = place.plain() else {
+        return false;
+    };
+    let (directory, is_due) = match want {
+        Want::List => (path, is_list_due()),
+        Want::Stat | Want::Attributes => {
+            let directory = parent(path);
+            (directory, is_name_due(directory, want, is_in_table))
+        }
+    };
+    if !is_due || !settings::is_covered(directory) {
+        return false;
+    }
+    let _quiet = Quiet::new();
+    is_quiet() && ask_now(directory, place.is_in_order())
+}
+
+/// Which directory the table is to be about, as a length of the path of the one to begin at: that
+/// of the table that has the one above, which was full before it came here, else the one above, so
+/// that those beside this one are known, too.
+fn top(directory: &[u8]) -> usize {
+    let above = parent(directory);
+    if !settings::is_covered(above) {
+        return directory.len();
+    }
+    let is_listed =
+        |known: &Known| matches!(known, Known::Found(found) if found.listed().is_some());
+    match tables::find(above, is_listed) {
+        Known::Found(found) if found.listed().is_some() => {
+            let top = found.held().table().map_or(0, |table| table.path().len());
+            top.min(above.len())
+        }
+        _ if settings::is_eager() => directory.len(),
+        _ => above.len(),
+    }
+}
+
+fn is_list_due() -> bool {
+    let before = LISTS.fetch_add(1, Ordering::Relaxed);
+    settings::is_eager() || before >= PATIENCE_LISTS
+}
+
+fn is_name_due(directory: &[u8], want: Want, is_in_table: bool) -> bool {
+    let level = match want {
+        Want::Attributes => Level::Attributes,
+        _ => Level::Stats,
+    };
+    let patience = match is_in_table {
+        true => PATIENCE_LEVEL,
+        false => PATIENCE_STATS,
+    };
+    let count = match is_in_table {
+        true => LEVEL_MISSES.fetch_add(1, Ordering::Relaxed) + 1,
+        false => count_directory(directory),
+    };
+    let is_walk = is_in_table && goes_through_directories();
+    let is_due = settings::is_eager() || is_walk || count >= patience;
+    if is_due {
+        LEVEL.fetch_max(level as u8, Ordering::Relaxed);
+        LEVEL_MISSES.store(0, Ordering::Relaxed);
+    }
+    is_due
+}
+
+fn count_directory(directory: &[u8]) -> u32 {
+    let hash = hash(directory);
+    if LAST_DIRECTORY.swap(hash, Ordering::Relaxed) == hash {
+        return LAST_COUNT.fetch_add(1, Ordering::Relaxed) + 1;
+    }
+    LAST_COUNT.store(1, Ordering::Relaxed);
+    1
+}
+
+/// FNV-1a: a wrong guess costs a question.
+fn hash(bytes: &[u8]) -> u64 {
+    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
+}
+
+fn is_quiet() -> bool {
+    let now = kernel::now_ns();
+    if now < NOT_BEFORE_NS.load(Ordering::Relaxed) || page::generation().is_none() {
+        return false;
+    }
+    let changed = page::changed_ns();
+    let is_settled = changed == 0 || now.saturating_sub(changed) >= SETTLED_NS;
+    if !is_settled {
+        let until = changed.saturating_add(SETTLED_NS);
+        NOT_BEFORE_NS.store(until, Ordering::Relaxed);
+    }
+    is_settled
+}
+
+/// Asks about a directory, or so that it is among what is answered: from there on, if the program
+/// goes through directories in the order in which they are listed, else all from the top.
+fn ask_now(directory: &[u8], is_in_order: bool) -> bool {
+    let goes_through = goes_through_directories();
+    let top = match goes_through {
+        true => top(directory),
+        false => directory.len(),
+    };
+    let (path, from) = match directory.split_at(top) {
+        // `/a` lies below `/`, whose own slash it has.
+        (b"", _) | (b"/", _) => (&b"/"[..], directory),
+        parts => parts,
+    };
+    let window = WINDOW.load(Ordering::Relaxed);
+    let question = Question {
+        path,
+        from: match path != directory && is_in_order {
+            true => from,
+            false => b"",
+        },
+        level: Level::from_number(LEVEL.load(Ordering::Relaxed)).unwrap_or(Level::Names),
+        extent: match goes_through {
+            true => Extent::Below,
+            false => Extent::Alone,
+        },
+        entries_max: window.min(settings::entries_max()),
+    };
+    let begun = kernel::now_ns();
+    let is_in = ask::ask(&question).is_some_and(|mapped| tables::put(&mapped));
+    let took = kernel::now_ns().saturating_sub(begun);
+    ASKED_NS.store(took, Ordering::Relaxed);
+    match is_in {
+        false => wait(),
+        true if goes_through => {
+            let window = window.saturating_mul(4).min(settings::entries_max());
+            WINDOW.store(window.max(WINDOW_MIN), Ordering::Relaxed);
+        }
+        true => {}
+    }
+    is_in
+}
+
+fn parent(path: &[u8]) -> &[u8] {
+    match path.iter().rposition(|byte| *byte == b'/') {
+        None | Some(0) => b"/",
+        Some(at) => &path[..at],
+    }
+}

@@ -1,0 +1,105 @@
+//! How many system calls programs are left with.
+
+use std::path::Path;
+
+use trawl_bulk::Haste;
+use trawl_testkit::oracle;
+use trawl_testkit::{Scratch, Skip};
+
+use crate::site;
+
+/// The complete binary tree with so many levels.
+fn binary(at: &Path, levels: u32) {
+    std::fs::create_dir(at).unwrap();
+    if levels > 1 {
+        binary(&at.join("0"), levels - 1);
+        binary(&at.join("1"), levels - 1);
+    }
+}
+
+/// How many system calls a command makes, with the library if it is patient or eager; `None`, and
+/// why is said, where they cannot be counted.
+fn calls(root: &Path, haste: Option<Haste>, command: &[&str]) -> Option<(usize, String)> {
+    if !site::has("counting system calls", "strace") {
+        return None;
+    }
+    let scratch = Scratch::new("preload-strace");
+    let log = scratch.join("log");
+    let service = site::service(root, haste.unwrap_or(Haste::Patient));
+    let mut strace = oracle::command("strace");
+    // Not itself: it waits for what it looks at all the time, and each wait counts as a change.
+    strace.envs(service.environment());
+    // Cargo's: the loader would look in each of these directories first.
+    strace.env_remove("LD_LIBRARY_PATH");
+    if haste.is_some() {
+        strace
+            .arg("-E")
+            .arg(format!("LD_PRELOAD={}", site::library().display()));
+    }
+    let ran = oracle::run(strace.arg("-o").arg(&log).args(command).current_dir(root));
+    if ran.code != Some(0) && ran.errors().contains("ptrace") {
+        Skip::new("counting system calls", ran.errors()).say();
+        return None;
+    }
+    let lines = std::fs::read_to_string(&log).unwrap();
+    Some((lines.lines().count(), ran.text()))
+}
+
+#[test]
+fn find_needs_few_for_two_thousand_directories() {
+    let scratch = Scratch::new("preload-binary");
+    let root = scratch.path().canonicalize().unwrap();
+    binary(&root.join("tree"), 11);
+    let command = ["find", "tree"];
+    let Some((without, expected)) = calls(&root, None, &command) else {
+        return;
+    };
+    assert_eq!(expected.lines().count(), 2047);
+    for haste in [Haste::Patient, Haste::Eager] {
+        let Some((with, printed)) = calls(&root, Some(haste), &command) else {
+            return;
+        };
+        assert_eq!(printed, expected);
+        assert!(
+            with <= 300 && without > 10_000,
+            "{haste:?}: {with} instead of {without}"
+        );
+    }
+}
+
+#[test]
+fn a_long_listing_needs_less_than_one_for_each_file() {
+    let scratch = Scratch::new("preload-flat");
+    let root = scratch.path().canonicalize().unwrap();
+    for number in 0..500 {
+        std::fs::write(root.join(format!("file {number}")), "x").unwrap();
+    }
+    let command = ["ls", "-l"];
+    let Some((without, expected)) = calls(&root, None, &command) else {
+        return;
+    };
+    for haste in [Haste::Patient, Haste::Eager] {
+        let Some((with, printed)) = calls(&root, Some(haste), &command) else {
+            return;
+        };
+        assert_eq!(printed, expected);
+        assert!(
+            with <= 350 && without > 1000,
+            "{haste:?}: {with} instead of {without}"
+        );
+    }
+}
+
+#[test]
+fn a_program_that_looks_at_nothing_makes_no_calls_for_it() {
+    let scratch = Scratch::new("preload-nothing");
+    let root = scratch.path().canonicalize().unwrap();
+    let Some((without, _)) = calls(&root, None, &["true"]) else {
+        return;
+    };
+    let Some((with, _)) = calls(&root, Some(Haste::Patient), &["true"]) else {
+        return;
+    };
+    // The library is mapped, and says who it is.
+    assert!(with <= without + 16, "{with} instead of {without}");
+}

@@ -1,0 +1,8 @@
+//! The preload library as programs have it: what they print and do is compared with what they do
+//! without it, and with what they have just changed.
+
+mod counts;
+mod own_writes;
+mod site;
+mod torture;
+mod transparent;

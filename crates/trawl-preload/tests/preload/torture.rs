@@ -1,0 +1,35 @@
+//! Threads, forks and signals at once.
+
+use trawl_bulk::Haste;
+use trawl_testkit::Scratch;
+use trawl_testkit::oracle;
+
+use crate::site;
+
+#[test]
+fn threads_forks_and_signals() {
+    let Some((_program_place, program)) = site::compiled("torture", "torture") else {
+        return;
+    };
+    for haste in [Haste::Patient, Haste::Eager] {
+        let scratch = Scratch::new("preload-torture");
+        let root = scratch.path().canonicalize().unwrap();
+        for directory in 0..20 {
+            let directory = root.join(format!("d{directory}"));
+            std::fs::create_dir(&directory).unwrap();
+            for file in 0..20 {
+                std::fs::write(directory.join(format!("f{file}")), "x".repeat(file)).unwrap();
+            }
+        }
+        let service = site::service(&root, haste);
+        let ran = oracle::run(site::with(&service, &program).current_dir(&root));
+        assert_eq!(
+            ran.code,
+            Some(0),
+            "{haste:?}: {}{}",
+            ran.text(),
+            ran.errors()
+        );
+        assert!(service.statistics().0 > 0);
+    }
+}

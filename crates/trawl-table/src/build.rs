@@ -1,0 +1,307 @@
+//! Makes a table.
+
+use crate::layout::{
+    ATTRIBUTE_NAMES, FileKind, Level, MAGIC, NONE, Stat, directory, entry, head, stat,
+};
+
+/// A name in a directory.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct EntryParts<'a> {
+    /// The name.
+    pub name: &'a [u8],
+    /// `d_type`.
+    pub kind: u8,
+    /// `d_ino`.
+    pub ino: u64,
+    /// What statx(2) says.
+    pub stat: Option<&'a Stat>,
+    /// Where it leads, if it is a symbolic link and that is known.
+    pub link: Option<&'a [u8]>,
+    /// What the asking user may do, as access(2) numbers it.
+    pub access: Option<u8>,
+    /// Whether it is known to have no extended attribute at all.
+    pub is_bare: bool,
+}
+
+/// Whether names in a directory may be reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Search {
+    /// They may: what is not listed is not there.
+    Allowed,
+    /// Perhaps not: nobody can say why something is not reached.
+    Unknown,
+}
+
+/// The number of an entry that was added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NewEntry(u32);
+
+#[derive(Clone, Copy, Debug)]
+struct NewDirectory {
+    entry: u32,
+    parent: u32,
+    first: u32,
+    count: u32,
+    state: u32,
+}
+
+/// A table that is being made: directories one after the other, each with all its entries.
+#[derive(Debug)]
+pub struct Builder {
+    level: Level,
+    generation: u64,
+    begun_ns: i64,
+    path: Vec<u8>,
+    directories: Vec<NewDirectory>,
+    entries: Vec<[u8; entry::BYTES]>,
+    stats: Vec<u8>,
+    heap: Vec<u8>,
+    errnos: [[u8; ATTRIBUTE_NAMES.len()]; FileKind::COUNT],
+    left_off: Option<u32>,
+}
+
+impl Builder {
+    /// Begins a table about the directory at `path`, of which `root` is what lstat(2) says.
+    pub fn new(path: &[u8], root: &Stat, level: Level) -> Builder {
+        let mut builder = Builder {
+            level,
+            generation: 0,
+            begun_ns: 0,
+            path: path.to_vec(),
+            directories: Vec::new(),
+            entries: Vec::new(),
+            stats: Vec::new(),
+            heap: Vec::new(),
+            errnos: Default::default(),
+            left_off: None,
+        };
+        builder.push(&EntryParts {
+            kind: 4,
+            ino: root.ino,
+            stat: Some(root),
+            ..EntryParts::default()
+        });
+        builder.add_directory(NewEntry(0), None);
+        builder
+    }
+
+    /// Says when it was begun: the page's generation then, and the monotonic clock.
+    pub fn begun(&mut self, generation: u64, begun_ns: i64) {
+        (self.generation, self.begun_ns) = (generation, begun_ns);
+    }
+
+    /// Says what getxattr(2) fails with for files of this kind that have no attribute.
+    pub fn missing_attribute(&mut self, kind: FileKind, name: usize, errno: u8) {
+        if let Some(at) = self.errnos[kind as usize].get_mut(name) {
+            *at = errno;
+        }
+    }
+
+    /// What is known of that.
+    pub fn knows_missing(&self, kind: FileKind) -> bool {
+        self.errnos[kind as usize].iter().all(|errno| *errno != 0)
+    }
+
+    /// How many entries there are.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether nothing but the directory itself is there.
+    pub fn is_empty(&self) -> bool {
+        self.entries.len() <= 1
+    }
+
+    /// Takes back the entries behind these: a directory that could not be read to its end.
+    pub fn truncate(&mut self, entries: usize) {
+        self.entries.truncate(entries.max(1));
+    }
+
+    /// Adds an entry to the directory whose turn it is.
+    pub fn push(&mut self, parts: &EntryParts<'_>) -> NewEntry {
+        let mut bytes = [0; entry::BYTES];
+        let name_at = self.heap.len() as u32;
+        self.heap.extend_from_slice(parts.name);
+        let stat = parts.stat.map_or(NONE, |stat| self.push_stat(stat));
+        let (mut flags, mut link_at, mut link_length) = (0, 0, 0);
+        if let Some(link) = parts
+            .link
+            .filter(|link| link.len() <= usize::from(u16::MAX))
+        {
+            flags |= entry::HAS_LINK;
+            (link_at, link_length) = (self.heap.len() as u32, link.len() as u16);
+            self.heap.extend_from_slice(link);
+        }
+        if parts.access.is_some() {
+            flags |= entry::HAS_ACCESS;
+        }
+        if parts.is_bare {
+            flags |= entry::HAS_NO_ATTRIBUTES;
+        }
+        put32(&mut bytes, entry::NAME, name_at);
+        put16(&mut bytes, entry::NAME_LENGTH, parts.name.len() as u16);
+        bytes[entry::KIND] = parts.kind;
+        bytes[entry::FLAGS] = flags;
+        put64(&mut bytes, entry::INO, parts.ino);
+        put32(&mut bytes, entry::DIRECTORY, NONE);
+        put32(&mut bytes, entry::STAT, stat);
+        put32(&mut bytes, entry::LINK, link_at);
+        put16(&mut bytes, entry::LINK_LENGTH, link_length);
+        put16(
+            &mut bytes,
+            entry::ACCESS,
+            u16::from(parts.access.unwrap_or(0)),
+        );
+        self.entries.push(bytes);
+        NewEntry((self.entries.len() - 1) as u32)
+    }
+
+    fn push_stat(&mut self, of: &Stat) -> u32 {
+        let number = self.stats.len() / stat::BYTES;
+        for wide in of.wide() {
+            self.stats.extend_from_slice(&wide.to_le_bytes());
+        }
+        for time in of.times() {
+            self.stats.extend_from_slice(&time.secs.to_le_bytes());
+        }
+        for narrow in of.narrow() {
+            self.stats.extend_from_slice(&narrow.to_le_bytes());
+        }
+        for time in of.times() {
+            self.stats.extend_from_slice(&time.nanos.to_le_bytes());
+        }
+        self.stats.resize((number + 1) * stat::BYTES, 0);
+        number as u32
+    }
+
+    /// Adds a directory, not listed yet; gives its number.
+    pub fn add_directory(&mut self, at: NewEntry, parent: Option<u32>) -> u32 {
+        let number = self.directories.len() as u32;
+        self.directories.push(NewDirectory {
+            entry: at.0,
+            parent: parent.unwrap_or(NONE),
+            first: 0,
+            count: 0,
+            state: 0,
+        });
+        if let Some(bytes) = self.entries.get_mut(at.0 as usize) {
+            put32(bytes, entry::DIRECTORY, number);
+        }
+        number
+    }
+
+    /// Says that this directory is the first that did not fit.
+    pub fn leave_off(&mut self, number: u32) {
+        self.left_off = Some(number);
+    }
+
+    /// The first directory that did not fit: its path below the one that the table is about, as a
+    /// question has it that goes on there.
+    pub fn left_off(&self) -> Option<Vec<u8>> {
+        let mut names = Vec::new();
+        let mut number = self.left_off? as usize;
+        while let Some(of) = self.directories.get(number).filter(|of| of.parent != NONE) {
+            names.push(self.name(of.entry));
+            number = of.parent as usize;
+        }
+        let mut path = Vec::new();
+        for name in names.iter().rev() {
+            path.push(b'/');
+            path.extend_from_slice(name);
+        }
+        Some(path)
+    }
+
+    /// Says that a directory has just the entries from `first` on.
+    pub fn listed(&mut self, number: u32, first: usize, search: Search) {
+        let count = self.entries.len() - first;
+        if let Some(of) = self.directories.get_mut(number as usize) {
+            (of.first, of.count) = (first as u32, count as u32);
+            of.state = match search {
+                Search::Allowed => directory::SEARCHABLE,
+                Search::Unknown => directory::LISTED,
+            };
+        }
+    }
+
+    fn name(&self, number: u32) -> &[u8] {
+        let bytes = &self.entries[number as usize];
+        let mut at = [0; 4];
+        at.copy_from_slice(&bytes[entry::NAME..entry::NAME + 4]);
+        let length = u16::from_le_bytes([bytes[entry::NAME_LENGTH], bytes[entry::NAME_LENGTH + 1]]);
+        let at = u32::from_le_bytes(at) as usize;
+        &self.heap[at..at + usize::from(length)]
+    }
+
+    fn order(&self) -> Vec<u32> {
+        let mut order: Vec<u32> = (0..self.entries.len() as u32).collect();
+        for of in self.directories.iter().filter(|of| of.state != 0) {
+            let range = of.first as usize..(of.first + of.count) as usize;
+            order[range].sort_unstable_by(|one, two| self.name(*one).cmp(self.name(*two)));
+        }
+        order
+    }
+
+    /// The table; `None` if it would not fit in 4 GiB.
+    pub fn finish(mut self) -> Option<Vec<u8>> {
+        let order = self.order();
+        let path_at = self.heap.len();
+        self.heap.extend_from_slice(&self.path);
+        let mut out = vec![0; head::BYTES];
+        let mut parts = [0u32; 10];
+        let mut part = |out: &Vec<u8>, at: usize, number: usize| -> Option<()> {
+            parts[at * 2] = u32::try_from(out.len()).ok()?;
+            parts[at * 2 + 1] = u32::try_from(number).ok()?;
+            Some(())
+        };
+        part(&out, 0, self.directories.len())?;
+        for of in &self.directories {
+            for number in [of.entry, of.parent, of.first, of.count, of.state, 0] {
+                out.extend_from_slice(&number.to_le_bytes());
+            }
+        }
+        part(&out, 1, self.entries.len())?;
+        out.extend_from_slice(self.entries.as_flattened());
+        part(&out, 2, order.len())?;
+        for number in order {
+            out.extend_from_slice(&number.to_le_bytes());
+        }
+        part(&out, 3, self.stats.len() / stat::BYTES)?;
+        out.extend_from_slice(&self.stats);
+        part(&out, 4, self.heap.len())?;
+        out.extend_from_slice(&self.heap);
+        u32::try_from(out.len()).ok()?;
+        self.write_head(&mut out, &parts, path_at);
+        Some(out)
+    }
+
+    fn write_head(&self, out: &mut [u8], parts: &[u32; 10], path_at: usize) {
+        let length = out.len() as u64;
+        out[..MAGIC.len()].copy_from_slice(&MAGIC);
+        put64(out, head::LENGTH, length);
+        put64(out, head::GENERATION, self.generation);
+        put64(out, head::BEGUN_NS, self.begun_ns as u64);
+        for (at, number) in parts.iter().enumerate() {
+            put32(out, head::PARTS + at * 4, *number);
+        }
+        put32(out, head::LEVEL, self.level as u32);
+        let errnos = self.errnos.as_flattened();
+        out[head::ERRNOS..head::ERRNOS + errnos.len()].copy_from_slice(errnos);
+        put32(out, head::PATH, path_at as u32);
+        put32(out, head::PATH + 4, self.path.len() as u32);
+    }
+}
+
+const _: () = assert!(directory::BYTES == 24);
+
+fn put16(out: &mut [u8], at: usize, number: u16) {
+    out[at..at + 2].copy_from_slice(&number.to_le_bytes());
+}
+
+fn put32(out: &mut [u8], at: usize, number: u32) {
+    out[at..at + 4].copy_from_slice(&number.to_le_bytes());
+}
+
+fn put64(out: &mut [u8], at: usize, number: u64) {
+    out[at..at + 8].copy_from_slice(&number.to_le_bytes());
+}

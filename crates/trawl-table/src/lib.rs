@@ -1,0 +1,18 @@
+//! What the bulk service tells the programs that it answers: a flat table of directories and the
+//! names in them, the question for one, and the page that all programs of a run share.
+//!
+//! Invariants: pure: no I/O, no clock, no dependency. A table is untrusted: [`Table::new`] checks
+//! that its parts lie in it, every look checks the rest, nothing panics and nothing is allocated
+//! by who reads. Numbers are little-endian.
+
+#![forbid(unsafe_code)]
+
+mod build;
+mod layout;
+pub mod page;
+mod read;
+pub mod wire;
+
+pub use build::{Builder, EntryParts, NewEntry, Search};
+pub use layout::{ATTRIBUTE_NAMES, FileKind, Level, PATH_BYTES_MAX, Stat, Time};
+pub use read::{BadTable, Directory, Entry, Table};

@@ -1,0 +1,432 @@
+//! Reads a table that need not be trusted.
+
+use crate::layout::{
+    ATTRIBUTE_NAMES, FileKind, Level, MAGIC, NONE, Stat, Time, directory, entry, head, stat,
+};
+
+/// Bytes that are no table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BadTable;
+
+/// A part of a table.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    at: usize,
+    count: usize,
+}
+
+/// A table.
+#[derive(Clone, Copy, Debug)]
+pub struct Table<'a> {
+    bytes: &'a [u8],
+    directories: Part,
+    entries: Part,
+    order: Part,
+    stats: Part,
+    heap: Part,
+}
+
+fn number<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
+    bytes.get(at..at.checked_add(N)?)?.try_into().ok()
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+    number(bytes, at).map(u16::from_le_bytes)
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    number(bytes, at).map(u32::from_le_bytes)
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
+    number(bytes, at).map(u64::from_le_bytes)
+}
+
+impl<'a> Table<'a> {
+    /// Looks where its parts are.
+    ///
+    /// # Errors
+    /// If one does not lie in it.
+    pub fn new(bytes: &'a [u8]) -> Result<Table<'a>, BadTable> {
+        Table::parts(bytes).ok_or(BadTable)
+    }
+
+    fn parts(bytes: &'a [u8]) -> Option<Table<'a>> {
+        let head = bytes.get(..head::BYTES)?;
+        if head.get(..MAGIC.len())? != MAGIC || u64_at(head, head::LENGTH)? != bytes.len() as u64 {
+            return None;
+        }
+        Level::from_number(u8::try_from(u32_at(head, head::LEVEL)?).ok()?)?;
+        let part = |which: usize, size: usize| {
+            let at = u32_at(head, head::PARTS + which * 8)? as usize;
+            let count = u32_at(head, head::PARTS + which * 8 + 4)? as usize;
+            let end = at.checked_add(count.checked_mul(size)?)?;
+            (end <= bytes.len()).then_some(Part { at, count })
+        };
+        let table = Table {
+            bytes,
+            directories: part(0, directory::BYTES)?,
+            entries: part(1, entry::BYTES)?,
+            order: part(2, 4)?,
+            stats: part(3, stat::BYTES)?,
+            heap: part(4, 1)?,
+        };
+        (table.directories.count > 0 && table.order.count == table.entries.count).then_some(table)
+    }
+
+    fn one(&self, part: Part, number: u32, size: usize) -> Option<&'a [u8]> {
+        let number = number as usize;
+        let at = part.at.checked_add(number.checked_mul(size)?)?;
+        let bytes = self.bytes.get(at..at.checked_add(size)?)?;
+        (number < part.count).then_some(bytes)
+    }
+
+    fn in_heap(&self, at: u32, length: usize) -> Option<&'a [u8]> {
+        let end = (at as usize).checked_add(length)?;
+        if end > self.heap.count {
+            return None;
+        }
+        let at = self.heap.at.checked_add(at as usize)?;
+        self.bytes.get(at..at.checked_add(length)?)
+    }
+
+    /// The generation of the page when it was begun.
+    pub fn generation(&self) -> u64 {
+        u64_at(self.bytes, head::GENERATION).unwrap_or(0)
+    }
+
+    /// When it was begun, by the monotonic clock.
+    pub fn begun_ns(&self) -> i64 {
+        u64_at(self.bytes, head::BEGUN_NS).unwrap_or(0) as i64
+    }
+
+    /// How much was asked.
+    pub fn level(&self) -> Level {
+        let level = self.bytes.get(head::LEVEL).copied();
+        level.and_then(Level::from_number).unwrap_or(Level::Names)
+    }
+
+    /// How many entries it has.
+    pub fn len(&self) -> usize {
+        self.entries.count
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.entries.count == 0
+    }
+
+    /// The directory that it is about.
+    pub fn path(&self) -> &'a [u8] {
+        let at = u32_at(self.bytes, head::PATH).unwrap_or(NONE);
+        let length = u32_at(self.bytes, head::PATH + 4).unwrap_or(NONE) as usize;
+        self.in_heap(at, length).unwrap_or_default()
+    }
+
+    /// What getxattr(2) fails with for a file of this kind that has no attributes.
+    pub fn missing_attribute(&self, kind: FileKind, name: &[u8]) -> Option<i32> {
+        let known = |known: &str| known.as_bytes() == name;
+        let which = ATTRIBUTE_NAMES.iter().position(|one| known(one))?;
+        let at = head::ERRNOS + kind as usize * ATTRIBUTE_NAMES.len() + which;
+        let errno = *self.bytes.get(at)?;
+        (errno != 0).then_some(i32::from(errno))
+    }
+
+    /// The directory with this number; 0 is the one that was asked about.
+    pub fn directory(&self, number: u32) -> Option<Directory<'a>> {
+        let bytes = self.one(self.directories, number, directory::BYTES)?;
+        Some(Directory {
+            table: *self,
+            number,
+            bytes,
+        })
+    }
+
+    fn entry(&self, number: u32) -> Option<Entry<'a>> {
+        let bytes = self.one(self.entries, number, entry::BYTES)?;
+        Some(Entry {
+            table: *self,
+            bytes,
+        })
+    }
+}
+
+/// A directory of a table.
+#[derive(Clone, Copy, Debug)]
+pub struct Directory<'a> {
+    table: Table<'a>,
+    number: u32,
+    bytes: &'a [u8],
+}
+
+impl<'a> Directory<'a> {
+    fn field(&self, at: usize) -> u32 {
+        u32_at(self.bytes, at).unwrap_or(0)
+    }
+
+    /// Its number.
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// Whether all its entries are here. If not, nothing is known of what is in it.
+    pub fn is_listed(&self) -> bool {
+        matches!(
+            self.field(directory::STATE),
+            directory::LISTED | directory::SEARCHABLE
+        )
+    }
+
+    /// Whether it is listed and names in it may be reached: what is not listed is not there.
+    pub fn is_searchable(&self) -> bool {
+        self.field(directory::STATE) == directory::SEARCHABLE
+    }
+
+    /// The directory above it, if that is in the table.
+    pub fn parent(&self) -> Option<Directory<'a>> {
+        let parent = self.field(directory::PARENT);
+        // Those above come first, so nobody goes round in circles.
+        let is_above = parent < self.number;
+        is_above.then(|| self.table.directory(parent)).flatten()
+    }
+
+    /// Its own entry.
+    pub fn itself(&self) -> Option<Entry<'a>> {
+        self.table.entry(self.field(directory::ENTRY))
+    }
+
+    /// How many entries it has, `.` and `..` included.
+    pub fn len(&self) -> u32 {
+        match self.is_listed() {
+            true => self.field(directory::COUNT),
+            false => 0,
+        }
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Its entry at this place of the order in which it is read.
+    pub fn entry(&self, place: u32) -> Option<Entry<'a>> {
+        let number = self.field(directory::FIRST).checked_add(place)?;
+        match place < self.len() {
+            true => self.table.entry(number),
+            false => None,
+        }
+    }
+
+    /// The entry with this name.
+    pub fn find(&self, name: &[u8]) -> Option<Entry<'a>> {
+        let first = self.field(directory::FIRST);
+        let (mut low, mut high) = (0, self.len());
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let place = first.checked_add(middle)?;
+            let number = u32_at(self.table.one(self.table.order, place, 4)?, 0)?;
+            let entry = self.table.entry(number)?;
+            match entry.name().cmp(name) {
+                std::cmp::Ordering::Equal => return Some(entry),
+                std::cmp::Ordering::Less => low = middle + 1,
+                std::cmp::Ordering::Greater => high = middle,
+            }
+        }
+        None
+    }
+}
+
+/// An entry of a table.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry<'a> {
+    table: Table<'a>,
+    bytes: &'a [u8],
+}
+
+impl<'a> Entry<'a> {
+    fn has(&self, flag: u8) -> bool {
+        self.bytes
+            .get(entry::FLAGS)
+            .is_some_and(|flags| flags & flag != 0)
+    }
+
+    /// Its name; empty for the directory that the table is about.
+    pub fn name(&self) -> &'a [u8] {
+        let at = u32_at(self.bytes, entry::NAME).unwrap_or(NONE);
+        let length = u16_at(self.bytes, entry::NAME_LENGTH).unwrap_or(0);
+        self.table
+            .in_heap(at, usize::from(length))
+            .unwrap_or_default()
+    }
+
+    /// `d_type`.
+    pub fn kind(&self) -> u8 {
+        self.bytes.get(entry::KIND).copied().unwrap_or(0)
+    }
+
+    /// `d_ino`.
+    pub fn ino(&self) -> u64 {
+        u64_at(self.bytes, entry::INO).unwrap_or(0)
+    }
+
+    /// What is in it, if it is a directory of the table.
+    pub fn directory(&self) -> Option<Directory<'a>> {
+        self.table.directory(u32_at(self.bytes, entry::DIRECTORY)?)
+    }
+
+    /// Where it leads.
+    pub fn link(&self) -> Option<&'a [u8]> {
+        let at = u32_at(self.bytes, entry::LINK)?;
+        let length = u16_at(self.bytes, entry::LINK_LENGTH)?;
+        match self.has(entry::HAS_LINK) {
+            true => self.table.in_heap(at, usize::from(length)),
+            false => None,
+        }
+    }
+
+    /// What the user that the table is for may do, as access(2) numbers it.
+    pub fn access(&self) -> Option<u16> {
+        let bits = u16_at(self.bytes, entry::ACCESS)?;
+        self.has(entry::HAS_ACCESS).then_some(bits)
+    }
+
+    /// Whether it is known to have no extended attribute at all.
+    pub fn is_bare(&self) -> bool {
+        self.has(entry::HAS_NO_ATTRIBUTES)
+    }
+
+    /// What statx(2) says.
+    pub fn stat(&self) -> Option<Stat> {
+        let number = u32_at(self.bytes, entry::STAT)?;
+        let bytes = self.table.one(self.table.stats, number, stat::BYTES)?;
+        let (mut wide, mut times, mut narrow) = ([0; 9], [Time::default(); 4], [0; 5]);
+        for (at, wide) in wide.iter_mut().enumerate() {
+            *wide = u64_at(bytes, stat::WIDE + at * 8)?;
+        }
+        for (at, narrow) in narrow.iter_mut().enumerate() {
+            *narrow = u32_at(bytes, stat::NARROW + at * 4)?;
+        }
+        for (at, time) in times.iter_mut().enumerate() {
+            time.secs = u64_at(bytes, stat::SECS + at * 8)? as i64;
+            time.nanos = u32_at(bytes, stat::NARROW + 20 + at * 4)?;
+        }
+        Some(Stat::of_numbers(wide, times, narrow))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Builder, EntryParts, Search};
+    use proptest::prelude::*;
+
+    fn sample() -> Vec<u8> {
+        let root = Stat {
+            ino: 7,
+            mode: 0o40755,
+            btime: Time { secs: -3, nanos: 9 },
+            mask: 0xfff,
+            ..Stat::default()
+        };
+        let mut builder = Builder::new(b"/r", &root, Level::Attributes);
+        builder.begun(5, 99);
+        builder.missing_attribute(FileKind::Directory, 1, 61);
+        let first = builder.len();
+        let name = |name: &'static [u8]| EntryParts {
+            name,
+            ..EntryParts::default()
+        };
+        let sub = builder.push(&EntryParts {
+            kind: 4,
+            stat: Some(&root),
+            access: Some(5),
+            is_bare: true,
+            ..name(b"sub")
+        });
+        builder.push(&EntryParts {
+            link: Some(b"to/there"),
+            kind: 10,
+            ..name(b"\xff\n")
+        });
+        builder.push(&name(b""));
+        builder.push(&name(b"a"));
+        builder.listed(0, first, Search::Allowed);
+        let sub = builder.add_directory(sub, Some(0));
+        builder.listed(sub, builder.len(), Search::Unknown);
+        builder.finish().unwrap()
+    }
+
+    #[test]
+    fn what_was_put_in_comes_out() {
+        let bytes = sample();
+        let table = Table::new(&bytes).unwrap();
+        assert_eq!((table.path(), table.generation()), (&b"/r"[..], 5));
+        assert_eq!((table.begun_ns(), table.level()), (99, Level::Attributes));
+        let missing = |kind, name: &[u8]| table.missing_attribute(kind, name);
+        assert_eq!(
+            missing(FileKind::Directory, b"security.capability"),
+            Some(61)
+        );
+        assert_eq!(missing(FileKind::Link, b"security.capability"), None);
+        let root = table.directory(0).unwrap();
+        let names: Vec<&[u8]> = (0..root.len())
+            .map(|at| root.entry(at).unwrap().name())
+            .collect();
+        assert_eq!(names, [&b"sub"[..], b"\xff\n", b"", b"a"]);
+        assert!(
+            names
+                .iter()
+                .all(|name| root.find(name).unwrap().name() == *name)
+        );
+        assert!(root.find(b"b").is_none() && root.entry(4).is_none());
+        assert_eq!(root.find(b"\xff\n").unwrap().link(), Some(&b"to/there"[..]));
+        let sub = root.find(b"sub").unwrap();
+        assert_eq!((sub.access(), sub.is_bare()), (Some(5), true));
+        let stat = sub.stat().unwrap();
+        assert_eq!(
+            (stat.ino, stat.mode, stat.btime.secs, stat.mask),
+            (7, 0o40755, -3, 0xfff)
+        );
+        let sub = sub.directory().unwrap();
+        assert!(sub.is_listed() && sub.is_empty() && !sub.is_searchable());
+        assert!(root.is_searchable());
+        assert_eq!(sub.parent().unwrap().number(), 0);
+        assert!(root.parent().is_none() && table.directory(2).is_none());
+    }
+
+    /// Uses all that there is.
+    fn walk(bytes: &[u8]) {
+        let Ok(table) = Table::new(bytes) else { return };
+        let _ = (
+            table.path(),
+            table.level(),
+            table.missing_attribute(FileKind::Link, b"x"),
+        );
+        for number in 0..4 {
+            let Some(directory) = table.directory(number) else {
+                continue;
+            };
+            let _ = (directory.itself(), directory.parent(), directory.find(b"a"));
+            for place in 0..directory.len().min(9) {
+                let Some(entry) = directory.entry(place) else {
+                    continue;
+                };
+                let _ = (entry.name(), entry.link(), entry.stat(), entry.directory());
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_panic(changes in proptest::collection::vec((any::<usize>(), any::<u8>()), 0..6), cut: usize) {
+            let mut bytes = sample();
+            for (at, value) in changes {
+                let at = at % bytes.len();
+                bytes[at] = value;
+            }
+            walk(&bytes);
+            bytes.truncate(cut % bytes.len());
+            walk(&bytes);
+        }
+    }
+}
