@@ -1,0 +1,25 @@
+//! A tree on another machine as a file system of this one, read-only: what unmodified programs
+//! ask is answered from bulk answers of the search call.
+//!
+//! - [`tree`]: names, attributes, links and contents, as of a moment ago, in bounded memory.
+//! - `nodes`: inode numbers.
+//! - `file_system`: the tree as the kernel asks for it (FUSE).
+//! - [`serving`]: mounting it, and serving a mount until it is gone.
+//!
+//! Invariants: what the server cannot be asked is an error, never an empty directory or a name
+//! that is not there; nothing is told that is older than was agreed on; memory is bounded; what
+//! the server says is untrusted.
+//!
+//! Knows nothing of commands, namespaces or output.
+
+#![forbid(unsafe_code)]
+
+mod error;
+mod file_system;
+mod nodes;
+pub mod serving;
+pub mod tree;
+
+pub use error::MountError;
+pub use serving::{Serving, mount, serve};
+pub use tree::{Keeping, Tree};

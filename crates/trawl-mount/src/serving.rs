@@ -1,0 +1,114 @@
+//! Mounting a tree, and serving a mount until it is gone.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::thread::JoinHandle;
+
+use fuser::{Config, MountOption, Session, SessionACL, SessionUnmounter};
+
+use crate::error::MountError;
+use crate::file_system::RemoteFiles;
+use crate::tree::Tree;
+
+/// Threads that answer the kernel: one that waits for the server holds up none of the others.
+const THREADS: usize = 8;
+/// What the type of such a mount is called: `fuse.trawl`.
+pub const SUBTYPE: &str = "trawl";
+
+/// A mount that is served.
+#[derive(Debug)]
+pub struct Serving {
+    thread: JoinHandle<io::Result<()>>,
+    unmounter: SessionUnmounter,
+}
+
+impl Serving {
+    /// Waits until it is unmounted.
+    ///
+    /// # Errors
+    /// If the kernel can no longer be asked what it wants.
+    pub fn wait(self) -> io::Result<()> {
+        match self.thread.join() {
+            Ok(ended) => ended,
+            Err(_) => Err(io::Error::other("a thread ended early")),
+        }
+    }
+
+    /// Whether it is still served.
+    pub fn is_served(&self) -> bool {
+        !self.thread.is_finished()
+    }
+
+    /// Unmounts what [`mount`] mounted, and waits.
+    ///
+    /// # Errors
+    /// If it cannot be unmounted: it is in use, say.
+    pub fn end(mut self) -> io::Result<()> {
+        self.unmounter.unmount()?;
+        self.wait()
+    }
+
+    /// Unmounts what [`mount`] mounted; it is served until nobody uses it.
+    ///
+    /// # Errors
+    /// If it cannot be unmounted: it is in use, say.
+    pub fn unmount(&mut self) -> io::Result<()> {
+        self.unmounter.unmount()
+    }
+}
+
+fn config() -> Config {
+    let mut config = Config::default();
+    config.n_threads = Some(THREADS);
+    config
+}
+
+fn start(mut session: Session<RemoteFiles>) -> Result<Serving, MountError> {
+    let unmounter = session.unmount_callable();
+    let thread = std::thread::Builder::new().name("mount".into());
+    let thread = thread.spawn(move || session.run());
+    Ok(Serving {
+        thread: thread.map_err(MountError::Thread)?,
+        unmounter,
+    })
+}
+
+/// Serves a mount of which this is the kernel's end (`/dev/fuse`); `None` if it is gone already.
+///
+/// # Errors
+/// If the kernel does not speak to it, or no thread can be started.
+pub fn serve(tree: Tree, device: OwnedFd) -> Result<Option<Serving>, MountError> {
+    let files = RemoteFiles::new(tree);
+    match Session::from_fd(files, device, SessionACL::All, config()) {
+        Ok(session) => start(session).map(Some),
+        Err(error) if error.kind() == io::ErrorKind::NotConnected => Ok(None),
+        Err(error) => Err(MountError::Thread(error)),
+    }
+}
+
+/// Mounts a tree, for all users if the superuser does, else for this user through fusermount3(1).
+///
+/// # Errors
+/// If it cannot be mounted there.
+pub fn mount(tree: Tree, point: &Path) -> Result<Serving, MountError> {
+    let mut config = config();
+    config.mount_options = vec![
+        MountOption::RO,
+        MountOption::NoSuid,
+        MountOption::NoDev,
+        MountOption::DefaultPermissions,
+        MountOption::FSName(tree.name().replace(',', "\\054")),
+        MountOption::Subtype(SUBTYPE.into()),
+    ];
+    if trawl_sys::identity::effective_uid() == 0 {
+        config.acl = SessionACL::All;
+    }
+    let session = Session::new(RemoteFiles::new(tree), point, &config);
+    let session = session.map_err(|source| MountError::Point {
+        point: point.to_owned(),
+        source,
+        advice: "; only the superuser and fusermount3 can mount, trawl run needs neither",
+    })?;
+    start(session)
+}

@@ -1,0 +1,298 @@
+//! Bulk answers: all below a directory in one round trip, taken in while it is asked for.
+//!
+//! A bulk answer is a search for everything below a directory, read by a thread of its own. What
+//! it has got is there for whoever asks; who asks for what it still comes to waits. Once it is
+//! far ahead of everybody it pauses: the server then stops, too, until more is wanted.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use trawl_call::options::Flags;
+use trawl_call::packed::packed_length;
+use trawl_call::{CallError, Cancel, Outcome, Pattern, Request, Search};
+
+use super::Inner;
+use super::assembly::{Assembly, Done, Nonsense, join};
+use super::listing::{Listing, is_link};
+
+/// So many entries come before anybody asks for more; each time more is wanted, twice as many.
+const AHEAD_ENTRIES: usize = 16 << 10;
+/// But never more than so many.
+const AHEAD_MAX_ENTRIES: usize = 256 << 10;
+/// So much of an answer may lie between here and the server while nobody reads it.
+const UNDER_WAY_BYTES: usize = 8 << 20;
+
+/// Where a bulk answer is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    Running,
+    /// Nobody wants more.
+    Paused,
+    /// It ended, or was told to.
+    Over,
+    /// The server could not be asked.
+    Failed,
+}
+
+/// A bulk answer.
+#[derive(Debug)]
+pub(super) struct Bulk {
+    /// The directory that it is about.
+    pub(super) top: Vec<u8>,
+    pub(super) begun: Instant,
+    cancel: Cancel,
+    waiting: AtomicUsize,
+    progress: Mutex<Progress>,
+}
+
+#[derive(Debug)]
+struct Progress {
+    phase: Phase,
+    /// The directory whose turn it is.
+    position: Vec<u8>,
+    /// How long the first record took.
+    first: Option<Duration>,
+}
+
+/// Paths so that comparing bytes compares name by name: no name has a NUL.
+fn in_order(path: &[u8]) -> impl Iterator<Item = u8> {
+    path.iter().map(|byte| match byte {
+        b'/' => 0,
+        byte => *byte,
+    })
+}
+
+fn is_within(path: &[u8], top: &[u8]) -> bool {
+    match path.strip_prefix(top) {
+        Some(rest) => top.is_empty() || rest.is_empty() || rest.starts_with(b"/"),
+        None => false,
+    }
+}
+
+impl Bulk {
+    pub(super) fn new(top: &[u8]) -> Arc<Bulk> {
+        Arc::new(Bulk {
+            top: top.to_vec(),
+            begun: Instant::now(),
+            cancel: Cancel::default(),
+            waiting: AtomicUsize::new(0),
+            progress: Mutex::new(Progress {
+                phase: Phase::Running,
+                position: top.to_vec(),
+                first: None,
+            }),
+        })
+    }
+
+    fn progress(&self) -> std::sync::MutexGuard<'_, Progress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn phase(&self) -> Phase {
+        self.progress().phase
+    }
+
+    pub(super) fn set_phase(&self, phase: Phase) {
+        self.progress().phase = phase;
+    }
+
+    /// How long the server took to begin.
+    pub(super) fn first(&self) -> Option<Duration> {
+        self.progress().first
+    }
+
+    /// Whether it may still come to this directory.
+    pub(super) fn comes_to(&self, dir: &[u8]) -> bool {
+        let progress = self.progress();
+        let is_alive = matches!(progress.phase, Phase::Running | Phase::Paused);
+        is_alive && is_within(dir, &self.top) && in_order(dir).ge(in_order(&progress.position))
+    }
+
+    /// One more or less waits for it.
+    pub(super) fn wait(&self) {
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// See [`Bulk::wait`].
+    pub(super) fn wait_no_more(&self) {
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Whether anybody waits for it.
+    pub(super) fn is_wanted(&self) -> bool {
+        self.waiting.load(Ordering::Relaxed) > 0
+    }
+
+    pub(super) fn cancel(&self) {
+        self.cancel.cancel();
+    }
+
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.cancel.is_cancelled()
+    }
+}
+
+/// Why a bulk answer ended early.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum BulkError {
+    #[error(transparent)]
+    Call(#[from] CallError),
+    #[error("cannot read what {server} says: the records of {dir} make no sense")]
+    Nonsense { server: String, dir: String },
+}
+
+impl BulkError {
+    pub(super) fn is_cancelled(&self) -> bool {
+        matches!(self, BulkError::Call(CallError::Cancelled))
+    }
+}
+
+/// When what comes is as of.
+struct Flow {
+    /// Entries until it is time to pause.
+    left: usize,
+    next: usize,
+    /// So many bytes may have waited since then.
+    waited: Option<(Instant, usize)>,
+}
+
+impl Flow {
+    fn at(&mut self, bytes: usize) -> Instant {
+        match &mut self.waited {
+            Some((since, left)) if *left > bytes => {
+                *left -= bytes;
+                *since
+            }
+            waited => {
+                *waited = None;
+                Instant::now()
+            }
+        }
+    }
+}
+
+fn request(path: &[u8], cancel: &Cancel) -> Result<Request, CallError> {
+    let flags = Flags(Flags::METADATA | Flags::NOFOLLOW | Flags::XDEV);
+    let (language, options) = flags.read()?;
+    let pattern = Pattern::new(b"/|*", language).map_err(CallError::Pattern)?;
+    let request = Request::new(&pattern, &[path], options)?;
+    Ok(request.cancelled_by(cancel.clone()))
+}
+
+/// Takes an answer in, to its end.
+pub(super) fn take_in(inner: &Inner, bulk: &Bulk) -> Result<(), BulkError> {
+    let path = inner.server_path(&bulk.top);
+    let mut search = Search::open(&inner.remote, request(&path, &bulk.cancel)?)?;
+    let (mut assembly, mut done) = (Assembly::new(inner.device), Vec::new());
+    let mut flow = Flow {
+        left: AHEAD_ENTRIES,
+        next: AHEAD_ENTRIES,
+        waited: None,
+    };
+    let nonsense = |Nonsense| BulkError::Nonsense {
+        server: inner.name.clone(),
+        dir: inner.shown(&bulk.top),
+    };
+    while let Some(record) = search.next_record()? {
+        if let (b".", Outcome::Match(Some(attributes))) = (record.path, record.outcome) {
+            // The top itself may be a link to what is mounted.
+            if !bulk.top.is_empty() {
+                assembly = Assembly::new(attributes.dev);
+            }
+        } else {
+            assembly.take(&record, &mut done).map_err(nonsense)?;
+        }
+        let at = flow.at(packed_length(&record));
+        bulk.progress().first.get_or_insert(bulk.begun.elapsed());
+        if !done.is_empty() {
+            publish(inner, bulk, assembly.position(), &mut done, at);
+        }
+        flow.left = flow.left.saturating_sub(1);
+        if flow.left == 0 && !pause(inner, bulk, &mut flow) {
+            return Ok(());
+        }
+    }
+    let position = assembly.position().to_vec();
+    assembly.finish(&mut done).map_err(nonsense)?;
+    let at = flow.at(0);
+    publish(inner, bulk, &position, &mut done, at);
+    Ok(())
+}
+
+fn join_below(top: &[u8], below: &[u8]) -> Vec<u8> {
+    match below {
+        b"" => top.to_vec(),
+        below => join(top, below),
+    }
+}
+
+/// Lets what is done be seen, and how far it is, at once: who sees the one without the other would
+/// ask for what is there.
+fn publish(inner: &Inner, bulk: &Bulk, position: &[u8], done: &mut Vec<Done>, at: Instant) {
+    let mut state = inner.state();
+    bulk.progress().position = join_below(&bulk.top, position);
+    for (below, found) in done.drain(..) {
+        let dir = join_below(&bulk.top, &below);
+        for entry in found.iter().flatten() {
+            if entry.found.as_ref().is_ok_and(is_link) {
+                state.targets.expect(join(&dir, &entry.name));
+            }
+        }
+        state.store.insert(dir, Listing::new(at, found));
+    }
+    drop(state);
+    inner.changed.notify_all();
+}
+
+/// Waits until somebody wants more; false if it is to end.
+fn pause(inner: &Inner, bulk: &Bulk, flow: &mut Flow) -> bool {
+    flow.next = (flow.next * 2).min(AHEAD_MAX_ENTRIES);
+    flow.left = flow.next;
+    let since = Instant::now();
+    let mut state = inner.state();
+    if bulk.is_wanted() {
+        return true;
+    }
+    bulk.set_phase(Phase::Paused);
+    loop {
+        let left = inner.max_age.saturating_sub(since.elapsed());
+        if bulk.is_cancelled() || left.is_zero() {
+            return false;
+        }
+        if bulk.is_wanted() {
+            bulk.set_phase(Phase::Running);
+            flow.waited = Some((since, UNDER_WAY_BYTES));
+            return true;
+        }
+        let waited = inner.changed.wait_timeout(state, left);
+        state = waited.unwrap_or_else(PoisonError::into_inner).0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_known_what_still_comes() {
+        let bulk = Bulk::new(b"a");
+        bulk.progress().position = b"a/b.c/d".to_vec();
+        for (dir, comes) in [
+            ("a/b.c/d", true),
+            ("a/b.c/d/e", true),
+            ("a/b.c/e", true),
+            ("a/c", true),
+            ("a/b", false),
+            ("a/b/z", false),
+            ("a", false),
+            ("b", false),
+            ("ab", false),
+            ("", false),
+        ] {
+            assert_eq!(bulk.comes_to(dir.as_bytes()), comes, "{dir}");
+        }
+        bulk.set_phase(Phase::Over);
+        assert!(!bulk.comes_to(b"a/c"));
+    }
+}

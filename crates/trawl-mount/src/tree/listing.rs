@@ -1,0 +1,76 @@
+//! What is in a directory, as of when.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use trawl_call::Attributes;
+use trawl_sys::Errno;
+
+/// The bits of `st_mode` that say of what type a file is, and those of a directory and a link.
+const TYPE_MASK: u32 = 0o170_000;
+const DIRECTORY: u32 = 0o040_000;
+const LINK: u32 = 0o120_000;
+
+/// True of a directory's attributes.
+pub fn is_directory(attributes: &Attributes) -> bool {
+    attributes.mode & TYPE_MASK == DIRECTORY
+}
+
+/// True of a symbolic link's attributes.
+pub fn is_link(attributes: &Attributes) -> bool {
+    attributes.mode & TYPE_MASK == LINK
+}
+
+/// A name in a directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Any bytes but `/` and NUL.
+    pub name: Box<[u8]>,
+    /// What lstat(2) says of it, or why nothing is known.
+    pub found: Result<Attributes, Errno>,
+}
+
+/// All that is in a directory, by name.
+#[derive(Debug)]
+pub struct Listing {
+    /// No other listing has it.
+    pub number: u64,
+    /// When it came.
+    pub at: Instant,
+    /// By name, each once.
+    pub entries: Vec<Entry>,
+    /// Why the directory could not be listed. There are no entries then.
+    pub trouble: Option<Errno>,
+}
+
+static NUMBER: AtomicU64 = AtomicU64::new(1);
+
+impl Listing {
+    pub(super) fn new(at: Instant, found: Result<Vec<Entry>, Errno>) -> Arc<Listing> {
+        let (entries, trouble) = match found {
+            Ok(entries) => (entries, None),
+            Err(errno) => (Vec::new(), Some(errno)),
+        };
+        Arc::new(Listing {
+            number: NUMBER.fetch_add(1, Ordering::Relaxed),
+            at,
+            entries,
+            trouble,
+        })
+    }
+
+    /// The entry of this name.
+    pub fn get(&self, name: &[u8]) -> Option<&Entry> {
+        let at = self
+            .entries
+            .binary_search_by(|entry| (*entry.name).cmp(name));
+        at.ok().map(|at| &self.entries[at])
+    }
+
+    /// How much memory it takes, about.
+    pub(super) fn bytes(&self) -> usize {
+        let names: usize = self.entries.iter().map(|entry| entry.name.len()).sum();
+        size_of::<Listing>() + names + self.entries.len() * size_of::<Entry>()
+    }
+}

@@ -1,0 +1,474 @@
+//! A tree on another machine, as of a moment ago: names, attributes, links and contents.
+//!
+//! The first question about a directory asks the server for all below it ([`bulk`]), in one round
+//! trip; what comes is kept for a bounded time in bounded memory and answers all that is asked
+//! next, names that are not there included. Links are read many at a time.
+//!
+//! Invariants: what cannot be asked is an error (`EIO`, and words for the user), never an empty
+//! directory or a name that is not there; nothing older than the age that was agreed on is told.
+//!
+//! A server that says what has changed would be heard in [`Tree::forget`]; none does yet.
+
+mod assembly;
+mod bulk;
+mod content;
+mod listing;
+mod singles;
+mod store;
+mod targets;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use trawl_call::{Attributes, Outcome};
+use trawl_remote::{Remote, RemoteError};
+use trawl_sys::Errno;
+use trawl_sys::directory::Links;
+
+use crate::error::MountError;
+use assembly::{join, split};
+use bulk::{Bulk, Phase};
+use singles::Singles;
+use store::Store;
+use targets::Targets;
+
+pub use content::Content;
+pub use listing::{Entry, Listing, is_directory, is_link};
+
+/// Bulk answers at once, paused ones included.
+const BULKS_MAX: usize = 6;
+/// So long at least is waited for a bulk answer that will come to a directory before that one is
+/// asked for by itself.
+const OVERTAKE: Duration = Duration::from_millis(50);
+/// So often a bulk answer may end without what it was begun for.
+const TRIES: u32 = 3;
+/// So long what goes on is given to end.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// How a tree is kept.
+#[derive(Clone, Copy, Debug)]
+pub struct Keeping {
+    /// How old what is told may be.
+    pub max_age: Duration,
+    /// How much memory names and attributes may take, in bytes.
+    pub memory_bytes: usize,
+}
+
+impl Default for Keeping {
+    fn default() -> Keeping {
+        Keeping {
+            max_age: Duration::from_secs(10),
+            memory_bytes: 256 << 20,
+        }
+    }
+}
+
+/// Takes words for the user.
+pub type Tell = dyn Fn(&str) + Send + Sync;
+
+/// A tree of a server.
+#[derive(Clone)]
+pub struct Tree(
+    Arc<Inner>,
+    #[allow(dead_code, reason = "ends with the last tree")] Arc<Life>,
+);
+
+/// Ends all that goes on for a tree. Threads that take answers in have an [`Inner`], but no tree.
+struct Life(Arc<Inner>);
+
+struct Inner {
+    remote: Remote,
+    /// The server and the path there, for messages.
+    name: String,
+    /// Without a slash at the end, unless it is `/`.
+    top: Vec<u8>,
+    device: u64,
+    max_age: Duration,
+    state: Mutex<State>,
+    changed: Condvar,
+    tell: Box<Tell>,
+    has_failed: AtomicBool,
+}
+
+struct State {
+    store: Store,
+    singles: Singles,
+    targets: Targets,
+    bulks: Vec<Arc<Bulk>>,
+    /// Threads that take answers in.
+    running: usize,
+    /// What was told last, until the server answers again.
+    told: Option<String>,
+}
+
+/// What is known, and until when that may be told.
+#[derive(Clone, Copy, Debug)]
+pub struct Known<T> {
+    /// What.
+    pub what: T,
+    /// When it came.
+    pub at: Instant,
+}
+
+impl std::fmt::Debug for Tree {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Tree").field(&self.0.name).finish()
+    }
+}
+
+impl Drop for Life {
+    fn drop(&mut self) {
+        let until = Instant::now() + FAREWELL;
+        let mut state = self.0.state();
+        for bulk in &state.bulks {
+            bulk.cancel();
+        }
+        self.0.changed.notify_all();
+        // So that whatever runs the server for us is gone, too.
+        while state.running > 0 {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            let waited = self.0.changed.wait_timeout(state, left);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
+
+impl Tree {
+    /// The directory `top` of a server, which is asked for it.
+    ///
+    /// # Errors
+    /// If the server cannot be asked, or has no such directory.
+    pub fn open(
+        remote: Remote,
+        server: &str,
+        top: &[u8],
+        keeping: Keeping,
+        tell: Box<Tell>,
+    ) -> Result<Tree, MountError> {
+        let name = format!("{server}:{}", top.escape_ascii());
+        let failed = |errno: i32| MountError::Tree {
+            tree: name.clone(),
+            source: std::io::Error::from_raw_os_error(errno),
+        };
+        let attributes = match remote.stat(top, Links::Followed)?.outcome {
+            Outcome::Match(Some(attributes)) if is_directory(&attributes) => attributes,
+            Outcome::Error(trouble) => return Err(failed(trouble.errno)),
+            Outcome::Match(_) => return Err(failed(Errno::NOTDIR.0)),
+        };
+        let mut singles = Singles::default();
+        singles.insert(b"", Ok(attributes));
+        let state = State {
+            store: Store::new(keeping.memory_bytes),
+            singles,
+            targets: Targets::default(),
+            bulks: Vec::new(),
+            running: 0,
+            told: None,
+        };
+        let end = top.iter().rposition(|byte| *byte != b'/');
+        let top = top[..end.map_or(0, |end| end + 1)].to_vec();
+        let inner = Arc::new(Inner {
+            remote,
+            name,
+            top,
+            device: attributes.dev,
+            max_age: keeping.max_age,
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+            tell,
+            has_failed: AtomicBool::new(false),
+        });
+        let life = Arc::new(Life(Arc::clone(&inner)));
+        Ok(Tree(inner, life))
+    }
+
+    /// The server and the path there.
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// The device number of the top, as the server has it.
+    pub fn device(&self) -> u64 {
+        self.0.device
+    }
+
+    /// Whether anything could not be answered because the server could not be asked.
+    pub fn has_failed(&self) -> bool {
+        self.0.has_failed.load(Ordering::Relaxed)
+    }
+
+    /// How much longer what came then may be told.
+    pub fn lasts(&self, at: Instant) -> Duration {
+        self.0.max_age.saturating_sub(at.elapsed())
+    }
+
+    /// What is in a directory. The path is relative to the top.
+    ///
+    /// # Errors
+    /// `EIO` if the server cannot be asked. What the server says of the directory is in the
+    /// listing.
+    pub fn listing(&self, dir: &[u8]) -> Result<Arc<Listing>, Errno> {
+        self.0.listing(dir)
+    }
+
+    /// A listing of a directory that was given before, to go on in.
+    pub fn again(&self, dir: &[u8], is_it: impl Fn(&Listing) -> bool) -> Option<Arc<Listing>> {
+        self.0.state().store.again(dir, is_it)
+    }
+
+    /// What lstat(2) says of a name in a directory; `None` if there is none.
+    ///
+    /// # Errors
+    /// What the server says; `EIO` if it cannot be asked.
+    pub fn lookup(&self, dir: &[u8], name: &[u8]) -> Result<Known<Option<Attributes>>, Errno> {
+        let listing = self.0.listing(dir)?;
+        let at = listing.at;
+        match (listing.trouble, listing.get(name)) {
+            // Who may not list may still pass.
+            (Some(Errno::ACCES), _) => match self.0.single(&join(dir, name))? {
+                Known {
+                    what: Ok(found),
+                    at,
+                } => Ok(Known {
+                    what: Some(found),
+                    at,
+                }),
+                Known {
+                    what: Err(Errno::NOENT),
+                    at,
+                } => Ok(Known { what: None, at }),
+                Known {
+                    what: Err(errno), ..
+                } => Err(errno),
+            },
+            (Some(errno), _) => Err(errno),
+            (None, None) => Ok(Known { what: None, at }),
+            (None, Some(entry)) => {
+                let what = Some(entry.found?);
+                Ok(Known { what, at })
+            }
+        }
+    }
+
+    /// What lstat(2) says of a path; of the top, what stat(2) says.
+    ///
+    /// # Errors
+    /// What the server says; `EIO` if it cannot be asked.
+    pub fn attributes(&self, path: &[u8]) -> Result<Known<Attributes>, Errno> {
+        if path.is_empty() {
+            let Known { what, at } = self.0.single(path)?;
+            return Ok(Known { what: what?, at });
+        }
+        let (dir, name) = split(path);
+        let Known { what, at } = self.lookup(dir, name)?;
+        let what = what.ok_or(Errno::NOENT)?;
+        Ok(Known { what, at })
+    }
+
+    /// Where a link leads.
+    ///
+    /// # Errors
+    /// `EINVAL` if it is none; what the server says; `EIO` if it cannot be asked.
+    pub fn target(&self, path: &[u8]) -> Result<Vec<u8>, Errno> {
+        self.0.target(path)
+    }
+
+    /// Everything may have changed.
+    pub fn forget(&self) {
+        let mut state = self.0.state();
+        for bulk in &state.bulks {
+            bulk.cancel();
+        }
+        let bytes = state.store.bytes_max();
+        state.store = Store::new(bytes);
+        state.singles = Singles::default();
+        state.targets = Targets::default();
+        drop(state);
+        self.0.changed.notify_all();
+    }
+}
+
+impl Inner {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn server_path(&self, below: &[u8]) -> Vec<u8> {
+        match below {
+            b"" if self.top.is_empty() => b"/".to_vec(),
+            b"" => self.top.clone(),
+            below => [&self.top[..], b"/", below].concat(),
+        }
+    }
+
+    /// A path in messages.
+    fn shown(&self, below: &[u8]) -> String {
+        self.server_path(below).escape_ascii().to_string()
+    }
+
+    /// Says that the server could not be asked, once for each reason.
+    fn failed(&self, error: &dyn std::fmt::Display) -> Errno {
+        self.has_failed.store(true, Ordering::Relaxed);
+        let text = error.to_string();
+        let mut state = self.state();
+        let is_known = state.told.as_ref() == Some(&text);
+        state.told = Some(text.clone());
+        drop(state);
+        if !is_known {
+            (self.tell)(&text);
+        }
+        Errno::IO
+    }
+
+    /// What the server answers, where errors are its own.
+    fn asked<T>(&self, answer: Result<T, RemoteError>) -> Result<T, Errno> {
+        match answer {
+            Ok(answer) => {
+                self.state().told = None;
+                Ok(answer)
+            }
+            Err(RemoteError::Refused { errno, .. }) if errno > 0 => Err(Errno(errno)),
+            Err(error) => Err(self.failed(&error)),
+        }
+    }
+
+    fn listing(self: &Arc<Self>, dir: &[u8]) -> Result<Arc<Listing>, Errno> {
+        let begun = Instant::now();
+        let (mut tries, mut last) = (0, None::<Arc<Bulk>>);
+        let mut state = self.state();
+        loop {
+            // What came since it was asked for is as of now, whatever age is allowed.
+            let max_age = self.max_age.max(begun.elapsed());
+            if let Some(listing) = state.store.get(dir, max_age) {
+                return Ok(listing);
+            }
+            if last
+                .take()
+                .is_some_and(|bulk| bulk.phase() == Phase::Failed)
+            {
+                return Err(Errno::IO);
+            }
+            let coming = state.bulks.iter().find(|bulk| bulk.comes_to(dir));
+            let bulk = match coming.cloned() {
+                Some(bulk) if !is_overtaken(&bulk, dir, begun) => bulk,
+                Some(bulk) if !make_room(&mut state) => bulk,
+                _ if tries == TRIES => {
+                    drop(state);
+                    let text = format!("{} says nothing of {}", self.name, self.shown(dir));
+                    return Err(self.failed(&text));
+                }
+                _ => {
+                    make_room(&mut state);
+                    tries += 1;
+                    self.begin(&mut state, dir)?
+                }
+            };
+            bulk.wait();
+            self.changed.notify_all();
+            let waited = self.changed.wait_timeout(state, OVERTAKE);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            bulk.wait_no_more();
+            last = Some(bulk);
+        }
+    }
+
+    /// Begins with a bulk answer about a directory.
+    fn begin(self: &Arc<Self>, state: &mut State, dir: &[u8]) -> Result<Arc<Bulk>, Errno> {
+        let bulk = Bulk::new(dir);
+        state.bulks.push(Arc::clone(&bulk));
+        state.running += 1;
+        let (inner, ours) = (Arc::clone(self), Arc::clone(&bulk));
+        let work = move || {
+            let taken = bulk::take_in(&inner, &ours);
+            let phase = match &taken {
+                Err(error) if !error.is_cancelled() => {
+                    inner.failed(error);
+                    Phase::Failed
+                }
+                _ => Phase::Over,
+            };
+            let mut state = inner.state();
+            ours.set_phase(phase);
+            state.running -= 1;
+            state.bulks.retain(|bulk| !Arc::ptr_eq(bulk, &ours));
+            if taken.is_ok() {
+                state.told = None;
+            }
+            drop(state);
+            inner.changed.notify_all();
+        };
+        let thread = std::thread::Builder::new().name("bulk answer".into());
+        match thread.spawn(work) {
+            Ok(_) => Ok(bulk),
+            Err(_) => {
+                state.running -= 1;
+                state.bulks.retain(|other| !Arc::ptr_eq(other, &bulk));
+                Err(Errno::NOMEM)
+            }
+        }
+    }
+
+    /// What stat(2) says of the top, or lstat(2) of what lies in a directory that cannot be
+    /// listed.
+    fn single(&self, path: &[u8]) -> Result<Known<Result<Attributes, Errno>>, Errno> {
+        if let Some(known) = self.state().singles.get(path, self.max_age) {
+            return Ok(known);
+        }
+        let links = match path {
+            b"" => Links::Followed,
+            _ => Links::Refused,
+        };
+        let at = Instant::now();
+        let record = self.asked(self.remote.stat(&self.server_path(path), links))?;
+        let what = match record.outcome {
+            Outcome::Match(Some(attributes)) => Ok(attributes),
+            Outcome::Match(None) => Err(Errno::IO),
+            Outcome::Error(trouble) => Err(Errno(trouble.errno)),
+        };
+        self.state().singles.insert(path, what);
+        Ok(Known { what, at })
+    }
+
+    fn target(&self, path: &[u8]) -> Result<Vec<u8>, Errno> {
+        let wanted = {
+            let mut state = self.state();
+            if let Some(target) = state.targets.get(path, self.max_age) {
+                return target;
+            }
+            state.targets.wanted(path)
+        };
+        let at = Instant::now();
+        let paths: Vec<Vec<u8>> = wanted.iter().map(|path| self.server_path(path)).collect();
+        let targets = self.asked(self.remote.links(&paths))?;
+        let first = targets.first().cloned();
+        self.state().targets.insert(wanted, targets, at);
+        first.unwrap_or(Err(Errno::IO))
+    }
+}
+
+/// Whether a directory is to be asked for by itself although a bulk answer will come to it.
+fn is_overtaken(bulk: &Bulk, dir: &[u8], begun: Instant) -> bool {
+    let Some(first) = bulk.first() else {
+        return false;
+    };
+    bulk.top != dir && begun.elapsed() > OVERTAKE.max(first * 4)
+}
+
+/// Ends what nobody waits for if there is no room for one more bulk answer; false if there is none.
+fn make_room(state: &mut State) -> bool {
+    if state.bulks.len() < BULKS_MAX {
+        return true;
+    }
+    let unwanted = state.bulks.iter().position(|bulk| !bulk.is_wanted());
+    match unwanted {
+        Some(at) => {
+            state.bulks.remove(at).cancel();
+            true
+        }
+        None => false,
+    }
+}

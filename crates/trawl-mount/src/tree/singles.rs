@@ -1,0 +1,36 @@
+//! What was asked of single paths: the top, and what lies in directories that cannot be listed.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use trawl_call::Attributes;
+use trawl_sys::Errno;
+
+use super::Known;
+use super::store::is_fresh;
+
+/// When there are so many all are forgotten.
+const COUNT_MAX: usize = 32 << 10;
+
+/// Answers by path.
+#[derive(Debug, Default)]
+pub(super) struct Singles(HashMap<Vec<u8>, Known<Result<Attributes, Errno>>>);
+
+impl Singles {
+    pub(super) fn get(
+        &self,
+        path: &[u8],
+        max_age: Duration,
+    ) -> Option<Known<Result<Attributes, Errno>>> {
+        let known = self.0.get(path)?;
+        is_fresh(known.at, max_age).then_some(*known)
+    }
+
+    pub(super) fn insert(&mut self, path: &[u8], what: Result<Attributes, Errno>) {
+        if self.0.len() >= COUNT_MAX {
+            self.0.clear();
+        }
+        let at = Instant::now();
+        self.0.insert(path.to_vec(), Known { what, at });
+    }
+}

@@ -1,0 +1,136 @@
+//! What is known of directories, bounded: the oldest goes first.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::listing::Listing;
+
+/// Listings that were replaced and may still be read from.
+const RECENT_MAX: usize = 64;
+
+/// Listings by path.
+#[derive(Debug)]
+pub(super) struct Store {
+    listings: HashMap<Vec<u8>, Arc<Listing>>,
+    /// In the order in which they came, replaced ones too.
+    order: VecDeque<(Vec<u8>, u64)>,
+    recent: VecDeque<Arc<Listing>>,
+    bytes: usize,
+    bytes_max: usize,
+}
+
+impl Store {
+    pub(super) fn new(bytes_max: usize) -> Store {
+        Store {
+            listings: HashMap::new(),
+            order: VecDeque::new(),
+            recent: VecDeque::new(),
+            bytes: 0,
+            bytes_max,
+        }
+    }
+
+    pub(super) fn bytes_max(&self) -> usize {
+        self.bytes_max
+    }
+
+    /// What is in a directory, if that is known and no older.
+    pub(super) fn get(&self, dir: &[u8], max_age: Duration) -> Option<Arc<Listing>> {
+        let listing = self.listings.get(dir)?;
+        is_fresh(listing.at, max_age).then(|| Arc::clone(listing))
+    }
+
+    /// A listing of a directory that was given before, if it is still there.
+    pub(super) fn again(
+        &self,
+        dir: &[u8],
+        is_it: impl Fn(&Listing) -> bool,
+    ) -> Option<Arc<Listing>> {
+        let now = self.listings.get(dir);
+        let mut known = now.into_iter().chain(&self.recent);
+        known.find(|listing| is_it(listing)).cloned()
+    }
+
+    pub(super) fn insert(&mut self, dir: Vec<u8>, listing: Arc<Listing>) {
+        self.bytes += cost(&dir, &listing);
+        self.order.push_back((dir.clone(), listing.number));
+        if let Some(old) = self.listings.insert(dir.clone(), listing) {
+            self.bytes = self.bytes.saturating_sub(cost(&dir, &old));
+            self.retire(old);
+        }
+        while self.bytes > self.bytes_max && self.drop_oldest() {}
+        // Those that were replaced leave their place in the order when it is their turn.
+        while self.order.len() > 2 * self.listings.len() + RECENT_MAX && self.drop_replaced() {}
+    }
+
+    fn retire(&mut self, listing: Arc<Listing>) {
+        if self.recent.len() == RECENT_MAX {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(listing);
+    }
+
+    fn drop_replaced(&mut self) -> bool {
+        let before = self.order.len();
+        let listings = &self.listings;
+        let is_there = |(dir, number): &(Vec<u8>, u64)| {
+            listings
+                .get(dir)
+                .is_some_and(|listing| listing.number == *number)
+        };
+        self.order.retain(is_there);
+        self.order.len() < before
+    }
+
+    /// False if only the last one is left, which is about to be used.
+    fn drop_oldest(&mut self) -> bool {
+        if self.listings.len() < 2 {
+            return false;
+        }
+        let Some((dir, number)) = self.order.pop_front() else {
+            return false;
+        };
+        let is_now = self.listings.get(&dir).is_some_and(|l| l.number == number);
+        if is_now && let Some(old) = self.listings.remove(&dir) {
+            self.bytes = self.bytes.saturating_sub(cost(&dir, &old));
+            self.retire(old);
+        }
+        true
+    }
+}
+
+/// Twice the path: it is in the order, too.
+fn cost(dir: &[u8], listing: &Listing) -> usize {
+    listing.bytes() + 2 * dir.len() + 128
+}
+
+/// Whether something that came then is no older than that.
+pub(super) fn is_fresh(at: Instant, max_age: Duration) -> bool {
+    at.elapsed() < max_age
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_bounded_and_the_newest_stays() {
+        let long = Duration::from_secs(3600);
+        let mut store = Store::new(10_000);
+        let empty = || Listing::new(Instant::now(), Ok(Vec::new()));
+        for number in 0..1000 {
+            store.insert(format!("d{}", number % 300).into_bytes(), empty());
+            assert!(store.bytes <= 10_000 && store.order.len() < 1000);
+        }
+        assert!(store.get(b"d99", long).is_some());
+        assert!(store.get(b"d100", long).is_none());
+        assert!(store.get(b"d99", Duration::ZERO).is_none());
+        // One that was replaced can be read to its end.
+        let old = empty();
+        store.insert(b"x".to_vec(), Arc::clone(&old));
+        store.insert(b"x".to_vec(), empty());
+        assert!(store.again(b"x", |it| it.number == old.number).is_some());
+        assert!(store.again(b"x", |it| it.number == u64::MAX).is_none());
+    }
+}

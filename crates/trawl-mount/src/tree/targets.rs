@@ -1,0 +1,96 @@
+//! Where links lead. Who asks for one soon asks for others: they are read many at a time.
+
+use std::collections::{HashMap, VecDeque};
+use std::time::{Duration, Instant};
+
+use trawl_remote::client::Target;
+
+use super::store::is_fresh;
+
+/// Links that are read together, and how long their paths may be together.
+const TOGETHER: usize = 1024;
+const TOGETHER_BYTES: usize = 1 << 20;
+/// When there are so many all are forgotten.
+const COUNT_MAX: usize = 64 << 10;
+
+/// Targets by path, and links that will be asked for.
+#[derive(Debug, Default)]
+pub(super) struct Targets {
+    known: HashMap<Vec<u8>, (Instant, Target)>,
+    expected: VecDeque<Vec<u8>>,
+}
+
+impl Targets {
+    /// There is a link.
+    pub(super) fn expect(&mut self, path: Vec<u8>) {
+        if self.expected.len() >= COUNT_MAX {
+            self.expected.pop_front();
+        }
+        self.expected.push_back(path);
+    }
+
+    pub(super) fn get(&self, path: &[u8], max_age: Duration) -> Option<Target> {
+        let (at, target) = self.known.get(path)?;
+        is_fresh(*at, max_age).then(|| target.clone())
+    }
+
+    /// What to ask for with this one, which is the first: what was expected behind it, in the
+    /// order in which it came, then what was before.
+    pub(super) fn wanted(&mut self, path: &[u8]) -> Vec<Vec<u8>> {
+        let mut wanted = vec![path.to_vec()];
+        let mut bytes = path.len();
+        if let Some(at) = self.expected.iter().position(|other| other == path) {
+            self.expected.rotate_left(at);
+            self.expected.pop_front();
+        }
+        while wanted.len() < TOGETHER
+            && let Some(next) = self.expected.pop_front()
+        {
+            bytes += next.len();
+            if bytes > TOGETHER_BYTES {
+                self.expected.push_front(next);
+                break;
+            }
+            if next != path {
+                wanted.push(next);
+            }
+        }
+        wanted
+    }
+
+    pub(super) fn insert(&mut self, paths: Vec<Vec<u8>>, targets: Vec<Target>, at: Instant) {
+        if self.known.len() + paths.len() > COUNT_MAX {
+            self.known.clear();
+        }
+        let targets = targets.into_iter().map(|target| (at, target));
+        self.known.extend(paths.into_iter().zip(targets));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_comes_next_is_asked_for_at_once() {
+        let mut targets = Targets::default();
+        for name in ["a", "b", "c"] {
+            targets.expect(name.into());
+        }
+        let wanted = targets.wanted(b"b");
+        assert_eq!(wanted, [b"b", b"c", b"a"]);
+        let now = Instant::now();
+        let found = wanted.iter().map(|path| Ok(path.clone())).collect();
+        targets.insert(wanted, found, now);
+        let long = Duration::from_secs(3600);
+        assert_eq!(targets.get(b"c", long), Some(Ok(b"c".to_vec())));
+        assert_eq!(targets.get(b"c", Duration::ZERO), None);
+        assert_eq!(targets.wanted(b"x"), [b"x"]);
+        for number in 0..2000 {
+            targets.expect(format!("{number}").into_bytes());
+        }
+        assert_eq!(targets.wanted(b"5").len(), TOGETHER);
+        targets.expect(vec![b'x'; TOGETHER_BYTES]);
+        assert!(targets.wanted(b"y").len() <= TOGETHER);
+    }
+}

@@ -1,0 +1,166 @@
+//! Which calls are asked about, and what each needs.
+
+use trawl_sys::seccomp::{Asked, Filter, number, read_number};
+
+/// What must be there before a call is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Need {
+    /// The names on the way.
+    Names,
+    /// What is in the file, too.
+    Content,
+    /// What stat(2) says, which is answered: in which form, and where to.
+    Stat(Form, u64),
+}
+
+/// How what stat(2) says is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// `struct stat`
+    Stat,
+    /// `struct statx`
+    Statx,
+}
+
+/// A path that a call names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Named {
+    /// The directory that it is relative to: a descriptor, or that of the process.
+    pub(crate) directory: Option<i32>,
+    /// Where it stands in memory; `None`: the directory's descriptor itself is meant.
+    pub(crate) path: Option<u64>,
+    /// Whether a link at the end is followed.
+    pub(crate) is_followed: bool,
+    pub(crate) need: Need,
+}
+
+/// Where a call's arguments stand.
+#[derive(Clone, Copy)]
+struct Shape {
+    call: i64,
+    directory: Option<usize>,
+    path: Option<usize>,
+    flags: Flags,
+    what: What,
+}
+
+#[derive(Clone, Copy)]
+enum Flags {
+    /// A link at the end is followed.
+    Follow,
+    /// It is not.
+    Stay,
+    /// As these say: `AT_SYMLINK_NOFOLLOW`, `AT_EMPTY_PATH`.
+    At(usize),
+    /// As these say: `O_NOFOLLOW`.
+    Open(usize),
+    /// As the number at this address says.
+    OpenAt(usize),
+}
+
+#[derive(Clone, Copy)]
+enum What {
+    Names,
+    Content,
+    Stat(usize),
+    Statx(usize),
+}
+
+const AT_SYMLINK_NOFOLLOW: u64 = 0x100;
+const AT_EMPTY_PATH: u64 = 0x1000;
+const AT_FDCWD: i32 = -100;
+#[cfg(target_arch = "x86_64")]
+const O_NOFOLLOW: u64 = 0o400_000;
+#[cfg(not(target_arch = "x86_64"))]
+const O_NOFOLLOW: u64 = 0o100_000;
+
+const fn shape(
+    call: i64,
+    directory: Option<usize>,
+    path: Option<usize>,
+    flags: Flags,
+    what: What,
+) -> Shape {
+    Shape {
+        call,
+        directory,
+        path,
+        flags,
+        what,
+    }
+}
+
+#[rustfmt::skip]
+static SHAPES: &[Shape] = &[
+    shape(number::OPENAT, Some(0), Some(1), Flags::Open(2), What::Content),
+    shape(number::OPENAT2, Some(0), Some(1), Flags::OpenAt(2), What::Content),
+    shape(number::NEWFSTATAT, Some(0), Some(1), Flags::At(3), What::Stat(2)),
+    shape(number::STATX, Some(0), Some(1), Flags::At(2), What::Statx(4)),
+    shape(number::FSTAT, Some(0), None, Flags::Follow, What::Stat(1)),
+    shape(number::FACCESSAT, Some(0), Some(1), Flags::Follow, What::Names),
+    shape(number::FACCESSAT2, Some(0), Some(1), Flags::At(3), What::Names),
+    shape(number::READLINKAT, Some(0), Some(1), Flags::Stay, What::Names),
+    shape(number::CHDIR, None, Some(0), Flags::Follow, What::Names),
+    shape(number::EXECVE, None, Some(0), Flags::Follow, What::Content),
+    shape(number::EXECVEAT, Some(0), Some(1), Flags::At(4), What::Content),
+    shape(number::GETXATTR, None, Some(0), Flags::Follow, What::Names),
+    shape(number::LGETXATTR, None, Some(0), Flags::Stay, What::Names),
+    shape(number::LISTXATTR, None, Some(0), Flags::Follow, What::Names),
+    shape(number::LLISTXATTR, None, Some(0), Flags::Stay, What::Names),
+    shape(number::STATFS, None, Some(0), Flags::Follow, What::Names),
+    shape(number::INOTIFY_ADD_WATCH, None, Some(1), Flags::Follow, What::Names),
+    shape(number::OPEN, None, Some(0), Flags::Open(1), What::Content),
+    shape(number::STAT, None, Some(0), Flags::Follow, What::Stat(1)),
+    shape(number::LSTAT, None, Some(0), Flags::Stay, What::Stat(1)),
+    shape(number::ACCESS, None, Some(0), Flags::Follow, What::Names),
+    shape(number::READLINK, None, Some(0), Flags::Stay, What::Names),
+];
+
+/// Asks about these calls.
+pub fn filter() -> Filter {
+    let calls: Vec<i64> = SHAPES
+        .iter()
+        .map(|shape| shape.call)
+        .filter(|call| *call >= 0)
+        .collect();
+    Filter::new(&calls)
+}
+
+/// What a call names; `None` for what need not be looked at.
+pub(crate) fn named(asked: &Asked) -> Option<Named> {
+    let shape = SHAPES.iter().find(|shape| shape.call == asked.call)?;
+    let argument = |at: usize| asked.arguments[at];
+    let directory = shape.directory.map(|at| argument(at) as i32);
+    let directory = directory.filter(|directory| *directory != AT_FDCWD);
+    let (is_followed, is_itself) = match shape.flags {
+        Flags::Follow => (true, false),
+        Flags::Stay => (false, false),
+        Flags::At(at) => {
+            let flags = argument(at);
+            let is_itself = flags & AT_EMPTY_PATH != 0;
+            (flags & AT_SYMLINK_NOFOLLOW == 0, is_itself)
+        }
+        Flags::Open(at) => (argument(at) & O_NOFOLLOW == 0, false),
+        Flags::OpenAt(at) => {
+            let flags = read_number(asked.thread, argument(at)).unwrap_or(0);
+            (flags & O_NOFOLLOW == 0, false)
+        }
+    };
+    let need = match shape.what {
+        What::Names => Need::Names,
+        What::Content => Need::Content,
+        What::Stat(at) => Need::Stat(Form::Stat, argument(at)),
+        What::Statx(at) => Need::Stat(Form::Statx, argument(at)),
+    };
+    // Since Linux 6.11 there may be no path at all.
+    let path = shape
+        .path
+        .map(argument)
+        .filter(|path| *path != 0 || !is_itself);
+    Some(Named {
+        directory,
+        path,
+        is_followed,
+        need,
+    })
+}

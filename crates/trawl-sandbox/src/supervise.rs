@@ -1,0 +1,196 @@
+//! The loop: a call that waits, what it names, what that needs, and on it goes.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use trawl_call::Attributes;
+use trawl_mount::Tree;
+use trawl_sys::Errno;
+use trawl_sys::seccomp::{Asked, Listener, Verdict, write_memory};
+use trawl_sys::stat_layout::{RawStat, stat_bytes, statx_bytes};
+use trawl_sys::wait::{Waker, readable};
+
+use crate::calls::{Form, Named, Need, named};
+use crate::place::{absolute, below, plain};
+use crate::plant::{Found, Plant};
+
+/// Calls that are looked at side by side.
+const THREADS: usize = 4;
+/// Trees whose links lead into each other.
+const TREES_MAX: usize = 40;
+
+/// A tree, where it is seen, and the file system in memory that is there.
+#[derive(Debug)]
+pub struct Shown {
+    /// The tree.
+    pub tree: Tree,
+    /// Absolute, without links and dots.
+    pub point: Vec<u8>,
+    /// A descriptor of the directory through which it can be written.
+    pub root: OwnedFd,
+}
+
+struct Shared {
+    listener: Listener,
+    /// One at a time takes calls.
+    turn: Mutex<()>,
+    plants: Vec<Plant>,
+    /// Device numbers of the file systems in memory.
+    devices: Vec<u64>,
+    stop: Waker,
+}
+
+/// Threads that answer for trees.
+pub struct Supervisor {
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl std::fmt::Debug for Supervisor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Supervisor").finish_non_exhaustive()
+    }
+}
+
+impl Drop for Supervisor {
+    /// Calls that still wait fail.
+    fn drop(&mut self) {
+        self.shared.stop.wake();
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Supervisor {
+    /// Answers for these trees, on threads of this process, until it is dropped.
+    ///
+    /// # Errors
+    /// If no thread can be started, or a file system in memory cannot be looked at.
+    pub fn start(listener: OwnedFd, shown: Vec<Shown>) -> io::Result<Supervisor> {
+        let (mut plants, mut devices) = (Vec::new(), Vec::new());
+        for Shown { tree, point, root } in shown {
+            devices.push(rustix::fs::fstat(&root)?.st_dev);
+            plants.push(Plant::new(tree, root, point));
+        }
+        let stop = Waker::new().map_err(|error| io::Error::from_raw_os_error(error.errno.0))?;
+        let shared = Arc::new(Shared {
+            listener: listener.into(),
+            turn: Mutex::new(()),
+            plants,
+            devices,
+            stop,
+        });
+        let threads = (0..THREADS).map(|_| {
+            let shared = Arc::clone(&shared);
+            let thread = std::thread::Builder::new().name("calls".into());
+            thread.spawn(move || while shared.step() {})
+        });
+        let threads = threads.collect::<io::Result<Vec<_>>>()?;
+        Ok(Supervisor { shared, threads })
+    }
+}
+
+impl Shared {
+    /// Answers one call; false at the end.
+    fn step(&self) -> bool {
+        let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let ready = readable([self.listener.as_fd(), self.stop.as_fd()], None);
+        match ready {
+            Ok([true, false]) if !trawl_sys::wait::is_hung_up(&self.listener) => {}
+            Ok([false, false]) => return true,
+            _ => return false,
+        }
+        let asked = self.listener.next();
+        drop(turn);
+        match asked {
+            Ok(Some(asked)) => {
+                let verdict = self.judge(&asked);
+                self.listener.answer(&asked, verdict);
+                true
+            }
+            Ok(None) => true,
+            Err(_) => false,
+        }
+    }
+
+    fn judge(&self, asked: &Asked) -> Verdict {
+        let Some(named) = named(asked) else {
+            return Verdict::Continue;
+        };
+        let Some(mut path) = absolute(asked, &named) else {
+            return Verdict::Continue;
+        };
+        // What was read may have been somebody else's memory.
+        if !self.listener.is_waiting(asked) {
+            return Verdict::Continue;
+        }
+        for _ in 0..TREES_MAX {
+            let tree = self.plants.iter().enumerate().find_map(|(at, plant)| {
+                let below = below(&path, &plant.point)?;
+                Some((plant, self.devices[at], below.to_vec()))
+            });
+            let Some((plant, device, below)) = tree else {
+                return Verdict::Continue;
+            };
+            match plant.find(&below, named.is_followed) {
+                Err(errno) => return Verdict::Fail(errno),
+                Ok(Found::Nothing) => return Verdict::Continue,
+                Ok(Found::Elsewhere(target)) => path = plain(&target),
+                Ok(Found::Here(found, attributes)) => {
+                    let here = (plant, device, &found[..]);
+                    return meet(asked, &named, here, &attributes);
+                }
+            }
+        }
+        Verdict::Fail(Errno::LOOP)
+    }
+}
+
+/// Does what a call needs of what it names.
+fn meet(
+    asked: &Asked,
+    named: &Named,
+    (plant, device, path): (&Plant, u64, &[u8]),
+    attributes: &Attributes,
+) -> Verdict {
+    match named.need {
+        Need::Names => Verdict::Continue,
+        Need::Content => match plant.fill(path, attributes) {
+            Ok(()) => Verdict::Continue,
+            Err(errno) => Verdict::Fail(errno),
+        },
+        Need::Stat(form, address) => {
+            let raw = raw(attributes, device);
+            let written = match form {
+                Form::Stat => write_memory(asked.thread, address, &stat_bytes(&raw)),
+                Form::Statx => write_memory(asked.thread, address, &statx_bytes(&raw)),
+            };
+            match written {
+                Ok(()) => Verdict::Return(0),
+                // The kernel knows what is wrong with the address.
+                Err(_) => Verdict::Continue,
+            }
+        }
+    }
+}
+
+fn raw(of: &Attributes, dev: u64) -> RawStat {
+    RawStat {
+        dev,
+        ino: of.ino,
+        nlink: of.nlink,
+        rdev: of.rdev,
+        size: of.size,
+        blocks: of.blocks,
+        mode: of.mode,
+        uid: of.uid,
+        gid: of.gid,
+        blksize: of.blksize,
+        atime: of.atime,
+        mtime: of.mtime,
+        ctime: of.ctime,
+    }
+}
