@@ -1,0 +1,189 @@
+"""The search call as Python has it: keywords, iteration, contexts, asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+import enum
+import os
+from collections.abc import AsyncIterator, Iterable
+from types import TracebackType
+from typing import TYPE_CHECKING, AnyStr, Generic, Literal, Optional, Union
+
+from trawl import _trawl
+from trawl._trawl import Record
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+AnyPath = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
+
+#: Records that are given without a look at what else the event loop has to do.
+_AT_ONCE = 256
+
+
+class Flags(enum.IntFlag):
+    """The flags of the call. search() has a keyword for each."""
+
+    STOPATFIRST = 1 << 0
+    METADATA = 1 << 2
+    INCLUDEROOT = 1 << 3
+    PERIOD = 1 << 4
+    R_OK = 1 << 5
+    W_OK = 1 << 6
+    X_OK = 1 << 7
+    NOFOLLOW = 1 << 8
+    FOLLOW = 1 << 9
+    XDEV = 1 << 10
+    FNMATCH = 1 << 11
+
+
+class Search(_trawl.Stream, Generic[AnyStr]):
+    """A search under way: an iterator of records, and an asynchronous one.
+
+    It begins when its first record is asked for. Records come as they are found, in an order that
+    does not depend on who answers. As a context manager it is closed at the end; one that is
+    dropped is closed, too. Any thread may use it, one at a time; cancel() any time. It belongs
+    to the process that made it.
+    """
+
+    if TYPE_CHECKING:
+
+        def __iter__(self) -> Self: ...
+
+        def __next__(self) -> Record[AnyStr]: ...
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: Optional[type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
+    ) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: Optional[type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
+    ) -> None:
+        self.close()
+
+    async def __aiter__(self) -> AsyncIterator[Record[AnyStr]]:
+        """The records that iterating gives, without a thread of the caller's that waits.
+
+        The event loop watches the search's descriptor. One task at a time.
+        """
+        given = 0
+        while True:
+            is_there, record = self._poll()
+            if not is_there:
+                await self._readable()
+            elif record is None:
+                return
+            else:
+                yield record
+                given += 1
+                if given % _AT_ONCE == 0:
+                    await asyncio.sleep(0)
+
+    async def _readable(self) -> None:
+        loop = asyncio.get_running_loop()
+        ready: asyncio.Future[None] = loop.create_future()
+        descriptor = self.fileno()
+        loop.add_reader(descriptor, _settle, ready)
+        try:
+            await ready
+        finally:
+            loop.remove_reader(descriptor)
+
+
+def _settle(ready: asyncio.Future[None]) -> None:
+    if not ready.done():
+        ready.set_result(None)
+
+
+def search(
+    pattern: AnyStr,
+    paths: Union[AnyPath, Iterable[AnyPath]] = ".",
+    *,
+    flags: Flags = Flags(0),
+    stop_at_first: bool = False,
+    metadata: bool = False,
+    no_follow: bool = False,
+    include_root: bool = False,
+    readable: bool = False,
+    writable: bool = False,
+    executable: bool = False,
+    period: bool = False,
+    follow: bool = False,
+    xdev: bool = False,
+    fnmatch: bool = False,
+    max_depth: Optional[int] = None,
+    served_by: Literal["auto", "live", "index"] = "auto",
+    index: Optional[AnyPath] = None,
+    remote: Union[str, bytes, None] = None,
+    cookie: Optional[bytes] = None,
+    wait: Optional[float] = 10.0,
+) -> Search[AnyStr]:
+    """Searches directories for what matches a pattern.
+
+    pattern         as in docs/search-call.md: "*.c|*.h", "/*", "b/x"; paths of records are str if it is
+                    str (os.fsdecode() makes them), bytes if it is bytes
+    paths           one directory or several, in which no character is special
+    flags           Flags, besides what the keywords say:
+    stop_at_first   one match: of the earliest directory that has one
+    metadata        records have what os.stat() says; with no_follow os.lstat()
+    include_root    paths begin with the directory as it was given
+    readable, writable, executable   only what this user may read, write, execute
+    period          only a written period matches one that begins a name
+    follow          goes into directories that links lead to
+    xdev            does not go into other file systems
+    fnmatch         ? is one byte and [...] a set, as in fnmatch(3)
+    max_depth       levels below a directory; what is deeper is an error record
+    served_by       "auto": the index where it is known to be as of now, and the file system elsewhere;
+                    "live": the file system; "index": the index as it is
+    index           the index's directory, else the one that the trawl command asks
+    remote          a server that answers instead: unix:PATH, ssh:HOST or command:WORDS
+    cookie          where to go on: Search.cookie of a search with the same pattern and options
+    wait            seconds that daemons are waited for; None: they are not asked
+
+    What makes no sense is a ValueError now. Nobody is asked before the first record is; if there is no
+    answer, or it ends early, that is a SearchError, an OSError, then. What could not be read is a
+    record in the answer, whose error is not None.
+    """
+    said = {
+        Flags.STOPATFIRST: stop_at_first,
+        Flags.METADATA: metadata,
+        Flags.NOFOLLOW: no_follow,
+        Flags.INCLUDEROOT: include_root,
+        Flags.R_OK: readable,
+        Flags.W_OK: writable,
+        Flags.X_OK: executable,
+        Flags.PERIOD: period,
+        Flags.FOLLOW: follow,
+        Flags.XDEV: xdev,
+        Flags.FNMATCH: fnmatch,
+    }
+    for flag, is_said in said.items():
+        if is_said:
+            flags |= flag
+    roots: Iterable[AnyPath] = [paths] if isinstance(paths, (str, bytes, os.PathLike)) else paths
+    return Search(
+        os.fsencode(pattern),
+        [os.fsencode(path) for path in roots],
+        int(flags),
+        isinstance(pattern, bytes),
+        max_depth,
+        served_by,
+        None if index is None else os.fsencode(index),
+        None if remote is None else os.fsencode(remote),
+        cookie,
+        wait,
+    )
+
+
+def escape(name: AnyStr) -> AnyStr:
+    """The pattern that matches just this name: what means something in patterns is quoted."""
+    if isinstance(name, bytes):
+        return b"".join(b"\\" + bytes([c]) if c in b"*?[]|\\" else bytes([c]) for c in name)
+    return "".join("\\" + c if c in "*?[]|\\" else c for c in name)

@@ -1,0 +1,110 @@
+//! What Python gives, read and checked before anybody is asked.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::time::Duration;
+
+use trawl_ask::search::{Choice, Who, is_quick};
+use trawl_call::options::Flags;
+use trawl_call::{CallError, Cancel, Cookie, Executor, Options, Pattern, Request, Search};
+use trawl_remote::{Address, Remote};
+
+use crate::failure::Failure;
+
+/// What is asked, as it was given.
+pub(crate) struct Given {
+    pub(crate) pattern: Vec<u8>,
+    pub(crate) roots: Vec<Vec<u8>>,
+    pub(crate) flags: u32,
+    pub(crate) max_depth: Option<usize>,
+    pub(crate) served_by: String,
+    pub(crate) index: Option<Vec<u8>>,
+    pub(crate) remote: Option<Vec<u8>>,
+    pub(crate) cookie: Option<Vec<u8>>,
+    /// Seconds that daemons are waited for; `None`: they are not asked.
+    pub(crate) wait: Option<f64>,
+}
+
+/// A question that makes sense, and whom to put it to.
+pub(crate) struct Question {
+    request: Request,
+    pattern: Pattern,
+    asked: Asked,
+}
+
+enum Asked {
+    Here(Choice),
+    There(Address),
+}
+
+impl Given {
+    /// Checks all that can be checked without asking anybody.
+    pub(crate) fn read(self) -> Result<Question, Failure> {
+        let (language, options) = Flags(self.flags).read()?;
+        let pattern = Pattern::new(&self.pattern, language).map_err(CallError::Pattern)?;
+        let options = Options {
+            max_depth: self.max_depth.unwrap_or(options.max_depth),
+            ..options
+        };
+        let mut request = Request::new(&pattern, &self.roots, options)?;
+        if let Some(cookie) = &self.cookie {
+            request = request.resume_at(Cookie::from_bytes(cookie)?)?;
+        }
+        let asked = match &self.remote {
+            Some(address) => Asked::There(Address::parse(OsStr::from_bytes(address))?),
+            None => Asked::Here(Choice {
+                who: who(&self.served_by)?,
+                index: self.index.map(|index| OsStr::from_bytes(&index).into()),
+                wait: self.wait.map(seconds).transpose()?,
+            }),
+        };
+        Ok(Question {
+            request,
+            pattern,
+            asked,
+        })
+    }
+}
+
+impl Question {
+    /// Whether the answer is there as soon as it is asked for.
+    pub(crate) fn is_quick(&self) -> bool {
+        let is_looked_for = |choice: &Choice| choice.who != Who::Index && is_quick(&self.pattern);
+        matches!(&self.asked, Asked::Here(choice) if is_looked_for(choice))
+    }
+
+    pub(crate) fn cancel(&self) -> Cancel {
+        self.request.cancel().clone()
+    }
+
+    /// Where the search is before it has begun.
+    pub(crate) fn place(&self) -> Cookie {
+        let begin = || Cookie::begin(&self.request);
+        self.request.resume().cloned().unwrap_or_else(begin)
+    }
+
+    /// Puts it.
+    pub(crate) fn ask(self) -> Result<Search, Failure> {
+        let executor: Box<dyn Executor> = match self.asked {
+            Asked::Here(choice) => choice.executor(&self.pattern)?,
+            Asked::There(address) => Box::new(Remote::new(address)),
+        };
+        Ok(Search::open(&*executor, self.request)?)
+    }
+}
+
+fn who(name: &str) -> Result<Who, Failure> {
+    match name {
+        "auto" => Ok(Who::Auto),
+        "live" => Ok(Who::Live),
+        "index" => Ok(Who::Index),
+        _ => Err(Failure::value(format!(
+            "nobody is called {name:?}: served_by is auto, live or index"
+        ))),
+    }
+}
+
+fn seconds(given: f64) -> Result<Duration, Failure> {
+    Duration::try_from_secs_f64(given)
+        .map_err(|_| Failure::value(format!("wait is no number of seconds: {given}")))
+}

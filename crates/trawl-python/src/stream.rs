@@ -1,0 +1,420 @@
+//! A search under way, and who waits for it: never a thread that has the interpreter's lock, and
+//! never one that could not be woken by a signal. A thread of its own begins the search and waits for
+//! its records; the caller waits for a descriptor, or has an event loop do so.
+
+use std::os::fd::{AsFd, RawFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, TryLockError};
+use std::time::Duration;
+
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyTuple};
+use trawl_call::waiter::Waiter;
+use trawl_call::{Cancel, Cookie, Search, ServedBy};
+use trawl_sys::wait::readable;
+
+use crate::failure::Failure;
+use crate::question::{Given, Question};
+use crate::record::{Record, Spelling};
+
+/// What the thread that waits gives back: the search, whose next record, end or error is there.
+type Waited = Result<Search, Failure>;
+
+/// Where a search is.
+enum Phase {
+    /// Nobody was asked yet.
+    Asked(Question),
+    /// With the thread that waits.
+    Away,
+    Here(Search),
+    Ended(Option<Failure>),
+}
+
+struct State {
+    phase: Phase,
+    waiter: Option<Waiter<Waited>>,
+    /// Somebody looks at the descriptor: what has to be waited for goes away at once.
+    is_polled: bool,
+    /// What there is to wait for is over before it could be handed over.
+    is_quick: bool,
+    /// Behind the record that was given last, while the search is not here.
+    place: Cookie,
+    served_by: Option<ServedBy>,
+}
+
+/// Whether the caller waits.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Patience {
+    Wait,
+    Try,
+}
+
+/// What there was.
+enum Step {
+    Record(Record),
+    End,
+    NotYet,
+}
+
+/// A search under way: trawl.Search without what Python adds.
+#[pyclass(subclass, frozen, weakref, module = "trawl")]
+pub(crate) struct Stream {
+    cancel: Cancel,
+    is_closed: AtomicBool,
+    /// The process that it belongs to.
+    owner: u32,
+    spelling: Spelling,
+    state: Mutex<State>,
+}
+
+#[pymethods]
+impl Stream {
+    #[new]
+    #[pyo3(signature = (pattern, roots, flags, is_bytes, max_depth, served_by, index, remote, cookie, wait))]
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "the package gives them all, by place"
+    )]
+    fn new(
+        pattern: Vec<u8>,
+        roots: Vec<Vec<u8>>,
+        flags: u32,
+        is_bytes: bool,
+        max_depth: Option<usize>,
+        served_by: String,
+        index: Option<Vec<u8>>,
+        remote: Option<Vec<u8>>,
+        cookie: Option<Vec<u8>>,
+        wait: Option<f64>,
+    ) -> PyResult<Stream> {
+        let given = Given {
+            pattern,
+            roots,
+            flags,
+            max_depth,
+            served_by,
+            index,
+            remote,
+            cookie,
+            wait,
+        };
+        let spelling = match is_bytes {
+            true => Spelling::Bytes,
+            false => Spelling::Text,
+        };
+        Ok(Stream::begin(given.read()?, spelling))
+    }
+
+    fn __iter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        this
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<Record>> {
+        match self.step(py, Patience::Wait)? {
+            Step::Record(record) => Ok(Some(record)),
+            _ => Ok(None),
+        }
+    }
+
+    /// The next record if it is there: (True, record), (True, None) at the end, (False, None) where
+    /// it has to be waited for.
+    fn _poll<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        match self.step(py, Patience::Try)? {
+            Step::Record(record) => (true, Some(record)).into_pyobject(py),
+            Step::End => (true, None::<Record>).into_pyobject(py),
+            Step::NotYet => (false, None::<Record>).into_pyobject(py),
+        }
+    }
+
+    /// A descriptor that is readable while a record, the end or an error can be read without
+    /// waiting. It belongs to the search.
+    fn fileno(&self) -> PyResult<RawFd> {
+        let mut state = self.lock()?;
+        let waiter = state.waiter()?;
+        let descriptor = waiter.descriptor();
+        if !state.is_polled {
+            state.is_polled = true;
+            state.settle();
+            if let (Phase::Here(_) | Phase::Ended(_), Some(waiter)) = (&state.phase, &state.waiter)
+            {
+                waiter.make_readable();
+            }
+        }
+        Ok(descriptor)
+    }
+
+    /// Ends the search, from any thread: whoever waits for it gets Cancelled.
+    fn cancel(&self) {
+        self.cancel.cancel();
+    }
+
+    /// Ends the search and gives back what it has; iterating it then gives nothing, also to another
+    /// thread that waits. Safe to call again, and from signal handlers.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        self.check_owner()?;
+        self.is_closed.store(true, Ordering::Relaxed);
+        self.cancel.cancel();
+        // Whoever uses it right now ends it: another thread, or this one, below a signal handler.
+        if let Ok(mut locked) = self.state.try_lock() {
+            let state = &mut *locked;
+            py.detach(|| state.close());
+        }
+        Ok(())
+    }
+
+    /// The place behind the record that was given last, to go on from: in any process, whoever
+    /// answers, for the same pattern, directories and options.
+    #[getter]
+    fn cookie<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let state = self.lock()?;
+        let bytes = match &state.phase {
+            Phase::Here(search) => search.cookie().to_bytes(),
+            _ => state.place.to_bytes(),
+        };
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// Who gave the last record: live, index or remote; None before the first one.
+    #[getter]
+    fn served_by(&self) -> PyResult<Option<&'static str>> {
+        Ok(self.lock()?.served_by.map(ServedBy::name))
+    }
+}
+
+impl Stream {
+    fn begin(question: Question, spelling: Spelling) -> Stream {
+        Stream {
+            cancel: question.cancel(),
+            is_closed: AtomicBool::new(false),
+            owner: std::process::id(),
+            spelling,
+            state: Mutex::new(State {
+                place: question.place(),
+                is_quick: question.is_quick(),
+                phase: Phase::Asked(question),
+                waiter: None,
+                is_polled: false,
+                served_by: None,
+            }),
+        }
+    }
+
+    fn check_owner(&self) -> PyResult<()> {
+        match self.owner == std::process::id() {
+            true => Ok(()),
+            false => Err(PyRuntimeError::new_err(
+                "this search belongs to the process that this one was forked from",
+            )),
+        }
+    }
+
+    fn lock(&self) -> PyResult<MutexGuard<'_, State>> {
+        self.check_owner()?;
+        self.state.try_lock().map_err(|error| match error {
+            TryLockError::WouldBlock => {
+                PyRuntimeError::new_err("another thread uses this search right now")
+            }
+            TryLockError::Poisoned(_) => Failure::lost().into(),
+        })
+    }
+
+    fn step(&self, py: Python<'_>, patience: Patience) -> PyResult<Step> {
+        loop {
+            if let Some(step) = self.look(py, &mut *self.lock()?, patience)? {
+                return Ok(step);
+            }
+            // Not with the lock: what handles a signal may close the search.
+            py.check_signals()?;
+        }
+    }
+
+    /// What there is; `None` after a wait.
+    fn look(
+        &self,
+        py: Python<'_>,
+        state: &mut State,
+        patience: Patience,
+    ) -> PyResult<Option<Step>> {
+        loop {
+            match &state.phase {
+                Phase::Ended(None) => return Ok(Some(Step::End)),
+                Phase::Ended(Some(failure)) => return Err(failure.into()),
+                _ if self.is_closed.load(Ordering::Relaxed) => py.detach(|| state.close()),
+                _ if self.cancel.is_cancelled() => state.end(Some(Failure::cancelled())),
+                Phase::Here(search) if !search.is_waiting() => return self.take(py, state),
+                Phase::Asked(_) | Phase::Here(_) if state.is_quick => {
+                    py.detach(|| state.wait_here());
+                    if let Phase::Here(_) = state.phase {
+                        return self.take(py, state);
+                    }
+                }
+                Phase::Asked(_) | Phase::Here(_) => state.hand_over()?,
+                Phase::Away if state.is_back()? => {
+                    state.take_back();
+                    if let Phase::Here(_) = state.phase {
+                        return self.take(py, state);
+                    }
+                }
+                Phase::Away if patience == Patience::Try => return Ok(Some(Step::NotYet)),
+                Phase::Away => {
+                    py.detach(|| state.wait())?;
+                    return Ok(None);
+                }
+            }
+        }
+    }
+
+    /// Takes what is there: a record, the end, or why there is none.
+    fn take(&self, py: Python<'_>, state: &mut State) -> PyResult<Option<Step>> {
+        let Phase::Here(search) = &mut state.phase else {
+            return Err(Failure::lost().into());
+        };
+        let step = match search.advance() {
+            Err(error) => {
+                let failure = Failure::from(error);
+                state.end(Some(failure.clone()));
+                return Err(failure.into());
+            }
+            Ok(false) => {
+                state.end(None);
+                return Ok(Some(Step::End));
+            }
+            Ok(true) => search.record().map_err(Failure::from)?,
+        };
+        let step = match &step {
+            Some(record) => Step::Record(Record::new(py, record, self.spelling)?),
+            None => Step::End,
+        };
+        state.served_by = search.served_by();
+        state.settle();
+        Ok(Some(step))
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        self.cancel.cancel();
+        let state = match self.state.get_mut() {
+            Ok(state) => state,
+            Err(poisoned) => poisoned.into_inner(),
+        };
+        let waiter = state.waiter.take();
+        let mut phase = Some(std::mem::replace(&mut state.phase, Phase::Ended(None)));
+        if self.owner != std::process::id() {
+            // A child of fork(2) has no part of it but memory and descriptors: these stay.
+            std::mem::forget((waiter, phase));
+            return;
+        }
+        if let Some(waiter) = waiter {
+            waiter.leave();
+        }
+        // Threads that walk are waited for: without the interpreter's lock, unless that is gone.
+        let _ = Python::try_attach(|py| py.detach(|| drop(phase.take())));
+    }
+}
+
+impl State {
+    fn waiter(&mut self) -> Result<&Waiter<Waited>, Failure> {
+        if self.waiter.is_none() {
+            self.waiter = Some(Waiter::start()?);
+        }
+        self.waiter.as_ref().ok_or_else(Failure::lost)
+    }
+
+    /// Sends it to the thread that waits.
+    fn hand_over(&mut self) -> Result<(), Failure> {
+        if let Phase::Here(search) = &self.phase {
+            self.place = search.cookie();
+        }
+        self.waiter()?;
+        let Some(waiter) = &self.waiter else {
+            return Err(Failure::lost());
+        };
+        match std::mem::replace(&mut self.phase, Phase::Away) {
+            Phase::Asked(question) => waiter.hand_over(move || question.ask().map(waited)),
+            Phase::Here(search) => waiter.hand_over(move || Ok(waited(search))),
+            other => self.phase = other,
+        }
+        Ok(())
+    }
+
+    /// Waits in this thread.
+    fn wait_here(&mut self) {
+        self.phase = match std::mem::replace(&mut self.phase, Phase::Ended(None)) {
+            Phase::Asked(question) => match question.ask() {
+                Ok(search) => Phase::Here(waited(search)),
+                Err(failure) => Phase::Ended(Some(failure)),
+            },
+            Phase::Here(search) => Phase::Here(waited(search)),
+            other => other,
+        };
+    }
+
+    fn look(&self, timeout: Option<Duration>) -> PyResult<bool> {
+        let Some(waiter) = &self.waiter else {
+            return Ok(true);
+        };
+        let [is_readable] = readable([waiter.as_fd()], timeout)
+            .map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
+        Ok(is_readable)
+    }
+
+    fn is_back(&self) -> PyResult<bool> {
+        self.look(Some(Duration::ZERO))
+    }
+
+    /// Waits until it is back, or a signal came.
+    fn wait(&mut self) -> PyResult<()> {
+        self.look(None).map(|_| ())
+    }
+
+    fn take_back(&mut self) {
+        let back = self.waiter.as_ref().and_then(Waiter::take_back);
+        self.phase = match back.unwrap_or_else(|| Err(Failure::lost())) {
+            Ok(search) => Phase::Here(search),
+            Err(failure) => Phase::Ended(Some(failure)),
+        };
+    }
+
+    fn close(&mut self) {
+        self.end(None);
+        // An event loop may look at the descriptor.
+        if !self.is_polled
+            && let Some(waiter) = self.waiter.take()
+        {
+            waiter.leave();
+        }
+    }
+
+    fn end(&mut self, failure: Option<Failure>) {
+        if let Phase::Here(search) = &self.phase {
+            self.place = search.cookie();
+        }
+        // What is away ends by itself, and nobody takes it back.
+        self.phase = Phase::Ended(failure);
+        if let Some(waiter) = &self.waiter {
+            waiter.make_readable();
+        }
+    }
+
+    /// Where somebody looks at the descriptor: sends away what has to be waited for next, so that
+    /// it is not readable meanwhile.
+    fn settle(&mut self) {
+        let is_waiting = match &self.phase {
+            Phase::Asked(_) => true,
+            Phase::Here(search) => search.is_waiting(),
+            Phase::Away | Phase::Ended(_) => false,
+        };
+        if self.is_polled && is_waiting {
+            // If that fails, whoever reads is told.
+            let _ = self.hand_over();
+        }
+    }
+}
+
+/// The search, when its next record, its end or what ends it is there.
+fn waited(mut search: Search) -> Search {
+    search.wait();
+    search
+}
