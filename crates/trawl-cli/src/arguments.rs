@@ -129,6 +129,12 @@ pub(crate) enum Command {
     Watch(Box<crate::watch::WatchArgs>),
     /// Answer searches of other machines, over ssh or at a socket
     Serve(Box<crate::serve::ServeArgs>),
+    /// Run a command that sees directories of other machines as its own
+    Run(Box<crate::run::RunArgs>),
+    /// Mount a directory of another machine, read-only
+    Mount(crate::run::MountArgs),
+    /// Unmount what trawl mount mounted
+    Unmount(crate::run::UnmountArgs),
     /// Check every byte of the index (index --verify)
     Verify(crate::index::upkeep::VerifyArgs),
     /// Remove what no snapshot needs (index --gc)
@@ -187,6 +193,9 @@ impl Command {
                 | Command::Sources(_)
                 | Command::Watch(_)
                 | Command::Serve(_)
+                | Command::Run(_)
+                | Command::Mount(_)
+                | Command::Unmount(_)
                 | Command::Verify(_)
                 | Command::Gc(_)
                 | Command::Completions { .. }

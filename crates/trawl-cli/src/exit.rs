@@ -24,6 +24,8 @@ pub enum Exit {
     Interrupted,
     /// What GNU find would return; only `trawl find` ends so.
     Find(u8),
+    /// What a command that was run ended with; only `trawl run` ends so.
+    Command(u8),
 }
 
 impl Exit {
@@ -34,7 +36,7 @@ impl Exit {
             Exit::Unmatched | Exit::Issues => 1,
             Exit::Fatal => 2,
             Exit::Interrupted => 130,
-            Exit::Find(code) => code,
+            Exit::Find(code) | Exit::Command(code) => code,
         }
     }
 

@@ -66,6 +66,9 @@ pub(crate) enum Failure {
     /// A server could not be asked, or a client not be served.
     #[error(transparent)]
     Remote(#[from] trawl_remote::RemoteError),
+    /// A tree of a server could not be mounted.
+    #[error(transparent)]
+    Mount(#[from] trawl_mount::MountError),
     /// A signal asked for the end.
     #[error("interrupted")]
     Interrupted,

@@ -21,6 +21,7 @@ use trawl_model::rows::Row;
 use trawl_query::{AsOf, Index, Located};
 use trawl_text::quote::Terminal;
 
+use crate::again;
 use crate::arguments::Manner;
 use crate::at;
 use crate::exit::Exit;
@@ -156,7 +157,13 @@ pub(crate) fn run(
             return Ok(Exit::Find(1));
         }
     };
+    let reads_starts = words.iter().any(|word| word == b"-files0-from");
+    if program.expr.has(Effect::Change) || reads_starts {
+        // It does something, or takes something that is there once.
+        again::note_begun();
+    }
     match search(ours, *program, &env) {
+        Err(failure) if again::is_possible(&failure) => Err(failure),
         // Whoever read the output has enough.
         Err(failure) if failure.is_closed_pipe() => Ok(Exit::Find(0)),
         Err(failure) => {

@@ -11,6 +11,7 @@
 //! | `scope` | from the paths of a question to places in the index |
 //! | `live` | what a question must read from the live file system instead |
 //! | `serve` | answering searches of other machines |
+//! | `run` | commands that see trees of other machines |
 //! | `index`, `sources`, `watch` | writing the index, looking after it, keeping it as of now |
 //! | `find`, `locate`, `search`, `ls`, `stat`, `du`, `stats`, `top`, `duplicates`, `getfattr` | the questions |
 //! | `diff`, `history`, `growth` | questions about several snapshots |
@@ -25,6 +26,7 @@
 
 #![forbid(unsafe_code)]
 
+mod again;
 mod arguments;
 mod at;
 mod block_size;
@@ -47,6 +49,7 @@ mod locate;
 mod ls;
 mod output;
 mod rows;
+mod run;
 mod scope;
 mod search;
 mod serve;
@@ -74,6 +77,18 @@ use output::{end_quietly_on_closed_pipe, say};
 /// Runs the program with these words, the first being its own name, and
 /// returns how it ended.
 pub fn run(words: Vec<OsString>) -> Exit {
+    let exit = loop {
+        match ask(words.clone()) {
+            Some(exit) => break exit,
+            None => again::begin(),
+        }
+    };
+    again::write_held_back();
+    exit
+}
+
+/// Runs it once; `None` if it is to be asked again.
+fn ask(words: Vec<OsString>) -> Option<Exit> {
     let given = words.clone();
     let arguments = match arguments::parse(words) {
         Ok(arguments) => arguments,
@@ -81,18 +96,19 @@ pub fn run(words: Vec<OsString>) -> Exit {
             // Help and version are not errors, and go to standard output.
             if !error.use_stderr() && trawl_sys::process::stdout_is_closed() {
                 say("cannot write to standard output: bad file descriptor");
-                return Exit::Fatal;
+                return Some(Exit::Fatal);
             }
             let _ = error.print();
-            return if error.use_stderr() {
-                Exit::Fatal
-            } else {
-                Exit::Complete
-            };
+            return Some(match error.use_stderr() {
+                true => Exit::Fatal,
+                false => Exit::Complete,
+            });
         }
     };
     let writes = matches!(arguments.command, Command::Index(_) | Command::Watch(_));
-    match dispatch(arguments, &given) {
+    let is_question = arguments.command.is_question();
+    Some(match dispatch(arguments, &given) {
+        Err(failure) if is_question && again::is_possible(&failure) => return None,
         // Noted only where there was something to clean up.
         Ok(_) if !writes && live::is_interrupted() => Exit::Interrupted,
         Ok(exit) => exit,
@@ -102,7 +118,7 @@ pub fn run(words: Vec<OsString>) -> Exit {
             say(&failure);
             failure.exit()
         }
-    }
+    })
 }
 
 fn dispatch(arguments: Arguments, words: &[OsString]) -> Result<Exit, Failure> {
@@ -116,14 +132,21 @@ fn dispatch(arguments: Arguments, words: &[OsString]) -> Result<Exit, Failure> {
         return Err(Failure::Usage(text.into()));
     }
     let cleans_up = matches!(command, Command::Index(_) | Command::Watch(_));
-    if !cleans_up && !matches!(command, Command::Serve(_)) {
+    let serves = matches!(
+        command,
+        Command::Serve(_) | Command::Run(_) | Command::Mount(_)
+    );
+    if !cleans_up && !serves {
         end_quietly_on_closed_pipe();
     }
     match command {
         Command::Index(args) => index::run(index, &args),
         Command::Sources(args) => sources::run(index, &args),
         Command::Watch(args) => watch::run(index, &args),
-        Command::Serve(args) => serve::run(&args),
+        Command::Serve(args) => serve::run(index, &args),
+        Command::Run(args) => Ok(run::run(&args)),
+        Command::Mount(args) => run::mount(&args),
+        Command::Unmount(args) => run::unmount(&args),
         Command::Verify(args) => index::upkeep::verify(&settings::index_dir(index)?, args.json),
         Command::Gc(args) => {
             let dir = settings::index_dir(index)?;

@@ -7,6 +7,7 @@
 
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 
+use crate::again;
 use crate::failure::Failure;
 
 const BUFFER_BYTES: usize = 64 << 10;
@@ -67,7 +68,8 @@ impl ColourWhen {
 
 /// Standard output, buffered.
 pub(crate) struct Output {
-    writer: BufWriter<Target>,
+    /// Until it is dropped.
+    writer: Option<BufWriter<Target>>,
 }
 
 /// What is written to.
@@ -80,7 +82,10 @@ enum Target {
 impl Write for Target {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
-            Target::Open(stdout) => stdout.write(bytes),
+            Target::Open(stdout) => {
+                again::note_begun();
+                stdout.write(bytes)
+            }
             Target::Closed => Err(io::Error::from_raw_os_error(BAD_DESCRIPTOR)),
         }
     }
@@ -104,30 +109,48 @@ impl Output {
             false => Target::Open(io::stdout().lock()),
         };
         Output {
-            writer: BufWriter::with_capacity(BUFFER_BYTES, target),
+            writer: Some(BufWriter::with_capacity(BUFFER_BYTES, target)),
         }
     }
 
     /// Writes bytes.
     pub(crate) fn put(&mut self, bytes: impl AsRef<[u8]>) -> Result<(), Failure> {
-        self.writer
-            .write_all(bytes.as_ref())
-            .map_err(Failure::Write)
+        self.write_all(bytes.as_ref()).map_err(Failure::Write)
     }
 
     /// Writes what is still in the buffer; to be called at the end.
     pub(crate) fn finish(mut self) -> Result<(), Failure> {
-        self.writer.flush().map_err(Failure::Write)
+        self.flush().map_err(Failure::Write)
     }
 }
 
 impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.writer.write(bytes)
+        match &mut self.writer {
+            Some(writer) => writer.write(bytes),
+            None => Ok(0),
+        }
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.writer.flush()
+        self.writer.as_mut().map_or(Ok(()), Write::flush)
+    }
+}
+
+/// What was not written is, unless the question may be asked again.
+impl Drop for Output {
+    fn drop(&mut self) {
+        let Some(writer) = self.writer.take() else {
+            return;
+        };
+        let (mut target, left) = writer.into_parts();
+        if let Ok(left) = left
+            && !left.is_empty()
+            && !again::holds_back(&left)
+        {
+            // Who wants to know calls `finish`.
+            let _ = target.write_all(&left).and_then(|()| target.flush());
+        }
     }
 }
 

@@ -194,6 +194,22 @@ impl<'a> Scanner<'a> {
         }
     }
 
+    /// True if a scan with these options (those of a snapshot) reads the same as this one of the
+    /// source with this root.
+    pub(crate) fn reads_as(
+        &self,
+        root: &[u8],
+        options: &BTreeMap<String, String>,
+    ) -> Result<bool, Failure> {
+        let id_map = self.id_map.for_source(self.index, root)?;
+        let own = self.writer_options(id_map.as_ref()).options;
+        // These say how it was read, not what.
+        let counts = |name: &str| name != "trust-ctime" && name != trawl_index::CHECKPOINT;
+        let ours = own.iter().filter(|(name, _)| counts(name));
+        let theirs = options.iter().filter(|(name, _)| counts(name));
+        Ok(ours.eq(theirs))
+    }
+
     fn walk_options<'o>(&self) -> WalkOptions<'o> {
         let mut options = WalkOptions::new(self.cancel);
         options.threads = self.args.threads.map_or(0, usize::from);

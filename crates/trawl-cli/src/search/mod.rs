@@ -12,6 +12,7 @@ use std::path::PathBuf;
 
 use trawl_call::options::{DEPTH_DEFAULT, Flags, Options};
 use trawl_call::{Executor, LiveWalk, Pattern, Request, Search, ServedBy};
+use trawl_remote::tls::Certificates;
 use trawl_remote::{Address, Remote};
 
 use self::answer::Answer;
@@ -93,10 +94,20 @@ pub(crate) struct SearchArgs {
     /// system elsewhere (auto), the file system, or the index as it is
     #[arg(long, value_name = "WHO", value_enum, default_value = "auto")]
     served_by: Who,
-    /// Ask a server, in one round trip: unix:PATH, ssh:HOST (which needs trawld
-    /// there) or command:WORDS; each PATH is one of the server's
+    /// Ask a server, in one round trip: unix:PATH, tls:HOST:PORT, ssh:HOST (which
+    /// needs trawld there) or command:WORDS; each PATH is one of the server's
     #[arg(long, value_name = "ADDRESS", conflicts_with = "served_by")]
     remote: Option<OsString>,
+    /// With --remote tls:…: who may sign the server's certificate [default:
+    /// ca.pem in ~/.config/trawl or /etc/trawl]
+    #[arg(long, value_name = "FILE", requires = "remote")]
+    ca: Option<PathBuf>,
+    /// With --remote tls:…: this client's certificate [default: cert.pem there]
+    #[arg(long, value_name = "FILE", requires = "remote")]
+    cert: Option<PathBuf>,
+    /// With --remote tls:…: its key [default: key.pem there]
+    #[arg(long, value_name = "FILE", requires = "remote")]
+    key: Option<PathBuf>,
     /// A NUL byte behind each path instead of a newline
     #[arg(short = '0', long, conflicts_with = "json")]
     null: bool,
@@ -128,7 +139,7 @@ pub(crate) fn run(
     }
     let request = request(args)?;
     let (executor, fresh) = match &args.remote {
-        Some(address) => (remote(address)?, None),
+        Some(address) => (remote(address, args)?, None),
         None => executor(index, args.served_by, manner)?,
     };
     let mut answer = Answer::begin(args.json, args.null, &request);
@@ -191,8 +202,14 @@ fn request(args: &SearchArgs) -> Result<Request, Failure> {
     Ok(Request::new(&pattern, &paths, options)?)
 }
 
-fn remote(address: &OsString) -> Result<Box<dyn Executor>, Failure> {
-    Ok(Box::new(Remote::new(Address::parse(address)?)))
+fn remote(address: &OsString, args: &SearchArgs) -> Result<Box<dyn Executor>, Failure> {
+    let certificates = Certificates {
+        ca: args.ca.clone(),
+        cert: args.cert.clone(),
+        key: args.key.clone(),
+    };
+    let address = Address::parse(address)?.with_certificates(certificates);
+    Ok(Box::new(Remote::new(address)))
 }
 
 /// Who is asked, and what is to be said of how fresh an index is that is asked in any case.

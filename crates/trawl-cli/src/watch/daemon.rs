@@ -5,8 +5,11 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use trawl_index::{IndexDir, SnapshotId, Source, Watching};
+use trawl_apply::Note;
+use trawl_index::{IndexDir, Listener, SnapshotId, Source, Watching};
+use trawl_live::Crossing;
 use trawl_model::path;
 use trawl_serve::manager::Manager;
 use trawl_serve::{Engine, Level, Listening, Opener, Parts, ServeError, Server, Start};
@@ -21,6 +24,7 @@ use crate::settings;
 use crate::watch::WatchArgs;
 use crate::watch::checkpoint::Policy;
 use crate::watch::journal::Journal;
+use crate::watch::moments::{self, Moments};
 use crate::watch::open::{Chosen, How};
 use crate::watch::parts::ByParts;
 use crate::watch::plain::{Plain, words_again};
@@ -44,7 +48,7 @@ pub(crate) fn run(index: Option<PathBuf>, args: &WatchArgs) -> Result<Exit, Fail
     };
     let mut exit = Exit::Complete;
     for path in &args.paths {
-        if signal::interrupted().load(std::sync::atomic::Ordering::Relaxed) {
+        if signal::interrupted().load(Ordering::Relaxed) {
             break;
         }
         if let Err(failure) = daemon.begin(path) {
@@ -98,6 +102,32 @@ struct Watched {
     engine: Engine,
 }
 
+/// Up to when the current snapshot has everything.
+enum KnownUntil {
+    /// It is of a scan that was begun then.
+    Scan(Option<Note>),
+    /// What the daemon before noted of it.
+    Noted(Option<(SnapshotId, String)>),
+}
+
+impl KnownUntil {
+    fn moments(
+        self,
+        root: &[u8],
+        snapshot: Option<SnapshotId>,
+        sees_all: Arc<AtomicBool>,
+    ) -> Moments {
+        match self {
+            KnownUntil::Noted(noted) => Moments::new(root, noted, sees_all),
+            KnownUntil::Scan(moment) => {
+                let mut moments = Moments::new(root, None, sees_all);
+                moments.scanned(moment, snapshot);
+                moments
+            }
+        }
+    }
+}
+
 impl Daemon<'_> {
     /// Starts to watch a tree.
     fn begin(&mut self, given: &Path) -> Result<(), Failure> {
@@ -106,6 +136,11 @@ impl Daemon<'_> {
             path: given.to_owned(),
             source,
         })?;
+        if !tree.is_dir() {
+            let text = "is no directory: name the one that it is in";
+            let given = shown(given.as_os_str().as_bytes());
+            return Err(Failure::Usage(format!("{given} {text}")));
+        }
         let root = tree.as_os_str().as_bytes();
         let root = if root == b"/" {
             Vec::new()
@@ -117,25 +152,29 @@ impl Daemon<'_> {
             .as_ref()
             .map(|(source, _)| Watching::begin(&self.index, source))
             .transpose()?;
-        let how = self.how(&tree);
+        let (args, crossing) = self.index_args(known.as_ref())?;
+        let how = self.how(&tree, crossing);
         let queue = match &place {
             Some(_) => self.take_passed(&queue_name(&root)),
             None => None,
         };
         // First, so that nothing falls between it and the scan.
         let chosen = how.open(queue).map_err(ServeError::from)?;
-        let mut plain = Plain::new(self.dir.clone(), tree, self.index_args(known.as_ref())?);
+        let mut plain = Plain::new(self.dir.clone(), tree, args);
         // What was published beside the snapshot goes with who published it.
         let has_changes = match &known {
             Some((source, _)) => source.has_changes()?,
             None => false,
         };
+        let mut scanned = None;
         let (place, start, snapshot) = match (place, known) {
             (Some(place), Some((_, id))) => (place, Start::Unknown, Some(id)),
             _ => {
                 self.journal
                     .say(Level::Note, &format!("{}: indexing it", shown(&root)));
+                let moment = moments::before(&root);
                 let published = plain.scan()?;
+                scanned = Some(moment);
                 let (source, _) = self.known(&root)?.ok_or(Failure::Interrupted)?;
                 (
                     Watching::begin(&self.index, &source)?,
@@ -144,12 +183,24 @@ impl Daemon<'_> {
                 )
             }
         };
+        let known_until = match scanned {
+            Some(moment) => KnownUntil::Scan(moment),
+            None => {
+                let noted = trawl_serve::noted(&place);
+                KnownUntil::Noted(noted.filter(|(id, _)| Some(*id) == snapshot))
+            }
+        };
         let start = if chosen.is_taken_over && !has_changes {
             Start::TakenOver
         } else {
             start
         };
-        self.serve_source((root, how), (place, chosen), plain, (start, snapshot))
+        self.serve_source(
+            (root, how),
+            (place, chosen),
+            plain,
+            (start, snapshot, known_until),
+        )
     }
 
     fn serve_source(
@@ -157,34 +208,39 @@ impl Daemon<'_> {
         (root, how): (Vec<u8>, How),
         (place, chosen): (Watching, Chosen),
         plain: Plain,
-        (start, snapshot): (Start, Option<SnapshotId>),
+        (start, snapshot, known_until): (Start, Option<SnapshotId>, KnownUntil),
     ) -> Result<(), Failure> {
         let owner = place.owner()?;
         let passed = self
             .passed
             .iter()
             .find_map(|(_, fd)| Listening::passed(&place, fd));
-        let listening = match passed {
-            Some(listening) => listening,
-            None => Listening::bind(&place)?,
+        let (listening, listener) = match passed {
+            Some(listening) => (listening, Listener::Manager),
+            None => (Listening::bind(&place)?, Listener::Watcher),
         };
+        place.note_listener(listener)?;
         let mut settings = self.journal.settings();
         settings.apply_after = self.args.apply_after;
         settings.max_dirty = self.args.max_dirty;
         settings.without = self.own_places(&root);
         let name = queue_name(&root);
         let (manager, again) = (Arc::clone(&self.manager), name.clone());
+        // A mark on the whole file system has a queue that can be kept.
+        let sees_all = Arc::new(AtomicBool::new(chosen.opened.queue.is_some()));
+        let moments = known_until.moments(&root, snapshot, Arc::clone(&sees_all));
         let reopen: Opener = Box::new(move || {
             // Nobody would read the old queue any more.
             manager.forget(&again);
             let opened = how.open(None)?.opened;
+            sees_all.store(opened.queue.is_some(), Ordering::Relaxed);
             if let Some(queue) = &opened.queue {
                 manager.keep(&again, queue.as_fd());
             }
             Ok(opened)
         });
         let policy = Policy::new(self.args.checkpoint);
-        let applier = ByParts::new(plain, root.clone(), policy);
+        let applier = ByParts::new(plain, root.clone(), policy, moments);
         let parts = Parts {
             root,
             place,
@@ -213,16 +269,21 @@ impl Daemon<'_> {
         Ok(current.map(|id| (source, id)))
     }
 
-    fn how(&self, tree: &Path) -> How {
+    fn how(&self, tree: &Path, crossing: Crossing) -> How {
         How {
             root: tree.to_owned(),
             is_polled: self.args.poll,
             interval: self.args.interval,
+            crossing,
             journal: self.journal,
         }
     }
 
-    fn index_args(&self, known: Option<&(Source, SnapshotId)>) -> Result<IndexArgs, Failure> {
+    /// How it was scanned last, and whether that went into what is mounted below.
+    fn index_args(
+        &self,
+        known: Option<&(Source, SnapshotId)>,
+    ) -> Result<(IndexArgs, Crossing), Failure> {
         let last = match known {
             Some((source, _)) => source.snapshots()?.pop(),
             None => None,
@@ -232,12 +293,14 @@ impl Daemon<'_> {
             let text = "it was indexed from a trace: remove it first, or use another index";
             return Err(Failure::Usage(text.into()));
         }
+        let mut crossing = Crossing::Stays;
         if options.contains_key("cross-file-systems") {
-            let text = "what is mounted below is scanned, but its changes are not noticed";
+            let text = "what is mounted below is scanned, but changes in it are not noticed";
             self.journal.say(Level::Warning, text);
+            crossing = Crossing::Crosses;
         }
         let words = words_again(&options, &self.args.exclude, self.args.no_xattr);
-        IndexArgs::of_words(words)
+        Ok((IndexArgs::of_words(words)?, crossing))
     }
 
     /// Where the index lies, if that is below the root: its own changes are no news.

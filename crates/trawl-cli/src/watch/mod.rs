@@ -4,9 +4,11 @@
 mod checkpoint;
 mod daemon;
 mod journal;
+mod moments;
 mod open;
 mod parts;
 pub(crate) mod plain;
+mod socket_unit;
 mod status;
 
 use std::ffi::OsString;
@@ -22,6 +24,7 @@ Examples:
   trawl watch --poll --interval 5m /mnt/nfs
   trawl watch --status            how far behind it is
   trawl watch --status --prometheus
+  trawl watch --socket-unit /home > /etc/systemd/system/trawld.socket
 
 It reads no question: whoever asks reads the index as themselves. Under
 systemd it says when it is ready, and its queue outlives it
@@ -65,6 +68,10 @@ pub(crate) struct WatchArgs {
     /// Say only what is wrong
     #[arg(short, long)]
     quiet: bool,
+    /// Print a socket unit of systemd for these trees, which are indexed
+    /// already: with it questions start the daemon
+    #[arg(long, conflicts_with = "status")]
+    socket_unit: bool,
     /// Ask the daemons of all sources, or of these, how they are
     #[arg(long)]
     status: bool,
@@ -79,8 +86,9 @@ pub(crate) struct WatchArgs {
 /// Runs the command.
 pub(crate) fn run(index: Option<PathBuf>, args: &WatchArgs) -> Result<Exit, Failure> {
     let index = args.index.clone().or(index);
-    match args.status {
-        true => status::run(index, args),
-        false => daemon::run(index, args),
+    match (args.status, args.socket_unit) {
+        (true, _) => status::run(index, args),
+        (_, true) => socket_unit::run(index, args),
+        _ => daemon::run(index, args),
     }
 }

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use trawl_live::{
-    ChangeSource, Directories, Fanotify, FileSystemId, LiveError, Polling, QueueSize, Searched,
+    ChangeSource, Crossing, Directories, Fanotify, FileSystemId, LiveError, Mounted, Polling,
+    QueueSize, Searched,
 };
 use trawl_serve::{Level, Opened};
 
@@ -23,6 +24,8 @@ pub(crate) struct How {
     pub(crate) is_polled: bool,
     /// At this one.
     pub(crate) interval: Duration,
+    /// Whether what is mounted below belongs to it.
+    pub(crate) crossing: Crossing,
     /// Where to say what was chosen instead of what.
     pub(crate) journal: Journal,
 }
@@ -68,9 +71,13 @@ impl How {
         };
         let queue = source.as_fd().try_clone_to_owned().ok();
         let file_system = source.file_system();
-        let opened = self.opened(source, Some(file_system), queue);
+        let source = self.with_mounts(source)?;
+        let source = match is_taken_over {
+            true => source.with_all_due(),
+            false => source,
+        };
         Ok(Chosen {
-            opened,
+            opened: self.opened(source, Some(file_system), queue),
             is_taken_over,
         })
     }
@@ -79,7 +86,7 @@ impl How {
         let source = Directories::open(&self.root)?;
         let file_system = source.file_system();
         Ok(Chosen {
-            opened: self.opened(source, Some(file_system), None),
+            opened: self.opened(self.with_mounts(source)?, Some(file_system), None),
             is_taken_over: false,
         })
     }
@@ -87,9 +94,13 @@ impl How {
     fn poll(&self) -> Result<Chosen, LiveError> {
         let source = Polling::open(&self.root, self.interval, now)?;
         Ok(Chosen {
-            opened: self.opened(source, None, None),
+            opened: self.opened(self.with_mounts(source)?, None, None),
             is_taken_over: false,
         })
+    }
+
+    fn with_mounts<S: ChangeSource>(&self, source: S) -> Result<Mounted<S>, LiveError> {
+        Mounted::new(source, &self.root, self.crossing)
     }
 
     fn opened(
@@ -106,6 +117,7 @@ impl How {
         let id = file_system.unwrap_or_default().0;
         let id = u64::from_be_bytes(id);
         Opened {
+            mounts: source.mounts(),
             source: Box::new(source),
             searched: searched.into_iter().collect(),
             identity: format!("{id:016x} {:x}:{:x}", device.0, device.1),

@@ -67,6 +67,28 @@ impl Plain {
         self.args.retention()
     }
 
+    /// Why a part that is read anew would not fit what is in the index, if so: that was made in
+    /// another way.
+    pub(crate) fn goes_on(&self, root: &[u8]) -> Result<Option<&'static str>, Failure> {
+        let index = IndexDir::open(&self.index)?;
+        let source = index.source(root)?;
+        let current = match source {
+            Some(source) => source.snapshots()?.pop(),
+            None => None,
+        };
+        let Some(current) = current else {
+            return Ok(Some("there is no snapshot"));
+        };
+        if current.version != env!("CARGO_PKG_VERSION") {
+            return Ok(Some("another version of the program indexed it"));
+        }
+        let scanner = Scanner::new(&index, &self.args)?;
+        match scanner.reads_as(root, &current.options)? {
+            true => Ok(None),
+            false => Ok(Some("it was indexed with other options")),
+        }
+    }
+
     /// How a part of the source is read.
     pub(crate) fn apply_options(&self) -> Result<ApplyOptions, Failure> {
         let index = IndexDir::open(&self.index)?;

@@ -58,7 +58,8 @@ pub(crate) fn run(index: Option<PathBuf>, args: &WatchArgs) -> Result<Exit, Fail
     Ok(exit)
 }
 
-fn wanted(paths: &[PathBuf]) -> Vec<Vec<u8>> {
+/// The roots that are meant by paths.
+pub(super) fn wanted(paths: &[PathBuf]) -> Vec<Vec<u8>> {
     let resolved = paths.iter().map(|given| {
         let live = given.canonicalize().unwrap_or_else(|_| given.clone());
         path::normalize(live.as_os_str().as_bytes()).unwrap_or_default()

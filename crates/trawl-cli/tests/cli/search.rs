@@ -94,6 +94,16 @@ fn what_is_wrong_is_said() {
     assert!(ran.errors().contains("not indexed"), "{ran}");
 }
 
+/// The same asked of a server.
+fn over_there(watched: &Watched, words: &[&str]) -> oracle::Ran {
+    let server = format!(
+        "--remote=command:{} serve --stdio",
+        env!("CARGO_BIN_EXE_trawl")
+    );
+    let words: Vec<&str> = words.iter().copied().chain([&server[..]]).collect();
+    watched.trawl(&words)
+}
+
 #[test]
 fn the_index_answers_while_a_daemon_keeps_it_as_of_now() {
     let Some(mut watched) = Watched::new() else {
@@ -114,9 +124,20 @@ fn the_index_answers_while_a_daemon_keeps_it_as_of_now() {
             let mut live = words.to_vec();
             live.push("--served-by=live");
             assert_eq!(ran.text(), watched.trawl(&live).text(), "{ran}");
+            let there = over_there(&watched, words).expect_code(0);
+            assert!(
+                there.errors().contains("answered by: remote (index)"),
+                "{there}"
+            );
+            assert_eq!(there.text(), ran.text(), "{there}");
         }
     }
     watched.end("-TERM");
+    let there = over_there(&watched, &["search", "--status", "new-?"]).expect_code(0);
+    assert!(
+        there.errors().contains("answered by: remote (live)"),
+        "{there}"
+    );
     fs::write(root.join("late"), "x").expect("room");
     let ran = oracle::run(
         watched

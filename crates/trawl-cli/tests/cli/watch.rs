@@ -27,7 +27,15 @@ pub(crate) struct Watched {
 
 impl Watched {
     pub(crate) fn new() -> Option<Watched> {
-        let mount = LoopMount::new(FileSystem::Ext4, 64 << 20);
+        Watched::on(FileSystem::Ext4, 64 << 20)
+    }
+
+    pub(crate) fn sized(size_bytes: u64) -> Option<Watched> {
+        Watched::on(FileSystem::Ext4, size_bytes)
+    }
+
+    pub(crate) fn on(kind: FileSystem, size_bytes: u64) -> Option<Watched> {
+        let mount = LoopMount::new(kind, size_bytes);
         let mount = mount.map_err(|skip: Skip| skip.say()).ok()?;
         fs::create_dir(mount.path().join("d")).expect("room");
         let scratch = Scratch::new("watch");
@@ -341,6 +349,11 @@ fn a_socket_that_the_manager_listens_on_is_used_and_stays() {
     let socket = socket_below(&index).expect("the daemon's socket");
     assert_eq!(watched.end("-TERM"), Some(0));
     assert_eq!(socket_below(&index), None);
+    let note = index.join("watched");
+    assert!(!note.exists(), "nobody is asked");
+    let unit = watched.trawl(&["watch", "--socket-unit"]).expect_code(0);
+    let line = format!("ListenStream={}\nSocketMode=0666\n", socket.display());
+    assert!(unit.text().contains(&line), "{unit}");
     let mut command = oracle::command("python3");
     let program = watched.program();
     let variables = program.get_envs();
@@ -360,7 +373,7 @@ fn a_socket_that_the_manager_listens_on_is_used_and_stays() {
     fs::write(watched.root().join("d/new"), "x").expect("room");
     let question = watched
         .program()
-        .args(["find", "--fresh=60s"])
+        .arg("find")
         .arg(watched.root())
         .args(["-name", "new"])
         .stdout(Stdio::piped())
@@ -377,6 +390,52 @@ fn a_socket_that_the_manager_listens_on_is_used_and_stays() {
     );
     assert_eq!(watched.end("-TERM"), Some(0));
     assert_eq!(socket_below(&index), Some(socket));
+    // The manager would start another one: who asks goes on asking, until nobody listens for it.
+    assert!(note.exists());
+    watched.trawl(&["find"]).expect_code(0);
+    watched.start(|_| {});
+    assert_eq!(watched.end("-TERM"), Some(0));
+    assert!(!note.exists(), "this one listened itself");
+}
+
+/// Listens on a socket as another user.
+const STRANGER: &str = r"
+import os, socket, sys
+unit = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+unit.bind(sys.argv[1])
+os.chmod(sys.argv[1], 0o666)
+os.setresuid(4811, 4811, 4811)
+unit.listen(8)
+print('listening', flush=True)
+sys.stdin.readline()
+";
+
+#[test]
+fn a_socket_that_a_stranger_listens_on_is_not_believed() {
+    let Some(mut watched) = Watched::new() else {
+        return;
+    };
+    watched.start(|_| {});
+    let socket = socket_below(&watched.index).expect("the daemon's socket");
+    assert_eq!(watched.end("-TERM"), Some(0));
+    watched.trawl(&["watch", "--socket-unit"]).expect_code(0);
+    let mut command = oracle::command("python3");
+    command.args(["-c", STRANGER]).arg(&socket);
+    let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    watched.daemon = Some(command.spawn().expect("python3 runs"));
+    let stdout = watched
+        .daemon
+        .as_mut()
+        .and_then(|stranger| stranger.stdout.take());
+    let mut line = String::new();
+    BufReader::new(stdout.expect("a pipe"))
+        .read_line(&mut line)
+        .expect("text");
+    assert_eq!(line, "listening\n");
+    let asked = watched.trawl(&["find"]);
+    assert_eq!(asked.code, Some(1), "{asked}");
+    assert!(asked.errors().contains("user 4811 listens on"), "{asked}");
+    assert!(asked.text().contains("/d\n"), "{asked}");
 }
 
 #[test]
@@ -391,6 +450,13 @@ fn one_daemon_watches_a_source() {
         second.errors().contains("watched by another daemon"),
         "{second}"
     );
+    let removed = watched.trawl(&["sources", "remove"]);
+    assert_eq!(removed.code, Some(2), "{removed}");
+    assert!(
+        removed.errors().contains("has to be stopped first"),
+        "{removed}"
+    );
+    watched.compare();
     assert_eq!(watched.end("-TERM"), Some(0));
 }
 

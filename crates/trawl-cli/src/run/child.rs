@@ -1,0 +1,221 @@
+//! The command: started in mounts of its own, signalled, waited for.
+
+use std::ffi::{CString, OsStr, OsString};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus};
+use std::time::{Duration, Instant};
+
+use trawl_mount::{MountError, Serving, serving};
+use trawl_sandbox::Supervisor;
+use trawl_sys::command::{send_signal, watch_end};
+use trawl_sys::enclosure::{Content, Point, Refused, Step, enclose};
+use trawl_sys::signal::PassedOn;
+use trawl_sys::wait::readable;
+
+use super::preload::Preload;
+use super::{Shown, Way};
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::say;
+
+/// So long it is waited for mounts that only a process that was left behind can still use.
+const FAREWELL: Duration = Duration::from_millis(500);
+
+/// Runs a command that sees the trees; how it ended.
+pub(super) fn run(
+    words: &[OsString],
+    shown: &[Shown],
+    way: Way,
+    preload: Option<&Preload>,
+) -> Result<Exit, Failure> {
+    let signals = PassedOn::take().map_err(|error| Failure::Usage(error.to_string()))?;
+    let mut command = Command::new(&words[0]);
+    command.args(&words[1..]);
+    signals.leave_to(&mut command);
+    if let Some(preload) = preload {
+        preload.lend_to(&mut command);
+    }
+    let (started, answering) = match shown {
+        [] => (command.spawn(), Answering::Nothing),
+        shown => start(command, shown, way)?,
+    };
+    let mut child = match started {
+        Ok(child) => child,
+        Err(error) => {
+            let name = crate::failure::quoted(words[0].as_bytes());
+            say(format_args!(
+                "cannot run {name}: {}",
+                crate::failure::cause(&error)
+            ));
+            let is_missing = error.kind() == io::ErrorKind::NotFound;
+            return Ok(Exit::Command(if is_missing { 127 } else { 126 }));
+        }
+    };
+    let ended = wait(&mut child, &signals).map_err(|source| Failure::File {
+        action: "wait for",
+        path: words[0].clone().into(),
+        source,
+    })?;
+    if let Answering::Mounts(served) = answering {
+        leave(served);
+    }
+    Ok(exit(ended))
+}
+
+fn exit(status: ExitStatus) -> Exit {
+    let code = match status.signal() {
+        Some(signal) => 128 + signal,
+        None => status.code().unwrap_or(0),
+    };
+    Exit::Command((code & 0xff) as u8)
+}
+
+/// What answers for the trees.
+enum Answering {
+    /// There are none.
+    Nothing,
+    Mounts(Vec<Serving>),
+    /// Until it is dropped.
+    Calls(#[allow(dead_code, reason = "it is held")] Option<Supervisor>),
+}
+
+/// A command that was started, or why it was not, and what answers for the trees.
+type Started = (io::Result<Child>, Answering);
+
+fn thread(source: io::Error) -> Failure {
+    Failure::Mount(MountError::Thread(source))
+}
+
+fn start(mut command: Command, shown: &[Shown], way: Way) -> Result<Started, Failure> {
+    let points = shown.iter().map(|shown| point(shown, way));
+    let points = points.collect::<Result<Vec<_>, _>>()?;
+    let filter = (way == Way::Sandbox).then(trawl_sandbox::filter);
+    let entrance = enclose(&mut command, points, directory(shown), filter).map_err(thread)?;
+    // Its own thread: what is to be run may lie in a tree that is answered for from here.
+    let starter = std::thread::Builder::new().name("start".into());
+    let starter = starter.spawn(move || command.spawn()).map_err(thread)?;
+    let devices = entrance.devices();
+    let answering = devices.map(|devices| answer(shown, devices, way));
+    let started = match starter.join() {
+        Ok(started) => started,
+        Err(_) => Err(io::Error::other("a thread ended early")),
+    };
+    match answering {
+        Ok(answering) => Ok((started, answering?)),
+        Err(refused) if refused.step == Step::Directory => {
+            Ok((Err(refused.source), Answering::Calls(None)))
+        }
+        Err(refused) => Err(refusal(&refused, shown).into()),
+    }
+}
+
+fn answer(shown: &[Shown], devices: Vec<OwnedFd>, way: Way) -> Result<Answering, Failure> {
+    // Fewer came if the command has ended on its way.
+    let mut devices = devices.into_iter();
+    if way == Way::Mount {
+        let served = shown.iter().zip(devices);
+        let served = served.map(|(shown, device)| trawl_mount::serve(shown.tree.clone(), device));
+        let served = served.collect::<Result<Vec<_>, _>>()?;
+        return Ok(Answering::Mounts(served.into_iter().flatten().collect()));
+    }
+    let planted = shown.iter().zip(devices.by_ref());
+    let planted: Vec<_> = planted
+        .map(|(shown, root)| trawl_sandbox::Shown {
+            tree: shown.tree.clone(),
+            point: shown.point.as_os_str().as_bytes().to_vec(),
+            root,
+        })
+        .collect();
+    let Some(listener) = devices.next() else {
+        return Ok(Answering::Calls(None));
+    };
+    let supervisor = Supervisor::start(listener, planted).map_err(thread)?;
+    Ok(Answering::Calls(Some(supervisor)))
+}
+
+fn point(shown: &Shown, way: Way) -> Result<Point, Failure> {
+    let text = |bytes: &[u8]| {
+        let text = CString::new(bytes);
+        text.map_err(|_| Failure::Usage("a path has no NUL byte".into()))
+    };
+    Ok(Point {
+        content: match way {
+            Way::Mount => Content::Served,
+            Way::Sandbox => Content::Planted,
+        },
+        path: text(shown.point.as_os_str().as_bytes())?,
+        source: text(shown.tree.name().as_bytes())?,
+        kind: text(format!("fuse.{}", serving::SUBTYPE).as_bytes())?,
+    })
+}
+
+/// The working directory, if something is mounted over it.
+fn directory(shown: &[Shown]) -> Option<CString> {
+    let directory = std::env::current_dir().ok()?;
+    let is_covered = shown
+        .iter()
+        .any(|shown| directory.starts_with(&shown.point));
+    let directory = is_covered.then(|| CString::new(directory.as_os_str().as_bytes()));
+    directory?.ok()
+}
+
+fn refusal(refused: &Refused, shown: &[Shown]) -> MountError {
+    let point = shown.get(refused.point).map(|shown| shown.point.clone());
+    let (point, advice) = match refused.step {
+        Step::Unshare | Step::Ids | Step::Propagation => {
+            (point, "; a mount that nobody else sees is not allowed here")
+        }
+        Step::Device => (
+            Some("/dev/fuse".into()),
+            "; it must be there and may be opened by all",
+        ),
+        Step::Filter => (point, "; system calls cannot be asked about here"),
+        _ => (point, ""),
+    };
+    MountError::Point {
+        point: point.unwrap_or_default(),
+        source: io::Error::from_raw_os_error(refused.source.raw_os_error().unwrap_or(0)),
+        advice,
+    }
+}
+
+/// Waits for the end, and passes signals on.
+fn wait(child: &mut Child, signals: &PassedOn) -> io::Result<ExitStatus> {
+    let end = watch_end(child)?;
+    loop {
+        let ready = readable([end.as_fd(), signals.as_fd()], None);
+        let [is_over, _] = ready.map_err(|error| io::Error::from_raw_os_error(error.errno.0))?;
+        while let Some(passed) = signals.next() {
+            // What a key sends the command has got by itself.
+            if !passed.is_from_kernel {
+                let _ = send_signal(&end, passed.signal);
+            }
+        }
+        if is_over {
+            return child.wait();
+        }
+    }
+}
+
+/// Waits until the mounts are gone, as they are with the last process that sees them.
+fn leave(served: Vec<Serving>) {
+    let until = Instant::now() + FAREWELL;
+    for serving in served {
+        while serving.is_served() && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        if !serving.is_served() {
+            let _ = serving.wait();
+        }
+    }
+}
+
+/// A name for messages.
+pub(super) fn shown_path(path: &Path) -> String {
+    let path: &OsStr = path.as_os_str();
+    crate::failure::quoted(path.as_bytes())
+}

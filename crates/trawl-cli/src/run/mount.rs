@@ -1,0 +1,149 @@
+//! `trawl mount` and `trawl unmount`: a tree of another machine for all who may see the mount.
+
+use std::ffi::OsString;
+use std::io::{Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use trawl_sys::signal::StopSignals;
+use trawl_sys::wait::readable;
+
+use super::child::shown_path;
+use super::place::Place;
+use super::{KeepingArgs, open};
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::say;
+
+/// So often it is looked whether somebody else has unmounted it.
+const LOOK: Duration = Duration::from_millis(200);
+/// What a process in the background says when the mount is there.
+const READY: &[u8] = b"ready\n";
+
+/// Options of `trawl mount`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct MountArgs {
+    /// A server as trawl search --remote takes it, or a host for ssh, and a
+    /// directory there
+    #[arg(value_name = "SERVER:/PATH")]
+    place: OsString,
+    /// An empty directory
+    #[arg(value_name = "POINT")]
+    point: PathBuf,
+    /// Serve the mount until it is unmounted or a signal comes, instead of in
+    /// the background
+    #[arg(short, long)]
+    foreground: bool,
+    #[command(flatten)]
+    keeping: KeepingArgs,
+    /// Say on standard output when the mount is there.
+    #[arg(long, hide = true, requires = "foreground")]
+    ready: bool,
+}
+
+/// Options of `trawl unmount`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct UnmountArgs {
+    /// Where the trees are mounted
+    #[arg(value_name = "POINT", required = true)]
+    points: Vec<PathBuf>,
+}
+
+/// Mounts, and serves the mount.
+pub(crate) fn mount(args: &MountArgs) -> Result<Exit, Failure> {
+    match args.foreground {
+        true => foreground(args),
+        false => background(args),
+    }
+}
+
+fn foreground(args: &MountArgs) -> Result<Exit, Failure> {
+    let tree = open(
+        &Place::parse(args.place.as_bytes())?,
+        args.keeping.keeping(),
+    )?;
+    let stop = StopSignals::take().map_err(|error| Failure::Usage(error.to_string()))?;
+    let mut serving = trawl_mount::mount(tree, &args.point)?;
+    if args.ready {
+        // Nobody waits for it any more, if it cannot be said.
+        let _ = std::io::stdout().write_all(READY);
+    }
+    while serving.is_served() {
+        let ready = readable([stop.as_fd()], Some(LOOK));
+        if ready.is_ok_and(|[is_asked]| is_asked) {
+            stop.stop();
+            if let Err(source) = serving.unmount() {
+                let path = args.point.clone();
+                let action = "unmount";
+                return Err(Failure::File {
+                    action,
+                    path,
+                    source,
+                });
+            }
+            break;
+        }
+    }
+    let ended = serving.wait();
+    ended.map_err(|source| Failure::File {
+        action: "serve",
+        path: args.point.clone(),
+        source,
+    })?;
+    Ok(Exit::Complete)
+}
+
+/// Starts this program once more, and waits until the mount is there.
+fn background(args: &MountArgs) -> Result<Exit, Failure> {
+    let failed = |source| Failure::File {
+        action: "start a process for",
+        path: args.point.clone(),
+        source,
+    };
+    let mut command = Command::new(std::env::current_exe().map_err(failed)?);
+    let age = format!("--max-age={}ms", args.keeping.max_age.as_millis());
+    command.args(["mount", "--foreground", "--ready", &age]);
+    command.arg("--").arg(&args.place).arg(&args.point);
+    command.stdin(Stdio::null()).stdout(Stdio::piped());
+    trawl_sys::command::own_session(&mut command);
+    let mut child = command.spawn().map_err(failed)?;
+    let mut said = vec![0; READY.len()];
+    let output = child.stdout.take();
+    let is_ready = output.is_some_and(|mut output| output.read_exact(&mut said).is_ok());
+    if is_ready && said == READY {
+        return Ok(Exit::Complete);
+    }
+    // Why not, it has said itself.
+    let _ = child.wait();
+    Ok(Exit::Fatal)
+}
+
+/// Unmounts.
+pub(crate) fn unmount(args: &UnmountArgs) -> Result<Exit, Failure> {
+    let mut exit = Exit::Complete;
+    for point in &args.points {
+        if let Err(error) = unmount_one(point) {
+            let (point, cause) = (shown_path(point), crate::failure::cause(&error));
+            say(format_args!("cannot unmount {point}: {cause}"));
+            exit = Exit::Fatal;
+        }
+    }
+    Ok(exit)
+}
+
+fn unmount_one(point: &std::path::Path) -> std::io::Result<()> {
+    let unmounted = trawl_sys::mount::unmount(point);
+    match unmounted {
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+            let mut command = Command::new("fusermount3");
+            match command.arg("-u").arg("--").arg(point).status() {
+                Ok(status) if status.success() => Ok(()),
+                _ => Err(error),
+            }
+        }
+        other => other,
+    }
+}

@@ -1,0 +1,83 @@
+//! Commands in trees of this machine, with the library that answers from tables.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use trawl_testkit::oracle;
+use trawl_testkit::skip::Skip;
+
+use crate::site::{Site, TRAWL};
+
+/// The program as it is installed, with the library where it looks for it; if that was built.
+fn installed(site: &Site) -> Option<PathBuf> {
+    let library = Path::new(TRAWL).with_file_name("deps/libtrawl_preload.so");
+    if !library.exists() {
+        let what = "commands that are answered from tables";
+        Skip::new(what, "libtrawl-preload.so was not built").say();
+        return None;
+    }
+    let [bin, lib] = ["bin", "lib/trawl"].map(|name| site.scratch.join(name));
+    for dir in [&bin, &lib] {
+        fs::create_dir_all(dir).expect("room");
+    }
+    fs::copy(library, lib.join("libtrawl-preload.so")).expect("room");
+    let program = bin.join("trawl");
+    fs::rename(site.scratch.install(Path::new(TRAWL)), &program).expect("one file system");
+    Some(program)
+}
+
+#[test]
+fn a_covered_command_says_what_it_says_otherwise() {
+    let site = Site::odd("running-covered");
+    let Some(trawl) = installed(&site) else {
+        return;
+    };
+    for script in [
+        "find \"$1\" -printf '%p %y %i %s %n %m %U %G %T@ %l\\0'",
+        "ls -lR \"$1\"",
+        "du -a \"$1\"",
+        "echo new > \"$1\"/new && find \"$1\" -maxdepth 1 -newer \"$1\"/big && stat -c %s \"$1\"/new",
+    ] {
+        let run = |command: &mut std::process::Command| {
+            command
+                .args(["bash", "-c", script, "bash"])
+                .arg(site.tree());
+            oracle::run(command).expect_code(0)
+        };
+        let mut covered = oracle::command(&trawl);
+        covered.args(["run", "--cover"]).arg(site.tree()).arg("--");
+        let covered = run(&mut covered);
+        let plain = run(oracle::command("env").args(["-u", "LD_PRELOAD"]));
+        assert_eq!(covered.stdout, plain.stdout, "{script}");
+        assert_eq!(covered.errors(), plain.errors(), "{script}");
+        let _ = fs::remove_file(site.tree().join("new"));
+    }
+}
+
+#[test]
+fn a_covered_command_ends_as_it_ends_and_can_ask() {
+    let site = Site::empty("running-covered-ends");
+    let Some(trawl) = installed(&site) else {
+        return;
+    };
+    let run = |words: &[&str]| {
+        let mut command = oracle::command(&trawl);
+        command.args(["run", "--"]).args(words);
+        command.current_dir(site.tree());
+        oracle::run(&mut command)
+    };
+    run(&["sh", "-c", "exit 3"]).expect_code(3);
+    run(&["sh", "-c", "kill -9 $$"]).expect_code(137);
+    run(&["no-such-program"]).expect_code(127);
+    let ran = run(&[
+        "sh",
+        "-c",
+        "echo \"$TRAWL_BULK_ROOTS\"; test -S \"$TRAWL_BULK_SOCKET\"",
+    ]);
+    let tree = site.tree().canonicalize().expect("it is there");
+    assert_eq!(
+        ran.expect_code(0).text().trim_end(),
+        tree.display().to_string()
+    );
+    site.expect_nothing_left();
+}

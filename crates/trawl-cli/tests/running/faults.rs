@@ -1,0 +1,159 @@
+//! Servers that end in the middle: an error, never a short answer.
+
+use std::io::{Read, Write};
+use std::net::Shutdown;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use trawl_testkit::oracle;
+
+use crate::site::{Site, TRAWL, cannot};
+
+/// What has gone through, and how much may.
+struct Line {
+    left_bytes: AtomicUsize,
+    sent_bytes: AtomicUsize,
+    connections: AtomicUsize,
+    is_cut: AtomicBool,
+}
+
+/// Listens beside the tree; what servers say ends after so many bytes, and nobody is let in then.
+fn between(site: &Site, bytes: usize) -> (String, Arc<Line>) {
+    let path = site.scratch.join("socket");
+    let _ = std::fs::remove_file(&path);
+    let listener = UnixListener::bind(&path).expect("room");
+    let line = Arc::new(Line {
+        left_bytes: AtomicUsize::new(bytes),
+        sent_bytes: AtomicUsize::new(0),
+        connections: AtomicUsize::new(0),
+        is_cut: AtomicBool::new(false),
+    });
+    let shared = Arc::clone(&line);
+    std::thread::spawn(move || {
+        while let Ok((client, _)) = listener.accept() {
+            shared.connections.fetch_add(1, Ordering::Relaxed);
+            if !shared.is_cut.load(Ordering::Relaxed) {
+                let line = Arc::clone(&shared);
+                std::thread::spawn(move || serve(client, &line));
+            }
+        }
+    });
+    (format!("unix:{}", path.display()), line)
+}
+
+fn serve(mut client: UnixStream, line: &Arc<Line>) {
+    let (mut server, theirs) = UnixStream::pair().expect("room");
+    let mut command = Command::new(TRAWL);
+    let output = theirs.try_clone().expect("room");
+    command
+        .args(["serve", "--stdio"])
+        .stdin(Stdio::from(OwnedFd::from(theirs)));
+    command.stdout(Stdio::from(OwnedFd::from(output)));
+    let mut child = command.spawn().expect("it starts");
+    drop(command);
+    let (mut up, mut down) = (
+        client.try_clone().expect("room"),
+        server.try_clone().expect("room"),
+    );
+    let counted = Arc::clone(line);
+    let asking = std::thread::spawn(move || {
+        let mut buffer = [0; 4096];
+        while let Ok(count @ 1..) = up.read(&mut buffer) {
+            counted.sent_bytes.fetch_add(count, Ordering::Relaxed);
+            if down.write_all(&buffer[..count]).is_err() {
+                break;
+            }
+        }
+        let _ = down.shutdown(Shutdown::Both);
+    });
+    let mut buffer = [0; 512];
+    while let Ok(count @ 1..) = server.read(&mut buffer) {
+        let before = line
+            .left_bytes
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
+                Some(left.saturating_sub(count))
+            });
+        if before.is_ok_and(|left| left <= count) {
+            line.is_cut.store(true, Ordering::Relaxed);
+            break;
+        }
+        if client.write_all(&buffer[..count]).is_err() {
+            break;
+        }
+    }
+    let _ = client.shutdown(Shutdown::Both);
+    let _ = server.shutdown(Shutdown::Both);
+    let _ = child.kill();
+    let _ = child.wait();
+    let _ = asking.join();
+}
+
+fn plant(site: &Site, directories: usize) {
+    for number in 0..directories {
+        let dir = site.tree().join(format!("d{number:03}"));
+        std::fs::create_dir(&dir).expect("room");
+        for name in ["a", "b", "c"] {
+            std::fs::write(dir.join(name), name).expect("room");
+        }
+    }
+}
+
+#[test]
+fn a_tree_takes_few_questions_of_the_server() {
+    if let Some(skip) = cannot("questions of a command") {
+        return skip.say();
+    }
+    let site = Site::empty("running-questions");
+    plant(&site, 200);
+    let (server, line) = between(&site, usize::MAX);
+    let mut command = site.command(&server);
+    command.args([
+        "sh",
+        "-c",
+        "find $0 -ls | wc -l; ls -lR $0 | wc -l; du -s $0 >/dev/null",
+    ]);
+    let ran = oracle::run(command.arg(site.point())).expect_code(0);
+    // The top, and of each directory itself and what is in it; of ls, three lines more each.
+    assert_eq!(ran.text(), "801\n1402\n", "{ran}");
+    // A greeting, what the top is, and one for all that is below it; some credit.
+    let (sent, path) = (&line.sent_bytes, site.tree().as_os_str().len());
+    let sent = sent.load(Ordering::Relaxed);
+    assert!(sent < 400 + 4 * path, "{sent} bytes were asked with");
+    assert_eq!(line.connections.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+fn a_server_that_ends_is_an_error() {
+    if let Some(skip) = cannot("commands whose server ends") {
+        return skip.say();
+    }
+    let site = Site::empty("running-cut");
+    plant(&site, 300);
+    std::fs::write(site.tree().join("big"), vec![b'x'; 3 << 20]).expect("room");
+    for (script, bytes) in [
+        ("find $0 -ls", 20_000),
+        ("ls -lR $0", 60_000),
+        ("cat $0/big", 2_000_000),
+        ("set -o pipefail; tar -cf - $0 | cat", 400_000),
+        ("du -s $0", 4_000),
+        // This one does not notice.
+        ("echo $0/*/*", 20_000),
+    ] {
+        let (server, line) = between(&site, bytes);
+        let mut command = site.command(&server);
+        let ran = oracle::run(command.args(["bash", "-c", script]).arg(site.point()));
+        assert!(ran.code.is_some_and(|code| code > 0), "{script}\n{ran}");
+        let errors = ran.errors();
+        assert!(errors.contains("trawl: "), "{script}\n{ran}");
+        assert!(line.is_cut.load(Ordering::Relaxed), "{script}\n{ran}");
+        if script.starts_with("echo") {
+            assert_eq!(ran.code, Some(125), "{ran}");
+        } else {
+            assert!(errors.contains("Input/output error"), "{script}\n{ran}");
+        }
+    }
+    site.expect_nothing_left();
+}

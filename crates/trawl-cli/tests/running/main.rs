@@ -1,0 +1,11 @@
+//! Programs that know nothing of other machines, in trees of other machines: the same bytes as
+//! on the tree itself, and nothing left behind.
+
+#![forbid(unsafe_code)]
+
+mod covered;
+mod ends;
+mod faults;
+mod same;
+mod sandbox;
+mod site;

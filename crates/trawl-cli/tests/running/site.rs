@@ -1,0 +1,156 @@
+//! A tree, a directory to show it at, and commands that see it there: through a server, or bound.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use trawl_testkit::oracle::{self, Ran};
+use trawl_testkit::skip::{Skip, is_root, without_program};
+use trawl_testkit::{OddTree, Scratch, odd_tree};
+
+pub(crate) const TRAWL: &str = env!("CARGO_BIN_EXE_trawl");
+
+/// Why no command can be run here, if so.
+pub(crate) fn cannot(what: &str) -> Option<Skip> {
+    if !is_root() {
+        return Some(Skip::new(what, "it needs root"));
+    }
+    if let Some(skip) = without_program(what, "unshare") {
+        return Some(skip);
+    }
+    let device = fs::OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open("/dev/fuse");
+    if let Err(error) = device {
+        return Some(Skip::new(what, format_args!("/dev/fuse: {error}")));
+    }
+    let ran = oracle::run(oracle::command("unshare").args(["-m", "true"]));
+    (ran.code != Some(0)).then(|| Skip::new(what, "there can be no mounts of its own"))
+}
+
+/// A tree, and where it is shown.
+pub(crate) struct Site {
+    pub(crate) scratch: Scratch,
+}
+
+impl Site {
+    pub(crate) fn empty(label: &str) -> Site {
+        let scratch = Scratch::new(label);
+        for name in ["tree", "point"] {
+            fs::create_dir(scratch.join(name)).expect("room");
+        }
+        Site { scratch }
+    }
+
+    /// With a tree of every oddity, programs among them.
+    pub(crate) fn odd(label: &str) -> Site {
+        let site = Site::empty(label);
+        let plan = odd_tree::Plan {
+            random_names: 100,
+            wide_files: 300,
+            deep_levels: 40,
+            long_levels: 1,
+            ..odd_tree::Plan::default()
+        };
+        fs::create_dir(site.tree().join("odd")).expect("room");
+        let odd = OddTree::build(&site.tree().join("odd"), &plan);
+        odd.expect("a tree").say_skipped();
+        // Whole files are read: not those that are nothing but a hole.
+        let mut large = oracle::command("find");
+        large.arg(site.tree()).args(["-size", "+9M", "-delete"]);
+        oracle::run(&mut large).expect_code(0);
+        // ACLs are not shown.
+        let mut plain = oracle::command("setfacl");
+        let _ = plain
+            .args(["-R", "-P", "-b", "-k"])
+            .arg(site.tree())
+            .status();
+        let bin = site.tree().join("bin");
+        fs::create_dir(&bin).expect("room");
+        fs::copy("/bin/echo", bin.join("say")).expect("there is one");
+        let big: Vec<u8> = (0..5_000_000u32).map(|at| (at % 251) as u8).collect();
+        fs::write(site.tree().join("big"), big).expect("room");
+        site
+    }
+
+    pub(crate) fn tree(&self) -> PathBuf {
+        self.scratch.join("tree")
+    }
+
+    pub(crate) fn point(&self) -> PathBuf {
+        self.scratch.join("point")
+    }
+
+    /// The address of a server of this machine, run by the client.
+    pub(crate) fn server(&self) -> String {
+        format!("command:{TRAWL} serve --stdio")
+    }
+
+    /// `trawl run` with the tree, from a server at this address.
+    pub(crate) fn command(&self, server: &str) -> Command {
+        let mut command = oracle::command(TRAWL);
+        command
+            .args(["run", "--remote"])
+            .arg(self.remote(server))
+            .arg("--");
+        command.current_dir(self.scratch.path());
+        command
+    }
+
+    pub(crate) fn remote(&self, server: &str) -> String {
+        format!(
+            "{server}:{}={}",
+            self.tree().display(),
+            self.point().display()
+        )
+    }
+
+    /// Runs words of a shell where the tree is shown.
+    #[track_caller]
+    pub(crate) fn run(&self, script: &str) -> Ran {
+        let mut command = self.command(&self.server());
+        command
+            .args(["bash", "-c", script, "bash"])
+            .arg(self.point());
+        oracle::run(&mut command)
+    }
+
+    /// The same where the tree is bound.
+    #[track_caller]
+    pub(crate) fn bound(&self, script: &str) -> Ran {
+        let bind = "mount --bind \"$0\" \"$1\" && exec bash -c \"$2\" bash \"$1\"";
+        let mut command = oracle::command("unshare");
+        command
+            .args(["-m", "sh", "-c", bind])
+            .arg(self.tree())
+            .arg(self.point())
+            .arg(script);
+        command.current_dir(self.scratch.path());
+        oracle::run(&mut command)
+    }
+
+    /// Nothing is mounted, and no server is left.
+    #[track_caller]
+    pub(crate) fn expect_nothing_left(&self) {
+        let point = self.point().display().to_string();
+        let mounts = fs::read_to_string("/proc/self/mounts").expect("proc is there");
+        assert!(!mounts.contains(&point), "{mounts}");
+        for _ in 0..200 {
+            if processes(self.scratch.path()).is_empty() {
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        panic!("left behind: {:?}", processes(self.scratch.path()));
+    }
+}
+
+/// Command lines of processes that name this directory.
+fn processes(directory: &Path) -> Vec<String> {
+    let name = directory.display().to_string();
+    let entries = fs::read_dir("/proc").expect("proc is there").flatten();
+    let lines = entries.filter_map(|entry| fs::read(entry.path().join("cmdline")).ok());
+    let lines = lines.map(|line| String::from_utf8_lossy(&line).replace('\0', " "));
+    lines.filter(|line| line.contains(&name)).collect()
+}

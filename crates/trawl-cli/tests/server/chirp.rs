@@ -1,0 +1,163 @@
+//! Chirp's line `search`, asked by a client that was written from the protocol alone.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::os::unix::fs::{MetadataExt, symlink};
+use std::process::Command;
+
+use trawl_testkit::oracle;
+use trawl_testkit::skip;
+
+use crate::site::{LONG, Server, Site, mode, somebody};
+
+fn serve(site: &Site, words: &[String]) -> Server {
+    let mut all = vec![
+        "--listen-chirp=127.0.0.1:0".to_owned(),
+        format!("--chirp-user={}", somebody()),
+    ];
+    all.extend_from_slice(words);
+    site.serve(&all)
+}
+
+/// What the client prints.
+fn ask(server: &Server, words: &[&str]) -> String {
+    let program = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/server/chirp_client.py");
+    let mut client = Command::new("python3");
+    client
+        .arg(program)
+        .arg(server.port().to_string())
+        .args(words);
+    oracle::run(&mut client).expect_code(0).text()
+}
+
+fn sorted(text: &str) -> Vec<&str> {
+    let mut lines: Vec<&str> = text.lines().skip(2).collect();
+    lines.sort_unstable();
+    lines
+}
+
+#[test]
+fn a_client_of_chirp_is_answered() {
+    if let Some(skip) = skip::without_program("a client of Chirp", "python3") {
+        return skip.say();
+    }
+    let site = Site::new("chirp");
+    let tree = site.tree();
+    for name in ["open/a b.c", "open/one:two.c", "open/xy.c", "open/deep/y.c"] {
+        fs::write(tree.join(name), name).expect("room");
+    }
+    symlink("deep/y.c", tree.join("open/link.c")).expect("room");
+    let server = serve(&site, &[format!("--export=t={}", tree.display())]);
+    let text = ask(&server, &["*.c", "/t/open", "0"]);
+    let head: Vec<&str> = text.lines().take(2).collect();
+    assert_eq!(head, ["logged in hostname 127.0.0.1", "result 0"]);
+    // A name that the lines have no way to say is an error, not a wrong name.
+    let found = [
+        "0\t/a b.c\t",
+        "0\t/deep/x.c\t",
+        "0\t/deep/y.c\t",
+        "0\t/link.c\t",
+        "0\t/xy.c\t",
+    ];
+    let expected = [&found[..], &["84\t2\t/t/open"]].concat();
+    assert_eq!(sorted(&text), expected);
+    // `?` is one byte; paths with the root; anchored; two directories, one of which is not there.
+    let ask = |pattern: &str, paths: &str, flags: &str| {
+        let text = ask(&server, &[pattern, paths, flags]);
+        let lines = text.lines().skip(2).map(str::to_owned);
+        lines.collect::<Vec<_>>()
+    };
+    assert_eq!(
+        ask("?.c", "/t/open", "4"),
+        ["0\t/t/open/deep/x.c\t", "0\t/t/open/deep/y.c\t"]
+    );
+    assert_eq!(ask("/xy.c|/none", "/t/open", "0"), ["0\t/xy.c\t"]);
+    let two = ask("x.c", "/t/none|/t/open/../open//deep", "4");
+    assert_eq!(two, ["2\t1\t/t/none", "0\t/t/open/deep/x.c\t"]);
+    assert_eq!(ask("a?b.c", "/t/op%65n", "0"), ["0\t/a b.c\t"]);
+    // The first of the earliest directory that has one.
+    assert_eq!(
+        ask("*.c", "/t/open/deep:/t/open", "5"),
+        ["0\t/t/open/deep/x.c\t"]
+    );
+    // What stat(2) says, of what a link leads to, in Chirp's order.
+    let of = fs::metadata(tree.join("open/link.c")).expect("it is there");
+    let numbers = format!(
+        "{} {} {} {} {} {} {} {} {} {} {} {} {}",
+        of.dev(),
+        of.ino(),
+        of.mode(),
+        of.nlink(),
+        of.uid(),
+        of.gid(),
+        of.rdev(),
+        of.size(),
+        of.blksize(),
+        of.blocks(),
+        of.atime(),
+        of.mtime(),
+        of.ctime()
+    );
+    assert_eq!(
+        ask("link.c", "/t/open", "2"),
+        [format!("0\t/link.c\t{numbers}")]
+    );
+    // Nothing outside the export.
+    assert_eq!(ask("passwd", "/t/../../etc", "0"), ["2\t1\t/etc"]);
+}
+
+#[test]
+fn nothing_but_searches_is_done() {
+    if let Some(skip) = skip::without_program("a client of Chirp", "python3") {
+        return skip.say();
+    }
+    let site = Site::new("chirp-only");
+    let file = site.tree().join("open/deep/x.c");
+    let server = serve(&site, &[]);
+    let path = file.display().to_string();
+    let bad: Vec<String> = ["unlink", "getfile", "mkdir", "whoami", "search"]
+        .into_iter()
+        .map(|command| format!("{command} {path}"))
+        .chain(["search x / 128".to_owned(), "search [ / 0".to_owned()])
+        .collect();
+    let tree = site.tree().display().to_string();
+    let words = ["x.c", &tree[..], "0"].into_iter();
+    let words: Vec<&str> = words.chain(bad.iter().map(|line| &line[..])).collect();
+    let text = ask(&server, &words);
+    let refused = text.lines().filter(|line| *line == "-8").count();
+    // A bracket that is not closed is itself, and nothing is called so.
+    assert!(refused >= bad.len() - 1, "{text}");
+    assert!(file.exists());
+    // As the user that was named, who may not look everywhere.
+    if skip::is_root() {
+        assert!(text.contains(&format!("13\t1\t{tree}/shut")), "{text}");
+    }
+    // Noise, and a line without an end.
+    for noise in [&b"\n\n\xff\xfe\nhostname"[..], &[b'x'; 40_000]] {
+        let mut socket = TcpStream::connect(("127.0.0.1", server.port())).expect("it listens");
+        socket.set_read_timeout(Some(LONG)).expect("a socket");
+        let _ = socket.write_all(noise);
+        let _ = socket.shutdown(std::net::Shutdown::Write);
+        let mut answer = Vec::new();
+        let _ = socket.read_to_end(&mut answer);
+        assert!(
+            answer.iter().all(|byte| b"no\n".contains(byte)),
+            "{answer:?}"
+        );
+    }
+    mode(&site.tree().join("shut"), 0o755);
+}
+
+#[test]
+fn who_chirps_is_no_superuser_unless_it_is_said() {
+    let site = Site::new("chirp-user");
+    let ended = site.serve(&["--listen-chirp=127.0.0.1:0".to_owned()]).end();
+    assert!(ended.contains("--chirp-user"), "{ended}");
+    let words = [
+        "--listen-chirp=127.0.0.1:0".to_owned(),
+        "--chirp-user=no such".to_owned(),
+    ];
+    let ended = site.serve(&words).end();
+    assert!(ended.contains("there is none"), "{ended}");
+}
