@@ -35,6 +35,7 @@ from pathlib import Path
 
 from recall import recall
 from report import Table
+from rescan import rescan
 from watched import Daemon, Spent, mounted, spend, watching
 
 LOOPS = 20_000
@@ -339,8 +340,12 @@ def large(setting: Setting) -> None:
                     ("1,000 files of 100 directories", spread), ("1 file with two names", [linked]),
                 ]:
                     barrier(setting, f"{entries:,} entries, changed: {label}", daemon, root, changed)
-            if entries == setting.large[0]:
-                revocation(setting, root)
+
+
+def revoke(setting: Setting) -> None:
+    """What taking a right away costs, of the first of these trees."""
+    with mounted("ext4", large_image(setting, setting.large[0])) as root:
+        revocation(setting, root)
 
 
 def revocation(setting: Setting, root: Path) -> None:
@@ -464,7 +469,16 @@ def step(dice: random.Random, folders: list[Path]) -> int:
     return 1
 
 
-PARTS: dict[str, Callable[[Setting], None]] = {"writers": writers, "barriers": barriers, "large": large, "mixed": mixed}
+def unseen(setting: Setting) -> None:
+    """Finding out what changed while nobody watched."""
+    kinds = (*setting.kinds, "btrfs") if setting.kinds == Setting.kinds else setting.kinds
+    rescan(setting.table, setting.trawl, setting.tree, setting.work, setting.runs, kinds)
+
+
+PARTS: dict[str, Callable[[Setting], None]] = {
+    "writers": writers, "barriers": barriers, "large": large, "revoke": revoke, "mixed": mixed,
+    "rescan": unseen,
+}
 
 
 def fresh(setting: Setting, only: list[str] | None = None) -> None:

@@ -30,6 +30,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import call
 import duck
 from columns import columns
 from finders import against_finders
@@ -234,6 +235,10 @@ class Bench:
         setting = Setting(self.table, self.trawl, Path(self.tree), self.work, max(3, self.runs // 2))
         fresh(setting)
 
+    def call(self) -> None:
+        """The search call, and programs with and without it."""
+        call.call(call.Setting(self.table, self.trawl, Path(self.tree), self.index, self.work, self.runs))
+
     def machine(self) -> str:
         """Where this was measured."""
         version = subprocess.run([self.trawl, "--version"], capture_output=True, text=True, check=False).stdout.strip()
@@ -248,7 +253,7 @@ class Bench:
             "questions": self.questions, "live": self.live, "million": self.million,
             "recording": self.recording, "seen": self.seen, "bytes": self.bytes, "names": self.names,
             "columns": self.columns, "gufi": self.gufi, "hundred": self.hundred,
-            "fresh": self.fresh,
+            "fresh": self.fresh, "call": self.call,
         }
 
 

@@ -39,6 +39,9 @@ complete -c trawl -n "__fish_trawl_needs_command" -f -a "index" -d 'Scan trees a
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "sources" -d 'List what is indexed, or remove a source'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "watch" -d 'Keep sources as of now: notice what changes and bring it into the index'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "serve" -d 'Answer searches of other machines, over ssh or at a socket'
+complete -c trawl -n "__fish_trawl_needs_command" -f -a "run" -d 'Run a command that sees directories of other machines as its own'
+complete -c trawl -n "__fish_trawl_needs_command" -f -a "mount" -d 'Mount a directory of another machine, read-only'
+complete -c trawl -n "__fish_trawl_needs_command" -f -a "unmount" -d 'Unmount what trawl mount mounted'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "verify" -d 'Check every byte of the index (index --verify)'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "gc" -d 'Remove what no snapshot needs (index --gc)'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "locate" -d 'Find entries by their names as plocate does'
@@ -105,19 +108,42 @@ complete -c trawl -n "__fish_trawl_using_subcommand watch" -l exclude -d 'Leave 
 complete -c trawl -n "__fish_trawl_using_subcommand watch" -l poll -d 'Look at all directories at an interval, instead of being told of changes: for file systems that others change, too'
 complete -c trawl -n "__fish_trawl_using_subcommand watch" -l no-xattr -d 'Do not read extended attributes [default: as the last scan]'
 complete -c trawl -n "__fish_trawl_using_subcommand watch" -s q -l quiet -d 'Say only what is wrong'
+complete -c trawl -n "__fish_trawl_using_subcommand watch" -l socket-unit -d 'Print a socket unit of systemd for these trees, which are indexed already: with it questions start the daemon'
 complete -c trawl -n "__fish_trawl_using_subcommand watch" -l status -d 'Ask the daemons of all sources, or of these, how they are'
 complete -c trawl -n "__fish_trawl_using_subcommand watch" -l json -d 'With --status: one JSON object a line'
 complete -c trawl -n "__fish_trawl_using_subcommand watch" -l prometheus -d 'With --status: the text that Prometheus reads'
 complete -c trawl -n "__fish_trawl_using_subcommand watch" -s h -l help -d 'Print help'
-complete -c trawl -n "__fish_trawl_using_subcommand serve" -l listen -d 'Serve who connects to a socket: unix:PATH' -r
+complete -c trawl -n "__fish_trawl_using_subcommand serve" -l listen -d 'Serve who connects to a socket: unix:PATH, tls:ADDRESS:PORT, or systemd (the sockets that a service manager opened); can be given again' -r
+complete -c trawl -n "__fish_trawl_using_subcommand serve" -l listen-chirp -d 'Answer Chirp\'s line search, for anybody who connects, as --chirp-user' -r
+complete -c trawl -n "__fish_trawl_using_subcommand serve" -l chirp-user -d 'The user that Chirp\'s clients are served as' -r
+complete -c trawl -n "__fish_trawl_using_subcommand serve" -l cert -d 'With tls: the server\'s certificate, then those in between (PEM)' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand serve" -l key -d 'With tls: its key' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand serve" -l client-ca -d 'With tls: who may sign clients\' certificates' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand serve" -l users -d 'With tls: which user a certificate stands for; lines sha256:…=USER, san:NAME=USER, cn:NAME=USER' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand serve" -l tls-user -d 'With tls: the user of the process that ends TLS' -r
 complete -c trawl -n "__fish_trawl_using_subcommand serve" -l export -d 'Show only this tree, under this name; can be given again [default: all that the user may see, with the paths of this machine]' -r
-complete -c trawl -n "__fish_trawl_using_subcommand serve" -l connections -d 'Processes that serve clients, in all' -r
-complete -c trawl -n "__fish_trawl_using_subcommand serve" -l user-connections -d 'Processes that serve clients of one user' -r
+complete -c trawl -n "__fish_trawl_using_subcommand serve" -l connections -d 'Connections in all' -r
+complete -c trawl -n "__fish_trawl_using_subcommand serve" -l user-connections -d 'Connections of one user' -r
+complete -c trawl -n "__fish_trawl_using_subcommand serve" -l served -d 'Connections that are served at the same time' -r
+complete -c trawl -n "__fish_trawl_using_subcommand serve" -l user-served -d 'Connections of one user that are served at the same time' -r
+complete -c trawl -n "__fish_trawl_using_subcommand serve" -l patience -d 'How long a connection may wait to be served' -r
 complete -c trawl -n "__fish_trawl_using_subcommand serve" -l stall -d 'How long a client may take nothing of an answer' -r
 complete -c trawl -n "__fish_trawl_using_subcommand serve" -l delay -d 'Begin each request so many milliseconds later, as if clients were far away' -r
 complete -c trawl -n "__fish_trawl_using_subcommand serve" -l stdio -d 'Serve one client on standard input and output'
 complete -c trawl -n "__fish_trawl_using_subcommand serve" -l restrict -d 'Show only the trees in /etc/trawl/exports'
+complete -c trawl -n "__fish_trawl_using_subcommand serve" -l worker -d 'Serve the connections that come over standard input: what --listen starts for each user'
+complete -c trawl -n "__fish_trawl_using_subcommand serve" -l tls-front -d 'End TLS for who is at standard input: what --listen tls: starts'
 complete -c trawl -n "__fish_trawl_using_subcommand serve" -s h -l help -d 'Print help'
+complete -c trawl -n "__fish_trawl_using_subcommand run" -l remote -d 'Show the command a directory of a server at this directory; can be given again. The server is what trawl search --remote takes, or a host for ssh' -r
+complete -c trawl -n "__fish_trawl_using_subcommand run" -l cover -d 'Without --remote: answer from tables what dynamically linked programs ask about files below this directory, instead of below the working directory; can be given again' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand run" -l max-age -d 'How old names and attributes may be that the command is shown' -r
+complete -c trawl -n "__fish_trawl_using_subcommand run" -l sandbox -d 'Ask about the command\'s system calls instead of mounting: where there is no /dev/fuse'
+complete -c trawl -n "__fish_trawl_using_subcommand run" -s h -l help -d 'Print help'
+complete -c trawl -n "__fish_trawl_using_subcommand mount" -l max-age -d 'How old names and attributes may be that the command is shown' -r
+complete -c trawl -n "__fish_trawl_using_subcommand mount" -s f -l foreground -d 'Serve the mount until it is unmounted or a signal comes, instead of in the background'
+complete -c trawl -n "__fish_trawl_using_subcommand mount" -l ready -d 'Say on standard output when the mount is there'
+complete -c trawl -n "__fish_trawl_using_subcommand mount" -s h -l help -d 'Print help'
+complete -c trawl -n "__fish_trawl_using_subcommand unmount" -s h -l help -d 'Print help'
 complete -c trawl -n "__fish_trawl_using_subcommand verify" -l json -d 'One JSON object a line'
 complete -c trawl -n "__fish_trawl_using_subcommand verify" -s h -l help -d 'Print help'
 complete -c trawl -n "__fish_trawl_using_subcommand gc" -l keep -d 'Which snapshots of each source to keep, beside the current one: so many of the newest, or a rule such as last=3,daily=7,weekly=5 (also hourly, monthly, yearly, within=30d). `trawl index` keeps the rule with the source for its next scans [default: 2]' -r
@@ -156,7 +182,10 @@ complete -c trawl -n "__fish_trawl_using_subcommand search" -l max-depth -d 'Go 
 complete -c trawl -n "__fish_trawl_using_subcommand search" -l served-by -d 'Who answers: the index where it is known to be as of now and the file system elsewhere (auto), the file system, or the index as it is' -r -f -a "auto\t''
 live\t''
 index\t''"
-complete -c trawl -n "__fish_trawl_using_subcommand search" -l remote -d 'Ask a server, in one round trip: unix:PATH, ssh:HOST (which needs trawld there) or command:WORDS; each PATH is one of the server\'s' -r
+complete -c trawl -n "__fish_trawl_using_subcommand search" -l remote -d 'Ask a server, in one round trip: unix:PATH, tls:HOST:PORT, ssh:HOST (which needs trawld there) or command:WORDS; each PATH is one of the server\'s' -r
+complete -c trawl -n "__fish_trawl_using_subcommand search" -l ca -d 'With --remote tls:…: who may sign the server\'s certificate [default: ca.pem in ~/.config/trawl or /etc/trawl]' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand search" -l cert -d 'With --remote tls:…: this client\'s certificate [default: cert.pem there]' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand search" -l key -d 'With --remote tls:…: its key [default: key.pem there]' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand search" -l color -l colour -d 'When to use colours' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
 always\t'Always'
 never\t'Never'"
