@@ -20,9 +20,10 @@ RELEASE := $(CARGO_TARGET_DIR)/release/trawl
 SQL := $(CARGO_TARGET_DIR)/release/trawl-sql
 SHELL_FOR_SSH := $(CARGO_TARGET_DIR)/release/trawl-shell
 LIBRARY := $(CARGO_TARGET_DIR)/release/libtrawl
+PRELOAD := $(CARGO_TARGET_DIR)/release/libtrawl_preload.so
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 
-.PHONY: help build build-cli build-lib build-sql demo test lint bench generate install install-lib clean-cache
+.PHONY: help build build-cli build-lib build-sql build-python demo test lint bench generate install install-lib clean-cache
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -33,9 +34,10 @@ build-cli: ## build trawl alone, without the SQL engine
 	@scripts/need.sh build
 	$(CARGO) build --release --locked --package trawl-cli --package trawl-remote
 
-build-lib: ## build libtrawl, the search call for C
+build-lib: ## build libtrawl, the search call for C, and what is loaded into programs
 	@scripts/need.sh build
 	$(CARGO) build --release --locked --package trawl-capi
+	$(CARGO) build --release --locked --package trawl-preload
 
 build-sql: ## build trawl-sql, which trawl sql and trawl export run (the first time takes long)
 	@scripts/need.sh build
@@ -43,13 +45,18 @@ build-sql: ## build trawl-sql, which trawl sql and trawl export run (the first t
 	@$(INSTALL) -d '$(dir $(SQL))'
 	@ln -f '$(CARGO_TARGET_DIR)/sql/trawl-sql' '$(SQL)'
 
+build-python: ## build the Python package's wheel into dist
+	@scripts/need.sh build wheel
+	@scripts/python.sh wheel '$(CURDIR)/dist'
+
 demo: build-cli ## index a real tree (TREE=/usr) and show searches beside find's and du's times
 	@TRAWL='$(RELEASE)' TREE='$(TREE)' INDEX='$(CACHE)/demo-index' scripts/demo.sh
 
 test: ## install what the tests need and run them all
 	@scripts/need.sh build test
 	@failed=0; \
-	$(CARGO) test --workspace --exclude trawl-sql --locked --no-fail-fast || failed=1; \
+	$(CARGO) test --workspace --exclude trawl-sql --exclude trawl-python --locked --no-fail-fast || failed=1; \
+	scripts/python.sh test || failed=1; \
 	$(CARGO) test --profile sql --package trawl-sql --locked --no-fail-fast || failed=1; \
 	exit $$failed
 
@@ -65,7 +72,7 @@ generate: ## rewrite man pages, completions and reference tables from the code
 	@scripts/need.sh build
 	$(CARGO) xtask generate
 
-install: build install-lib ## install programs, libtrawl, man pages, completions and a systemd unit under DESTDIR/PREFIX
+install: build install-lib ## install programs, libtrawl, man pages, completions and systemd units under DESTDIR/PREFIX
 	$(INSTALL) -D -m 755 '$(RELEASE)' '$(DESTDIR)$(PREFIX)/bin/trawl'
 	$(INSTALL) -D -m 755 '$(SQL)' '$(DESTDIR)$(PREFIX)/bin/trawl-sql'
 	ln -sf trawl '$(DESTDIR)$(PREFIX)/bin/trawld'
@@ -75,6 +82,9 @@ install: build install-lib ## install programs, libtrawl, man pages, completions
 	$(INSTALL) -d '$(DESTDIR)$(PREFIX)/lib/systemd/system'
 	sed 's:@PREFIX@:$(PREFIX):' contrib/systemd/trawld.service > '$(DESTDIR)$(PREFIX)/lib/systemd/system/trawld.service'
 	chmod 644 '$(DESTDIR)$(PREFIX)/lib/systemd/system/trawld.service'
+	sed 's:@PREFIX@:$(PREFIX):' contrib/systemd/trawl-search.service > '$(DESTDIR)$(PREFIX)/lib/systemd/system/trawl-search.service'
+	chmod 644 '$(DESTDIR)$(PREFIX)/lib/systemd/system/trawl-search.service'
+	$(INSTALL) -m 644 contrib/systemd/trawl-search.socket '$(DESTDIR)$(PREFIX)/lib/systemd/system/trawl-search.socket'
 	$(INSTALL) -D -m 644 contrib/systemd/trawld.default '$(DESTDIR)$(PREFIX)/share/doc/trawl/trawld.default'
 	$(INSTALL) -D -m 644 completions/bash/trawl '$(DESTDIR)$(PREFIX)/share/bash-completion/completions/trawl'
 	$(INSTALL) -D -m 644 completions/zsh/_trawl '$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_trawl'
@@ -83,6 +93,7 @@ install: build install-lib ## install programs, libtrawl, man pages, completions
 install-lib: build-lib ## install libtrawl alone, with headers, man pages and what pkg-config reads
 	$(INSTALL) -D -m 755 '$(LIBRARY).so' '$(DESTDIR)$(PREFIX)/lib/libtrawl.so.0'
 	ln -sf libtrawl.so.0 '$(DESTDIR)$(PREFIX)/lib/libtrawl.so'
+	$(INSTALL) -D -m 755 '$(PRELOAD)' '$(DESTDIR)$(PREFIX)/lib/trawl/libtrawl-preload.so'
 	$(INSTALL) -m 644 '$(LIBRARY).a' '$(DESTDIR)$(PREFIX)/lib/libtrawl.a'
 	$(INSTALL) -D -m 644 crates/trawl-capi/include/trawl.h '$(DESTDIR)$(PREFIX)/include/trawl.h'
 	$(INSTALL) -D -m 644 crates/trawl-capi/include/trawl/searchcall.h '$(DESTDIR)$(PREFIX)/include/trawl/searchcall.h'

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Makes sure that this machine has what a step needs: need.sh build|test|bench …
+# Makes sure that this machine has what a step needs: need.sh build|test|bench|wheel …
 # Missing Debian packages are named, and installed where apt may be used without a question
 # (as root, or through sudo without a password). Elsewhere it says how to install them by hand,
-# and stops only for what the build cannot do without. `test` also makes an environment of Python's
-# with the engines that read exports.
+# and stops only for what the build cannot do without. `test` also makes two environments of Python's:
+# one with the engines that read exports, one (`wheel`) with what builds and tests the Python package.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -31,6 +31,7 @@ bench|plocate|plocate
 bench|sqlite3|sqlite3
 bench|taskset|util-linux
 bench|/usr/lib/python3*/ensurepip/__init__.py|python3-venv
+wheel|python3|python3-venv
 '
 
 # Programs for the superuser are not on every user's PATH.
@@ -49,20 +50,23 @@ missing_packages() {
     done <<<"$needs" | sort -u | tr '\n' ' '
 }
 
-# Engines that the tests of exports read them with: in an environment of Python's own, in the
-# cache, so that nothing of the machine changes. Without them these tests say that they are skipped.
+# Engines that the tests of exports read them with, and what the Python package is built and tested
+# with: in environments of Python's own, in the cache, so that nothing of the machine changes. Without
+# them these tests say that they are skipped.
 python_engines='duckdb==2.0.0 pyarrow==26.0.1 pandas==3.1.1'
-python_home="${XDG_CACHE_HOME:-$HOME/.cache}/trawl/tools/python"
+wheel_tools='maturin==1.16.0 pytest==9.2.0 mypy==2.4.1'
 
-install_python_engines() {
-    [ "$(cat "$python_home/engines" 2>/dev/null)" != "$python_engines" ] || return 0
-    echo "installing for tests, in $python_home: $python_engines" >&2
+# install_python NAME PACKAGES
+install_python() {
+    local home="${XDG_CACHE_HOME:-$HOME/.cache}/trawl/tools/$1"
+    [ "$(cat "$home/engines" 2>/dev/null)" != "$2" ] || return 0
+    echo "installing for tests, in $home: $2" >&2
     # shellcheck disable=SC2086 # a list of words
-    if python3 -m venv "$python_home" >/dev/null 2>&1 &&
-        timeout 300 "$python_home/bin/pip" install --quiet --disable-pip-version-check $python_engines </dev/null >&2; then
-        echo "$python_engines" >"$python_home/engines"
+    if python3 -m venv "$home" >/dev/null 2>&1 &&
+        timeout 300 "$home/bin/pip" install --quiet --disable-pip-version-check $2 </dev/null >&2; then
+        echo "$2" >"$home/engines"
     else
-        echo "going on without: tests that read exports with them are skipped" >&2
+        echo "going on without: tests that need them are skipped" >&2
     fi
 }
 
@@ -123,5 +127,8 @@ if [ -n "$packages" ]; then
     echo "going on without: what needs them is skipped" >&2
 fi
 case " $* " in
-    *' test '*) install_python_engines ;;
+    *' test '*) install_python python "$python_engines" ;;
+esac
+case " $* " in
+    *' test '* | *' wheel '*) install_python wheel "$wheel_tools" ;;
 esac

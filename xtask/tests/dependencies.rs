@@ -33,16 +33,22 @@ const RULES: &[Rule] = &[
     Rule { name: "trawl-serve", may_use: &["trawl-model", "trawl-sys", "trawl-live", "trawl-index"], may_use_in_tests: &[] },
     Rule { name: "trawl-query", may_use: &["trawl-model", "trawl-index", "trawl-names"], may_use_in_tests: &["trawl-scan"] },
     Rule { name: "trawl-history", may_use: &["trawl-model", "trawl-index", "trawl-query"], may_use_in_tests: &["trawl-scan", "trawl-sys"] },
-    Rule { name: "trawl-apply", may_use: &["trawl-model", "trawl-scan", "trawl-index", "trawl-query", "trawl-live"], may_use_in_tests: &["trawl-sys", "trawl-history"] },
+    Rule { name: "trawl-apply", may_use: &["trawl-model", "trawl-sys", "trawl-scan", "trawl-index", "trawl-query", "trawl-live"], may_use_in_tests: &["trawl-history"] },
     Rule { name: "trawl-diff", may_use: &["trawl-model", "trawl-query"], may_use_in_tests: &["trawl-scan", "trawl-index"] },
     Rule { name: "trawl-find", may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-names", "trawl-query"], may_use_in_tests: &["trawl-scan", "trawl-index"] },
     Rule { name: "trawl-call", may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-query"], may_use_in_tests: &["trawl-scan", "trawl-index"] },
     Rule { name: "trawl-ask", may_use: &["trawl-model", "trawl-sys", "trawl-index", "trawl-query", "trawl-serve", "trawl-call"], may_use_in_tests: &[] },
-    Rule { name: "trawl-capi", may_use: &["trawl-sys", "trawl-index", "trawl-query", "trawl-call", "trawl-ask"], may_use_in_tests: &["trawl-model", "trawl-scan"] },
+    Rule { name: "trawl-capi", may_use: &["trawl-sys", "trawl-call", "trawl-ask"], may_use_in_tests: &["trawl-model", "trawl-scan", "trawl-index"] },
+    Rule { name: "trawl-python", may_use: &["trawl-sys", "trawl-call", "trawl-ask", "trawl-remote"], may_use_in_tests: &[] },
+    Rule { name: "trawl-table", may_use: &[], may_use_in_tests: &[] },
+    Rule { name: "trawl-bulk", may_use: &["trawl-sys", "trawl-table"], may_use_in_tests: &[] },
+    Rule { name: "trawl-preload", may_use: &["trawl-table"], may_use_in_tests: &["trawl-bulk"] },
     Rule { name: "trawl-remote", may_use: &["trawl-sys", "trawl-call"], may_use_in_tests: &[] },
+    Rule { name: "trawl-mount", may_use: &["trawl-sys", "trawl-call", "trawl-remote"], may_use_in_tests: &[] },
+    Rule { name: "trawl-sandbox", may_use: &["trawl-sys", "trawl-call", "trawl-mount"], may_use_in_tests: &[] },
     Rule {
         name: "trawl-cli",
-        may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-names", "trawl-scan", "trawl-index", "trawl-live", "trawl-serve", "trawl-apply", "trawl-query", "trawl-history", "trawl-diff", "trawl-find", "trawl-call", "trawl-ask", "trawl-remote"],
+        may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-names", "trawl-scan", "trawl-index", "trawl-live", "trawl-serve", "trawl-apply", "trawl-query", "trawl-history", "trawl-diff", "trawl-find", "trawl-call", "trawl-ask", "trawl-remote", "trawl-mount", "trawl-sandbox", "trawl-bulk"],
         may_use_in_tests: &[],
     },
     Rule {
@@ -63,11 +69,13 @@ const SQL_CRATE: &str = "trawl-sql";
 /// Chores may look at everything and are used by nothing.
 const FREE: &str = "xtask";
 
-/// System calls and the C interface are fenced in here; everything else forbids unsafe code.
-const MAY_BE_UNSAFE: &[&str] = &["trawl-sys", "trawl-capi"];
+/// System calls, the interfaces of C and Python and what is loaded into C programs are fenced in
+/// here; everything else forbids unsafe code. That of trawl-python is what its macros write: it
+/// denies its own.
+const MAY_BE_UNSAFE: &[&str] = &["trawl-sys", "trawl-capi", "trawl-preload", "trawl-python"];
 
 /// Pure data and functions: no dependency of any kind.
-const WITHOUT_DEPENDENCIES: &[&str] = &["trawl-model"];
+const WITHOUT_DEPENDENCIES: &[&str] = &["trawl-model", "trawl-table"];
 
 fn workspace_packages() -> Vec<Value> {
     let output = Command::new(env!("CARGO"))
