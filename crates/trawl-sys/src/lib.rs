@@ -64,6 +64,7 @@ pub mod handle;
 pub mod identity;
 pub mod inherited;
 pub mod link;
+pub mod listening;
 pub mod lock;
 pub mod mapping;
 pub mod message;

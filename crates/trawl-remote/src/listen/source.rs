@@ -1,5 +1,6 @@
 //! Where connections come from.
 
+use std::fs::Permissions;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -9,8 +10,10 @@ use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::time::{Duration, Instant};
 
+use rustix::fs::{Mode, OFlags};
 use trawl_sys::become_user::User;
 use trawl_sys::identity::effective_uid;
+use trawl_sys::listening::{Taken, listen_in};
 use trawl_sys::peer::user_of;
 use trawl_sys::wait::readable;
 
@@ -94,19 +97,25 @@ impl UnixSocket {
         if is_socket(path) && UnixStream::connect(path).is_err() {
             std::fs::remove_file(path).map_err(failed)?;
         }
-        let listener = UnixListener::bind(path).map_err(failed)?;
         let mode = match effective_uid() {
             0 => 0o666,
             _ => 0o600,
         };
-        let socket = UnixSocket {
+        let parent = match path.parent() {
+            Some(parent) if parent != Path::new("") => parent,
+            _ => Path::new("."),
+        };
+        let name = path.file_name().ok_or(io::ErrorKind::InvalidInput);
+        let name = name.map_err(|kind| failed(kind.into()))?;
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let listener = rustix::fs::open(parent, flags, Mode::empty())
+            .map_err(io::Error::from)
+            .and_then(|dir| listen_in(&dir, name, Permissions::from_mode(mode), Taken::Refuse))
+            .map_err(failed)?;
+        Ok(UnixSocket {
             listener,
             path: Some(path.to_owned()),
-        };
-        let mode = std::fs::Permissions::from_mode(mode);
-        std::fs::set_permissions(path, mode).map_err(failed)?;
-        socket.listener.set_nonblocking(true).map_err(failed)?;
-        Ok(socket)
+        })
     }
 
     /// One that a service manager made.
