@@ -553,6 +553,7 @@ impl ChangeSource for Directories {
             interval: None,
             unseen: UNSEEN.to_vec(),
             uncovered: self.refused.len() as u64,
+            unwatched: Vec::new(),
         }
     }
 

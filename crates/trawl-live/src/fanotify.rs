@@ -273,6 +273,7 @@ impl ChangeSource for Fanotify {
             interval: None,
             unseen: self.kind.unseen().to_vec(),
             uncovered: 0,
+            unwatched: Vec::new(),
         }
     }
 

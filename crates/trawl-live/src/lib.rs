@@ -46,6 +46,7 @@ pub use polling::Polling;
 pub use resolver::Resolver;
 pub use source::{
     AsOf, Barrier, ChangeSource, Description, Drained, Left, Names, ObjectPlace, Place, Places,
+    Unwatched,
 };
 pub use trawl_model::change::{
     Change, Doubt, FileSystemId, NameChange, ObjectKey, ObjectRef, Reached, Receiver, SubtreeCause,

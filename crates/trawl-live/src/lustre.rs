@@ -190,6 +190,7 @@ impl ChangeSource for Lustre {
             interval: None,
             unseen: UNSEEN.to_vec(),
             uncovered: 0,
+            unwatched: Vec::new(),
         }
     }
 

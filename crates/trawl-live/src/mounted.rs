@@ -2,8 +2,10 @@
 //!
 //! What is mounted, unmounted or moved changes what a path stands for. The kernel says that its
 //! table of mounts is another; what differs is told by path ([`path_key`]), since what is found
-//! there may be another file system's. In what is mounted nothing is watched, but for the directory
-//! (or file) that is seen at the mount point itself: it is looked at with each barrier.
+//! there may be another file system's. The directory (or file) that is seen at a mount point is
+//! looked at with each barrier. What is below it is watched where it belongs to the tree
+//! ([`Crossing::Crosses`]), by a source of its own; that anything changed there is told of the
+//! mount point as a whole.
 //!
 //! A directory of the source's own file system that is mounted a second time below the root is in
 //! the index twice, and events name it once: [`Places::also`] has its other paths.
@@ -11,6 +13,7 @@
 //! Mounts are those of this process: what is mounted for others alone is not noticed.
 
 mod below;
+mod crossed;
 
 use std::ffi::CString;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -35,6 +38,7 @@ use crate::source::{
 };
 pub use below::Crossing;
 use below::{Below, Differs};
+use crossed::{Crossed, Extent};
 
 /// The type of keys that are paths: no file system's.
 const PATH_KEY: i32 = -3;
@@ -52,6 +56,8 @@ pub struct Mounted<S> {
     copies: Vec<Resolver>,
     /// The same where their handles cannot be opened: read again whenever anything changes.
     unresolved: Vec<Vec<u8>>,
+    /// Sources of what is mounted below and belongs to the tree.
+    crossed: Crossed,
     news: Option<String>,
     /// All mount points are to be reported.
     all_are_due: bool,
@@ -101,11 +107,20 @@ impl<S: ChangeSource> Mounted<S> {
             below,
             copies: Vec::new(),
             unresolved: Vec::new(),
+            crossed: Crossed::default(),
             news: None,
             all_are_due: false,
         };
         mounted.find_copies()?;
+        mounted.find_crossed()?;
         Ok(mounted)
+    }
+
+    /// What changes below these paths, in what is mounted, is not reported.
+    #[must_use]
+    pub fn without(mut self, paths: Vec<Vec<u8>>) -> Self {
+        self.crossed.leave_out(paths);
+        self
     }
 
     /// Has all mount points reported by the next barrier: what was seen there before is of some
@@ -143,6 +158,8 @@ impl<S: ChangeSource> Mounted<S> {
             return Ok(());
         }
         self.source.mounts_changed(into)?;
+        // Before it is told: what changes from here on is noticed.
+        self.find_crossed()?;
         for (point, differs) in differs {
             if differs == Differs::Another {
                 tell_subtree(&point, into);
@@ -202,6 +219,26 @@ impl<S: ChangeSource> Mounted<S> {
         match self.below.what_became(&now, &path) {
             Some(what) => LiveError::Replaced { path, what },
             None => LiveError::RootGone { path },
+        }
+    }
+
+    /// Watches what is mounted below, if it belongs to the tree.
+    fn find_crossed(&mut self) -> Result<()> {
+        if self.crossing == Crossing::Stays {
+            return Ok(());
+        }
+        self.crossed.renew(self.below.of_other_devices());
+        for descriptor in self.crossed.descriptors() {
+            let added = self.both.also(descriptor);
+            added.about("wait for changes of", &self.root.bytes())?;
+        }
+        Ok(())
+    }
+
+    /// Tells what changed in what is mounted below.
+    fn read_crossed(&mut self, extent: Extent, into: &mut dyn Receiver) {
+        for point in self.crossed.read(extent) {
+            tell_subtree(&point, into);
         }
     }
 
@@ -274,11 +311,13 @@ impl<S: ChangeSource> ChangeSource for Mounted<S> {
         if self.below.is_read_only() {
             description.file_system.push_str(", read-only");
         }
+        description.unwatched = self.crossed.unwatched();
         description
     }
 
     fn drain(&mut self, limit: usize, into: &mut dyn Receiver) -> Result<Drained> {
         self.follow(into)?;
+        self.read_crossed(Extent::AtMost(limit), into);
         let events = |drained: &Drained| drained.events;
         self.read(into, |source, into| source.drain(limit, into), events)
     }
@@ -286,6 +325,7 @@ impl<S: ChangeSource> ChangeSource for Mounted<S> {
     fn barrier(&mut self, into: &mut dyn Receiver) -> Result<Barrier> {
         self.follow(into)?;
         self.look(into)?;
+        self.read_crossed(Extent::Barrier, into);
         let events = |barrier: &Barrier| barrier.events;
         self.read(into, |source, into| source.barrier(into), events)
     }

@@ -291,6 +291,7 @@ impl ChangeSource for Polling {
             interval: Some(self.interval),
             unseen: UNSEEN.to_vec(),
             uncovered: 0,
+            unwatched: Vec::new(),
         }
     }
 

@@ -120,6 +120,17 @@ pub struct Description {
     pub unseen: Vec<&'static str>,
     /// Directories below the root that it cannot watch.
     pub uncovered: u64,
+    /// Parts of the tree in which nothing is noticed at all.
+    pub unwatched: Vec<Unwatched>,
+}
+
+/// A part of a tree that nobody watches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unwatched {
+    /// A directory, with all below.
+    pub path: Vec<u8>,
+    /// Why, in words.
+    pub why: String,
 }
 
 /// Turns keys into what is there now.

@@ -80,6 +80,18 @@ impl Either {
         epoll::add(&both, with_news, nothing, epoll::EventFlags::PRI).named(Op::Epoll)?;
         Ok(Either(both))
     }
+
+    /// Adds one that becomes readable, until it is closed. One that is among them already stays.
+    ///
+    /// # Errors
+    /// Those of epoll_ctl(2).
+    pub fn also(&self, readable: impl AsFd) -> Result<(), SysError> {
+        let nothing = epoll::EventData::new_u64(0);
+        match epoll::add(&self.0, readable, nothing, epoll::EventFlags::IN) {
+            Err(rustix::io::Errno::EXIST) => Ok(()),
+            added => added.named(Op::Epoll),
+        }
+    }
 }
 
 impl AsFd for Either {

@@ -153,7 +153,7 @@ impl Daemon<'_> {
             .map(|(source, _)| Watching::begin(&self.index, source))
             .transpose()?;
         let (args, crossing) = self.index_args(known.as_ref())?;
-        let how = self.how(&tree, crossing);
+        let how = self.how(&tree, crossing, self.own_places(&root));
         let queue = match &place {
             Some(_) => self.take_passed(&queue_name(&root)),
             None => None,
@@ -269,12 +269,13 @@ impl Daemon<'_> {
         Ok(current.map(|id| (source, id)))
     }
 
-    fn how(&self, tree: &Path, crossing: Crossing) -> How {
+    fn how(&self, tree: &Path, crossing: Crossing, without: Vec<Vec<u8>>) -> How {
         How {
             root: tree.to_owned(),
             is_polled: self.args.poll,
             interval: self.args.interval,
             crossing,
+            without,
             journal: self.journal,
         }
     }
@@ -295,7 +296,7 @@ impl Daemon<'_> {
         }
         let mut crossing = Crossing::Stays;
         if options.contains_key("cross-file-systems") {
-            let text = "what is mounted below is scanned, but changes in it are not noticed";
+            let text = "what is mounted below is part of it: each change takes a scan";
             self.journal.say(Level::Warning, text);
             crossing = Crossing::Crosses;
         }

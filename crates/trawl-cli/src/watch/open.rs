@@ -26,6 +26,8 @@ pub(crate) struct How {
     pub(crate) interval: Duration,
     /// Whether what is mounted below belongs to it.
     pub(crate) crossing: Crossing,
+    /// What changes below these is no news.
+    pub(crate) without: Vec<Vec<u8>>,
     /// Where to say what was chosen instead of what.
     pub(crate) journal: Journal,
 }
@@ -100,7 +102,8 @@ impl How {
     }
 
     fn with_mounts<S: ChangeSource>(&self, source: S) -> Result<Mounted<S>, LiveError> {
-        Mounted::new(source, &self.root, self.crossing)
+        let source = Mounted::new(source, &self.root, self.crossing)?;
+        Ok(source.without(self.without.clone()))
     }
 
     fn opened(

@@ -309,7 +309,53 @@ fn where_mounts_are_crossed_what_is_mounted_is_in_the_index() {
     site.compare_with(&[]);
     site.mount_tmpfs("a/below/x");
     site.compare_with(&[]);
+    // What changes in what is mounted is noticed, too; what changes beside it is not ours.
+    fs::write(site.source.join("a/below/new"), "x").expect("room");
+    fs::write(site.source.join("a/below/x/newer"), "y").expect("room");
+    site.compare_with(&[]);
+    fs::rename(
+        site.source.join("a/below/new"),
+        site.source.join("a/below/x-of-another-name"),
+    )
+    .expect("it is there");
+    site.compare_with(&[]);
+    fs::set_permissions(
+        site.source.join("a/below/x/newer"),
+        fs::Permissions::from_mode(0o600),
+    )
+    .expect("it is there");
+    site.compare_with(&[]);
+    fs::remove_file(site.source.join("a/below/x-of-another-name")).expect("it is there");
+    site.compare_with(&[]);
     site.umount(&["--recursive"], "a/below");
+    site.compare_with(&[]);
+}
+
+#[test]
+fn what_is_crossed_into_and_cannot_be_watched_is_named() {
+    let Some(mut site) = Site::new(FileSystem::Ext4) else {
+        return;
+    };
+    // A kind of file system whose events were not proved.
+    let point = site.source.join("b");
+    let mount = oracle::run(command("mount", &["-t", "ramfs", "trawl-test"]).arg(&point));
+    if mount.code != Some(0) {
+        return Skip::new("mounts", "no ramfs can be mounted").say();
+    }
+    site.made.push(point.clone());
+    let words = ["index", "--quiet", "--cross-file-systems"];
+    oracle::run(site.program().args(words).arg(&site.source)).expect_code(0);
+    site.start();
+    fs::write(point.join("new"), "x").expect("room");
+    let asked = oracle::run(site.program().arg("find").arg(&site.source));
+    let said = String::from_utf8_lossy(&asked.stderr);
+    assert_eq!(asked.code, Some(1), "{said}");
+    assert!(
+        said.contains(path(&point)) && said.contains("not noticed"),
+        "{said}"
+    );
+    // Once it is gone nothing is amiss.
+    site.umount(&[], "b");
     site.compare_with(&[]);
 }
 

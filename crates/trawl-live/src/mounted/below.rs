@@ -9,6 +9,7 @@ use trawl_sys::CWD;
 use trawl_sys::device::DeviceNumber;
 use trawl_sys::stat::{Stat, Time, stat_at, unique_mount};
 
+use super::crossed::Point;
 use super::shown;
 use crate::mount_table::Mount;
 
@@ -184,6 +185,28 @@ impl Below {
     /// Whether the root's file system is read-only.
     pub(super) fn is_read_only(&self) -> bool {
         lies_on(&self.above).is_some_and(Mount::is_read_only)
+    }
+
+    /// Mount points at which a directory of another file system is seen that belongs to the tree.
+    pub(super) fn of_other_devices(&self) -> Vec<Point> {
+        let mut points = Vec::new();
+        for (path, spot) in &self.spots {
+            let (mount, device) = match &spot.seen {
+                Seen::Hidden => continue,
+                Seen::Unasked => (None, None),
+                Seen::There(look) if !look.stat.is_directory() => continue,
+                Seen::There(look) => (look.mount, Some(look.stat.dev)),
+            };
+            if device.is_none() || device != self.device {
+                points.push(Point {
+                    path: path.clone(),
+                    mount,
+                    device,
+                    is_remote: device.is_none(),
+                });
+            }
+        }
+        points
     }
 
     /// Mount points at which a directory of the root's own device is seen.

@@ -112,6 +112,11 @@ impl Caller {
             why: why.to_owned(),
         };
         let mut stale = state.last.stale.clone();
+        let unwatched = state.description.unwatched.iter();
+        stale.extend(unwatched.map(|one| Stale {
+            path: one.path.clone(),
+            why: one.why.clone(),
+        }));
         if outcome != Outcome::Fresh {
             let lost = state
                 .lost

@@ -142,6 +142,7 @@ impl Inner {
                 if mounts != opened.mounts {
                     opened.mounts = mounts;
                     state.mark.identify(&opened.identity());
+                    state.description = opened.source.describe();
                 }
                 if let Some(news) = opened.source.news() {
                     self.note(Level::Warning, format_args!("{news}"));
