@@ -118,6 +118,15 @@ impl LoopMount {
         Err(Skip::new(what, "it is written to all the time"))
     }
 
+    /// Unmounts it and mounts it again, perhaps as another loop device. Not for a tmpfs, which would
+    /// be empty.
+    pub fn mount_again(&self) -> Result<(), Skip> {
+        let what = "a file system that is mounted again";
+        attempt(what, command("umount").arg(self.path()))?;
+        let places = [self.place.join("image"), self.path()];
+        attempt(what, command("mount").args(["-o", "loop"]).args(places))
+    }
+
     /// Where it is mounted.
     pub fn path(&self) -> std::path::PathBuf {
         self.place.join("root")

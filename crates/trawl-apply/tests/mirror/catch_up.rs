@@ -5,9 +5,10 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use trawl_apply::{CaughtUp, Method, Note};
@@ -18,7 +19,7 @@ use trawl_live::{ChangeSource, Dirty, DirtySet, Fanotify, QueueSize};
 use trawl_model::Timestamp;
 use trawl_model::column::{Column, ColumnSet};
 use trawl_scan::{ScanProgress, WalkOptions, walk};
-use trawl_testkit::{FileSystem, LoopMount, Prng, Scratch};
+use trawl_testkit::{FileSystem, LoopMount, Prng, Scratch, Skip, oracle};
 
 use crate::writers::{KINDS, Mapper, Places, operate};
 use crate::{Kept, compare, fresh, now, setting};
@@ -91,6 +92,11 @@ fn change_oddly(root: &Path, round: usize) {
     if let Ok(set) = fs::File::options().write(true).open(file(2)) {
         let _ = set.set_modified(then);
     }
+    // Content that may not be on the disk for a while: more of it, and other of the same size.
+    let opened = fs::File::options().append(true).open(file(11));
+    let _ = opened.and_then(|mut file| file.write_all(b"more"));
+    let opened = fs::File::options().write(true).open(file(12));
+    let _ = opened.and_then(|mut file| file.write_all(&[round as u8; 5]));
     let _ = fs::rename(file(3), file(3).with_file_name("other"));
     let _ = fs::write(file(3), "another in its place");
     let _ = fs::hard_link(file(4), calm(5).join("link"));
@@ -193,6 +199,111 @@ fn what_changed_on_a_btrfs_is_found_by_its_transactions() {
 #[test]
 fn what_changed_on_a_tmpfs_is_found_by_its_times() {
     on(FileSystem::Tmpfs, 256 << 20, Method::Times);
+}
+
+/// Half of it lies in the lower directory.
+fn on_overlay(options: &str) {
+    let base = match LoopMount::new(FileSystem::Ext4, 256 << 20) {
+        Ok(base) => base,
+        Err(skip) => return skip.say(),
+    };
+    let path = |name: &str| base.path().join(name);
+    for name in ["lower/root", "upper", "work", "merged"] {
+        fs::create_dir_all(path(name)).expect("room");
+    }
+    plant(&path("lower/root"));
+    let shown = |name: &str| path(name).display().to_string();
+    let [lower, upper, work] = ["lower", "upper", "work"].map(shown);
+    let words = format!("lowerdir={lower},upperdir={upper},workdir={work}{options}");
+    let mut mount = oracle::command("mount");
+    mount.args(["-t", "overlay", "overlay", "-o", &words]);
+    let ran = oracle::run(mount.arg(path("merged")));
+    if ran.code != Some(0) {
+        return Skip::new("an overlay", ran.errors()).say();
+    }
+    let _unmounted = Unmounted(path("merged"));
+    let places = Places {
+        root: path("merged/root"),
+        outside: path("merged/outside"),
+        is_root: true,
+    };
+    fs::create_dir(&places.outside).expect("a new directory");
+    let scratch = Scratch::new("catch-up-overlay");
+    let index = scratch.path().join("index");
+    run(FileSystem::Ext4, &places, &index, Method::Times);
+}
+
+/// Unmounts when it is dropped, before what it lies on goes.
+struct Unmounted(PathBuf);
+
+impl Drop for Unmounted {
+    fn drop(&mut self) {
+        oracle::run(oracle::command("umount").arg("--lazy").arg(&self.0));
+    }
+}
+
+#[test]
+fn what_changed_in_an_overlay_is_found_by_its_times() {
+    on_overlay("");
+}
+
+#[test]
+fn what_changed_in_an_overlay_with_handles_is_found_by_its_times() {
+    on_overlay(",nfs_export=on,index=on");
+}
+
+/// Subvolumes and snapshots that lie in the tree come, change and go. They are other devices: the
+/// index has where they are, and not what is in them.
+#[test]
+fn subvolumes_within_are_seen() {
+    let mount = match LoopMount::new(FileSystem::Btrfs, 512 << 20) {
+        Ok(mount) => mount,
+        Err(skip) => return skip.say(),
+    };
+    let root = mount.path().join("root");
+    let btrfs = |words: &[&str], places: &[&Path]| {
+        let mut command = oracle::command("btrfs");
+        oracle::run(command.args(words).args(places)).expect_code(0);
+    };
+    let make = |name: &str| btrfs(&["subvolume", "create"], &[&root.join(name)]);
+    btrfs(&["subvolume", "create"], &[&root]);
+    plant(&root);
+    for name in ["stays", "changes", "goes"] {
+        make(name);
+        fs::write(root.join(name).join("file"), name).expect("room");
+    }
+    let mut source = Fanotify::open(&root, QueueSize::Unlimited).expect("root may watch");
+    let mut note = Note::now(root.as_os_str().as_bytes());
+    let scratch = Scratch::new("catch-up-subvolumes");
+    scan_as_of(&scratch.path().join("index"), &root, now());
+    assert!(Note::settle(root.as_os_str().as_bytes()));
+    let mut kept = Kept::resumed(scratch.path().join("index"), &root);
+    for round in 0..3 {
+        let label = "btrfs with subvolumes";
+        change_oddly(&root, round);
+        fs::write(root.join("changes").join(format!("{round}")), "new").expect("room");
+        fs::set_permissions(root.join("changes"), fs::Permissions::from_mode(0o711))
+            .expect("root may");
+        make(&format!("new-{round}"));
+        fs::write(root.join(format!("new-{round}/in it")), "new").expect("room");
+        let snapshot = root.join(format!("snapshot-{round}"));
+        btrfs(
+            &["subvolume", "snapshot"],
+            &[&root.join("stays"), &snapshot],
+        );
+        match round {
+            1 => btrfs(&["subvolume", "delete"], &[&root.join("goes")]),
+            2 => fs::rename(root.join("new-1"), root.join("calm-20/moved")).expect("room"),
+            _ => {}
+        }
+        let next = Note::now(root.as_os_str().as_bytes());
+        let caught = catch_up(&mut kept, &mut source, note.as_ref());
+        eprintln!("{label}: {caught:?}");
+        kept.checkpoint(Removal::WhenUnread);
+        fresh::compare_but(BLOCKS, label, round as u64, &kept.index, &kept.root);
+        note = next;
+    }
+    assert_eq!(kept.snapshots, 0, "nothing was scanned");
 }
 
 /// The kernel's queue was full: with what the queue still has and a look at the rest, all is known.

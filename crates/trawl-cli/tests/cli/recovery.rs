@@ -2,7 +2,7 @@
 //! cheapest way that the file system has, and says how; it scans where nobody can tell.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -108,6 +108,42 @@ fn what_changed_meanwhile_is_found_by_inodes() {
 #[test]
 fn what_changed_meanwhile_is_found_by_transactions() {
     is_found_by(FileSystem::Btrfs, 256 << 20, "transactions");
+}
+
+/// The file system was mounted anew: what changed before and after that is found, by a scan if the
+/// device has another number now.
+#[test]
+fn what_changed_around_a_mount_is_found() {
+    let kinds = [
+        (FileSystem::Ext4, 64 << 20, "times"),
+        (FileSystem::Xfs, 320 << 20, "inodes"),
+        (FileSystem::Btrfs, 256 << 20, "transactions"),
+    ];
+    for (kind, size_bytes, method) in kinds {
+        let Some(mut watched) = Watched::on(kind, size_bytes) else {
+            continue;
+        };
+        let root = watched.root();
+        plant(&root);
+        watched.start(|_| {});
+        change(&root, 0);
+        watched.compare();
+        watched.end("-KILL");
+        change(&root, 1);
+        change_more(&root, 1);
+        let device = fs::metadata(&root).expect("it is there").dev();
+        if let Err(skip) = watched.mount_again() {
+            return skip.say();
+        }
+        change(&root, 2);
+        change_more(&root, 2);
+        watched.start(|_| {});
+        let status = settled(&watched);
+        let same = fs::metadata(&root).expect("it is there").dev() == device;
+        let expected = if same { method } else { "scan" };
+        assert_eq!(status["recovery"], expected, "{kind}: {status}");
+        watched.compare();
+    }
 }
 
 #[test]

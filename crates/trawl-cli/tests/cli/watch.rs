@@ -83,6 +83,11 @@ impl Watched {
         daemon.wait().expect("it ends").code()
     }
 
+    /// Unmounts the file system and mounts it again.
+    pub(crate) fn mount_again(&self) -> Result<(), Skip> {
+        self.mount.mount_again()
+    }
+
     /// What find prints of the tree, live and from the index.
     #[track_caller]
     pub(crate) fn compare(&self) {
