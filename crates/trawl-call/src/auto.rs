@@ -5,6 +5,7 @@ use crate::executor::{Executor, Stream};
 use crate::index::{Chain, IndexRead, canonical};
 use crate::live::LiveWalk;
 use crate::request::Request;
+use crate::rescued::Rescued;
 
 /// Says of a source, by its root, whether the index has everything that was changed before the
 /// index was opened: whether a daemon's barrier was answered for it.
@@ -36,7 +37,8 @@ impl Executor for Auto {
         };
         let live = self.live;
         let choose = move |_, request| match from_index(&index, &is_fresh, &request) {
-            Some(stream) => stream,
+            Some(Ok(stream)) => Ok(Box::new(Rescued::new(stream, request, live)) as _),
+            Some(Err(error)) => Err(error),
             None => live.begin(request),
         };
         Ok(Box::new(Chain::new(request, choose)))

@@ -37,6 +37,7 @@ pub mod packed;
 pub mod pattern;
 pub mod record;
 pub mod request;
+mod rescued;
 pub mod search;
 pub mod waiter;
 
