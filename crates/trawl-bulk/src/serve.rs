@@ -19,7 +19,7 @@ use trawl_sys::message;
 use trawl_sys::shared_words::SharedWords;
 use trawl_sys::wait::{Waker, readable};
 use trawl_table::page;
-use trawl_table::wire::{Answer, QUESTION_BYTES_MAX, QUESTION_HEAD_BYTES, Question};
+use trawl_table::wire::{Answer, Extent, QUESTION_BYTES_MAX, QUESTION_HEAD_BYTES, Question};
 
 use crate::cache::{Cache, Sealed};
 use crate::config::{Config, Haste};
@@ -353,8 +353,15 @@ impl State {
     }
 
     fn answer(self: &Arc<Self>, question: &Question<'_>) -> Result<Arc<Sealed>, Errno> {
-        let is_covered = |root: &PathBuf| is_below(question.path, root.as_os_str().as_bytes());
-        if !self.roots.iter().any(is_covered) {
+        let is_covered = |path: &[u8]| {
+            let is_root = |root: &PathBuf| is_below(path, root.as_os_str().as_bytes());
+            self.roots.iter().any(is_root)
+        };
+        let is_answered = match question.extent {
+            Extent::Each => question.path.split(|byte| *byte == b':').all(is_covered),
+            _ => is_covered(question.path),
+        };
+        if !is_answered {
             return Err(Errno::ACCES);
         }
         let demand = Demand {

@@ -224,6 +224,14 @@ impl Builder {
         }
     }
 
+    /// Says that the entries from `first` on are some of a directory's: nothing is known of others.
+    pub fn partly_listed(&mut self, number: u32, first: usize) {
+        self.listed(number, first, Search::Unknown);
+        if let Some(of) = self.directories.get_mut(number as usize) {
+            of.state = directory::PARTLY;
+        }
+    }
+
     fn name(&self, number: u32) -> &[u8] {
         let bytes = &self.entries[number as usize];
         let mut at = [0; 4];
