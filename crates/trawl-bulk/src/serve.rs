@@ -123,6 +123,17 @@ impl Running {
         ("LD_PRELOAD".into(), value)
     }
 
+    /// `LD_AUDIT` with this library behind what is there already, which may ask for other files.
+    pub fn audit(library: &Path) -> (OsString, OsString) {
+        let others = std::env::var_os("LD_AUDIT").filter(|others| !others.is_empty());
+        let mut value = others.map_or_else(OsString::new, |mut others| {
+            others.push(":");
+            others
+        });
+        value.push(library);
+        ("LD_AUDIT".into(), value)
+    }
+
     /// How many questions were answered with a table, and how many entries were looked at for them.
     pub fn statistics(&self) -> (u64, u64) {
         let read = |number: &AtomicU64| number.load(Ordering::Relaxed);

@@ -2,7 +2,7 @@
 //! about directories from tables of the bulk service (`trawl-bulk`), and passes on all else.
 //!
 //! How a call goes: [`place`] says which table could know about a path, [`tables`] whether one that
-//! is good still does, [`policy`] whether the service is to be asked for one ([`ask`]); if nothing
+//! is good still does, [`policy`] whether the service is to be asked for one (`trawl_bulk_client`); if nothing
 //! is known the C library's own function is called ([`real`]). Calls that change something move
 //! the run's generation on ([`page`]), so that every table of every program of the run is old.
 //! Directories that are opened without need are virtual descriptors ([`descriptors`]): numbers that
@@ -27,7 +27,6 @@
     reason = "the contract of each exported function is that of the C library's function of the same name"
 )]
 
-mod ask;
 mod calls;
 mod descriptors;
 mod kernel;

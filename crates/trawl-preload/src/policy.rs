@@ -8,13 +8,14 @@
 
 use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
+use trawl_bulk_client::ask;
 use trawl_table::Level;
 use trawl_table::wire::{Extent, Question};
 
 use crate::kernel::{self, Quiet};
 use crate::place::Place;
 use crate::tables::Known;
-use crate::{ask, page, settings, tables};
+use crate::{page, settings, tables};
 
 /// What a call wants to know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -220,7 +221,8 @@ fn ask_now(directory: &[u8], is_in_order: bool) -> bool {
         entries_max: window.min(settings::entries_max()),
     };
     let begun = kernel::now_ns();
-    let is_in = ask::ask(&question).is_some_and(|mapped| tables::put(&mapped));
+    let is_in = ask(settings::socket(), settings::user(), &question)
+        .is_some_and(|mapped| tables::put(&mapped));
     let took = kernel::now_ns().saturating_sub(begun);
     ASKED_NS.store(took, Ordering::Relaxed);
     match is_in {

@@ -9,9 +9,9 @@ use std::sync::atomic::{
     AtomicBool, AtomicI64, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering,
 };
 
+use trawl_bulk_client::Mapped;
 use trawl_table::{Directory, Entry, Table};
 
-use crate::ask::Mapped;
 use crate::{kernel, page, policy, settings};
 
 const SLOTS: usize = 32;

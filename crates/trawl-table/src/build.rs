@@ -1,5 +1,8 @@
 //! Makes a table.
 
+use std::vec;
+use std::vec::Vec;
+
 use crate::layout::{
     ATTRIBUTE_NAMES, FileKind, Level, MAGIC, NONE, Stat, directory, entry, head, stat,
 };

@@ -174,6 +174,7 @@ pub struct Stat {
 }
 
 impl Stat {
+    #[cfg(feature = "build")]
     pub(crate) fn wide(&self) -> [u64; 9] {
         [
             self.dev,
@@ -188,10 +189,12 @@ impl Stat {
         ]
     }
 
+    #[cfg(feature = "build")]
     pub(crate) fn times(&self) -> [Time; 4] {
         [self.atime, self.mtime, self.ctime, self.btime]
     }
 
+    #[cfg(feature = "build")]
     pub(crate) fn narrow(&self) -> [u32; 5] {
         [self.mode, self.uid, self.gid, self.blksize, self.mask]
     }

@@ -265,9 +265,9 @@ impl<'a> Directory<'a> {
             let number = u32_at(self.table.one(self.table.order, place, 4)?, 0)?;
             let entry = self.table.entry(number)?;
             match entry.name().cmp(name) {
-                std::cmp::Ordering::Equal => return Some(entry),
-                std::cmp::Ordering::Less => low = middle + 1,
-                std::cmp::Ordering::Greater => high = middle,
+                core::cmp::Ordering::Equal => return Some(entry),
+                core::cmp::Ordering::Less => low = middle + 1,
+                core::cmp::Ordering::Greater => high = middle,
             }
         }
         None
@@ -352,8 +352,10 @@ impl<'a> Entry<'a> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "build"))]
 mod tests {
+    use std::vec::Vec;
+
     use super::*;
     use crate::{Builder, EntryParts, Search};
     use proptest::prelude::*;
