@@ -34,6 +34,7 @@ mod page;
 mod place;
 mod policy;
 mod real;
+mod search_path;
 mod settings;
 mod streams;
 mod tables;

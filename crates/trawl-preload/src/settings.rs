@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 
 use trawl_bulk_client::Variables;
 
-use crate::{kernel, place, tables};
+use crate::{kernel, place, search_path, tables};
 
 static VARIABLES: Variables = Variables::new();
 static USER: AtomicU32 = AtomicU32::new(u32::MAX);
@@ -36,11 +36,19 @@ unsafe extern "C" fn begin(
     if environment.is_null() {
         return;
     }
+    let mut path: Option<&[u8]> = None;
     // SAFETY: the loader gives an array of strings that ends in NULL.
-    unsafe { VARIABLES.read(environment, |_, _| {}) };
+    unsafe {
+        VARIABLES.read(environment, |name, value| {
+            if name == b"PATH" {
+                path = Some(value);
+            }
+        });
+    }
     if !VARIABLES.is_whole() {
         return;
     }
+    search_path::begin(path.unwrap_or_default());
     USER.store(kernel::effective_user(), Ordering::Relaxed);
     PROCESS.store(kernel::process(), Ordering::Relaxed);
     // SAFETY: functions that live as long as this library, which is never unloaded: the loader
@@ -61,6 +69,12 @@ extern "C" fn in_child() {
 #[inline]
 pub(crate) fn is_on() -> bool {
     IS_ON.load(Ordering::Acquire) && !is_borrowed()
+}
+
+/// As [`is_on`], for what may be done in the child of vfork(2) as well: nothing is kept that is
+/// true of the child alone.
+pub(crate) fn is_on_here() -> bool {
+    IS_ON.load(Ordering::Acquire)
 }
 
 /// Whether changes are to be told.

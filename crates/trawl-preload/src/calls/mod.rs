@@ -2,6 +2,7 @@
 
 mod attributes;
 mod change;
+mod exec;
 mod glob;
 mod identity;
 mod open;
