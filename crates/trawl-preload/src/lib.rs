@@ -9,7 +9,7 @@
 //! the kernel has not given out, made real by the first call that needs more than a table.
 //!
 //! Invariants: without the variables of a service nothing is done but passing calls on. No call
-//! waits for a lock, allocates (but for directory streams, as the C library does) or leaves `errno`
+//! waits for a lock, allocates (but for directory streams and walks, as the C library does) or leaves `errno`
 //! otherwise than the call itself would; all may be called from signal handlers that may call the
 //! C library's. A table is believed only while its generation is the page's and it is younger than
 //! the age that was agreed on. Nothing panics.

@@ -3,8 +3,10 @@
 mod attributes;
 mod change;
 mod exec;
+mod ftw;
 mod glob;
 mod identity;
 mod open;
 mod pass;
+mod scandir;
 mod stat;
