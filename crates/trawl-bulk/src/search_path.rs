@@ -19,6 +19,8 @@ use crate::source::Demand;
 use crate::walk::{LEFT_ALONE, converted};
 
 const BUFFER_BYTES: usize = 32 << 10;
+/// Directories with more names in their paths are left out: each level is one of calls, too.
+const DEPTH_MAX: usize = 256;
 const LIST: Purpose = Purpose::List(AccessTime::Keep);
 
 /// A table about the directories whose paths are demanded. Those that cannot be read, are made up or
@@ -51,6 +53,9 @@ struct Node<'a> {
 impl<'a> Node<'a> {
     fn add(&mut self, path: &'a [u8]) {
         let names = path.split(|byte| *byte == b'/');
+        if names.clone().count() > DEPTH_MAX {
+            return;
+        }
         let mut at = self;
         let mut is_root = true;
         for name in names.filter(|name| !name.is_empty()) {

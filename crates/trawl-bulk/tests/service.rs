@@ -251,6 +251,18 @@ fn of_a_search_path_it_is_known_what_is_not_there() {
     let (bytes, _memory) = ask(&service, &few).unwrap();
     let table = Table::new(&bytes).unwrap();
     assert!(!table.says_absent(top.join("a/lib/x").as_os_str().as_bytes()));
+    // However deep a path is, there is an answer.
+    let deep = format!("{}{}", top.display(), "/d".repeat(1500));
+    let question = Question {
+        path: deep.as_bytes(),
+        ..question
+    };
+    let (bytes, _memory) = ask(&service, &question).unwrap();
+    let table = Table::new(&bytes).unwrap();
+    assert!(
+        !table.says_absent(deep.as_bytes())
+            && !table.says_absent(top.join("d").as_os_str().as_bytes())
+    );
     // One that is not covered is enough.
     let outside = format!("{all}:/usr");
     let refused = Question {

@@ -193,12 +193,20 @@ unsafe fn environment() -> Words {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn execvpe(file: *const c_char, words: Words, environment: Words) -> c_int {
+    if !settings::is_on_here() {
+        return real!(execvpe(
+            file => *const c_char, words => Words, environment => Words,
+        ) -> c_int, -1);
+    }
     // SAFETY: the caller's strings.
     unsafe { search_and_execute(file, words, environment) }
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn execvp(file: *const c_char, words: Words) -> c_int {
+    if !settings::is_on_here() {
+        return real!(execvp(file => *const c_char, words => Words) -> c_int, -1);
+    }
     // SAFETY: the caller's strings.
     unsafe { search_and_execute(file, words, environment()) }
 }
