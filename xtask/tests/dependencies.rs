@@ -74,7 +74,14 @@ const FREE: &str = "xtask";
 /// System calls, the interfaces of C and Python and what is loaded into C programs are fenced in
 /// here; everything else forbids unsafe code. That of trawl-python is what its macros write: it
 /// denies its own.
-const MAY_BE_UNSAFE: &[&str] = &["trawl-sys", "trawl-capi", "trawl-bulk-client", "trawl-preload", "trawl-audit", "trawl-python"];
+const MAY_BE_UNSAFE: &[&str] = &[
+    "trawl-sys",
+    "trawl-capi",
+    "trawl-bulk-client",
+    "trawl-preload",
+    "trawl-audit",
+    "trawl-python",
+];
 
 /// Pure data and functions: no dependency of any kind.
 const WITHOUT_DEPENDENCIES: &[&str] = &["trawl-model", "trawl-table"];
