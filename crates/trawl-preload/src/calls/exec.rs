@@ -6,6 +6,7 @@
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::kernel::{self, Quiet, set_errno};
 use crate::real::real;
@@ -258,20 +259,40 @@ unsafe extern "C" fn execlp(file: *const c_char, word: *const c_char) -> c_int {
     )
 }
 
-/// Programs that look in `PATH` themselves, as Python does, try one file after the other.
+/// How many files could not be executed: who tries one after the other looks in `PATH` by itself, as
+/// Python does.
+static REFUSED: AtomicU32 = AtomicU32::new(0);
+
 #[unsafe(no_mangle)]
 unsafe extern "C" fn execve(path: *const c_char, words: Words, environment: Words) -> c_int {
-    if !path.is_null() {
-        // SAFETY: the caller's string.
-        let path = unsafe { CStr::from_ptr(path) };
-        if search_path::says_absent(path.to_bytes()) {
-            set_errno(libc::ENOENT);
-            return -1;
-        }
+    // SAFETY: the caller's string.
+    let name = unsafe { kernel::bytes(path) }.unwrap_or_default();
+    let is_absent = || search_path::says_absent(name);
+    let is_searching = REFUSED.load(Ordering::Relaxed) > 0 && settings::is_on_here();
+    if is_absent() || (is_searching && learns_about(name) && is_absent()) {
+        set_errno(libc::ENOENT);
+        return -1;
     }
     // SAFETY: the caller's strings.
     unsafe { execute(path, words, environment) };
+    REFUSED.fetch_add(1, Ordering::Relaxed);
     -1
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn execv(path: *const c_char, words: Words) -> c_int {
+    // SAFETY: the caller's strings.
+    unsafe { execve(path, words, environment()) }
+}
+
+/// Asks about `PATH` if this is a file in one of its directories; whether there is an answer.
+fn learns_about(path: &[u8]) -> bool {
+    let slash = path.iter().rposition(|byte| *byte == b'/');
+    let Some(directory) = slash.and_then(|at| path.get(..at)) else {
+        return false;
+    };
+    let _quiet = Quiet::new();
+    search_path::has(directory) && !search_path::is_known(directory) && search_path::ask_for()
 }
 
 /// posix_spawnp(3) looks for the program in the child, after what is to be done with descriptors.
