@@ -21,6 +21,7 @@ SQL := $(CARGO_TARGET_DIR)/release/trawl-sql
 SHELL_FOR_SSH := $(CARGO_TARGET_DIR)/release/trawl-shell
 LIBRARY := $(CARGO_TARGET_DIR)/release/libtrawl
 PRELOAD := $(CARGO_TARGET_DIR)/release/libtrawl_preload.so
+AUDIT := $(CARGO_TARGET_DIR)/audit/libtrawl_audit.so
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 
 .PHONY: help build build-cli build-lib build-sql build-python demo test lint bench generate install install-lib clean-cache
@@ -38,6 +39,8 @@ build-lib: ## build libtrawl, the search call for C, and what is loaded into pro
 	@scripts/need.sh build
 	$(CARGO) build --release --locked --package trawl-capi
 	$(CARGO) build --release --locked --package trawl-preload
+	$(CARGO) rustc --profile audit --locked --package trawl-audit --lib --crate-type cdylib
+	@! readelf --dynamic '$(AUDIT)' | grep NEEDED || { echo 'libtrawl-audit.so must need no other library' >&2; exit 1; }
 
 build-sql: ## build trawl-sql, which trawl sql and trawl export run (the first time takes long)
 	@scripts/need.sh build
@@ -94,6 +97,7 @@ install-lib: build-lib ## install libtrawl alone, with headers, man pages and wh
 	$(INSTALL) -D -m 755 '$(LIBRARY).so' '$(DESTDIR)$(PREFIX)/lib/libtrawl.so.0'
 	ln -sf libtrawl.so.0 '$(DESTDIR)$(PREFIX)/lib/libtrawl.so'
 	$(INSTALL) -D -m 755 '$(PRELOAD)' '$(DESTDIR)$(PREFIX)/lib/trawl/libtrawl-preload.so'
+	$(INSTALL) -m 755 '$(AUDIT)' '$(DESTDIR)$(PREFIX)/lib/trawl/libtrawl-audit.so'
 	$(INSTALL) -m 644 '$(LIBRARY).a' '$(DESTDIR)$(PREFIX)/lib/libtrawl.a'
 	$(INSTALL) -D -m 644 crates/trawl-capi/include/trawl.h '$(DESTDIR)$(PREFIX)/include/trawl.h'
 	$(INSTALL) -D -m 644 crates/trawl-capi/include/trawl/searchcall.h '$(DESTDIR)$(PREFIX)/include/trawl/searchcall.h'

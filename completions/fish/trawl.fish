@@ -138,6 +138,8 @@ complete -c trawl -n "__fish_trawl_using_subcommand run" -l remote -d 'Show the 
 complete -c trawl -n "__fish_trawl_using_subcommand run" -l cover -d 'Without --remote: answer from tables what dynamically linked programs ask about files below this directory, instead of below the working directory; can be given again' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand run" -l max-age -d 'How old names and attributes may be that the command is shown' -r
 complete -c trawl -n "__fish_trawl_using_subcommand run" -l sandbox -d 'Ask about the command\'s system calls instead of mounting: where there is no /dev/fuse'
+complete -c trawl -n "__fish_trawl_using_subcommand run" -l audit -d 'Without --remote: answer the dynamic loader\'s search for libraries, too. That is so by itself where LD_LIBRARY_PATH has 32 directories or more; with fewer the loader\'s own search is as fast, unless each call is dear'
+complete -c trawl -n "__fish_trawl_using_subcommand run" -l eager -d 'Without --remote: programs ask at their first look, not after some: where each system call is dear'
 complete -c trawl -n "__fish_trawl_using_subcommand run" -s h -l help -d 'Print help'
 complete -c trawl -n "__fish_trawl_using_subcommand mount" -l max-age -d 'How old names and attributes may be that the command is shown' -r
 complete -c trawl -n "__fish_trawl_using_subcommand mount" -s f -l foreground -d 'Serve the mount until it is unmounted or a signal comes, instead of in the background'

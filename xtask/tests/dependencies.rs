@@ -42,7 +42,9 @@ const RULES: &[Rule] = &[
     Rule { name: "trawl-python", may_use: &["trawl-sys", "trawl-call", "trawl-ask", "trawl-remote"], may_use_in_tests: &[] },
     Rule { name: "trawl-table", may_use: &[], may_use_in_tests: &[] },
     Rule { name: "trawl-bulk", may_use: &["trawl-sys", "trawl-table"], may_use_in_tests: &[] },
-    Rule { name: "trawl-preload", may_use: &["trawl-table"], may_use_in_tests: &["trawl-bulk"] },
+    Rule { name: "trawl-bulk-client", may_use: &["trawl-table"], may_use_in_tests: &["trawl-bulk"] },
+    Rule { name: "trawl-preload", may_use: &["trawl-table", "trawl-bulk-client"], may_use_in_tests: &["trawl-bulk"] },
+    Rule { name: "trawl-audit", may_use: &["trawl-table", "trawl-bulk-client"], may_use_in_tests: &["trawl-bulk", "trawl-preload"] },
     Rule { name: "trawl-remote", may_use: &["trawl-sys", "trawl-call"], may_use_in_tests: &[] },
     Rule { name: "trawl-mount", may_use: &["trawl-sys", "trawl-call", "trawl-remote"], may_use_in_tests: &[] },
     Rule { name: "trawl-sandbox", may_use: &["trawl-sys", "trawl-call", "trawl-mount"], may_use_in_tests: &[] },
@@ -72,7 +74,14 @@ const FREE: &str = "xtask";
 /// System calls, the interfaces of C and Python and what is loaded into C programs are fenced in
 /// here; everything else forbids unsafe code. That of trawl-python is what its macros write: it
 /// denies its own.
-const MAY_BE_UNSAFE: &[&str] = &["trawl-sys", "trawl-capi", "trawl-preload", "trawl-python"];
+const MAY_BE_UNSAFE: &[&str] = &[
+    "trawl-sys",
+    "trawl-capi",
+    "trawl-bulk-client",
+    "trawl-preload",
+    "trawl-audit",
+    "trawl-python",
+];
 
 /// Pure data and functions: no dependency of any kind.
 const WITHOUT_DEPENDENCIES: &[&str] = &["trawl-model", "trawl-table"];

@@ -19,7 +19,7 @@ use trawl_sys::message;
 use trawl_sys::shared_words::SharedWords;
 use trawl_sys::wait::{Waker, readable};
 use trawl_table::page;
-use trawl_table::wire::{Answer, QUESTION_BYTES_MAX, QUESTION_HEAD_BYTES, Question};
+use trawl_table::wire::{Answer, Extent, QUESTION_BYTES_MAX, QUESTION_HEAD_BYTES, Question};
 
 use crate::cache::{Cache, Sealed};
 use crate::config::{Config, Haste};
@@ -121,6 +121,17 @@ impl Running {
             value.push(others);
         }
         ("LD_PRELOAD".into(), value)
+    }
+
+    /// `LD_AUDIT` with this library behind what is there already, which may ask for other files.
+    pub fn audit(library: &Path) -> (OsString, OsString) {
+        let others = std::env::var_os("LD_AUDIT").filter(|others| !others.is_empty());
+        let mut value = others.map_or_else(OsString::new, |mut others| {
+            others.push(":");
+            others
+        });
+        value.push(library);
+        ("LD_AUDIT".into(), value)
     }
 
     /// How many questions were answered with a table, and how many entries were looked at for them.
@@ -353,8 +364,15 @@ impl State {
     }
 
     fn answer(self: &Arc<Self>, question: &Question<'_>) -> Result<Arc<Sealed>, Errno> {
-        let is_covered = |root: &PathBuf| is_below(question.path, root.as_os_str().as_bytes());
-        if !self.roots.iter().any(is_covered) {
+        let is_covered = |path: &[u8]| {
+            let is_root = |root: &PathBuf| is_below(path, root.as_os_str().as_bytes());
+            self.roots.iter().any(is_root)
+        };
+        let is_answered = match question.extent {
+            Extent::Each => question.path.split(|byte| *byte == b':').all(is_covered),
+            _ => is_covered(question.path),
+        };
+        if !is_answered {
             return Err(Errno::ACCES);
         }
         let demand = Demand {

@@ -7,7 +7,8 @@ use trawl_table::{Builder, Level};
 /// What a table is to hold.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Demand {
-    /// An absolute path without `.`, `..` or double slashes.
+    /// An absolute path without `.`, `..` or double slashes; for [`Extent::Each`] several, with
+    /// colons between.
     pub path: Vec<u8>,
     /// A path below it, empty or `/` and names: directories before that one need not be listed.
     pub from: Vec<u8>,
@@ -21,7 +22,7 @@ pub struct Demand {
 
 /// Says what there is in and below a directory, as the process's own user sees it.
 pub trait Source: Send + Sync {
-    /// A table about it. Directories that are not said to be listed are asked about again, or
+    /// A table about it, for [`Extent::Each`] about `/`. Directories that are not said to be listed are asked about again, or
     /// looked at by the programs themselves.
     ///
     /// # Errors

@@ -19,6 +19,7 @@ use trawl_table::{
     ATTRIBUTE_NAMES, Builder, EntryParts, FileKind, Level, NewEntry, Search, Stat, Time,
 };
 
+use crate::search_path;
 use crate::source::{Demand, Source};
 
 /// Directories deeper below the one in question are not listed: each level may hold a descriptor.
@@ -28,7 +29,7 @@ const BUFFER_BYTES: usize = 32 << 10;
 /// File systems that are made up as they are looked at, or in which a name that is not listed may
 /// be there in other letters: proc, sysfs, cgroup, devpts, debugfs, tracefs, securityfs, bpf, autofs;
 /// vfat, exfat, ntfs, ntfs3, cifs, smb2, hfs, hfsplus.
-const LEFT_ALONE: [u64; 17] = [
+pub(crate) const LEFT_ALONE: [u64; 17] = [
     0x9fa0,
     0x6265_6572,
     0x6367_7270,
@@ -58,6 +59,9 @@ pub struct LocalWalk;
 
 impl Source for LocalWalk {
     fn table(&self, demand: &Demand) -> Result<Builder, Errno> {
+        if demand.extent == Extent::Each {
+            return search_path::table(demand);
+        }
         let path = CString::new(&demand.path[..]).map_err(|_| Errno::INVAL)?;
         let purpose = Purpose::List(AccessTime::Keep);
         let top = directory::open_path(CWD, &path, purpose, Links::Refused).map_err(errno)?;
@@ -291,7 +295,7 @@ impl Walk<'_> {
 }
 
 /// What a program's own statx(2) would say.
-fn converted(of: &stat::Stat) -> Stat {
+pub(crate) fn converted(of: &stat::Stat) -> Stat {
     let time = |time: stat::Time| Time {
         secs: time.secs,
         nanos: time.nanos,

@@ -191,3 +191,83 @@ fn what_is_not_covered_is_refused() {
     drop(service);
     assert!(!place.exists());
 }
+
+#[test]
+fn of_a_search_path_it_is_known_what_is_not_there() {
+    let scratch = Scratch::new("bulk-search-path");
+    let top = scratch.path().canonicalize().unwrap();
+    for name in ["a/lib", "a/lib/deep/lib", "b/lib", "a/other"] {
+        std::fs::create_dir_all(top.join(name)).unwrap();
+        std::fs::write(top.join(name).join("libone.so"), "").unwrap();
+    }
+    std::os::unix::fs::symlink("b/lib", top.join("link")).unwrap();
+    let service = Service::start(Config::local(vec![top.clone()])).unwrap();
+    let of = |names: &[&str]| {
+        let paths = names.iter().map(|name| format!("{}/{name}", top.display()));
+        paths.collect::<Vec<_>>().join(":")
+    };
+    let all = of(&[
+        "a/lib",
+        "b/lib",
+        "link",
+        "no/such",
+        "a/lib/deep/lib",
+        "a/lib/libone.so",
+    ]);
+    let question = Question {
+        extent: Extent::Each,
+        ..question(Path::new(&all), Level::Names, 1000)
+    };
+    let (bytes, _memory) = ask(&service, &question).unwrap();
+    let table = Table::new(&bytes).unwrap();
+    for (name, is_absent) in [
+        ("a/lib/x", true),
+        ("a/lib/libone.so", false),
+        ("a/lib/deep/lib/x", true),
+        ("a/lib/deep/lib/libone.so", false),
+        ("a/lib/deep/x", false),
+        ("b/lib/x", true),
+        ("link/x", true),
+        ("link/libone.so", false),
+        ("no/such/libone.so", true),
+        ("no/other", false),
+        ("a/other/x", false),
+        ("x", false),
+        ("a/lib/libone.so/x", false),
+    ] {
+        let path = top.join(name);
+        assert_eq!(
+            table.says_absent(path.as_os_str().as_bytes()),
+            is_absent,
+            "{name}"
+        );
+        assert!(!is_absent || !path.exists(), "{name}");
+    }
+    // Too many names: nothing is said, rather than too much.
+    let few = Question {
+        entries_max: 3,
+        ..question
+    };
+    let (bytes, _memory) = ask(&service, &few).unwrap();
+    let table = Table::new(&bytes).unwrap();
+    assert!(!table.says_absent(top.join("a/lib/x").as_os_str().as_bytes()));
+    // However deep a path is, there is an answer.
+    let deep = format!("{}{}", top.display(), "/d".repeat(1500));
+    let question = Question {
+        path: deep.as_bytes(),
+        ..question
+    };
+    let (bytes, _memory) = ask(&service, &question).unwrap();
+    let table = Table::new(&bytes).unwrap();
+    assert!(
+        !table.says_absent(deep.as_bytes())
+            && !table.says_absent(top.join("d").as_os_str().as_bytes())
+    );
+    // One that is not covered is enough.
+    let outside = format!("{all}:/usr");
+    let refused = Question {
+        path: outside.as_bytes(),
+        ..question
+    };
+    assert!(ask(&service, &refused).is_err());
+}

@@ -1,7 +1,11 @@
 //! System calls for our own use. The C library's functions of these names may be ours, so the
 //! kernel is called by number; `errno` is put back by [`Quiet`].
 
-use std::ffi::{CStr, c_char, c_int, c_long, c_void};
+use std::ffi::{CStr, c_char, c_int};
+
+pub(crate) use trawl_bulk_client::kernel::{
+    Own, effective_user, fcntl, fstat, open, process, unmap,
+};
 
 /// Sets `errno`.
 pub(crate) fn set_errno(errno: c_int) {
@@ -30,57 +34,15 @@ impl Drop for Quiet {
     }
 }
 
-/// A descriptor of ours, closed when it goes.
-pub(crate) struct Own(pub(crate) c_int);
-
-impl Drop for Own {
-    fn drop(&mut self) {
-        close(self.0);
-    }
-}
-
-fn as_fd(code: c_long) -> Result<c_int, c_int> {
-    match c_int::try_from(code) {
-        Ok(fd) if fd >= 0 => Ok(fd),
-        _ => Err(errno()),
-    }
-}
-
-/// Opens a path.
-pub(crate) fn open(path: &CStr, flags: c_int) -> Result<c_int, c_int> {
-    // SAFETY: the path ends in NUL.
-    as_fd(unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags, 0) })
-}
-
-/// Closes a descriptor.
+/// Closes a descriptor; as close(2).
 pub(crate) fn close(fd: c_int) -> c_int {
-    // SAFETY: a number.
-    unsafe { libc::syscall(libc::SYS_close, fd) as c_int }
-}
-
-/// fcntl(2) with a number.
-pub(crate) fn fcntl(fd: c_int, command: c_int, number: c_int) -> Result<c_int, c_int> {
-    // SAFETY: numbers; the commands that are used take no memory.
-    as_fd(unsafe { libc::syscall(libc::SYS_fcntl, fd, command, c_long::from(number)) })
-}
-
-/// What fstat(2) says.
-pub(crate) fn fstat(fd: c_int) -> Option<libc::stat> {
-    let mut of = std::mem::MaybeUninit::<libc::stat>::zeroed();
-    // SAFETY: `of` has room for what is written, and is a value whatever is.
-    unsafe { (libc::syscall(libc::SYS_fstat, fd, of.as_mut_ptr()) == 0).then(|| of.assume_init()) }
-}
-
-/// Which process this is.
-pub(crate) fn process() -> c_int {
-    // SAFETY: no arguments.
-    unsafe { libc::syscall(libc::SYS_getpid) as c_int }
-}
-
-/// The user that counts.
-pub(crate) fn effective_user() -> u32 {
-    // SAFETY: no arguments.
-    unsafe { libc::syscall(libc::SYS_geteuid) as u32 }
+    match trawl_bulk_client::kernel::close(fd) {
+        Ok(()) => 0,
+        Err(errno) => {
+            set_errno(errno);
+            -1
+        }
+    }
 }
 
 /// The working directory.
@@ -133,34 +95,6 @@ pub(crate) fn now_ns() -> i64 {
     now.tv_sec
         .saturating_mul(1_000_000_000)
         .saturating_add(now.tv_nsec)
-}
-
-/// Maps an open file.
-pub(crate) fn map(fd: c_int, length: usize, protection: c_int) -> Option<*mut u8> {
-    // SAFETY: a new mapping at an address of the kernel's choice.
-    let at = unsafe {
-        libc::syscall(
-            libc::SYS_mmap,
-            std::ptr::null_mut::<c_void>(),
-            length,
-            protection,
-            libc::MAP_SHARED,
-            fd,
-            // As wide as the kernel reads it: the last argument lies on the stack.
-            0 as c_long,
-        )
-    };
-    let is_mapped = at != -1;
-    is_mapped.then_some(at as *mut u8)
-}
-
-/// Takes a mapping back.
-///
-/// # Safety
-/// It is one of [`map`], of that length, and nobody uses it any more.
-pub(crate) unsafe fn unmap(at: *mut u8, length: usize) {
-    // SAFETY: the caller promises it.
-    unsafe { libc::syscall(libc::SYS_munmap, at, length) };
 }
 
 /// The bytes of a C string.

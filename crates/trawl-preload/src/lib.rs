@@ -2,14 +2,14 @@
 //! about directories from tables of the bulk service (`trawl-bulk`), and passes on all else.
 //!
 //! How a call goes: [`place`] says which table could know about a path, [`tables`] whether one that
-//! is good still does, [`policy`] whether the service is to be asked for one ([`ask`]); if nothing
+//! is good still does, [`policy`] whether the service is to be asked for one (`trawl_bulk_client`); if nothing
 //! is known the C library's own function is called ([`real`]). Calls that change something move
 //! the run's generation on ([`page`]), so that every table of every program of the run is old.
 //! Directories that are opened without need are virtual descriptors ([`descriptors`]): numbers that
 //! the kernel has not given out, made real by the first call that needs more than a table.
 //!
 //! Invariants: without the variables of a service nothing is done but passing calls on. No call
-//! waits for a lock, allocates (but for directory streams, as the C library does) or leaves `errno`
+//! waits for a lock, allocates (but for directory streams and walks, as the C library does) or leaves `errno`
 //! otherwise than the call itself would; all may be called from signal handlers that may call the
 //! C library's. A table is believed only while its generation is the page's and it is younger than
 //! the age that was agreed on. Nothing panics.
@@ -27,7 +27,6 @@
     reason = "the contract of each exported function is that of the C library's function of the same name"
 )]
 
-mod ask;
 mod calls;
 mod descriptors;
 mod kernel;
@@ -35,6 +34,7 @@ mod page;
 mod place;
 mod policy;
 mod real;
+mod search_path;
 mod settings;
 mod streams;
 mod tables;

@@ -3,9 +3,10 @@
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
+use trawl_bulk_client::page::{Use, map as map_page};
 use trawl_table::page;
 
-use crate::kernel::{self, Own, Quiet};
+use crate::kernel::{self, Quiet};
 use crate::settings;
 
 static WORDS: AtomicPtr<AtomicU64> = AtomicPtr::new(ptr::null_mut());
@@ -28,8 +29,8 @@ fn map() -> Option<*mut AtomicU64> {
     if IS_HOPELESS.load(Ordering::Relaxed) {
         return None;
     }
-    let _quiet = Quiet::new();
-    let mapped = open_and_map();
+    let user = settings::user();
+    let mapped = settings::page().and_then(|path| map_page(path, user, Use::Change));
     let Some(mapped) = mapped else {
         IS_HOPELESS.store(true, Ordering::Relaxed);
         settings::switch_off();
@@ -44,28 +45,6 @@ fn map() -> Option<*mut AtomicU64> {
             Some(other)
         }
     }
-}
-
-fn open_and_map() -> Option<*mut AtomicU64> {
-    let flags = libc::O_RDWR | libc::O_CLOEXEC | libc::O_NOFOLLOW | libc::O_NOCTTY;
-    let file = Own(kernel::open(settings::page()?, flags).ok()?);
-    let of = kernel::fstat(file.0)?;
-    let is_ours = of.st_uid == settings::user() || of.st_uid == 0;
-    let is_file = of.st_mode & libc::S_IFMT == libc::S_IFREG;
-    // A shorter file would end the process where it is read.
-    if !is_ours || !is_file || of.st_size < page::BYTES as i64 {
-        return None;
-    }
-    let mapped = kernel::map(file.0, page::BYTES, libc::PROT_READ | libc::PROT_WRITE)?;
-    let mapped: *mut AtomicU64 = mapped.cast();
-    // SAFETY: the mapping begins at a page and has at least this word.
-    let magic = unsafe { (*mapped.add(page::MAGIC_WORD)).load(Ordering::Relaxed) };
-    if magic == page::MAGIC {
-        return Some(mapped);
-    }
-    // SAFETY: nobody else has seen this mapping.
-    unsafe { kernel::unmap(mapped.cast(), page::BYTES) };
-    None
 }
 
 fn word(number: usize) -> Option<&'static AtomicU64> {

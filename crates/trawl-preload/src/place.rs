@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering}
 use trawl_table::PATH_BYTES_MAX;
 
 use crate::kernel::{self, Quiet};
-use crate::policy::{self, Want};
+use crate::policy::{self, Asked, Want};
 use crate::tables::{self, Known};
 use crate::{descriptors, page, settings};
 
@@ -145,14 +145,20 @@ fn look_at(place: &Place, want: Want) -> Known {
     if is_enough(&known, want) {
         return known;
     }
-    let is_in_table = matches!(known, Known::Found(_)) && want != Want::List;
+    let (is_there, is_search) = match &known {
+        Known::Found(found) => (true, found.held().is_search()),
+        _ => (false, false),
+    };
+    let is_in_table = is_there && !is_search && want != Want::List;
     drop(known);
-    if !policy::ask_for(place, want, is_in_table) {
+    let asked = policy::ask_for(place, want, is_in_table, is_there);
+    if asked == Asked::Nothing {
         return Known::Unknown;
     }
     let known = tables::find(place.path(), |known| is_enough(known, want));
     match is_enough(&known, want) {
         true => known,
+        false if asked == Asked::SearchPath => Known::Unknown,
         false => {
             policy::asked_in_vain();
             Known::Unknown

@@ -8,13 +8,14 @@
 
 use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
+use trawl_bulk_client::ask;
 use trawl_table::Level;
 use trawl_table::wire::{Extent, Question};
 
 use crate::kernel::{self, Quiet};
 use crate::place::Place;
 use crate::tables::Known;
-use crate::{ask, page, settings, tables};
+use crate::{page, search_path, settings, tables};
 
 /// What a call wants to know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,11 +98,38 @@ fn wait() {
     NOT_BEFORE_NS.store(kernel::now_ns().saturating_add(backoff), Ordering::Relaxed);
 }
 
-/// Asks, if it is time, for what makes this known; whether there is a new table.
-pub(crate) fn ask_for(place: &Place, want: Want, is_in_table: bool) -> bool {
+/// What a question has brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asked {
+    /// None was asked, or there is no answer.
+    Nothing,
+    /// A table that should say what is wanted.
+    Table,
+    /// A table about a search path, which says what is not there.
+    SearchPath,
+}
+
+/// Asks, if it is time, for what makes this known. `is_there` says that a table about a search path
+/// has the name.
+pub(crate) fn ask_for(place: &Place, want: Want, is_in_table: bool, is_there: bool) -> Asked {
     let Some(path) = place.plain() else {
-        return false;
+        return Asked::Nothing;
     };
+    let is_searched = want == Want::Stat && search_path::has(parent(path));
+    if is_searched && !is_in_table && !is_there {
+        let _quiet = Quiet::new();
+        return match search_path::ask_for() {
+            true => Asked::SearchPath,
+            false => Asked::Nothing,
+        };
+    }
+    match ask_about(path, place, want, is_in_table) {
+        true => Asked::Table,
+        false => Asked::Nothing,
+    }
+}
+
+fn ask_about(path: &[u8], place: &Place, want: Want, is_in_table: bool) -> bool {
     let (directory, is_due) = match want {
         Want::List => (path, is_list_due()),
         Want::Stat | Want::Attributes => {
@@ -155,7 +183,9 @@ fn is_name_due(directory: &[u8], want: Want, is_in_table: bool) -> bool {
         false => count_directory(directory),
     };
     let is_walk = is_in_table && goes_through_directories();
-    let is_due = settings::is_eager() || is_walk || count >= patience;
+    // A program that was found in a search path is no sign that all in its directory are wanted.
+    let is_eager = settings::is_eager() && !search_path::has(directory);
+    let is_due = is_eager || is_walk || count >= patience;
     if is_due {
         LEVEL.fetch_max(level as u8, Ordering::Relaxed);
         LEVEL_MISSES.store(0, Ordering::Relaxed);
@@ -178,7 +208,8 @@ fn hash(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
 }
 
-fn is_quiet() -> bool {
+/// Whether questions make sense now: nothing was changed a moment ago, and none was asked in vain.
+pub(crate) fn is_quiet() -> bool {
     let now = kernel::now_ns();
     if now < NOT_BEFORE_NS.load(Ordering::Relaxed) || page::generation().is_none() {
         return false;
@@ -220,7 +251,8 @@ fn ask_now(directory: &[u8], is_in_order: bool) -> bool {
         entries_max: window.min(settings::entries_max()),
     };
     let begun = kernel::now_ns();
-    let is_in = ask::ask(&question).is_some_and(|mapped| tables::put(&mapped));
+    let is_in = ask(settings::socket(), settings::user(), &question)
+        .is_some_and(|mapped| tables::put(&mapped));
     let took = kernel::now_ns().saturating_sub(begun);
     ASKED_NS.store(took, Ordering::Relaxed);
     match is_in {

@@ -40,7 +40,14 @@ impl Real {
 
 /// Calls the next definition of a C function; gives `$failed` with `ENOSYS` where there is none.
 macro_rules! real {
-    ($name:ident($($argument:expr => $kind:ty),* $(,)?) -> $result:ty, $failed:expr) => {{
+    ($name:ident($($argument:expr => $kind:ty),* $(,)?) -> $result:ty, $failed:expr) => {
+        $crate::real::real!("C" $name($($argument => $kind),*) -> $result, $failed)
+    };
+    // Functions that call one of the program's, which may end by an exception.
+    (unwind $name:ident($($argument:expr => $kind:ty),* $(,)?) -> $result:ty, $failed:expr) => {
+        $crate::real::real!("C-unwind" $name($($argument => $kind),*) -> $result, $failed)
+    };
+    ($abi:literal $name:ident($($argument:expr => $kind:ty),*) -> $result:ty, $failed:expr) => {{
         static REAL: $crate::real::Real = $crate::real::Real::new(
             match std::ffi::CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
                 Ok(name) => name,
@@ -57,7 +64,7 @@ macro_rules! real {
             unsafe {
                 let function = std::mem::transmute::<
                     *mut std::ffi::c_void,
-                    unsafe extern "C" fn($($kind),*) -> $result,
+                    unsafe extern $abi fn($($kind),*) -> $result,
                 >(found);
                 function($($argument),*)
             }

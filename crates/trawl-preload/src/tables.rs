@@ -9,10 +9,10 @@ use std::sync::atomic::{
     AtomicBool, AtomicI64, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering,
 };
 
+use trawl_bulk_client::Mapped;
 use trawl_table::{Directory, Entry, Table};
 
-use crate::ask::Mapped;
-use crate::{kernel, page, policy, settings};
+use crate::{kernel, page, policy, search_path, settings};
 
 const SLOTS: usize = 32;
 
@@ -25,6 +25,8 @@ struct Slot {
     begun_ns: AtomicI64,
     entries: AtomicU32,
     answered: AtomicU32,
+    /// Whether it is about a search path.
+    is_search: AtomicBool,
 }
 
 impl Slot {
@@ -38,6 +40,7 @@ impl Slot {
             begun_ns: AtomicI64::new(0),
             entries: AtomicU32::new(0),
             answered: AtomicU32::new(0),
+            is_search: AtomicBool::new(false),
         }
     }
 
@@ -52,7 +55,12 @@ impl Slot {
         if self.is_live.swap(false, Ordering::SeqCst) {
             LIVE.fetch_sub(1, Ordering::Relaxed);
             let answered = self.answered.load(Ordering::Relaxed);
-            policy::table_ended(answered, self.entries.load(Ordering::Relaxed), is_same);
+            match self.is_search.load(Ordering::Relaxed) {
+                true => search_path::table_ended(answered),
+                false => {
+                    policy::table_ended(answered, self.entries.load(Ordering::Relaxed), is_same);
+                }
+            }
         }
         false
     }
@@ -122,6 +130,11 @@ impl Held {
     /// Whether what it says is to be believed.
     pub(crate) fn is_fresh(&self) -> bool {
         TABLES[self.0].is_fresh()
+    }
+
+    /// Whether it is about a search path: then it only says what is not there.
+    pub(crate) fn is_search(&self) -> bool {
+        TABLES[self.0].is_search.load(Ordering::Relaxed)
     }
 
     /// Counts an answer.
@@ -201,6 +214,9 @@ fn put_alone(mapped: &Mapped) -> bool {
     slot.begun_ns.store(table.begun_ns(), Ordering::Relaxed);
     slot.entries.store(table.len() as u32, Ordering::Relaxed);
     slot.answered.store(0, Ordering::Relaxed);
+    let top = table.directory(0);
+    let is_search = top.is_some_and(|top| top.is_partly_listed());
+    slot.is_search.store(is_search, Ordering::Relaxed);
     slot.is_live.store(true, Ordering::SeqCst);
     LIVE.fetch_add(1, Ordering::Relaxed);
     true
@@ -241,7 +257,9 @@ impl Found {
 
     /// The directory that it is, if that is listed.
     pub(crate) fn listed(&self) -> Option<Directory<'static>> {
-        self.entry.directory().filter(Directory::is_listed)
+        let directory = self.entry.directory().filter(Directory::is_listed);
+        // Of a search path what is listed is not all that is read: it lacks `.`, say.
+        directory.filter(|_| !self.held.is_search())
     }
 }
 
@@ -267,6 +285,34 @@ pub(crate) fn find(path: &[u8], is_enough: impl Fn(&Known) -> bool) -> Known {
         }
     }
     little
+}
+
+/// All tables that may be believed.
+fn fresh() -> impl Iterator<Item = Held> {
+    let live = |slot: &Slot| slot.is_live.load(Ordering::Relaxed);
+    let slots = TABLES.iter().enumerate().filter(move |(_, of)| live(of));
+    slots
+        .filter_map(|(slot, _)| Held::live(slot))
+        .filter(Held::is_fresh)
+}
+
+/// Whether a table says that nothing is at an absolute path.
+pub(crate) fn says_absent(path: &[u8]) -> bool {
+    fresh().any(|held| {
+        let is_absent = held.table().is_some_and(|table| table.says_absent(path));
+        if is_absent {
+            held.answered();
+        }
+        is_absent
+    })
+}
+
+/// Whether a table about a search path has the names in a directory.
+pub(crate) fn has_names_in(directory: &[u8]) -> bool {
+    fresh().filter(Held::is_search).any(|held| {
+        matches!(walk(held, 0, directory), Known::Found(found)
+            if found.entry.directory().is_some_and(|of| of.is_listed()))
+    })
 }
 
 /// What follows a directory in a path.
@@ -295,13 +341,17 @@ pub(crate) fn walk(held: Held, directory: u32, path: &[u8]) -> Known {
             return no_directory(held, &entry);
         }
         if name == b".." {
+            // In a search path directories may be behind links.
+            if held.is_search() {
+                return Known::Unknown;
+            }
             let Some((above, itself)) = at.parent().and_then(|up| Some((up, up.itself()?))) else {
                 return Known::Unknown;
             };
             (at, entry) = (above, itself);
             continue;
         }
-        if name.len() > 255 || !at.is_listed() {
+        if name.len() > 255 || !(at.is_listed() || at.is_partly_listed()) {
             return Known::Unknown;
         }
         let Some(found) = at.find(name) else {

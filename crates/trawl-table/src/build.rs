@@ -1,5 +1,8 @@
 //! Makes a table.
 
+use std::vec;
+use std::vec::Vec;
+
 use crate::layout::{
     ATTRIBUTE_NAMES, FileKind, Level, MAGIC, NONE, Stat, directory, entry, head, stat,
 };
@@ -221,6 +224,14 @@ impl Builder {
                 Search::Allowed => directory::SEARCHABLE,
                 Search::Unknown => directory::LISTED,
             };
+        }
+    }
+
+    /// Says that the entries from `first` on are some of a directory's: nothing is known of others.
+    pub fn partly_listed(&mut self, number: u32, first: usize) {
+        self.listed(number, first, Search::Unknown);
+        if let Some(of) = self.directories.get_mut(number as usize) {
+            of.state = directory::PARTLY;
         }
     }
 

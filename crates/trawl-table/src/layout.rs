@@ -3,7 +3,7 @@
 //! | part | bytes | what |
 //! |---|---|---|
 //! | head | 192 | see [`head`] |
-//! | directories | 24 each | entry, parent, first entry, how many, state (1 listed, 2 listed and names in it may be reached), 0 |
+//! | directories | 24 each | entry, parent, first entry, how many, state (1 listed, 2 listed and names in it may be reached, 3 some of its names alone), 0 |
 //! | entries | 32 each | see [`entry`]; those of a directory lie together, in the order in which the directory gives them |
 //! | order | 4 each | for each entry a number of one: those of a directory, by name |
 //! | stats | 144 each | see [`stat`] |
@@ -47,6 +47,7 @@ pub(crate) mod directory {
 
     pub(crate) const LISTED: u32 = 1;
     pub(crate) const SEARCHABLE: u32 = 2;
+    pub(crate) const PARTLY: u32 = 3;
 }
 
 pub(crate) mod entry {
@@ -173,6 +174,7 @@ pub struct Stat {
 }
 
 impl Stat {
+    #[cfg(feature = "build")]
     pub(crate) fn wide(&self) -> [u64; 9] {
         [
             self.dev,
@@ -187,10 +189,12 @@ impl Stat {
         ]
     }
 
+    #[cfg(feature = "build")]
     pub(crate) fn times(&self) -> [Time; 4] {
         [self.atime, self.mtime, self.ctime, self.btime]
     }
 
+    #[cfg(feature = "build")]
     pub(crate) fn narrow(&self) -> [u32; 5] {
         [self.mode, self.uid, self.gid, self.blksize, self.mask]
     }

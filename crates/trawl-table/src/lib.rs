@@ -5,14 +5,20 @@
 //! that its parts lie in it, every look checks the rest, nothing panics and nothing is allocated
 //! by who reads. Numbers are little-endian.
 
+#![no_std]
 #![forbid(unsafe_code)]
 
+#[cfg(any(feature = "build", test))]
+extern crate std;
+
+#[cfg(feature = "build")]
 mod build;
 mod layout;
 pub mod page;
 mod read;
 pub mod wire;
 
+#[cfg(feature = "build")]
 pub use build::{Builder, EntryParts, NewEntry, Search};
 pub use layout::{ATTRIBUTE_NAMES, FileKind, Level, PATH_BYTES_MAX, Stat, Time};
 pub use read::{BadTable, Directory, Entry, Table};

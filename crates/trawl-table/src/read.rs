@@ -4,6 +4,9 @@ use crate::layout::{
     ATTRIBUTE_NAMES, FileKind, Level, MAGIC, NONE, Stat, Time, directory, entry, head, stat,
 };
 
+/// Of longer names the kernel says that they are too long, not that they are not there.
+const NAME_BYTES_MAX: usize = 255;
+
 /// Bytes that are no table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadTable;
@@ -106,6 +109,32 @@ impl<'a> Table<'a> {
         level.and_then(Level::from_number).unwrap_or(Level::Names)
     }
 
+    /// Whether it says that nothing is at an absolute path: a directory on the way, or the last,
+    /// is listed and does not have the name. Of paths with `.`, `..` or double slashes it says
+    /// nothing, nor of those that lead through what is no directory of the table.
+    pub fn says_absent(&self, path: &[u8]) -> bool {
+        let rest = match self.path() {
+            b"/" => Some(path),
+            top => path.strip_prefix(top),
+        };
+        let (Some([b'/', rest @ ..]), Some(mut at)) = (rest, self.directory(0)) else {
+            return false;
+        };
+        for name in rest.split(|byte| *byte == b'/') {
+            if matches!(name, b"" | b"." | b"..") || name.len() > NAME_BYTES_MAX {
+                return false;
+            }
+            let Some(entry) = at.find(name) else {
+                return at.is_searchable();
+            };
+            let Some(below) = entry.directory() else {
+                return false;
+            };
+            at = below;
+        }
+        false
+    }
+
     /// How many entries it has.
     pub fn len(&self) -> usize {
         self.entries.count
@@ -177,6 +206,11 @@ impl<'a> Directory<'a> {
         )
     }
 
+    /// Whether some of its entries are here, and nothing is known of others.
+    pub fn is_partly_listed(&self) -> bool {
+        self.field(directory::STATE) == directory::PARTLY
+    }
+
     /// Whether it is listed and names in it may be reached: what is not listed is not there.
     pub fn is_searchable(&self) -> bool {
         self.field(directory::STATE) == directory::SEARCHABLE
@@ -220,16 +254,20 @@ impl<'a> Directory<'a> {
     /// The entry with this name.
     pub fn find(&self, name: &[u8]) -> Option<Entry<'a>> {
         let first = self.field(directory::FIRST);
-        let (mut low, mut high) = (0, self.len());
+        let known = match self.is_partly_listed() {
+            true => self.field(directory::COUNT),
+            false => self.len(),
+        };
+        let (mut low, mut high) = (0, known);
         while low < high {
             let middle = low + (high - low) / 2;
             let place = first.checked_add(middle)?;
             let number = u32_at(self.table.one(self.table.order, place, 4)?, 0)?;
             let entry = self.table.entry(number)?;
             match entry.name().cmp(name) {
-                std::cmp::Ordering::Equal => return Some(entry),
-                std::cmp::Ordering::Less => low = middle + 1,
-                std::cmp::Ordering::Greater => high = middle,
+                core::cmp::Ordering::Equal => return Some(entry),
+                core::cmp::Ordering::Less => low = middle + 1,
+                core::cmp::Ordering::Greater => high = middle,
             }
         }
         None
@@ -314,8 +352,10 @@ impl<'a> Entry<'a> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "build"))]
 mod tests {
+    use std::vec::Vec;
+
     use super::*;
     use crate::{Builder, EntryParts, Search};
     use proptest::prelude::*;
@@ -352,7 +392,17 @@ mod tests {
         builder.push(&name(b"a"));
         builder.listed(0, first, Search::Allowed);
         let sub = builder.add_directory(sub, Some(0));
-        builder.listed(sub, builder.len(), Search::Unknown);
+        let first = builder.len();
+        let part = builder.push(&name(b"part"));
+        builder.listed(sub, first, Search::Unknown);
+        let part = builder.add_directory(part, Some(sub));
+        let first = builder.len();
+        let whole = builder.push(&name(b"whole"));
+        builder.partly_listed(part, first);
+        let whole = builder.add_directory(whole, Some(part));
+        let first = builder.len();
+        builder.push(&name(b"there"));
+        builder.listed(whole, first, Search::Allowed);
         builder.finish().unwrap()
     }
 
@@ -388,10 +438,43 @@ mod tests {
             (7, 0o40755, -3, 0xfff)
         );
         let sub = sub.directory().unwrap();
-        assert!(sub.is_listed() && sub.is_empty() && !sub.is_searchable());
+        assert!(sub.is_listed() && sub.len() == 1 && !sub.is_searchable());
+        let part = sub.find(b"part").unwrap().directory().unwrap();
+        assert!(!part.is_listed() && part.is_empty() && part.is_partly_listed());
+        assert!(part.find(b"whole").is_some() && part.find(b"other").is_none());
         assert!(root.is_searchable());
         assert_eq!(sub.parent().unwrap().number(), 0);
-        assert!(root.parent().is_none() && table.directory(2).is_none());
+        assert!(root.parent().is_none() && table.directory(4).is_none());
+    }
+
+    #[test]
+    fn only_listed_directories_say_what_is_not_there() {
+        let bytes = sample();
+        let table = Table::new(&bytes).unwrap();
+        let long = [b"/r/", &[b'n'; 256][..]].concat();
+        for (path, is_absent) in [
+            (&b"/r/b"[..], true),
+            (b"/r/b/c", true),
+            (b"/r/sub/part/whole/x", true),
+            (b"/r/sub/part/whole/x/y", true),
+            (b"/r/a", false),
+            (b"/r/a/below a file", false),
+            (b"/r/sub/x", false),
+            (b"/r/sub/part/x", false),
+            (b"/r/sub/part/whole/there", false),
+            (b"/r/../b", false),
+            (b"/r//b", false),
+            (b"/r/b/", true),
+            (b"/r", false),
+            (b"/r/", false),
+            (b"/rb", false),
+            (b"/b", false),
+            (b"b", false),
+            (b"", false),
+            (&long, false),
+        ] {
+            assert_eq!(table.says_absent(path), is_absent, "{path:?}");
+        }
     }
 
     /// Uses all that there is.
@@ -401,8 +484,9 @@ mod tests {
             table.path(),
             table.level(),
             table.missing_attribute(FileKind::Link, b"x"),
+            table.says_absent(b"/r/sub/part/whole/x"),
         );
-        for number in 0..4 {
+        for number in 0..5 {
             let Some(directory) = table.directory(number) else {
                 continue;
             };

@@ -24,12 +24,16 @@ pub enum Extent {
     Alone = 0,
     /// All that is below it, as far as the bound lets.
     Below = 1,
+    /// The names in each of several directories, whose paths stand in one with colons between: a
+    /// search path. A table about `/`.
+    Each = 2,
 }
 
 /// What is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Question<'a> {
-    /// The directory that the table is about: an absolute path without `.`, `..` or double slashes.
+    /// The directory that the table is about: an absolute path without `.`, `..` or double slashes;
+    /// or several, see [`Extent::Each`].
     pub path: &'a [u8],
     /// A path below it, empty or `/` and names: directories that come before that one, depth first,
     /// are left out, as somebody has gone through them already.
@@ -77,6 +81,7 @@ impl<'a> Question<'a> {
         let extent = match head[5] {
             0 => Extent::Alone,
             1 => Extent::Below,
+            2 => Extent::Each,
             _ => return None,
         };
         let top = usize::from(u16::from_le_bytes([head[12], head[13]]));

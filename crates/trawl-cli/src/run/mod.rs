@@ -13,6 +13,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use trawl_bulk::Haste;
 use trawl_mount::{Keeping, Tree};
 use trawl_remote::Remote;
 
@@ -20,7 +21,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::say;
 use place::Place;
-use preload::Preload;
+use preload::{Preload, Wishes};
 
 pub(crate) use mount::{MountArgs, UnmountArgs, mount, unmount};
 
@@ -59,6 +60,15 @@ pub(crate) struct RunArgs {
     /// directory; can be given again
     #[arg(long, value_name = "DIRECTORY", conflicts_with = "remote")]
     cover: Vec<PathBuf>,
+    /// Without --remote: answer the dynamic loader's search for libraries, too.
+    /// That is so by itself where LD_LIBRARY_PATH has 32 directories or more;
+    /// with fewer the loader's own search is as fast, unless each call is dear
+    #[arg(long, conflicts_with = "remote")]
+    audit: bool,
+    /// Without --remote: programs ask at their first look, not after some: where
+    /// each system call is dear
+    #[arg(long, conflicts_with = "remote")]
+    eager: bool,
     #[command(flatten)]
     keeping: KeepingArgs,
     /// The command and its arguments
@@ -72,6 +82,19 @@ pub(crate) struct KeepingArgs {
     /// How old names and attributes may be that the command is shown
     #[arg(long, value_name = "AGE", value_parser = crate::fresh::parse_time, default_value = "10s")]
     max_age: Duration,
+}
+
+impl RunArgs {
+    fn wishes(&self) -> Wishes {
+        Wishes {
+            max_age: self.keeping.max_age,
+            haste: match self.eager {
+                true => Haste::Eager,
+                false => Haste::Patient,
+            },
+            is_audited: self.audit,
+        }
+    }
 }
 
 impl KeepingArgs {
@@ -113,7 +136,7 @@ pub(crate) fn run(args: &RunArgs) -> Exit {
             false => Way::Mount,
         };
         let preload = match args.remote.is_empty() {
-            true => Preload::start(&args.cover, args.keeping.max_age),
+            true => Preload::start(&args.cover, args.wishes()),
             false => None,
         };
         let exit = child::run(&args.command, &shown, way, preload.as_ref())?;

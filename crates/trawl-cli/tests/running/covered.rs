@@ -20,7 +20,11 @@ fn installed(site: &Site) -> Option<PathBuf> {
     for dir in [&bin, &lib] {
         fs::create_dir_all(dir).expect("room");
     }
-    fs::copy(library, lib.join("libtrawl-preload.so")).expect("room");
+    fs::copy(&library, lib.join("libtrawl-preload.so")).expect("room");
+    let audit = library.with_file_name("libtrawl_audit.so");
+    if audit.exists() {
+        fs::copy(audit, lib.join("libtrawl-audit.so")).expect("room");
+    }
     let program = bin.join("trawl");
     fs::rename(site.scratch.install(Path::new(TRAWL)), &program).expect("one file system");
     Some(program)
@@ -80,4 +84,38 @@ fn a_covered_command_ends_as_it_ends_and_can_ask() {
         tree.display().to_string()
     );
     site.expect_nothing_left();
+}
+
+#[test]
+fn the_loader_is_answered_where_that_pays_or_is_asked_for() {
+    let site = Site::empty("running-audit");
+    let Some(trawl) = installed(&site) else {
+        return;
+    };
+    if !site.scratch.join("lib/trawl/libtrawl-audit.so").exists() {
+        let what = "a loader that is answered";
+        Skip::new(what, "libtrawl-audit.so was not built").say();
+        return;
+    }
+    let many = (0..40).map(|number| format!("{}/{number}", site.tree().display()));
+    let many: Vec<String> = many.collect();
+    let shown = |options: &[&str], directories: &[String], before: Option<&str>| {
+        let mut command = oracle::command(&trawl);
+        command.arg("run").args(options);
+        command.args(["--", "sh", "-c", "echo \"$LD_AUDIT\""]);
+        command.env("LD_LIBRARY_PATH", directories.join(":"));
+        command.current_dir(site.tree()).env_remove("LD_AUDIT");
+        command.envs(before.map(|before| ("LD_AUDIT", before)));
+        let ran = oracle::run(&mut command).expect_code(0);
+        ran.text().trim_end().to_owned()
+    };
+    let library = site.scratch.join("lib/trawl/libtrawl-audit.so");
+    let library = library.canonicalize().expect("it is there");
+    let library = library.display().to_string();
+    assert_eq!(shown(&[], &many[..4], None), "");
+    assert_eq!(shown(&["--audit"], &[], None), library);
+    assert_eq!(shown(&[], &many, None), library);
+    // One that the loader does not find is left out by it, and stays in the variable.
+    let both = shown(&["--audit", "--eager"], &many, Some("/no/such.so"));
+    assert_eq!(both, format!("/no/such.so:{library}"));
 }

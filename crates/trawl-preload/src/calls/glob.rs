@@ -1,4 +1,4 @@
-//! glob(3) and scandir(3), which open directories inside the C library.
+//! glob(3), which opens directories inside the C library.
 //!
 //! The C library's glob(3) does the work; it is only given our functions to read directories with,
 //! in the way that it has for that (`GLOB_ALTDIRFUNC`).

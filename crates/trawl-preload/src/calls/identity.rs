@@ -4,7 +4,7 @@
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
 use crate::real::real;
-use crate::{descriptors, place, settings};
+use crate::{descriptors, page, place, settings};
 
 /// Functions after which no table is used any more.
 macro_rules! becomes {
@@ -12,7 +12,9 @@ macro_rules! becomes {
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $name($($argument: $kind),*) -> c_int {
             leave();
-            real!($name($($argument => $kind),*) -> c_int, -1)
+            let result = real!($name($($argument => $kind),*) -> c_int, -1);
+            page::change();
+            result
         }
     )*};
 }
@@ -22,6 +24,9 @@ fn leave() {
     descriptors::make_all_real();
     place::working_directory_changed();
     settings::switch_off();
+    // The loader's tables (`trawl-audit`) are of before, and who asks again the service knows. Here
+    // already, so that the page is mapped while its file is still where it was.
+    page::change();
 }
 
 becomes! {

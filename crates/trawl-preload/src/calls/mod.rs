@@ -2,8 +2,11 @@
 
 mod attributes;
 mod change;
+mod exec;
+mod ftw;
 mod glob;
 mod identity;
 mod open;
 mod pass;
+mod scandir;
 mod stat;

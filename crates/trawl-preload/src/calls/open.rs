@@ -7,7 +7,7 @@ use crate::place::look;
 use crate::policy::Want;
 use crate::real::real;
 use crate::tables::Known;
-use crate::{descriptors, page, settings, streams};
+use crate::{descriptors, page, search_path, settings, streams};
 
 /// Whether opening so may change the file, or make it.
 fn is_writing(flags: c_int) -> bool {
@@ -49,6 +49,10 @@ unsafe fn opened(
         && let Some(fd) = by_table(directory, name, flags)
     {
         return fd;
+    }
+    if !is_writing(flags) && search_path::says_absent(name) {
+        set_errno(libc::ENOENT);
+        return -1;
     }
     descriptors::make_real(directory);
     if !is_writing(flags) || is_elsewhere(name) {

@@ -39,8 +39,6 @@ passes! {
     fexecve(fd: c_int, words: *const *const c_char, environment: *const *const c_char; fd) -> c_int, -1;
     execveat(fd: c_int, path: *const c_char, words: *const *const c_char, environment: *const *const c_char, flags: c_int; fd) -> c_int, -1;
     name_to_handle_at(fd: c_int, path: *const c_char, handle: *mut c_void, mount: *mut c_int, flags: c_int; fd) -> c_int, -1;
-    scandirat(fd: c_int, path: *const c_char, names: *mut c_void, filter: *mut c_void, order: *mut c_void; fd) -> c_int, -1;
-    scandirat64(fd: c_int, path: *const c_char, names: *mut c_void, filter: *mut c_void, order: *mut c_void; fd) -> c_int, -1;
     fanotify_mark(group: c_int, flags: c_uint, mask: u64, fd: c_int, path: *const c_char; group fd) -> c_int, -1;
     posix_spawn_file_actions_adddup2(actions: *mut c_void, fd: c_int, to: c_int; fd) -> c_int, libc::ENOSYS;
     posix_spawn_file_actions_addfchdir_np(actions: *mut c_void, fd: c_int; fd) -> c_int, libc::ENOSYS;

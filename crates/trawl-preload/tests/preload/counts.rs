@@ -68,6 +68,32 @@ fn find_needs_few_for_two_thousand_directories() {
 }
 
 #[test]
+fn a_walk_by_the_c_library_needs_few_for_two_thousand_directories() {
+    let Some((_program_place, program)) = site::compiled("counting system calls", "walks") else {
+        return;
+    };
+    let scratch = Scratch::new("preload-nftw");
+    let root = scratch.path().canonicalize().unwrap();
+    binary(&root.join("tree"), 11);
+    let program = program.display().to_string();
+    let command = [&*program, "tree", "nftw"];
+    let Some((without, expected)) = calls(&root, None, &command) else {
+        return;
+    };
+    assert_eq!(expected, "nftw: 0 2047 \n");
+    for haste in [Haste::Patient, Haste::Eager] {
+        let Some((with, printed)) = calls(&root, Some(haste), &command) else {
+            return;
+        };
+        assert_eq!(printed, expected);
+        assert!(
+            with <= 300 && without > 10_000,
+            "{haste:?}: {with} instead of {without}"
+        );
+    }
+}
+
+#[test]
 fn a_long_listing_needs_less_than_one_for_each_file() {
     let scratch = Scratch::new("preload-flat");
     let root = scratch.path().canonicalize().unwrap();

@@ -2,6 +2,7 @@
 //! without it, and with what they have just changed.
 
 mod counts;
+mod exec;
 mod own_writes;
 mod site;
 mod torture;

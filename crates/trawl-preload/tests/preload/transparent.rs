@@ -149,6 +149,50 @@ fn shells_and_scripts_print_the_same() {
     assert!(tables > 8, "{tables}: nothing was asked");
 }
 
+#[test]
+fn walks_by_the_c_library_tell_the_same() {
+    let Some((_program_place, program)) = site::compiled("walks by the C library", "walks") else {
+        return;
+    };
+    let scratch = Scratch::new("preload-walks");
+    let root = tree(&scratch);
+    std::os::unix::fs::symlink("random", root.join("flat/link")).unwrap();
+    std::os::unix::fs::symlink("..", root.join("flat/up")).unwrap();
+    std::os::unix::fs::symlink("nowhere", root.join("flat/dangling")).unwrap();
+    std::os::unix::fs::symlink("loop", root.join("loop")).unwrap();
+    let program = program.display();
+    // Paths begin in many ways; no directory has a stream of its own that the walk goes by.
+    let scripts = [
+        format!("{program} ."),
+        format!("{program} {}", root.display()),
+    ];
+    let scripts: Vec<&str> = scripts.iter().map(String::as_str).collect();
+    let tables = compare(&root, &scripts);
+    assert!(tables > 3, "{tables}: nothing was asked");
+    let (ran, _) = site::script(How::Without, &root, scripts[0]);
+    assert!(ran.text().lines().count() > 10_000, "{}", ran.errors());
+}
+
+#[test]
+fn exceptions_leave_walks_by_the_c_library() {
+    if !site::has("exceptions_leave_walks_by_the_c_library", "c++") {
+        return;
+    }
+    let scratch = Scratch::new("preload-throws");
+    let root = tree(&scratch);
+    let source = format!("{}/tests/preload/c/throws.cc", env!("CARGO_MANIFEST_DIR"));
+    let program = scratch.join("throws");
+    let ran = oracle::run(oracle::command("c++").arg("-o").arg(&program).arg(source));
+    assert_eq!(ran.code, Some(0), "{}", ran.errors());
+    let script = format!("{} {}", program.display(), root.display());
+    let (expected, _) = site::script(How::Without, &root, &script);
+    assert_eq!(
+        expected.text(),
+        "enough 50 50\nenough 50 50\nenough 50 50\n5\n1\n"
+    );
+    compare(&root, &[&script]);
+}
+
 const WALK: &str = r#"
 import os, glob
 def told(of):

@@ -1,43 +1,34 @@
 //! Asks the service for a table. A connection a question: no descriptor of ours stays open in the
 //! program.
 
-use std::ffi::{c_int, c_void};
-use std::mem::MaybeUninit;
+use core::ffi::c_int;
+use core::mem::MaybeUninit;
 
 use trawl_table::wire::{ANSWER_BYTES, Answer, QUESTION_BYTES_MAX, Question};
 
 use crate::kernel::{self, Own};
-use crate::settings;
 
 /// No table is longer.
 const TABLE_BYTES_MAX: u64 = 1 << 32;
 /// A service that says nothing for so long is not waited for.
 const PATIENCE_SECONDS: i64 = 10;
 
-/// A table's memory.
-pub(crate) struct Mapped {
-    pub(crate) at: *mut u8,
-    pub(crate) length: usize,
+/// A table's memory, which stays mapped until somebody unmaps it.
+#[derive(Debug)]
+pub struct Mapped {
+    /// Where it begins.
+    pub at: *mut u8,
+    /// How many bytes it has.
+    pub length: usize,
 }
 
-/// Asks; `None` if there is no table.
-pub(crate) fn ask(question: &Question<'_>) -> Option<Mapped> {
-    let socket = connect()?;
+/// Asks the service at a socket, if it is of this user or the superuser's; `None` if there is no
+/// table.
+pub fn ask(socket: &[u8], user: u32, question: &Question<'_>) -> Option<Mapped> {
+    let socket = connect(socket, user)?;
     let mut space = [0; QUESTION_BYTES_MAX];
     let bytes = question.encode(&mut space)?;
-    // SAFETY: the bytes are there; the service's end may be gone, which is no signal then.
-    let sent = unsafe {
-        libc::syscall(
-            libc::SYS_sendto,
-            socket.0,
-            bytes.as_ptr(),
-            bytes.len(),
-            libc::MSG_NOSIGNAL,
-            std::ptr::null::<c_void>(),
-            0 as libc::c_long,
-        )
-    };
-    if usize::try_from(sent) != Ok(bytes.len()) {
+    if !kernel::send(socket.0, bytes) {
         return None;
     }
     let (answer, memory) = receive(socket.0)?;
@@ -47,12 +38,8 @@ pub(crate) fn ask(question: &Question<'_>) -> Option<Mapped> {
     map(&memory?, length)
 }
 
-fn connect() -> Option<Own> {
-    let path = settings::socket();
-    let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC;
-    // SAFETY: numbers.
-    let fd = unsafe { libc::syscall(libc::SYS_socket, libc::AF_UNIX, kind, 0) };
-    let socket = Own(c_int::try_from(fd).ok().filter(|fd| *fd >= 0)?);
+fn connect(path: &[u8], user: u32) -> Option<Own> {
+    let socket = kernel::socket(libc::AF_UNIX, libc::SOCK_STREAM | libc::SOCK_CLOEXEC)?;
     let mut address = libc::sockaddr_un {
         sun_family: libc::AF_UNIX as libc::sa_family_t,
         sun_path: [0; 108],
@@ -60,50 +47,14 @@ fn connect() -> Option<Own> {
     for (to, from) in address.sun_path.iter_mut().zip(path) {
         *to = *from as libc::c_char;
     }
-    let patience = libc::timeval {
-        tv_sec: PATIENCE_SECONDS,
-        tv_usec: 0,
-    };
-    // SAFETY: the option's value and the address have the lengths that are given.
-    let code = unsafe {
-        libc::syscall(
-            libc::SYS_setsockopt,
-            socket.0,
-            libc::SOL_SOCKET,
-            libc::SO_RCVTIMEO,
-            &raw const patience,
-            size_of::<libc::timeval>(),
-        );
-        libc::syscall(
-            libc::SYS_connect,
-            socket.0,
-            &raw const address,
-            size_of::<libc::sockaddr_un>(),
-        )
-    };
-    (code == 0 && is_trusted(socket.0)).then_some(socket)
-}
-
-/// Whether the service is of the same user, or the superuser's.
-fn is_trusted(socket: c_int) -> bool {
-    let mut peer = libc::ucred {
-        pid: 0,
-        uid: u32::MAX,
-        gid: u32::MAX,
-    };
-    let mut length = size_of::<libc::ucred>() as libc::socklen_t;
-    // SAFETY: the value has the length that is given.
-    let code = unsafe {
-        libc::syscall(
-            libc::SYS_getsockopt,
-            socket,
-            libc::SOL_SOCKET,
-            libc::SO_PEERCRED,
-            &raw mut peer,
-            &raw mut length,
-        )
-    };
-    code == 0 && (peer.uid == settings::user() || peer.uid == 0)
+    kernel::be_patient(socket.0, PATIENCE_SECONDS);
+    if !kernel::connect(socket.0, &address) {
+        return None;
+    }
+    let is_trusted = |peer: u32| peer == user || peer == 0;
+    kernel::peer_user(socket.0)
+        .is_some_and(is_trusted)
+        .then_some(socket)
 }
 
 /// Room for one descriptor, aligned as the kernel wants it.
@@ -125,9 +76,9 @@ fn receive(socket: c_int) -> Option<([u8; ANSWER_BYTES], Option<Own>)> {
     message.msg_controllen = control.0.len();
     let flags = libc::MSG_CMSG_CLOEXEC | libc::MSG_WAITALL;
     // SAFETY: the message points to what is here, with its lengths.
-    let got = unsafe { libc::syscall(libc::SYS_recvmsg, socket, &raw mut message, flags) };
+    let got = unsafe { kernel::receive(socket, &raw mut message, flags) };
     let memory = descriptor(&message);
-    (usize::try_from(got) == Ok(ANSWER_BYTES)).then_some((answer, memory))
+    (got == Some(ANSWER_BYTES)).then_some((answer, memory))
 }
 
 /// The descriptor that came with a message.

@@ -1,0 +1,7 @@
+/* A library. */
+int answer(void);
+
+int answer(void)
+{
+	return 42;
+}

@@ -1,0 +1,219 @@
+//! System calls for our own use. Errors are errnos.
+
+use core::ffi::{CStr, c_int};
+use core::mem::MaybeUninit;
+
+use crate::call::call;
+
+/// A descriptor of ours, closed when it goes.
+#[derive(Debug)]
+pub struct Own(
+    /// Its number.
+    pub c_int,
+);
+
+impl Drop for Own {
+    fn drop(&mut self) {
+        let _ = close(self.0);
+    }
+}
+
+/// A number of the kernel's, which never has more than an `int`.
+fn int(value: usize) -> c_int {
+    value as c_int
+}
+
+/// Opens a path.
+///
+/// # Errors
+/// As openat(2).
+pub fn open(path: &CStr, flags: c_int) -> Result<c_int, c_int> {
+    let words = [
+        libc::AT_FDCWD as usize,
+        path.as_ptr() as usize,
+        flags as usize,
+        0,
+        0,
+        0,
+    ];
+    // SAFETY: the path ends in NUL.
+    unsafe { call(libc::SYS_openat, words) }.map(int)
+}
+
+/// Closes a descriptor.
+///
+/// # Errors
+/// As close(2).
+pub fn close(fd: c_int) -> Result<(), c_int> {
+    // SAFETY: a number.
+    unsafe { call(libc::SYS_close, [fd as usize, 0, 0, 0, 0, 0]) }.map(drop)
+}
+
+/// fcntl(2) with a number.
+///
+/// # Errors
+/// As fcntl(2).
+pub fn fcntl(fd: c_int, command: c_int, number: c_int) -> Result<c_int, c_int> {
+    let words = [fd as usize, command as usize, number as usize, 0, 0, 0];
+    // SAFETY: numbers; a command that takes memory fails on what is none.
+    unsafe { call(libc::SYS_fcntl, words) }.map(int)
+}
+
+/// What fstat(2) says.
+pub fn fstat(fd: c_int) -> Option<libc::stat> {
+    let mut of = MaybeUninit::<libc::stat>::zeroed();
+    let words = [fd as usize, of.as_mut_ptr() as usize, 0, 0, 0, 0];
+    // SAFETY: `of` has room for what is written, and is a value whatever is.
+    unsafe {
+        call(libc::SYS_fstat, words)
+            .is_ok()
+            .then(|| of.assume_init())
+    }
+}
+
+/// Which process this is.
+pub fn process() -> c_int {
+    // SAFETY: no arguments.
+    unsafe { call(libc::SYS_getpid, [0; 6]) }.map_or(0, int)
+}
+
+/// The user that counts.
+pub fn effective_user() -> u32 {
+    // SAFETY: no arguments.
+    unsafe { call(libc::SYS_geteuid, [0; 6]) }.map_or(u32::MAX, |user| user as u32)
+}
+
+/// The monotonic clock, to some milliseconds. This is a call of the kernel's: who has the C library
+/// asks that.
+pub fn now_ns() -> i64 {
+    let mut now = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    let clock = libc::CLOCK_MONOTONIC_COARSE as usize;
+    // SAFETY: `now` has room.
+    let _ = unsafe {
+        call(
+            libc::SYS_clock_gettime,
+            [clock, (&raw mut now) as usize, 0, 0, 0, 0],
+        )
+    };
+    now.tv_sec
+        .saturating_mul(1_000_000_000)
+        .saturating_add(now.tv_nsec)
+}
+
+/// Maps an open file, shared.
+pub fn map(fd: c_int, length: usize, protection: c_int) -> Option<*mut u8> {
+    let words = [
+        0,
+        length,
+        protection as usize,
+        libc::MAP_SHARED as usize,
+        fd as usize,
+        0,
+    ];
+    // SAFETY: a new mapping at an address of the kernel's choice.
+    let at = unsafe { call(libc::SYS_mmap, words) }.ok()?;
+    Some(at as *mut u8)
+}
+
+/// Takes a mapping back.
+///
+/// # Safety
+/// It is one of [`map`], of that length, and nobody uses it any more.
+pub unsafe fn unmap(at: *mut u8, length: usize) {
+    // SAFETY: the caller promises it.
+    let _ = unsafe { call(libc::SYS_munmap, [at as usize, length, 0, 0, 0, 0]) };
+}
+
+/// A socket of this kind.
+pub(crate) fn socket(family: c_int, kind: c_int) -> Option<Own> {
+    let words = [family as usize, kind as usize, 0, 0, 0, 0];
+    // SAFETY: numbers.
+    let fd = unsafe { call(libc::SYS_socket, words) }.ok()?;
+    Some(Own(int(fd)))
+}
+
+/// Connects a socket to an address.
+pub(crate) fn connect(socket: c_int, address: &libc::sockaddr_un) -> bool {
+    let length = size_of::<libc::sockaddr_un>();
+    let words = [
+        socket as usize,
+        &raw const *address as usize,
+        length,
+        0,
+        0,
+        0,
+    ];
+    // SAFETY: the address has that length.
+    unsafe { call(libc::SYS_connect, words) }.is_ok()
+}
+
+/// Lets who waits for this socket wait no longer than that.
+pub(crate) fn be_patient(socket: c_int, seconds: i64) {
+    let time = libc::timeval {
+        tv_sec: seconds,
+        tv_usec: 0,
+    };
+    let words = [
+        socket as usize,
+        libc::SOL_SOCKET as usize,
+        libc::SO_RCVTIMEO as usize,
+        &raw const time as usize,
+        size_of::<libc::timeval>(),
+        0,
+    ];
+    // SAFETY: the value has that length.
+    let _ = unsafe { call(libc::SYS_setsockopt, words) };
+}
+
+/// The user of the process at the other end of a socket.
+pub(crate) fn peer_user(socket: c_int) -> Option<u32> {
+    let mut peer = libc::ucred {
+        pid: 0,
+        uid: u32::MAX,
+        gid: u32::MAX,
+    };
+    let mut length = size_of::<libc::ucred>() as libc::socklen_t;
+    let words = [
+        socket as usize,
+        libc::SOL_SOCKET as usize,
+        libc::SO_PEERCRED as usize,
+        &raw mut peer as usize,
+        &raw mut length as usize,
+        0,
+    ];
+    // SAFETY: the value has the length that is given.
+    unsafe { call(libc::SYS_getsockopt, words) }.ok()?;
+    Some(peer.uid)
+}
+
+/// Sends bytes; whether all went. That the other end is gone is no signal.
+pub(crate) fn send(socket: c_int, bytes: &[u8]) -> bool {
+    let words = [
+        socket as usize,
+        bytes.as_ptr() as usize,
+        bytes.len(),
+        libc::MSG_NOSIGNAL as usize,
+        0,
+        0,
+    ];
+    // SAFETY: the bytes are there.
+    let sent = unsafe { call(libc::SYS_sendto, words) };
+    sent == Ok(bytes.len())
+}
+
+/// Receives a message; how many bytes came.
+///
+/// # Safety
+/// The message points to what has the lengths that it says.
+pub(crate) unsafe fn receive(
+    socket: c_int,
+    message: *mut libc::msghdr,
+    flags: c_int,
+) -> Option<usize> {
+    let words = [socket as usize, message as usize, flags as usize, 0, 0, 0];
+    // SAFETY: the caller promises it.
+    unsafe { call(libc::SYS_recvmsg, words) }.ok()
+}

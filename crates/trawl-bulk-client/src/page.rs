@@ -1,0 +1,45 @@
+//! The run's page (`trawl_table::page`) in this process.
+
+use core::ffi::{CStr, c_int};
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use trawl_table::page;
+
+use crate::kernel::{self, Own};
+
+/// What is to be done with the page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Use {
+    /// Its generation is looked at.
+    Look,
+    /// It is moved on, files are marked.
+    Change,
+}
+
+/// Maps the page in a file, which must be of this user or the superuser's. It has
+/// [`page::WORDS`] words and stays mapped until somebody unmaps it.
+pub fn map(path: &CStr, user: u32, purpose: Use) -> Option<*mut AtomicU64> {
+    let (access, protection): (c_int, c_int) = match purpose {
+        Use::Look => (libc::O_RDONLY, libc::PROT_READ),
+        Use::Change => (libc::O_RDWR, libc::PROT_READ | libc::PROT_WRITE),
+    };
+    let flags = access | libc::O_CLOEXEC | libc::O_NOFOLLOW | libc::O_NOCTTY;
+    let file = Own(kernel::open(path, flags).ok()?);
+    let of = kernel::fstat(file.0)?;
+    let is_ours = of.st_uid == user || of.st_uid == 0;
+    let is_file = of.st_mode & libc::S_IFMT == libc::S_IFREG;
+    // A shorter file would end the process where it is read.
+    if !is_ours || !is_file || of.st_size < page::BYTES as i64 {
+        return None;
+    }
+    let mapped = kernel::map(file.0, page::BYTES, protection)?;
+    let mapped: *mut AtomicU64 = mapped.cast();
+    // SAFETY: the mapping begins at a page and has at least this word.
+    let magic = unsafe { (*mapped.add(page::MAGIC_WORD)).load(Ordering::Relaxed) };
+    if magic == page::MAGIC {
+        return Some(mapped);
+    }
+    // SAFETY: nobody else has seen this mapping.
+    unsafe { kernel::unmap(mapped.cast(), page::BYTES) };
+    None
+}

@@ -1,0 +1,354 @@
+//! Other programs: looked for in `PATH`, and executed.
+//!
+//! The C library looks for a program by trying to execute one file after the other, with a function
+//! of its own. Here the same is done but for files that are known not to be there. This is also done
+//! in the child of vfork(2), which uses tables as a thread of its parent would.
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ptr;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::kernel::{self, Quiet, set_errno};
+use crate::real::real;
+use crate::{search_path, settings};
+
+/// Where to look if `PATH` is not set: what confstr(3) says (`_CS_PATH`).
+const USUAL_PATH: &[u8] = b"/bin:/usr/bin";
+const SHELL: &CStr = c"/bin/sh";
+
+const NAME_BYTES_MAX: usize = 255;
+/// Longer elements of `PATH` are passed over, and `PATH` itself is never longer for the C library.
+const PATH_BYTES_MAX: usize = 4095;
+const ROOM: usize = PATH_BYTES_MAX + 1 + NAME_BYTES_MAX + 1;
+
+type Words = *const *const c_char;
+
+/// Errors after which the next directory is tried.
+fn goes_on(errno: c_int) -> bool {
+    matches!(
+        errno,
+        libc::EACCES | libc::ENOENT | libc::ESTALE | libc::ENOTDIR | libc::ENODEV | libc::ETIMEDOUT
+    )
+}
+
+/// Where to look for programs.
+fn path() -> &'static [u8] {
+    // SAFETY: the name ends in NUL; the value stays as long as the program leaves its environment
+    // alone, as for the C library's own functions.
+    let path = unsafe { kernel::bytes(libc::getenv(c"PATH".as_ptr())) };
+    path.unwrap_or(USUAL_PATH)
+}
+
+/// A file in a directory, as a C string.
+struct Candidate {
+    bytes: [u8; ROOM],
+}
+
+impl Candidate {
+    /// The file with this name in an element of `PATH`; an empty one is the working directory.
+    fn set(&mut self, directory: &[u8], name: &[u8]) -> Option<&CStr> {
+        let mut length = 0;
+        let slash: &[u8] = match directory {
+            b"" => b"",
+            _ => b"/",
+        };
+        for part in [directory, slash, name, b"\0"] {
+            let room = self.bytes.get_mut(length..length + part.len())?;
+            room.copy_from_slice(part);
+            length += part.len();
+        }
+        CStr::from_bytes_with_nul(self.bytes.get(..length)?).ok()
+    }
+}
+
+unsafe fn execute(path: *const c_char, words: Words, environment: Words) {
+    real!(execve(path => *const c_char, words => Words, environment => Words) -> c_int, -1);
+}
+
+/// Lets the shell execute what is no program, as the C library does.
+unsafe fn execute_by_shell(path: *const c_char, words: Words, environment: Words) {
+    let mut count = 0;
+    // SAFETY: the caller's words end in NULL.
+    while !words.is_null() && unsafe { !(*words.add(count)).is_null() } {
+        count += 1;
+    }
+    if count >= c_int::MAX as usize - 1 {
+        set_errno(libc::E2BIG);
+        return;
+    }
+    let bytes = (count + 3) * size_of::<*const c_char>();
+    // Memory is not allocated here: this may be the child of vfork(2), or a signal handler.
+    // SAFETY: a new mapping at an address of the kernel's choice.
+    let at = unsafe {
+        libc::mmap(
+            ptr::null_mut(),
+            bytes,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+            -1,
+            0,
+        )
+    };
+    if at == libc::MAP_FAILED {
+        return;
+    }
+    let new: *mut *const c_char = at.cast();
+    // SAFETY: there is room for the shell, the file, and all but the first of the caller's words;
+    // what follows is zero.
+    unsafe {
+        new.write(SHELL.as_ptr());
+        new.add(1).write(path);
+        if count > 1 {
+            ptr::copy_nonoverlapping(words.add(1), new.add(2), count - 1);
+        }
+        execute(SHELL.as_ptr(), new, environment);
+    }
+    let _quiet = Quiet::new();
+    // SAFETY: it was mapped above, and nobody else knows of it.
+    unsafe { libc::munmap(at, bytes) };
+}
+
+/// execvpe(3).
+///
+/// Source: glibc 2.36, `posix/execvpe.c`.
+unsafe fn search_and_execute(file: *const c_char, words: Words, environment: Words) -> c_int {
+    // SAFETY: the caller's string.
+    let Some(name) = (unsafe { kernel::bytes(file) }) else {
+        set_errno(libc::EFAULT);
+        return -1;
+    };
+    if name.is_empty() {
+        set_errno(libc::ENOENT);
+        return -1;
+    }
+    if name.contains(&b'/') {
+        // SAFETY: the caller's strings.
+        unsafe { try_one(file, words, environment) };
+        return -1;
+    }
+    if name.len() > NAME_BYTES_MAX {
+        set_errno(libc::ENAMETOOLONG);
+        return -1;
+    }
+    let path = path();
+    prepare(path);
+    let mut candidate = Candidate { bytes: [0; ROOM] };
+    let mut is_denied = false;
+    for directory in path.split(|byte| *byte == b':') {
+        let Some(path) = candidate.set(directory, name) else {
+            continue;
+        };
+        match search_path::says_absent(path.to_bytes()) {
+            true => set_errno(libc::ENOENT),
+            // SAFETY: the caller's strings, and one of ours.
+            false => unsafe { try_one(path.as_ptr(), words, environment) },
+        }
+        match kernel::errno() {
+            libc::EACCES => is_denied = true,
+            errno if goes_on(errno) => {}
+            _ => return -1,
+        }
+    }
+    if is_denied {
+        set_errno(libc::EACCES);
+    }
+    -1
+}
+
+/// Executes a file, by the shell if it is no program. Returns if that is not possible.
+unsafe fn try_one(path: *const c_char, words: Words, environment: Words) {
+    // SAFETY: the caller's strings.
+    unsafe {
+        execute(path, words, environment);
+        if kernel::errno() == libc::ENOEXEC {
+            execute_by_shell(path, words, environment);
+        }
+    }
+}
+
+/// Asks about the directories of `PATH`, if that is worth it.
+fn prepare(path: &[u8]) {
+    if !settings::is_on_here() {
+        return;
+    }
+    let looks = path.split(|byte| *byte == b':').count();
+    let first = path
+        .split(|byte| *byte == b':')
+        .find(|one| settings::is_covered(one));
+    // What the directories have is known already where the first is.
+    let is_known = first.is_some_and(search_path::is_known);
+    if !is_known {
+        let _quiet = Quiet::new();
+        search_path::ask_for_those(path, u32::try_from(looks).unwrap_or(u32::MAX));
+    }
+}
+
+/// The program's environment.
+unsafe fn environment() -> Words {
+    unsafe extern "C" {
+        static environ: Words;
+    }
+    // SAFETY: the C library's variable.
+    unsafe { environ }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn execvpe(file: *const c_char, words: Words, environment: Words) -> c_int {
+    if !settings::is_on_here() {
+        return real!(execvpe(
+            file => *const c_char, words => Words, environment => Words,
+        ) -> c_int, -1);
+    }
+    // SAFETY: the caller's strings.
+    unsafe { search_and_execute(file, words, environment) }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn execvp(file: *const c_char, words: Words) -> c_int {
+    if !settings::is_on_here() {
+        return real!(execvp(file => *const c_char, words => Words) -> c_int, -1);
+    }
+    // SAFETY: the caller's strings.
+    unsafe { search_and_execute(file, words, environment()) }
+}
+
+/// execlp(3) takes the words one by one. Those in registers are put on the stack before the others,
+/// so that they are an array.
+#[cfg(target_arch = "x86_64")]
+#[unsafe(no_mangle)]
+#[unsafe(naked)]
+unsafe extern "C" fn execlp(file: *const c_char, word: *const c_char) -> c_int {
+    std::arch::naked_asm!(
+        "endbr64",
+        "pop rax",
+        "push r9",
+        "push r8",
+        "push rcx",
+        "push rdx",
+        "push rsi",
+        "mov rsi, rsp",
+        "push rax",
+        "call {execvp}",
+        "pop rcx",
+        "add rsp, 40",
+        "push rcx",
+        "ret",
+        execvp = sym execvp,
+    )
+}
+
+/// As above.
+#[cfg(target_arch = "aarch64")]
+#[unsafe(no_mangle)]
+#[unsafe(naked)]
+unsafe extern "C" fn execlp(file: *const c_char, word: *const c_char) -> c_int {
+    std::arch::naked_asm!(
+        "sub sp, sp, #80",
+        "stp x29, x30, [sp]",
+        "stp x1, x2, [sp, #24]",
+        "stp x3, x4, [sp, #40]",
+        "stp x5, x6, [sp, #56]",
+        "str x7, [sp, #72]",
+        "mov x29, sp",
+        "add x1, sp, #24",
+        "bl {execvp}",
+        "ldp x29, x30, [sp]",
+        "add sp, sp, #80",
+        "ret",
+        execvp = sym execvp,
+    )
+}
+
+/// How many files could not be executed: who tries one after the other looks in `PATH` by itself, as
+/// Python does.
+static REFUSED: AtomicU32 = AtomicU32::new(0);
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn execve(path: *const c_char, words: Words, environment: Words) -> c_int {
+    // SAFETY: the caller's string.
+    let name = unsafe { kernel::bytes(path) }.unwrap_or_default();
+    let is_absent = || search_path::says_absent(name);
+    let is_searching = REFUSED.load(Ordering::Relaxed) > 0 && settings::is_on_here();
+    if is_absent() || (is_searching && learns_about(name) && is_absent()) {
+        set_errno(libc::ENOENT);
+        return -1;
+    }
+    // SAFETY: the caller's strings.
+    unsafe { execute(path, words, environment) };
+    REFUSED.fetch_add(1, Ordering::Relaxed);
+    -1
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn execv(path: *const c_char, words: Words) -> c_int {
+    // SAFETY: the caller's strings.
+    unsafe { execve(path, words, environment()) }
+}
+
+/// Asks about `PATH` if this is a file in one of its directories; whether there is an answer.
+fn learns_about(path: &[u8]) -> bool {
+    let slash = path.iter().rposition(|byte| *byte == b'/');
+    let Some(directory) = slash.and_then(|at| path.get(..at)) else {
+        return false;
+    };
+    let _quiet = Quiet::new();
+    search_path::has(directory) && !search_path::is_known(directory) && search_path::ask_for()
+}
+
+/// posix_spawnp(3) looks for the program in the child, after what is to be done with descriptors.
+/// If there is just one file that may be there, that is the one.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn posix_spawnp(
+    child: *mut c_int,
+    file: *const c_char,
+    actions: *const c_void,
+    attributes: *const c_void,
+    words: Words,
+    environment: Words,
+) -> c_int {
+    let mut candidate = Candidate { bytes: [0; ROOM] };
+    // SAFETY: the caller's string.
+    let name = unsafe { kernel::bytes(file) }.unwrap_or_default();
+    let only = match name.is_empty() || name.contains(&b'/') || name.len() > NAME_BYTES_MAX {
+        true => None,
+        false => only_candidate(name, &mut candidate),
+    };
+    let Some((only, is_last)) = only else {
+        return real!(posix_spawnp(
+            child => *mut c_int, file => *const c_char, actions => *const c_void,
+            attributes => *const c_void, words => Words, environment => Words,
+        ) -> c_int, libc::ENOSYS);
+    };
+    let errno = real!(posix_spawn(
+        child => *mut c_int, only => *const c_char, actions => *const c_void,
+        attributes => *const c_void, words => Words, environment => Words,
+    ) -> c_int, libc::ENOSYS);
+    match errno {
+        libc::EACCES => errno,
+        // Then the next would have been tried, which is not there.
+        errno if goes_on(errno) && !is_last => libc::ENOENT,
+        errno => errno,
+    }
+}
+
+/// The file that is executed if one is: all others of `PATH` are known not to be there. And whether
+/// it is the last.
+fn only_candidate(name: &[u8], candidate: &mut Candidate) -> Option<(*const c_char, bool)> {
+    if !settings::is_on_here() {
+        return None;
+    }
+    let path = path();
+    prepare(path);
+    let directories = || path.split(|byte| *byte == b':');
+    let mut only = None;
+    for (at, directory) in directories().enumerate() {
+        let path = candidate.set(directory, name)?.to_bytes();
+        if !search_path::says_absent(path) && only.replace(at).is_some() {
+            return None;
+        }
+    }
+    let only = only?;
+    let directory = directories().nth(only)?;
+    let is_last = directories().count() == only + 1;
+    Some((candidate.set(directory, name)?.as_ptr(), is_last))
+}
