@@ -21,7 +21,7 @@ LENGTH_BYTES = 4
 def main() -> int:
     """Until the client ends."""
     counts, *command = sys.argv[1:]
-    count = Path(counts) / str(os.getpid())
+    count = os.open(Path(counts) / str(os.getpid()), os.O_CREAT | os.O_WRONLY, 0o600)
     server = subprocess.Popen(command, stdin=subprocess.PIPE)
     assert server.stdin is not None
     asked, rest = 0, b""
@@ -33,7 +33,8 @@ def main() -> int:
                 break
             asked += rest[LENGTH_BYTES] in REQUESTS
             rest = rest[end:]
-        count.write_text(str(asked))
+        # Never shorter than before: whoever runs this may end it at any time.
+        os.pwrite(count, f"{asked:20}".encode(), 0)
         try:
             server.stdin.write(piece)
             server.stdin.flush()
