@@ -287,7 +287,8 @@ def unmodified(setting: Setting, top: Path, environment: Environment) -> list[tu
         asked = asked_with_and_without(setting, program, environment)
         few = f" (of {times})" if times < setting.runs else ""
         peer, ours = walls(pair)
-        row = (program.name, name, number(asked[1]), number(asked[0]), quotient(*asked), peer, ours + few,
+        counted = (number(asked[1]), number(asked[0]), quotient(*asked)) if environment.delay_ms == 0 else ("", "", "")
+        row = (program.name, name, *counted, peer, ours + few,
                f"{pair.wall_ratio:.3f}", verdicts(program, environment, asked[0], pair))
         print("  " + " | ".join(row), flush=True)
         rows.append(row)
