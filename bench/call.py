@@ -2,40 +2,46 @@
 """The search call: what programs ask of a file system, with and without it.
 
 Called by `bench/run.py` as its part `call`; the tables and figures of the paper *Search Should Be a System
-Call* (2013) on this machine. Programs run natively, with the preloaded library, and over FUSE or in a sandbox
-from a server that begins each answer 0, 1 and 5 ms later; the call itself runs beside them. Where an
-environment is not there (`trawl run` cannot make it), one row says so and why. System calls are counted by
-strace, threads and children included, those of `trawl run` itself not. What a program would take on a remote
-file system that answers call by call is computed: its file calls times the delay, and called that.
+Call* (2013) on this machine. Each program runs natively, in a sandbox and over FUSE, there from a server that
+begins each answer 0, 1 and 5 ms later, *without* and *with* Trawl. Without is: natively the program as it is;
+elsewhere the same environment of `trawl run` where each look at a name and each directory is a request of its
+own and is kept for a second, as ordinary network file systems do it (`--call-by-call --max-age 1s`). The call
+itself runs beside them. What cannot run here says so and why.
+
+System calls are counted by strace, threads and children included, those of `trawl run` itself not; requests
+by `bench/relay.py` between client and server.
 """
 
 from __future__ import annotations
 
 import os
 import re
-import shlex
 import shutil
+import statistics
 import subprocess
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from measure import Cost, paired, run, rounds, median_cost
-from report import Table, figures
+from call_trees import FILES, LEVELS, Program, compiler, make_trees, programs
+from measure import Cost, Pair, compared, median_cost, paired, rounds, run
+from report import HEAD as TABLE_HEAD
+from report import Table, figures, grid
 
-LEVELS = 11  # a complete binary tree of 2,047 directories
-FLAT = 1024
-FILES = 500
-PLACES = 20  # directories of PATH and of the loader's path
 DELAYS_MS = (0, 1, 5)
+#: How old what a program is told may be where each call is a request of its own.
+WITHOUT = ["--call-by-call", "--max-age", "1s"]
 #: Puts a command into an environment.
 Wrap = Callable[[list[str]], list[str]]
 #: Calls that a remote file system would answer one by one.
 REMOTE_CALLS = "%file,getdents64,fstat,fchdir"
+#: A round that takes longer needs no run before it; and how long the rounds of one figure may take.
+LONG_S = 2.0
+BUDGET_S = 10.0
+LOOPS = {"getpid": 300_000, "read": 200_000, "fstat": 20_000, "stat": 20_000, "open": 10_000}
 
 
-@dataclass(frozen=True)
+@dataclass
 class Setting:
     """What everything is measured with."""
 
@@ -45,117 +51,26 @@ class Setting:
     index: str
     work: Path
     runs: int
+    #: Where the table of the depths goes; nowhere if it is not said.
+    csv: Path | None = None
+    #: The section of the report: headings and tables.
+    said: list[str] = field(default_factory=list)
+    #: Called whenever there is more of it.
+    save: Callable[[], None] = lambda: None
+
+    @property
+    def build(self) -> Path:
+        """Where programs write."""
+        return self.work / "call-build"
 
     def search(self, *words: str) -> list[str]:
         """A search of the file system."""
         return [self.trawl, "search", "--served-by", "live", *words]
 
-
-@dataclass(frozen=True)
-class Program:
-    """An unmodified program and the question that it asks."""
-
-    name: str
-    argv: list[str]
-    #: Arguments of `trawl search`; nothing where it is many questions.
-    question: list[str]
-
-
-# Trees
-
-
-def binary_tree(top: Path, levels: int) -> None:
-    """A complete binary tree of directories."""
-    top.mkdir(parents=True, exist_ok=True)
-    if levels > 1:
-        for name in ("a", "b"):
-            binary_tree(top / name, levels - 1)
-
-
-def make_trees(top: Path) -> None:
-    """All that is looked at; made once."""
-    if (top / "made").exists():
-        return
-    shutil.rmtree(top, ignore_errors=True)
-    for levels in range(1, LEVELS + 1, 2):
-        binary_tree(top / f"binary-{levels}", levels)
-    for number in range(FLAT):
-        (top / "flat" / f"d{number:04}").mkdir(parents=True)
-    (top / "files").mkdir()
-    for number in range(FILES):
-        (top / "files" / f"file-{number:03}").write_bytes(b"x" * number)
-    for number in range(PLACES):
-        for kind in ("bin", "lib"):
-            (top / kind / f"{number:02}").mkdir(parents=True)
-    (top / "include").mkdir()
-    for number in range(0, 60, 2):
-        (top / "include" / f"header{number}.h").touch()
-    project(top)
-    (top / "made").touch()
-
-
-def project(top: Path) -> None:
-    """A program that the last directory of PATH has, with a library that the last of the loader's has; a
-    configure script in the manner of autoconf's tests; a make file of 100 targets."""
-    last = f"{PLACES - 1:02}"
-    (top / "lib.c").write_text("int answer(void) { return 0; }\n")
-    (top / "prog.c").write_text("int answer(void);\nint main(void) { return answer(); }\n")
-    compile_with = shutil.which("cc") or shutil.which("gcc")
-    if compile_with:
-        library = top / "lib" / last / "libanswer.so"
-        subprocess.run([compile_with, "-shared", "-fPIC", "-o", str(library), str(top / "lib.c")], check=True)
-        program = [compile_with, "-o", str(top / "bin" / last / "prog"), str(top / "prog.c"), f"-L{library.parent}", "-lanswer"]
-        subprocess.run(program, check=True)
-    (top / "configure").write_text(
-        "#!/bin/sh\n"
-        "# What configure scripts do most: look for programs, headers and libraries.\n"
-        'top=$1 found=0\nPATH=$2:$PATH\n'
-        "for tool in prog cc c99 gcc-0 ar ranlib nm ld-0 strip objdump sed awk gawk-0 mawk-0 grep egrep-0 install mkdir; do\n"
-        '    if command -v "$tool" >/dev/null; then found=$((found + 1)); fi\ndone\n'
-        "number=0\nwhile [ $number -lt 60 ]; do\n"
-        '    if [ -f "$top/include/header$number.h" ]; then found=$((found + 1)); fi\n'
-        "    number=$((number + 1))\ndone\n"
-        'for dir in "$top"/lib/*; do\n'
-        '    if [ -r "$dir/libanswer.so" ]; then found=$((found + 1)); fi\ndone\n'
-        "[ $found -gt 30 ]\n"
-    )
-    os.chmod(top / "configure", 0o755)
-    source, built = top / "source", top / "built"
-    source.mkdir()
-    built.mkdir()
-    for number in range(100):
-        (source / f"part{number}.c").write_text("int x;\n")
-    for number in range(100):
-        (built / f"part{number}.o").touch()
-    (built / "all").touch()
-    objects = " ".join(f"part{number}.o" for number in range(100))
-    (built / "Makefile").write_text(f"vpath %.c ../source\nall: {objects}\n\ttouch all\n%.o: %.c\n\ttouch $@\n")
-
-
-def programs(top: Path) -> list[Program]:
-    """The paper's programs, on trees that lie at this place."""
-    binary, bins, libs = f"{top}/binary-{LEVELS}", places(top, "bin"), places(top, "lib")
-    path, library_path = ":".join(bins), ":".join(libs)
-    found = f"{bins[-1]}/prog"
-    return [
-        Program("bash glob */*/*/*", ["bash", "-c", f"cd {shlex.quote(binary)} && echo */*/*/*"],
-                ["--period", "/*/*/*/*", binary]),
-        Program(f"bash, {PLACES} directories of PATH", ["bash", "-c", f"PATH={path}; hash prog"], ["-f", "-x", "/prog", *bins]),
-        Program(f"ls -l of {FILES} files", ["ls", "-l", f"{top}/files"], ["-m", "-P", "/*", f"{top}/files"]),
-        Program("ls -lR of 2,047 directories", ["ls", "-lR", binary], ["-m", "-P", "*|/", binary]),
-        Program("find of 2,047 directories", ["find", binary], ["-r", "*|/", binary]),
-        Program(f"find of {FLAT:,} directories, flat", ["find", f"{top}/flat"], ["-r", "*|/", f"{top}/flat"]),
-        Program("execvp along PATH", ["env", f"PATH={path}", f"LD_LIBRARY_PATH={libs[-1]}", "prog"], ["-f", "-x", "/prog", *bins]),
-        Program(f"ld.so, {PLACES} directories", ["env", f"LD_LIBRARY_PATH={library_path}", found],
-                ["-f", "--readable", "/libanswer.so", *libs]),
-        Program("a configure script", ["sh", f"{top}/configure", str(top), path], []),
-        Program("make of 100 targets, up to date", ["make", "-s", "-C", f"{top}/built"], []),
-    ]
-
-
-def places(top: Path, kind: str) -> list[str]:
-    """The directories of a path."""
-    return [f"{top}/{kind}/{number:02}" for number in range(PLACES)]
+    def tell(self, heading: str, head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
+        """A table of the section, which is kept at once: all of it takes long."""
+        self.said.append(f"**{heading}**\n\n{grid(head, rows)}")
+        self.save()
 
 
 # Counting
@@ -172,6 +87,23 @@ def count_calls(argv: list[str], work: Path, only: str = "all", inside: Wrap = l
     return int(total[1]) if total else None
 
 
+def count_requests(command: Callable[[str], list[str]], setting: Setting) -> int | None:
+    """How often a server is asked by a command that is given its address; nothing if that cannot be told."""
+    counts = setting.work / "requests"
+    shutil.rmtree(counts, ignore_errors=True)
+    counts.mkdir()
+    relay = Path(__file__).with_name("relay.py")
+    ended = run(command(f"command:python3 {relay} {counts} {setting.trawl} serve --stdio"))
+    # One that was not asked anything has said nothing.
+    asked = [int(count.read_text() or 0) for count in counts.iterdir()]
+    return sum(asked) if asked and ended.exit_code == 0 else None
+
+
+def number(count: int | None) -> str:
+    """A count for the table."""
+    return "not counted" if count is None else f"{count:,}"
+
+
 def shown(calls: int | None, cost: Cost | None = None) -> str:
     """Calls and times."""
     count = "calls not counted" if calls is None else f"{calls:,} calls"
@@ -181,6 +113,13 @@ def shown(calls: int | None, cost: Cost | None = None) -> str:
 def quotient(one: float | None, other: float | None) -> str:
     """A ratio, where there are both."""
     return f"{one / other:.3f}" if one and other else "–"
+
+
+def walls(pair: Pair) -> tuple[str, str]:
+    """The wall time of both, s; and how they failed."""
+    def text(cost: Cost) -> str:
+        return f"{cost.wall_s:.3f}" + (f" (exit code {cost.exit_code})" if cost.exit_code else "")
+    return text(pair.peer), text(pair.ours)
 
 
 # Environments
@@ -194,11 +133,25 @@ class Environment:
     options: list[str]
     #: Where it shows the trees.
     top: Path
-    delay_ms: int | None = None
+    #: Where the server's trees are; nothing if there is no server.
+    tree: Path | None = None
+    delay_ms: int = 0
 
-    def command(self, setting: Setting, argv: list[str]) -> list[str]:
-        """The command in it."""
-        return [setting.trawl, "run", *self.options, "--", *argv]
+    @property
+    def full_name(self) -> str:
+        """With the server's distance."""
+        return f"{self.name}, {self.delay_ms} ms" if self.tree else self.name
+
+    def command(self, setting: Setting, argv: list[str], more: list[str] | None = None, address: str = "") -> list[str]:
+        """The command in it, with Trawl."""
+        words = [setting.trawl, "run", *self.options, *(more or [])]
+        if self.tree:
+            words += ["--remote", f"{address or server(setting, self.delay_ms)}:{self.tree}={self.top}"]
+        return [*words, "--", *argv]
+
+    def without(self, setting: Setting, argv: list[str], address: str = "") -> list[str]:
+        """The command in it, without."""
+        return self.command(setting, argv, WITHOUT, address) if self.tree else argv
 
     def why_not(self, setting: Setting) -> str:
         """Why it is not there; nothing if it is."""
@@ -208,28 +161,40 @@ class Environment:
         except subprocess.TimeoutExpired:
             return "it does not come to an end"
         said = " ".join(tried.stderr.split()) or f"exit code {tried.returncode}"
-        return "" if tried.returncode == 0 else said[:100]
+        return "" if tried.returncode == 0 and "runs without" not in said else said[:100]
 
 
 def environments(setting: Setting, top: Path) -> Iterator[Environment]:
     """All of the paper's, and ours."""
     mount = setting.work / "call-mount"
     mount.mkdir(parents=True, exist_ok=True)
-    help_text = subprocess.run([setting.trawl, "run", "--help"], capture_output=True, text=True, check=False).stdout
-    # Where the preloaded library is on top unless it is said.
-    plain = ["--no-preload"] if "--no-preload" in help_text else []
-    yield Environment("preloaded", [], top)
-    for way, options in (("sandbox", ["--sandbox", *plain]), ("FUSE", plain), ("FUSE and preloaded", [])):
-        if way == "FUSE and preloaded" and not plain:
-            continue
+    yield Environment("native", ["--cover", str(top)], top)
+    for name, options in (("sandbox", ["--sandbox"]), ("FUSE", [])):
         for delay in DELAYS_MS:
-            remote = ["--remote", f"{server(setting, delay)}:{top}={mount}"]
-            yield Environment(f"{way}, server {delay} ms away", [*options, *remote], mount, delay)
+            yield Environment(name, options, mount, top, delay)
 
 
 def server(setting: Setting, delay_ms: int) -> str:
     """The address of a server that is so far away."""
     return f"command:{setting.trawl} serve --stdio --delay {delay_ms}"
+
+
+def rounds_of(with_trawl: list[str], without: list[str], setting: Setting) -> tuple[Pair, int]:
+    """Runs two commands in turn, and says how often; warm, and within the budget of one figure."""
+    ours, peer = [run(with_trawl)], [run(without)]
+    round_s = ours[0].wall_s + peer[0].wall_s
+    if round_s < LONG_S:
+        # It was to warm up.
+        ours, peer = [], []
+    wanted = min(setting.runs, max(1, int(BUDGET_S / max(round_s, 1e-3))))
+    while len(ours) < wanted:
+        if len(ours) % 2:
+            ours.append(run(with_trawl))
+            peer.append(run(without))
+        else:
+            peer.append(run(without))
+            ours.append(run(with_trawl))
+    return compared(ours, peer), wanted
 
 
 # What is measured
@@ -259,7 +224,7 @@ def natively(setting: Setting, asked: list[Program]) -> None:
     table = setting.table
     table.fact("start-up of trawl search, in all figures below", "", "", shown(count_calls(setting.search("/", "/"), setting.work)))
     for program in asked:
-        if not program.question:
+        if not program.question or program.missing:
             continue
         ours = setting.search(*program.question)
         pair = paired(ours, program.argv, setting.runs)
@@ -270,66 +235,177 @@ def natively(setting: Setting, asked: list[Program]) -> None:
 
 def from_afar(setting: Setting, asked: list[Program]) -> None:
     """The same questions to a server that is far away, beside what it would take call by call."""
+    rows = []
     for program in asked:
-        if not program.question:
+        if not program.question or program.missing:
             continue
         calls = count_calls(program.argv, setting.work, REMOTE_CALLS)
         for delay in DELAYS_MS:
             ours = [setting.trawl, "search", "--remote", server(setting, delay), *program.question]
             cost = median_cost(rounds({"ours": ours}, setting.runs)["ours"])
-            alone_s = calls * delay / 1e3 if calls else None
-            peer = f"{calls or 0:,} × {delay} ms = {alone_s:.2f} s" if alone_s else ""
-            target = "find of 2,047" in program.name and delay == 5
-            setting.table.fact(f"{program.name}: as one call to a server {delay} ms away", "call by call, computed" if peer else "",
-                               peer, figures(cost), "<= 120 ms wall" if target else "", cost.wall_s <= 0.12 if target else None)
+            computed = f"{calls:,} × {delay} ms = {calls * delay / 1e3:.2f}" if calls and delay else ""
+            target = ""
+            if program.name.startswith("find -name") and delay == 5:
+                target = f"<= 0.12 s: {'met' if cost.wall_s <= 0.12 else 'NOT met'}"
+            rows.append((program.name, f"{delay} ms", computed, f"{cost.wall_s:.3f}", target))
+    setting.tell("The question itself, as one call to a server (`trawl search --remote`), wall time in seconds",
+                 ("what", "server", "each call of the program a round trip, computed", "as one call", "target"), rows)
 
 
-def unmodified(setting: Setting, top: Path, environment: Environment) -> None:
-    """The programs as they are, in an environment."""
-    table = setting.table
+def verdicts(program: Program, environment: Environment, calls: int | None, pair: Pair) -> str:
+    """The targets of a program in an environment."""
+    if pair.ours.exit_code or pair.peer.exit_code:
+        return "failed"
+    said = []
+    def judge(what: str, is_met: bool) -> None:
+        said.append(f"{what}: {'met' if is_met else 'NOT met'}")
+    judge("wall <= 1.03", pair.wall_ratio <= 1.03)
+    if environment.name == "native" and calls is not None:
+        if program.name.startswith("find -name"):
+            judge("<= 300 calls", calls <= 300)
+        if program.name.startswith(f"ls -l of {FILES}"):
+            judge("<= 350 calls", calls <= 350)
+    if environment.name == "FUSE" and program.name.startswith("find -name"):
+        judge("<= 0.2 s", pair.ours.wall_s <= 0.2)
+    return "; ".join(said)
+
+
+HEAD = ("program", "environment", "asked, without", "asked, with", "ratio", "wall s, without", "wall s, with", "ratio", "target")
+
+
+def unmodified(setting: Setting, top: Path, environment: Environment) -> list[tuple[str, ...]]:
+    """The programs as they are, in an environment: a row each."""
     why = environment.why_not(setting)
-    if why:
-        table.fact(f"environment: {environment.name}", "", "", f"missing: {why}")
-        return
-    for here, there in zip(programs(top), programs(environment.top), strict=True):
-        if environment.delay_ms and "configure" in here.name:
+    rows: list[tuple[str, ...]] = []
+    for program in programs(environment.top, setting.build):
+        name = environment.full_name
+        if missing := program.missing or why:
+            rows.append((program.name, name, "", "", "", "", "", "", f"not run: {missing}"))
             continue
-        ours = environment.command(setting, there.argv)
-        pair = paired(ours, here.argv, max(3, setting.runs // 2))
-        inside = partial(environment.command, setting)
-        calls = count_calls(there.argv, setting.work, inside=inside), count_calls(here.argv, setting.work)
-        failed = f" (failed with exit code {pair.ours.exit_code})" if pair.ours.exit_code else ""
-        table.add((f"{here.name}: {environment.name}", "natively", shown(calls[1], pair.peer), shown(calls[0], pair.ours) + failed,
-                   f"calls {quotient(*calls)}, wall {pair.wall_ratio:.3f}", ""))
+        without, with_trawl = environment.without(setting, program.argv), environment.command(setting, program.argv)
+        pair, times = rounds_of(with_trawl, without, setting)
+        asked = asked_with_and_without(setting, program, environment)
+        few = f" (of {times})" if times < setting.runs else ""
+        peer, ours = walls(pair)
+        counted = (number(asked[1]), number(asked[0]), quotient(*asked)) if environment.delay_ms == 0 else ("", "", "")
+        row = (program.name, name, *counted, peer, ours + few,
+               f"{pair.wall_ratio:.3f}", verdicts(program, environment, asked[0], pair))
+        print("  " + " | ".join(row), flush=True)
+        rows.append(row)
+    return rows
+
+
+def asked_with_and_without(setting: Setting, program: Program, environment: Environment) -> tuple[int | None, int | None]:
+    """System calls natively; elsewhere requests to the server."""
+    argv = program.argv
+    if environment.tree is None:
+        # What counts is not to be answered itself: it waits for what it looks at, and each wait is a change.
+        lend = 'library=$LD_PRELOAD; unset LD_PRELOAD; exec strace -E LD_PRELOAD="$library" "$@"'
+        inside: Wrap = lambda words: environment.command(setting, ["sh", "-c", lend, *words])
+        return count_calls(argv, setting.work, inside=inside), count_calls(argv, setting.work)
+    if environment.delay_ms:
+        # As often as from a server that is near.
+        return None, None
+    return (count_requests(lambda address: environment.command(setting, argv, address=address), setting),
+            count_requests(lambda address: environment.without(setting, argv, address), setting))
+
+
+def start_up(setting: Setting, environment: Environment) -> tuple[str, ...]:
+    """What an environment costs a program that asks for nothing."""
+    pair, _ = rounds_of(environment.command(setting, ["true"]), ["true"], setting)
+    peer, ours = walls(pair)
+    return ("true", environment.full_name, "", "", "", f"{peer} (natively)", ours, "", "start-up: in all figures of the environment")
 
 
 def by_depth(setting: Setting, top: Path, there: list[Environment]) -> None:
-    """How time goes with the depth of a complete binary tree: the call, call by call, and find as it is."""
-    for levels in range(1, LEVELS + 1, 2):
-        tree = f"{top}/binary-{levels}"
-        calls = count_calls(["find", tree], setting.work, REMOTE_CALLS) or 0
-        walls = []
-        for delay in DELAYS_MS:
-            ours = [setting.trawl, "search", "--remote", server(setting, delay), "*|/", tree]
-            walls.append(f"{median_cost(rounds({'ours': ours}, setting.runs)['ours']).wall_s * 1e3:.1f}")
+    """How time goes with the depth of a complete binary tree: find as it is, and the question as one call."""
+    lines = ["levels,directories,environment,delay_ms,without_ms,with_ms"]
+    names = [*(environment.full_name for environment in there), *(f"one call, {delay} ms" for delay in DELAYS_MS)]
+    rows = []
+    for levels in range(1, LEVELS + 1):
+        cells = []
         for environment in there:
-            argv = environment.command(setting, ["find", f"{environment.top}/binary-{levels}"])
-            walls.append(f"{environment.name} {median_cost(rounds({'ours': argv}, 3)['ours']).wall_s * 1e3:.1f}")
-        peer = ", ".join(f"{calls * delay}" for delay in DELAYS_MS)
-        setting.table.fact(f"find by depth: {levels} levels, {2**levels - 1:,} directories, servers {', '.join(map(str, DELAYS_MS))} ms away",
-                           "call by call, computed", f"{peer} ms", f"{', '.join(walls)} ms wall")
+            argv = ["find", f"{environment.top}/binary-{levels}", "-name", "b"]
+            without = wall_ms(environment.without(setting, argv))
+            with_trawl = wall_ms(environment.command(setting, argv))
+            cells.append(f"{without:.0f} / {with_trawl:.0f}")
+            lines.append(f"{levels},{2**levels - 1},{environment.name},{environment.delay_ms},{without:.1f},{with_trawl:.1f}")
+        for delay in DELAYS_MS:
+            tree = f"{top}/binary-{levels}"
+            ours = wall_ms([setting.trawl, "search", "--remote", server(setting, delay), "-r", "b", tree])
+            cells.append(f"{ours:.0f}")
+            lines.append(f"{levels},{2**levels - 1},one call,{delay},,{ours:.1f}")
+        row = (str(levels), f"{2**levels - 1:,}", *cells)
+        print("  " + " | ".join(row), flush=True)
+        rows.append(row)
+    setting.tell("`find -name` by depth, ms of wall time without / with; medians of 3, one run where it takes more than 2 s",
+                 ("levels", "directories", *names), rows)
+    if setting.csv:
+        setting.csv.write_text("\n".join(lines) + "\n")
+
+
+def wall_ms(argv: list[str]) -> float:
+    """The median of three runs, or the one that takes long."""
+    costs = [run(argv)]
+    if costs[0].wall_s < LONG_S:
+        costs = [run(argv) for _ in range(3)]
+    return statistics.median(cost.wall_s for cost in costs) * 1e3
+
+
+def each_call(setting: Setting, top: Path, sandbox: Environment) -> None:
+    """What one system call costs in and outside the sandbox."""
+    why = sandbox.why_not(setting) or ("" if compiler() else "there is no C compiler")
+    head = ("call", "of", "natively, ns", "in the sandbox, ns", "more, ns")
+    if why:
+        setting.tell("One system call in the sandbox", head, [("", "", "", f"not run: {why}", "")])
+        return
+    rows = []
+    for call, of, here, there in [
+        ("getpid", "", top, top), ("read", "a file of the tree", top, sandbox.top), ("fstat", "a file of the tree", top, sandbox.top),
+        ("stat", "a file of the tree", top, sandbox.top), ("stat", "a file elsewhere", top, top),
+        ("open", "a file of the tree", top, sandbox.top), ("open", "a file elsewhere", top, top),
+    ]:
+        def words(place: Path, call: str = call) -> list[str]:
+            return [str(top / "calls"), call, str(LOOPS[call]), str(place / "files" / "file-007")]
+        pairs = [(loop(words(here)), loop(sandbox.command(setting, words(there)))) for _ in range(max(5, setting.runs))]
+        outside, inside = (statistics.median(side) for side in zip(*pairs, strict=True))
+        rows.append((call, of, f"{outside:,.0f}", f"{inside:,.0f}", f"{inside - outside:,.0f}"))
+    setting.tell("One system call in the sandbox, in a loop of one thread", head, rows)
+
+
+def loop(argv: list[str]) -> float:
+    """Nanoseconds a call, as the loop says it."""
+    return float(subprocess.run(argv, capture_output=True, text=True, check=True).stdout)
+
+
+def load() -> str:
+    """How many processes wanted to run in the last minute."""
+    return f"{os.getloadavg()[0]:.1f}"
 
 
 def call(setting: Setting) -> None:
     """All of it."""
     top = setting.work / "call-trees"
     make_trees(top)
-    itself(setting)
-    asked = programs(top)
-    natively(setting, asked)
-    from_afar(setting, asked)
+    before = load()
     known = list(environments(setting, top))
+    rows = []
     for environment in known:
-        unmodified(setting, top, environment)
-    there = [environment for environment in known if environment.delay_ms and not environment.why_not(setting)]
+        if not environment.why_not(setting) and environment.delay_ms == 0:
+            rows.append(start_up(setting, environment))
+        rows += unmodified(setting, top, environment)
+    order = [program.name for program in programs(top, setting.build)]
+    rows.sort(key=lambda row: order.index(row[0]) if row[0] in order else -1)
+    setting.tell("Programs as they are. *Asked*: natively system calls, elsewhere requests to the server (the same from afar)",
+                 HEAD, rows)
+    there = [environment for environment in known if not environment.why_not(setting)]
     by_depth(setting, top, there)
+    asked = programs(top, setting.build)
+    from_afar(setting, asked)
+    each_call(setting, top, next(environment for environment in known if environment.name == "sandbox"))
+    first = len(setting.table.rows)
+    natively(setting, asked)
+    itself(setting)
+    setting.tell("The call on this machine, beside programs and over a large tree", TABLE_HEAD, setting.table.rows[first:])
+    setting.said.append(f"Load of the machine in the minute before: {before}; in the last minute: {load()}.")
+    setting.save()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from measure import Cost, Pair
 
@@ -50,8 +53,24 @@ class Table:
 
     def markdown(self) -> str:
         """The table."""
-        lines = ["| " + " | ".join(row) + " |" for row in [HEAD, ("---",) * len(HEAD), *self.rows]]
-        return "\n".join(lines)
+        return grid(HEAD, self.rows)
+
+
+def grid(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
+    """A table in Markdown."""
+    return "\n".join("| " + " | ".join(row) + " |" for row in [head, ("---",) * len(head), *rows])
+
+
+def replace_section(path: Path, title: str, text: str) -> None:
+    """Puts a section of a report in the place of the one of this title, or at the end."""
+    whole = path.read_text() if path.exists() else "# Results\n"
+    section = f"## {title}\n\n{text.strip()}\n"
+    there = re.search(rf"^## {re.escape(title)}\n.*?(?=^## |\Z)", whole, re.MULTILINE | re.DOTALL)
+    if there is None:
+        path.write_text(f"{whole.rstrip()}\n\n{section}")
+        return
+    behind = whole[there.end():]
+    path.write_text(whole[:there.start()] + section + (f"\n{behind}" if behind else ""))
 
 
 def figures(cost: Cost) -> str:

@@ -40,7 +40,7 @@ from gufi import gufi
 from hundred import hundred
 from measure import Caches, paired, run, tree_bytes
 from names import names
-from report import Table, figures
+from report import Table, figures, replace_section
 from sizes import sizes
 from stranger import stranger
 
@@ -70,6 +70,9 @@ class Bench:
         self.cold_runs = max(3, args.runs // 2)
         self.entries = 0
         self.table = Table()
+        #: Parts of the report that stand by themselves.
+        self.sections: dict[str, str] = {}
+        self.out: Path | None = args.out
         self.index = str(self.work / "tree")
         self.work.mkdir(parents=True, exist_ok=True)
 
@@ -237,7 +240,17 @@ class Bench:
 
     def call(self) -> None:
         """The search call, and programs with and without it."""
-        call.call(call.Setting(self.table, self.trawl, Path(self.tree), self.index, self.work, self.runs))
+        csv = self.out.with_name("call-depth.csv") if self.out else None
+        setting = call.Setting(self.table, self.trawl, Path(self.tree), self.index, self.work, self.runs, csv)
+        title, begun = "The search call", f"{self.machine()} `ONLY=call RUNS={self.runs} make bench`"
+
+        def save() -> None:
+            self.sections[title] = "\n\n".join([begun, *setting.said])
+            if self.out:
+                replace_section(self.out, title, self.sections[title])
+
+        setting.save = save
+        call.call(setting)
 
     def machine(self) -> str:
         """Where this was measured."""
@@ -289,6 +302,9 @@ def main() -> None:
     print(report)
     if args.out and args.only is None:
         args.out.write_text("# Results\n\nMade by `make bench`; see `bench/run.py`.\n\n" + report)
+    if args.out:
+        for title, text in bench.sections.items():
+            replace_section(args.out, title, text)
 
 
 def versions(bench: Bench) -> str:

@@ -30,6 +30,8 @@ bench|bfs|bfs
 bench|plocate|plocate
 bench|sqlite3|sqlite3
 bench|taskset|util-linux
+bench|strace|strace
+bench|autoconf|autoconf
 bench|/usr/lib/python3*/ensurepip/__init__.py|python3-venv
 wheel|python3|python3-venv
 '

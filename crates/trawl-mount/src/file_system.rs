@@ -23,7 +23,7 @@ use trawl_call::Attributes;
 use trawl_sys::stat::Time;
 
 use crate::nodes::{Nodes, TOP};
-use crate::tree::{Content, Entry, Listing, Tree};
+use crate::tree::{Asking, Content, Entry, Listing, Tree};
 
 /// What is asked of the kernel: names of directories and targets of links are kept, attributes
 /// come with names, contents that have changed are read again.
@@ -262,7 +262,12 @@ fn absent() -> FileAttr {
 
 impl Filesystem for RemoteFiles {
     fn init(&mut self, _req: &Request, config: &mut KernelConfig) -> std::io::Result<()> {
+        let is_plus = InitFlags::FUSE_DO_READDIRPLUS | InitFlags::FUSE_READDIRPLUS_AUTO;
         for capability in CAPABILITIES {
+            // Call by call, names come alone.
+            if self.tree.asking() == Asking::Each && is_plus.contains(capability) {
+                continue;
+            }
             // An older kernel asks more often.
             let _ = config.add_capabilities(capability);
         }

@@ -22,4 +22,4 @@ pub mod tree;
 
 pub use error::MountError;
 pub use serving::{Serving, mount, serve};
-pub use tree::{Keeping, Tree};
+pub use tree::{Asking, Keeping, Tree};

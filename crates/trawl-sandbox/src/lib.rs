@@ -9,7 +9,8 @@
 //!
 //! - [`calls`]: which calls are asked about, and what each needs.
 //! - `place`: which path in which tree a call means.
-//! - `plant`: names and contents, put there when they are first needed.
+//! - `plant`: names, put there when they are first needed; `contents`: what is in files, in
+//!   bounded memory.
 //! - [`supervise`]: the loop.
 //!
 //! This is for programs that do not know of it, and no boundary for those that would get round it.
@@ -19,6 +20,7 @@
 #![forbid(unsafe_code)]
 
 pub mod calls;
+mod contents;
 mod place;
 mod plant;
 pub mod supervise;

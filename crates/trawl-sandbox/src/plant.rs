@@ -4,7 +4,7 @@
 //! its length and nothing in it until it is opened. Nobody but this process can write there.
 
 use std::collections::{HashMap, HashSet};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{
@@ -17,6 +17,8 @@ use trawl_mount::Tree;
 use trawl_mount::tree::{Entry, is_directory, is_link};
 use trawl_sys::Errno;
 
+use crate::contents::{Contents, Refused};
+
 /// Links that lead to each other.
 const LINKS_MAX: usize = 40;
 
@@ -27,13 +29,15 @@ pub(crate) struct Plant {
     /// Where it is seen.
     pub(crate) point: Vec<u8>,
     state: Mutex<State>,
+    contents: Contents,
     is_superuser: bool,
 }
 
 #[derive(Default)]
 struct State {
     listed: HashSet<Vec<u8>>,
-    filled: HashSet<Vec<u8>>,
+    /// Those of them that may not be listed over there.
+    shut: HashSet<Vec<u8>>,
     /// Files with several names: the first of them.
     names: HashMap<(u64, u64), Vec<u8>>,
 }
@@ -61,6 +65,11 @@ fn parent(path: &[u8]) -> &[u8] {
     &path[..end.unwrap_or(0)]
 }
 
+/// Which file it is, whatever its name.
+fn identity(attributes: &Attributes) -> (u64, u64) {
+    (attributes.dev, attributes.ino)
+}
+
 fn stamps(attributes: &Attributes) -> Timestamps {
     let spec = |time: trawl_sys::stat::Time| Timespec {
         tv_sec: time.secs,
@@ -82,12 +91,14 @@ fn errno(failure: Failure) -> Errno {
 }
 
 impl Plant {
-    pub(crate) fn new(tree: Tree, root: OwnedFd, point: Vec<u8>) -> Plant {
+    /// Keeps so much of what is in files.
+    pub(crate) fn new(tree: Tree, root: OwnedFd, point: Vec<u8>, memory_bytes: u64) -> Plant {
         Plant {
             tree,
             root,
             point,
             state: Mutex::default(),
+            contents: Contents::new(memory_bytes),
             is_superuser: trawl_sys::identity::effective_uid() == 0,
         }
     }
@@ -161,8 +172,10 @@ impl Plant {
             return Ok(());
         }
         match listing.trouble {
-            // Who may not list may pass: the kernel is left to say so.
-            Some(Errno::ACCES) => {}
+            // Who may not list may pass.
+            Some(Errno::ACCES) => {
+                state.shut.insert(dir.to_vec());
+            }
             Some(trouble) => return Err(trouble),
             None => {
                 let here = self.open(dir, OFlags::DIRECTORY | OFlags::RDONLY)?;
@@ -195,7 +208,7 @@ impl Plant {
         } else if is_directory(&attributes) {
             mkdirat(here, name, Mode::from_raw_mode(0o700)).map_err(errno)?;
         } else {
-            let identity = (attributes.dev, attributes.ino);
+            let identity = identity(&attributes);
             if let Some(first) = state.names.get(&identity) {
                 return linkat(&self.root, &first[..], here, name, AtFlags::empty()).map_err(errno);
             }
@@ -239,13 +252,30 @@ impl Plant {
         utimensat(here, name, &stamps(of), link).map_err(errno)
     }
 
-    /// Puts into a file what is in it.
+    /// Puts into a file what is in it; refuses a directory that may not be listed.
     pub(crate) fn fill(&self, path: &[u8], attributes: &Attributes) -> Result<(), Errno> {
-        if FileType::from_raw_mode(attributes.mode) != FileType::RegularFile
-            || self.state().filled.contains(path)
-        {
+        match FileType::from_raw_mode(attributes.mode) {
+            FileType::RegularFile => {}
+            // The kernel here, which may let them, would show nothing.
+            FileType::Directory if self.state().shut.contains(path) => return Err(Errno::ACCES),
+            _ => return Ok(()),
+        }
+        // A file with several names is filled once, by the first of them.
+        let first = match attributes.nlink {
+            2.. => self.state().names.get(&identity(attributes)).cloned(),
+            _ => None,
+        };
+        let path = first.as_deref().unwrap_or(path);
+        if !self.contents.begin(path) {
             return Ok(());
         }
+        let filled = self.filled(path, attributes);
+        self.contents.end(path, filled.is_ok());
+        filled.map_err(|refused| refused.told(&self.tree, path))
+    }
+
+    fn filled(&self, path: &[u8], attributes: &Attributes) -> Result<(), Refused> {
+        self.contents.room_for(attributes.size)?;
         let content = self.tree.content(path);
         content.begin()?;
         let bits = Mode::from_raw_mode(0o600);
@@ -254,33 +284,13 @@ impl Plant {
         let opened = self.open(path, OFlags::WRONLY);
         drop(state);
         let file = std::fs::File::from(opened?);
-        let written = write_all(&file, &content);
-        let dressed = match written {
-            Ok(()) => {
-                futimens(&file, &stamps(attributes)).map_err(errno)?;
-                fchmod(&file, mode(attributes)).map_err(errno)
-            }
-            Err(failed) => Err(failed),
-        };
-        // A file that is written cannot be executed.
+        let written = self.contents.write(&file, &content, attributes.size);
+        // Whatever came of it, the file looks as it should.
+        futimens(&file, &stamps(attributes)).map_err(errno)?;
+        fchmod(&file, mode(attributes)).map_err(errno)?;
+        // A file that is written cannot be executed: it is closed before anybody is told.
         drop(file);
-        dressed?;
-        self.state().filled.insert(path.to_vec());
-        Ok(())
-    }
-}
-
-fn write_all(file: &std::fs::File, content: &trawl_mount::tree::Content) -> Result<(), Errno> {
-    use std::os::unix::fs::FileExt;
-    let mut at = 0;
-    loop {
-        let bytes = content.read(at, 1 << 20)?;
-        if bytes.is_empty() {
-            return ftruncate(file.as_fd(), at).map_err(errno);
-        }
-        let written = file.write_all_at(&bytes, at);
-        written.map_err(|error| Errno(error.raw_os_error().unwrap_or(Errno::IO.0)))?;
-        at += bytes.len() as u64;
+        written
     }
 }
 

@@ -65,15 +65,20 @@ impl Drop for Supervisor {
 }
 
 impl Supervisor {
-    /// Answers for these trees, on threads of this process, until it is dropped.
+    /// Answers for these trees, on threads of this process, until it is dropped. So many bytes of
+    /// each one's contents are kept.
     ///
     /// # Errors
     /// If no thread can be started, or a file system in memory cannot be looked at.
-    pub fn start(listener: OwnedFd, shown: Vec<Shown>) -> io::Result<Supervisor> {
+    pub fn start(
+        listener: OwnedFd,
+        shown: Vec<Shown>,
+        memory_bytes: u64,
+    ) -> io::Result<Supervisor> {
         let (mut plants, mut devices) = (Vec::new(), Vec::new());
         for Shown { tree, point, root } in shown {
             devices.push(rustix::fs::fstat(&root)?.st_dev);
-            plants.push(Plant::new(tree, root, point));
+            plants.push(Plant::new(tree, root, point, memory_bytes));
         }
         let stop = Waker::new().map_err(|error| io::Error::from_raw_os_error(error.errno.0))?;
         let shared = Arc::new(Shared {

@@ -93,7 +93,7 @@ fn thread(source: io::Error) -> Failure {
 fn start(mut command: Command, shown: &[Shown], way: Way) -> Result<Started, Failure> {
     let points = shown.iter().map(|shown| point(shown, way));
     let points = points.collect::<Result<Vec<_>, _>>()?;
-    let filter = (way == Way::Sandbox).then(trawl_sandbox::filter);
+    let filter = (way != Way::Mount).then(trawl_sandbox::filter);
     let entrance = enclose(&mut command, points, directory(shown), filter).map_err(thread)?;
     // Its own thread: what is to be run may lie in a tree that is answered for from here.
     let starter = std::thread::Builder::new().name("start".into());
@@ -116,12 +116,12 @@ fn start(mut command: Command, shown: &[Shown], way: Way) -> Result<Started, Fai
 fn answer(shown: &[Shown], devices: Vec<OwnedFd>, way: Way) -> Result<Answering, Failure> {
     // Fewer came if the command has ended on its way.
     let mut devices = devices.into_iter();
-    if way == Way::Mount {
+    let Way::Sandbox { memory_bytes } = way else {
         let served = shown.iter().zip(devices);
         let served = served.map(|(shown, device)| trawl_mount::serve(shown.tree.clone(), device));
         let served = served.collect::<Result<Vec<_>, _>>()?;
         return Ok(Answering::Mounts(served.into_iter().flatten().collect()));
-    }
+    };
     let planted = shown.iter().zip(devices.by_ref());
     let planted: Vec<_> = planted
         .map(|(shown, root)| trawl_sandbox::Shown {
@@ -133,7 +133,7 @@ fn answer(shown: &[Shown], devices: Vec<OwnedFd>, way: Way) -> Result<Answering,
     let Some(listener) = devices.next() else {
         return Ok(Answering::Calls(None));
     };
-    let supervisor = Supervisor::start(listener, planted).map_err(thread)?;
+    let supervisor = Supervisor::start(listener, planted, memory_bytes).map_err(thread)?;
     Ok(Answering::Calls(Some(supervisor)))
 }
 
@@ -145,7 +145,7 @@ fn point(shown: &Shown, way: Way) -> Result<Point, Failure> {
     Ok(Point {
         content: match way {
             Way::Mount => Content::Served,
-            Way::Sandbox => Content::Planted,
+            Way::Sandbox { .. } => Content::Planted,
         },
         path: text(shown.point.as_os_str().as_bytes())?,
         source: text(shown.tree.name().as_bytes())?,

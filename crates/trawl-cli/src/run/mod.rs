@@ -14,8 +14,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use trawl_bulk::Haste;
-use trawl_mount::{Keeping, Tree};
+use trawl_mount::{Asking, Keeping, Tree};
 use trawl_remote::Remote;
+use trawl_remote::tls::Certificates;
+use trawl_text::units::{Scale, parse_block_size};
 
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -55,6 +57,10 @@ pub(crate) struct RunArgs {
     /// no /dev/fuse
     #[arg(long, requires = "remote")]
     sandbox: bool,
+    /// With --sandbox: how much of files' contents is kept in memory, such as
+    /// 512M or 2G. A file that has no room is not opened
+    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "256M", requires = "sandbox")]
+    sandbox_memory: u64,
     /// Without --remote: answer from tables what dynamically linked programs
     /// ask about files below this directory, instead of below the working
     /// directory; can be given again
@@ -76,12 +82,26 @@ pub(crate) struct RunArgs {
     command: Vec<OsString>,
 }
 
-/// How remote trees are kept.
-#[derive(Clone, Copy, Debug, clap::Args)]
+/// How servers are asked, and how remote trees are kept.
+#[derive(Clone, Debug, clap::Args)]
 pub(crate) struct KeepingArgs {
     /// How old names and attributes may be that the command is shown
     #[arg(long, value_name = "AGE", value_parser = crate::fresh::parse_time, default_value = "10s")]
     max_age: Duration,
+    /// Ask the server for each name and directory by itself, as ordinary remote
+    /// file systems do: to compare with
+    #[arg(long)]
+    call_by_call: bool,
+    /// Of tls: servers: who may sign the server's certificate [default:
+    /// ca.pem in ~/.config/trawl or /etc/trawl]
+    #[arg(long, value_name = "FILE")]
+    ca: Option<PathBuf>,
+    /// For tls: servers: this client's certificate [default: cert.pem there]
+    #[arg(long, value_name = "FILE")]
+    cert: Option<PathBuf>,
+    /// For tls: servers: its key [default: key.pem there]
+    #[arg(long, value_name = "FILE")]
+    key: Option<PathBuf>,
 }
 
 impl RunArgs {
@@ -98,11 +118,52 @@ impl RunArgs {
 }
 
 impl KeepingArgs {
-    fn keeping(self) -> Keeping {
+    fn keeping(&self) -> Keeping {
         Keeping {
             max_age: self.max_age,
+            asking: match self.call_by_call {
+                true => Asking::Each,
+                false => Asking::Bulk,
+            },
             ..Keeping::default()
         }
+    }
+
+    fn certificates(&self) -> Certificates {
+        Certificates {
+            ca: self.ca.clone(),
+            cert: self.cert.clone(),
+            key: self.key.clone(),
+        }
+    }
+
+    /// The same options for another process of this program.
+    fn words(&self) -> Vec<OsString> {
+        let mut words = vec![format!("--max-age={}ms", self.max_age.as_millis()).into()];
+        if self.call_by_call {
+            words.push("--call-by-call".into());
+        }
+        let files = [
+            ("--ca", &self.ca),
+            ("--cert", &self.cert),
+            ("--key", &self.key),
+        ];
+        for (option, file) in files {
+            if let Some(file) = file {
+                words.extend([option.into(), file.into()]);
+            }
+        }
+        words
+    }
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    if let Ok(bytes) = text.parse() {
+        return Ok(bytes);
+    }
+    match parse_block_size(text) {
+        Some(Scale::Blocks(bytes)) => Ok(bytes),
+        _ => Err("a number of bytes, or one with a unit such as 512M or 2G".into()),
     }
 }
 
@@ -112,7 +173,10 @@ enum Way {
     /// As a file system of this program's (FUSE).
     Mount,
     /// Put in memory before a system call needs it.
-    Sandbox,
+    Sandbox {
+        /// How much of files' contents is kept, in bytes.
+        memory_bytes: u64,
+    },
 }
 
 /// A tree and where it is shown.
@@ -121,8 +185,10 @@ struct Shown {
     point: PathBuf,
 }
 
-fn open(place: &Place, keeping: Keeping) -> Result<Tree, Failure> {
-    let remote = Remote::new(place.address.clone());
+fn open(place: &Place, args: &KeepingArgs) -> Result<Tree, Failure> {
+    let address = place.address.clone();
+    let remote = Remote::new(address.with_certificates(args.certificates()));
+    let keeping = args.keeping();
     let server = place.address.to_string();
     let tell = Box::new(|text: &str| say(text));
     Ok(Tree::open(remote, &server, &place.path, keeping, tell)?)
@@ -132,7 +198,9 @@ fn open(place: &Place, keeping: Keeping) -> Result<Tree, Failure> {
 pub(crate) fn run(args: &RunArgs) -> Exit {
     let ran = prepare(args).and_then(|shown| {
         let way = match args.sandbox {
-            true => Way::Sandbox,
+            true => Way::Sandbox {
+                memory_bytes: args.sandbox_memory,
+            },
             false => Way::Mount,
         };
         let preload = match args.remote.is_empty() {
@@ -168,7 +236,7 @@ fn prepare(args: &RunArgs) -> Result<Vec<Shown>, Failure> {
             path: point,
             source,
         })?;
-        let tree = open(&place, args.keeping.keeping())?;
+        let tree = open(&place, &args.keeping)?;
         shown.push(Shown { tree, point });
     }
     Ok(shown)

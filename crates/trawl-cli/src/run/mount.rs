@@ -61,10 +61,7 @@ pub(crate) fn mount(args: &MountArgs) -> Result<Exit, Failure> {
 }
 
 fn foreground(args: &MountArgs) -> Result<Exit, Failure> {
-    let tree = open(
-        &Place::parse(args.place.as_bytes())?,
-        args.keeping.keeping(),
-    )?;
+    let tree = open(&Place::parse(args.place.as_bytes())?, &args.keeping)?;
     let stop = StopSignals::take().map_err(|error| Failure::Usage(error.to_string()))?;
     let mut serving = trawl_mount::mount(tree, &args.point)?;
     if args.ready {
@@ -104,8 +101,8 @@ fn background(args: &MountArgs) -> Result<Exit, Failure> {
         source,
     };
     let mut command = Command::new(std::env::current_exe().map_err(failed)?);
-    let age = format!("--max-age={}ms", args.keeping.max_age.as_millis());
-    command.args(["mount", "--foreground", "--ready", &age]);
+    command.args(["mount", "--foreground", "--ready"]);
+    command.args(args.keeping.words());
     command.arg("--").arg(&args.place).arg(&args.point);
     command.stdin(Stdio::null()).stdout(Stdio::piped());
     trawl_sys::command::own_session(&mut command);

@@ -21,7 +21,7 @@ fn exit_codes_are_the_commands() {
         ("kill -9 $$", 137),
         ("kill -15 $$", 143),
     ] {
-        assert_eq!(site.run(script).code, Some(code), "{script}");
+        assert_eq!(site.run_with(&[], script).code, Some(code), "{script}");
     }
     fs::write(site.tree().join("data"), "x").expect("room");
     let data = site.point().join("data");

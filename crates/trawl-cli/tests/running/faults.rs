@@ -7,6 +7,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use trawl_testkit::oracle;
 
@@ -18,10 +19,21 @@ struct Line {
     sent_bytes: AtomicUsize,
     connections: AtomicUsize,
     is_cut: AtomicBool,
+    /// How long each piece takes on the first connection, once [`FREE_BYTES`] have come.
+    pause: Duration,
+    /// How much later all other connections begin.
+    delay: Duration,
 }
+
+const FREE_BYTES: usize = 300_000;
 
 /// Listens beside the tree; what servers say ends after so many bytes, and nobody is let in then.
 fn between(site: &Site, bytes: usize) -> (String, Arc<Line>) {
+    slow(site, bytes, Duration::ZERO, Duration::ZERO)
+}
+
+/// The same where the first connection becomes slow, and others begin late.
+fn slow(site: &Site, bytes: usize, delay: Duration, pause: Duration) -> (String, Arc<Line>) {
     let path = site.scratch.join("socket");
     let _ = std::fs::remove_file(&path);
     let listener = UnixListener::bind(&path).expect("room");
@@ -30,21 +42,26 @@ fn between(site: &Site, bytes: usize) -> (String, Arc<Line>) {
         sent_bytes: AtomicUsize::new(0),
         connections: AtomicUsize::new(0),
         is_cut: AtomicBool::new(false),
+        pause,
+        delay,
     });
     let shared = Arc::clone(&line);
     std::thread::spawn(move || {
         while let Ok((client, _)) = listener.accept() {
-            shared.connections.fetch_add(1, Ordering::Relaxed);
+            let is_first = shared.connections.fetch_add(1, Ordering::Relaxed) == 0;
             if !shared.is_cut.load(Ordering::Relaxed) {
                 let line = Arc::clone(&shared);
-                std::thread::spawn(move || serve(client, &line));
+                std::thread::spawn(move || serve(client, &line, is_first));
             }
         }
     });
     (format!("unix:{}", path.display()), line)
 }
 
-fn serve(mut client: UnixStream, line: &Arc<Line>) {
+fn serve(mut client: UnixStream, line: &Arc<Line>, is_first: bool) {
+    if !is_first {
+        std::thread::sleep(line.delay);
+    }
     let (mut server, theirs) = UnixStream::pair().expect("room");
     let mut command = Command::new(TRAWL);
     let output = theirs.try_clone().expect("room");
@@ -69,7 +86,7 @@ fn serve(mut client: UnixStream, line: &Arc<Line>) {
         }
         let _ = down.shutdown(Shutdown::Both);
     });
-    let mut buffer = [0; 512];
+    let (mut buffer, mut passed) = ([0; 512], 0);
     while let Ok(count @ 1..) = server.read(&mut buffer) {
         let before = line
             .left_bytes
@@ -82,6 +99,10 @@ fn serve(mut client: UnixStream, line: &Arc<Line>) {
         }
         if client.write_all(&buffer[..count]).is_err() {
             break;
+        }
+        passed += count;
+        if is_first && passed > FREE_BYTES {
+            std::thread::sleep(line.pause);
         }
     }
     let _ = client.shutdown(Shutdown::Both);
@@ -156,4 +177,62 @@ fn a_server_that_ends_is_an_error() {
         }
     }
     site.expect_nothing_left();
+}
+
+#[test]
+fn call_by_call_each_name_is_asked_for() {
+    if let Some(skip) = cannot("a server that is asked call by call") {
+        return skip.say();
+    }
+    let site = Site::empty("running-calls");
+    for number in 0..200 {
+        let name = format!("a-name-of-some-length-{number:03}");
+        std::fs::write(site.tree().join(name), "x").expect("room");
+    }
+    let asked = |options: &[&str]| {
+        let (server, line) = between(&site, usize::MAX);
+        let mut command = oracle::command(TRAWL);
+        command.arg("run").args(options).arg("--remote");
+        command.arg(site.remote(&server)).args(["--", "ls", "-l"]);
+        let ran = oracle::run(command.arg(site.point())).expect_code(0);
+        (ran.text(), line.sent_bytes.load(Ordering::Relaxed))
+    };
+    for way in [&[][..], &["--sandbox"][..]] {
+        let (at_once, few) = asked(way);
+        let (each, many) = asked(&[way, &["--call-by-call"]].concat());
+        assert_eq!(at_once, each);
+        // 200 paths at least, against one question.
+        assert!(
+            few < 4000 && many > 200 * 20,
+            "{way:?}: {few}, {many} bytes"
+        );
+    }
+    site.expect_nothing_left();
+}
+
+#[test]
+fn what_an_answer_comes_to_late_is_asked_for_by_itself_once() {
+    if let Some(skip) = cannot("an answer that takes long") {
+        return skip.say();
+    }
+    let site = Site::empty("running-late");
+    plant(&site, 1500);
+    let late = site.tree().join("late");
+    std::fs::create_dir(&late).expect("room");
+    std::fs::write(late.join("x"), "there").expect("room");
+    // Long before the answer about all has come to it; that one goes on meanwhile.
+    let (delay, pause) = (Duration::from_millis(500), Duration::from_millis(5));
+    let (server, line) = slow(&site, usize::MAX, delay, pause);
+    let mut command = site.command(&server);
+    command.args(["sh", "-c", "cat $0/late/x; ls $0/late"]);
+    let ran = oracle::run(command.arg(site.point())).expect_code(0);
+    assert_eq!(
+        (ran.text().as_str(), ran.errors().as_str()),
+        ("therex\n", "")
+    );
+    let connections = line.connections.load(Ordering::Relaxed);
+    assert!(
+        connections <= 3,
+        "{connections} connections for one directory"
+    );
 }

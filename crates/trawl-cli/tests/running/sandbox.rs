@@ -25,9 +25,14 @@ const SCRIPTS: &[&str] = &[
 ];
 
 fn run(site: &Site, server: &str, script: &str) -> Ran {
+    run_with(site, server, &[], script)
+}
+
+fn run_with(site: &Site, server: &str, options: &[&str], script: &str) -> Ran {
     let mut command = oracle::command(crate::site::TRAWL);
-    command.args(["run", "--sandbox", "--remote"]);
+    command.args(["run", "--sandbox"]).args(options);
     command
+        .arg("--remote")
         .arg(site.remote(server))
         .args(["--", "bash", "-c", script, "bash"]);
     oracle::run(command.arg(site.point()).current_dir(site.scratch.path()))
@@ -91,5 +96,81 @@ fn programs_without_a_loader_are_shown_it_too() {
         ("6 shown\n", Some(4)),
         "{ran}"
     );
+    site.expect_nothing_left();
+}
+
+#[test]
+fn contents_take_no_more_memory_than_was_agreed_on() {
+    let what = "contents in bounded memory";
+    if let Some(skip) = cannot(what) {
+        return skip.say();
+    }
+    let site = Site::empty("running-memory");
+    let hole = fs::File::create(site.tree().join("hole")).expect("room");
+    if hole.set_len(1 << 40).is_err() {
+        return Skip::new(what, "no file of 1 TiB can be made here").say();
+    }
+    for (name, bytes) in [("a", 600_000), ("b", 500_000), ("c", 400_000)] {
+        fs::write(site.tree().join(name), vec![b'x'; bytes]).expect("room");
+    }
+    fs::hard_link(site.tree().join("a"), site.tree().join("again")).expect("room");
+    let memory = ["--sandbox-memory", "1M"];
+    // It is looked at, and not opened.
+    let looks = "stat -c '%s %b %i' $1/hole; find $1 -size +1G -printf '%P\\n'; ls -l $1";
+    let (native, ours) = (
+        site.bound(looks),
+        run_with(&site, &site.server(), &memory, looks),
+    );
+    if ours.code == Some(125) && ours.errors().contains("cannot be asked about") {
+        return Skip::new(what, ours.errors()).say();
+    }
+    assert_eq!(ours.text(), native.text(), "{ours}");
+    assert!(ours.text().starts_with("1099511627776 "), "{ours}");
+    // What it is opened for fails at once, and says why; nothing that is wrong is read.
+    let ours = run_with(&site, &site.server(), &memory, "head -c 4 $1/hole; echo $?");
+    assert_eq!(ours.text(), "1\n", "{ours}");
+    let said = ours.errors();
+    assert!(said.contains("File too large"), "{said}");
+    assert!(said.contains("/hole: it has 1099511627776 bytes"), "{said}");
+    assert!(said.contains("--sandbox-memory"), "{said}");
+    assert_eq!(ours.code, Some(125), "the command did not say so: {ours}");
+    // What fits is whole; two names of a file are one; what does not fit any more is refused.
+    let script = "cd $1; for f in a again c a b c; do wc -c < $f || echo no $f; done";
+    let ours = run_with(&site, &site.server(), &memory, script);
+    assert_eq!(
+        ours.text(),
+        "600000\n600000\n400000\n600000\nno b\n400000\n",
+        "{ours}"
+    );
+    assert!(ours.errors().contains("are full"), "{ours}");
+    site.expect_nothing_left();
+}
+
+#[test]
+fn holes_take_no_memory() {
+    let what = "holes that take no memory";
+    if let Some(skip) = cannot(what) {
+        return skip.say();
+    }
+    let site = Site::empty("running-holes");
+    let path = site.tree().join("hole");
+    fs::write(&path, "begins").expect("room");
+    let file = fs::OpenOptions::new()
+        .write(true)
+        .open(&path)
+        .expect("ours");
+    file.set_len(40 << 20).expect("room");
+    let script = "sha256sum < $1/hole; df --output=used $1 | tail -n 1";
+    let ours = run(&site, &site.server(), script);
+    if ours.code == Some(125) && ours.errors().contains("cannot be asked about") {
+        return Skip::new(what, ours.errors()).say();
+    }
+    let native = site.bound("sha256sum < $1/hole");
+    let text = ours.text();
+    let (sum, used) = text.trim_end().split_once('\n').expect("two lines");
+    assert_eq!(sum, native.text().trim_end(), "{ours}");
+    // One chunk of 1 MiB, not forty; in KiB.
+    let used: u64 = used.trim().parse().expect("a number");
+    assert!((1..=1024).contains(&used), "{ours}");
     site.expect_nothing_left();
 }

@@ -89,9 +89,15 @@ impl Site {
 
     /// `trawl run` with the tree, from a server at this address.
     pub(crate) fn command(&self, server: &str) -> Command {
+        self.command_with(server, &[])
+    }
+
+    fn command_with(&self, server: &str, options: &[&str]) -> Command {
         let mut command = oracle::command(TRAWL);
         command
-            .args(["run", "--remote"])
+            .arg("run")
+            .args(options)
+            .arg("--remote")
             .arg(self.remote(server))
             .arg("--");
         command.current_dir(self.scratch.path());
@@ -108,8 +114,8 @@ impl Site {
 
     /// Runs words of a shell where the tree is shown.
     #[track_caller]
-    pub(crate) fn run(&self, script: &str) -> Ran {
-        let mut command = self.command(&self.server());
+    pub(crate) fn run_with(&self, options: &[&str], script: &str) -> Ran {
+        let mut command = self.command_with(&self.server(), options);
         command
             .args(["bash", "-c", script, "bash"])
             .arg(self.point());

@@ -7,3 +7,4 @@ mod chirp;
 mod crowd;
 mod site;
 mod tls;
+mod tls_run;

@@ -59,7 +59,8 @@ pub(super) fn join(dir: &[u8], name: &[u8]) -> Vec<u8> {
     }
 }
 
-fn is_name(name: &[u8]) -> bool {
+/// Whether it can be the name of anything in a directory.
+pub(super) fn is_name(name: &[u8]) -> bool {
     !matches!(name, b"" | b"." | b"..") && !name.contains(&0) && !name.contains(&b'/')
 }
 

@@ -12,6 +12,7 @@
 mod assembly;
 mod bulk;
 mod content;
+mod each;
 mod listing;
 mod singles;
 mod store;
@@ -27,7 +28,7 @@ use trawl_sys::Errno;
 use trawl_sys::directory::Links;
 
 use crate::error::MountError;
-use assembly::{join, split};
+use assembly::split;
 use bulk::{Bulk, Phase};
 use singles::Singles;
 use store::Store;
@@ -53,6 +54,19 @@ pub struct Keeping {
     pub max_age: Duration,
     /// How much memory names and attributes may take, in bytes.
     pub memory_bytes: usize,
+    /// How the server is asked.
+    pub asking: Asking,
+}
+
+/// How a server is asked for names, attributes and links.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Asking {
+    /// For all below a directory at once.
+    #[default]
+    Bulk,
+    /// Call by call, as ordinary remote file systems do: each look at a name, each directory and
+    /// each link is a round trip of its own. What bulk answers are worth is compared with this.
+    Each,
 }
 
 impl Default for Keeping {
@@ -60,6 +74,7 @@ impl Default for Keeping {
         Keeping {
             max_age: Duration::from_secs(10),
             memory_bytes: 256 << 20,
+            asking: Asking::Bulk,
         }
     }
 }
@@ -85,6 +100,7 @@ struct Inner {
     top: Vec<u8>,
     device: u64,
     max_age: Duration,
+    asking: Asking,
     state: Mutex<State>,
     changed: Condvar,
     tell: Box<Tell>,
@@ -177,6 +193,7 @@ impl Tree {
             top,
             device: attributes.dev,
             max_age: keeping.max_age,
+            asking: keeping.asking,
             state: Mutex::new(state),
             changed: Condvar::new(),
             tell,
@@ -196,9 +213,19 @@ impl Tree {
         self.0.device
     }
 
-    /// Whether anything could not be answered because the server could not be asked.
+    /// Whether anything could not be answered: because the server could not be asked, say.
     pub fn has_failed(&self) -> bool {
         self.0.has_failed.load(Ordering::Relaxed)
+    }
+
+    /// How the server is asked.
+    pub fn asking(&self) -> Asking {
+        self.0.asking
+    }
+
+    /// Says that something could not be shown, once for each reason: see [`Tree::has_failed`].
+    pub fn failed(&self, why: &dyn std::fmt::Display) {
+        self.0.failed(why);
     }
 
     /// How much longer what came then may be told.
@@ -225,26 +252,14 @@ impl Tree {
     /// # Errors
     /// What the server says; `EIO` if it cannot be asked.
     pub fn lookup(&self, dir: &[u8], name: &[u8]) -> Result<Known<Option<Attributes>>, Errno> {
+        if self.0.asking == Asking::Each {
+            return self.0.one(dir, name);
+        }
         let listing = self.0.listing(dir)?;
         let at = listing.at;
         match (listing.trouble, listing.get(name)) {
             // Who may not list may still pass.
-            (Some(Errno::ACCES), _) => match self.0.single(&join(dir, name))? {
-                Known {
-                    what: Ok(found),
-                    at,
-                } => Ok(Known {
-                    what: Some(found),
-                    at,
-                }),
-                Known {
-                    what: Err(Errno::NOENT),
-                    at,
-                } => Ok(Known { what: None, at }),
-                Known {
-                    what: Err(errno), ..
-                } => Err(errno),
-            },
+            (Some(Errno::ACCES), _) => self.0.one(dir, name),
             (Some(errno), _) => Err(errno),
             (None, None) => Ok(Known { what: None, at }),
             (None, Some(entry)) => {
@@ -337,6 +352,9 @@ impl Inner {
     }
 
     fn listing(self: &Arc<Self>, dir: &[u8]) -> Result<Arc<Listing>, Errno> {
+        if self.asking == Asking::Each {
+            return self.listed(dir);
+        }
         let begun = Instant::now();
         let (mut tries, mut last) = (0, None::<Arc<Bulk>>);
         let mut state = self.state();
@@ -352,10 +370,13 @@ impl Inner {
             {
                 return Err(Errno::IO);
             }
-            let coming = state.bulks.iter().find(|bulk| bulk.comes_to(dir));
-            let bulk = match coming.cloned() {
-                Some(bulk) if !is_overtaken(&bulk, dir, begun) => bulk,
-                Some(bulk) if !make_room(&mut state) => bulk,
+            // One that was begun for this directory goes before one that takes long to come to it.
+            let coming = || state.bulks.iter().filter(|bulk| bulk.comes_to(dir));
+            let soon = coming().find(|bulk| !is_overtaken(bulk, dir, begun));
+            let late = coming().next();
+            let bulk = match (soon.cloned(), late.cloned()) {
+                (Some(bulk), _) => bulk,
+                (None, Some(bulk)) if !make_room(&mut state) => bulk,
                 _ if tries == TRIES => {
                     drop(state);
                     let text = format!("{} says nothing of {}", self.name, self.shown(dir));
@@ -439,7 +460,10 @@ impl Inner {
             if let Some(target) = state.targets.get(path, self.max_age) {
                 return target;
             }
-            state.targets.wanted(path)
+            match self.asking {
+                Asking::Bulk => state.targets.wanted(path),
+                Asking::Each => vec![path.to_vec()],
+            }
         };
         let at = Instant::now();
         let paths: Vec<Vec<u8>> = wanted.iter().map(|path| self.server_path(path)).collect();

@@ -1,0 +1,67 @@
+//! Call by call: a round trip for each name and each directory, as ordinary remote file systems
+//! have it.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use trawl_call::{Attributes, Outcome, Source};
+use trawl_sys::Errno;
+
+use super::assembly::{is_name, join};
+use super::listing::{Entry, Listing};
+use super::{Inner, Known};
+
+impl Inner {
+    /// What lstat(2) says of a name, asked for by itself; `None` if there is none.
+    pub(super) fn one(&self, dir: &[u8], name: &[u8]) -> Result<Known<Option<Attributes>>, Errno> {
+        let Known { what, at } = self.single(&join(dir, name))?;
+        match what {
+            Ok(found) => Ok(Known {
+                what: Some(found),
+                at,
+            }),
+            Err(Errno::NOENT) => Ok(Known { what: None, at }),
+            Err(errno) => Err(errno),
+        }
+    }
+
+    /// What is in a directory, asked for by itself.
+    pub(super) fn listed(&self, dir: &[u8]) -> Result<Arc<Listing>, Errno> {
+        if let Some(listing) = self.state().store.get(dir, self.max_age) {
+            return Ok(listing);
+        }
+        let at = Instant::now();
+        let records = self.asked(self.remote.list(&self.server_path(dir)))?;
+        let (mut entries, mut trouble) = (Vec::with_capacity(records.len()), None);
+        for record in records {
+            let found = match record.outcome {
+                Outcome::Match(attributes) => attributes.ok_or(Errno::IO),
+                Outcome::Error(found) => match (found.source, Errno(found.errno)) {
+                    (Source::Open | Source::Read, errno) => {
+                        trouble = Some(errno);
+                        continue;
+                    }
+                    // It went meanwhile.
+                    (Source::Stat, Errno::NOENT) => continue,
+                    (_, errno) => Err(errno),
+                },
+            };
+            if !is_name(&record.path) {
+                let text = format!(
+                    "cannot read what {} says: the records of {} make no sense",
+                    self.name,
+                    self.shown(dir)
+                );
+                return Err(self.failed(&text));
+            }
+            let name = record.path.into_boxed_slice();
+            entries.push(Entry { name, found });
+        }
+        entries.sort_by(|one, other| one.name.cmp(&other.name));
+        entries.dedup_by(|one, other| one.name == other.name);
+        let listing = Listing::new(at, trouble.map_or(Ok(entries), Err));
+        let mut state = self.state();
+        state.store.insert(dir.to_vec(), Arc::clone(&listing));
+        Ok(listing)
+    }
+}
