@@ -54,7 +54,9 @@ static LEVEL_MISSES: AtomicU32 = AtomicU32::new(0);
 /// Whether it makes sense to find out where a path is.
 #[inline]
 pub(crate) fn is_worth_a_look() -> bool {
-    tables::is_any_live() || kernel::now_ns() >= NOT_BEFORE_NS.load(Ordering::Relaxed)
+    tables::is_any_live()
+        || kernel::now_ns() >= NOT_BEFORE_NS.load(Ordering::Relaxed)
+        || settings::is_restless()
 }
 
 /// Whether enough directories were opened that the place of an open one is worth a call.
@@ -179,6 +181,9 @@ fn hash(bytes: &[u8]) -> u64 {
 }
 
 fn is_quiet() -> bool {
+    if settings::is_restless() {
+        return page::generation().is_some();
+    }
     let now = kernel::now_ns();
     if now < NOT_BEFORE_NS.load(Ordering::Relaxed) || page::generation().is_none() {
         return false;

@@ -56,6 +56,7 @@ static ROOTS: Text<8192> = Text::new();
 static AGE_NS: AtomicI64 = AtomicI64::new(0);
 static ENTRIES_MAX: AtomicU32 = AtomicU32::new(1 << 20);
 static IS_EAGER: AtomicBool = AtomicBool::new(false);
+static IS_RESTLESS: AtomicBool = AtomicBool::new(false);
 static USER: AtomicU32 = AtomicU32::new(u32::MAX);
 static PROCESS: AtomicI32 = AtomicI32::new(0);
 
@@ -127,7 +128,11 @@ fn variable(text: &[u8]) {
             AGE_NS.store(i64::from(age) * 1_000_000, Ordering::Relaxed);
         }
         b"ENTRIES" => ENTRIES_MAX.store(number(value).unwrap_or(1 << 20), Ordering::Relaxed),
-        b"HASTE" => IS_EAGER.store(value == b"eager", Ordering::Relaxed),
+        b"HASTE" => {
+            let is_restless = value == b"restless";
+            IS_RESTLESS.store(is_restless, Ordering::Relaxed);
+            IS_EAGER.store(is_restless || value == b"eager", Ordering::Relaxed);
+        }
         _ => {}
     }
 }
@@ -204,6 +209,12 @@ pub(crate) fn entries_max() -> u32 {
 /// Whether to ask at the first call.
 pub(crate) fn is_eager() -> bool {
     IS_EAGER.load(Ordering::Relaxed)
+}
+
+/// Whether to ask however lately something was changed or asked for in vain: for tests, which then
+/// have a table behind nearly every call.
+pub(crate) fn is_restless() -> bool {
+    IS_RESTLESS.load(Ordering::Relaxed)
 }
 
 /// Whether a path is a covered directory or lies below one.

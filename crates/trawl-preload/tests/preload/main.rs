@@ -3,6 +3,7 @@
 
 mod counts;
 mod own_writes;
+mod sanitized;
 mod site;
 mod torture;
 mod transparent;
