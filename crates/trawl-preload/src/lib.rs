@@ -28,6 +28,7 @@
 )]
 
 mod ask;
+mod behind;
 mod calls;
 mod descriptors;
 mod kernel;

@@ -14,7 +14,7 @@ use trawl_table::wire::{Extent, Question};
 use crate::kernel::{self, Quiet};
 use crate::place::Place;
 use crate::tables::Known;
-use crate::{ask, page, settings, tables};
+use crate::{ask, behind, page, settings, tables};
 
 /// What a call wants to know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,7 +115,7 @@ pub(crate) fn ask_for(place: &Place, want: Want, is_in_table: bool) -> bool {
         return false;
     }
     let _quiet = Quiet::new();
-    is_quiet() && ask_now(directory, place.is_in_order())
+    is_quiet() && behind::is_nobody() && ask_now(directory, place.is_in_order())
 }
 
 /// Which directory the table is to be about, as a length of the path of the one to begin at: that
