@@ -4,13 +4,13 @@
 # Suites: coreutils, findutils and busybox, of Debian's sources of the installed versions, whose scripts are
 # run against the installed programs; and `programs`: git, make, configure, tar, rsync and others, whose
 # output and work are compared. Each script runs once without the library and once a mode with it, in
-# `trawl run --cover / -- …`, in a directory of its own; all must end the same. What does not is run three
+# `trawl run --cover … -- …`, in a directory of its own; all must end the same. What does not is run three
 # times more, each time both ways: if it ends the same even once, it is listed as unsteady, otherwise as different.
 #
 #   --trawl PROGRAM   instead of the one that cargo builds here; libtrawl_preload.so lies beside it
 #   --mode MODE       patient (as in use) or restless (asks the service at every call that no table answers,
 #                     and believes it for a minute, so that no age hides what is forgotten); both if not given
-#   --only TEXT       scripts with this in their names
+#   --only PATTERN    scripts whose names match this (as grep -E)
 #   --jobs N          scripts at a time (2)
 #   --keep DIRECTORY  sources, logs and results lie there and stay; what is there already is not fetched again
 #
@@ -32,7 +32,8 @@ in_mode() {
     case $1 in
         without) ;;
         patient) printf '%s\n' "$T_TRAWL" run --cover / -- ;;
-        restless) printf '%s\n' "$T_TRAWL" run --cover / -- env TRAWL_BULK_HASTE=restless TRAWL_BULK_AGE_MS=60000 ;;
+        restless) printf '%s\n' "$T_TRAWL" run --cover "$T_HOME" -- env TRAWL_BULK_HASTE=restless \
+            TRAWL_BULK_AGE_MS=60000 TRAWL_BULK_ENTRIES=512 ;;
     esac
 }
 
@@ -92,6 +93,8 @@ case_findutils() {
             ;;
         *)
             tool=${test%%/*}
+            # What is tested is looked for in the directory above, as it was built.
+            mkdir testsuite && touch "$tool.o" && ln -s "$(command -v "$tool")" "$tool" && cd testsuite
             cat >site.exp <<SITE
 set tool $tool
 set srcdir $source/$tool/testsuite
@@ -110,6 +113,7 @@ SITE
 case_busybox() {
     local source=$T_HOME/busybox/source
     ln -s "$(command -v busybox)" busybox
+    ln -s "$source/scripts" scripts
     cp "$source/debian/config/pkg/deb" .config
     cp -a "$source/testsuite" testsuite
     cd testsuite
@@ -134,7 +138,7 @@ case_programs() {
 # Prints how a script ended: its exit code, and what else must be the same.
 one_case() {
     local mode=$1 suite=$2 test=$3
-    local place=$T_HOME/work/$mode/${suite}-${test//\//,}
+    local place=$T_HOME/work/${suite}-${test//\//,}
     log=$T_HOME/logs/$mode/${suite}-${test//\//,}
     mkdir -p "$(dirname "$log")"
     chmod -R u+rwx "$place" 2>/dev/null || true
@@ -350,7 +354,7 @@ BASH
     cat >configure <<'CONFIGURE'
 cp -a "$TREE" source; cd source; touch aclocal.m4; touch configure config.h.in; find . -name Makefile.in -exec touch {} +; cd ..
 mkdir build; cd build; FORCE_UNSAFE_CONFIGURE=1 ../source/configure --disable-nls >../out 2>&1; echo $?; sha256sum <../out
-sha256sum <config.h; for part in gl lib find; do make -s -j2 -C $part >../made 2>&1; echo $?; make -q -C $part; echo $?; done
+sha256sum <config.h; for part in gl lib find; do make -s -j2 -C $part >../made 2>&1; echo $?; make -q -C $part >../made 2>&1; echo $?; done
 find . -name '*.[oa]' | sort; ./find/find . -name '*.o' | wc -l; touch gl/lib/stdio.h; make -n -C find | grep -c gcc
 cd ..; rm -r build source; ls
 CONFIGURE
@@ -372,7 +376,7 @@ results=$home/results
 : >"$results"
 for suite in "${suites[@]}"; do
     ("prepare_$suite") || exit 2
-    "list_$suite" | { grep -F -e "$only" || true; } >"$home/list"
+    "list_$suite" | { grep -E -e "$only" || true; } >"$home/list"
     echo "$suite: $(wc -l <"$home/list") scripts, each without and with it ($T_MODES)" >&2
     xargs -a "$home/list" -d '\n' -r -n 1 -P "$jobs" setsid --wait "$self" --compare "$suite" >>"$results" 2>>"$home/errors"
 done
