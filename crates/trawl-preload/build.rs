@@ -1,4 +1,6 @@
-//! Links the unwinder into the library, so that a program's start does not load one more.
+//! Links the library so that its functions call each other and not those of these names in a
+//! library before it: one that makes `fstat` of `__fxstat`, as sanitizers' do, would be called by
+//! what it calls. And links the unwinder into it, so that a program's start does not load one more.
 //!
 //! The compiler asks the linker for `libgcc_s`; where the static one is installed, that name is
 //! made to mean it, for this library alone.
@@ -10,6 +12,7 @@ const STATIC: &str = "libgcc_eh.a";
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rustc-cdylib-link-arg=-Wl,-Bsymbolic-functions");
     let Some(out) = std::env::var_os("OUT_DIR").map(PathBuf::from) else {
         return;
     };

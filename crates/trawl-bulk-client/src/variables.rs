@@ -71,6 +71,7 @@ pub struct Variables {
     age_ns: AtomicI64,
     entries_max: AtomicU32,
     is_eager: AtomicBool,
+    is_restless: AtomicBool,
 }
 
 impl Default for Variables {
@@ -89,6 +90,7 @@ impl Variables {
             age_ns: AtomicI64::new(0),
             entries_max: AtomicU32::new(1 << 20),
             is_eager: AtomicBool::new(false),
+            is_restless: AtomicBool::new(false),
         }
     }
 
@@ -135,7 +137,12 @@ impl Variables {
                 let entries = number(value).unwrap_or(1 << 20);
                 self.entries_max.store(entries, Ordering::Relaxed);
             }
-            b"HASTE" => self.is_eager.store(value == b"eager", Ordering::Relaxed),
+            b"HASTE" => {
+                let is_restless = value == b"restless";
+                let is_eager = is_restless || value == b"eager";
+                self.is_restless.store(is_restless, Ordering::Relaxed);
+                self.is_eager.store(is_eager, Ordering::Relaxed);
+            }
             _ => {}
         }
     }
@@ -159,6 +166,12 @@ impl Variables {
     /// Whether to ask at the first call.
     pub fn is_eager(&self) -> bool {
         self.is_eager.load(Ordering::Relaxed)
+    }
+
+    /// Whether to ask however lately something was changed or asked for in vain: for tests, which
+    /// then have a table behind nearly every call.
+    pub fn is_restless(&self) -> bool {
+        self.is_restless.load(Ordering::Relaxed)
     }
 
     /// Whether a path is a covered directory or lies below one.

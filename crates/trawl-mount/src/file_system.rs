@@ -113,7 +113,7 @@ impl RemoteFiles {
                 let wanted = offset >> NUMBER_SHIFT;
                 let found = self
                     .tree
-                    .again(&path, |it| it.number & NUMBER_MASK == wanted);
+                    .again(&path, |it| it.names() & NUMBER_MASK == wanted);
                 // Better an error than names left out.
                 found.ok_or(Errno::ESTALE)?
             }
@@ -207,7 +207,7 @@ impl Directory {
 
     /// What an offset behind a place is.
     fn behind(&self, place: u64) -> u64 {
-        (self.listing.number & NUMBER_MASK) << NUMBER_SHIFT | (place + 1)
+        (self.listing.names() & NUMBER_MASK) << NUMBER_SHIFT | (place + 1)
     }
 }
 

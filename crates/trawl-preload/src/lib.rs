@@ -27,6 +27,7 @@
     reason = "the contract of each exported function is that of the C library's function of the same name"
 )]
 
+mod behind;
 mod calls;
 mod descriptors;
 mod kernel;

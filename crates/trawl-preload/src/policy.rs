@@ -15,7 +15,7 @@ use trawl_table::wire::{Extent, Question};
 use crate::kernel::{self, Quiet};
 use crate::place::Place;
 use crate::tables::Known;
-use crate::{page, search_path, settings, tables};
+use crate::{behind, page, search_path, settings, tables};
 
 /// What a call wants to know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +55,9 @@ static LEVEL_MISSES: AtomicU32 = AtomicU32::new(0);
 /// Whether it makes sense to find out where a path is.
 #[inline]
 pub(crate) fn is_worth_a_look() -> bool {
-    tables::is_any_live() || kernel::now_ns() >= NOT_BEFORE_NS.load(Ordering::Relaxed)
+    tables::is_any_live()
+        || kernel::now_ns() >= NOT_BEFORE_NS.load(Ordering::Relaxed)
+        || settings::is_restless()
 }
 
 /// Whether enough directories were opened that the place of an open one is worth a call.
@@ -141,7 +143,7 @@ fn ask_about(path: &[u8], place: &Place, want: Want, is_in_table: bool) -> bool 
         return false;
     }
     let _quiet = Quiet::new();
-    is_quiet() && ask_now(directory, place.is_in_order())
+    is_quiet() && behind::is_nobody() && ask_now(directory, place.is_in_order())
 }
 
 /// Which directory the table is to be about, as a length of the path of the one to begin at: that
@@ -210,6 +212,9 @@ fn hash(bytes: &[u8]) -> u64 {
 
 /// Whether questions make sense now: nothing was changed a moment ago, and none was asked in vain.
 pub(crate) fn is_quiet() -> bool {
+    if settings::is_restless() {
+        return page::generation().is_some();
+    }
     let now = kernel::now_ns();
     if now < NOT_BEFORE_NS.load(Ordering::Relaxed) || page::generation().is_none() {
         return false;

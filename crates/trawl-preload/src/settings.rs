@@ -141,6 +141,12 @@ pub(crate) fn is_eager() -> bool {
     VARIABLES.is_eager()
 }
 
+/// Whether to ask however lately something was changed or asked for in vain: for tests, which then
+/// have a table behind nearly every call.
+pub(crate) fn is_restless() -> bool {
+    VARIABLES.is_restless()
+}
+
 /// Whether a path is a covered directory or lies below one.
 pub(crate) fn is_covered(path: &[u8]) -> bool {
     VARIABLES.is_covered(path)

@@ -36,6 +36,9 @@ pub struct Entry {
 pub struct Listing {
     /// No other listing has it.
     pub number: u64,
+    /// The number under which readers go on in it: that of the listing before it, if that had the
+    /// same names.
+    names: AtomicU64,
     /// When it came.
     pub at: Instant,
     /// By name, each once.
@@ -52,12 +55,30 @@ impl Listing {
             Ok(entries) => (entries, None),
             Err(errno) => (Vec::new(), Some(errno)),
         };
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         Arc::new(Listing {
-            number: NUMBER.fetch_add(1, Ordering::Relaxed),
+            number,
+            names: AtomicU64::new(number),
             at,
             entries,
             trouble,
         })
+    }
+
+    /// The number under which readers go on in it.
+    pub fn names(&self) -> u64 {
+        self.names.load(Ordering::Relaxed)
+    }
+
+    /// Takes the place of an older one: whoever reads that can go on in this one, if it has the
+    /// same names.
+    pub(super) fn follow(&self, before: &Listing) {
+        let mut both = self.entries.iter().zip(&before.entries);
+        let is_same = self.entries.len() == before.entries.len()
+            && both.all(|(now, then)| now.name == then.name);
+        if is_same {
+            self.names.store(before.names(), Ordering::Relaxed);
+        }
     }
 
     /// The entry of this name.

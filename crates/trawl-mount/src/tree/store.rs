@@ -6,8 +6,12 @@ use std::time::{Duration, Instant};
 
 use super::listing::Listing;
 
-/// Listings that were replaced and may still be read from.
-const RECENT_MAX: usize = 64;
+/// Listings that were replaced and may still be read from: so many in any case, and as long as they
+/// take no more than this part of the memory.
+const RECENT_MIN: usize = 64;
+const RECENT_PART: usize = 8;
+/// At most so many.
+const RECENT_MAX: usize = 1 << 14;
 
 /// Listings by path.
 #[derive(Debug)]
@@ -16,6 +20,7 @@ pub(super) struct Store {
     /// In the order in which they came, replaced ones too.
     order: VecDeque<(Vec<u8>, u64)>,
     recent: VecDeque<Arc<Listing>>,
+    recent_bytes: usize,
     bytes: usize,
     bytes_max: usize,
 }
@@ -26,6 +31,7 @@ impl Store {
             listings: HashMap::new(),
             order: VecDeque::new(),
             recent: VecDeque::new(),
+            recent_bytes: 0,
             bytes: 0,
             bytes_max,
         }
@@ -53,6 +59,9 @@ impl Store {
     }
 
     pub(super) fn insert(&mut self, dir: Vec<u8>, listing: Arc<Listing>) {
+        if let Some(before) = self.listings.get(&dir) {
+            listing.follow(before);
+        }
         self.bytes += cost(&dir, &listing);
         self.order.push_back((dir.clone(), listing.number));
         if let Some(old) = self.listings.insert(dir.clone(), listing) {
@@ -61,14 +70,18 @@ impl Store {
         }
         while self.bytes > self.bytes_max && self.drop_oldest() {}
         // Those that were replaced leave their place in the order when it is their turn.
-        while self.order.len() > 2 * self.listings.len() + RECENT_MAX && self.drop_replaced() {}
+        while self.order.len() > 2 * self.listings.len() + RECENT_MIN && self.drop_replaced() {}
     }
 
     fn retire(&mut self, listing: Arc<Listing>) {
-        if self.recent.len() == RECENT_MAX {
-            self.recent.pop_front();
-        }
+        self.recent_bytes += listing.bytes();
         self.recent.push_back(listing);
+        while self.recent.len() > RECENT_MIN
+            && (self.recent.len() > RECENT_MAX || self.recent_bytes > self.bytes_max / RECENT_PART)
+            && let Some(oldest) = self.recent.pop_front()
+        {
+            self.recent_bytes = self.recent_bytes.saturating_sub(oldest.bytes());
+        }
     }
 
     fn drop_replaced(&mut self) -> bool {
@@ -112,6 +125,7 @@ pub(super) fn is_fresh(at: Instant, max_age: Duration) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::listing::Entry;
     use super::*;
 
     #[test]
@@ -130,7 +144,41 @@ mod tests {
         let old = empty();
         store.insert(b"x".to_vec(), Arc::clone(&old));
         store.insert(b"x".to_vec(), empty());
-        assert!(store.again(b"x", |it| it.number == old.number).is_some());
-        assert!(store.again(b"x", |it| it.number == u64::MAX).is_none());
+        assert!(store.again(b"x", |it| it.names() == old.number).is_some());
+        assert!(store.again(b"x", |it| it.names() == u64::MAX).is_none());
+    }
+
+    #[test]
+    fn readers_go_on_however_much_comes_meanwhile() {
+        let of = |names: &[&str]| {
+            let entry = |name: &&str| Entry {
+                name: name.as_bytes().into(),
+                found: Err(trawl_sys::Errno::ACCES),
+            };
+            Listing::new(Instant::now(), Ok(names.iter().map(entry).collect()))
+        };
+        let mut store = Store::new(1 << 20);
+        let first = of(&["a", "b"]);
+        store.insert(b"x".to_vec(), Arc::clone(&first));
+        let fill = |store: &mut Store| {
+            for number in 0..3000 {
+                store.insert(format!("d{}", number % 9).into_bytes(), of(&["c"]));
+            }
+        };
+        // With the same names, though another answer.
+        store.insert(b"x".to_vec(), of(&["a", "b"]));
+        fill(&mut store);
+        let again = store.again(b"x", |it| it.names() == first.number);
+        assert!(again.is_some_and(|now| now.number != first.number));
+        // With others the old ones are what is read on.
+        store.insert(b"x".to_vec(), of(&["a", "bb"]));
+        let again = store.again(b"x", |it| it.names() == first.number);
+        assert_eq!(
+            again.map(|old| old.entries[1].name.to_vec()),
+            Some(b"b".to_vec())
+        );
+        fill(&mut store);
+        let limit = store.bytes_max / RECENT_PART;
+        assert!(store.recent_bytes <= limit && store.recent.len() <= RECENT_MAX);
     }
 }

@@ -4,6 +4,7 @@
 mod counts;
 mod exec;
 mod own_writes;
+mod sanitized;
 mod site;
 mod torture;
 mod transparent;

@@ -66,6 +66,11 @@ pub(crate) fn script(how: How, root: &Path, script: &str) -> (Ran, u64) {
 
 /// Compiles a C program of these tests; `None`, and why is said, where nothing can be compiled.
 pub(crate) fn compiled(test: &str, name: &str) -> Option<(Scratch, PathBuf)> {
+    compiled_with(test, name, &[])
+}
+
+/// The same, with more words for the compiler.
+pub(crate) fn compiled_with(test: &str, name: &str, more: &[&str]) -> Option<(Scratch, PathBuf)> {
     if let Some(skip) = skip::without_program(test, "cc") {
         skip.say();
         return None;
@@ -82,9 +87,10 @@ pub(crate) fn compiled(test: &str, name: &str) -> Option<(Scratch, PathBuf)> {
         "-O1",
         "-std=gnu11",
         "-pthread",
-        "-o",
     ];
-    let ran = oracle::run(oracle::command("cc").args(flags).arg(&program).arg(source));
+    let mut compiler = oracle::command("cc");
+    compiler.args(flags).args(more);
+    let ran = oracle::run(compiler.arg("-o").arg(&program).arg(source));
     assert_eq!(ran.code, Some(0), "{}", ran.errors());
     Some((scratch, program))
 }

@@ -1,10 +1,23 @@
 //! Threads, forks and signals at once.
 
+use std::path::Path;
+
 use trawl_bulk::Haste;
 use trawl_testkit::Scratch;
 use trawl_testkit::oracle;
 
 use crate::site;
+
+/// What the program expects to find.
+pub(crate) fn tree(root: &Path) {
+    for directory in 0..20 {
+        let directory = root.join(format!("d{directory}"));
+        std::fs::create_dir(&directory).unwrap();
+        for file in 0..20 {
+            std::fs::write(directory.join(format!("f{file}")), "x".repeat(file)).unwrap();
+        }
+    }
+}
 
 #[test]
 fn threads_forks_and_signals() {
@@ -14,13 +27,7 @@ fn threads_forks_and_signals() {
     for haste in [Haste::Patient, Haste::Eager] {
         let scratch = Scratch::new("preload-torture");
         let root = scratch.path().canonicalize().unwrap();
-        for directory in 0..20 {
-            let directory = root.join(format!("d{directory}"));
-            std::fs::create_dir(&directory).unwrap();
-            for file in 0..20 {
-                std::fs::write(directory.join(format!("f{file}")), "x".repeat(file)).unwrap();
-            }
-        }
+        tree(&root);
         let service = site::service(&root, haste);
         let ran = oracle::run(site::with(&service, &program).current_dir(&root));
         assert_eq!(

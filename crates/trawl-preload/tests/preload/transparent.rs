@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use trawl_bulk::Haste;
 use trawl_testkit::oracle::{self, Ran};
 use trawl_testkit::random_tree::Plan;
 use trawl_testkit::{OddTree, RandomTree, Scratch, odd_tree};
@@ -347,4 +348,26 @@ fn build(how: How) {
     let expected = "built\nnothing to do\n1\n2\nobj:\nmain.o\none.o\ntwo.o\n\nsrc:\nall.h\nmain.c\n\
         one.c\ntwo.c\ndone\n4\ndone again\n";
     assert_eq!(ran.text(), expected, "{how:?}: {}", ran.errors());
+}
+
+/// What another preloaded library says is what a program is told.
+#[test]
+fn a_library_behind_is_asked() {
+    let flags = ["-shared", "-fPIC"];
+    let compiled = site::compiled_with("a_library_behind_is_asked", "other", &flags);
+    let Some((_library_place, other)) = compiled else {
+        return;
+    };
+    let scratch = Scratch::new("preload-behind");
+    let root = scratch.path().canonicalize().unwrap();
+    for name in ["a", "old", "z"] {
+        std::fs::create_dir(root.join(name)).unwrap();
+    }
+    let (ours, other) = (site::library(), other.display().to_string());
+    for libraries in [other.clone(), format!("{} {other}", ours.display())] {
+        let service = site::service(&root, Haste::Eager);
+        let mut command = site::with(&service, "ls");
+        let ran = oracle::run(command.env("LD_PRELOAD", &libraries).current_dir(&root));
+        assert_eq!(ran.text(), "a\nnew\nz\n", "{libraries}: {}", ran.errors());
+    }
 }
