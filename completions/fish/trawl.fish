@@ -135,14 +135,23 @@ complete -c trawl -n "__fish_trawl_using_subcommand serve" -l worker -d 'Serve t
 complete -c trawl -n "__fish_trawl_using_subcommand serve" -l tls-front -d 'End TLS for who is at standard input: what --listen tls: starts'
 complete -c trawl -n "__fish_trawl_using_subcommand serve" -s h -l help -d 'Print help'
 complete -c trawl -n "__fish_trawl_using_subcommand run" -l remote -d 'Show the command a directory of a server at this directory; can be given again. The server is what trawl search --remote takes, or a host for ssh' -r
+complete -c trawl -n "__fish_trawl_using_subcommand run" -l sandbox-memory -d 'With --sandbox: how much of files\' contents is kept in memory, such as 512M or 2G. A file that has no room is not opened' -r
 complete -c trawl -n "__fish_trawl_using_subcommand run" -l cover -d 'Without --remote: answer from tables what dynamically linked programs ask about files below this directory, instead of below the working directory; can be given again' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand run" -l max-age -d 'How old names and attributes may be that the command is shown' -r
+complete -c trawl -n "__fish_trawl_using_subcommand run" -l ca -d 'Of tls: servers: who may sign the server\'s certificate [default: ca.pem in ~/.config/trawl or /etc/trawl]' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand run" -l cert -d 'For tls: servers: this client\'s certificate [default: cert.pem there]' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand run" -l key -d 'For tls: servers: its key [default: key.pem there]' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand run" -l sandbox -d 'Ask about the command\'s system calls instead of mounting: where there is no /dev/fuse'
 complete -c trawl -n "__fish_trawl_using_subcommand run" -l audit -d 'Without --remote: answer the dynamic loader\'s search for libraries, too. That is so by itself where LD_LIBRARY_PATH has 32 directories or more; with fewer the loader\'s own search is as fast, unless each call is dear'
 complete -c trawl -n "__fish_trawl_using_subcommand run" -l eager -d 'Without --remote: programs ask at their first look, not after some: where each system call is dear'
+complete -c trawl -n "__fish_trawl_using_subcommand run" -l call-by-call -d 'Ask the server for each name and directory by itself, as ordinary remote file systems do: to compare with'
 complete -c trawl -n "__fish_trawl_using_subcommand run" -s h -l help -d 'Print help'
 complete -c trawl -n "__fish_trawl_using_subcommand mount" -l max-age -d 'How old names and attributes may be that the command is shown' -r
+complete -c trawl -n "__fish_trawl_using_subcommand mount" -l ca -d 'Of tls: servers: who may sign the server\'s certificate [default: ca.pem in ~/.config/trawl or /etc/trawl]' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand mount" -l cert -d 'For tls: servers: this client\'s certificate [default: cert.pem there]' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand mount" -l key -d 'For tls: servers: its key [default: key.pem there]' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand mount" -s f -l foreground -d 'Serve the mount until it is unmounted or a signal comes, instead of in the background'
+complete -c trawl -n "__fish_trawl_using_subcommand mount" -l call-by-call -d 'Ask the server for each name and directory by itself, as ordinary remote file systems do: to compare with'
 complete -c trawl -n "__fish_trawl_using_subcommand mount" -l ready -d 'Say on standard output when the mount is there'
 complete -c trawl -n "__fish_trawl_using_subcommand mount" -s h -l help -d 'Print help'
 complete -c trawl -n "__fish_trawl_using_subcommand unmount" -s h -l help -d 'Print help'
