@@ -11,6 +11,8 @@ pub(crate) struct Pool<T> {
     changed: Condvar,
     /// Threads that wait, readable without the lock.
     waiting: AtomicUsize,
+    /// Pieces of work that wait for one, likewise.
+    offered: AtomicUsize,
     threads: usize,
 }
 
@@ -31,6 +33,7 @@ impl<T> Pool<T> {
             }),
             changed: Condvar::new(),
             waiting: AtomicUsize::new(0),
+            offered: AtomicUsize::new(1),
             threads,
         }
     }
@@ -39,14 +42,18 @@ impl<T> Pool<T> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a thread waits for work.
+    /// Whether a thread waits for work that nobody has left yet. One that has not woken up so far
+    /// is given no more: work has descriptors.
     pub(crate) fn is_hungry(&self) -> bool {
-        self.waiting.load(Ordering::Relaxed) > 0
+        self.waiting.load(Ordering::Relaxed) > self.offered.load(Ordering::Relaxed)
     }
 
     /// Leaves work for another thread.
     pub(crate) fn give(&self, work: T) {
-        self.lock().work.push(work);
+        let mut state = self.lock();
+        state.work.push(work);
+        self.offered.store(state.work.len(), Ordering::Relaxed);
+        drop(state);
         self.changed.notify_one();
     }
 
@@ -60,6 +67,7 @@ impl<T> Pool<T> {
             }
             if let Some(work) = state.work.pop() {
                 self.waiting.fetch_sub(1, Ordering::Relaxed);
+                self.offered.store(state.work.len(), Ordering::Relaxed);
                 return Some(work);
             }
             if self.waiting.load(Ordering::Relaxed) == self.threads {
@@ -84,6 +92,21 @@ impl<T> Pool<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_waits_is_given_one_piece_of_work() {
+        let pool = Pool::new(2, 1);
+        assert!(!pool.is_hungry());
+        assert_eq!(pool.take(), Some(1));
+        assert!(!pool.is_hungry());
+        // Somebody waits, and takes their time to wake up.
+        pool.waiting.fetch_add(1, Ordering::Relaxed);
+        assert!(pool.is_hungry());
+        pool.give(2);
+        assert!(!pool.is_hungry());
+        assert_eq!(pool.take(), Some(2));
+        assert!(pool.is_hungry());
+    }
 
     #[test]
     fn all_work_is_done_once_and_everybody_goes_home() {
