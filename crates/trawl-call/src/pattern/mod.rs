@@ -304,7 +304,13 @@ impl Pattern {
         }
         for (anchor, range) in program.alternatives() {
             let steps = program.steps[range].iter();
-            let components: Vec<&[u8]> = steps.map(|step| step.component.text()).collect();
+            // A bracket that is only itself must not find its end in what comes behind it.
+            let quoted = |text| match self.language().mode {
+                Mode::Paper => Vec::from(text),
+                Mode::Fnmatch => parse::quote_brackets(text),
+            };
+            let components = steps.map(|step| quoted(step.component.text()));
+            let components: Vec<Vec<u8>> = components.collect();
             let slash: &[u8] = match anchor {
                 Anchor::Root => b"/",
                 Anchor::Anywhere => b"",

@@ -163,6 +163,26 @@ fn element_length(behind: &[u8]) -> usize {
     end.map_or(0, |end| end + 3)
 }
 
+/// A component's text with a backslash before each `[` that begins no bracket expression.
+pub(super) fn quote_brackets(text: &[u8]) -> Vec<u8> {
+    let mut quoted = Vec::with_capacity(text.len());
+    let mut at = 0;
+    while let Some(byte) = text.get(at) {
+        let length = match byte {
+            b'\\' => 2,
+            b'[' => 1 + set_length(&text[at + 1..]),
+            _ => 1,
+        };
+        if (*byte, length) == (b'[', 1) {
+            quoted.push(b'\\');
+        }
+        let end = text.len().min(at + length);
+        quoted.extend_from_slice(&text[at..end]);
+        at = end;
+    }
+    quoted
+}
+
 #[derive(Default)]
 struct Parsed {
     alternatives: Vec<Alternative>,

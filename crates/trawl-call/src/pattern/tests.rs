@@ -347,3 +347,20 @@ proptest! {
         prop_assert_eq!(compiled.unwrap().matches(path.as_bytes()), expected, "{} {}", text, path);
     }
 }
+
+/// A bracket that a slash keeps from its end is none when alternatives are written in another order.
+#[test]
+fn brackets_that_are_only_themselves_stay_so() {
+    for text in ["#a|[|/|]", "[|/|x]", "a[/x|b]", "[!|/|]", r"\[|/|[]"] {
+        let pattern = compiled(text, Mode::Fnmatch);
+        let again = Pattern::new(&pattern.to_text(), pattern.language()).unwrap();
+        for path in [
+            "[", "]", "|", "#a", "x]", "x", "[!", "b]", "a[", "a", "a[/b]",
+        ] {
+            let path = path.as_bytes();
+            assert_eq!(pattern.matches(path), again.matches(path), "{text}");
+        }
+        assert_eq!(again.to_text(), pattern.to_text());
+    }
+    assert!(compiled("#a|[|/|]", Mode::Fnmatch).matches(b"["));
+}
