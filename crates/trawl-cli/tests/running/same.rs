@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
-use trawl_testkit::{Skip, oracle};
+use trawl_testkit::oracle;
 
 use crate::site::{Site, TRAWL, cannot};
 
@@ -36,7 +36,7 @@ fn commands_say_the_same() {
         return skip.say();
     }
     let site = Site::odd("running-same");
-    expect_the_same(&site, &[], SCRIPTS);
+    expect_the_same(&site, &[]);
 }
 
 #[test]
@@ -44,14 +44,14 @@ fn commands_say_the_same_call_by_call() {
     if let Some(skip) = cannot("commands in a remote tree, call by call") {
         return skip.say();
     }
-    expect_the_same(&Site::odd("running-each"), &["--call-by-call"], SCRIPTS);
+    expect_the_same(&Site::odd("running-each"), &["--call-by-call"]);
 }
 
 #[track_caller]
-fn expect_the_same(site: &Site, options: &[&str], scripts: &[&str]) {
+fn expect_the_same(site: &Site, options: &[&str]) {
     // The first look at a directory sets when it was looked at.
     site.bound("ls -lR $1; du -a $1");
-    for script in scripts {
+    for script in SCRIPTS {
         let native = site.bound(script);
         let ours = site.run_with(options, script);
         assert_eq!(ours.code, native.code, "{script}\n{ours}\n{native}");
@@ -67,37 +67,6 @@ fn expect_the_same(site: &Site, options: &[&str], scripts: &[&str]) {
         assert_eq!(ours.errors(), native.errors(), "{script}");
     }
     site.expect_nothing_left();
-}
-
-/// Of each what it says must be the same, of trees with attributes and access-control lists.
-const ATTRIBUTES: &[&str] = &[
-    "find $1 -print0 | sort -z | xargs -0 getfattr -d -m - -h --absolute-names",
-    "find $1 ! -type l -print0 | sort -z | xargs -0 getfacl -p",
-    "getfattr -n user.long --only-values $1/attributes/long | sha256sum",
-    "getfattr -n user.nosuch $1/attributes/long; echo $?",
-    "getfattr -d -m - $1/attributes/nosuch; echo $?",
-    "ls -l $1/attributes; ls -ld $1 $1/attributes",
-    "rm -rf $1/../copy; cp -a $1/attributes $1/../copy && cd $1/../copy && find . | sort | xargs getfattr -d -m - -h && find . | sort | xargs getfacl; rm -r $1/../copy",
-];
-
-#[test]
-fn attributes_and_access_control_lists_are_the_same() {
-    if let Some(skip) = cannot("attributes in a remote tree") {
-        return skip.say();
-    }
-    let site = Site::odd("running-attributes");
-    let made = site.bound(
-        "set -e; mkdir $1/attributes; cd $1/attributes; touch long acl few none; mkdir dir; ln -s few link
-        setfattr -n user.long -v $(printf '%01500d' 7) long
-        setfattr -n user.a -v 1 few; setfattr -n user.b -v 0x00ff few; setfattr -n user.empty few
-        setfacl -m u:1234:rw,g:4321:r acl; setfacl -d -m u:1234:rwx dir; setfacl -m u:1234:x dir
-        for nr in $(seq 1100); do :> dir/$nr; done; setfattr -n user.last -v x dir/999",
-    );
-    if made.code != Some(0) {
-        return Skip::new("attributes in a remote tree", made.errors()).say();
-    }
-    expect_the_same(&site, &[], ATTRIBUTES);
-    expect_the_same(&site, &["--call-by-call"], ATTRIBUTES);
 }
 
 #[test]

@@ -17,14 +17,12 @@ mod listing;
 mod singles;
 mod store;
 mod targets;
-mod xattrs;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use trawl_call::{Attributes, Outcome};
-use trawl_remote::client::ExtendedAttributes;
 use trawl_remote::{Remote, RemoteError};
 use trawl_sys::Errno;
 use trawl_sys::directory::Links;
@@ -35,7 +33,6 @@ use bulk::{Bulk, Phase};
 use singles::Singles;
 use store::Store;
 use targets::Targets;
-use xattrs::Xattrs;
 
 pub use content::Content;
 pub use listing::{Entry, Listing, is_directory, is_link};
@@ -114,7 +111,6 @@ struct State {
     store: Store,
     singles: Singles,
     targets: Targets,
-    xattrs: Xattrs,
     bulks: Vec<Arc<Bulk>>,
     /// Threads that take answers in.
     running: usize,
@@ -185,7 +181,6 @@ impl Tree {
             store: Store::new(keeping.memory_bytes),
             singles,
             targets: Targets::default(),
-            xattrs: Xattrs::default(),
             bulks: Vec::new(),
             running: 0,
             told: None,
@@ -297,15 +292,6 @@ impl Tree {
         self.0.target(path)
     }
 
-    /// The extended attributes of a path that the server's user may list.
-    ///
-    /// # Errors
-    /// `ENOTSUP` where the server's file system has none; what else the server says; `EIO` if it
-    /// cannot be asked.
-    pub fn xattrs(&self, path: &[u8]) -> Result<Arc<ExtendedAttributes>, Errno> {
-        self.0.xattrs(path)
-    }
-
     /// Everything may have changed.
     pub fn forget(&self) {
         let mut state = self.0.state();
@@ -316,7 +302,6 @@ impl Tree {
         state.store = Store::new(bytes);
         state.singles = Singles::default();
         state.targets = Targets::default();
-        state.xattrs = Xattrs::default();
         drop(state);
         self.0.changed.notify_all();
     }
@@ -486,39 +471,6 @@ impl Inner {
         let first = targets.first().cloned();
         self.state().targets.insert(wanted, targets, at);
         first.unwrap_or(Err(Errno::IO))
-    }
-}
-
-impl Inner {
-    fn xattrs(self: &Arc<Self>, path: &[u8]) -> Result<Arc<ExtendedAttributes>, Errno> {
-        if let Some(known) = self.state().xattrs.get(path, self.max_age) {
-            return known;
-        }
-        let wanted = match (self.asking, path) {
-            (Asking::Each, _) | (_, b"") => vec![path.to_vec()],
-            (Asking::Bulk, path) => {
-                let (dir, name) = split(path);
-                xattrs::wanted(dir, name, &*self.listing(dir)?)
-            }
-        };
-        let at = Instant::now();
-        // The top may be behind a link.
-        let of_top = |mut top: Vec<u8>| {
-            top.extend_from_slice(b"/.");
-            top
-        };
-        let paths = wanted.iter().map(|path| match &path[..] {
-            b"" => of_top(self.server_path(path)),
-            path => self.server_path(path),
-        });
-        let paths: Vec<Vec<u8>> = paths.collect();
-        let mut found = self.asked(self.remote.attributes(&paths))?;
-        let first = found.first_mut().and_then(Option::take);
-        let first = first.ok_or(Errno::IO)?.map(Arc::new);
-        let mut state = self.state();
-        state.xattrs.insert_one(path, first.clone(), at);
-        state.xattrs.insert(wanted, found, at);
-        first
     }
 }
 

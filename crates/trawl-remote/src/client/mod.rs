@@ -134,32 +134,6 @@ impl Remote {
         }
     }
 
-    /// The extended attributes of paths, in their order: of each name the value or why it cannot be
-    /// had; `None` for one that is to be asked for again, because the answer is long. The first is
-    /// always told. At most [`LINKS_MAX`] are asked for.
-    ///
-    /// # Errors
-    /// If the server cannot be asked, or knows no such request.
-    pub fn attributes(&self, paths: &[Vec<u8>]) -> Result<Vec<XattrsOf>, RemoteError> {
-        let paths = &paths[..paths.len().min(LINKS_MAX)];
-        let bytes = self.ask(&Message::Attributes(paths.to_vec()))?;
-        let bad = || self.nonsense(BadFrame::Field("answer"));
-        let mut rest = &bytes[..];
-        let mut found = Vec::with_capacity(paths.len());
-        while let Some((one, behind)) = target(rest) {
-            rest = behind;
-            found.push(match one {
-                Err(Errno::WOULDBLOCK) if !found.is_empty() => None,
-                Err(errno) => Some(Err(errno)),
-                Ok(packed) => Some(Ok(unpacked(&packed).ok_or_else(bad)?)),
-            });
-        }
-        match rest.is_empty() && found.len() == paths.len() {
-            true => Ok(found),
-            false => Err(bad()),
-        }
-    }
-
     fn nonsense(&self, source: BadFrame) -> RemoteError {
         RemoteError::Nonsense {
             server: self.0.address.to_string(),
@@ -222,27 +196,6 @@ impl Remote {
 
 /// Where a link leads, or why that cannot be told.
 pub type Target = Result<Vec<u8>, Errno>;
-
-/// Names of extended attributes, each with its value or why that cannot be had.
-pub type ExtendedAttributes = Vec<(Vec<u8>, Target)>;
-
-/// What a path has of these, or why it cannot be told; `None` if that was left out.
-pub type XattrsOf = Option<Result<ExtendedAttributes, Errno>>;
-
-fn unpacked(mut rest: &[u8]) -> Option<ExtendedAttributes> {
-    let mut all = Vec::new();
-    while !rest.is_empty() {
-        let (length, behind) = rest.split_first_chunk()?;
-        let (name, behind) = behind.split_at_checked(u32::from_le_bytes(*length) as usize)?;
-        let (value, behind) = target(behind)?;
-        if name.is_empty() || name.contains(&0) {
-            return None;
-        }
-        all.push((name.to_vec(), value));
-        rest = behind;
-    }
-    Some(all)
-}
 
 /// The first target in an answer, and what is behind it.
 fn target(bytes: &[u8]) -> Option<(Target, &[u8])> {

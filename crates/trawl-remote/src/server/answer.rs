@@ -1,6 +1,5 @@
 //! The answers to requests.
 
-use std::ffi::CStr;
 use std::os::unix::fs::FileExt;
 
 use trawl_call::options::{Flags, Options};
@@ -13,8 +12,7 @@ use trawl_sys::confined::{look_anywhere, open_file_anywhere};
 use trawl_sys::directory::Links;
 use trawl_sys::link::{TargetBuffer, read_link_at};
 use trawl_sys::stat::stat_fd;
-use trawl_sys::xattr;
-use trawl_sys::{Errno, Op, OwnedFd, SysError};
+use trawl_sys::{Errno, Op, SysError};
 
 use super::Serving;
 use super::outlet::{Leave, Outlet, Task, refusal};
@@ -25,8 +23,6 @@ use crate::wire::{Answerer, Code, Ending, LINKS_MAX, Message, Question, READ_MAX
 const BLOCK_BYTES: usize = 64 << 10;
 /// The longest path in a question; it is in each record.
 const PATH_MAX_BYTES: usize = 4096;
-/// Extended attributes are sent until there are so many bytes of them.
-const ATTRIBUTES_MAX_BYTES: u64 = 4 << 20;
 /// The most patterns of one question.
 const PATTERNS_MAX: usize = 1024;
 
@@ -61,7 +57,6 @@ pub(super) fn answer(
             path,
         } => read(outlet, id, exports, &path, (offset, length)),
         Message::Links(paths) => links(outlet, id, task, exports, &paths),
-        Message::Attributes(paths) => attributes(outlet, id, task, exports, &paths),
         _ => Err(refusal(Code::Unsupported, 0, "it is no request")),
     };
     answered.unwrap_or_else(|refusal| refusal)
@@ -305,79 +300,6 @@ fn read(
     Ok(whole(sent))
 }
 
-/// Sends what extended attributes objects have: of each an errno and these.
-fn attributes(
-    outlet: &Outlet,
-    id: u32,
-    task: &Task,
-    exports: &Exports,
-    paths: &[Vec<u8>],
-) -> Result<Message, Message> {
-    if paths.len() > LINKS_MAX {
-        return Err(bad("there are too many paths"));
-    }
-    let mut places = Places::new(exports);
-    let (mut data, mut sent) = (Vec::new(), 0u64);
-    for (at, path) in paths.iter().enumerate() {
-        let is_much = sent + data.len() as u64 > ATTRIBUTES_MAX_BYTES;
-        let found = match is_much {
-            true => Err(Errno::WOULDBLOCK),
-            false => match places.find(path) {
-                Place::Anywhere(path) => look_anywhere(&path, Links::Refused),
-                Place::Confined(confined) => confined.look(b"", Links::Refused),
-            }
-            .and_then(attributes_of)
-            .map_err(|error| error.errno),
-        };
-        let (errno, packed) = match found {
-            Ok(packed) => (0, packed),
-            Err(errno) => (errno.0, Vec::new()),
-        };
-        put(&mut data, errno, &packed);
-        if data.len() >= BLOCK_BYTES || at + 1 == paths.len() {
-            sent += data.len() as u64;
-            outlet.say(id, &Message::Data(std::mem::take(&mut data)));
-        }
-        if task.cancel.is_cancelled() || outlet.is_broken() {
-            return Err(no(CallError::Cancelled));
-        }
-    }
-    Ok(whole(sent))
-}
-
-/// All attributes of an object: of each the name, an errno and the value.
-fn attributes_of(object: OwnedFd) -> Result<Vec<u8>, SysError> {
-    let names = xattr::list_object(&object)?;
-    let mut packed = Vec::new();
-    for name in names.split_inclusive(|byte| *byte == 0) {
-        let Ok(name) = CStr::from_bytes_with_nul(name) else {
-            continue;
-        };
-        let value = match packed.len() as u64 > ATTRIBUTES_MAX_BYTES {
-            true => Err(Errno::TOOBIG),
-            false => xattr::get_object(&object, name).map_err(|error| error.errno),
-        };
-        let (errno, value) = match value {
-            Ok(value) => (0, value),
-            // It went in between.
-            Err(Errno::NODATA) => continue,
-            Err(errno) => (errno.0, Vec::new()),
-        };
-        let name = name.to_bytes();
-        packed.extend_from_slice(&(name.len() as u32).to_le_bytes());
-        packed.extend_from_slice(name);
-        put(&mut packed, errno, &value);
-    }
-    Ok(packed)
-}
-
-/// An errno, and bytes behind their number.
-fn put(data: &mut Vec<u8>, errno: i32, bytes: &[u8]) {
-    data.extend_from_slice(&errno.to_le_bytes());
-    data.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
-    data.extend_from_slice(bytes);
-}
-
 /// Sends where links lead: of each an errno and the target.
 fn links(
     outlet: &Outlet,
@@ -405,7 +327,9 @@ fn links(
             }
             Err(error) => (error.errno.0, &b""[..]),
         };
-        put(&mut data, errno, target);
+        data.extend_from_slice(&errno.to_le_bytes());
+        data.extend_from_slice(&(target.len() as u32).to_le_bytes());
+        data.extend_from_slice(target);
         if data.len() >= BLOCK_BYTES || at + 1 == paths.len() {
             sent += data.len() as u64;
             outlet.say(id, &Message::Data(std::mem::take(&mut data)));

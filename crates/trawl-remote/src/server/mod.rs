@@ -269,9 +269,7 @@ impl Connection {
             Message::Search(_) | Message::Stat { .. } | Message::List { .. } => {
                 self.begin(id, message)?;
             }
-            Message::Read { .. } | Message::Links(_) | Message::Attributes(_) => {
-                self.begin(id, message)?;
-            }
+            Message::Read { .. } | Message::Links(_) => self.begin(id, message)?,
             other => return Err(BadFrame::Unexpected(other.name()).into()),
         }
         Ok(())

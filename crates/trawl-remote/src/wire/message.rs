@@ -144,7 +144,6 @@ pub enum Message {
     Alive,
     ServedBy(Answerer),
     Links(Vec<Vec<u8>>),
-    Attributes(Vec<Vec<u8>>),
 }
 
 impl Message {
@@ -162,7 +161,6 @@ impl Message {
             Message::Read { .. } => 10,
             Message::Data(_) => 11,
             Message::Links(_) => 14,
-            Message::Attributes(_) => 15,
             Message::Alive => 12,
             Message::ServedBy(_) => 13,
         }
@@ -170,7 +168,7 @@ impl Message {
 
     /// Its name.
     pub fn name(&self) -> &'static str {
-        const NAMES: [&str; 15] = [
+        const NAMES: [&str; 14] = [
             "hello",
             "search",
             "block",
@@ -185,7 +183,6 @@ impl Message {
             "alive",
             "served by",
             "links",
-            "attributes",
         ];
         NAMES[usize::from(self.kind()) - 1]
     }
@@ -247,7 +244,7 @@ impl Message {
             } => {
                 out.u64(*offset).u32(*length).bytes(path);
             }
-            Message::Links(paths) | Message::Attributes(paths) => {
+            Message::Links(paths) => {
                 out.count(paths.len());
                 for path in paths {
                     out.bytes(path);
@@ -300,19 +297,16 @@ impl Message {
                 body.exactly(&[0; 3], "padding")?;
                 Message::ServedBy(who)
             }
-            14 => Message::Links(paths(&mut body)?),
-            15 => Message::Attributes(paths(&mut body)?),
+            14 => {
+                let count = body.count(4, "number of links")?;
+                let paths = (0..count).map(|_| Ok(body.bytes("path")?.to_vec()));
+                Message::Links(paths.collect::<Result<_, BadFrame>>()?)
+            }
             kind => return Err(BadFrame::Kind(kind)),
         };
         body.end()?;
         Ok(message)
     }
-}
-
-fn paths(body: &mut Reader<'_>) -> Result<Vec<Vec<u8>>, BadFrame> {
-    let count = body.count(4, "number of paths")?;
-    let paths = (0..count).map(|_| Ok(body.bytes("path")?.to_vec()));
-    paths.collect()
 }
 
 fn hello(body: &mut Reader<'_>) -> Result<Hello, BadFrame> {
@@ -496,7 +490,6 @@ mod tests {
             Just(Message::ServedBy(Answerer::Live)),
             Just(Message::ServedBy(Answerer::Index)),
             vec(bytes(), 0..4).prop_map(Message::Links),
-            vec(bytes(), 0..4).prop_map(Message::Attributes),
         ]
     }
 

@@ -20,7 +20,6 @@
 //! | 12 alive | server | nothing: work goes on |
 //! | 13 served by | server, to clients with that feature | who gives the blocks that follow: 1 a walk, 2 an index (1), zeros (3) |
 //! | 14 links | client | number of paths (4), these (bytes); the answer is data: of each path an errno (4) and a link's target (bytes) |
-//! | 15 attributes | client | number of paths (4), these (bytes); the answer is data: of each path an errno (4) and its extended attributes (bytes): of each the name (bytes), an errno (4) and the value (bytes). `EAGAIN`: the answer is long, ask for this path again |
 //!
 //! Invariants: bytes are untrusted. No length is believed before so many bytes are there; just
 //! what [`Message::encode`] writes is accepted; a frame of an unknown kind can be passed over.
@@ -45,10 +44,8 @@ pub mod feature {
     pub const SERVED_BY: u64 = 1 << 3;
     /// `links`.
     pub const LINKS: u64 = 1 << 4;
-    /// `attributes`.
-    pub const ATTRIBUTES: u64 = 1 << 5;
     /// All of this version.
-    pub const ALL: u64 = STAT | LIST | READ | SERVED_BY | LINKS | ATTRIBUTES;
+    pub const ALL: u64 = STAT | LIST | READ | SERVED_BY | LINKS;
 }
 
 /// The longest frame that a client sends.
@@ -57,7 +54,7 @@ pub const REQUEST_MAX_BYTES: usize = 4 << 20;
 pub const ANSWER_MAX_BYTES: usize = (16 << 20) + (64 << 10);
 /// The most that one `read` gives.
 pub const READ_MAX_BYTES: u32 = 1 << 20;
-/// The most paths of one `links`, or one `attributes`.
+/// The most paths of one `links`.
 pub const LINKS_MAX: usize = 4096;
 /// What follows the length besides the body.
 pub const HEAD_BYTES: usize = 8;
