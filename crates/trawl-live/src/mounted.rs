@@ -54,7 +54,8 @@ pub struct Mounted<S> {
     below: Below,
     /// Directories of the source's file system that are mounted again below the root.
     copies: Vec<Resolver>,
-    /// The same where their handles cannot be opened: read again whenever anything changes.
+    /// The same where their handles cannot be opened, and what is seen there: read again whenever
+    /// anything changes.
     unresolved: Vec<Vec<u8>>,
     /// Sources of what is mounted below and belongs to the tree.
     crossed: Crossed,
@@ -249,6 +250,8 @@ impl<S: ChangeSource> Mounted<S> {
         let root = self.root.bytes();
         for point in self.below.of_same_device() {
             let Some(file_system) = self.source.handles() else {
+                // Which of its places an event names depends on which was found first.
+                self.unresolved.extend(self.below.bound_from(&point));
                 self.unresolved.push(point);
                 continue;
             };

@@ -218,6 +218,25 @@ impl Below {
         spots.map(|(point, _)| point.clone()).collect()
     }
 
+    /// The directory below the root that is seen at a mount point, too: the root itself if it lies
+    /// in what is seen there.
+    pub(super) fn bound_from(&self, point: &[u8]) -> Option<Vec<u8>> {
+        let seen = &self.spots.get(point)?.mounts.last()?.root;
+        let on = lies_on(&self.above)?;
+        // Where the mount that the root lies on has what is seen.
+        let in_mount = match below(seen, &on.root) {
+            Some(in_mount) => in_mount,
+            // It is seen from above.
+            None => below(&on.root, seen).map(|_| &b""[..])?,
+        };
+        let place = path::join(trimmed(&on.point), in_mount);
+        let place = trimmed(&place);
+        match path::is_within(place, &self.root) {
+            true => Some(place.to_vec()),
+            false => path::is_within(&self.root, place).then(|| self.root.clone()),
+        }
+    }
+
     /// Where `now` is otherwise, and how; the root where what it lies on is.
     pub(super) fn compare(&self, now: &Below) -> Vec<(Vec<u8>, Differs)> {
         let mut differs = Vec::new();
@@ -325,6 +344,19 @@ fn number_of(spots: &BTreeMap<Vec<u8>, Spot>) -> u64 {
         add(&unique.unwrap_or_default().to_le_bytes());
     }
     number
+}
+
+fn trimmed(path: &[u8]) -> &[u8] {
+    path.strip_suffix(b"/").unwrap_or(path)
+}
+
+/// The path of something from a directory that it is in, or is.
+fn below<'p>(path: &'p [u8], directory: &[u8]) -> Option<&'p [u8]> {
+    let rest = path.strip_prefix(trimmed(directory))?;
+    match rest {
+        b"" => Some(rest),
+        rest => rest.strip_prefix(b"/"),
+    }
 }
 
 /// The mount that a root lies on, of those at it and above.
