@@ -205,11 +205,13 @@ mod tests {
         std::fs::remove_file(dir.path().join("b")).unwrap();
         // What another test's child inherited, in the moment before it became a program, keeps it.
         let until = std::time::Instant::now() + std::time::Duration::from_secs(10);
-        let is_held = || open(&mount, &handle).is_ok() && std::time::Instant::now() < until;
+        let is_gone = || open(&mount, &handle).is_err_and(|error| error.is_vanished());
+        let is_held = || !is_gone() && std::time::Instant::now() < until;
         while is_held() {
             std::thread::sleep(std::time::Duration::from_millis(10));
         }
-        assert!(open(&mount, &handle).unwrap_err().is_vanished());
+        let last = open(&mount, &handle);
+        assert!(last.as_ref().is_err_and(|e| e.is_vanished()), "{last:?}");
     }
 
     #[test]
