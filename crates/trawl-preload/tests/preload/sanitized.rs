@@ -1,11 +1,7 @@
 //! The programs of these tests as sanitizers see them: every buffer that the library fills for them
 //! is checked, and every use of memory that it gave or took back.
 
-use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
-use std::sync::mpsc::RecvTimeoutError;
-use std::time::Duration;
 
 use trawl_bulk::Haste;
 use trawl_testkit::{Scratch, Skip, oracle};
@@ -56,36 +52,16 @@ fn runs(test: &'static str, name: &str, flags: &[&str], runtime: &Path, makes_tr
         let service = site::service(&root, haste);
         let mut command = site::with(&service, &program);
         let libraries = format!("{} {}", runtime.display(), site::library().display());
-        let command = command.env("LD_PRELOAD", libraries).current_dir(&root);
-        let Some(ran) = run_in_time(command) else {
-            // ThreadSanitizer's allocator and the loader's lock wait for each other, seldom.
-            let text = "the sanitizer's own locks stood still";
-            return Skip::new(test, text).say();
-        };
-        let words = [&ran.stdout[..], &ran.stderr].concat();
-        let words = String::from_utf8_lossy(&words);
-        assert_eq!(ran.status.code(), Some(0), "{name} {haste:?}: {words}");
+        let ran = oracle::run(command.env("LD_PRELOAD", libraries).current_dir(&root));
+        assert_eq!(
+            ran.code,
+            Some(0),
+            "{name} {haste:?}: {}{}",
+            ran.text(),
+            ran.errors()
+        );
         assert!(service.statistics().0 > 0);
     }
-}
-
-/// What a program says and how it ends; `None` if it had to be ended, which is after two minutes.
-fn run_in_time(command: &mut Command) -> Option<Output> {
-    command.stdin(Stdio::null());
-    command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    let child = command.spawn().expect("it starts");
-    let process = child.id().to_string();
-    let (done, is_done) = std::sync::mpsc::channel::<()>();
-    let guard = std::thread::spawn(move || {
-        let waited = is_done.recv_timeout(Duration::from_secs(120));
-        if waited == Err(RecvTimeoutError::Timeout) {
-            oracle::run(oracle::command("kill").args(["-KILL", &process]));
-        }
-    });
-    let output = child.wait_with_output().expect("it ends");
-    drop(done);
-    guard.join().expect("no panic");
-    (output.status.signal() != Some(9)).then_some(output)
 }
 
 #[test]
