@@ -1,11 +1,10 @@
 //! Whether another library stands behind ours, before the C library: one that answers by itself, or
 //! notes what is asked. It must be asked everything, so no table is used then.
 
-use std::ffi::{CStr, c_void};
-use std::mem::MaybeUninit;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::ffi::{CStr, c_int, c_void};
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::kernel::Quiet;
 use crate::settings;
 
 /// The functions that tables answer.
@@ -38,52 +37,86 @@ const ANSWERED: [&CStr; 26] = [
     c"lgetxattr",
 ];
 
-const UNKNOWN: u8 = 0;
-const NOBODY: u8 = 1;
-const SOMEBODY: u8 = 2;
+static IS_NOBODY: AtomicBool = AtomicBool::new(false);
 
-static BEHIND: AtomicU8 = AtomicU8::new(UNKNOWN);
-
-/// Whether all that is answered would be answered by the C library otherwise. Looked at once,
-/// before the first question; where it is not so, no table is used from then on.
+/// Whether all that is answered would be answered by the C library otherwise. Where it is not so,
+/// no table is used.
 pub(crate) fn is_nobody() -> bool {
-    match BEHIND.load(Ordering::Relaxed) {
-        UNKNOWN => look(),
-        known => known == NOBODY,
-    }
+    IS_NOBODY.load(Ordering::Relaxed)
 }
 
-#[cold]
-fn look() -> bool {
-    let _quiet = Quiet::new();
-    let library = object(c"gnu_get_libc_version");
-    let is_nobody = ANSWERED.iter().all(|name| match object(name) {
-        // There is none of this name in this version.
-        None => true,
-        Some((base, is_threads)) => is_threads || library.is_some_and(|of| of.0 == base),
-    });
-    let known = if is_nobody { NOBODY } else { SOMEBODY };
-    BEHIND.store(known, Ordering::Relaxed);
-    if !is_nobody {
+/// Looks, when the library is loaded: the loader's lock is taken, as no signal handler may.
+pub(crate) fn look() {
+    let library = next(c"gnu_get_libc_version");
+    let mut objects = Objects {
+        version: library.unwrap_or_default(),
+        of_library: 0..0,
+        of_threads: 0..0,
+    };
+    // SAFETY: the function gets what it is written for, and `objects` lives until it has returned.
+    unsafe { libc::dl_iterate_phdr(Some(note), (&raw mut objects).cast()) };
+    let is_library =
+        |at: usize| objects.of_library.contains(&at) || objects.of_threads.contains(&at);
+    // There may be none of a name in this version.
+    let is_nobody = ANSWERED
+        .iter()
+        .filter_map(|name| next(name))
+        .all(is_library);
+    if is_nobody {
+        IS_NOBODY.store(true, Ordering::Relaxed);
+    } else {
         settings::switch_off();
     }
-    is_nobody
 }
 
-/// Where the object begins that has the next definition of a function, and whether it is the C
-/// library's part for threads, which had some of its own before 2021.
-fn object(name: &CStr) -> Option<(*mut c_void, bool)> {
+/// The next definition of a function behind ours.
+fn next(name: &CStr) -> Option<usize> {
     // SAFETY: the name ends in NUL; the address is only looked at.
     let found = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
-    let mut of = MaybeUninit::<libc::Dl_info>::zeroed();
-    // SAFETY: `of` has room; zeroes are a value.
-    if found.is_null() || unsafe { libc::dladdr(found, of.as_mut_ptr()) } == 0 {
-        return None;
+    if found.is_null() {
+        // What the loader says of it is not for the program.
+        // SAFETY: it has no conditions.
+        unsafe { libc::dlerror() };
     }
-    // SAFETY: dladdr(3) has written it, or it is zeroes.
-    let of = unsafe { of.assume_init() };
+    Some(found.addr()).filter(|at| *at != 0)
+}
+
+/// Where the C library is, and its part for threads, which had functions of its own before 2021.
+struct Objects {
+    /// A function that only the C library has.
+    version: usize,
+    of_library: Range<usize>,
+    of_threads: Range<usize>,
+}
+
+/// Notes an object, if it is one of these.
+unsafe extern "C" fn note(
+    object: *mut libc::dl_phdr_info,
+    _size: usize,
+    objects: *mut c_void,
+) -> c_int {
+    // SAFETY: the loader's, valid for the call; the second is what was given to `dl_iterate_phdr`.
+    let (object, objects) = unsafe { (&*object, &mut *objects.cast::<Objects>()) };
+    // SAFETY: the loader's table of so many headers.
+    let headers = unsafe { std::slice::from_raw_parts(object.dlpi_phdr, object.dlpi_phnum.into()) };
+    let base = object.dlpi_addr as usize;
+    let (mut first, mut end) = (usize::MAX, 0);
+    for header in headers
+        .iter()
+        .filter(|header| header.p_type == libc::PT_LOAD)
+    {
+        let start = base.wrapping_add(header.p_vaddr as usize);
+        first = first.min(start);
+        end = end.max(start.wrapping_add(header.p_memsz as usize));
+    }
+    let all = first..end;
     // SAFETY: NULL or a string of the loader's, which stays as long as the object.
-    let file = unsafe { crate::kernel::bytes(of.dli_fname) }.unwrap_or_default();
+    let file = unsafe { crate::kernel::bytes(object.dlpi_name) }.unwrap_or_default();
     let file = file.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
-    Some((of.dli_fbase, file.starts_with(b"libpthread")))
+    if all.contains(&objects.version) {
+        objects.of_library = all;
+    } else if file.starts_with(b"libpthread") {
+        objects.of_threads = all;
+    }
+    0
 }

@@ -1,4 +1,7 @@
 //! The functions that ours stand in front of.
+//!
+//! All are looked up when the library is loaded: that takes the loader's lock and memory, which a
+//! first call from a signal handler must not. What is called before that looks itself up.
 
 use std::ffi::{CStr, c_void};
 use std::ptr;
@@ -38,6 +41,31 @@ impl Real {
     }
 }
 
+unsafe extern "C" {
+    /// The first in the section `trawl_real`, as the linker names it.
+    #[link_name = "__start_trawl_real"]
+    static FIRST: *const c_void;
+    /// Behind the last.
+    #[link_name = "__stop_trawl_real"]
+    static END: *const c_void;
+}
+
+/// Looks all up, when the library is loaded.
+pub(crate) fn look_all_up() {
+    let (first, end) = (&raw const FIRST, &raw const END);
+    let count = (end.addr() - first.addr()) / size_of::<&Real>();
+    // SAFETY: the section holds references to `Real`s, which the linker puts one after the other,
+    // and nothing else.
+    let all = unsafe { std::slice::from_raw_parts(first.cast::<&'static Real>(), count) };
+    for real in all {
+        if real.get().is_null() {
+            // What the loader says of it is not for the program.
+            // SAFETY: it has no conditions.
+            unsafe { libc::dlerror() };
+        }
+    }
+}
+
 /// Calls the next definition of a C function; gives `$failed` with `ENOSYS` where there is none.
 macro_rules! real {
     ($name:ident($($argument:expr => $kind:ty),* $(,)?) -> $result:ty, $failed:expr) => {
@@ -54,6 +82,9 @@ macro_rules! real {
                 Err(_) => c"",
             },
         );
+        #[used]
+        #[unsafe(link_section = "trawl_real")]
+        static TO_BE_LOOKED_UP: &$crate::real::Real = &REAL;
         let found = REAL.get();
         if found.is_null() {
             $crate::kernel::set_errno(libc::ENOSYS);

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 
 use trawl_bulk_client::Variables;
 
-use crate::{kernel, place, search_path, tables};
+use crate::{behind, kernel, place, real, search_path, tables};
 
 static VARIABLES: Variables = Variables::new();
 static USER: AtomicU32 = AtomicU32::new(u32::MAX);
@@ -33,6 +33,7 @@ unsafe extern "C" fn begin(
     _arguments: *const *const c_char,
     environment: *const *const c_char,
 ) {
+    real::look_all_up();
     if environment.is_null() {
         return;
     }
@@ -56,6 +57,7 @@ unsafe extern "C" fn begin(
     unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
     IS_IN_RUN.store(true, Ordering::Release);
     IS_ON.store(true, Ordering::Release);
+    behind::look();
 }
 
 extern "C" fn in_child() {
