@@ -573,7 +573,8 @@ impl<'a> Reading<'a> {
             dir: (extent == Extent::Listing).then_some(dir),
             known,
             found: Found::default(),
-            head: None,
+            is_part: kept.is_some(),
+            held: None,
             met: &mut self.met,
             settling: &mut self.settling,
             extent,
@@ -582,13 +583,14 @@ impl<'a> Reading<'a> {
             Some(kept) => self.parts.read_names(dir, kept.wanted(), &mut noted)?,
             None => PartRead::Another,
         };
-        let read = match (some, kept) {
-            (PartRead::Another, _) => self.parts.read(dir, extent, &mut noted)?,
-            (PartRead::Done, Some(kept)) => {
-                kept.give(dir, &mut self.rows, &mut noted)?;
+        noted.is_part = false;
+        let read = match (some, kept, noted.held.take()) {
+            (PartRead::Another, ..) => self.parts.read(dir, extent, &mut noted)?,
+            (PartRead::Done, Some(kept), Some(found)) => {
+                kept.give(dir, found, &mut self.rows, &mut noted)?;
                 PartRead::Done
             }
-            (read, _) => read,
+            (read, ..) => read,
         };
         let found = noted.found;
         self.compare_met()?;

@@ -121,6 +121,7 @@ pub(crate) fn write(
         last_dir: None,
         filter: DirFilterBuilder::default(),
     };
+    writer.reserve(rows, input.listings.len())?;
     writer.write_listings(input.listings)?;
     writer.write_xattrs(input.xattrs)?;
     writer.write_issues(input.issues)?;
@@ -237,6 +238,16 @@ impl SegmentWriter<'_> {
             }
         };
         Ok(slot.insert(writer))
+    }
+
+    /// Makes room for so many rows of so many directories.
+    fn reserve(&mut self, rows: u64, dirs: usize) -> Result<()> {
+        for (table, rows) in [(Table::Dirs, dirs as u64), (Table::Entries, rows)] {
+            if rows > 0 {
+                self.table(table)?.reserve(rows);
+            }
+        }
+        Ok(())
     }
 
     fn filled(&mut self, table: Table, rows: usize) -> Result<()> {

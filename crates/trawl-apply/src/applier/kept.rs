@@ -18,7 +18,7 @@ use trawl_query::{ListingPlace, Listings, RowsOf, ValueIn, View, stored};
 use trawl_scan::SomeNames;
 
 use super::Reading;
-use super::noted::Noted;
+use super::noted::{self, Noted};
 use crate::error::Result;
 use crate::known::Listing;
 use crate::targets::NameSet;
@@ -29,12 +29,16 @@ const ROWS_A_NAME: u64 = 2;
 const NAMES_MOST: u64 = 1 << 15;
 /// Rows of one batch.
 const BATCH_ROWS: usize = 1 << 15;
+/// Bytes that a row's names have room for at first.
+const NAME_BYTES: usize = 24;
 
 /// What of a listing is kept.
 pub(super) struct Kept {
     pub(super) place: ListingPlace,
     /// What the index has of it.
     pub(super) listing: Listing,
+    /// How many rows that are.
+    rows: usize,
     /// Names that are looked at, in order.
     names: Vec<CString>,
     /// The directory.
@@ -51,21 +55,16 @@ impl Reading<'_> {
         let Some(dirty) = dirty.filter(|_| self.id_map.is_none()) else {
             return Ok(None);
         };
-        let most = self.listings.find(dir)?;
-        let most = self
-            .listings
-            .outline(&most)
-            .map_or(0, |outline| outline.rows)
-            / ROWS_A_NAME;
+        let place = self.rows.find(dir)?;
+        let Some(outline) = self.rows.outline(&place) else {
+            return Ok(None);
+        };
+        let most = outline.rows / ROWS_A_NAME;
         if dirty.len() as u64 > most.min(NAMES_MOST) || most == 0 {
             return Ok(None);
         }
         let names = dirty.iter().map(|name| CString::new(&name[..]));
         let Ok(names) = names.collect::<std::result::Result<Vec<_>, _>>() else {
-            return Ok(None);
-        };
-        let place = self.rows.find(dir)?;
-        let Some(outline) = self.rows.outline(&place) else {
             return Ok(None);
         };
         let mut listing = Listing::default();
@@ -77,6 +76,7 @@ impl Reading<'_> {
         Ok(is_one_device.then_some(Kept {
             place,
             listing,
+            rows: outline.rows as usize,
             names,
             of: (outline.dev, outline.ino),
             values: HashMap::new(),
@@ -116,43 +116,37 @@ impl Kept {
         }
     }
 
-    /// Gives what is kept, after what was looked at.
+    /// Gives what is kept, with what was found of the names that are not.
     pub(super) fn give(
         &self,
         dir: &[u8],
+        found: DirBatch,
         rows: &mut Listings<'_>,
         noted: &mut Noted<'_, '_>,
     ) -> Result<()> {
-        let Some(head) = noted.head.take() else {
-            return Ok(());
+        let mut next = DirBatch {
+            fragment: found.fragment + 1,
+            ..noted::head_of(&found)
         };
-        let mut fragment = 0;
-        let next = |fragment: &mut u32| {
-            *fragment += 1;
-            DirBatch {
-                fragment: *fragment,
-                ..head.clone()
-            }
-        };
-        let mut batch = next(&mut fragment);
+        let mut batch = found;
+        batch.entries.reserve(self.rows.min(BATCH_ROWS));
+        batch.heap.reserve(self.rows.min(BATCH_ROWS) * NAME_BYTES);
         let mut given: std::result::Result<(), IndexError> = Ok(());
         rows.rows(dir, &self.place, |row| {
             let is_dirty = |name: &CString| name.to_bytes().cmp(row.name());
             if given.is_err() || self.names.binary_search_by(is_dirty).is_ok() {
                 return;
             }
-            stored::push_entry(&mut batch, row);
-            self.push_values(&mut batch, row.name());
             if batch.entries.len() >= BATCH_ROWS {
-                let full = std::mem::replace(&mut batch, next(&mut fragment));
+                let full = std::mem::replace(&mut batch, next.clone());
+                next.fragment += 1;
                 given = noted.pass(full);
             }
+            stored::push_entry(&mut batch, row);
+            self.push_values(&mut batch, row.name());
         })?;
         given?;
-        if !batch.entries.is_empty() {
-            noted.pass(batch)?;
-        }
-        Ok(())
+        Ok(noted.pass(batch)?)
     }
 
     /// Adds the values of the entry that was added last.

@@ -21,7 +21,7 @@ pub(super) struct Found {
 }
 
 /// What a batch says of the directory itself.
-fn head_of(batch: &DirBatch) -> DirBatch {
+pub(super) fn head_of(batch: &DirBatch) -> DirBatch {
     DirBatch {
         dir: batch.dir,
         parent: batch.parent,
@@ -43,8 +43,10 @@ pub(super) struct Noted<'a, 'w> {
     /// What the index had of it.
     pub(super) known: &'a Listing,
     pub(super) found: Found,
-    /// The first batch of that directory, without its entries.
-    pub(super) head: Option<DirBatch>,
+    /// Whether the first batch of that directory is held back, since more belongs to it.
+    pub(super) is_part: bool,
+    /// That batch.
+    pub(super) held: Option<DirBatch>,
     /// Directories whose access decides where what was read is placed.
     pub(super) met: &'a mut Vec<(Vec<u8>, DirAccess)>,
     pub(super) settling: &'a mut Settling,
@@ -96,7 +98,10 @@ impl Sink for Noted<'_, '_> {
             self.found.dir = Some(batch.dir);
             if batch.fragment == 0 {
                 self.met.push((batch.path.clone(), batch.access.clone()));
-                self.head = Some(head_of(&batch));
+                if self.is_part {
+                    self.held = Some(batch);
+                    return Ok(());
+                }
             }
         }
         self.pass(batch)

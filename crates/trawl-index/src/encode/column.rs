@@ -57,6 +57,19 @@ impl ColumnData {
         }
     }
 
+    /// Makes room for so many rows at once; for values that may be null, as they come.
+    pub(crate) fn reserve(&mut self, rows: usize) {
+        if let Some(present) = &mut self.present {
+            return present.reserve(rows);
+        }
+        match &mut self.values {
+            Values::U32(values) => values.reserve(rows),
+            Values::U64(values) => values.reserve(rows),
+            Values::Bytes(column) => column.offsets.reserve(rows),
+            Values::Coded { indices, .. } => indices.reserve(rows),
+        }
+    }
+
     /// Forgets the rows, keeps the memory.
     pub(crate) fn clear(&mut self) {
         let clear_bytes = |column: &mut ByteColumn| {

@@ -114,6 +114,14 @@ impl TableWriter {
         &mut self.columns
     }
 
+    /// Makes room for as many of these rows as a row group takes.
+    pub(crate) fn reserve(&mut self, rows: u64) {
+        let rows = rows.min(self.table.row_group_rows() as u64) as usize;
+        for column in &mut self.columns {
+            column.reserve(rows);
+        }
+    }
+
     /// Rows that the row group still takes; never 0.
     pub(crate) fn room(&self) -> usize {
         self.table.row_group_rows() - self.group_rows
