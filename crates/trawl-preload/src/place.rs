@@ -255,6 +255,20 @@ pub(crate) fn working_directory_changed() {
     EPOCH.fetch_add(1, Ordering::SeqCst);
 }
 
+/// How many walks of the C library go on that change the working directory as they like.
+static WANDERERS: AtomicUsize = AtomicUsize::new(0);
+
+/// Says that such a walk begins: relative paths lead who knows where.
+pub(crate) fn wandering_begins() {
+    WANDERERS.fetch_add(1, Ordering::SeqCst);
+}
+
+/// Says that it is over.
+pub(crate) fn wandering_ends() {
+    working_directory_changed();
+    WANDERERS.fetch_sub(1, Ordering::SeqCst);
+}
+
 /// In a child, which has none of the threads that may have been writing the working directory down.
 pub(crate) fn after_fork() {
     working_directory_changed();
@@ -262,6 +276,9 @@ pub(crate) fn after_fork() {
 }
 
 fn push_working_directory(place: &mut Place) -> Option<()> {
+    if WANDERERS.load(Ordering::SeqCst) != 0 {
+        return None;
+    }
     let generation = page::generation()?;
     let of = &WORKING_DIRECTORY;
     // Another thread, or what this signal handler interrupted, is at it: do without.

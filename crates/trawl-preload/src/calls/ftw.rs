@@ -10,7 +10,7 @@ use std::ptr;
 
 use crate::kernel::{self, set_errno};
 use crate::real::real;
-use crate::{descriptors, settings};
+use crate::{descriptors, place, settings};
 
 unsafe extern "C" {
     fn opendir(path: *const c_char) -> *mut libc::DIR;
@@ -488,9 +488,17 @@ macro_rules! walks_with_flags {
             flags: c_int,
         ) -> c_int {
             if !settings::is_on() || flags & CHDIR != 0 || flags & !ALL_FLAGS != 0 {
-                return real!(unwind $name(
+                // Where the caller's function ends it by an exception, it stays so.
+                if flags & CHDIR != 0 {
+                    place::wandering_begins();
+                }
+                let result = real!(unwind $name(
                     path => *const c_char, function => Function, open_max => c_int, flags => c_int,
                 ) -> c_int, -1);
+                if flags & CHDIR != 0 {
+                    place::wandering_ends();
+                }
+                return result;
             }
             // SAFETY: as the caller promises.
             unsafe { walk(path, function, open_max, flags, false) }

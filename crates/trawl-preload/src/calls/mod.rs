@@ -3,6 +3,7 @@
 mod attributes;
 mod change;
 mod exec;
+mod fts;
 mod ftw;
 mod glob;
 mod identity;

@@ -69,18 +69,28 @@ fn find_needs_few_for_two_thousand_directories() {
 
 #[test]
 fn a_walk_by_the_c_library_needs_few_for_two_thousand_directories() {
-    let Some((_program_place, program)) = site::compiled("counting system calls", "walks") else {
+    walk_needs_few("walks", "nftw", "nftw: 0 2047 \n");
+}
+
+#[test]
+fn a_walk_by_fts_needs_few_for_two_thousand_directories() {
+    // Before and after what is in it.
+    walk_needs_few("fts", "count", "4094\n");
+}
+
+fn walk_needs_few(name: &str, word: &str, expected: &str) {
+    let Some((_program_place, program)) = site::compiled("counting system calls", name) else {
         return;
     };
-    let scratch = Scratch::new("preload-nftw");
+    let scratch = Scratch::new(&format!("preload-{name}-count"));
     let root = scratch.path().canonicalize().unwrap();
     binary(&root.join("tree"), 11);
     let program = program.display().to_string();
-    let command = [&*program, "tree", "nftw"];
-    let Some((without, expected)) = calls(&root, None, &command) else {
+    let command = [&*program, "tree", word];
+    let Some((without, printed)) = calls(&root, None, &command) else {
         return;
     };
-    assert_eq!(expected, "nftw: 0 2047 \n");
+    assert_eq!(printed, expected);
     for haste in [Haste::Patient, Haste::Eager] {
         let Some((with, printed)) = calls(&root, Some(haste), &command) else {
             return;

@@ -73,7 +73,13 @@ fn plain(scratch: &Scratch) -> PathBuf {
 }
 
 fn same(what: &str, expected: &Ran, got: &Ran) {
-    assert_eq!(got.text(), expected.text(), "{what}");
+    // What is printed is long: the first line that differs says most.
+    let (one, other) = (got.text(), expected.text());
+    let lines = one.lines().zip(other.lines()).enumerate();
+    for (line, (one, other)) in lines {
+        assert_eq!(one, other, "{what}: line {line}");
+    }
+    assert_eq!(one.len(), other.len(), "{what}");
     assert_eq!(got.errors(), expected.errors(), "{what}");
     assert_eq!(got.code, expected.code, "{what}");
 }
@@ -171,6 +177,25 @@ fn walks_by_the_c_library_tell_the_same() {
     let tables = compare(&root, &scripts);
     assert!(tables > 3, "{tables}: nothing was asked");
     let (ran, _) = site::script(How::Without, &root, scripts[0]);
+    assert!(ran.text().lines().count() > 10_000, "{}", ran.errors());
+}
+
+#[test]
+fn walks_by_fts_tell_the_same() {
+    let Some((_program_place, program)) = site::compiled("walks by fts", "fts") else {
+        return;
+    };
+    let scratch = Scratch::new("preload-fts");
+    // Walks follow links: none of its leads out.
+    let root = plain(&scratch);
+    std::os::unix::fs::symlink("../plain", root.join("flat/link")).unwrap();
+    std::os::unix::fs::symlink("..", root.join("flat/up")).unwrap();
+    std::os::unix::fs::symlink("nowhere", root.join("flat/dangling")).unwrap();
+    std::os::unix::fs::symlink("loop", root.join("loop")).unwrap();
+    let script = format!("{} {}", program.display(), root.display());
+    let tables = compare(&root, &[&script]);
+    assert!(tables > 3, "{tables}: nothing was asked");
+    let (ran, _) = site::script(How::Without, &root, &script);
     assert!(ran.text().lines().count() > 10_000, "{}", ran.errors());
 }
 

@@ -39,6 +39,18 @@ static int new(const char *path, const struct stat *of, int kind, struct FTW *at
 	return told == stop_at ? 7 : 0;
 }
 
+/* With FTW_CHDIR, in the directory that has the entry. */
+static int there(const char *path, const struct stat *of, int kind, struct FTW *at)
+{
+	struct stat now;
+	print(path, of, kind);
+	if (lstat(path + at->base, &now) != 0)
+		printf(" %s\n", strerror(errno));
+	else
+		printf(" %lu\n", now.st_ino);
+	return told == stop_at ? 7 : 0;
+}
+
 static int with_actions(const char *path, const struct stat *of, int kind, struct FTW *at)
 {
 	new(path, of, kind, at);
@@ -70,29 +82,30 @@ static int is_wanted(const struct dirent *entry)
 	return entry->d_name[0] != '.' || entry->d_name[1] == 'h';
 }
 
-static void scanned(const char *what, int result, struct dirent **entries)
+static void scanned(const char *what, int result, struct dirent ***entries)
 {
 	for (int at = 0; at < result; at++) {
-		printf("%s %lu %d %d\n", entries[at]->d_name, entries[at]->d_ino,
-		       entries[at]->d_type, entries[at]->d_reclen);
-		free(entries[at]);
+		struct dirent *entry = (*entries)[at];
+		printf("%s %lu %d %d\n", entry->d_name, entry->d_ino, entry->d_type,
+		       entry->d_reclen);
+		free(entry);
 		told++;
 	}
 	if (result >= 0)
-		free(entries);
+		free(*entries);
 	ended(what, result);
 }
 
 static void scan(const char *path)
 {
 	struct dirent **entries = NULL;
-	scanned("scandir", scandir(path, &entries, NULL, NULL), entries);
-	scanned("sorted", scandir(path, &entries, NULL, alphasort), entries);
-	scanned("filtered", scandir(path, &entries, is_wanted, versionsort), entries);
+	scanned("scandir", scandir(path, &entries, NULL, NULL), &entries);
+	scanned("sorted", scandir(path, &entries, NULL, alphasort), &entries);
+	scanned("filtered", scandir(path, &entries, is_wanted, versionsort), &entries);
 	int top = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	scanned("at", scandirat(top, ".", &entries, NULL, alphasort), entries);
-	scanned("at nothing", scandirat(top, "no such", &entries, NULL, alphasort), entries);
-	scanned("at empty", scandirat(top, "", &entries, NULL, alphasort), entries);
+	scanned("at", scandirat(top, ".", &entries, NULL, alphasort), &entries);
+	scanned("at nothing", scandirat(top, "no such", &entries, NULL, alphasort), &entries);
+	scanned("at empty", scandirat(top, "", &entries, NULL, alphasort), &entries);
 	if (top >= 0)
 		close(top);
 }
@@ -128,6 +141,10 @@ int main(int words, char **word)
 			ended("ftw", ftw(path, old, most));
 			for (size_t at = 0; at < sizeof flags / sizeof *flags; at++)
 				ended("nftw", nftw(path, new, most, flags[at]));
+			ended("nftw there", nftw(path, there, most, FTW_CHDIR | FTW_PHYS));
+			struct stat here;
+			if (lstat("flat", &here) == 0)
+				printf("flat %lu\n", here.st_ino);
 		}
 		ended("actions", nftw(path, with_actions, 5, FTW_PHYS | FTW_ACTIONRETVAL));
 		ended("actions", nftw(path, with_actions, 2, FTW_ACTIONRETVAL));

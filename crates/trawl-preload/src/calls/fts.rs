@@ -1,0 +1,766 @@
+//! fts(3), which goes through directories inside the C library: the same over our functions. Walks
+//! that change the working directory (neither `FTS_NOCHDIR` nor `FTS_LOGICAL`) are passed on.
+//!
+//! What a program holds is laid out as `<fts.h>` says; all of it is allocated by malloc(3). The
+//! buffer of the path has room for the longest that `fts_pathlen` can count, so it never moves.
+//!
+//! Source: <https://man7.org/linux/man-pages/man3/fts.3.html>; glibc 2.36, `io/fts.c`.
+
+use std::ffi::{c_char, c_int, c_long, c_short, c_void};
+use std::mem::MaybeUninit;
+use std::ptr;
+
+use crate::kernel::{self, set_errno};
+use crate::real::real;
+use crate::{place, settings};
+
+unsafe extern "C" {
+    fn opendir(path: *const c_char) -> *mut libc::DIR;
+    fn readdir(stream: *mut libc::DIR) -> *mut libc::dirent64;
+    fn closedir(stream: *mut libc::DIR) -> c_int;
+    fn stat(path: *const c_char, into: *mut libc::stat) -> c_int;
+    fn lstat(path: *const c_char, into: *mut libc::stat) -> c_int;
+}
+
+unsafe extern "C-unwind" {
+    fn qsort(at: *mut c_void, count: usize, size: usize, order: Option<Order>);
+}
+
+/// The caller's, which may end by an exception of C++.
+type Order = unsafe extern "C-unwind" fn(*const c_void, *const c_void) -> c_int;
+
+const COMFOLLOW: c_int = 0x0001;
+const LOGICAL: c_int = 0x0002;
+const NOCHDIR: c_int = 0x0004;
+const NOSTAT: c_int = 0x0008;
+const PHYSICAL: c_int = 0x0010;
+const SEEDOT: c_int = 0x0020;
+const XDEV: c_int = 0x0040;
+const ALL_OPTIONS: c_int = 0x00ff;
+const NAMEONLY: c_int = 0x0100;
+const STOP: c_int = 0x0200;
+/// Tells our streams from the C library's, which has no such option.
+const OURS: c_int = 0x4000_0000;
+
+const D: u16 = 1;
+const DC: u16 = 2;
+const DEFAULT: u16 = 3;
+const DNR: u16 = 4;
+const DOT: u16 = 5;
+const DP: u16 = 6;
+const ERR: u16 = 7;
+const F: u16 = 8;
+const INIT: u16 = 9;
+const NS: u16 = 10;
+const NSOK: u16 = 11;
+const SL: u16 = 12;
+const SLNONE: u16 = 13;
+
+const AGAIN: u16 = 1;
+const FOLLOW: u16 = 2;
+const NO_INSTRUCTION: u16 = 3;
+const SKIP: u16 = 4;
+
+const ABOVE_ROOT: c_short = -1;
+const ROOT: c_short = 0;
+
+/// Room for any path whose length fits `fts_pathlen`, a name behind it and a NUL.
+const PATH_ROOM: usize = u16::MAX as usize + 1 + 256;
+
+/// `FTS`.
+#[repr(C)]
+pub(crate) struct Stream {
+    current: *mut Entry,
+    child: *mut Entry,
+    array: *mut *mut Entry,
+    dev: libc::dev_t,
+    path: *mut c_char,
+    root_fd: c_int,
+    path_room: c_int,
+    items: c_int,
+    order: Option<Order>,
+    options: c_int,
+}
+
+/// `FTSENT`; the name goes on behind it, and what stat(2) says stands behind the name.
+#[repr(C)]
+pub(crate) struct Entry {
+    cycle: *mut Entry,
+    parent: *mut Entry,
+    link: *mut Entry,
+    number: c_long,
+    pointer: *mut c_void,
+    access: *mut c_char,
+    path: *mut c_char,
+    errno: c_int,
+    symfd: c_int,
+    path_length: u16,
+    name_length: u16,
+    ino: libc::ino_t,
+    dev: libc::dev_t,
+    nlink: libc::nlink_t,
+    level: c_short,
+    info: u16,
+    flags: u16,
+    instruction: u16,
+    stat: *mut libc::stat,
+    name: [c_char; 1],
+}
+
+/// What a directory is read for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Why {
+    /// `fts_read`.
+    Read,
+    /// `fts_children`.
+    Children,
+    /// The same, and nothing but names is wanted.
+    Names,
+}
+
+/// Frees entries that are linked to each other.
+///
+/// # Safety
+/// They were allocated by [`Stream::allocate`], and nobody else has them.
+unsafe fn free_all(mut entry: *mut Entry) {
+    while !entry.is_null() {
+        // SAFETY: as the caller promises.
+        unsafe {
+            let next = (*entry).link;
+            libc::free(entry.cast());
+            entry = next;
+        }
+    }
+}
+
+impl Entry {
+    fn name(&mut self) -> *mut c_char {
+        // The array's own pointer would be to one byte alone.
+        let entry = ptr::from_mut(self).cast::<c_char>();
+        entry.wrapping_add(std::mem::offset_of!(Entry, name))
+    }
+
+    fn is_dot(&mut self) -> bool {
+        let name = self.name();
+        // SAFETY: names end in NUL.
+        matches!(unsafe { kernel::bytes(name) }, Some(b"." | b".."))
+    }
+}
+
+impl Stream {
+    fn has(&self, option: c_int) -> bool {
+        self.options & option != 0
+    }
+
+    /// A new entry; NULL if there is no memory.
+    fn allocate(&self, name: &[u8]) -> *mut Entry {
+        let stat_at = (size_of::<Entry>() + name.len()).next_multiple_of(align_of::<libc::stat>());
+        let bytes = stat_at + size_of::<libc::stat>();
+        // SAFETY: zeroes are an entry; there is room for the name with its NUL before what is stat's,
+        // which is aligned as malloc(3) aligns.
+        unsafe {
+            let entry: *mut Entry = libc::calloc(1, bytes).cast();
+            if entry.is_null() {
+                return entry;
+            }
+            (*entry).path = self.path;
+            (*entry).instruction = NO_INSTRUCTION;
+            (*entry).name_length = name.len() as u16;
+            if !self.has(NOSTAT) {
+                (*entry).stat = entry.cast::<u8>().add(stat_at).cast();
+            }
+            ptr::copy_nonoverlapping(name.as_ptr(), (*entry).name().cast(), name.len());
+            entry
+        }
+    }
+
+    /// Looks at what an entry is.
+    ///
+    /// # Safety
+    /// It is one of this stream, and its access path is the one to look at.
+    unsafe fn look(&self, entry: *mut Entry, is_followed: bool) -> u16 {
+        let mut apart = MaybeUninit::<libc::stat>::zeroed();
+        // SAFETY: the access path ends in NUL; there is room for a stat, which zeroes are one of, and
+        // entries above are there as long as those below.
+        unsafe {
+            let into = match (*entry).stat.is_null() {
+                true => apart.as_mut_ptr(),
+                false => (*entry).stat,
+            };
+            if self.has(LOGICAL) || is_followed {
+                if stat((*entry).access, into) != 0 {
+                    let errno = kernel::errno();
+                    if lstat((*entry).access, into) == 0 {
+                        set_errno(0);
+                        return SLNONE;
+                    }
+                    return Stream::not_seen(entry, into, errno);
+                }
+            } else if lstat((*entry).access, into) != 0 {
+                return Stream::not_seen(entry, into, kernel::errno());
+            }
+            match (*into).st_mode & libc::S_IFMT {
+                libc::S_IFDIR => {
+                    (*entry).dev = (*into).st_dev;
+                    (*entry).ino = (*into).st_ino;
+                    (*entry).nlink = (*into).st_nlink;
+                    if (*entry).is_dot() {
+                        return DOT;
+                    }
+                    let mut above = (*entry).parent;
+                    while (*above).level >= ROOT {
+                        if (*above).ino == (*entry).ino && (*above).dev == (*entry).dev {
+                            (*entry).cycle = above;
+                            return DC;
+                        }
+                        above = (*above).parent;
+                    }
+                    D
+                }
+                libc::S_IFLNK => SL,
+                libc::S_IFREG => F,
+                _ => DEFAULT,
+            }
+        }
+    }
+
+    /// # Safety
+    /// As [`Stream::look`].
+    unsafe fn not_seen(entry: *mut Entry, into: *mut libc::stat, errno: c_int) -> u16 {
+        // SAFETY: as the caller promises; zeroes are a stat.
+        unsafe {
+            (*entry).errno = errno;
+            into.write(MaybeUninit::zeroed().assume_init());
+        }
+        NS
+    }
+
+    /// The bytes of the path up to where a slash is put behind an entry's.
+    ///
+    /// # Safety
+    /// The path is that of the entry.
+    unsafe fn end_of(&self, entry: *mut Entry) -> usize {
+        // SAFETY: as the caller promises.
+        unsafe {
+            let length = usize::from((*entry).path_length);
+            match length > 0 && *self.path.add(length - 1) == b'/' as c_char {
+                true => length - 1,
+                false => length,
+            }
+        }
+    }
+
+    /// Begins at one of the paths that were given.
+    ///
+    /// # Safety
+    /// It is an entry of this stream.
+    unsafe fn begin_at(&mut self, root: *mut Entry) {
+        // SAFETY: names end in NUL; the path has room for any that `open` let through.
+        unsafe {
+            let name = (*root).name();
+            let length = usize::from((*root).name_length);
+            (*root).path_length = (*root).name_length;
+            ptr::copy_nonoverlapping(name, self.path, length + 1);
+            let bytes = std::slice::from_raw_parts(name.cast::<u8>(), length);
+            let slash = bytes.iter().rposition(|byte| *byte == b'/');
+            if let Some(at) = slash.filter(|at| *at > 0 || length > 1) {
+                let last = length - at - 1;
+                ptr::copy(name.add(at + 1), name, last + 1);
+                (*root).name_length = last as u16;
+            }
+            (*root).access = self.path;
+            (*root).path = self.path;
+            self.dev = (*root).dev;
+        }
+    }
+
+    /// Puts entries in the caller's order.
+    ///
+    /// # Safety
+    /// They are so many of this stream, linked to each other.
+    unsafe fn sort(&mut self, head: *mut Entry, count: usize) -> *mut Entry {
+        let Some(order) = self.order.filter(|_| count > 1) else {
+            return head;
+        };
+        // SAFETY: the array has room for that many; the caller's function is called with pointers to
+        // two of its members.
+        unsafe {
+            if self.items < count as c_int {
+                let room = count + 40;
+                let bytes = room * size_of::<*mut Entry>();
+                let array: *mut *mut Entry = libc::realloc(self.array.cast(), bytes).cast();
+                if array.is_null() {
+                    // As the C library: out of order is better than nothing.
+                    libc::free(self.array.cast());
+                    self.array = ptr::null_mut();
+                    self.items = 0;
+                    return head;
+                }
+                (self.array, self.items) = (array, room as c_int);
+            }
+            let mut next = head;
+            for at in 0..count {
+                self.array.add(at).write(next);
+                next = (*next).link;
+            }
+            let array = self.array.cast();
+            qsort(array, count, size_of::<*mut Entry>(), Some(order));
+            for at in 1..count {
+                (**self.array.add(at - 1)).link = *self.array.add(at);
+            }
+            (**self.array.add(count - 1)).link = ptr::null_mut();
+            *self.array
+        }
+    }
+
+    /// Reads the directory that the walk is at; NULL if there is nothing in it or it cannot be read,
+    /// which the entry says where it is read for its own sake.
+    ///
+    /// # Safety
+    /// The current entry is a directory, and the path is its own.
+    unsafe fn build(&mut self, why: Why) -> *mut Entry {
+        let current = self.current;
+        // SAFETY: the access path ends in NUL; entries are of this stream; readdir(3) gives names
+        // that end in NUL, and at most 255 bytes of them, for which the path has room.
+        unsafe {
+            let stream = opendir((*current).access);
+            if stream.is_null() {
+                if why == Why::Read {
+                    (*current).info = DNR;
+                    (*current).errno = kernel::errno();
+                }
+                return ptr::null_mut();
+            }
+            // How many directories are still to come, where their parent's links tell.
+            let is_counted = self.has(NOSTAT) && self.has(PHYSICAL);
+            let mut dirs = match why {
+                Why::Names => 0,
+                _ if is_counted => {
+                    let dots = if self.has(SEEDOT) { 0 } else { 2 };
+                    i64::try_from((*current).nlink).unwrap_or(i64::MAX) - dots
+                }
+                _ => -1,
+            };
+            let is_unseen = why == Why::Names || is_counted;
+            let end = self.end_of(current);
+            let base = end + 1;
+            *self.path.add(end) = b'/' as c_char;
+            let (mut head, mut tail) = (ptr::null_mut::<Entry>(), ptr::null_mut::<Entry>());
+            let mut count = 0;
+            loop {
+                let found = readdir(stream);
+                if found.is_null() {
+                    break;
+                }
+                let name = kernel::bytes((*found).d_name.as_ptr()).unwrap_or_default();
+                if !self.has(SEEDOT) && matches!(name, b"." | b"..") {
+                    continue;
+                }
+                let entry = self.allocate(name);
+                let is_too_long = base + name.len() > usize::from(u16::MAX);
+                if entry.is_null() || is_too_long {
+                    let errno = match is_too_long {
+                        true => libc::ENAMETOOLONG,
+                        false => libc::ENOMEM,
+                    };
+                    libc::free(entry.cast());
+                    free_all(head);
+                    closedir(stream);
+                    (*current).info = ERR;
+                    self.options |= STOP;
+                    set_errno(errno);
+                    return ptr::null_mut();
+                }
+                (*entry).level = (*current).level + 1;
+                (*entry).parent = current;
+                (*entry).path_length = (base + name.len()) as u16;
+                (*entry).access = self.path;
+                let is_other = !matches!((*found).d_type, libc::DT_DIR | libc::DT_UNKNOWN);
+                if dirs == 0 || is_unseen && is_other {
+                    (*entry).info = NSOK;
+                } else {
+                    let at = self.path.add(base);
+                    ptr::copy_nonoverlapping((*entry).name(), at, name.len() + 1);
+                    (*entry).info = self.look(entry, false);
+                    if dirs > 0 && matches!((*entry).info, D | DC | DOT) {
+                        dirs -= 1;
+                    }
+                }
+                match tail.is_null() {
+                    true => head = entry,
+                    false => (*tail).link = entry,
+                }
+                tail = entry;
+                count += 1;
+            }
+            closedir(stream);
+            *self.path.add(if count == 0 { end } else { base }) = 0;
+            if count == 0 {
+                if why == Why::Read {
+                    (*current).info = DP;
+                }
+                return ptr::null_mut();
+            }
+            self.sort(head, count)
+        }
+    }
+
+    /// The next entry of the walk.
+    ///
+    /// # Safety
+    /// It is a stream of ours that is not closed.
+    unsafe fn read(&mut self) -> *mut Entry {
+        if self.current.is_null() || self.has(STOP) {
+            return ptr::null_mut();
+        }
+        // SAFETY: entries are of this stream, each with one above it, up to one above the roots.
+        unsafe {
+            let mut at = self.current;
+            let instruction = std::mem::replace(&mut (*at).instruction, NO_INSTRUCTION);
+            if instruction == AGAIN {
+                (*at).info = self.look(at, false);
+                return at;
+            }
+            if instruction == FOLLOW && matches!((*at).info, SL | SLNONE) {
+                (*at).info = self.look(at, true);
+                return at;
+            }
+            if (*at).info == D {
+                if instruction == SKIP || self.has(XDEV) && (*at).dev != self.dev {
+                    free_all(std::mem::replace(&mut self.child, ptr::null_mut()));
+                    (*at).info = DP;
+                    return at;
+                }
+                if !self.child.is_null() && self.has(NAMEONLY) {
+                    self.options &= !NAMEONLY;
+                    free_all(std::mem::replace(&mut self.child, ptr::null_mut()));
+                }
+                if self.child.is_null() {
+                    self.child = self.build(Why::Read);
+                }
+                if self.child.is_null() {
+                    return match self.has(STOP) {
+                        true => ptr::null_mut(),
+                        false => at,
+                    };
+                }
+                at = std::mem::replace(&mut self.child, ptr::null_mut());
+                return self.come_to(at);
+            }
+            loop {
+                let left = at;
+                at = (*left).link;
+                if at.is_null() {
+                    return self.back_from(left);
+                }
+                self.current = at;
+                libc::free(left.cast());
+                if (*at).level == ROOT {
+                    self.begin_at(at);
+                    return at;
+                }
+                match (*at).instruction {
+                    SKIP => continue,
+                    FOLLOW => {
+                        // The C library looks before the path is the entry's, so at where the walk
+                        // was before.
+                        (*at).info = self.look(at, true);
+                        (*at).instruction = NO_INSTRUCTION;
+                    }
+                    _ => {}
+                }
+                return self.come_to(at);
+            }
+        }
+    }
+
+    /// Has the path be an entry's, at which the walk is from now on.
+    ///
+    /// # Safety
+    /// It is one of this stream, below the one that the path leads through.
+    unsafe fn come_to(&mut self, entry: *mut Entry) -> *mut Entry {
+        // SAFETY: the path has room for a name behind that of what holds it.
+        unsafe {
+            let end = self.end_of((*entry).parent);
+            *self.path.add(end) = b'/' as c_char;
+            let length = usize::from((*entry).name_length);
+            let to = self.path.add(end + 1);
+            ptr::copy_nonoverlapping((*entry).name(), to, length + 1);
+        }
+        self.current = entry;
+        entry
+    }
+
+    /// Goes back to what holds an entry, which was the last there.
+    ///
+    /// # Safety
+    /// It is one of this stream.
+    unsafe fn back_from(&mut self, left: *mut Entry) -> *mut Entry {
+        // SAFETY: as the caller promises; what holds it is there.
+        unsafe {
+            let above = (*left).parent;
+            self.current = above;
+            libc::free(left.cast());
+            if (*above).level == ABOVE_ROOT {
+                libc::free(above.cast());
+                self.current = ptr::null_mut();
+                set_errno(0);
+                return self.current;
+            }
+            *self.path.add(usize::from((*above).path_length)) = 0;
+            (*above).info = match (*above).errno {
+                0 => DP,
+                _ => ERR,
+            };
+            above
+        }
+    }
+
+    /// Frees all of it.
+    ///
+    /// # Safety
+    /// It is a stream of ours that is not closed, and nobody uses it afterwards.
+    unsafe fn close(stream: *mut Stream) {
+        // SAFETY: as the caller promises; all of it was allocated by malloc(3).
+        unsafe {
+            let mut at = (*stream).current;
+            if !at.is_null() {
+                while (*at).level >= ROOT {
+                    let left = at;
+                    at = match (*left).link.is_null() {
+                        true => (*left).parent,
+                        false => (*left).link,
+                    };
+                    libc::free(left.cast());
+                }
+                libc::free(at.cast());
+            }
+            free_all((*stream).child);
+            libc::free((*stream).array.cast());
+            libc::free((*stream).path.cast());
+            libc::free(stream.cast());
+        }
+    }
+
+    /// The entries to begin with; `None` if there is no memory.
+    ///
+    /// # Safety
+    /// The paths end in NUL, the list of them in NULL.
+    unsafe fn set_out(&mut self, paths: *const *const c_char) -> Option<()> {
+        let held = |entry: *mut Entry| (!entry.is_null()).then_some(entry);
+        // SAFETY: as the caller promises; entries are new.
+        unsafe {
+            let above = held(self.allocate(b""))?;
+            (*above).level = ABOVE_ROOT;
+            let first = held(self.allocate(b""));
+            let Some(first) = first else {
+                libc::free(above.cast());
+                return None;
+            };
+            // The walk is before the first of them.
+            (*first).parent = above;
+            (*first).info = INIT;
+            self.current = first;
+            let mut tail = first;
+            let mut count = 0;
+            while !(*paths.add(count)).is_null() {
+                let name = kernel::bytes(*paths.add(count)).unwrap_or_default();
+                let root = held(self.allocate(name))?;
+                (*root).level = ROOT;
+                (*root).parent = above;
+                (*root).access = (*root).name();
+                (*root).info = self.look(root, self.has(COMFOLLOW));
+                if (*root).info == DOT {
+                    (*root).info = D;
+                }
+                match self.order {
+                    // In the order in which the C library has them before it sorts.
+                    Some(_) => {
+                        (*root).link = (*first).link;
+                        (*first).link = root;
+                    }
+                    None => {
+                        (*tail).link = root;
+                        tail = root;
+                    }
+                }
+                count += 1;
+            }
+            (*first).link = self.sort((*first).link, count);
+        }
+        Some(())
+    }
+}
+
+/// Whether a walk over these paths is one for us.
+///
+/// # Safety
+/// As fts_open(3).
+unsafe fn is_for_us(paths: *const *const c_char, options: c_int) -> bool {
+    if !settings::is_on() || options & !ALL_OPTIONS != 0 || options & (NOCHDIR | LOGICAL) == 0 {
+        return false;
+    }
+    let mut at = 0;
+    // SAFETY: as the caller promises.
+    unsafe {
+        while !(*paths.add(at)).is_null() {
+            let path = kernel::bytes(*paths.add(at)).unwrap_or_default();
+            if path.is_empty() || path.len() > libc::PATH_MAX as usize {
+                return false;
+            }
+            at += 1;
+        }
+    }
+    at > 0
+}
+
+/// As fts_open(3), for a walk that is for us.
+///
+/// # Safety
+/// As it says.
+unsafe fn open(paths: *const *const c_char, options: c_int, order: Option<Order>) -> *mut Stream {
+    // SAFETY: zeroes are a stream.
+    unsafe {
+        let stream: *mut Stream = libc::calloc(1, size_of::<Stream>()).cast();
+        let path: *mut c_char = libc::malloc(PATH_ROOM).cast();
+        if !stream.is_null() && !path.is_null() {
+            path.write(0);
+            (*stream).path = path;
+            (*stream).path_room = PATH_ROOM as c_int;
+            (*stream).root_fd = -1;
+            (*stream).order = order;
+            (*stream).options = options | NOCHDIR | OURS;
+            if (*stream).set_out(paths).is_some() {
+                return stream;
+            }
+            Stream::close(stream);
+        } else {
+            libc::free(stream.cast());
+            libc::free(path.cast());
+        }
+    }
+    set_errno(libc::ENOMEM);
+    ptr::null_mut()
+}
+
+/// # Safety
+/// The stream is open.
+unsafe fn is_ours(stream: *const Stream) -> bool {
+    // SAFETY: the C library's are laid out alike.
+    !stream.is_null() && unsafe { (*stream).options & OURS != 0 }
+}
+
+/// Whether a stream of the C library changes the working directory.
+///
+/// # Safety
+/// The stream is open, or NULL.
+unsafe fn does_wander(stream: *const Stream) -> bool {
+    // SAFETY: as above.
+    !stream.is_null() && unsafe { (*stream).options & NOCHDIR == 0 }
+}
+
+/// As fts_children(3).
+///
+/// # Safety
+/// It is a stream of ours that is open.
+unsafe fn children(stream: *mut Stream, instruction: c_int) -> *mut Entry {
+    let why = match instruction {
+        0 => Why::Children,
+        NAMEONLY => Why::Names,
+        _ => {
+            set_errno(libc::EINVAL);
+            return ptr::null_mut();
+        }
+    };
+    set_errno(0);
+    // SAFETY: as the caller promises.
+    unsafe {
+        let current = (*stream).current;
+        if current.is_null() || (*stream).has(STOP) {
+            return ptr::null_mut();
+        }
+        match (*current).info {
+            INIT => return (*current).link,
+            D => {}
+            _ => return ptr::null_mut(),
+        }
+        free_all(std::mem::replace(&mut (*stream).child, ptr::null_mut()));
+        if why == Why::Names {
+            (*stream).options |= NAMEONLY;
+        }
+        (*stream).child = (*stream).build(why);
+        (*stream).child
+    }
+}
+
+macro_rules! walks {
+    ($($open:ident $read:ident $children:ident $close:ident)*) => {$(
+        #[unsafe(no_mangle)]
+        unsafe extern "C-unwind" fn $open(
+            paths: *const *const c_char,
+            options: c_int,
+            order: Option<Order>,
+        ) -> *mut Stream {
+            // SAFETY: as the caller promises.
+            if unsafe { is_for_us(paths, options) } {
+                // SAFETY: as above.
+                return unsafe { open(paths, options, order) };
+            }
+            let stream = real!(unwind $open(
+                paths => *const *const c_char, options => c_int, order => Option<Order>,
+            ) -> *mut Stream, ptr::null_mut());
+            // SAFETY: as the caller promises.
+            if unsafe { does_wander(stream) } {
+                place::wandering_begins();
+            }
+            stream
+        }
+
+        #[unsafe(no_mangle)]
+        unsafe extern "C-unwind" fn $read(stream: *mut Stream) -> *mut Entry {
+            // SAFETY: as the caller promises.
+            if unsafe { is_ours(stream) } {
+                // SAFETY: as above.
+                return unsafe { (*stream).read() };
+            }
+            real!(unwind $read(stream => *mut Stream) -> *mut Entry, ptr::null_mut())
+        }
+
+        #[unsafe(no_mangle)]
+        unsafe extern "C-unwind" fn $children(
+            stream: *mut Stream,
+            instruction: c_int,
+        ) -> *mut Entry {
+            // SAFETY: as the caller promises.
+            if unsafe { is_ours(stream) } {
+                // SAFETY: as above.
+                return unsafe { children(stream, instruction) };
+            }
+            real!(unwind $children(
+                stream => *mut Stream, instruction => c_int,
+            ) -> *mut Entry, ptr::null_mut())
+        }
+
+        #[unsafe(no_mangle)]
+        unsafe extern "C-unwind" fn $close(stream: *mut Stream) -> c_int {
+            // SAFETY: as the caller promises.
+            if unsafe { is_ours(stream) } {
+                // SAFETY: as above.
+                unsafe { Stream::close(stream) };
+                return 0;
+            }
+            // SAFETY: as above.
+            let does_wander = unsafe { does_wander(stream) };
+            let code = real!(unwind $close(stream => *mut Stream) -> c_int, -1);
+            if does_wander {
+                place::wandering_ends();
+            }
+            code
+        }
+    )*};
+}
+
+walks! {
+    fts_open fts_read fts_children fts_close
+    fts64_open fts64_read fts64_children fts64_close
+}
