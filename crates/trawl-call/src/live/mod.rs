@@ -39,6 +39,8 @@ const THREADS_MAX: usize = 8;
 const BLOCK_BYTES: usize = 32 << 10;
 /// … or are of so many directories, so that nobody waits long for a few.
 const BLOCK_DIRECTORIES: usize = 64;
+/// So many roots are begun at once.
+const ROOTS_TOGETHER: usize = 64;
 /// Threads are started once so many directories wait.
 const WORTH_THREADS: usize = 8;
 
@@ -180,42 +182,54 @@ impl Walk {
             match self.due.last_mut().map(VecDeque::pop_front) {
                 Some(Some(slot)) => return Some(slot),
                 Some(None) => drop(self.due.pop()),
-                None if self.next_root() => {}
+                None if self.begin_roots() => {}
                 None => return None,
             }
         }
     }
 
-    /// Begins with the next root; false if there is none.
-    fn next_root(&mut self) -> bool {
+    /// Begins with the next roots; false if there is none. One after the other where the first match
+    /// ends it: others would be looked at in vain.
+    fn begin_roots(&mut self) -> bool {
         let request = Arc::clone(&self.shared.request);
-        let at = self.next_root;
-        let Some(root) = request.roots().get(at) else {
-            return false;
+        let most = match request.is_first() {
+            true => 1,
+            false => ROOTS_TOGETHER,
         };
-        self.next_root += 1;
-        let resume = match request.resume() {
-            Some(cookie) if root.number() < cookie.root => return true,
-            Some(cookie) if root.number() == cookie.root && cookie.stage != Stage::Begin => {
-                Some(Resume::new(cookie))
-            }
-            _ => None,
-        };
-        // Checked with the request.
-        let path = CString::new(root.path()).unwrap_or_default();
-        let slot = Arc::new(Slot::default());
-        self.due.push(VecDeque::from([Arc::clone(&slot)]));
-        let task = Task {
-            place: Place {
+        let (mut slots, mut tasks) = (VecDeque::new(), Vec::new());
+        while slots.len() < most
+            && let Some(root) = request.roots().get(self.next_root)
+        {
+            let at = self.next_root;
+            self.next_root += 1;
+            let resume = match request.resume() {
+                Some(cookie) if root.number() < cookie.root => continue,
+                Some(cookie) if root.number() == cookie.root && cookie.stage != Stage::Begin => {
+                    Some(Resume::new(cookie))
+                }
+                _ => None,
+            };
+            // Checked with the request.
+            let path = CString::new(root.path()).unwrap_or_default();
+            let place = Place {
                 root: at,
                 node: Arc::new(Node::root(path, root.confined().cloned())),
                 state: root.pattern().start().clone(),
                 resume,
                 device: None,
-            },
-            slot,
-        };
-        lock(&self.shared.state).tasks.push(task);
+            };
+            let slot = Arc::new(Slot::default());
+            slots.push_back(Arc::clone(&slot));
+            tasks.push(Task { place, slot });
+        }
+        if slots.is_empty() {
+            return false;
+        }
+        self.due.push(slots);
+        // The first one has to be taken first.
+        lock(&self.shared.state)
+            .tasks
+            .extend(tasks.into_iter().rev());
         true
     }
 

@@ -62,6 +62,57 @@ fn from_every_place_the_rest_is_given() {
     }
 }
 
+/// More roots than are begun at once, most with little in them, some not there.
+#[test]
+fn many_roots_answer_in_the_order_of_the_list() {
+    let tree = tree(&[]);
+    let mut expected = Vec::new();
+    let mut roots = Vec::new();
+    for at in 0..200u32 {
+        // Neither in the order of names nor of directories' numbers.
+        let name = format!("{:03}", at * 77 % 200);
+        let root = tree.join(&name);
+        let number = match at {
+            0 => String::new(),
+            at => format!("{at}:"),
+        };
+        match at % 20 {
+            7 => expected.push(format!("!{number}open 2 .")),
+            19 => {
+                let deep: Vec<String> = (0..30).map(|below| format!("{below:02}/x")).collect();
+                make(&root, &deep.iter().map(String::as_str).collect::<Vec<_>>());
+                expected.extend(deep.iter().map(|path| format!("{number}{path}")));
+            }
+            _ => {
+                make(&root, &["a/x", "x"]);
+                expected.extend(["a/x", "x"].map(|path| format!("{number}{path}")));
+            }
+        }
+        roots.push(root);
+    }
+    let roots: Vec<&Path> = roots.iter().map(|root| &**root).collect();
+    let all = cookies("x", 0, &roots);
+    let told: Vec<&String> = all[1..].iter().map(|(line, _)| line).collect();
+    let by_path = |lines: &[&String]| {
+        let mut lines: Vec<String> = lines.iter().map(|line| (*line).clone()).collect();
+        lines.sort();
+        lines
+    };
+    assert_eq!(
+        by_path(&told),
+        by_path(&expected.iter().collect::<Vec<_>>())
+    );
+    let number = |line: &&String| {
+        let before = line.trim_start_matches('!').split_once(':');
+        before.map_or(0, |(number, _)| number.parse::<u32>().unwrap())
+    };
+    assert!(told.is_sorted_by_key(number));
+    for at in [1, 100, all.len() - 2] {
+        let after: Vec<String> = all[at + 1..].iter().map(|(line, _)| line.clone()).collect();
+        assert_eq!(rest("x", 0, &roots, &all[at].1), after);
+    }
+}
+
 #[test]
 fn what_changes_before_a_place_does_not_matter() {
     let tree = tree(&["b/b", "b/d", "c/x"]);
