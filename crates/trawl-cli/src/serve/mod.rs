@@ -98,6 +98,10 @@ pub(crate) struct ServeArgs {
     /// How long a client may take nothing of an answer
     #[arg(long, value_name = "TIME", value_parser = crate::fresh::parse_time, default_value = "60s")]
     stall: Duration,
+    /// Directories that are watched for a client that keeps what is in them; 0:
+    /// none are
+    #[arg(long, value_name = "N", default_value_t = Limits::default().directories)]
+    watched_directories: usize,
     /// Begin each request so many milliseconds later, as if clients were far
     /// away
     #[arg(
@@ -149,6 +153,7 @@ fn exports(args: &ServeArgs) -> Result<Exports, RemoteError> {
 fn serving(index: Option<PathBuf>, args: &ServeArgs) -> Result<Serving, Failure> {
     let limits = Limits {
         stall: args.stall,
+        directories: args.watched_directories,
         ..Limits::default()
     };
     Ok(Serving {
@@ -221,6 +226,10 @@ fn words(index: Option<PathBuf>, args: &ServeArgs) -> Result<Vec<OsString>, Remo
     }
     let number = |name: &str, value: u128| OsString::from(format!("{name}={value}"));
     words.push(number("--delay", args.delay.into()));
+    words.push(number(
+        "--watched-directories",
+        args.watched_directories as u128,
+    ));
     let mut stall = number("--stall", args.stall.as_millis());
     stall.push("ms");
     words.push(stall);

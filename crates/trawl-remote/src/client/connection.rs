@@ -31,6 +31,8 @@ pub(super) struct Connection {
     id: u32,
     /// Whether the server has said hello.
     is_greeted: bool,
+    /// What it can do.
+    features: u64,
 }
 
 impl Drop for Connection {
@@ -53,12 +55,18 @@ impl Connection {
             child,
             id: 0,
             is_greeted: false,
+            features: 0,
         })
     }
 
     /// Whether nothing was asked on it.
     pub(super) fn is_new(&self) -> bool {
         self.id == 0
+    }
+
+    /// Whether the server, which has answered, can do this.
+    pub(super) fn can(&self, feature: u64) -> bool {
+        self.features & feature != 0
     }
 
     /// Sends a request, after a hello if it is the first: its number.
@@ -122,33 +130,49 @@ impl Connection {
         let mut since = Instant::now();
         loop {
             look()?;
-            let (of, message) = match self.reader.next(LOOK.min(silence)) {
-                Ok(Came::Frame(frame)) => {
-                    let of = frame.id;
-                    let message = Message::decode(frame);
-                    (of, message.map_err(|source| self.nonsense(source))?)
+            match self.came(LOOK.min(silence))? {
+                Some((of, message)) => {
+                    since = Instant::now();
+                    if let Some(message) = self.admit(id, of, message)? {
+                        return Ok(message);
+                    }
                 }
-                Ok(Came::Nothing) if since.elapsed() < silence => continue,
-                Ok(Came::Nothing) => {
-                    return Err(RemoteError::Silent {
-                        server: self.server.clone(),
-                        seconds: silence.as_secs(),
-                    });
-                }
-                Ok(Came::End) | Err(FrameError::Cut) => return Err(self.cut()),
-                Err(FrameError::Bad(source)) => return Err(self.nonsense(source)),
-                Err(FrameError::Half(time)) => {
-                    return Err(RemoteError::Silent {
-                        server: self.server.clone(),
-                        seconds: time.as_secs(),
-                    });
-                }
-                Err(FrameError::Broken(source)) => return Err(self.broken(source)),
-            };
-            since = Instant::now();
-            if let Some(message) = self.admit(id, of, message)? {
-                return Ok(message);
+                None if since.elapsed() < silence => {}
+                None => return Err(self.silent(silence)),
             }
+        }
+    }
+
+    /// The next message of the answer to a request, if it is there so soon.
+    pub(super) fn poll(&mut self, id: u32, wait: Duration) -> Result<Option<Message>, RemoteError> {
+        match self.came(wait)? {
+            Some((of, message)) => self.admit(id, of, message),
+            None => Ok(None),
+        }
+    }
+
+    /// What comes next, and which request it belongs to.
+    fn came(&mut self, wait: Duration) -> Result<Option<(u32, Message)>, RemoteError> {
+        match self.reader.next(wait) {
+            Ok(Came::Frame(frame)) => {
+                let of = frame.id;
+                let message = Message::decode(frame);
+                let message = message.map_err(|source| self.nonsense(source))?;
+                Ok(Some((of, message)))
+            }
+            Ok(Came::Nothing) => Ok(None),
+            Ok(Came::End) | Err(FrameError::Cut) => Err(self.cut()),
+            Err(FrameError::Bad(source)) => Err(self.nonsense(source)),
+            Err(FrameError::Half(time)) => Err(self.silent(time)),
+            Err(FrameError::Broken(source)) => Err(self.broken(source)),
+        }
+    }
+
+    /// Nothing came for so long.
+    pub(super) fn silent(&self, time: Duration) -> RemoteError {
+        RemoteError::Silent {
+            server: self.server.clone(),
+            seconds: time.as_secs(),
         }
     }
 
@@ -171,6 +195,7 @@ impl Connection {
             }
             Message::Hello(hello) if of == 0 && !self.is_greeted => {
                 self.is_greeted = true;
+                self.features = hello.features;
                 if !(hello.lowest..=hello.highest).contains(&VERSION) {
                     let (lowest, highest) = (hello.lowest, hello.highest);
                     return Err(RemoteError::Refused {
@@ -187,6 +212,7 @@ impl Connection {
             Message::Alive if of == 0 && self.is_greeted => Ok(None),
             message @ (Message::Block(_)
             | Message::Data(_)
+            | Message::News(_)
             | Message::End { .. }
             | Message::ServedBy(_))
                 if of == id && self.is_greeted =>

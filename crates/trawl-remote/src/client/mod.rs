@@ -3,6 +3,7 @@
 mod address;
 mod connection;
 mod stream;
+mod watch;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -18,6 +19,7 @@ use crate::wire::{BadFrame, Ending, LINKS_MAX, Message};
 pub use address::Address;
 use connection::Connection;
 use stream::RemoteStream;
+pub use watch::Watch;
 
 /// How many bytes of an answer may be under way: so many that, even from far away, nobody waits
 /// for more to be allowed.

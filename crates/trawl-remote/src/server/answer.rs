@@ -16,6 +16,7 @@ use trawl_sys::{Errno, Op, SysError};
 
 use super::Serving;
 use super::outlet::{Leave, Outlet, Task, refusal};
+use super::watch::watch;
 use crate::exports::{Exports, Place, Places};
 use crate::wire::{Answerer, Code, Ending, LINKS_MAX, Message, Question, READ_MAX_BYTES, feature};
 
@@ -57,6 +58,7 @@ pub(super) fn answer(
             path,
         } => read(outlet, id, exports, &path, (offset, length)),
         Message::Links(paths) => links(outlet, id, task, exports, &paths),
+        Message::Watch { top, dirs } => watch(serving, outlet, id, task, (&top, dirs)),
         _ => Err(refusal(Code::Unsupported, 0, "it is no request")),
     };
     answered.unwrap_or_else(|refusal| refusal)

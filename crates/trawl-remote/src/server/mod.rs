@@ -6,7 +6,10 @@
 //! for too long loses first its request (which it can go on with) and then its connection.
 
 mod answer;
+mod feed;
+mod marks;
 mod outlet;
+mod watch;
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;
@@ -42,6 +45,8 @@ pub struct Limits {
     pub half_frame: Duration,
     /// How long a client may take nothing.
     pub stall: Duration,
+    /// Directories that are watched for it; 0: none are.
+    pub directories: usize,
 }
 
 impl Default for Limits {
@@ -50,6 +55,7 @@ impl Default for Limits {
             requests: NonZeroU32::MIN.saturating_add(15),
             half_frame: Duration::from_secs(30),
             stall: Duration::from_secs(60),
+            directories: 64 << 10,
         }
     }
 }
@@ -266,10 +272,19 @@ impl Connection {
                     task.allow(bytes);
                 }
             }
+            Message::Watch { dirs, .. } if self.tasks().contains_key(&id) => {
+                let task = self.tasks().get(&id).cloned();
+                let feed = task.as_ref().and_then(|task| task.feed());
+                let unexpected = BadFrame::Unexpected("watch");
+                feed.and_then(|feed| feed.put(dirs).ok())
+                    .ok_or(unexpected)?;
+            }
             Message::Search(_) | Message::Stat { .. } | Message::List { .. } => {
                 self.begin(id, message)?;
             }
-            Message::Read { .. } | Message::Links(_) => self.begin(id, message)?,
+            Message::Read { .. } | Message::Links(_) | Message::Watch { .. } => {
+                self.begin(id, message)?;
+            }
             other => return Err(BadFrame::Unexpected(other.name()).into()),
         }
         Ok(())

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use trawl_call::Cancel;
 
+use super::feed::Feed;
 use crate::frames::send;
 use crate::transport::Transmit;
 use crate::wire::{Code, Message};
@@ -82,6 +83,8 @@ pub(super) struct Task {
     /// How many bytes may be sent; the last frame may go beyond.
     credit: Mutex<i64>,
     changed: Condvar,
+    /// Of one that goes on: what else is asked of it.
+    feed: Option<Feed>,
 }
 
 /// Whether something may be sent.
@@ -104,13 +107,25 @@ impl Task {
             cancel: Cancel::default(),
             credit: Mutex::new(credit.into()),
             changed: Condvar::new(),
+            feed: match message {
+                Message::Watch { .. } => Feed::new().ok(),
+                _ => None,
+            },
         }
+    }
+
+    /// Of a request that goes on.
+    pub(super) fn feed(&self) -> Option<&Feed> {
+        self.feed.as_ref()
     }
 
     pub(super) fn interrupt(&self) {
         self.cancel.cancel();
         drop(self.credit.lock());
         self.changed.notify_all();
+        if let Some(feed) = &self.feed {
+            feed.wake();
+        }
     }
 
     pub(super) fn allow(&self, bytes: u32) {

@@ -1,6 +1,7 @@
 //! Messages and their bytes.
 
 use super::fields::{Fields, Reader};
+use super::news::{NEWS_BYTES, News};
 use super::{BadFrame, Frame, HEAD_BYTES};
 
 const MAGIC: &[u8; 8] = b"trawl\0rp";
@@ -144,6 +145,11 @@ pub enum Message {
     Alive,
     ServedBy(Answerer),
     Links(Vec<Vec<u8>>),
+    Watch {
+        top: Vec<u8>,
+        dirs: Vec<Vec<u8>>,
+    },
+    News(Vec<News>),
 }
 
 impl Message {
@@ -163,12 +169,14 @@ impl Message {
             Message::Links(_) => 14,
             Message::Alive => 12,
             Message::ServedBy(_) => 13,
+            Message::Watch { .. } => 16,
+            Message::News(_) => 17,
         }
     }
 
     /// Its name.
     pub fn name(&self) -> &'static str {
-        const NAMES: [&str; 14] = [
+        const NAMES: [&str; 17] = [
             "hello",
             "search",
             "block",
@@ -183,6 +191,9 @@ impl Message {
             "alive",
             "served by",
             "links",
+            "15",
+            "watch",
+            "news",
         ];
         NAMES[usize::from(self.kind()) - 1]
     }
@@ -250,6 +261,18 @@ impl Message {
                     out.bytes(path);
                 }
             }
+            Message::Watch { top, dirs } => {
+                out.bytes(top).count(dirs.len());
+                for dir in dirs {
+                    out.bytes(dir);
+                }
+            }
+            Message::News(news) => {
+                out.count(news.len());
+                for one in news {
+                    one.write(out);
+                }
+            }
         }
     }
 
@@ -297,16 +320,27 @@ impl Message {
                 body.exactly(&[0; 3], "padding")?;
                 Message::ServedBy(who)
             }
-            14 => {
-                let count = body.count(4, "number of links")?;
-                let paths = (0..count).map(|_| Ok(body.bytes("path")?.to_vec()));
-                Message::Links(paths.collect::<Result<_, BadFrame>>()?)
+            14 => Message::Links(paths(&mut body, "number of links")?),
+            16 => Message::Watch {
+                top: body.bytes("path")?.to_vec(),
+                dirs: paths(&mut body, "number of directories")?,
+            },
+            17 => {
+                let count = body.count(NEWS_BYTES, "number of news")?;
+                let news = (0..count).map(|_| News::read(&mut body));
+                Message::News(news.collect::<Result<_, _>>()?)
             }
             kind => return Err(BadFrame::Kind(kind)),
         };
         body.end()?;
         Ok(message)
     }
+}
+
+fn paths(body: &mut Reader<'_>, what: &'static str) -> Result<Vec<Vec<u8>>, BadFrame> {
+    let count = body.count(4, what)?;
+    let paths = (0..count).map(|_| Ok(body.bytes("path")?.to_vec()));
+    paths.collect()
 }
 
 fn hello(body: &mut Reader<'_>) -> Result<Hello, BadFrame> {
@@ -411,6 +445,7 @@ impl QuestionRoot {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wire::{Happened, NewsName};
     use proptest::collection::vec;
     use proptest::prelude::*;
 
@@ -448,6 +483,17 @@ mod tests {
                 roots,
             },
         )
+    }
+
+    fn news() -> impl Strategy<Value = News> {
+        let happened = prop_oneof![Just(Happened::Changed), Just(Happened::Replaced)];
+        let name = (happened, bytes()).prop_map(|(happened, name)| NewsName { happened, name });
+        prop_oneof![
+            bytes().prop_map(News::Watched),
+            bytes().prop_map(News::Unwatched),
+            (bytes(), vec(name, 0..4)).prop_map(|(dir, names)| News::Changed { dir, names }),
+            bytes().prop_map(News::Lost),
+        ]
     }
 
     fn message() -> impl Strategy<Value = Message> {
@@ -490,6 +536,8 @@ mod tests {
             Just(Message::ServedBy(Answerer::Live)),
             Just(Message::ServedBy(Answerer::Index)),
             vec(bytes(), 0..4).prop_map(Message::Links),
+            (bytes(), vec(bytes(), 0..4)).prop_map(|(top, dirs)| Message::Watch { top, dirs }),
+            vec(news(), 0..4).prop_map(Message::News),
         ]
     }
 

@@ -20,14 +20,18 @@
 //! | 12 alive | server | nothing: work goes on |
 //! | 13 served by | server, to clients with that feature | who gives the blocks that follow: 1 a walk, 2 an index (1), zeros (3) |
 //! | 14 links | client | number of paths (4), these (bytes); the answer is data: of each path an errno (4) and a link's target (bytes) |
+//! | 16 watch | client | the top (bytes), number of directories (4), these, relative to the top (bytes). The answer is news, until it is interrupted; with the number of one that goes on: these, too, once all before have been answered |
+//! | 17 news | server | number of these (4), of each: 0 watched, 1 not watched, 2 changed, 3 lost (1), zeros (3), path relative to the top (bytes), for 2 a number of names (4), of each: 0 attributes or contents, 1 which file it is (1), zeros (3), the name (bytes; `.`: the directory itself). None: everything is as it was |
 //!
 //! Invariants: bytes are untrusted. No length is believed before so many bytes are there; just
 //! what [`Message::encode`] writes is accepted; a frame of an unknown kind can be passed over.
 
 mod fields;
 mod message;
+mod news;
 
 pub use message::{Answerer, Code, Ending, Hello, Message, Question, QuestionRoot};
+pub use news::{Happened, News, NewsName};
 
 /// The version that this program speaks.
 pub const VERSION: u16 = 1;
@@ -44,8 +48,10 @@ pub mod feature {
     pub const SERVED_BY: u64 = 1 << 3;
     /// `links`.
     pub const LINKS: u64 = 1 << 4;
+    /// `watch`.
+    pub const WATCH: u64 = 1 << 6;
     /// All of this version.
-    pub const ALL: u64 = STAT | LIST | READ | SERVED_BY | LINKS;
+    pub const ALL: u64 = STAT | LIST | READ | SERVED_BY | LINKS | WATCH;
 }
 
 /// The longest frame that a client sends.
@@ -56,6 +62,8 @@ pub const ANSWER_MAX_BYTES: usize = (16 << 20) + (64 << 10);
 pub const READ_MAX_BYTES: u32 = 1 << 20;
 /// The most paths of one `links`.
 pub const LINKS_MAX: usize = 4096;
+/// The most directories of one `watch`.
+pub const WATCH_MAX: usize = 4096;
 /// What follows the length besides the body.
 pub const HEAD_BYTES: usize = 8;
 

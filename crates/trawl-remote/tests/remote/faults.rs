@@ -189,6 +189,7 @@ fn impatient() -> Serving {
             half_frame: SHORT,
             stall: SHORT,
             requests: NonZeroU32::MIN,
+            ..Limits::default()
         },
         ..serving(Exports::Everything)
     }

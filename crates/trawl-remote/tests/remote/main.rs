@@ -6,3 +6,4 @@ mod hostile;
 mod same;
 mod shell;
 mod support;
+mod watched;

@@ -1,0 +1,329 @@
+//! Directories that are watched for a client: one fanotify mark each, set as the user that is
+//! served, and what the kernel then says of them.
+//!
+//! Invariants: a directory is marked before the client is told so, and told of nothing else; what
+//! happened in one is told only while its user can still open it for reading under the path that
+//! it was asked for with; there are never more marks than was agreed on.
+//!
+//! Marks are on files and paths are not: one that has another file by now is said to be lost.
+
+use std::collections::{BTreeMap, HashMap};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+use trawl_sys::confined::look_anywhere;
+use trawl_sys::directory::{AccessTime, Links, Purpose, open_at};
+use trawl_sys::fanotify::{Event, Events, Group, Mask, Named, QueueSize, Scope};
+use trawl_sys::handle::{self, Use};
+use trawl_sys::{SysError, filesystem};
+
+use crate::exports::{Exports, Place, Places};
+use crate::wire::{Happened, News, NewsName};
+
+/// File systems that report all that is done to them, as far as that was proved (`docs/live.md`).
+const KINDS: [&str; 5] = ["ext4", "xfs", "btrfs", "tmpfs", "overlay"];
+/// What is asked of the kernel.
+const MASK: Mask = Mask::CREATE
+    .with(Mask::DELETE)
+    .with(Mask::RENAME)
+    .with(Mask::MODIFY)
+    .with(Mask::ATTRIB)
+    .with(Mask::CLOSE_WRITE)
+    .with(Mask::ONDIR)
+    .with(Mask::ON_CHILD);
+/// What changes which names there are.
+const NAMES: Mask = Mask::CREATE.with(Mask::DELETE).with(Mask::RENAME);
+/// So much is read at once, and so often before what was read is told.
+const BUFFER_BYTES: usize = 64 << 10;
+const READS_MAX: usize = 32;
+
+/// A directory as events name it: its file system and its handle.
+type Key = Vec<u8>;
+
+/// Names in a directory, and what happened to them.
+type Names = BTreeMap<Vec<u8>, Happened>;
+
+/// Marked directories.
+pub(super) struct Marks<'a> {
+    group: Group,
+    exports: &'a Exports,
+    top: Vec<u8>,
+    /// The paths that a marked directory was asked for with. It stays when the last one is lost:
+    /// the mark stays, too.
+    marked: HashMap<Key, Vec<Vec<u8>>>,
+    most: usize,
+    /// What is mounted on the way to the top and below it.
+    mounts: Vec<Vec<u8>>,
+    buffer: Vec<u8>,
+}
+
+/// What the kernel said since it was asked last.
+#[derive(Default)]
+struct Said {
+    by_directory: HashMap<Key, Names>,
+    /// Directories that came, went or were moved: where.
+    replaced: Vec<(Key, Vec<u8>)>,
+    is_in_doubt: bool,
+}
+
+fn key_of(fd: impl AsFd) -> Result<Key, SysError> {
+    let handle = handle::of_fd(&fd, Use::Compare)?;
+    let mut key = filesystem::id_of_fd(&fd)?.to_vec();
+    key.extend((handle.bytes().len() as u32).to_ne_bytes());
+    key.extend(handle.kind().to_ne_bytes());
+    key.extend(handle.bytes());
+    Ok(key)
+}
+
+fn join(dir: &[u8], name: &[u8]) -> Vec<u8> {
+    match dir {
+        b"" => name.to_vec(),
+        dir => [dir, b"/", name].concat(),
+    }
+}
+
+fn is_within(path: &[u8], top: &[u8]) -> bool {
+    match path.strip_prefix(top) {
+        Some(rest) => top.is_empty() || rest.is_empty() || rest.starts_with(b"/"),
+        None => false,
+    }
+}
+
+impl<'a> Marks<'a> {
+    /// None yet.
+    pub(super) fn new(exports: &'a Exports, top: &[u8], most: usize) -> Result<Self, SysError> {
+        Ok(Marks {
+            group: Group::new(QueueSize::Limited)?,
+            exports,
+            top: top.to_vec(),
+            marked: HashMap::new(),
+            most,
+            mounts: Vec::new(),
+            buffer: vec![0; BUFFER_BYTES],
+        })
+    }
+
+    /// Readable when something happened.
+    pub(super) fn as_fd(&self) -> BorrowedFd<'_> {
+        self.group.as_fd()
+    }
+
+    /// Opens a directory as who lists it must be able to.
+    fn open(&self, places: &mut Places<'_>, dir: &[u8]) -> Result<OwnedFd, SysError> {
+        // Only the top may be a link.
+        let (path, links) = match dir {
+            b"" => (self.top.clone(), Links::Followed),
+            dir if self.top.ends_with(b"/") => ([&self.top, dir].concat(), Links::Refused),
+            dir => (join(&self.top, dir), Links::Refused),
+        };
+        let found = match places.find(&path) {
+            Place::Anywhere(path) => look_anywhere(&path, links),
+            Place::Confined(confined) => confined.look(b"", links),
+        };
+        open_at(found?, c".", Purpose::List(AccessTime::Keep))
+    }
+
+    /// Watches a directory.
+    pub(super) fn add(&mut self, places: &mut Places<'_>, dir: Vec<u8>) -> News {
+        match self.mark(places, &dir) {
+            Some(key) => {
+                let paths = self.marked.entry(key).or_default();
+                if !paths.contains(&dir) {
+                    paths.push(dir.clone());
+                }
+                News::Watched(dir)
+            }
+            None => News::Unwatched(dir),
+        }
+    }
+
+    fn mark(&mut self, places: &mut Places<'_>, dir: &[u8]) -> Option<Key> {
+        let fd = self.open(places, dir).ok()?;
+        let magic = filesystem::of_fd(&fd).ok()?.magic;
+        if !filesystem::name(magic).is_some_and(|kind| KINDS.contains(&kind)) {
+            return None;
+        }
+        let key = key_of(&fd).ok()?;
+        if !self.marked.contains_key(&key) && self.marked.len() >= self.most {
+            return None;
+        }
+        self.group.mark(&fd, Scope::Directory, MASK).ok()?;
+        if dir.is_empty() {
+            self.mounts = mounts(&fd);
+        }
+        Some(key)
+    }
+
+    /// What happened.
+    pub(super) fn news(&mut self) -> Vec<News> {
+        let said = match self.read() {
+            Ok(said) if !said.is_in_doubt => said,
+            _ => return self.lose_all(),
+        };
+        let mut places = Places::new(self.exports);
+        let (mut news, mut lost) = (Vec::new(), Vec::new());
+        for (key, names) in said.by_directory {
+            for dir in self.marked.get(&key).into_iter().flatten() {
+                let opened = self.open(&mut places, dir);
+                if opened.and_then(key_of).is_ok_and(|now| now == key) {
+                    let names = names.iter().map(|(name, happened)| NewsName {
+                        happened: *happened,
+                        name: name.clone(),
+                    });
+                    let (dir, names) = (dir.clone(), names.collect());
+                    news.push(News::Changed { dir, names });
+                } else {
+                    lost.push(dir.clone());
+                }
+            }
+        }
+        let paths = |(key, name): &(Key, Vec<u8>)| -> Vec<Vec<u8>> {
+            let dirs = self.marked.get(key).into_iter().flatten();
+            dirs.map(|dir| join(dir, name)).collect()
+        };
+        lost.extend(said.replaced.iter().flat_map(paths));
+        lost.sort();
+        lost.dedup();
+        for path in &lost {
+            self.lose(path);
+        }
+        news.extend(lost.into_iter().map(News::Lost));
+        news
+    }
+
+    /// What no event tells: whether the top is still what it was, and what is mounted there.
+    pub(super) fn look(&mut self) -> Vec<News> {
+        let of_top = |(_, paths): &(&Key, &Vec<Vec<u8>>)| paths.iter().any(Vec::is_empty);
+        let Some((key, _)) = self.marked.iter().find(of_top) else {
+            return Vec::new();
+        };
+        let opened = self.open(&mut Places::new(self.exports), b"");
+        let is_same = opened
+            .is_ok_and(|fd| key_of(&fd).is_ok_and(|now| now == *key) && mounts(&fd) == self.mounts);
+        match is_same {
+            true => Vec::new(),
+            false => self.lose_all(),
+        }
+    }
+
+    fn lose(&mut self, top: &[u8]) {
+        for paths in self.marked.values_mut() {
+            paths.retain(|path| !is_within(path, top));
+        }
+    }
+
+    fn lose_all(&mut self) -> Vec<News> {
+        self.lose(b"");
+        vec![News::Lost(Vec::new())]
+    }
+
+    fn read(&mut self) -> Result<Said, SysError> {
+        let mut said = Said::default();
+        for _ in 0..READS_MAX {
+            let bytes = self.group.read(&mut self.buffer)?;
+            if bytes.is_empty() {
+                break;
+            }
+            for event in Events::new(bytes) {
+                match event {
+                    Ok(event) => said.take(&event, &self.marked),
+                    Err(_) => said.is_in_doubt = true,
+                }
+            }
+        }
+        Ok(said)
+    }
+}
+
+impl Said {
+    fn take(&mut self, event: &Event<'_>, marked: &HashMap<Key, Vec<Vec<u8>>>) {
+        if event.mask.has(Mask::QUEUE_OVERFLOW) {
+            self.is_in_doubt = true;
+            return;
+        }
+        let happened = match event.mask.has(NAMES) {
+            true => Happened::Replaced,
+            false => Happened::Changed,
+        };
+        let is_directory = event.mask.has(Mask::ONDIR);
+        for Named { directory, name } in [event.at, event.from, event.to].into_iter().flatten() {
+            if !marked.contains_key(directory) {
+                continue;
+            }
+            let (key, name) = (directory.to_vec(), name.to_vec());
+            // The attributes of one are told as its own (`.`), not by its name in the one above.
+            if is_directory && happened == Happened::Replaced {
+                self.replaced.push((key.clone(), name.clone()));
+            }
+            let names = self.by_directory.entry(key).or_default();
+            if happened == Happened::Replaced {
+                names.entry(b".".to_vec()).or_insert(Happened::Changed);
+            }
+            let known = names.entry(name).or_insert(happened);
+            if happened == Happened::Replaced {
+                *known = happened;
+            }
+        }
+    }
+}
+
+/// What is mounted on the way to a directory and below it, as lines of `/proc/self/mountinfo`.
+fn mounts(top: &OwnedFd) -> Vec<Vec<u8>> {
+    use std::os::unix::ffi::OsStrExt;
+    let link = format!("/proc/self/fd/{}", top.as_raw_fd());
+    let Ok(path) = std::fs::read_link(link) else {
+        return Vec::new();
+    };
+    let top = path.as_os_str().as_bytes();
+    let table = std::fs::read("/proc/self/mountinfo").unwrap_or_default();
+    let lines = table.split(|byte| *byte == b'\n').filter(|line| {
+        let point = line.split(|byte| *byte == b' ').nth(4);
+        point.is_some_and(|point| {
+            let point = unescaped(point);
+            let point = point.strip_suffix(b"/").unwrap_or(&point);
+            is_within(point, top) || is_within(top, point)
+        })
+    });
+    lines.map(<[u8]>::to_vec).collect()
+}
+
+/// The kernel writes blanks, tabs, ends of lines and backslashes as three octal digits.
+fn unescaped(text: &[u8]) -> Vec<u8> {
+    let (mut plain, mut rest) = (Vec::with_capacity(text.len()), text);
+    while let [first, behind @ ..] = rest {
+        let digits = behind.first_chunk::<3>().filter(|_| *first == b'\\');
+        let value = digits.filter(|digits| digits.iter().all(|it| (b'0'..=b'7').contains(it)));
+        match value {
+            Some([a, b, c]) => {
+                plain.push((a & 3) << 6 | (b & 7) << 3 | (c & 7));
+                rest = &behind[3..];
+            }
+            None => {
+                plain.push(*first);
+                rest = behind;
+            }
+        }
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_certain_once_the_kernel_forgot_something() {
+        let mut said = Said::default();
+        let event = Event {
+            mask: Mask::QUEUE_OVERFLOW,
+            ..Event::default()
+        };
+        said.take(&event, &HashMap::new());
+        assert!(said.is_in_doubt);
+    }
+
+    #[test]
+    fn mount_points_are_read_as_the_kernel_writes_them() {
+        assert_eq!(unescaped(br"/a\040b\134\011c"), b"/a b\\\tc");
+        assert_eq!(unescaped(br"/a\04\999"), br"/a\04\999");
+    }
+}
