@@ -128,6 +128,7 @@ complete -c trawl -n "__fish_trawl_using_subcommand serve" -l served -d 'Connect
 complete -c trawl -n "__fish_trawl_using_subcommand serve" -l user-served -d 'Connections of one user that are served at the same time' -r
 complete -c trawl -n "__fish_trawl_using_subcommand serve" -l patience -d 'How long a connection may wait to be served' -r
 complete -c trawl -n "__fish_trawl_using_subcommand serve" -l stall -d 'How long a client may take nothing of an answer' -r
+complete -c trawl -n "__fish_trawl_using_subcommand serve" -l watched-directories -d 'Directories that are watched for a client that keeps what is in them; 0: none are' -r
 complete -c trawl -n "__fish_trawl_using_subcommand serve" -l delay -d 'Begin each request so many milliseconds later, as if clients were far away' -r
 complete -c trawl -n "__fish_trawl_using_subcommand serve" -l stdio -d 'Serve one client on standard input and output'
 complete -c trawl -n "__fish_trawl_using_subcommand serve" -l restrict -d 'Show only the trees in /etc/trawl/exports'
@@ -138,6 +139,7 @@ complete -c trawl -n "__fish_trawl_using_subcommand run" -l remote -d 'Show the 
 complete -c trawl -n "__fish_trawl_using_subcommand run" -l sandbox-memory -d 'With --sandbox: how much of files\' contents is kept in memory, such as 512M or 2G. A file that has no room is not opened' -r
 complete -c trawl -n "__fish_trawl_using_subcommand run" -l cover -d 'Without --remote: answer from tables what dynamically linked programs ask about files below this directory, instead of below the working directory; can be given again' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand run" -l max-age -d 'How old names and attributes may be that the command is shown' -r
+complete -c trawl -n "__fish_trawl_using_subcommand run" -l watched-age -d 'The same of directories that the server watches, as it does where it can once the command has run for some seconds: until it says that something changed. 0s: have none watched' -r
 complete -c trawl -n "__fish_trawl_using_subcommand run" -l ca -d 'Of tls: servers: who may sign the server\'s certificate [default: ca.pem in ~/.config/trawl or /etc/trawl]' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand run" -l cert -d 'For tls: servers: this client\'s certificate [default: cert.pem there]' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand run" -l key -d 'For tls: servers: its key [default: key.pem there]' -r -F
@@ -147,6 +149,7 @@ complete -c trawl -n "__fish_trawl_using_subcommand run" -l eager -d 'Without --
 complete -c trawl -n "__fish_trawl_using_subcommand run" -l call-by-call -d 'Ask the server for each name and directory by itself, as ordinary remote file systems do: to compare with'
 complete -c trawl -n "__fish_trawl_using_subcommand run" -s h -l help -d 'Print help'
 complete -c trawl -n "__fish_trawl_using_subcommand mount" -l max-age -d 'How old names and attributes may be that the command is shown' -r
+complete -c trawl -n "__fish_trawl_using_subcommand mount" -l watched-age -d 'The same of directories that the server watches, as it does where it can once the command has run for some seconds: until it says that something changed. 0s: have none watched' -r
 complete -c trawl -n "__fish_trawl_using_subcommand mount" -l ca -d 'Of tls: servers: who may sign the server\'s certificate [default: ca.pem in ~/.config/trawl or /etc/trawl]' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand mount" -l cert -d 'For tls: servers: this client\'s certificate [default: cert.pem there]' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand mount" -l key -d 'For tls: servers: its key [default: key.pem there]' -r -F

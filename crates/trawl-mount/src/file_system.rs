@@ -23,7 +23,7 @@ use trawl_call::Attributes;
 use trawl_sys::stat::Time;
 
 use crate::nodes::{Nodes, TOP};
-use crate::tree::{Asking, Content, Entry, Listing, Tree};
+use crate::tree::{Asking, Content, Entry, Listing, Tree, join, split};
 
 /// What is asked of the kernel: names of directories and targets of links are kept, attributes
 /// come with names, contents that have changed are read again.
@@ -53,7 +53,7 @@ type Opened = (Instant, Time, u64);
 /// A tree, for the kernel.
 pub(crate) struct RemoteFiles {
     tree: Tree,
-    nodes: Nodes,
+    nodes: Arc<Nodes>,
     contents: Mutex<HashMap<u64, Content>>,
     next_handle: AtomicU64,
     opened: Mutex<HashMap<Vec<u8>, Opened>>,
@@ -70,7 +70,7 @@ fn errno(errno: trawl_sys::Errno) -> Errno {
 impl RemoteFiles {
     pub(crate) fn new(tree: Tree) -> RemoteFiles {
         RemoteFiles {
-            nodes: Nodes::new(tree.device()),
+            nodes: Arc::new(Nodes::new(tree.device())),
             tree,
             contents: Mutex::default(),
             next_handle: AtomicU64::new(1),
@@ -78,30 +78,45 @@ impl RemoteFiles {
         }
     }
 
+    /// The numbers that the kernel knows.
+    pub(crate) fn nodes(&self) -> Arc<Nodes> {
+        Arc::clone(&self.nodes)
+    }
+
     fn path(&self, number: INodeNo) -> Result<Vec<u8>, Errno> {
         self.nodes.path(number.0).ok_or(Errno::ESTALE)
     }
 
-    fn find(&self, parent: INodeNo, name: &OsStr) -> Result<(FileAttr, Duration), Errno> {
-        let dir = self.path(parent)?;
-        let known = self.tree.lookup(&dir, name.as_bytes()).map_err(errno)?;
-        let lasts = self.tree.lasts(known.at);
+    /// Tells of a name in a directory.
+    fn find(&self, parent: INodeNo, name: &OsStr, tell: impl Tell) -> Result<(), Errno> {
+        let (dir, name) = (self.path(parent)?, name.as_bytes());
+        let known = self.tree.lookup(&dir, name).map_err(errno)?;
+        let telling = self.tree.telling(&dir, [known.asked, known.at]);
         let Some(attributes) = known.what else {
-            return Ok((absent(), lasts));
+            tell(&absent(), telling.absence());
+            return Ok(());
         };
-        let path = below(&dir, name.as_bytes());
-        let number = self.nodes.tell(&path, &attributes);
-        Ok((file_attr(number, &attributes), lasts))
+        let number = self.nodes.tell(&join(&dir, name), &attributes);
+        let lasts = telling.entry(name, &attributes);
+        tell(&file_attr(number, &attributes), lasts);
+        Ok(())
     }
 
-    fn attributes(&self, number: INodeNo) -> Result<(FileAttr, Duration), Errno> {
+    /// Tells what stat(2) says of a number.
+    fn attributes(&self, number: INodeNo, tell: impl Tell) -> Result<(), Errno> {
         let path = self.path(number)?;
         let known = self.tree.attributes(&path).map_err(errno)?;
-        let shown = match number.0 {
-            TOP => known.what.ino,
-            number => number,
-        };
-        Ok((file_attr(shown, &known.what), self.tree.lasts(known.at)))
+        let times = [known.asked, known.at];
+        if number.0 == TOP {
+            let telling = self.tree.telling(b"", times);
+            tell(&file_attr(known.what.ino, &known.what), telling.own());
+        } else {
+            let (dir, name) = split(&path);
+            let telling = self.tree.telling(dir, times);
+            let lasts = telling.entry(name, &known.what);
+            tell(&file_attr(number.0, &known.what), lasts);
+        }
+        Ok(())
     }
 
     /// The listing that an offset is of, and where in it.
@@ -146,7 +161,8 @@ impl RemoteFiles {
         let content = self.tree.content(&path);
         let (mtime, size) = (known.what.mtime, known.what.size);
         let mut flags = FopenFlags::FOPEN_KEEP_CACHE;
-        if size == 0 || !self.was_opened(&path, mtime, size) {
+        if size == 0 || !self.was_opened(&path, &known.what) {
+            let at = Instant::now();
             let there = content.begin().map_err(errno)?;
             if size == 0 && there > 0 {
                 // As in /proc: its size says nothing.
@@ -156,27 +172,29 @@ impl RemoteFiles {
             if opened.len() >= OPENED_MAX {
                 opened.clear();
             }
-            opened.insert(path, (Instant::now(), mtime, size));
+            opened.insert(path, (at, mtime, size));
         }
         let handle = self.next_handle.fetch_add(1, Ordering::Relaxed);
         lock(&self.contents).insert(handle, content);
         Ok((handle, flags))
     }
 
-    fn was_opened(&self, path: &[u8], mtime: Time, size: u64) -> bool {
-        let opened = lock(&self.opened);
-        opened.get(path).is_some_and(|(at, then, bytes)| {
-            !self.tree.lasts(*at).is_zero() && (*then, *bytes) == (mtime, size)
-        })
+    /// Whether it was opened a moment ago, or is watched, and is as it was.
+    fn was_opened(&self, path: &[u8], now: &Attributes) -> bool {
+        let opened = lock(&self.opened).get(path).copied();
+        let Some((at, mtime, size)) = opened else {
+            return false;
+        };
+        let (dir, name) = split(path);
+        let lasts = self.tree.telling(dir, [at, at]).entry(name, now);
+        !lasts.is_zero() && (mtime, size) == (now.mtime, now.size)
     }
 }
 
-fn below(dir: &[u8], name: &[u8]) -> Vec<u8> {
-    match dir {
-        b"" => name.to_vec(),
-        dir => [dir, b"/", name].concat(),
-    }
-}
+/// Says something to the kernel, and how long it may believe that.
+trait Tell: FnOnce(&FileAttr, Duration) {}
+
+impl<T: FnOnce(&FileAttr, Duration)> Tell for T {}
 
 /// A directory that is read.
 struct Directory {
@@ -276,9 +294,14 @@ impl Filesystem for RemoteFiles {
     }
 
     fn lookup(&self, _req: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
-        match self.find(parent, name) {
-            Ok((attr, lasts)) => reply.entry(&lasts, &attr, Generation(0)),
-            Err(errno) => reply.error(errno),
+        let mut reply = Some(reply);
+        let found = self.find(parent, name, |attr, lasts| {
+            if let Some(reply) = reply.take() {
+                reply.entry(&lasts, attr, Generation(0));
+            }
+        });
+        if let (Err(errno), Some(reply)) = (found, reply) {
+            reply.error(errno);
         }
     }
 
@@ -287,9 +310,14 @@ impl Filesystem for RemoteFiles {
     }
 
     fn getattr(&self, _req: &Request, ino: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
-        match self.attributes(ino) {
-            Ok((attr, lasts)) => reply.attr(&lasts, &attr),
-            Err(errno) => reply.error(errno),
+        let mut reply = Some(reply);
+        let found = self.attributes(ino, |attr, lasts| {
+            if let Some(reply) = reply.take() {
+                reply.attr(&lasts, attr);
+            }
+        });
+        if let (Err(errno), Some(reply)) = (found, reply) {
+            reply.error(errno);
         }
     }
 
@@ -356,29 +384,33 @@ impl Filesystem for RemoteFiles {
             Ok(found) => found,
             Err(errno) => return reply.error(errno),
         };
-        let lasts = self.tree.lasts(directory.listing.at);
+        let listing = &directory.listing;
+        let times = [listing.asked, listing.at];
+        let telling = self.tree.telling(&directory.path, times);
         while let Some(item) = directory.get(place) {
-            let (name, attr) = match item {
+            let (name, attr, lasts) = match item {
                 // The kernel takes nothing but the names of these.
                 Item::Dots(name, number) => {
                     let plain = file_attr(number, &Attributes::default());
                     let kind = FileType::Directory;
-                    (name.as_bytes(), FileAttr { kind, ..plain })
+                    (name.as_bytes(), FileAttr { kind, ..plain }, Duration::ZERO)
                 }
                 Item::Entry(entry) => {
-                    let attr = match &entry.found {
+                    let (attr, lasts) = match &entry.found {
                         // Nor of this one, which has a size that no file can have: it asks when
                         // it must.
-                        Err(_) => FileAttr {
-                            size: u64::MAX,
-                            ..file_attr(UNKNOWN, &Attributes::default())
-                        },
+                        Err(_) => {
+                            let size = u64::MAX;
+                            let plain = file_attr(UNKNOWN, &Attributes::default());
+                            (FileAttr { size, ..plain }, Duration::ZERO)
+                        }
                         Ok(found) => {
-                            let path = below(&directory.path, &entry.name);
-                            file_attr(self.nodes.tell(&path, found), found)
+                            let path = join(&directory.path, &entry.name);
+                            let attr = file_attr(self.nodes.tell(&path, found), found);
+                            (attr, telling.entry(&entry.name, found))
                         }
                     };
-                    (&*entry.name, attr)
+                    (&*entry.name, attr, lasts)
                 }
             };
             let (behind, name) = (directory.behind(place), OsStr::from_bytes(name));

@@ -3,6 +3,7 @@
 //!
 //! - [`tree`]: names, attributes, links and contents, as of a moment ago, in bounded memory.
 //! - `nodes`: inode numbers.
+//! - `notices`: what the kernel is told when the server says that something changed.
 //! - `file_system`: the tree as the kernel asks for it (FUSE).
 //! - [`serving`]: mounting it, and serving a mount until it is gone.
 //!
@@ -17,6 +18,7 @@
 mod error;
 mod file_system;
 mod nodes;
+mod notices;
 pub mod serving;
 pub mod tree;
 

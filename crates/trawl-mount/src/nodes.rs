@@ -6,11 +6,11 @@
 //! paths, since the kernel lets a directory have one.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use trawl_call::Attributes;
 
-use crate::tree::is_directory;
+use crate::tree::{is_directory, is_within};
 
 /// The number of the top.
 pub(crate) const TOP: u64 = 1;
@@ -18,7 +18,7 @@ pub(crate) const TOP: u64 = 1;
 const MADE: u64 = 1 << 63;
 
 struct Node {
-    path: Vec<u8>,
+    path: Arc<[u8]>,
     /// How often the kernel was told.
     lookups: u64,
 }
@@ -26,43 +26,62 @@ struct Node {
 /// Numbers that the kernel remembers.
 pub(crate) struct Nodes {
     device: u64,
-    nodes: Mutex<HashMap<u64, Node>>,
+    known: Mutex<Known>,
+}
+
+#[derive(Default)]
+struct Known {
+    nodes: HashMap<u64, Node>,
+    /// The number that the kernel was told last for a path.
+    numbers: HashMap<Arc<[u8]>, u64>,
 }
 
 impl Nodes {
     pub(crate) fn new(device: u64) -> Nodes {
         Nodes {
             device,
-            nodes: Mutex::default(),
+            known: Mutex::default(),
         }
     }
 
-    fn nodes(&self) -> MutexGuard<'_, HashMap<u64, Node>> {
-        self.nodes.lock().unwrap_or_else(PoisonError::into_inner)
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The path of a number that the kernel was told.
     pub(crate) fn path(&self, number: u64) -> Option<Vec<u8>> {
         match number {
             TOP => Some(Vec::new()),
-            number => self.nodes().get(&number).map(|node| node.path.clone()),
+            number => self
+                .known()
+                .nodes
+                .get(&number)
+                .map(|node| node.path.to_vec()),
         }
     }
 
     /// The number of a file that the kernel is told of now.
     pub(crate) fn tell(&self, path: &[u8], attributes: &Attributes) -> u64 {
-        let mut nodes = self.nodes();
+        let mut known = self.known();
+        let Known { nodes, numbers } = &mut *known;
         let mut number = self.number(attributes);
-        let is_another = |node: &Node| is_directory(attributes) && node.path != path;
+        let is_another = |node: &Node| is_directory(attributes) && *node.path != *path;
         if nodes.get(&number).is_some_and(is_another) {
             number = made(attributes, path);
         }
         let node = nodes.entry(number).or_insert_with(|| Node {
-            path: Vec::new(),
+            path: Arc::default(),
             lookups: 0,
         });
-        if node.path != path {
-            node.path = path.to_vec();
+        if *node.path != *path {
+            // A name that it had before, unless that is another's by now.
+            if numbers.get(&node.path) == Some(&number) {
+                numbers.remove(&node.path);
+            }
+            node.path = path.into();
+        }
+        if numbers.get(path) != Some(&number) {
+            numbers.insert(Arc::clone(&node.path), number);
         }
         node.lookups = node.lookups.saturating_add(1);
         number
@@ -79,13 +98,35 @@ impl Nodes {
 
     /// The kernel forgets that it was told so often.
     pub(crate) fn forget(&self, number: u64, lookups: u64) {
-        let mut nodes = self.nodes();
+        let mut known = self.known();
+        let Known { nodes, numbers } = &mut *known;
         if let Some(node) = nodes.get_mut(&number) {
             node.lookups = node.lookups.saturating_sub(lookups);
             if node.lookups == 0 {
+                if numbers.get(&node.path) == Some(&number) {
+                    numbers.remove(&node.path);
+                }
                 nodes.remove(&number);
             }
         }
+    }
+
+    /// The number that the kernel knows a path by, if it does.
+    pub(crate) fn number_at(&self, path: &[u8]) -> Option<u64> {
+        match path {
+            b"" => Some(TOP),
+            path => self.known().numbers.get(path).copied(),
+        }
+    }
+
+    /// All that the kernel knows at and below a path: numbers, and paths relative to the top.
+    pub(crate) fn at_and_below(&self, top: &[u8]) -> Vec<(u64, Arc<[u8]>)> {
+        let known = self.known();
+        let nodes = known.nodes.iter();
+        let within = nodes.filter(|(_, node)| is_within(&node.path, top));
+        within
+            .map(|(number, node)| (*number, Arc::clone(&node.path)))
+            .collect()
     }
 }
 
@@ -133,11 +174,18 @@ mod tests {
         ] {
             assert!(nodes.tell(b"odd", &odd) > MADE);
         }
+        assert_eq!(nodes.number_at(b"a"), None);
+        assert_eq!(nodes.number_at(b"b"), Some(100));
+        assert_eq!(
+            nodes.at_and_below(b"bound"),
+            [(again, b"bound/d"[..].into())]
+        );
         nodes.forget(100, 1);
         assert!(nodes.path(100).is_some());
         nodes.forget(100, 1);
         nodes.forget(100, 1);
         assert_eq!(nodes.path(100), None);
+        assert_eq!(nodes.number_at(b"b"), None);
         assert_eq!(nodes.path(TOP), Some(Vec::new()));
     }
 }

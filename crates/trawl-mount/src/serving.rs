@@ -3,12 +3,15 @@
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use fuser::{Config, MountOption, Session, SessionACL, SessionUnmounter};
 
 use crate::error::MountError;
 use crate::file_system::RemoteFiles;
+use crate::nodes::Nodes;
+use crate::notices::Notices;
 use crate::tree::Tree;
 
 /// Threads that answer the kernel: one that waits for the server holds up none of the others.
@@ -64,7 +67,20 @@ fn config() -> Config {
     config
 }
 
-fn start(mut session: Session<RemoteFiles>) -> Result<Serving, MountError> {
+/// A tree as the kernel is shown it, and what tells the kernel of changes.
+fn show(tree: Tree) -> (RemoteFiles, Tree, Arc<Nodes>) {
+    let files = RemoteFiles::new(tree.clone());
+    let nodes = files.nodes();
+    (files, tree, nodes)
+}
+
+fn start(
+    mut session: Session<RemoteFiles>,
+    tree: &Tree,
+    nodes: Arc<Nodes>,
+) -> Result<Serving, MountError> {
+    let notices = Notices::start(session.notifier(), nodes).map_err(MountError::Thread)?;
+    tree.watch(Box::new(move |news| notices.give(news)));
     let unmounter = session.unmount_callable();
     let thread = std::thread::Builder::new().name("mount".into());
     let thread = thread.spawn(move || session.run());
@@ -79,9 +95,9 @@ fn start(mut session: Session<RemoteFiles>) -> Result<Serving, MountError> {
 /// # Errors
 /// If the kernel does not speak to it, or no thread can be started.
 pub fn serve(tree: Tree, device: OwnedFd) -> Result<Option<Serving>, MountError> {
-    let files = RemoteFiles::new(tree);
+    let (files, tree, nodes) = show(tree);
     match Session::from_fd(files, device, SessionACL::All, config()) {
-        Ok(session) => start(session).map(Some),
+        Ok(session) => start(session, &tree, nodes).map(Some),
         Err(error) if error.kind() == io::ErrorKind::NotConnected => Ok(None),
         Err(error) => Err(MountError::Thread(error)),
     }
@@ -104,11 +120,12 @@ pub fn mount(tree: Tree, point: &Path) -> Result<Serving, MountError> {
     if trawl_sys::identity::effective_uid() == 0 {
         config.acl = SessionACL::All;
     }
-    let session = Session::new(RemoteFiles::new(tree), point, &config);
+    let (files, tree, nodes) = show(tree);
+    let session = Session::new(files, point, &config);
     let session = session.map_err(|source| MountError::Point {
         point: point.to_owned(),
         source,
         advice: "; only the superuser and fusermount3 can mount, trawl run needs neither",
     })?;
-    start(session)
+    start(session, &tree, nodes)
 }

@@ -88,6 +88,11 @@ pub(crate) struct KeepingArgs {
     /// How old names and attributes may be that the command is shown
     #[arg(long, value_name = "AGE", value_parser = crate::fresh::parse_time, default_value = "10s")]
     max_age: Duration,
+    /// The same of directories that the server watches, as it does where it can
+    /// once the command has run for some seconds: until it says that something
+    /// changed. 0s: have none watched
+    #[arg(long, value_name = "AGE", value_parser = crate::fresh::parse_time, default_value = "1h")]
+    watched_age: Duration,
     /// Ask the server for each name and directory by itself, as ordinary remote
     /// file systems do: to compare with
     #[arg(long)]
@@ -121,6 +126,7 @@ impl KeepingArgs {
     fn keeping(&self) -> Keeping {
         Keeping {
             max_age: self.max_age,
+            watched_age: self.watched_age,
             asking: match self.call_by_call {
                 true => Asking::Each,
                 false => Asking::Bulk,
@@ -139,7 +145,12 @@ impl KeepingArgs {
 
     /// The same options for another process of this program.
     fn words(&self) -> Vec<OsString> {
-        let mut words = vec![format!("--max-age={}ms", self.max_age.as_millis()).into()];
+        let ages = [
+            ("--max-age", self.max_age),
+            ("--watched-age", self.watched_age),
+        ];
+        let ages = ages.map(|(option, age)| format!("{option}={}ms", age.as_millis()));
+        let mut words = Vec::from(ages.map(OsString::from));
         if self.call_by_call {
             words.push("--call-by-call".into());
         }

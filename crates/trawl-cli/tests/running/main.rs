@@ -9,3 +9,4 @@ mod faults;
 mod same;
 mod sandbox;
 mod site;
+mod watched;

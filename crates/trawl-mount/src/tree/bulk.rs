@@ -15,6 +15,7 @@ use trawl_call::{CallError, Cancel, Outcome, Pattern, Request, Search};
 use super::Inner;
 use super::assembly::{Assembly, Done, Nonsense, join};
 use super::listing::{Listing, is_link};
+use super::watched::is_within;
 
 /// So many entries come before anybody asks for more; each time more is wanted, twice as many.
 const AHEAD_ENTRIES: usize = 16 << 10;
@@ -61,13 +62,6 @@ fn in_order(path: &[u8]) -> impl Iterator<Item = u8> {
         b'/' => 0,
         byte => *byte,
     })
-}
-
-fn is_within(path: &[u8], top: &[u8]) -> bool {
-    match path.strip_prefix(top) {
-        Some(rest) => top.is_empty() || rest.is_empty() || rest.starts_with(b"/"),
-        None => false,
-    }
 }
 
 impl Bulk {
@@ -239,7 +233,8 @@ fn publish(inner: &Inner, bulk: &Bulk, position: &[u8], done: &mut Vec<Done>, at
                 state.targets.expect(join(&dir, &entry.name));
             }
         }
-        state.store.insert(dir, Listing::new(at, found));
+        let times = [bulk.begun, at];
+        state.store.insert(dir, Listing::new(times, found));
     }
     drop(state);
     inner.changed.notify_all();

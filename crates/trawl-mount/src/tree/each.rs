@@ -14,13 +14,18 @@ use super::{Inner, Known};
 impl Inner {
     /// What lstat(2) says of a name, asked for by itself; `None` if there is none.
     pub(super) fn one(&self, dir: &[u8], name: &[u8]) -> Result<Known<Option<Attributes>>, Errno> {
-        let Known { what, at } = self.single(&join(dir, name))?;
+        let Known { what, at, asked } = self.single(&join(dir, name))?;
         match what {
             Ok(found) => Ok(Known {
                 what: Some(found),
                 at,
+                asked,
             }),
-            Err(Errno::NOENT) => Ok(Known { what: None, at }),
+            Err(Errno::NOENT) => Ok(Known {
+                what: None,
+                at,
+                asked,
+            }),
             Err(errno) => Err(errno),
         }
     }
@@ -30,6 +35,11 @@ impl Inner {
         if let Some(listing) = self.state().store.get(dir, self.max_age) {
             return Ok(listing);
         }
+        self.list_now(dir)
+    }
+
+    /// The same, whatever is known.
+    pub(super) fn list_now(&self, dir: &[u8]) -> Result<Arc<Listing>, Errno> {
         let at = Instant::now();
         let records = self.asked(self.remote.list(&self.server_path(dir)))?;
         let (mut entries, mut trouble) = (Vec::with_capacity(records.len()), None);
@@ -59,7 +69,7 @@ impl Inner {
         }
         entries.sort_by(|one, other| one.name.cmp(&other.name));
         entries.dedup_by(|one, other| one.name == other.name);
-        let listing = Listing::new(at, trouble.map_or(Ok(entries), Err));
+        let listing = Listing::new([at; 2], trouble.map_or(Ok(entries), Err));
         let mut state = self.state();
         state.store.insert(dir.to_vec(), Arc::clone(&listing));
         Ok(listing)

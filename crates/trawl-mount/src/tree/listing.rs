@@ -41,6 +41,8 @@ pub struct Listing {
     names: AtomicU64,
     /// When it came.
     pub at: Instant,
+    /// When it was asked for: what happened before is in it.
+    pub asked: Instant,
     /// By name, each once.
     pub entries: Vec<Entry>,
     /// Why the directory could not be listed. There are no entries then.
@@ -50,7 +52,8 @@ pub struct Listing {
 static NUMBER: AtomicU64 = AtomicU64::new(1);
 
 impl Listing {
-    pub(super) fn new(at: Instant, found: Result<Vec<Entry>, Errno>) -> Arc<Listing> {
+    /// What was asked for and came then.
+    pub(super) fn new([asked, at]: [Instant; 2], found: Result<Vec<Entry>, Errno>) -> Arc<Listing> {
         let (entries, trouble) = match found {
             Ok(entries) => (entries, None),
             Err(errno) => (Vec::new(), Some(errno)),
@@ -60,6 +63,7 @@ impl Listing {
             number,
             names: AtomicU64::new(number),
             at,
+            asked,
             entries,
             trouble,
         })

@@ -7,7 +7,7 @@
 //! Invariants: what cannot be asked is an error (`EIO`, and words for the user), never an empty
 //! directory or a name that is not there; nothing older than the age that was agreed on is told.
 //!
-//! A server that says what has changed would be heard in [`Tree::forget`]; none does yet.
+//! A server that can says what changes ([`Tree::watch`]): what it watches is kept for long.
 
 mod assembly;
 mod bulk;
@@ -17,9 +17,11 @@ mod listing;
 mod singles;
 mod store;
 mod targets;
+mod watched;
+mod watching;
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, Instant};
 
 use trawl_call::{Attributes, Outcome};
@@ -28,14 +30,17 @@ use trawl_sys::Errno;
 use trawl_sys::directory::Links;
 
 use crate::error::MountError;
-use assembly::split;
+pub(crate) use assembly::{join, split};
 use bulk::{Bulk, Phase};
 use singles::Singles;
 use store::Store;
 use targets::Targets;
+pub(crate) use watched::is_within;
+use watched::{Term, Watched};
 
 pub use content::Content;
 pub use listing::{Entry, Listing, is_directory, is_link};
+pub use watching::Hear;
 
 /// Bulk answers at once, paused ones included.
 const BULKS_MAX: usize = 6;
@@ -52,6 +57,9 @@ const FAREWELL: Duration = Duration::from_secs(1);
 pub struct Keeping {
     /// How old what is told may be.
     pub max_age: Duration,
+    /// The same of what the server watches: until it says that it has changed, and no longer than
+    /// this.
+    pub watched_age: Duration,
     /// How much memory names and attributes may take, in bytes.
     pub memory_bytes: usize,
     /// How the server is asked.
@@ -73,6 +81,7 @@ impl Default for Keeping {
     fn default() -> Keeping {
         Keeping {
             max_age: Duration::from_secs(10),
+            watched_age: Duration::from_secs(3600),
             memory_bytes: 256 << 20,
             asking: Asking::Bulk,
         }
@@ -100,7 +109,10 @@ struct Inner {
     top: Vec<u8>,
     device: u64,
     max_age: Duration,
+    watched_age: Duration,
     asking: Asking,
+    /// Held for reading by who tells what is known, until that is told.
+    telling: RwLock<()>,
     state: Mutex<State>,
     changed: Condvar,
     tell: Box<Tell>,
@@ -116,6 +128,8 @@ struct State {
     running: usize,
     /// What was told last, until the server answers again.
     told: Option<String>,
+    watched: Watched,
+    has_ended: bool,
 }
 
 /// What is known, and until when that may be told.
@@ -125,6 +139,22 @@ pub struct Known<T> {
     pub what: T,
     /// When it came.
     pub at: Instant,
+    /// When it was asked for.
+    pub asked: Instant,
+}
+
+/// How long what is known of a directory may be told. While this is there nothing is heard of
+/// changes that would come too late to undo it: it is there until what was told is said, and that
+/// waits for nobody.
+#[derive(Debug)]
+pub struct Telling<'a> {
+    inner: &'a Inner,
+    dir: &'a [u8],
+    at: Instant,
+    asked: Instant,
+    /// Of the names in it.
+    term: Term,
+    _guard: RwLockReadGuard<'a, ()>,
 }
 
 impl std::fmt::Debug for Tree {
@@ -137,6 +167,7 @@ impl Drop for Life {
     fn drop(&mut self) {
         let until = Instant::now() + FAREWELL;
         let mut state = self.0.state();
+        state.has_ended = true;
         for bulk in &state.bulks {
             bulk.cancel();
         }
@@ -170,13 +201,14 @@ impl Tree {
             tree: name.clone(),
             source: std::io::Error::from_raw_os_error(errno),
         };
+        let asked = Instant::now();
         let attributes = match remote.stat(top, Links::Followed)?.outcome {
             Outcome::Match(Some(attributes)) if is_directory(&attributes) => attributes,
             Outcome::Error(trouble) => return Err(failed(trouble.errno)),
             Outcome::Match(_) => return Err(failed(Errno::NOTDIR.0)),
         };
         let mut singles = Singles::default();
-        singles.insert(b"", Ok(attributes));
+        singles.insert(b"", Ok(attributes), asked);
         let state = State {
             store: Store::new(keeping.memory_bytes),
             singles,
@@ -184,6 +216,8 @@ impl Tree {
             bulks: Vec::new(),
             running: 0,
             told: None,
+            watched: Watched::default(),
+            has_ended: false,
         };
         let end = top.iter().rposition(|byte| *byte != b'/');
         let top = top[..end.map_or(0, |end| end + 1)].to_vec();
@@ -193,6 +227,8 @@ impl Tree {
             top,
             device: attributes.dev,
             max_age: keeping.max_age,
+            watched_age: keeping.watched_age,
+            telling: RwLock::new(()),
             asking: keeping.asking,
             state: Mutex::new(state),
             changed: Condvar::new(),
@@ -228,9 +264,18 @@ impl Tree {
         self.0.failed(why);
     }
 
-    /// How much longer what came then may be told.
-    pub fn lasts(&self, at: Instant) -> Duration {
-        self.0.max_age.saturating_sub(at.elapsed())
+    /// How long what was asked for and came then of a directory may be told.
+    pub fn telling<'a>(&'a self, dir: &'a [u8], [asked, at]: [Instant; 2]) -> Telling<'a> {
+        let inner = &*self.0;
+        let guard = inner.telling.read().unwrap_or_else(PoisonError::into_inner);
+        Telling {
+            inner,
+            dir,
+            at,
+            asked,
+            term: inner.state().watched.listing(dir, asked),
+            _guard: guard,
+        }
     }
 
     /// What is in a directory. The path is relative to the top.
@@ -255,16 +300,26 @@ impl Tree {
         if self.0.asking == Asking::Each {
             return self.0.one(dir, name);
         }
-        let listing = self.0.listing(dir)?;
-        let at = listing.at;
+        let mut listing = self.0.listing(dir)?;
+        if let Some(Ok(found)) = listing.get(name).map(|entry| &entry.found)
+            && !self.0.is_known(dir, &listing, name, found)
+        {
+            // Of all its names: who asks for one that is not watched soon asks for the next.
+            listing = self.0.list_now(dir)?;
+        }
+        let (at, asked) = (listing.at, listing.asked);
         match (listing.trouble, listing.get(name)) {
             // Who may not list may still pass.
             (Some(Errno::ACCES), _) => self.0.one(dir, name),
             (Some(errno), _) => Err(errno),
-            (None, None) => Ok(Known { what: None, at }),
+            (None, None) => Ok(Known {
+                what: None,
+                at,
+                asked,
+            }),
             (None, Some(entry)) => {
                 let what = Some(entry.found?);
-                Ok(Known { what, at })
+                Ok(Known { what, at, asked })
             }
         }
     }
@@ -275,13 +330,17 @@ impl Tree {
     /// What the server says; `EIO` if it cannot be asked.
     pub fn attributes(&self, path: &[u8]) -> Result<Known<Attributes>, Errno> {
         if path.is_empty() {
-            let Known { what, at } = self.0.single(path)?;
-            return Ok(Known { what: what?, at });
+            let Known { what, at, asked } = self.0.single(path)?;
+            return Ok(Known {
+                what: what?,
+                at,
+                asked,
+            });
         }
         let (dir, name) = split(path);
-        let Known { what, at } = self.lookup(dir, name)?;
+        let Known { what, at, asked } = self.lookup(dir, name)?;
         let what = what.ok_or(Errno::NOENT)?;
-        Ok(Known { what, at })
+        Ok(Known { what, at, asked })
     }
 
     /// Where a link leads.
@@ -359,10 +418,13 @@ impl Inner {
         let (mut tries, mut last) = (0, None::<Arc<Bulk>>);
         let mut state = self.state();
         loop {
-            // What came since it was asked for is as of now, whatever age is allowed.
-            let max_age = self.max_age.max(begun.elapsed());
-            if let Some(listing) = state.store.get(dir, max_age) {
+            if let Some(listing) = self.fresh(&mut state, dir, begun) {
                 return Ok(listing);
+            }
+            if tries == 0 && state.watched.has_changed(dir) {
+                // What is below it is watched, too, as far as it was used.
+                drop(state);
+                return self.list_now(dir);
             }
             if last
                 .take()
@@ -395,6 +457,44 @@ impl Inner {
             bulk.wait_no_more();
             last = Some(bulk);
         }
+    }
+
+    /// What is known of a directory, if that may be told to who asks since then.
+    fn fresh(&self, state: &mut State, dir: &[u8], begun: Instant) -> Option<Arc<Listing>> {
+        let listing = state.store.newest(dir)?;
+        let age = self.age(state.watched.listing(dir, listing.asked));
+        // What came since it was asked for is as of now, whatever age is allowed.
+        if listing.at < begun && !store::is_fresh(listing.at, age) {
+            return None;
+        }
+        let listing = Arc::clone(listing);
+        if listing.trouble.is_none() {
+            state.watched.wish(dir);
+        }
+        Some(listing)
+    }
+
+    fn age(&self, term: Term) -> Duration {
+        match term {
+            Term::Long => self.watched_age,
+            Term::Short => self.max_age,
+            Term::Old => Duration::ZERO,
+        }
+    }
+
+    /// Whether what a listing says of a name may be told, as the listing may.
+    fn is_known(&self, dir: &[u8], listing: &Listing, name: &[u8], found: &Attributes) -> bool {
+        let mut state = self.state();
+        let of_names = state.watched.listing(dir, listing.asked);
+        if of_names != Term::Long {
+            return true;
+        }
+        if is_directory(found) {
+            // Whoever looks at a directory may go on doing so.
+            state.watched.wish(&assembly::join(dir, name));
+        }
+        let term = state.watched.entry(dir, listing.asked, name, found);
+        store::is_fresh(listing.at, self.age(term))
     }
 
     /// Begins with a bulk answer about a directory.
@@ -436,7 +536,7 @@ impl Inner {
     /// What stat(2) says of the top, or lstat(2) of what lies in a directory that cannot be
     /// listed.
     fn single(&self, path: &[u8]) -> Result<Known<Result<Attributes, Errno>>, Errno> {
-        if let Some(known) = self.state().singles.get(path, self.max_age) {
+        if let Some(known) = self.known_single(path) {
             return Ok(known);
         }
         let links = match path {
@@ -450,14 +550,30 @@ impl Inner {
             Outcome::Match(None) => Err(Errno::IO),
             Outcome::Error(trouble) => Err(Errno(trouble.errno)),
         };
-        self.state().singles.insert(path, what);
-        Ok(Known { what, at })
+        let asked = at;
+        self.state().singles.insert(path, what, asked);
+        Ok(Known { what, at, asked })
+    }
+
+    fn known_single(&self, path: &[u8]) -> Option<Known<Result<Attributes, Errno>>> {
+        let state = self.state();
+        let asked = state.singles.newest(path)?.asked;
+        let term = match path {
+            b"" => state.watched.own(path, asked),
+            _ => Term::Short,
+        };
+        state.singles.get(path, self.age(term))
     }
 
     fn target(&self, path: &[u8]) -> Result<Vec<u8>, Errno> {
         let wanted = {
             let mut state = self.state();
-            if let Some(target) = state.targets.get(path, self.max_age) {
+            let State {
+                targets, watched, ..
+            } = &mut *state;
+            let dir = split(path).0;
+            let age = |asked| self.age(watched.listing(dir, asked));
+            if let Some(target) = targets.get(path, age) {
                 return target;
             }
             match self.asking {
@@ -471,6 +587,45 @@ impl Inner {
         let first = targets.first().cloned();
         self.state().targets.insert(wanted, targets, at);
         first.unwrap_or(Err(Errno::IO))
+    }
+}
+
+impl std::fmt::Debug for Inner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Inner").field(&self.name).finish()
+    }
+}
+
+impl Telling<'_> {
+    fn lasts(&self, term: Term) -> Duration {
+        self.inner.age(term).saturating_sub(self.at.elapsed())
+    }
+
+    /// How long that there is such a name, with these attributes.
+    pub fn entry(&self, name: &[u8], attributes: &Attributes) -> Duration {
+        let is_certain =
+            self.term != Term::Long || (!is_directory(attributes) && attributes.nlink < 2);
+        self.lasts(match is_certain {
+            true => self.term,
+            false => {
+                let state = self.inner.state();
+                state.watched.entry(self.dir, self.asked, name, attributes)
+            }
+        })
+    }
+
+    /// How long that there is no such name.
+    pub fn absence(&self) -> Duration {
+        self.lasts(match self.term {
+            // When all is lost the kernel is told so of every name at the top that is there.
+            Term::Long if self.dir.is_empty() => Term::Short,
+            term => term,
+        })
+    }
+
+    /// How long the directory's own attributes.
+    pub fn own(&self) -> Duration {
+        self.lasts(self.inner.state().watched.own(self.dir, self.asked))
     }
 }
 

@@ -8,6 +8,7 @@ use trawl_sys::Errno;
 
 use super::Known;
 use super::store::is_fresh;
+use super::watched::is_within;
 
 /// When there are so many all are forgotten.
 const COUNT_MAX: usize = 32 << 10;
@@ -26,11 +27,26 @@ impl Singles {
         is_fresh(known.at, max_age).then_some(*known)
     }
 
-    pub(super) fn insert(&mut self, path: &[u8], what: Result<Attributes, Errno>) {
+    /// The same, however old.
+    pub(super) fn newest(&self, path: &[u8]) -> Option<&Known<Result<Attributes, Errno>>> {
+        self.0.get(path)
+    }
+
+    pub(super) fn remove(&mut self, path: &[u8]) {
+        self.0.remove(path);
+    }
+
+    /// Forgets a path and all below it.
+    pub(super) fn remove_below(&mut self, top: &[u8]) {
+        self.0.retain(|path, _| !is_within(path, top));
+    }
+
+    /// What was asked for then.
+    pub(super) fn insert(&mut self, path: &[u8], what: Result<Attributes, Errno>, asked: Instant) {
         if self.0.len() >= COUNT_MAX {
             self.0.clear();
         }
         let at = Instant::now();
-        self.0.insert(path.to_vec(), Known { what, at });
+        self.0.insert(path.to_vec(), Known { what, at, asked });
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::listing::Listing;
+use super::watched::is_within;
 
 /// Listings that were replaced and may still be read from: so many in any case, and as long as they
 /// take no more than this part of the memory.
@@ -45,6 +46,20 @@ impl Store {
     pub(super) fn get(&self, dir: &[u8], max_age: Duration) -> Option<Arc<Listing>> {
         let listing = self.listings.get(dir)?;
         is_fresh(listing.at, max_age).then(|| Arc::clone(listing))
+    }
+
+    /// What is in a directory, however old.
+    pub(super) fn newest(&self, dir: &[u8]) -> Option<&Arc<Listing>> {
+        self.listings.get(dir)
+    }
+
+    /// Forgets a directory and all below it. Who reads one of them can go on.
+    pub(super) fn remove(&mut self, top: &[u8]) {
+        let gone = self.listings.extract_if(|dir, _| is_within(dir, top));
+        for (dir, old) in gone.collect::<Vec<_>>() {
+            self.bytes = self.bytes.saturating_sub(cost(&dir, &old));
+            self.retire(old);
+        }
     }
 
     /// A listing of a directory that was given before, if it is still there.
@@ -132,7 +147,7 @@ mod tests {
     fn memory_is_bounded_and_the_newest_stays() {
         let long = Duration::from_secs(3600);
         let mut store = Store::new(10_000);
-        let empty = || Listing::new(Instant::now(), Ok(Vec::new()));
+        let empty = || Listing::new([Instant::now(); 2], Ok(Vec::new()));
         for number in 0..1000 {
             store.insert(format!("d{}", number % 300).into_bytes(), empty());
             assert!(store.bytes <= 10_000 && store.order.len() < 1000);
@@ -146,6 +161,14 @@ mod tests {
         store.insert(b"x".to_vec(), empty());
         assert!(store.again(b"x", |it| it.names() == old.number).is_some());
         assert!(store.again(b"x", |it| it.names() == u64::MAX).is_none());
+        // So can one that is forgotten.
+        let old = empty();
+        store.insert(b"x/y".to_vec(), Arc::clone(&old));
+        let (bytes, many) = (store.bytes, store.listings.len());
+        store.remove(b"x");
+        assert!(store.newest(b"x").is_none() && store.newest(b"x/y").is_none());
+        assert!(store.bytes < bytes && store.listings.len() == many - 2);
+        assert!(store.again(b"x/y", |it| it.names() == old.number).is_some());
     }
 
     #[test]
@@ -155,7 +178,7 @@ mod tests {
                 name: name.as_bytes().into(),
                 found: Err(trawl_sys::Errno::ACCES),
             };
-            Listing::new(Instant::now(), Ok(names.iter().map(entry).collect()))
+            Listing::new([Instant::now(); 2], Ok(names.iter().map(entry).collect()))
         };
         let mut store = Store::new(1 << 20);
         let first = of(&["a", "b"]);

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use trawl_remote::client::Target;
 
 use super::store::is_fresh;
+use super::watched::is_within;
 
 /// Links that are read together, and how long their paths may be together.
 const TOGETHER: usize = 1024;
@@ -29,9 +30,23 @@ impl Targets {
         self.expected.push_back(path);
     }
 
-    pub(super) fn get(&self, path: &[u8], max_age: Duration) -> Option<Target> {
+    /// Where a link leads, if that is known and, by when it was asked for, no older.
+    pub(super) fn get(
+        &self,
+        path: &[u8],
+        max_age: impl FnOnce(Instant) -> Duration,
+    ) -> Option<Target> {
         let (at, target) = self.known.get(path)?;
-        is_fresh(*at, max_age).then(|| target.clone())
+        is_fresh(*at, max_age(*at)).then(|| target.clone())
+    }
+
+    pub(super) fn remove(&mut self, path: &[u8]) {
+        self.known.remove(path);
+    }
+
+    /// Forgets a path and all below it.
+    pub(super) fn remove_below(&mut self, top: &[u8]) {
+        self.known.retain(|path, _| !is_within(path, top));
     }
 
     /// What to ask for with this one, which is the first: what was expected behind it, in the
@@ -83,8 +98,8 @@ mod tests {
         let found = wanted.iter().map(|path| Ok(path.clone())).collect();
         targets.insert(wanted, found, now);
         let long = Duration::from_secs(3600);
-        assert_eq!(targets.get(b"c", long), Some(Ok(b"c".to_vec())));
-        assert_eq!(targets.get(b"c", Duration::ZERO), None);
+        assert_eq!(targets.get(b"c", |_| long), Some(Ok(b"c".to_vec())));
+        assert_eq!(targets.get(b"c", |_| Duration::ZERO), None);
         assert_eq!(targets.wanted(b"x"), [b"x"]);
         for number in 0..2000 {
             targets.expect(format!("{number}").into_bytes());
