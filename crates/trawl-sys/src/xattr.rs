@@ -326,6 +326,58 @@ fn part_working_directory() -> Result<(), SysError> {
     }
 }
 
+/// The names of the attributes of an open object, of whatever type and however it was opened, each
+/// ended by a NUL.
+///
+/// Source: <https://man7.org/linux/man-pages/man2/listxattr.2.html>, `/proc/self/fd`
+///
+/// # Errors
+/// `ENOTSUP` where the file system has none.
+pub fn list_object(object: impl AsFd) -> Result<Vec<u8>, SysError> {
+    let path = object_path(object);
+    let mut list = vec![0; 1024];
+    loop {
+        match rustix::fs::listxattr(&*path, &mut *list).named(Op::Listxattr) {
+            Ok(length) => {
+                list.truncate(length);
+                return Ok(list);
+            }
+            Err(e) if e.errno == Errno::RANGE && list.len() < SIZE_MAX_BYTES => {
+                list.resize(SIZE_MAX_BYTES, 0);
+            }
+            Err(e) => return Err(e),
+        }
+    }
+}
+
+/// The value of an attribute of an open object, of whatever type and however it was opened.
+///
+/// Source: <https://man7.org/linux/man-pages/man2/getxattr.2.html>, `/proc/self/fd`
+///
+/// # Errors
+/// `ENODATA` where it has no such attribute; else what the kernel says.
+pub fn get_object(object: impl AsFd, attribute: &CStr) -> Result<Vec<u8>, SysError> {
+    let path = object_path(object);
+    let mut value = vec![0; 1024];
+    loop {
+        match rustix::fs::getxattr(&*path, attribute, &mut *value).named(Op::Getxattr) {
+            Ok(length) => {
+                value.truncate(length);
+                return Ok(value);
+            }
+            Err(e) if e.errno == Errno::RANGE && value.len() < SIZE_MAX_BYTES => {
+                value.resize(SIZE_MAX_BYTES, 0);
+            }
+            Err(e) => return Err(e),
+        }
+    }
+}
+
+/// A path that leads to just this object, a link included.
+fn object_path(object: impl AsFd) -> String {
+    format!("/proc/self/fd/{}", object.as_fd().as_raw_fd())
+}
+
 /// Sets `attribute` of an open file or directory to `value`.
 ///
 /// Source: <https://man7.org/linux/man-pages/man2/setxattr.2.html>
@@ -387,6 +439,36 @@ mod tests {
         })
         .join()
         .unwrap();
+    }
+
+    /// However they were opened, links themselves.
+    #[test]
+    fn open_objects_are_asked() {
+        use crate::confined::look_anywhere;
+        use crate::directory::Links;
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| {
+            let path = dir.path().join(name).into_os_string();
+            std::ffi::CString::new(path.into_encoded_bytes()).unwrap()
+        };
+        let file = File::create(dir.path().join("f")).unwrap();
+        if let Err(e) = set_fd(&file, c"user.large", &[b'x'; 3000]) {
+            println!("skipped, because extended attributes cannot be set here: {e}");
+            return;
+        }
+        std::os::unix::fs::symlink("f", dir.path().join("link")).unwrap();
+        let looked = look_anywhere(&path("f"), Links::Refused).unwrap();
+        let through = look_anywhere(&path("link"), Links::Followed).unwrap();
+        for object in [&looked, &through] {
+            assert_eq!(list_object(object).unwrap(), b"user.large\0");
+            let value = get_object(object, c"user.large").unwrap();
+            assert_eq!(value, [b'x'; 3000]);
+            let none = get_object(object, c"user.none").unwrap_err();
+            assert_eq!(none.errno, Errno::NODATA);
+        }
+        let link = look_anywhere(&path("link"), Links::Refused).unwrap();
+        assert_eq!(list_object(&link).unwrap(), b"");
+        assert!(get_object(&link, c"user.large").is_err());
     }
 
     /// `cargo test --release -p trawl-sys methods_cost -- --ignored --nocapture`
