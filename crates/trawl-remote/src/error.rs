@@ -79,6 +79,14 @@ pub enum RemoteError {
         /// In words.
         text: String,
     },
+    /// The server is older than the question.
+    #[error("{server} does not know how to answer about {what}: a newer trawl is needed there")]
+    Lacks {
+        /// Its address.
+        server: String,
+        /// What was asked for.
+        what: &'static str,
+    },
     /// The question is too long for one frame.
     #[error("the question has {bytes} bytes: at most {most} can be sent; ask in parts")]
     TooLong {

@@ -14,8 +14,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use trawl_call::Confined;
-use trawl_sys::directory::{Links, Purpose, open_path};
-use trawl_sys::{CWD, Errno};
+use trawl_sys::confined::look_anywhere;
+use trawl_sys::directory::{AccessTime, Links, Purpose, open_path};
+use trawl_sys::{CWD, Errno, Op, SysError};
 
 use crate::error::RemoteError;
 
@@ -79,6 +80,43 @@ pub(crate) enum Place {
     Anywhere(CString),
     /// In an export.
     Confined(Confined),
+}
+
+fn join(path: &[u8], below: &[u8]) -> Vec<u8> {
+    [path, b"/", below].concat()
+}
+
+impl Place {
+    /// Whether a directory below it can be listed.
+    pub(crate) fn is_listable(&self, below: &[u8]) -> bool {
+        let list = Purpose::List(AccessTime::Update);
+        match self {
+            Place::Confined(confined) => confined.open(below, list).is_ok(),
+            Place::Anywhere(path) => {
+                let path = CString::new(join(path.to_bytes(), below));
+                // A top may be behind a link, which a slash at the end follows.
+                path.is_ok_and(|path| open_path(CWD, &path, list, Links::Refused).is_ok())
+            }
+        }
+    }
+
+    /// Opens what is at a path below it for stat(2) alone.
+    ///
+    /// # Errors
+    /// Those of open(2).
+    pub(crate) fn look(&self, below: &[u8], links: Links) -> Result<OwnedFd, SysError> {
+        let bad = |errno| SysError::new(Op::Openat, errno);
+        match (self, below) {
+            (Place::Confined(confined), below) => confined.look(below, links),
+            (Place::Anywhere(path), b"") => look_anywhere(path, links),
+            // Together they would be a path from `/`.
+            (Place::Anywhere(path), _) if path.is_empty() => Err(bad(Errno::NOENT)),
+            (Place::Anywhere(path), below) => {
+                let path = CString::new(join(path.to_bytes(), below));
+                look_anywhere(&path.map_err(|_| bad(Errno::INVAL))?, links)
+            }
+        }
+    }
 }
 
 impl Exports {

@@ -31,8 +31,8 @@ pub(super) struct Connection {
     id: u32,
     /// Whether the server has said hello.
     is_greeted: bool,
-    /// What it can do.
-    features: u64,
+    /// What the server can do, once it has said so.
+    features: Option<u64>,
 }
 
 impl Drop for Connection {
@@ -55,8 +55,13 @@ impl Connection {
             child,
             id: 0,
             is_greeted: false,
-            features: 0,
+            features: None,
         })
+    }
+
+    /// What the server can do, once it has said so.
+    pub(super) fn features(&self) -> Option<u64> {
+        self.features
     }
 
     /// Whether nothing was asked on it.
@@ -66,7 +71,8 @@ impl Connection {
 
     /// Whether the server, which has answered, can do this.
     pub(super) fn can(&self, feature: u64) -> bool {
-        self.features & feature != 0
+        self.features
+            .is_some_and(|features| features & feature != 0)
     }
 
     /// Sends a request, after a hello if it is the first: its number.
@@ -195,7 +201,7 @@ impl Connection {
             }
             Message::Hello(hello) if of == 0 && !self.is_greeted => {
                 self.is_greeted = true;
-                self.features = hello.features;
+                self.features = Some(hello.features);
                 if !(hello.lowest..=hello.highest).contains(&VERSION) {
                     let (lowest, highest) = (hello.lowest, hello.highest);
                     return Err(RemoteError::Refused {

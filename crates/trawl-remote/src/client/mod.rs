@@ -14,8 +14,10 @@ use trawl_sys::Errno;
 use trawl_sys::directory::Links;
 
 use crate::error::RemoteError;
-use crate::wire::{BadFrame, Ending, LINKS_MAX, Message};
+use crate::wire::attributes::Item;
+use crate::wire::{ATTRIBUTES_MAX_BYTES, BadFrame, Code, Ending, LINKS_MAX, Message, feature};
 
+pub use crate::wire::attributes::ExtendedAttributes;
 pub use address::Address;
 use connection::Connection;
 use stream::RemoteStream;
@@ -26,6 +28,12 @@ pub use watch::Watch;
 const CREDIT_BYTES: u32 = 4 << 20;
 /// Connections that are kept for the next question.
 const IDLE_MAX: usize = 4;
+
+/// A record about one path has no more bytes.
+const STAT_MAX_BYTES: usize = 64 << 10;
+/// The bytes at which an answer about attributes ends, and the object at which it does: some
+/// attributes, each of 64 KiB at most, and a path.
+const ATTRIBUTES_MOST_BYTES: usize = 3 * ATTRIBUTES_MAX_BYTES;
 
 /// How a server is asked.
 #[derive(Clone, Copy, Debug)]
@@ -58,6 +66,8 @@ struct Inner {
     address: Address,
     patience: Patience,
     idle: Mutex<Vec<Connection>>,
+    /// What the server said last that it can do.
+    features: Mutex<Option<u64>>,
 }
 
 impl Remote {
@@ -73,6 +83,7 @@ impl Remote {
             address,
             patience,
             idle,
+            features: Mutex::default(),
         }))
     }
 
@@ -83,7 +94,7 @@ impl Remote {
     pub fn stat(&self, path: &[u8], links: Links) -> Result<Record, RemoteError> {
         let of_link = links == Links::Refused;
         let path = path.to_vec();
-        let records = records(self.ask(&Message::Stat { of_link, path })?)?;
+        let records = records(self.ask(&Message::Stat { of_link, path }, STAT_MAX_BYTES)?)?;
         let first = records.into_iter().next();
         first.ok_or_else(|| self.nonsense(BadFrame::Field("answer")))
     }
@@ -96,7 +107,7 @@ impl Remote {
     pub fn list(&self, path: &[u8]) -> Result<Vec<Record>, RemoteError> {
         let credit = self.0.patience.credit;
         let path = path.to_vec();
-        records(self.ask(&Message::List { credit, path })?)
+        records(self.ask(&Message::List { credit, path }, usize::MAX)?)
     }
 
     /// Bytes of a regular file, at most 1 MiB; fewer at its end.
@@ -105,15 +116,12 @@ impl Remote {
     /// If the server cannot be asked, or the file not be read.
     pub fn read(&self, path: &[u8], offset: u64, length: u32) -> Result<Vec<u8>, RemoteError> {
         let path = path.to_vec();
-        let bytes = self.ask(&Message::Read {
+        let request = Message::Read {
             offset,
             length,
             path,
-        })?;
-        match bytes.len() <= length as usize {
-            true => Ok(bytes),
-            false => Err(self.nonsense(BadFrame::Field("answer"))),
-        }
+        };
+        self.ask(&request, length as usize)
     }
 
     /// Where links lead, in the order of the paths; an errno for what is no link. At most
@@ -123,7 +131,8 @@ impl Remote {
     /// If the server cannot be asked, or knows no such request.
     pub fn links(&self, paths: &[Vec<u8>]) -> Result<Vec<Target>, RemoteError> {
         let paths = &paths[..paths.len().min(LINKS_MAX)];
-        let bytes = self.ask(&Message::Links(paths.to_vec()))?;
+        let request = Message::Links(paths.to_vec());
+        let bytes = self.ask_if(feature::LINKS, "links", &request, usize::MAX)?;
         let mut rest = &bytes[..];
         let mut targets = Vec::with_capacity(paths.len());
         while let Some((target, behind)) = target(rest) {
@@ -136,6 +145,59 @@ impl Remote {
         }
     }
 
+    /// The extended attributes of an object `from` below a directory (of the directory itself, if
+    /// that is empty; links are followed then), and of so many entries behind it at most, in the
+    /// order of a search.
+    ///
+    /// # Errors
+    /// [`RemoteError::Lacks`] of servers that know no such request; if the server cannot be asked.
+    pub fn attributes(
+        &self,
+        top: &[u8],
+        from: &[u8],
+        entries: u32,
+    ) -> Result<AttributesBelow, RemoteError> {
+        let request = Message::Attributes {
+            entries,
+            top: top.to_vec(),
+            from: from.to_vec(),
+        };
+        let what = "extended attributes";
+        let bytes = self.ask_if(feature::ATTRIBUTES, what, &request, ATTRIBUTES_MOST_BYTES)?;
+        let found = AttributesBelow::decode(&bytes);
+        match found {
+            Ok(found) if found.objects.first().is_some_and(|(path, _)| path == from) => Ok(found),
+            Ok(_) => Err(self.nonsense(BadFrame::Field("first object"))),
+            Err(source) => Err(self.nonsense(source)),
+        }
+    }
+
+    /// The answer to a request that not all servers know.
+    fn ask_if(
+        &self,
+        feature: u64,
+        what: &'static str,
+        request: &Message,
+        most: usize,
+    ) -> Result<Vec<u8>, RemoteError> {
+        let lacks = || RemoteError::Lacks {
+            server: self.0.address.to_string(),
+            what,
+        };
+        let known = *self.0.features();
+        if known.is_some_and(|features| features & feature == 0) {
+            return Err(lacks());
+        }
+        match self.ask(request, most) {
+            // It had not said hello before, or it is another one by now.
+            Err(RemoteError::Refused {
+                code: Code::Unsupported,
+                ..
+            }) => Err(lacks()),
+            answer => answer,
+        }
+    }
+
     fn nonsense(&self, source: BadFrame) -> RemoteError {
         RemoteError::Nonsense {
             server: self.0.address.to_string(),
@@ -143,12 +205,16 @@ impl Remote {
         }
     }
 
-    /// The whole answer to a request that is not a search.
-    fn ask(&self, request: &Message) -> Result<Vec<u8>, RemoteError> {
+    /// The whole answer to a request that is not a search, of so many bytes at most.
+    fn ask(&self, request: &Message, most: usize) -> Result<Vec<u8>, RemoteError> {
         loop {
             let mut connection = self.0.connection()?;
             let is_new = connection.is_new();
-            match self.ask_on(&mut connection, request) {
+            let answer = self.ask_on(&mut connection, request, most);
+            if let Some(features) = connection.features() {
+                *self.0.features() = Some(features);
+            }
+            match answer {
                 // The server may have ended while nobody asked.
                 Err(error) if !is_new && error.is_break() => {}
                 Err(error) => return Err(error),
@@ -164,6 +230,7 @@ impl Remote {
         &self,
         connection: &mut Connection,
         request: &Message,
+        most: usize,
     ) -> Result<Vec<u8>, RemoteError> {
         let id = connection.request(request)?;
         let (mut bytes, mut count) = (Vec::new(), 0u64);
@@ -192,12 +259,53 @@ impl Remote {
                 } if records == count => return Ok(bytes),
                 _ => return Err(self.nonsense(BadFrame::Field("end"))),
             }
+            if bytes.len() > most {
+                return Err(self.nonsense(BadFrame::Field("answer")));
+            }
         }
     }
 }
 
 /// Where a link leads, or why that cannot be told.
 pub type Target = Result<Vec<u8>, Errno>;
+
+/// An answer about extended attributes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AttributesBelow {
+    /// Objects that have any, by path below the top, or why that cannot be told. The first is the
+    /// one that was asked for, whatever it has.
+    pub objects: Vec<(Vec<u8>, Result<ExtendedAttributes, Errno>)>,
+    /// Directories in which nothing was looked at.
+    pub left_out: Vec<Vec<u8>>,
+    /// Behind which object the answer ends, if there is more.
+    pub behind: Option<Vec<u8>>,
+    /// What is so of objects that are not named.
+    pub others: Result<(), Errno>,
+}
+
+impl AttributesBelow {
+    fn decode(bytes: &[u8]) -> Result<AttributesBelow, BadFrame> {
+        let (mut objects, mut left_out) = (Vec::new(), Vec::new());
+        let mut rest = bytes;
+        loop {
+            let (item, length) = Item::decode(rest)?;
+            rest = &rest[length..];
+            match item {
+                Item::Object { path, found } => objects.push((path, found)),
+                Item::LeftOut { dir } => left_out.push(dir),
+                Item::End { behind, others } if rest.is_empty() => {
+                    return Ok(AttributesBelow {
+                        objects,
+                        left_out,
+                        behind,
+                        others,
+                    });
+                }
+                Item::End { .. } => return Err(BadFrame::Field("end")),
+            }
+        }
+    }
+}
 
 /// The first target in an answer, and what is behind it.
 fn target(bytes: &[u8]) -> Option<(Target, &[u8])> {
@@ -242,6 +350,11 @@ impl Inner {
                 Connection::open(&self.address)
             }
         }
+    }
+
+    /// What the server said last that it can do.
+    fn features(&self) -> std::sync::MutexGuard<'_, Option<u64>> {
+        self.features.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Keeps a connection for the next question.

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use super::Remote;
 use super::connection::Connection;
+use super::{Remote, STAT_MAX_BYTES};
 use crate::error::RemoteError;
 use crate::wire::{BadFrame, Message, News, WATCH_MAX, feature};
 
@@ -33,7 +33,7 @@ impl Remote {
             of_link: false,
             path: top.to_vec(),
         };
-        self.ask_on(&mut connection, &stat)?;
+        self.ask_on(&mut connection, &stat, STAT_MAX_BYTES)?;
         if !connection.can(feature::WATCH) {
             return Ok(None);
         }

@@ -8,22 +8,23 @@ use trawl_call::{
     Attributes, CallError, Cookie, Outcome, Pattern, RecordRef, Request, Root, RootParts, Search,
     ServedBy, Source, Trouble,
 };
-use trawl_sys::confined::{look_anywhere, open_file_anywhere};
+use trawl_sys::confined::open_file_anywhere;
 use trawl_sys::directory::Links;
 use trawl_sys::link::{TargetBuffer, read_link_at};
 use trawl_sys::stat::stat_fd;
 use trawl_sys::{Errno, Op, SysError};
 
 use super::Serving;
+use super::attributes::{Asked, attributes};
 use super::outlet::{Leave, Outlet, Task, refusal};
 use super::watch::watch;
 use crate::exports::{Exports, Place, Places};
 use crate::wire::{Answerer, Code, Ending, LINKS_MAX, Message, Question, READ_MAX_BYTES, feature};
 
 /// Records are sent once they have so many bytes, or the next one is not there yet.
-const BLOCK_BYTES: usize = 64 << 10;
+pub(super) const BLOCK_BYTES: usize = 64 << 10;
 /// The longest path in a question; it is in each record.
-const PATH_MAX_BYTES: usize = 4096;
+pub(super) const PATH_MAX_BYTES: usize = 4096;
 /// The most patterns of one question.
 const PATTERNS_MAX: usize = 1024;
 
@@ -59,17 +60,21 @@ pub(super) fn answer(
         } => read(outlet, id, exports, &path, (offset, length)),
         Message::Links(paths) => links(outlet, id, task, exports, &paths),
         Message::Watch { top, dirs } => watch(serving, outlet, id, task, (&top, dirs)),
+        Message::Attributes { entries, top, from } => {
+            let asked = Asked { entries, top, from };
+            attributes(serving, outlet, id, task, &asked)
+        }
         _ => Err(refusal(Code::Unsupported, 0, "it is no request")),
     };
     answered.unwrap_or_else(|refusal| refusal)
 }
 
-fn whole(records: u64) -> Message {
+pub(super) fn whole(records: u64) -> Message {
     let ending = Ending::Whole;
     Message::End { records, ending }
 }
 
-fn no(error: CallError) -> Message {
+pub(super) fn no(error: CallError) -> Message {
     let code = match error {
         CallError::Cancelled => Code::Interrupted,
         CallError::Thread(_) => Code::System,
@@ -172,7 +177,7 @@ impl Blocks<'_> {
     }
 }
 
-fn bad(text: &str) -> Message {
+pub(super) fn bad(text: &str) -> Message {
     refusal(Code::Question, 0, text)
 }
 
@@ -228,8 +233,18 @@ fn confined(places: &mut Places<'_>, path: &[u8]) -> Option<trawl_call::Confined
 /// All that is in a directory, with what lstat(2) says.
 fn listing(path: &[u8], exports: &Exports) -> Result<Request, Message> {
     let flags = Flags(Flags::METADATA | Flags::NOFOLLOW);
+    of_one(path, b"/*", flags, exports)
+}
+
+/// The question of one directory.
+pub(super) fn of_one(
+    path: &[u8],
+    pattern: &[u8],
+    flags: Flags,
+    exports: &Exports,
+) -> Result<Request, Message> {
     let (language, options) = flags.read().map_err(no)?;
-    let pattern = Pattern::new(b"/*", language).map_err(|error| no(error.into()))?;
+    let pattern = Pattern::new(pattern, language).map_err(|error| no(error.into()))?;
     let parts = RootParts {
         number: 0,
         path: path.to_vec(),
@@ -244,10 +259,7 @@ fn listing(path: &[u8], exports: &Exports) -> Result<Request, Message> {
 
 /// What stat(2) or lstat(2) says of a path.
 fn stat(path: &[u8], links: Links, exports: &Exports) -> RecordRef<'static> {
-    let found = match Places::new(exports).find(path) {
-        Place::Anywhere(path) => look_anywhere(&path, links),
-        Place::Confined(confined) => confined.look(b"", links),
-    };
+    let found = Places::new(exports).find(path).look(b"", links);
     let outcome = match found.and_then(stat_fd) {
         Ok(stat) => Outcome::Match(Some(Attributes::from(&stat))),
         Err(error) => Outcome::Error(Trouble {
@@ -316,10 +328,7 @@ fn links(
     let (mut places, mut buffer) = (Places::new(exports), TargetBuffer::default());
     let (mut data, mut sent) = (Vec::new(), 0u64);
     for (at, path) in paths.iter().enumerate() {
-        let opened = match places.find(path) {
-            Place::Anywhere(path) => look_anywhere(&path, Links::Refused),
-            Place::Confined(confined) => confined.look(b"", Links::Refused),
-        };
+        let opened = places.find(path).look(b"", Links::Refused);
         let target = opened.and_then(|link| read_link_at(link, c"", &mut buffer));
         let (errno, target) = match target {
             Ok(target) => (0, target),

@@ -6,6 +6,7 @@
 //! for too long loses first its request (which it can go on with) and then its connection.
 
 mod answer;
+mod attributes;
 mod feed;
 mod marks;
 mod outlet;
@@ -282,7 +283,10 @@ impl Connection {
             Message::Search(_) | Message::Stat { .. } | Message::List { .. } => {
                 self.begin(id, message)?;
             }
-            Message::Read { .. } | Message::Links(_) | Message::Watch { .. } => {
+            Message::Read { .. }
+            | Message::Links(_)
+            | Message::Attributes { .. }
+            | Message::Watch { .. } => {
                 self.begin(id, message)?;
             }
             other => return Err(BadFrame::Unexpected(other.name()).into()),

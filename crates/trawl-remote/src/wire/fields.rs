@@ -96,6 +96,11 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// How many bytes were not read.
+    pub(super) fn left(&self) -> usize {
+        self.rest.len()
+    }
+
     pub(super) fn end(self) -> Result<(), BadFrame> {
         match self.rest {
             [] => Ok(()),

@@ -145,6 +145,11 @@ pub enum Message {
     Alive,
     ServedBy(Answerer),
     Links(Vec<Vec<u8>>),
+    Attributes {
+        entries: u32,
+        top: Vec<u8>,
+        from: Vec<u8>,
+    },
     Watch {
         top: Vec<u8>,
         dirs: Vec<Vec<u8>>,
@@ -166,9 +171,10 @@ impl Message {
             Message::List { .. } => 9,
             Message::Read { .. } => 10,
             Message::Data(_) => 11,
-            Message::Links(_) => 14,
             Message::Alive => 12,
             Message::ServedBy(_) => 13,
+            Message::Links(_) => 14,
+            Message::Attributes { .. } => 15,
             Message::Watch { .. } => 16,
             Message::News(_) => 17,
         }
@@ -191,7 +197,7 @@ impl Message {
             "alive",
             "served by",
             "links",
-            "15",
+            "attributes",
             "watch",
             "news",
         ];
@@ -273,6 +279,9 @@ impl Message {
                     one.write(out);
                 }
             }
+            Message::Attributes { entries, top, from } => {
+                out.u32(*entries).bytes(top).bytes(from);
+            }
         }
     }
 
@@ -330,6 +339,11 @@ impl Message {
                 let news = (0..count).map(|_| News::read(&mut body));
                 Message::News(news.collect::<Result<_, _>>()?)
             }
+            15 => Message::Attributes {
+                entries: body.u32("number of entries")?,
+                top: body.bytes("path")?.to_vec(),
+                from: body.bytes("path")?.to_vec(),
+            },
             kind => return Err(BadFrame::Kind(kind)),
         };
         body.end()?;
@@ -536,6 +550,11 @@ mod tests {
             Just(Message::ServedBy(Answerer::Live)),
             Just(Message::ServedBy(Answerer::Index)),
             vec(bytes(), 0..4).prop_map(Message::Links),
+            (any::<u32>(), bytes(), bytes()).prop_map(|(entries, top, from)| Message::Attributes {
+                entries,
+                top,
+                from
+            }),
             (bytes(), vec(bytes(), 0..4)).prop_map(|(top, dirs)| Message::Watch { top, dirs }),
             vec(news(), 0..4).prop_map(Message::News),
         ]

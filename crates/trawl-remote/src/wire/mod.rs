@@ -20,12 +20,14 @@
 //! | 12 alive | server | nothing: work goes on |
 //! | 13 served by | server, to clients with that feature | who gives the blocks that follow: 1 a walk, 2 an index (1), zeros (3) |
 //! | 14 links | client | number of paths (4), these (bytes); the answer is data: of each path an errno (4) and a link's target (bytes) |
+//! | 15 attributes | client | entries at most (4), path of a directory, path below it (bytes); the answer is data: [`attributes`] of that object (with an empty path of the directory itself, links followed), then of what a search of the directory has behind it |
 //! | 16 watch | client | the top (bytes), number of directories (4), these, relative to the top (bytes). The answer is news, until it is interrupted; with the number of one that goes on: these, too, once all before have been answered |
 //! | 17 news | server | number of these (4), of each: 0 watched, 1 not watched, 2 changed, 3 lost (1), zeros (3), path relative to the top (bytes), for 2 a number of names (4), of each: 0 attributes or contents, 1 which file it is (1), zeros (3), the name (bytes; `.`: the directory itself). None: everything is as it was |
 //!
 //! Invariants: bytes are untrusted. No length is believed before so many bytes are there; just
 //! what [`Message::encode`] writes is accepted; a frame of an unknown kind can be passed over.
 
+pub mod attributes;
 mod fields;
 mod message;
 mod news;
@@ -48,10 +50,12 @@ pub mod feature {
     pub const SERVED_BY: u64 = 1 << 3;
     /// `links`.
     pub const LINKS: u64 = 1 << 4;
+    /// `attributes`.
+    pub const ATTRIBUTES: u64 = 1 << 5;
     /// `watch`.
     pub const WATCH: u64 = 1 << 6;
     /// All of this version.
-    pub const ALL: u64 = STAT | LIST | READ | SERVED_BY | LINKS | WATCH;
+    pub const ALL: u64 = STAT | LIST | READ | SERVED_BY | LINKS | ATTRIBUTES | WATCH;
 }
 
 /// The longest frame that a client sends.
@@ -64,6 +68,9 @@ pub const READ_MAX_BYTES: u32 = 1 << 20;
 pub const LINKS_MAX: usize = 4096;
 /// The most directories of one `watch`.
 pub const WATCH_MAX: usize = 4096;
+/// So many bytes of answers to `attributes` are sent, and then the end for now; what one object has
+/// is no more either, or what is more is `E2BIG`.
+pub const ATTRIBUTES_MAX_BYTES: usize = 4 << 20;
 /// What follows the length besides the body.
 pub const HEAD_BYTES: usize = 8;
 

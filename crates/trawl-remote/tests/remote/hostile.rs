@@ -76,6 +76,8 @@ proptest! {
             Message::Stat { of_link: true, path: b"/tmp".to_vec() },
             Message::List { credit: 1, path: b"/tmp".to_vec() },
             Message::Read { offset: 0, length: 9, path: b"/dev/null".to_vec() },
+            Message::Links(vec![b"/tmp".to_vec()]),
+            Message::Attributes { entries: 9, top: b"/tmp".to_vec(), from: b"a/b".to_vec() },
             Message::Credit(1),
         ];
         let mut bytes: Vec<u8> = requests.iter().flat_map(|request| request.encode(id)).collect();

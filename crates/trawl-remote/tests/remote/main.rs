@@ -1,5 +1,6 @@
 //! A server and its client, against the live walk, each other's faults and each other's malice.
 
+mod attributes;
 mod confined;
 mod faults;
 mod hostile;
