@@ -1,4 +1,5 @@
-//! Any bytes as a server's answer: an error, or an answer that the server said to be whole.
+//! Any bytes as a server's answer, of each kind that a client reads: an error, or an answer that the
+//! server said to be whole.
 
 #![no_main]
 
@@ -45,17 +46,30 @@ fuzz_target!(|data: &[u8]| {
         features: feature::ALL,
     });
     let server = server().lock().expect("no panic");
-    let answer = [&hello.encode(0)[..], data].concat();
+    // The first byte says what is asked.
+    let answer = [&hello.encode(0)[..], data.get(1..).unwrap_or_default()].concat();
     server.0.send(answer).expect("the server lives");
     let patience = Patience {
         silence: Duration::from_secs(5),
         ..Patience::default()
     };
     let remote = Remote::with(server.1.clone(), patience);
+    match data.first().map(|first| first % 4) {
+        Some(1) => {
+            let _ = remote.attributes(b"/", b"", 9);
+        }
+        Some(2) => {
+            let _ = remote.links(&[b"/x".to_vec()]);
+        }
+        _ => search(&remote),
+    }
+});
+
+fn search(remote: &Remote) {
     let (language, options) = Flags(0).read().expect("flags that there are");
     let pattern = Pattern::new(b"*", language).expect("a pattern");
     let request = Request::new(&pattern, &[b"/"], options).expect("a question");
-    if let Ok(mut search) = Search::open(&remote, request) {
+    if let Ok(mut search) = Search::open(remote, request) {
         while let Ok(Some(_)) = search.next_record() {}
     }
-});
+}
