@@ -17,7 +17,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use fuser::{
     Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo, InitFlags,
     KernelConfig, LockOwner, OpenFlags, ReplyAttr, ReplyData, ReplyDirectory, ReplyDirectoryPlus,
-    ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs, Request,
+    ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs, ReplyXattr, Request,
 };
 use trawl_call::Attributes;
 use trawl_sys::stat::Time;
@@ -65,6 +65,16 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 fn errno(errno: trawl_sys::Errno) -> Errno {
     Errno::from_i32(errno.0)
+}
+
+/// Gives the bytes, or how many they are if there is no room for any.
+fn answer_sized(found: Result<Vec<u8>, Errno>, room: u32, reply: ReplyXattr) {
+    match found {
+        Err(errno) => reply.error(errno),
+        Ok(bytes) if room == 0 => reply.size(u32::try_from(bytes.len()).unwrap_or(u32::MAX)),
+        Ok(bytes) if bytes.len() > room as usize => reply.error(Errno::ERANGE),
+        Ok(bytes) => reply.data(&bytes),
+    }
 }
 
 impl RemoteFiles {
@@ -327,6 +337,28 @@ impl Filesystem for RemoteFiles {
             Ok(target) => reply.data(&target),
             Err(errno) => reply.error(errno),
         }
+    }
+
+    fn getxattr(&self, _req: &Request, ino: INodeNo, name: &OsStr, size: u32, reply: ReplyXattr) {
+        let found = self.path(ino).and_then(|path| {
+            let all = self.tree.xattrs(&path).map_err(errno)?;
+            let one = all.iter().find(|(known, _)| *known == name.as_bytes());
+            let (_, value) = one.ok_or(Errno::ENODATA)?;
+            value.clone().map_err(errno)
+        });
+        answer_sized(found, size, reply);
+    }
+
+    fn listxattr(&self, req: &Request, ino: INodeNo, size: u32, reply: ReplyXattr) {
+        let found = self.path(ino).and_then(|path| {
+            let all = self.tree.xattrs(&path).map_err(errno)?;
+            // As the kernel has it elsewhere: others may not have these, so they are not told.
+            let is_shown = |name: &[u8]| req.uid() == 0 || !name.starts_with(b"trusted.");
+            let shown = all.iter().filter(|(name, _)| is_shown(name));
+            let names = shown.map(|(name, _)| [&name[..], b"\0"].concat());
+            Ok(names.collect::<Vec<_>>().concat())
+        });
+        answer_sized(found, size, reply);
     }
 
     fn opendir(&self, _req: &Request, _ino: INodeNo, _flags: OpenFlags, reply: ReplyOpen) {

@@ -14,11 +14,13 @@ use trawl_testkit::oracle;
 use crate::site::{Site, TRAWL, cannot};
 
 /// What has gone through, and how much may.
-struct Line {
+pub(crate) struct Line {
     left_bytes: AtomicUsize,
-    sent_bytes: AtomicUsize,
+    pub(crate) sent_bytes: AtomicUsize,
     connections: AtomicUsize,
-    is_cut: AtomicBool,
+    pub(crate) is_cut: AtomicBool,
+    /// Servers say that they can do nothing but search.
+    pub(crate) is_old: AtomicBool,
     /// How long each piece takes on the first connection, once [`FREE_BYTES`] have come.
     pause: Duration,
     /// How much later all other connections begin.
@@ -26,9 +28,11 @@ struct Line {
 }
 
 const FREE_BYTES: usize = 300_000;
+/// What a server says first.
+const HELLO_BYTES: usize = 36;
 
 /// Listens beside the tree; what servers say ends after so many bytes, and nobody is let in then.
-fn between(site: &Site, bytes: usize) -> (String, Arc<Line>) {
+pub(crate) fn between(site: &Site, bytes: usize) -> (String, Arc<Line>) {
     slow(site, bytes, Duration::ZERO, Duration::ZERO)
 }
 
@@ -42,6 +46,7 @@ fn slow(site: &Site, bytes: usize, delay: Duration, pause: Duration) -> (String,
         sent_bytes: AtomicUsize::new(0),
         connections: AtomicUsize::new(0),
         is_cut: AtomicBool::new(false),
+        is_old: AtomicBool::new(false),
         pause,
         delay,
     });
@@ -86,6 +91,13 @@ fn serve(mut client: UnixStream, line: &Arc<Line>, is_first: bool) {
         }
         let _ = down.shutdown(Shutdown::Both);
     });
+    if line.is_old.load(Ordering::Relaxed) {
+        let mut hello = [0; HELLO_BYTES];
+        server.read_exact(&mut hello).expect("it says hello");
+        // Its features.
+        hello[HELLO_BYTES - 8..].fill(0);
+        let _ = client.write_all(&hello);
+    }
     let (mut buffer, mut passed) = ([0; 512], 0);
     while let Ok(count @ 1..) = server.read(&mut buffer) {
         let before = line

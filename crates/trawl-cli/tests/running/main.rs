@@ -3,6 +3,7 @@
 
 #![forbid(unsafe_code)]
 
+mod attributes;
 mod covered;
 mod ends;
 mod faults;

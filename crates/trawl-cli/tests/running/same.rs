@@ -36,7 +36,7 @@ fn commands_say_the_same() {
         return skip.say();
     }
     let site = Site::odd("running-same");
-    expect_the_same(&site, &[]);
+    expect_the_same(&site, &[], SCRIPTS);
 }
 
 #[test]
@@ -44,14 +44,14 @@ fn commands_say_the_same_call_by_call() {
     if let Some(skip) = cannot("commands in a remote tree, call by call") {
         return skip.say();
     }
-    expect_the_same(&Site::odd("running-each"), &["--call-by-call"]);
+    expect_the_same(&Site::odd("running-each"), &["--call-by-call"], SCRIPTS);
 }
 
 #[track_caller]
-fn expect_the_same(site: &Site, options: &[&str]) {
+pub(crate) fn expect_the_same(site: &Site, options: &[&str], scripts: &[&str]) {
     // The first look at a directory sets when it was looked at.
     site.bound("ls -lR $1; du -a $1");
-    for script in SCRIPTS {
+    for script in scripts {
         let native = site.bound(script);
         let ours = site.run_with(options, script);
         assert_eq!(ours.code, native.code, "{script}\n{ours}\n{native}");

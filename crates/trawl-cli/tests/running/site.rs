@@ -36,7 +36,10 @@ pub(crate) struct Site {
 
 impl Site {
     pub(crate) fn empty(label: &str) -> Site {
-        let scratch = Scratch::new(label);
+        Site::empty_in(Scratch::new(label))
+    }
+
+    pub(crate) fn empty_in(scratch: Scratch) -> Site {
         for name in ["tree", "point"] {
             fs::create_dir(scratch.join(name)).expect("room");
         }
@@ -60,7 +63,7 @@ impl Site {
         let mut large = oracle::command("find");
         large.arg(site.tree()).args(["-size", "+9M", "-delete"]);
         oracle::run(&mut large).expect_code(0);
-        // ACLs are not shown.
+        // Not everywhere are ACLs shown.
         let mut plain = oracle::command("setfacl");
         let _ = plain
             .args(["-R", "-P", "-b", "-k"])

@@ -57,7 +57,7 @@ struct Progress {
 }
 
 /// Paths so that comparing bytes compares name by name: no name has a NUL.
-fn in_order(path: &[u8]) -> impl Iterator<Item = u8> {
+pub(super) fn in_order(path: &[u8]) -> impl Iterator<Item = u8> {
     path.iter().map(|byte| match byte {
         b'/' => 0,
         byte => *byte,

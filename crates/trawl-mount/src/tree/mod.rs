@@ -2,7 +2,7 @@
 //!
 //! The first question about a directory asks the server for all below it ([`bulk`]), in one round
 //! trip; what comes is kept for a bounded time in bounded memory and answers all that is asked
-//! next, names that are not there included. Links are read many at a time.
+//! next, names that are not there included. Links and extended attributes are read many at a time.
 //!
 //! Invariants: what cannot be asked is an error (`EIO`, and words for the user), never an empty
 //! directory or a name that is not there; nothing older than the age that was agreed on is told.
@@ -19,12 +19,14 @@ mod store;
 mod targets;
 mod watched;
 mod watching;
+mod xattrs;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, Instant};
 
 use trawl_call::{Attributes, Outcome};
+use trawl_remote::client::ExtendedAttributes;
 use trawl_remote::{Remote, RemoteError};
 use trawl_sys::Errno;
 use trawl_sys::directory::Links;
@@ -37,6 +39,7 @@ use store::Store;
 use targets::Targets;
 pub(crate) use watched::is_within;
 use watched::{Term, Watched};
+use xattrs::Xattrs;
 
 pub use content::Content;
 pub use listing::{Entry, Listing, is_directory, is_link};
@@ -123,6 +126,7 @@ struct State {
     store: Store,
     singles: Singles,
     targets: Targets,
+    xattrs: Xattrs,
     bulks: Vec<Arc<Bulk>>,
     /// Threads that take answers in.
     running: usize,
@@ -213,6 +217,7 @@ impl Tree {
             store: Store::new(keeping.memory_bytes),
             singles,
             targets: Targets::default(),
+            xattrs: Xattrs::default(),
             bulks: Vec::new(),
             running: 0,
             told: None,
@@ -351,6 +356,15 @@ impl Tree {
         self.0.target(path)
     }
 
+    /// The extended attributes of a path that listxattr(2) names to the server's user.
+    ///
+    /// # Errors
+    /// `ENOSYS` if the server knows no such question; `ENOTSUP` where its file system has none;
+    /// what else the server says; `EIO` if it cannot be asked.
+    pub fn xattrs(&self, path: &[u8]) -> Result<Arc<ExtendedAttributes>, Errno> {
+        self.0.xattrs(path)
+    }
+
     /// Everything may have changed.
     pub fn forget(&self) {
         let mut state = self.0.state();
@@ -361,6 +375,7 @@ impl Tree {
         state.store = Store::new(bytes);
         state.singles = Singles::default();
         state.targets = Targets::default();
+        state.xattrs = Xattrs::default();
         drop(state);
         self.0.changed.notify_all();
     }
@@ -406,6 +421,10 @@ impl Inner {
                 Ok(answer)
             }
             Err(RemoteError::Refused { errno, .. }) if errno > 0 => Err(Errno(errno)),
+            Err(error @ RemoteError::Lacks { .. }) => {
+                self.failed(&error);
+                Err(Errno::NOTSUP)
+            }
             Err(error) => Err(self.failed(&error)),
         }
     }
