@@ -22,7 +22,7 @@ use super::assembly::{join, split};
 use super::bulk::in_order;
 use super::listing::Listing;
 use super::store::is_fresh;
-use super::watched::is_within;
+use super::watched::{Term, is_within};
 use super::{Asking, Inner, OVERTAKE, State, TRIES};
 
 /// So many entries the first question is about; what follows, this many times more, but no more
@@ -219,17 +219,18 @@ pub(super) struct Xattrs {
 
 impl Xattrs {
     fn get(&self, path: &[u8], max_age: Duration) -> Option<Attributes> {
-        let fresh = self
-            .covers
-            .iter()
-            .rev()
-            .filter(|it| is_fresh(it.at, max_age));
-        if let Some((cover, found)) = fresh.filter_map(|it| Some((it, it.get(path)?))).next() {
+        self.get_if(path, |at| is_fresh(at, max_age))
+    }
+
+    /// What is known of a name, if what was asked for then may be told.
+    fn get_if(&self, path: &[u8], is_told: impl Fn(Instant) -> bool) -> Option<Attributes> {
+        let told = self.covers.iter().rev().filter(|it| is_told(it.at));
+        if let Some((cover, found)) = told.filter_map(|it| Some((it, it.get(path)?))).next() {
             cover.looks.fetch_add(1, Atomic::Relaxed);
             return Some(found);
         }
         let (at, found) = self.singles.get(path)?;
-        is_fresh(*at, max_age).then(|| found.clone())
+        is_told(*at).then(|| found.clone())
     }
 
     /// What is under way and may come to this name.
@@ -339,6 +340,22 @@ impl Xattrs {
     }
 }
 
+impl State {
+    /// For how long the attributes of a name may be told that were asked for then: they change as
+    /// what lstat(2) says does.
+    fn term_of_xattrs(&self, path: &[u8], asked: Instant) -> Term {
+        if path.is_empty() {
+            return self.watched.own(path, asked);
+        }
+        let (dir, name) = split(path);
+        let listing = self.store.newest(dir);
+        match listing.and_then(|listing| listing.get(name)?.found.as_ref().ok()) {
+            Some(found) => self.watched.entry(dir, asked, name, found),
+            None => Term::Short,
+        }
+    }
+}
+
 impl Inner {
     /// See [`super::Tree::xattrs`].
     pub(super) fn xattrs(&self, path: &[u8]) -> Attributes {
@@ -351,7 +368,11 @@ impl Inner {
         loop {
             // What came since it was asked for is as of now, whatever age is allowed.
             let max_age = self.max_age.max(begun.elapsed());
-            if let Some(found) = state.xattrs.get(path, max_age) {
+            let is_told = |at: Instant| {
+                let age = self.age(state.term_of_xattrs(path, at));
+                is_fresh(at, age.max(begun.elapsed()))
+            };
+            if let Some(found) = state.xattrs.get_if(path, is_told) {
                 return found;
             }
             // One that may come to it is waited for, once: it need not go so far.
