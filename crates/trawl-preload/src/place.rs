@@ -15,8 +15,8 @@ use crate::{descriptors, page, settings};
 
 const ROOM: usize = PATH_BYTES_MAX + 1;
 
-/// An absolute path without `.` and double slashes; a slash at its end says that it must be a
-/// directory.
+/// An absolute path without double slashes and without `.` but at its end; there a slash says that
+/// it must be a directory, `/.` that it is gone into.
 pub(crate) struct Place {
     bytes: [MaybeUninit<u8>; ROOM],
     length: usize,
@@ -42,12 +42,15 @@ impl Place {
         unsafe { std::slice::from_raw_parts(self.bytes.as_ptr().cast(), self.length) }
     }
 
-    /// The path, if it goes up nowhere, without a slash at its end.
+    /// The path, if it goes up nowhere, without a slash or `/.` at its end.
     pub(crate) fn plain(&self) -> Option<&[u8]> {
         let path = self.path();
         let path = match path {
             b"/" => path,
-            path => path.strip_suffix(b"/").unwrap_or(path),
+            path => match path.strip_suffix(b"/.") {
+                Some(path) => path,
+                None => path.strip_suffix(b"/").unwrap_or(path),
+            },
         };
         (!self.has_dots && !path.is_empty()).then_some(path)
     }
@@ -80,7 +83,12 @@ impl Place {
             self.push(name)?;
         }
         if is_open {
-            self.push(b"/")?;
+            let is_top = self.length == 0;
+            self.push(match path {
+                b"." if !is_top => b"/.",
+                path if path.ends_with(b"/.") && !is_top => b"/.",
+                _ => b"/",
+            })?;
         }
         Some(())
     }

@@ -263,7 +263,7 @@ impl Found {
     }
 }
 
-/// What is known of an absolute path without `.` and double slashes: by a table that says enough of
+/// What is known of an absolute path without double slashes, and `.` at its end alone: by a table that says enough of
 /// it, if there is one.
 pub(crate) fn find(path: &[u8], is_enough: impl Fn(&Known) -> bool) -> Known {
     let mut little = Known::Unknown;
@@ -345,6 +345,9 @@ pub(crate) fn walk(held: Held, directory: u32, path: &[u8]) -> Known {
             if held.is_search() {
                 return Known::Unknown;
             }
+            if !is_gone_into(&at, &entry) {
+                return Known::Unknown;
+            }
             let Some((above, itself)) = at.parent().and_then(|up| Some((up, up.itself()?))) else {
                 return Known::Unknown;
             };
@@ -366,11 +369,22 @@ pub(crate) fn walk(held: Held, directory: u32, path: &[u8]) -> Known {
             None => is_directory = false,
         }
     }
-    // With a slash at its end it would be gone into.
-    if !is_directory && path.ends_with(b"/") {
+    // With a slash at its end it would have to be a directory, with a dot one that lets in.
+    let has_dot = path == b"." || path.ends_with(b"/.");
+    if !is_directory && (has_dot || path.ends_with(b"/")) {
+        return Known::Unknown;
+    }
+    if has_dot && !is_gone_into(&at, &entry) {
         return Known::Unknown;
     }
     Known::Found(Found { held, entry })
+}
+
+/// Whether it is certain that names in a directory, `.` and `..` among them, may be reached.
+fn is_gone_into(directory: &Directory<'_>, itself: &Entry<'_>) -> bool {
+    const ALL_PASS: u32 = 0o111;
+    let is_open = |mode: u32| mode & ALL_PASS == ALL_PASS;
+    directory.is_searchable() || itself.stat().is_some_and(|of| is_open(of.mode))
 }
 
 fn answered(held: Held, known: Known) -> Known {
