@@ -17,6 +17,16 @@ pub enum Haste {
     Eager,
 }
 
+/// Who sees what the source says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Viewers {
+    /// Those in this process's own mounts.
+    Here,
+    /// Those in mounts that are still to be made: who asks waits for
+    /// [`Running::seen_in`](crate::Running::seen_in).
+    Elsewhere,
+}
+
 /// What a service is to do.
 #[derive(Clone)]
 pub struct Config {
@@ -24,10 +34,14 @@ pub struct Config {
     pub roots: Vec<PathBuf>,
     /// How long what others change may stay unseen. What the run itself changes is seen at once.
     pub age: Duration,
+    /// A table that has less left than this is not given any more.
+    pub age_left: Duration,
     /// The most entries of one table.
     pub entries_max: u32,
     /// When programs ask.
     pub haste: Haste,
+    /// Who may ask.
+    pub viewers: Viewers,
     /// Who says what there is.
     pub source: Arc<dyn Source>,
 }
@@ -37,8 +51,10 @@ impl std::fmt::Debug for Config {
         f.debug_struct("Config")
             .field("roots", &self.roots)
             .field("age", &self.age)
+            .field("age_left", &self.age_left)
             .field("entries_max", &self.entries_max)
             .field("haste", &self.haste)
+            .field("viewers", &self.viewers)
             .finish_non_exhaustive()
     }
 }
@@ -52,8 +68,10 @@ impl Config {
         Config {
             roots,
             age: Duration::from_secs(1),
+            age_left: Duration::from_millis(500),
             entries_max: 1 << 20,
             haste: Haste::Patient,
+            viewers: Viewers::Here,
             source: Arc::new(LocalWalk),
         }
     }

@@ -5,8 +5,8 @@
 //! [`Source`] says what there is. Tables are sealed memory (`trawl-table`), cached for all
 //! programs of the run and thrown away once one of them has changed anything.
 //!
-//! Invariants: it answers only processes with the same user, groups, root and mounts as its own,
-//! so that a table holds nothing that its reader could not see; a table never says more than its
+//! Invariants: it answers only processes with the same user, groups, root and namespaces of mounts
+//! and users as its own, or as it was told, so that a table holds nothing that its reader could not see; a table never says more than its
 //! bounds; what is not in it is not known, never absent.
 
 #![forbid(unsafe_code)]
@@ -20,10 +20,12 @@ mod serve;
 mod source;
 mod walk;
 
-pub use config::{Config, Haste};
+pub use config::{Config, Haste, Viewers};
 pub use error::BulkError;
 pub use serve::{Running, Service};
 pub use source::{Demand, Source};
 pub use trawl_table::wire::Extent;
-pub use trawl_table::{Builder, Level, Search};
+pub use trawl_table::{
+    ATTRIBUTE_NAMES, Builder, EntryParts, FileKind, Level, NewEntry, Search, Stat, Time,
+};
 pub use walk::LocalWalk;

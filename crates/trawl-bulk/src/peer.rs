@@ -1,56 +1,116 @@
 //! Who may be told.
 //!
-//! A table is what this process sees. So it is for those who see the same: the same user with the
-//! same groups, below the same root, with the same mounts.
+//! A table is what is seen in one place. So it is for those who see the same: the same user with
+//! the same groups, below the same root, with the same mounts and the same names for users.
 
 use std::fs;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::Path;
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::Duration;
 
+use rustix::fs::{AtFlags, CWD, StatxFlags};
 use trawl_sys::become_user::User;
 use trawl_sys::identity::{effective_gid, effective_uid, groups};
 use trawl_sys::peer::user_of;
 
-/// How a process sees the file system.
-#[derive(Debug, PartialEq, Eq)]
-struct View {
-    mounts: PathBuf,
-    root: (u64, u64),
+use crate::config::Viewers;
+
+/// So long it is waited until it is known who sees what the source says.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A process's namespaces, by number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Namespaces {
+    mounts: u64,
+    users: u64,
 }
 
-impl View {
-    fn of(process: &str) -> Option<View> {
-        let mounts = fs::read_link(format!("/proc/{process}/ns/mnt")).ok()?;
-        let root = fs::metadata(format!("/proc/{process}/root")).ok()?;
-        Some(View {
-            mounts,
-            root: (root.dev(), root.ino()),
+/// No namespace has the number 0.
+const NOWHERE: Namespaces = Namespaces {
+    mounts: 0,
+    users: 0,
+};
+
+impl Namespaces {
+    fn of(process: &str) -> Option<Namespaces> {
+        // A link's text is `mnt:[4026531841]`.
+        let number = |name: &str| {
+            let link = fs::read_link(format!("/proc/{process}/ns/{name}")).ok()?;
+            let text = std::str::from_utf8(link.as_os_str().as_bytes()).ok()?;
+            let (_, number) = text.strip_suffix(']')?.split_once('[')?;
+            number.parse().ok()
+        };
+        Some(Namespaces {
+            mounts: number("mnt")?,
+            users: number("user")?,
         })
     }
+}
+
+/// A process's root directory.
+///
+/// It may lie in a mount that this process serves, which must not be asked by it.
+fn root_of(process: &str) -> Option<(u32, u32, u64)> {
+    let path = format!("/proc/{process}/root");
+    let flags = AtFlags::STATX_DONT_SYNC | AtFlags::NO_AUTOMOUNT;
+    let root = rustix::fs::statx(CWD, Path::new(&path), flags, StatxFlags::INO).ok()?;
+    Some((root.stx_dev_major, root.stx_dev_minor, root.stx_ino))
 }
 
 /// Those who may be told.
 #[derive(Debug)]
 pub(crate) struct Own {
     user: User,
-    view: Option<View>,
+    root: Option<(u32, u32, u64)>,
+    /// `None` until it is known.
+    namespaces: Mutex<Option<Namespaces>>,
+    known: Condvar,
 }
 
 impl Own {
-    /// This process.
-    pub(crate) fn new() -> Result<Own, trawl_sys::SysError> {
+    /// Who sees what this process sees, or what is seen elsewhere by its user.
+    pub(crate) fn new(viewers: Viewers) -> Result<Own, trawl_sys::SysError> {
         let mut user = User {
             uid: effective_uid(),
             gid: effective_gid(),
             groups: groups()?,
         };
         user.groups.sort_unstable();
-        let view = View::of("self");
-        Ok(Own { user, view })
+        let namespaces = match viewers {
+            Viewers::Here => Some(Namespaces::of("self").unwrap_or(NOWHERE)),
+            Viewers::Elsewhere => None,
+        };
+        Ok(Own {
+            user,
+            root: root_of("self"),
+            namespaces: Mutex::new(namespaces),
+            known: Condvar::new(),
+        })
     }
 
-    /// Whether who connected sees what this process sees.
+    /// It is seen there.
+    pub(crate) fn seen_in(&self, mounts: u64, users: u64) {
+        let namespaces = Some(Namespaces { mounts, users });
+        *self
+            .namespaces
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = namespaces;
+        self.known.notify_all();
+    }
+
+    /// Where it is seen; waits until that is known.
+    fn namespaces(&self) -> Option<Namespaces> {
+        let now = self.namespaces.lock();
+        let now = now.unwrap_or_else(PoisonError::into_inner);
+        let waited = self
+            .known
+            .wait_timeout_while(now, PATIENCE, |now| now.is_none());
+        *waited.unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    /// Whether who connected sees the same.
     pub(crate) fn is_like(&self, client: &UnixStream) -> bool {
         let Ok(mut user) = user_of(client) else {
             return false;
@@ -63,7 +123,12 @@ impl Own {
         let Ok(credentials) = rustix::net::sockopt::socket_peercred(client) else {
             return false;
         };
-        let view = View::of(&credentials.pid.as_raw_nonzero().to_string());
-        view.is_some() && view == self.view
+        let process = credentials.pid.as_raw_nonzero().to_string();
+        let namespaces = Namespaces::of(&process);
+        let root = root_of(&process);
+        namespaces.is_some()
+            && namespaces == self.namespaces()
+            && root.is_some()
+            && root == self.root
     }
 }

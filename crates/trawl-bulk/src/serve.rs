@@ -52,7 +52,7 @@ impl Service {
         let listener = place.listener()?;
         let waker = Arc::new(Waker::new()?);
         let state = Arc::new(State {
-            own: Own::new()?,
+            own: Own::new(config.viewers)?,
             roots,
             config,
             page,
@@ -138,6 +138,12 @@ impl Running {
     pub fn statistics(&self) -> (u64, u64) {
         let read = |number: &AtomicU64| number.load(Ordering::Relaxed);
         (read(&self.state.answers), read(&self.state.entries))
+    }
+
+    /// Says in which namespaces of mounts and users that is seen which the source says, for
+    /// [`Viewers::Elsewhere`](crate::Viewers::Elsewhere).
+    pub fn seen_in(&self, mounts: u64, users: u64) {
+        self.state.own.seen_in(mounts, users);
     }
 
     /// Says that something was changed by who does not say so.
@@ -383,7 +389,7 @@ impl State {
             entries_max: question.entries_max.min(self.config.entries_max),
         };
         self.answers.fetch_add(1, Ordering::Relaxed);
-        let (generation, since_ns) = (self.generation(), now_ns() - self.age_ns() / 2);
+        let (generation, since_ns) = (self.generation(), self.since_ns());
         // What has little time left is no help.
         let table = match self.cache.get(&demand, generation, since_ns) {
             Some(table) => table,
@@ -424,8 +430,11 @@ impl State {
         self.word(page::GENERATION_WORD).load(Ordering::SeqCst)
     }
 
-    fn age_ns(&self) -> i64 {
-        i64::try_from(self.config.age.as_nanos()).unwrap_or(i64::MAX)
+    /// When a table must have been begun to be given still.
+    fn since_ns(&self) -> i64 {
+        let age = self.config.age.saturating_sub(self.config.age_left);
+        let age_ns = i64::try_from(age.as_nanos()).unwrap_or(i64::MAX);
+        now_ns().saturating_sub(age_ns)
     }
 
     /// Makes a table, and keeps it for others.
@@ -433,6 +442,7 @@ impl State {
         let (generation, now) = (self.generation(), now_ns());
         let mut builder = self.config.source.table(demand)?;
         builder.begun(generation, now);
+        let begun_ns = builder.begun_ns();
         let entries = builder.len() as u64;
         self.entries.fetch_add(entries, Ordering::Relaxed);
         let left_off = builder.left_off();
@@ -441,10 +451,10 @@ impl State {
             memory: sealed(&bytes)?,
             bytes: bytes.len() as u64,
             generation,
-            begun_ns: now,
+            begun_ns,
             left_off,
         });
-        let since_ns = now - self.age_ns() / 2;
+        let since_ns = self.since_ns();
         self.cache.put(demand.clone(), Arc::clone(&table), since_ns);
         Ok(table)
     }

@@ -54,6 +54,7 @@ pub struct Builder {
     level: Level,
     generation: u64,
     begun_ns: i64,
+    as_of_ns: Option<i64>,
     path: Vec<u8>,
     directories: Vec<NewDirectory>,
     entries: Vec<[u8; entry::BYTES]>,
@@ -70,6 +71,7 @@ impl Builder {
             level,
             generation: 0,
             begun_ns: 0,
+            as_of_ns: None,
             path: path.to_vec(),
             directories: Vec::new(),
             entries: Vec::new(),
@@ -88,9 +90,23 @@ impl Builder {
         builder
     }
 
-    /// Says when it was begun: the page's generation then, and the monotonic clock.
+    /// Says when it was begun: the page's generation then, and the monotonic clock. It is not newer
+    /// than what it was made of.
     pub fn begun(&mut self, generation: u64, begun_ns: i64) {
+        let begun_ns = self.as_of_ns.map_or(begun_ns, |as_of| as_of.min(begun_ns));
         (self.generation, self.begun_ns) = (generation, begun_ns);
+    }
+
+    /// Says that it is made of something that was so then, by the monotonic clock: what was known
+    /// before it was begun.
+    pub fn as_of(&mut self, then_ns: i64) {
+        let as_of_ns = self.as_of_ns.map_or(then_ns, |as_of| as_of.min(then_ns));
+        self.as_of_ns = Some(as_of_ns);
+    }
+
+    /// When it was begun, or when that was so of which it is made.
+    pub fn begun_ns(&self) -> i64 {
+        self.begun_ns
     }
 
     /// Says what getxattr(2) fails with for files of this kind that have no attribute.

@@ -369,7 +369,9 @@ mod tests {
             ..Stat::default()
         };
         let mut builder = Builder::new(b"/r", &root, Level::Attributes);
-        builder.begun(5, 99);
+        builder.as_of(99);
+        builder.as_of(100);
+        builder.begun(5, 101);
         builder.missing_attribute(FileKind::Directory, 1, 61);
         let first = builder.len();
         let name = |name: &'static [u8]| EntryParts {
