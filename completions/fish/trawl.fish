@@ -146,6 +146,7 @@ complete -c trawl -n "__fish_trawl_using_subcommand run" -l key -d 'For tls: ser
 complete -c trawl -n "__fish_trawl_using_subcommand run" -l sandbox -d 'Ask about the command\'s system calls instead of mounting: where there is no /dev/fuse'
 complete -c trawl -n "__fish_trawl_using_subcommand run" -l audit -d 'Without --remote: answer the dynamic loader\'s search for libraries, too. That is so by itself where LD_LIBRARY_PATH has 32 directories or more; with fewer the loader\'s own search is as fast, unless each call is dear'
 complete -c trawl -n "__fish_trawl_using_subcommand run" -l eager -d 'Without --remote: programs ask at their first look, not after some: where each system call is dear'
+complete -c trawl -n "__fish_trawl_using_subcommand run" -l no-preload -d 'With --remote: let the mounts alone answer, no tables in the programs'
 complete -c trawl -n "__fish_trawl_using_subcommand run" -l call-by-call -d 'Ask the server for each name and directory by itself, as ordinary remote file systems do: to compare with'
 complete -c trawl -n "__fish_trawl_using_subcommand run" -s h -l help -d 'Print help'
 complete -c trawl -n "__fish_trawl_using_subcommand mount" -l max-age -d 'How old names and attributes may be that the command is shown' -r

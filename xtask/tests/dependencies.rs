@@ -46,7 +46,7 @@ const RULES: &[Rule] = &[
     Rule { name: "trawl-preload", may_use: &["trawl-table", "trawl-bulk-client"], may_use_in_tests: &["trawl-bulk"] },
     Rule { name: "trawl-audit", may_use: &["trawl-table", "trawl-bulk-client"], may_use_in_tests: &["trawl-bulk", "trawl-preload"] },
     Rule { name: "trawl-remote", may_use: &["trawl-sys", "trawl-call"], may_use_in_tests: &[] },
-    Rule { name: "trawl-mount", may_use: &["trawl-sys", "trawl-call", "trawl-remote"], may_use_in_tests: &[] },
+    Rule { name: "trawl-mount", may_use: &["trawl-sys", "trawl-call", "trawl-remote", "trawl-bulk"], may_use_in_tests: &[] },
     Rule { name: "trawl-sandbox", may_use: &["trawl-sys", "trawl-call", "trawl-mount"], may_use_in_tests: &[] },
     Rule {
         name: "trawl-cli",

@@ -23,7 +23,7 @@ fn parse(text: &[u8]) -> Vec<Vec<u8>> {
 }
 
 /// `\040` and the like become the bytes that they stand for.
-fn unescape(word: &[u8]) -> Vec<u8> {
+pub fn unescape(word: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(word.len());
     let mut rest = word;
     while let Some((first, behind)) = rest.split_first() {

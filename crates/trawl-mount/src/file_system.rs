@@ -23,6 +23,7 @@ use trawl_call::Attributes;
 use trawl_sys::stat::Time;
 
 use crate::nodes::{Nodes, TOP};
+use crate::serving::Mounted;
 use crate::tree::{Asking, Content, Entry, Listing, Tree, join, split};
 
 /// What is asked of the kernel: names of directories and targets of links are kept, attributes
@@ -78,19 +79,14 @@ fn answer_sized(found: Result<Vec<u8>, Errno>, room: u32, reply: ReplyXattr) {
 }
 
 impl RemoteFiles {
-    pub(crate) fn new(tree: Tree) -> RemoteFiles {
+    pub(crate) fn new(mounted: &Mounted) -> RemoteFiles {
         RemoteFiles {
-            nodes: Arc::new(Nodes::new(tree.device())),
-            tree,
+            nodes: Arc::clone(&mounted.nodes),
+            tree: mounted.tree.clone(),
             contents: Mutex::default(),
             next_handle: AtomicU64::new(1),
             opened: Mutex::default(),
         }
-    }
-
-    /// The numbers that the kernel knows.
-    pub(crate) fn nodes(&self) -> Arc<Nodes> {
-        Arc::clone(&self.nodes)
     }
 
     fn path(&self, number: INodeNo) -> Result<Vec<u8>, Errno> {
@@ -146,23 +142,13 @@ impl RemoteFiles {
         if let Some(trouble) = listing.trouble {
             return Err(errno(trouble));
         }
-        let above = path.iter().rposition(|byte| *byte == b'/');
-        let dots = [self.shown(&path)?, self.shown(&path[..above.unwrap_or(0)])?];
+        let dots = dots(&self.tree, &self.nodes, &path).map_err(errno)?;
         let directory = Directory {
             path,
             dots,
             listing,
         };
         Ok((directory, offset & PLACE_MASK))
-    }
-
-    /// The number that stat(2) shows of a directory.
-    fn shown(&self, path: &[u8]) -> Result<u64, Errno> {
-        let known = self.tree.attributes(path).map_err(errno)?;
-        Ok(match path {
-            b"" => known.what.ino,
-            _ => self.nodes.number(&known.what),
-        })
     }
 
     fn open_file(&self, number: INodeNo) -> Result<(u64, FopenFlags), Errno> {
@@ -205,6 +191,26 @@ impl RemoteFiles {
 trait Tell: FnOnce(&FileAttr, Duration) {}
 
 impl<T: FnOnce(&FileAttr, Duration)> Tell for T {}
+
+/// The numbers that a directory shows of itself and of the one above.
+pub(crate) fn dots(tree: &Tree, nodes: &Nodes, path: &[u8]) -> Result<[u64; 2], trawl_sys::Errno> {
+    let above = path.iter().rposition(|byte| *byte == b'/');
+    let shown = |path: &[u8]| {
+        let known = tree.attributes(path);
+        known.map(|known| match path {
+            b"" => known.what.ino,
+            _ => nodes.number(&known.what),
+        })
+    };
+    Ok([shown(path)?, shown(&path[..above.unwrap_or(0)])?])
+}
+
+pub(crate) fn below(dir: &[u8], name: &[u8]) -> Vec<u8> {
+    match dir {
+        b"" => name.to_vec(),
+        dir => [dir, b"/", name].concat(),
+    }
+}
 
 /// A directory that is read.
 struct Directory {
@@ -262,7 +268,7 @@ fn kind(mode: u32) -> FileType {
     }
 }
 
-fn file_attr(number: u64, of: &Attributes) -> FileAttr {
+pub(crate) fn file_attr(number: u64, of: &Attributes) -> FileAttr {
     FileAttr {
         ino: INodeNo(number),
         size: of.size,

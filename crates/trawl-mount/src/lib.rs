@@ -5,6 +5,7 @@
 //! - `nodes`: inode numbers.
 //! - `notices`: what the kernel is told when the server says that something changed.
 //! - `file_system`: the tree as the kernel asks for it (FUSE).
+//! - [`tables`]: the tree as programs are told of it that ask the bulk service.
 //! - [`serving`]: mounting it, and serving a mount until it is gone.
 //!
 //! Invariants: what the server cannot be asked is an error, never an empty directory or a name
@@ -20,8 +21,10 @@ mod file_system;
 mod nodes;
 mod notices;
 pub mod serving;
+pub mod tables;
 pub mod tree;
 
 pub use error::MountError;
-pub use serving::{Serving, mount, serve};
+pub use serving::{Mounted, Serving, mount, serve};
+pub use tables::Tables;
 pub use tree::{Asking, Keeping, Tree};

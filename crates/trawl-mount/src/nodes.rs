@@ -4,8 +4,12 @@
 //! file are known as such. What lies on another device there, or has a number that means
 //! something here, gets a number made of both; so does a directory that can be reached on two
 //! paths, since the kernel lets a directory have one.
+//!
+//! Tables tell numbers, too, and the kernel must tell the same ones later: a directory's number
+//! that a table has told is its path's from then on.
 
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use trawl_call::Attributes;
@@ -23,29 +27,43 @@ struct Node {
     lookups: u64,
 }
 
-/// Numbers that the kernel remembers.
-pub(crate) struct Nodes {
-    device: u64,
-    known: Mutex<Known>,
-}
+/// So many directories tables may tell of.
+const CLAIMS_MAX: usize = 1 << 20;
 
 #[derive(Default)]
-struct Known {
+struct Told {
     nodes: HashMap<u64, Node>,
     /// The number that the kernel was told last for a path.
     numbers: HashMap<Arc<[u8]>, u64>,
+    /// The hash of the path that a directory's number is for, of those that tables told.
+    claims: HashMap<u64, u64>,
+}
+
+impl Told {
+    /// Whether a directory's number is for another path than this one.
+    fn is_anothers(&self, number: u64, path: &[u8]) -> bool {
+        let node = self.nodes.get(&number);
+        let claim = self.claims.get(&number);
+        node.is_some_and(|node| *node.path != *path) || claim.is_some_and(|of| *of != hash(path))
+    }
+}
+
+/// Numbers that the kernel remembers, and that tables have told.
+pub(crate) struct Nodes {
+    device: u64,
+    told: Mutex<Told>,
 }
 
 impl Nodes {
     pub(crate) fn new(device: u64) -> Nodes {
         Nodes {
             device,
-            known: Mutex::default(),
+            told: Mutex::default(),
         }
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    fn told(&self) -> MutexGuard<'_, Told> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The path of a number that the kernel was told.
@@ -53,7 +71,7 @@ impl Nodes {
         match number {
             TOP => Some(Vec::new()),
             number => self
-                .known()
+                .told()
                 .nodes
                 .get(&number)
                 .map(|node| node.path.to_vec()),
@@ -62,13 +80,12 @@ impl Nodes {
 
     /// The number of a file that the kernel is told of now.
     pub(crate) fn tell(&self, path: &[u8], attributes: &Attributes) -> u64 {
-        let mut known = self.known();
-        let Known { nodes, numbers } = &mut *known;
+        let mut told = self.told();
         let mut number = self.number(attributes);
-        let is_another = |node: &Node| is_directory(attributes) && *node.path != *path;
-        if nodes.get(&number).is_some_and(is_another) {
+        if is_directory(attributes) && told.is_anothers(number, path) {
             number = made(attributes, path);
         }
+        let Told { nodes, numbers, .. } = &mut *told;
         let node = nodes.entry(number).or_insert_with(|| Node {
             path: Arc::default(),
             lookups: 0,
@@ -87,6 +104,30 @@ impl Nodes {
         number
     }
 
+    /// The number of a file that a table tells of now, which the kernel will be told, too; `None`
+    /// if there are too many directories to remember.
+    pub(crate) fn claim(&self, path: &[u8], attributes: &Attributes) -> Option<u64> {
+        let number = self.number(attributes);
+        if !is_directory(attributes) {
+            return Some(number);
+        }
+        let mut told = self.told();
+        let is_anothers = told.is_anothers(number, path);
+        if !told.claims.contains_key(&number) {
+            if told.claims.len() >= CLAIMS_MAX {
+                return None;
+            }
+            // Whoever has it now keeps it, also when the kernel forgets.
+            let owner = told.nodes.get(&number);
+            let owner = hash(owner.map_or(path, |node| &node.path));
+            told.claims.insert(number, owner);
+        }
+        Some(match is_anothers {
+            true => made(attributes, path),
+            false => number,
+        })
+    }
+
     /// The number that a listing shows for a file of which the kernel is told nothing.
     pub(crate) fn number(&self, attributes: &Attributes) -> u64 {
         let is_plain = attributes.dev == self.device && attributes.ino > TOP;
@@ -98,8 +139,8 @@ impl Nodes {
 
     /// The kernel forgets that it was told so often.
     pub(crate) fn forget(&self, number: u64, lookups: u64) {
-        let mut known = self.known();
-        let Known { nodes, numbers } = &mut *known;
+        let mut told = self.told();
+        let Told { nodes, numbers, .. } = &mut *told;
         if let Some(node) = nodes.get_mut(&number) {
             node.lookups = node.lookups.saturating_sub(lookups);
             if node.lookups == 0 {
@@ -115,19 +156,25 @@ impl Nodes {
     pub(crate) fn number_at(&self, path: &[u8]) -> Option<u64> {
         match path {
             b"" => Some(TOP),
-            path => self.known().numbers.get(path).copied(),
+            path => self.told().numbers.get(path).copied(),
         }
     }
 
     /// All that the kernel knows at and below a path: numbers, and paths relative to the top.
     pub(crate) fn at_and_below(&self, top: &[u8]) -> Vec<(u64, Arc<[u8]>)> {
-        let known = self.known();
-        let nodes = known.nodes.iter();
+        let told = self.told();
+        let nodes = told.nodes.iter();
         let within = nodes.filter(|(_, node)| is_within(&node.path, top));
         within
             .map(|(number, node)| (*number, Arc::clone(&node.path)))
             .collect()
     }
+}
+
+fn hash(path: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    path.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// FNV-1a: nothing depends on nobody being able to make two numbers alike, since who could do so
@@ -187,5 +234,25 @@ mod tests {
         assert_eq!(nodes.path(100), None);
         assert_eq!(nodes.number_at(b"b"), None);
         assert_eq!(nodes.path(TOP), Some(Vec::new()));
+    }
+    #[test]
+    fn the_kernel_is_told_what_tables_told_and_the_other_way_round() {
+        let nodes = Nodes::new(5);
+        let dir = |ino| file(5, ino, 0o040_755);
+        // A table first.
+        assert_eq!(nodes.claim(b"a", &dir(7)), Some(7));
+        let other = nodes.claim(b"b", &dir(7)).unwrap();
+        assert!(other > MADE);
+        assert_eq!(nodes.tell(b"b", &dir(7)), other);
+        assert_eq!(nodes.tell(b"a", &dir(7)), 7);
+        // The kernel first, which then forgets.
+        assert_eq!(nodes.tell(b"c", &dir(8)), 8);
+        let other = nodes.claim(b"d", &dir(8)).unwrap();
+        nodes.forget(8, 1);
+        assert_eq!(nodes.tell(b"d", &dir(8)), other);
+        assert_eq!(nodes.claim(b"c", &dir(8)), Some(8));
+        // Names of one file have one number.
+        let link = file(5, 9, 0o100_644);
+        assert_eq!(nodes.claim(b"x", &link), nodes.claim(b"y", &link));
     }
 }

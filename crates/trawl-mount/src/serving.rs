@@ -19,6 +19,32 @@ const THREADS: usize = 8;
 /// What the type of such a mount is called: `fuse.trawl`.
 pub const SUBTYPE: &str = "trawl";
 
+/// A tree with the numbers that its files have where it is mounted.
+#[derive(Clone)]
+pub struct Mounted {
+    pub(crate) tree: Tree,
+    pub(crate) nodes: Arc<Nodes>,
+}
+
+impl std::fmt::Debug for Mounted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Mounted").field(&self.tree).finish()
+    }
+}
+
+impl Mounted {
+    /// A tree that is to be mounted once; no number was told yet.
+    pub fn new(tree: Tree) -> Mounted {
+        let nodes = Arc::new(Nodes::new(tree.device()));
+        Mounted { tree, nodes }
+    }
+
+    /// The tree.
+    pub fn tree(&self) -> &Tree {
+        &self.tree
+    }
+}
+
 /// A mount that is served.
 #[derive(Debug)]
 pub struct Serving {
@@ -67,20 +93,10 @@ fn config() -> Config {
     config
 }
 
-/// A tree as the kernel is shown it, and what tells the kernel of changes.
-fn show(tree: Tree) -> (RemoteFiles, Tree, Arc<Nodes>) {
-    let files = RemoteFiles::new(tree.clone());
-    let nodes = files.nodes();
-    (files, tree, nodes)
-}
-
-fn start(
-    mut session: Session<RemoteFiles>,
-    tree: &Tree,
-    nodes: Arc<Nodes>,
-) -> Result<Serving, MountError> {
+fn start(mut session: Session<RemoteFiles>, mounted: &Mounted) -> Result<Serving, MountError> {
+    let nodes = Arc::clone(&mounted.nodes);
     let notices = Notices::start(session.notifier(), nodes).map_err(MountError::Thread)?;
-    tree.watch(Box::new(move |news| notices.give(news)));
+    mounted.tree.watch(Box::new(move |news| notices.give(news)));
     let unmounter = session.unmount_callable();
     let thread = std::thread::Builder::new().name("mount".into());
     let thread = thread.spawn(move || session.run());
@@ -94,10 +110,10 @@ fn start(
 ///
 /// # Errors
 /// If the kernel does not speak to it, or no thread can be started.
-pub fn serve(tree: Tree, device: OwnedFd) -> Result<Option<Serving>, MountError> {
-    let (files, tree, nodes) = show(tree);
+pub fn serve(mounted: &Mounted, device: OwnedFd) -> Result<Option<Serving>, MountError> {
+    let files = RemoteFiles::new(mounted);
     match Session::from_fd(files, device, SessionACL::All, config()) {
-        Ok(session) => start(session, &tree, nodes).map(Some),
+        Ok(session) => start(session, mounted).map(Some),
         Err(error) if error.kind() == io::ErrorKind::NotConnected => Ok(None),
         Err(error) => Err(MountError::Thread(error)),
     }
@@ -120,12 +136,13 @@ pub fn mount(tree: Tree, point: &Path) -> Result<Serving, MountError> {
     if trawl_sys::identity::effective_uid() == 0 {
         config.acl = SessionACL::All;
     }
-    let (files, tree, nodes) = show(tree);
+    let mounted = Mounted::new(tree);
+    let files = RemoteFiles::new(&mounted);
     let session = Session::new(files, point, &config);
     let session = session.map_err(|source| MountError::Point {
         point: point.to_owned(),
         source,
         advice: "; only the superuser and fusermount3 can mount, trawl run needs neither",
     })?;
-    start(session, &tree, nodes)
+    start(session, &mounted)
 }

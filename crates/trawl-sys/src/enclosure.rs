@@ -10,6 +10,7 @@
 //! <https://man7.org/linux/man-pages/man7/user_namespaces.7.html>
 
 use std::ffi::{CStr, CString};
+use std::fs::File;
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -22,6 +23,7 @@ use rustix::net::{
 
 use crate::identity::{effective_gid, effective_uid};
 use crate::seccomp::Filter;
+use crate::stat::{Stat, WANTED, convert};
 
 /// Of `linux/mount.h`.
 const OPEN_TREE_CLONE: libc::c_uint = 1;
@@ -47,6 +49,43 @@ pub struct Point {
     pub source: CString,
     /// What the kind of file system is called, `fuse.` and a name.
     pub kind: CString,
+}
+
+/// What a command hands over besides its mounts.
+#[derive(Debug)]
+pub enum Besides {
+    /// No more.
+    Nothing,
+    /// This filter's descriptor, behind the mounts: the command's calls are asked about.
+    Filter(Filter),
+    /// How it sees its mounts, and what is said of these extended attributes there, at most
+    /// [`ATTRIBUTES_MAX`]: [`Entrance::view`].
+    View(Vec<CString>),
+}
+
+/// So many extended attributes are looked for.
+pub const ATTRIBUTES_MAX: usize = 8;
+
+/// The top of a mount as a command sees it.
+#[derive(Clone, Debug)]
+pub struct Top {
+    /// What stat(2) says of it, as far as the kernel knows by itself: nobody was asked who serves
+    /// it.
+    pub stat: Stat,
+    /// What getxattr(2) fails with, of each attribute that is looked for; 0 if it does not fail.
+    pub attributes: Vec<i32>,
+}
+
+/// How a command sees its mounts.
+#[derive(Debug)]
+pub struct View {
+    /// The numbers of its mount and its user namespace.
+    pub namespaces: [u64; 2],
+    /// The top of each mount.
+    pub tops: Vec<Top>,
+    /// The table of its mounts (`mountinfo`), as it is when it is read from its beginning. While it
+    /// is open the mounts stay.
+    pub mounts: File,
 }
 
 /// What failed on the way in.
@@ -104,7 +143,7 @@ struct Way {
     uid_map: String,
     gid_map: String,
     directory: Option<CString>,
-    filter: Option<Filter>,
+    besides: Besides,
     socket: OwnedFd,
 }
 
@@ -112,12 +151,17 @@ struct Way {
 #[derive(Debug)]
 pub struct Entrance {
     socket: OwnedFd,
+    /// Mounts, and descriptors that are handed over.
+    points: usize,
     count: usize,
 }
 
+/// What statx(2) says, and the longest message: that, and errnos.
+const STAT_BYTES: usize = size_of::<libc::statx>();
+const MESSAGE_BYTES: usize = STAT_BYTES + 4 * ATTRIBUTES_MAX;
+
 /// From now on `command` starts in mounts of its own; with `directory`, its working directory is
-/// looked up once more in there; with `filter`, its calls are asked about, and the filter's
-/// descriptor is handed over last. Start it on another thread than the one that waits for
+/// looked up once more in there. Start it on another thread than the one that waits for
 /// [`Entrance::devices`]: it may need its mounts before it has started.
 ///
 /// # Errors
@@ -126,7 +170,7 @@ pub fn enclose(
     command: &mut Command,
     points: Vec<Point>,
     directory: Option<CString>,
-    filter: Option<Filter>,
+    besides: Besides,
 ) -> io::Result<Entrance> {
     let (ours, theirs) = rustix::net::socketpair(
         AddressFamily::UNIX,
@@ -144,7 +188,8 @@ pub fn enclose(
         ))?);
         devices.push(device);
     }
-    let count = points.len() + usize::from(filter.is_some());
+    let has_filter = matches!(besides, Besides::Filter(_));
+    let (points_count, count) = (points.len(), points.len() + usize::from(has_filter));
     let way = Way {
         points,
         devices,
@@ -152,7 +197,7 @@ pub fn enclose(
         uid_map: format!("{uid} {uid} 1\n"),
         gid_map: format!("{gid} {gid} 1\n"),
         directory,
-        filter,
+        besides,
         socket: theirs,
     };
     let go = move || way.go();
@@ -160,7 +205,11 @@ pub fn enclose(
     // given was made before, and nothing is allocated or locked.
     unsafe { command.pre_exec(go) };
     let socket = ours;
-    Ok(Entrance { socket, count })
+    Ok(Entrance {
+        socket,
+        points: points_count,
+        count,
+    })
 }
 
 fn done(code: libc::c_int) -> Result<(), io::Error> {
@@ -204,7 +253,11 @@ impl Way {
             };
             mounted.map_err(|(step, source)| (step, number, source))?;
         }
-        if let Some(filter) = &self.filter {
+        if let Besides::View(attributes) = &self.besides {
+            // Who does not hear of it does without.
+            let _ = self.show(attributes);
+        }
+        if let Besides::Filter(filter) = &self.besides {
             let listener = filter.install().map_err(at(Step::Filter))?;
             self.send(&[0], Some(listener))
                 .map_err(at(Step::HandOver))?;
@@ -217,6 +270,35 @@ impl Way {
             done(code).map_err(at(Step::Directory))?;
         }
         Ok(())
+    }
+
+    /// Tells how the mounts are seen from here: what the kernel says of their tops, then the
+    /// namespaces with the table of mounts.
+    fn show(&self, attributes: &[CString]) -> io::Result<()> {
+        for point in &self.points {
+            let mut bytes = [0; MESSAGE_BYTES];
+            let (stat, errnos) = bytes.split_at_mut(STAT_BYTES);
+            stat_unasked(&point.path, stat)?;
+            let mut length = STAT_BYTES;
+            for (errno, name) in errnos.chunks_exact_mut(4).zip(attributes) {
+                errno.copy_from_slice(&attribute_errno(&point.path, name).to_ne_bytes());
+                length += 4;
+            }
+            self.send(&bytes[..length], None)?;
+        }
+        let mut numbers = [0; 16];
+        let namespaces = [c"/proc/self/ns/mnt", c"/proc/self/ns/user"];
+        for (number, path) in numbers.chunks_exact_mut(8).zip(namespaces) {
+            number.copy_from_slice(&inode(path)?.to_ne_bytes());
+        }
+        let path = c"/proc/self/mountinfo";
+        // SAFETY: the path is NUL-terminated.
+        let table = unsafe { libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
+        done(table)?;
+        let sent = self.send(&numbers, Some(table));
+        // SAFETY: it was opened above and is not used any more.
+        unsafe { libc::close(table) };
+        sent
     }
 
     fn mount(&self, number: usize) -> Result<(), (Step, io::Error)> {
@@ -324,6 +406,48 @@ fn mount(
     })
 }
 
+/// What the kernel knows of a mount's top without asking who serves it: a statx.
+fn stat_unasked(path: &CStr, into: &mut [u8]) -> io::Result<()> {
+    let flags = libc::AT_STATX_DONT_SYNC | libc::AT_NO_AUTOMOUNT;
+    // SAFETY: an all-zero statx is a value.
+    let mut of: libc::statx = unsafe { std::mem::zeroed() };
+    // SAFETY: the path is NUL-terminated, and `of` has room.
+    let code = unsafe {
+        libc::syscall(
+            libc::SYS_statx,
+            libc::AT_FDCWD,
+            path.as_ptr(),
+            flags,
+            WANTED.bits(),
+            &raw mut of,
+        )
+    };
+    done(code as libc::c_int)?;
+    // SAFETY: it was filled by the kernel or is zero; numbers all through.
+    let bytes = unsafe { std::slice::from_raw_parts((&raw const of).cast::<u8>(), STAT_BYTES) };
+    into.copy_from_slice(bytes);
+    Ok(())
+}
+
+/// What getxattr(2) fails with; 0 if it does not.
+fn attribute_errno(path: &CStr, name: &CStr) -> libc::c_int {
+    // SAFETY: both are NUL-terminated, and nothing is written.
+    let length = unsafe { libc::getxattr(path.as_ptr(), name.as_ptr(), std::ptr::null_mut(), 0) };
+    match length {
+        0.. => 0,
+        _ => io::Error::last_os_error().raw_os_error().unwrap_or(0),
+    }
+}
+
+/// The inode number of what a path leads to.
+fn inode(path: &CStr) -> io::Result<u64> {
+    let mut of = MaybeUninit::<libc::stat>::zeroed();
+    // SAFETY: the path is NUL-terminated, and `of` has room.
+    done(unsafe { libc::stat(path.as_ptr(), of.as_mut_ptr()) })?;
+    // SAFETY: zeroes are a value, and so is what was written.
+    Ok(unsafe { of.assume_init() }.st_ino)
+}
+
 fn write_file(path: &CStr, text: &[u8]) -> io::Result<()> {
     // SAFETY: the path is NUL-terminated.
     let file = unsafe { libc::open(path.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC) };
@@ -340,15 +464,16 @@ fn write_file(path: &CStr, text: &[u8]) -> io::Result<()> {
 }
 
 impl Entrance {
-    /// The kernel's ends of the mounts, in the order of the points; waits for them. An answer with
-    /// fewer comes if the process ended on the way: whoever started it knows why.
+    /// The kernel's ends of the mounts, in the order of the points, and the filter's descriptor;
+    /// waits for them. An answer with fewer comes if the process ended on the way: whoever started
+    /// it knows why.
     ///
     /// # Errors
     /// What failed on the way in.
-    pub fn devices(self) -> Result<Vec<OwnedFd>, Refused> {
+    pub fn devices(&self) -> Result<Vec<OwnedFd>, Refused> {
         let mut devices = Vec::with_capacity(self.count);
         while devices.len() < self.count {
-            match self.receive(devices.len())? {
+            match self.receive(devices.len())?.1 {
                 Some(device) => devices.push(device),
                 None => break,
             }
@@ -356,13 +481,41 @@ impl Entrance {
         Ok(devices)
     }
 
-    fn receive(&self, point: usize) -> Result<Option<OwnedFd>, Refused> {
+    /// How the command sees its mounts, after [`Entrance::devices`], for [`Besides::View`]; waits
+    /// for it. `None` if it cannot be told, in there.
+    pub fn view(&self) -> Option<View> {
+        let mut tops = Vec::with_capacity(self.points);
+        for point in 0..self.points {
+            let (text, _) = self.receive(point).ok()?;
+            let (stat, errnos) = text.split_first_chunk::<STAT_BYTES>()?;
+            // SAFETY: so many bytes are there, and any are a statx.
+            let stat = unsafe { stat.as_ptr().cast::<rustix::fs::Statx>().read_unaligned() };
+            let errno = |bytes: &[u8; 4]| i32::from_ne_bytes(*bytes);
+            tops.push(Top {
+                stat: convert(&stat),
+                attributes: errnos.as_chunks().0.iter().map(errno).collect(),
+            });
+        }
+        let (text, table) = self.receive(self.points).ok()?;
+        let (mounts, users) = text.split_first_chunk()?;
+        Some(View {
+            namespaces: [
+                u64::from_ne_bytes(*mounts),
+                u64::from_ne_bytes(*users.first_chunk()?),
+            ],
+            tops,
+            mounts: table?.into(),
+        })
+    }
+
+    /// A message and its descriptor; an empty one at the end.
+    fn receive(&self, point: usize) -> Result<(Vec<u8>, Option<OwnedFd>), Refused> {
         let failed = |errno: rustix::io::Errno| Refused {
             step: Step::HandOver,
             point,
             source: errno.into(),
         };
-        let mut text = [0; 16];
+        let mut text = [0; MESSAGE_BYTES];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
         let received = loop {
@@ -380,11 +533,12 @@ impl Entrance {
             RecvAncillaryMessage::ScmRights(mut devices) => devices.next(),
             _ => None,
         });
-        Ok(devices.next())
+        let device = devices.next();
+        Ok((text[..received.bytes].to_vec(), device))
     }
 }
 
-fn refused(text: &[u8; 16]) -> Refused {
+fn refused(text: &[u8; MESSAGE_BYTES]) -> Refused {
     let number = |at: usize| [text[at], text[at + 1], text[at + 2], text[at + 3]];
     let step = Step::ALL.into_iter().find(|step| *step as u8 == text[0]);
     Refused {
@@ -414,11 +568,26 @@ mod tests {
             .arg(folder.path())
             .arg("/proc/self/mounts");
         command.stdout(std::process::Stdio::piped());
-        let entrance = enclose(&mut command, vec![point], None, None).unwrap();
+        let entrance = enclose(&mut command, vec![point], None, Besides::View(Vec::new())).unwrap();
         let child = std::thread::spawn(move || command.spawn());
         match entrance.devices() {
             Ok(devices) => {
                 assert_eq!(devices.len(), 1);
+                let view = entrance.view().unwrap();
+                let own = std::fs::metadata("/proc/self/ns/mnt").unwrap();
+                assert_ne!(
+                    view.namespaces[0],
+                    std::os::unix::fs::MetadataExt::ino(&own)
+                );
+                let [top] = &view.tops[..] else {
+                    panic!("{view:?}")
+                };
+                assert!(top.stat.is_directory() && top.stat.dev.major == 0);
+                let table = io::read_to_string(&view.mounts).unwrap();
+                let device = format!(" 0:{} / {} ", top.stat.dev.minor, folder.path().display());
+                assert!(table.contains(&device), "{table}");
+                // What is open keeps the mounts.
+                drop(view);
                 let output = child.join().unwrap().unwrap().wait_with_output().unwrap();
                 assert_eq!(output.stdout, b"1\n");
                 let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap();
@@ -445,7 +614,7 @@ mod tests {
             kind: c"fuse.test".to_owned(),
         };
         let mut command = Command::new("true");
-        let entrance = enclose(&mut command, vec![point], None, None).unwrap();
+        let entrance = enclose(&mut command, vec![point], None, Besides::Nothing).unwrap();
         let child = std::thread::spawn(move || command.spawn());
         let refused = entrance.devices().unwrap_err();
         assert!(child.join().unwrap().is_err());

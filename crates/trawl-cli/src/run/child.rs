@@ -9,10 +9,10 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
-use trawl_mount::{MountError, Serving, serving};
+use trawl_mount::{MountError, Serving, Tables, serving};
 use trawl_sandbox::Supervisor;
 use trawl_sys::command::{send_signal, watch_end};
-use trawl_sys::enclosure::{Content, Point, Refused, Step, enclose};
+use trawl_sys::enclosure::{Besides, Content, Point, Refused, Step, enclose};
 use trawl_sys::signal::PassedOn;
 use trawl_sys::wait::readable;
 
@@ -30,18 +30,20 @@ pub(super) fn run(
     words: &[OsString],
     shown: &[Shown],
     way: Way,
-    preload: Option<&Preload>,
+    preload: impl FnOnce() -> Option<Preload>,
 ) -> Result<Exit, Failure> {
     let signals = PassedOn::take().map_err(|error| Failure::Usage(error.to_string()))?;
+    // Its threads must not get the signals that are passed on.
+    let preload = preload();
     let mut command = Command::new(&words[0]);
     command.args(&words[1..]);
     signals.leave_to(&mut command);
-    if let Some(preload) = preload {
+    if let Some(preload) = &preload {
         preload.lend_to(&mut command);
     }
     let (started, answering) = match shown {
         [] => (command.spawn(), Answering::Nothing),
-        shown => start(command, shown, way)?,
+        shown => start(command, shown, way, preload.as_ref())?,
     };
     let mut child = match started {
         Ok(child) => child,
@@ -60,6 +62,8 @@ pub(super) fn run(
         path: words[0].clone().into(),
         source,
     })?;
+    // It keeps the mounts, too.
+    drop(preload);
     if let Answering::Mounts(served) = answering {
         leave(served);
     }
@@ -90,16 +94,28 @@ fn thread(source: io::Error) -> Failure {
     Failure::Mount(MountError::Thread(source))
 }
 
-fn start(mut command: Command, shown: &[Shown], way: Way) -> Result<Started, Failure> {
+fn start(
+    mut command: Command,
+    shown: &[Shown],
+    way: Way,
+    preload: Option<&Preload>,
+) -> Result<Started, Failure> {
     let points = shown.iter().map(|shown| point(shown, way));
     let points = points.collect::<Result<Vec<_>, _>>()?;
-    let filter = (way != Way::Mount).then(trawl_sandbox::filter);
-    let entrance = enclose(&mut command, points, directory(shown), filter).map_err(thread)?;
+    let besides = match way {
+        Way::Sandbox { .. } => Besides::Filter(trawl_sandbox::filter()),
+        Way::Mount if preload.is_some() => Besides::View(Tables::attributes()),
+        Way::Mount => Besides::Nothing,
+    };
+    let entrance = enclose(&mut command, points, directory(shown), besides).map_err(thread)?;
     // Its own thread: what is to be run may lie in a tree that is answered for from here.
     let starter = std::thread::Builder::new().name("start".into());
     let starter = starter.spawn(move || command.spawn()).map_err(thread)?;
     let devices = entrance.devices();
     let answering = devices.map(|devices| answer(shown, devices, way));
+    if let Some(preload) = preload {
+        preload.seen(shown, entrance.view());
+    }
     let started = match starter.join() {
         Ok(started) => started,
         Err(_) => Err(io::Error::other("a thread ended early")),
@@ -118,14 +134,14 @@ fn answer(shown: &[Shown], devices: Vec<OwnedFd>, way: Way) -> Result<Answering,
     let mut devices = devices.into_iter();
     let Way::Sandbox { memory_bytes } = way else {
         let served = shown.iter().zip(devices);
-        let served = served.map(|(shown, device)| trawl_mount::serve(shown.tree.clone(), device));
+        let served = served.map(|(shown, device)| trawl_mount::serve(&shown.mounted, device));
         let served = served.collect::<Result<Vec<_>, _>>()?;
         return Ok(Answering::Mounts(served.into_iter().flatten().collect()));
     };
     let planted = shown.iter().zip(devices.by_ref());
     let planted: Vec<_> = planted
         .map(|(shown, root)| trawl_sandbox::Shown {
-            tree: shown.tree.clone(),
+            tree: shown.tree().clone(),
             point: shown.point.as_os_str().as_bytes().to_vec(),
             root,
         })
@@ -148,7 +164,7 @@ fn point(shown: &Shown, way: Way) -> Result<Point, Failure> {
             Way::Sandbox { .. } => Content::Planted,
         },
         path: text(shown.point.as_os_str().as_bytes())?,
-        source: text(shown.tree.name().as_bytes())?,
+        source: text(shown.tree().name().as_bytes())?,
         kind: text(format!("fuse.{}", serving::SUBTYPE).as_bytes())?,
     })
 }

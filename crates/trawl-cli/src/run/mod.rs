@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use trawl_bulk::Haste;
-use trawl_mount::{Asking, Keeping, Tree};
+use trawl_mount::{Asking, Keeping, Mounted, Tree};
 use trawl_remote::Remote;
 use trawl_remote::tls::Certificates;
 use trawl_text::units::{Scale, parse_block_size};
@@ -75,6 +75,9 @@ pub(crate) struct RunArgs {
     /// each system call is dear
     #[arg(long, conflicts_with = "remote")]
     eager: bool,
+    /// With --remote: let the mounts alone answer, no tables in the programs
+    #[arg(long, requires = "remote")]
+    no_preload: bool,
     #[command(flatten)]
     keeping: KeepingArgs,
     /// The command and its arguments
@@ -110,6 +113,12 @@ pub(crate) struct KeepingArgs {
 }
 
 impl RunArgs {
+    /// Whether programs are to see the mounts and nothing else: also where each call is to be a
+    /// question of its own, or is answered before it is done.
+    fn is_mount_alone(&self) -> bool {
+        self.no_preload || self.sandbox || self.keeping.call_by_call
+    }
+
     fn wishes(&self) -> Wishes {
         Wishes {
             max_age: self.keeping.max_age,
@@ -192,8 +201,14 @@ enum Way {
 
 /// A tree and where it is shown.
 struct Shown {
-    tree: Tree,
+    mounted: Mounted,
     point: PathBuf,
+}
+
+impl Shown {
+    fn tree(&self) -> &Tree {
+        self.mounted.tree()
+    }
 }
 
 fn open(place: &Place, args: &KeepingArgs) -> Result<Tree, Failure> {
@@ -214,16 +229,17 @@ pub(crate) fn run(args: &RunArgs) -> Exit {
             },
             false => Way::Mount,
         };
-        let preload = match args.remote.is_empty() {
+        let preload = || match args.remote.is_empty() {
             true => Preload::start(&args.cover, args.wishes()),
-            false => None,
+            false if args.is_mount_alone() => None,
+            false => Preload::of_mounts(&shown, args.wishes()),
         };
-        let exit = child::run(&args.command, &shown, way, preload.as_ref())?;
-        let failed = shown.iter().find(|shown| shown.tree.has_failed());
+        let exit = child::run(&args.command, &shown, way, preload)?;
+        let failed = shown.iter().find(|shown| shown.tree().has_failed());
         match failed {
             // It may have taken what was missing for nothing.
             Some(failed) if exit == Exit::Command(0) => {
-                let name = failed.tree.name();
+                let name = failed.tree().name();
                 say(format_args!(
                     "the command was not shown all of {name}, and did not say so"
                 ));
@@ -248,7 +264,8 @@ fn prepare(args: &RunArgs) -> Result<Vec<Shown>, Failure> {
             source,
         })?;
         let tree = open(&place, &args.keeping)?;
-        shown.push(Shown { tree, point });
+        let mounted = Mounted::new(tree);
+        shown.push(Shown { mounted, point });
     }
     Ok(shown)
 }

@@ -1,5 +1,5 @@
-//! Bulk answers for programs in trees of this machine: a library that is loaded into them, and
-//! who answers it.
+//! Bulk answers for programs: a library that is loaded into them, and who answers it, for trees of
+//! this machine by walks, for mounted ones by what is known of them.
 //!
 //! Invariant: a command that cannot have this runs without, and the user is told why.
 
@@ -7,10 +7,15 @@ use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 use std::time::Duration;
 
-use trawl_bulk::{Config, Haste, Running, Service};
+use trawl_bulk::{Config, Haste, Running, Service, Viewers};
+use trawl_mount::Tables;
+use trawl_mount::tables::Place;
+use trawl_sys::enclosure::View;
 
+use super::Shown;
 use crate::output::say;
 
 /// The library where `make install` puts it, from the program's directory, and where cargo does.
@@ -21,6 +26,9 @@ const AUDIT_LIBRARIES: [&str; 2] = ["../lib/trawl/libtrawl-audit.so", "libtrawl_
 /// From so many directories in `LD_LIBRARY_PATH` on the loader is answered without being told to:
 /// with fewer its own search is as fast.
 const AUDIT_DIRECTORIES: usize = 32;
+
+/// What may be told for less than this is not worth a table.
+const AGE_MIN: Duration = Duration::from_millis(10);
 
 /// What is asked of this besides the directories.
 #[derive(Clone, Copy, Debug)]
@@ -39,11 +47,45 @@ pub(super) struct Preload {
     library: PathBuf,
     /// What answers the loader.
     audit: Option<PathBuf>,
+    /// What says what is in mounted trees.
+    tables: Option<Arc<Tables>>,
+}
+
+impl Drop for Preload {
+    fn drop(&mut self) {
+        if let Some(tables) = &self.tables {
+            tables.close();
+        }
+    }
 }
 
 impl Preload {
     /// Begins to answer for what lies below these directories; `None` where that cannot be.
     pub(super) fn start(directories: &[PathBuf], wishes: Wishes) -> Option<Preload> {
+        let audit = library_for_loader(wishes);
+        Preload::begin(|| {
+            let config = local(directories, wishes)?;
+            Ok((config, audit, None))
+        })
+    }
+
+    /// Begins to answer for what lies in mounts, once they are seen: see [`Preload::seen`]. `None`
+    /// where that cannot be, or nothing may be told twice.
+    pub(super) fn of_mounts(shown: &[Shown], wishes: Wishes) -> Option<Preload> {
+        if wishes.max_age < AGE_MIN {
+            return None;
+        }
+        let tables = Arc::new(Tables::default());
+        let mut config = Config::local(shown.iter().map(|shown| shown.point.clone()).collect());
+        config.age = wishes.max_age;
+        config.age_left = Tables::age_left(wishes.max_age);
+        config.haste = Haste::Eager;
+        config.viewers = Viewers::Elsewhere;
+        config.source = Arc::clone(&tables) as _;
+        Preload::begin(|| Ok((config, None, Some(tables))))
+    }
+
+    fn begin(prepare: impl FnOnce() -> Result<Prepared, String>) -> Option<Preload> {
         let without = |why: &dyn std::fmt::Display| {
             say(format_args!("{why}: the command runs without tables"));
         };
@@ -51,17 +93,30 @@ impl Preload {
             without(&"libtrawl-preload.so is not where trawl is");
             return None;
         };
-        let audit = library_for_loader(wishes);
-        match start(directories, wishes) {
-            Ok(running) => Some(Preload {
-                running,
+        let started = prepare().and_then(|(config, audit, tables)| {
+            Ok(Preload {
+                running: start(config)?,
                 library,
                 audit,
-            }),
-            Err(error) => {
-                without(&error);
-                None
-            }
+                tables,
+            })
+        });
+        started.map_err(|error| without(&error)).ok()
+    }
+
+    /// Says how the command sees its mounts. Without that it is not answered.
+    pub(super) fn seen(&self, shown: &[Shown], view: Option<View>) {
+        let (Some(tables), Some(view)) = (&self.tables, view) else {
+            return;
+        };
+        let [mounts, users] = view.namespaces;
+        let place = |shown: &Shown| Place {
+            mounted: shown.mounted.clone(),
+            point: shown.point.clone(),
+        };
+        // What fails here is `/proc`, without which nobody is answered either.
+        if tables.open(shown.iter().map(place).collect(), view).is_ok() {
+            self.running.seen_in(mounts, users);
         }
     }
 
@@ -76,16 +131,23 @@ impl Preload {
     }
 }
 
-fn start(directories: &[PathBuf], wishes: Wishes) -> Result<Running, String> {
-    let words = |error: &dyn std::fmt::Display| error.to_string();
+/// What is needed to begin: what to do, what answers the loader, what says what is in mounts.
+type Prepared = (Config, Option<PathBuf>, Option<Arc<Tables>>);
+
+fn local(directories: &[PathBuf], wishes: Wishes) -> Result<Config, String> {
     let directories = match directories {
-        [] => vec![std::env::current_dir().map_err(|error| words(&error))?],
+        [] => vec![std::env::current_dir().map_err(|error| error.to_string())?],
         some => some.to_vec(),
     };
     let mut config = Config::local(directories);
     config.age = config.age.min(wishes.max_age);
+    config.age_left = config.age / 2;
     config.haste = wishes.haste;
-    let running = Service::start(config).map_err(|error| words(&error))?;
+    Ok(config)
+}
+
+fn start(config: Config) -> Result<Running, String> {
+    let running = Service::start(config).map_err(|error| error.to_string())?;
     // What the command writes there it writes to a file that it did not open itself.
     let (input, output, errors) = (std::io::stdin(), std::io::stdout(), std::io::stderr());
     let lent: [BorrowedFd<'_>; 3] = [input.as_fd(), output.as_fd(), errors.as_fd()];

@@ -6,28 +6,16 @@ use std::path::{Path, PathBuf};
 use trawl_testkit::oracle;
 use trawl_testkit::skip::Skip;
 
-use crate::site::{Site, TRAWL};
+use crate::site::Site;
 
-/// The program as it is installed, with the library where it looks for it; if that was built.
+/// The program as it is installed, if its library was built.
 fn installed(site: &Site) -> Option<PathBuf> {
-    let library = Path::new(TRAWL).with_file_name("deps/libtrawl_preload.so");
-    if !library.exists() {
+    let installed = site.installed();
+    if installed.is_none() {
         let what = "commands that are answered from tables";
         Skip::new(what, "libtrawl-preload.so was not built").say();
-        return None;
     }
-    let [bin, lib] = ["bin", "lib/trawl"].map(|name| site.scratch.join(name));
-    for dir in [&bin, &lib] {
-        fs::create_dir_all(dir).expect("room");
-    }
-    fs::copy(&library, lib.join("libtrawl-preload.so")).expect("room");
-    let audit = library.with_file_name("libtrawl_audit.so");
-    if audit.exists() {
-        fs::copy(audit, lib.join("libtrawl-audit.so")).expect("room");
-    }
-    let program = bin.join("trawl");
-    fs::rename(site.scratch.install(Path::new(TRAWL)), &program).expect("one file system");
-    Some(program)
+    installed.map(Path::to_owned)
 }
 
 #[test]

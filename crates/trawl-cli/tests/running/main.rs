@@ -10,4 +10,5 @@ mod faults;
 mod same;
 mod sandbox;
 mod site;
+mod tables;
 mod watched;

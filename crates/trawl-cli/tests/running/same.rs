@@ -40,6 +40,14 @@ fn commands_say_the_same() {
 }
 
 #[test]
+fn commands_say_the_same_with_the_mount_alone() {
+    if let Some(skip) = cannot("commands in a remote tree without tables") {
+        return skip.say();
+    }
+    expect_the_same(&Site::odd("running-mount"), &["--no-preload"], SCRIPTS);
+}
+
+#[test]
 fn commands_say_the_same_call_by_call() {
     if let Some(skip) = cannot("commands in a remote tree, call by call") {
         return skip.say();

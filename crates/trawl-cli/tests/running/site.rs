@@ -1,5 +1,6 @@
 //! A tree, a directory to show it at, and commands that see it there: through a server, or bound.
 
+use std::cell::OnceCell;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -32,6 +33,7 @@ pub(crate) fn cannot(what: &str) -> Option<Skip> {
 /// A tree, and where it is shown.
 pub(crate) struct Site {
     pub(crate) scratch: Scratch,
+    installed: OnceCell<Option<PathBuf>>,
 }
 
 impl Site {
@@ -43,7 +45,8 @@ impl Site {
         for name in ["tree", "point"] {
             fs::create_dir(scratch.join(name)).expect("room");
         }
-        Site { scratch }
+        let installed = OnceCell::new();
+        Site { scratch, installed }
     }
 
     /// With a tree of every oddity, programs among them.
@@ -77,6 +80,30 @@ impl Site {
         site
     }
 
+    /// The program as it is installed, with the library where it looks for it; if that was built.
+    pub(crate) fn installed(&self) -> Option<&Path> {
+        self.installed.get_or_init(|| self.install()).as_deref()
+    }
+
+    fn install(&self) -> Option<PathBuf> {
+        let library = Path::new(TRAWL).with_file_name("deps/libtrawl_preload.so");
+        if !library.exists() {
+            return None;
+        }
+        let [bin, lib] = ["bin", "lib/trawl"].map(|name| self.scratch.join(name));
+        for dir in [&bin, &lib] {
+            fs::create_dir_all(dir).expect("room");
+        }
+        fs::copy(&library, lib.join("libtrawl-preload.so")).expect("room");
+        let audit = library.with_file_name("libtrawl_audit.so");
+        if audit.exists() {
+            fs::copy(audit, lib.join("libtrawl-audit.so")).expect("room");
+        }
+        let program = bin.join("trawl");
+        fs::rename(self.scratch.install(Path::new(TRAWL)), &program).expect("one file system");
+        Some(program)
+    }
+
     pub(crate) fn tree(&self) -> PathBuf {
         self.scratch.join("tree")
     }
@@ -95,14 +122,13 @@ impl Site {
         self.command_with(server, &[])
     }
 
-    fn command_with(&self, server: &str, options: &[&str]) -> Command {
-        let mut command = oracle::command(TRAWL);
-        command
-            .arg("run")
-            .args(options)
-            .arg("--remote")
-            .arg(self.remote(server))
-            .arg("--");
+    pub(crate) fn command_with(&self, server: &str, options: &[&str]) -> Command {
+        let mut command = oracle::command(self.installed().unwrap_or(Path::new(TRAWL)));
+        command.arg("run").args(options);
+        if self.installed().is_none() && !options.contains(&"--no-preload") {
+            command.arg("--no-preload");
+        }
+        command.arg("--remote").arg(self.remote(server)).arg("--");
         command.current_dir(self.scratch.path());
         command
     }

@@ -292,6 +292,54 @@ impl Tree {
         self.0.listing(dir)
     }
 
+    /// The same, of what lasts at least so long; `None` if it has not come by then.
+    ///
+    /// # Errors
+    /// As [`Tree::listing`].
+    pub fn listing_until(
+        &self,
+        dir: &[u8],
+        least: Duration,
+        until: Instant,
+    ) -> Result<Option<Arc<Listing>>, Errno> {
+        self.0.listing_until(dir, Some(least), Some(until))
+    }
+
+    /// As of when a listing still holds, with all that it says of names: now, where the server would
+    /// have told of changes.
+    pub(crate) fn listing_as_of(&self, dir: &[u8], listing: &Listing) -> Instant {
+        match self.0.state().is_current(dir, listing) {
+            true => Instant::now(),
+            false => listing.at,
+        }
+    }
+
+    /// The same of a name in a directory, or of the top, which has none.
+    pub(crate) fn entry_as_of(
+        &self,
+        dir: &[u8],
+        name: &[u8],
+        known: &Known<Attributes>,
+    ) -> Instant {
+        let state = self.0.state();
+        let term = match name {
+            b"" => state.watched.own(b"", known.asked),
+            name => state.watched.entry(dir, known.asked, name, &known.what),
+        };
+        match term {
+            Term::Long => Instant::now(),
+            _ => known.at,
+        }
+    }
+
+    /// The same of where a link leads.
+    pub(crate) fn target_as_of<T>(&self, path: &[u8], known: &Known<T>) -> Instant {
+        match self.0.state().watched.listing(split(path).0, known.asked) {
+            Term::Long => Instant::now(),
+            _ => known.at,
+        }
+    }
+
     /// A listing of a directory that was given before, to go on in.
     pub fn again(&self, dir: &[u8], is_it: impl Fn(&Listing) -> bool) -> Option<Arc<Listing>> {
         self.0.state().store.again(dir, is_it)
@@ -353,7 +401,24 @@ impl Tree {
     /// # Errors
     /// `EINVAL` if it is none; what the server says; `EIO` if it cannot be asked.
     pub fn target(&self, path: &[u8]) -> Result<Vec<u8>, Errno> {
-        self.0.target(path)
+        self.0.target(path, Duration::ZERO)?.what
+    }
+
+    /// The same, of what lasts at least so long, and what the server says of this one path.
+    ///
+    /// # Errors
+    /// `EIO` if the server cannot be asked.
+    pub fn target_lasting(
+        &self,
+        path: &[u8],
+        least: Duration,
+    ) -> Result<Known<Result<Vec<u8>, Errno>>, Errno> {
+        self.0.target(path, least)
+    }
+
+    /// How old what is told may be.
+    pub fn max_age(&self) -> Duration {
+        self.0.max_age
     }
 
     /// The extended attributes of a path that listxattr(2) names to the server's user.
@@ -378,6 +443,21 @@ impl Tree {
         state.xattrs = Xattrs::default();
         drop(state);
         self.0.changed.notify_all();
+    }
+}
+
+impl State {
+    /// Whether the server would have said if a listing, or what it says of a name, were otherwise.
+    fn is_current(&self, dir: &[u8], listing: &Listing) -> bool {
+        let is_told = |entry: &Entry| {
+            let term = entry.found.as_ref().map(|found| {
+                let name = &entry.name;
+                self.watched.entry(dir, listing.asked, name, found)
+            });
+            term.is_ok_and(|term| term == Term::Long)
+        };
+        self.watched.listing(dir, listing.asked) == Term::Long
+            && listing.entries.iter().all(is_told)
     }
 }
 
@@ -430,20 +510,35 @@ impl Inner {
     }
 
     fn listing(self: &Arc<Self>, dir: &[u8]) -> Result<Arc<Listing>, Errno> {
+        let listing = self.listing_until(dir, None, None)?;
+        listing.ok_or(Errno::IO)
+    }
+
+    /// What is in a directory, with all that it says of names, if it is to last so long; `None` if
+    /// it has not come by then.
+    fn listing_until(
+        self: &Arc<Self>,
+        dir: &[u8],
+        least: Option<Duration>,
+        until: Option<Instant>,
+    ) -> Result<Option<Arc<Listing>>, Errno> {
         if self.asking == Asking::Each {
-            return self.listed(dir);
+            return self.listed(dir).map(Some);
         }
         let begun = Instant::now();
         let (mut tries, mut last) = (0, None::<Arc<Bulk>>);
         let mut state = self.state();
         loop {
-            if let Some(listing) = self.fresh(&mut state, dir, begun) {
-                return Ok(listing);
+            if let Some(listing) = self.fresh(&mut state, dir, begun, least) {
+                return Ok(Some(listing));
+            }
+            if until.is_some_and(|until| Instant::now() >= until) {
+                return Ok(None);
             }
             if tries == 0 && state.watched.has_changed(dir) {
                 // What is below it is watched, too, as far as it was used.
                 drop(state);
-                return self.list_now(dir);
+                return self.list_now(dir).map(Some);
             }
             if last
                 .take()
@@ -479,9 +574,21 @@ impl Inner {
     }
 
     /// What is known of a directory, if that may be told to who asks since then.
-    fn fresh(&self, state: &mut State, dir: &[u8], begun: Instant) -> Option<Arc<Listing>> {
+    fn fresh(
+        &self,
+        state: &mut State,
+        dir: &[u8],
+        begun: Instant,
+        least: Option<Duration>,
+    ) -> Option<Arc<Listing>> {
         let listing = state.store.newest(dir)?;
-        let age = self.age(state.watched.listing(dir, listing.asked));
+        let term = state.watched.listing(dir, listing.asked);
+        let age = match least {
+            Some(least) if term == Term::Long && !state.is_current(dir, listing) => {
+                self.max_age.saturating_sub(least)
+            }
+            least => self.age(term).saturating_sub(least.unwrap_or_default()),
+        };
         // What came since it was asked for is as of now, whatever age is allowed.
         if listing.at < begun && !store::is_fresh(listing.at, age) {
             return None;
@@ -584,16 +691,19 @@ impl Inner {
         state.singles.get(path, self.age(term))
     }
 
-    fn target(&self, path: &[u8]) -> Result<Vec<u8>, Errno> {
+    fn target(&self, path: &[u8], least: Duration) -> Result<Known<Result<Vec<u8>, Errno>>, Errno> {
         let wanted = {
             let mut state = self.state();
             let State {
                 targets, watched, ..
             } = &mut *state;
             let dir = split(path).0;
-            let age = |asked| self.age(watched.listing(dir, asked));
+            let age = |asked| {
+                let age = self.age(watched.listing(dir, asked));
+                age.saturating_sub(least)
+            };
             if let Some(target) = targets.get(path, age) {
-                return target;
+                return Ok(target);
             }
             match self.asking {
                 Asking::Bulk => state.targets.wanted(path),
@@ -605,7 +715,12 @@ impl Inner {
         let targets = self.asked(self.remote.links(&paths))?;
         let first = targets.first().cloned();
         self.state().targets.insert(wanted, targets, at);
-        first.unwrap_or(Err(Errno::IO))
+        let what = first.unwrap_or(Err(Errno::IO));
+        Ok(Known {
+            what,
+            at,
+            asked: at,
+        })
     }
 }
 

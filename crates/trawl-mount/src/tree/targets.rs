@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use trawl_remote::client::Target;
 
+use super::Known;
 use super::store::is_fresh;
 use super::watched::is_within;
 
@@ -35,9 +36,11 @@ impl Targets {
         &self,
         path: &[u8],
         max_age: impl FnOnce(Instant) -> Duration,
-    ) -> Option<Target> {
+    ) -> Option<Known<Target>> {
         let (at, target) = self.known.get(path)?;
-        is_fresh(*at, max_age(*at)).then(|| target.clone())
+        let (at, what) = (*at, target.clone());
+        let asked = at;
+        is_fresh(at, max_age(at)).then_some(Known { what, at, asked })
     }
 
     pub(super) fn remove(&mut self, path: &[u8]) {
@@ -98,8 +101,9 @@ mod tests {
         let found = wanted.iter().map(|path| Ok(path.clone())).collect();
         targets.insert(wanted, found, now);
         let long = Duration::from_secs(3600);
-        assert_eq!(targets.get(b"c", |_| long), Some(Ok(b"c".to_vec())));
-        assert_eq!(targets.get(b"c", |_| Duration::ZERO), None);
+        let known = targets.get(b"c", |_| long).map(|known| known.what);
+        assert_eq!(known, Some(Ok(b"c".to_vec())));
+        assert!(targets.get(b"c", |_| Duration::ZERO).is_none());
         assert_eq!(targets.wanted(b"x"), [b"x"]);
         for number in 0..2000 {
             targets.expect(format!("{number}").into_bytes());

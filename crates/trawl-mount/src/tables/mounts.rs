@@ -1,0 +1,134 @@
+//! Whether a mount is what is seen at its point, and what is mounted in it.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, Read, Seek};
+use std::sync::{Mutex, PoisonError};
+
+use trawl_call::mount_points::unescape;
+use trawl_sys::device::DeviceNumber;
+
+/// The table of the mounts of a namespace (`mountinfo`), read whenever it is asked.
+#[derive(Debug)]
+pub(super) struct MountTable(Mutex<File>);
+
+/// One mount.
+struct Mount {
+    parent: u64,
+    device: Vec<u8>,
+    point: Vec<u8>,
+}
+
+impl MountTable {
+    pub(super) fn new(table: File) -> MountTable {
+        MountTable(Mutex::new(table))
+    }
+
+    /// The points of all mounts below a point at which a file system on this device is mounted;
+    /// `None` if something else may be seen there.
+    pub(super) fn above(
+        &self,
+        point: &[u8],
+        device: DeviceNumber,
+    ) -> io::Result<Option<Vec<Vec<u8>>>> {
+        let mut text = Vec::new();
+        let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        table.rewind()?;
+        table.read_to_end(&mut text)?;
+        drop(table);
+        Ok(below(&text, point, device))
+    }
+}
+
+/// Source: <https://man7.org/linux/man-pages/man5/proc_pid_mountinfo.5.html>
+fn parse(line: &[u8]) -> Option<(u64, Mount)> {
+    let mut words = line.split(|byte| *byte == b' ');
+    let number = |word: &[u8]| std::str::from_utf8(word).ok()?.parse().ok();
+    let id = number(words.next()?)?;
+    let mount = Mount {
+        parent: number(words.next()?)?,
+        device: words.next()?.to_vec(),
+        point: unescape(words.nth(1)?),
+    };
+    Some((id, mount))
+}
+
+/// Whether a path is this directory or lies below it.
+fn is_within(path: &[u8], directory: &[u8]) -> bool {
+    let rest = match directory {
+        b"/" => Some(path),
+        directory => path.strip_prefix(directory),
+    };
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/") || directory == b"/")
+}
+
+fn below(text: &[u8], point: &[u8], device: DeviceNumber) -> Option<Vec<Vec<u8>>> {
+    let lines = text.split(|byte| *byte == b'\n');
+    let mounts: HashMap<u64, Mount> = lines.filter_map(parse).collect();
+    let device = format!("{}:{}", device.major, device.minor).into_bytes();
+    let ours = |mount: &&Mount| mount.point == point && mount.device == device;
+    let mut ours = mounts.iter().filter(|(_, mount)| ours(mount));
+    let (Some((id, _)), None) = (ours.next(), ours.next()) else {
+        return None;
+    };
+    // On the way to it lie the mounts that it was mounted on, and no others: those would hide it.
+    let mut way = vec![*id];
+    while let Some(mount) = way.last().and_then(|id| mounts.get(id)) {
+        if way.contains(&mount.parent) {
+            break;
+        }
+        way.push(mount.parent);
+    }
+    let hides = |(id, mount): (&u64, &Mount)| is_within(point, &mount.point) && !way.contains(id);
+    if mounts.iter().any(hides) {
+        return None;
+    }
+    let is_in = |mount: &&Mount| mount.point != point && is_within(&mount.point, point);
+    let inner = mounts.values().filter(is_in);
+    Some(inner.map(|mount| mount.point.clone()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_hides_a_mount_or_lies_in_it_is_known() {
+        let device = DeviceNumber {
+            major: 0,
+            minor: 50,
+        };
+        let below = |more: &str| {
+            let text = format!(
+                "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n2 1 8:2 / /home rw - ext4 /dev/sdb rw\n\
+                 9 2 0:50 / /home/u/a\\040b ro - fuse.trawl x ro\n{more}"
+            );
+            super::below(text.as_bytes(), b"/home/u/a b", device)
+        };
+        assert_eq!(below(""), Some(Vec::new()));
+        // Beside it.
+        assert_eq!(
+            below("10 2 0:51 / /home/u/a rw - tmpfs x rw\n"),
+            Some(Vec::new())
+        );
+        let inner = below("10 9 0:51 / /home/u/a\\040b/in rw - tmpfs x rw\n");
+        assert_eq!(inner, Some(vec![b"/home/u/a b/in".to_vec()]));
+        for hides in [
+            "10 9 0:51 / /home/u/a\\040b rw - tmpfs x rw\n",
+            "10 2 0:51 / /home/u rw - tmpfs x rw\n",
+            "10 2 0:51 / /home rw - tmpfs x rw\n",
+            "10 1 0:51 / / rw - tmpfs x rw\n",
+            "10 9 0:50 / /home/u/a\\040b ro - fuse.trawl x ro\n",
+        ] {
+            assert_eq!(below(hides), None, "{hides}");
+        }
+        let other = DeviceNumber {
+            minor: 51,
+            ..device
+        };
+        assert_eq!(
+            super::below(b"1 0 0:50 / / rw - x y z\n", b"/", other),
+            None
+        );
+    }
+}

@@ -1,0 +1,306 @@
+//! A walk of what a tree knows, depth first in the order in which directories are listed, which is
+//! that of the bulk answers.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use fuser::FileType;
+use rustix::time::{ClockId, clock_gettime};
+use trawl_bulk::{Builder, Demand, EntryParts, Extent, FileKind, Level, Search};
+use trawl_call::Attributes;
+use trawl_sys::Errno;
+
+use super::shown::{Reader, kind};
+use super::{Seen, Tables};
+use crate::file_system::{below, dots, file_attr};
+use crate::tree::{Entry, Known, Listing, is_directory, is_link};
+
+/// Directories deeper below the one in question are not listed.
+const DEPTH_MAX: u32 = 256;
+/// So long is waited for what is still to come, behind the first directory.
+const PATIENCE: Duration = Duration::from_millis(200);
+/// And so long for that one; who asks then waits in the kernel.
+const PATIENCE_FIRST: Duration = Duration::from_secs(8);
+/// Where a link leads to more, or to nothing, the kernel is to say.
+const TARGET_BYTES: std::ops::Range<usize> = 1..4096;
+
+/// Of these the kernel says the same where there is no attribute.
+const BARE: [FileKind; 2] = [FileKind::Directory, FileKind::Regular];
+
+/// A directory that is to be listed.
+struct Due {
+    number: u32,
+    depth: u32,
+    /// Its path below the top.
+    path: Vec<u8>,
+    /// For those that lead to where listing begins, and for that one: what is left of the way.
+    from: Option<Vec<Vec<u8>>>,
+}
+
+/// How it went.
+enum Went {
+    On,
+    /// The directories behind this one would leave a hole.
+    Full,
+}
+
+pub(super) struct Walk<'a> {
+    demand: &'a Demand,
+    seen: &'a Seen,
+    reader: &'a Reader,
+    /// Where something else is mounted.
+    covered: Vec<Vec<u8>>,
+    /// How long what is put in must last.
+    least: Duration,
+    /// When what is put in came, of the oldest.
+    oldest: Instant,
+    /// The next one last.
+    due: Vec<Due>,
+    /// Whether it makes sense to ask where links lead.
+    asks_targets: bool,
+}
+
+impl<'a> Walk<'a> {
+    pub(super) fn new(
+        demand: &'a Demand,
+        seen: &'a Seen,
+        reader: &'a Reader,
+        covered: Vec<Vec<u8>>,
+    ) -> Walk<'a> {
+        Walk {
+            demand,
+            seen,
+            reader,
+            covered,
+            least: Tables::age_left(seen.tree().max_age()),
+            oldest: Instant::now(),
+            due: Vec::new(),
+            asks_targets: demand.level >= Level::Stats,
+        }
+    }
+
+    /// The table of the directory with this path below the top.
+    pub(super) fn table(mut self, path: &[u8]) -> Result<Builder, Errno> {
+        let attributes = self.reach(path)?;
+        let attr = match path {
+            b"" => Some(file_attr(attributes.ino, &attributes)),
+            path => self
+                .number(path, &attributes)
+                .map(|it| file_attr(it, &attributes)),
+        };
+        let (reader, top) = (self.reader, &self.seen.top.stat);
+        let root = attr.and_then(|attr| match path {
+            b"" => reader.stat_top(&attr, &attributes, top),
+            _ => reader.stat(&attr, &attributes, top),
+        });
+        let root = root.ok_or(Errno::OVERFLOW)?;
+        let mut builder = Builder::new(&self.demand.path, &root, self.demand.level);
+        let names = self.demand.from.split(|byte| *byte == b'/');
+        let names = names.filter(|name| !name.is_empty());
+        self.note_attributes(&mut builder);
+        let first = Due {
+            number: 0,
+            depth: 0,
+            path: path.to_vec(),
+            from: Some(names.map(<[u8]>::to_vec).collect()),
+        };
+        let until = Instant::now() + PATIENCE_FIRST;
+        if matches!(self.list(&mut builder, first, until)?, Went::Full) {
+            return Err(Errno::WOULDBLOCK);
+        }
+        let until = Instant::now() + PATIENCE;
+        while let Some(due) = self.due.pop() {
+            match self.list(&mut builder, due, until) {
+                Ok(Went::On) => {}
+                // If the server cannot be asked it is not asked more often for this.
+                Ok(Went::Full) | Err(_) => break,
+            }
+        }
+        builder.as_of(self.oldest_ns());
+        Ok(builder)
+    }
+
+    /// No file has extended attributes here; what the kernel says to that it has said of the top.
+    fn note_attributes(&self, builder: &mut Builder) {
+        for (at, errno) in self.seen.top.attributes.iter().enumerate() {
+            let errno = u8::try_from(*errno).unwrap_or(0);
+            for kind in BARE {
+                builder.missing_attribute(kind, at, errno);
+            }
+        }
+    }
+
+    /// What is known of a directory, if the kernel lets the reader into all those above it.
+    fn reach(&mut self, path: &[u8]) -> Result<Attributes, Errno> {
+        let tree = self.seen.tree();
+        let mut attributes = tree.attributes(b"")?;
+        self.note(tree.entry_as_of(b"", b"", &attributes));
+        let mut so_far = Vec::new();
+        for name in path
+            .split(|byte| *byte == b'/')
+            .filter(|name| !name.is_empty())
+        {
+            if !self.reader.may_look_into(&attributes.what) {
+                return Err(Errno::ACCES);
+            }
+            let Known { what, at, asked } = tree.lookup(&so_far, name)?;
+            let what = what.ok_or(Errno::NOENT)?;
+            attributes = Known { what, at, asked };
+            self.note(tree.entry_as_of(&so_far, name, &attributes));
+            so_far = below(&so_far, name);
+            if !is_directory(&attributes.what) {
+                return Err(Errno::NOTDIR);
+            }
+            if self.is_covered(&so_far) {
+                return Err(Errno::XDEV);
+            }
+        }
+        match self.reader.may_look_into(&attributes.what) {
+            true => Ok(attributes.what),
+            false => Err(Errno::ACCES),
+        }
+    }
+
+    fn note(&mut self, at: Instant) {
+        self.oldest = self.oldest.min(at);
+    }
+
+    fn oldest_ns(&self) -> i64 {
+        let now = clock_gettime(ClockId::Monotonic);
+        let now_ns = now
+            .tv_sec
+            .saturating_mul(1_000_000_000)
+            .saturating_add(now.tv_nsec);
+        let age_ns = i64::try_from(self.oldest.elapsed().as_nanos()).unwrap_or(i64::MAX);
+        now_ns.saturating_sub(age_ns)
+    }
+
+    /// Whether something else is mounted there.
+    fn is_covered(&self, path: &[u8]) -> bool {
+        use std::os::unix::ffi::OsStrExt;
+        let point = self.seen.place.point.as_os_str().as_bytes();
+        let is_it = |other: &Vec<u8>| {
+            let rest = other
+                .strip_prefix(point)
+                .and_then(|rest| rest.strip_prefix(b"/"));
+            rest == Some(path)
+        };
+        self.covered.iter().any(is_it)
+    }
+
+    fn number(&self, path: &[u8], attributes: &Attributes) -> Option<u64> {
+        self.seen.place.mounted.nodes.claim(path, attributes)
+    }
+
+    /// What is in a directory, if all of it is known; `None` if the kernel is to say.
+    fn known(&mut self, path: &[u8], until: Instant) -> Result<Option<Arc<Listing>>, Errno> {
+        let tree = self.seen.tree();
+        let listing = tree.listing_until(path, self.least, until)?;
+        Ok(listing.inspect(|listing| self.note(tree.listing_as_of(path, listing))))
+    }
+
+    /// Lists a directory. On the way to where listing begins, what comes before that way is not
+    /// said.
+    fn list(&mut self, builder: &mut Builder, due: Due, until: Instant) -> Result<Went, Errno> {
+        let is_on_the_way = due.from.is_some();
+        let Some(listing) = self.known(&due.path, until)? else {
+            builder.leave_off(due.number);
+            return Ok(Went::Full);
+        };
+        let is_whole = |entry: &Entry| entry.found.is_ok();
+        if listing.trouble.is_some() || !listing.entries.iter().all(is_whole) {
+            return Ok(Went::On);
+        }
+        let first = builder.len();
+        let length = first + listing.entries.len() + 2;
+        if length > self.demand.entries_max as usize && !is_on_the_way {
+            builder.leave_off(due.number);
+            return Ok(Went::Full);
+        }
+        let nodes = &self.seen.place.mounted.nodes;
+        let dots = dots(self.seen.tree(), nodes, &due.path)?;
+        for (name, ino) in [&b"."[..], b".."].into_iter().zip(dots) {
+            builder.push(&EntryParts {
+                name,
+                kind: kind(FileType::Directory),
+                ino,
+                ..EntryParts::default()
+            });
+        }
+        match self.entries(builder, due, &listing) {
+            Some(more) => self.due.extend(more.into_iter().rev()),
+            None => builder.truncate(first),
+        }
+        Ok(Went::On)
+    }
+
+    /// Puts in what is in a directory; the directories in it that are to be listed. `None` if there
+    /// is something that cannot be said.
+    fn entries(&mut self, builder: &mut Builder, due: Due, listing: &Listing) -> Option<Vec<Due>> {
+        let first = builder.len() - 2;
+        let mut from = due.from.unwrap_or_default();
+        let way = (!from.is_empty()).then(|| from.remove(0));
+        let way = way.filter(|way| listing.get(way).is_some());
+        let mut is_before = way.is_some();
+        let mut inner = Vec::new();
+        for entry in &listing.entries {
+            let found = entry.found.as_ref().ok()?;
+            let is_way = way.as_deref() == Some(&*entry.name);
+            is_before &= !is_way;
+            let path = below(&due.path, &entry.name);
+            let attr = file_attr(self.number(&path, found)?, found);
+            let is_directory = attr.kind == FileType::Directory;
+            let is_said = !is_before && !self.is_covered(&path);
+            let is_wanted = self.demand.level >= Level::Stats || is_directory;
+            let stat = (is_said && is_wanted)
+                .then(|| self.reader.stat(&attr, found, &self.seen.top.stat))
+                .flatten();
+            let link = match is_said && is_link(found) {
+                true => self.target(&path),
+                false => None,
+            };
+            let pushed = builder.push(&EntryParts {
+                name: &entry.name,
+                kind: kind(attr.kind),
+                ino: attr.ino.0,
+                stat: stat.as_ref(),
+                link: link.as_deref(),
+                is_bare: !is_link(found),
+                ..EntryParts::default()
+            });
+            if is_directory && stat.is_some() {
+                let from = is_way.then(|| std::mem::take(&mut from));
+                inner.push((pushed, path, from, self.reader.may_look_into(found)));
+            }
+        }
+        builder.listed(due.number, first, Search::Allowed);
+        let goes_on = self.demand.extent == Extent::Below && due.depth < DEPTH_MAX;
+        let mut more = Vec::new();
+        for (pushed, path, from, is_open) in inner {
+            let number = builder.add_directory(pushed, Some(due.number));
+            if goes_on && is_open {
+                more.push(Due {
+                    number,
+                    depth: due.depth + 1,
+                    path,
+                    from,
+                });
+            }
+        }
+        Some(more)
+    }
+
+    /// Where a link leads, if that is known or can be asked.
+    fn target(&mut self, path: &[u8]) -> Option<Vec<u8>> {
+        if !self.asks_targets {
+            return None;
+        }
+        let Ok(known) = self.seen.tree().target_lasting(path, self.least) else {
+            self.asks_targets = false;
+            return None;
+        };
+        self.note(self.seen.tree().target_as_of(path, &known));
+        let target = known.what.ok()?;
+        TARGET_BYTES.contains(&target.len()).then_some(target)
+    }
+}
