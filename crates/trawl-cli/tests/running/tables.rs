@@ -79,11 +79,32 @@ fn tables_say_what_the_mount_says() {
     site.expect_nothing_left();
 }
 
-/// Device numbers and numbers of mounts are given anew for each mount: lines are compared without
-/// them once they are seen to be those of the mount point.
+#[test]
+fn a_repository_is_as_clean_as_the_mount_says() {
+    let site = Site::empty("running-repository");
+    if cannot_compare(&site, "a repository in a remote tree") {
+        return;
+    }
+    if let Some(skip) = without_program("a repository in a remote tree", "git") {
+        return skip.say();
+    }
+    let make = "git init -q . && mkdir -p a/b c && echo 1 > a/b/x && echo 2 > c/y && \
+                echo '*.o' > .gitignore && git add . && \
+                git -c user.name=n -c user.email=e commit -qm first && \
+                echo 3 >> c/y && touch new a/z.o && rm a/b/x && ln -s c link";
+    let mut command = oracle::command("sh");
+    command.args(["-c", make]).current_dir(site.tree());
+    oracle::run(&mut command).expect_code(0);
+    let script = "cd $1 && export GIT_OPTIONAL_LOCKS=0 && git status && git status --ignored -s && \
+                  git diff --stat && git ls-files -s -m -d -o";
+    compare(&site, &["bash", "-c", script, "bash"]);
+    site.expect_nothing_left();
+}
+
+/// Runs a command twice in one mount, which has one device number and one number as a mount: first
+/// with tables, then without. To the byte it must say the same.
 #[track_caller]
 fn compare(site: &Site, words: &[&str]) {
-    // In one mount, first by tables, then without.
     let script = "\"$@\" > $OUT/with 2>&1; echo $? >> $OUT/with; unset LD_PRELOAD; \
                   \"$@\" > $OUT/without 2>&1; echo $? >> $OUT/without";
     let mut command = site.command(&site.server());
