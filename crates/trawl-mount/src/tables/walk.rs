@@ -48,6 +48,8 @@ pub(super) struct Walk<'a> {
     demand: &'a Demand,
     seen: &'a Seen,
     reader: &'a Reader,
+    /// Whether no file has extended attributes.
+    is_bare: bool,
     /// Where something else is mounted.
     covered: Vec<Vec<u8>>,
     /// How long what is put in must last.
@@ -71,6 +73,7 @@ impl<'a> Walk<'a> {
             demand,
             seen,
             reader,
+            is_bare: seen.has_no_attributes(),
             covered,
             least: Tables::age_left(seen.tree().max_age()),
             oldest: Instant::now(),
@@ -140,7 +143,7 @@ impl<'a> Walk<'a> {
             .split(|byte| *byte == b'/')
             .filter(|name| !name.is_empty())
         {
-            if !self.reader.may_look_into(&attributes.what) {
+            if !self.may_look_into(&attributes.what) {
                 return Err(Errno::ACCES);
             }
             let Known { what, at, asked } = tree.lookup(&so_far, name)?;
@@ -155,9 +158,18 @@ impl<'a> Walk<'a> {
                 return Err(Errno::XDEV);
             }
         }
-        match self.reader.may_look_into(&attributes.what) {
+        match self.may_look_into(&attributes.what) {
             true => Ok(attributes.what),
             false => Err(Errno::ACCES),
+        }
+    }
+
+    /// Whether the kernel lets the reader list a directory and pass it, for certain.
+    fn may_look_into(&self, of: &Attributes) -> bool {
+        match self.is_bare {
+            true => self.reader.may_look_into(of),
+            // There may be an ACL.
+            false => self.reader.overrides(of),
         }
     }
 
@@ -265,12 +277,12 @@ impl<'a> Walk<'a> {
                 ino: attr.ino.0,
                 stat: stat.as_ref(),
                 link: link.as_deref(),
-                is_bare: !is_link(found),
+                is_bare: self.is_bare && !is_link(found),
                 ..EntryParts::default()
             });
             if is_directory && stat.is_some() {
                 let from = is_way.then(|| std::mem::take(&mut from));
-                inner.push((pushed, path, from, self.reader.may_look_into(found)));
+                inner.push((pushed, path, from, self.may_look_into(found)));
             }
         }
         builder.listed(due.number, first, Search::Allowed);
