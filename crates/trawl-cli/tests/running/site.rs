@@ -100,7 +100,7 @@ impl Site {
             fs::copy(audit, lib.join("libtrawl-audit.so")).expect("room");
         }
         let program = bin.join("trawl");
-        fs::rename(self.scratch.install(Path::new(TRAWL)), &program).expect("one file system");
+        fs::hard_link(self.scratch.install(Path::new(TRAWL)), &program).expect("one file system");
         Some(program)
     }
 

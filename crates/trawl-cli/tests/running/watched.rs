@@ -133,14 +133,13 @@ struct Inside {
 
 impl Inside {
     fn start(site: &Site, server: &str) -> Inside {
-        let mut command = trawl_testkit::oracle::command(TRAWL);
+        Inside::start_with(site, server, &[])
+    }
+
+    fn start_with(site: &Site, server: &str, options: &[&str]) -> Inside {
         let age = format!("--max-age={}s", AGE.as_secs());
-        command
-            .args(["run", &age, "--remote"])
-            .arg(site.remote(server));
-        command
-            .args(["--", "bash"])
-            .current_dir(site.scratch.path());
+        let mut command = site.command_with(server, &[&[&*age], options].concat());
+        command.arg("bash").current_dir(site.scratch.path());
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().expect("it starts");
         let output = BufReader::new(child.stdout.take().expect("a pipe"));
@@ -388,7 +387,9 @@ fn users_are_told_of_what_they_see() {
         Line::listen(&site, &format!("socket{uid}"), words.collect())
     };
     let ((ann, ann_line), (bob, bob_line)) = (user(ANN), user(BOB));
-    let (mut ann, mut bob) = (Inside::start(&site, &ann), Inside::start(&site, &bob));
+    // Tables are made of all below the top, also of what may not be listed and is not watched.
+    let start = |server: &str| Inside::start_with(&site, server, &["--no-preload"]);
+    let (mut ann, mut bob) = (start(&ann), start(&bob));
     ann.quiet(&ann_line, LOOK);
     bob.quiet(&bob_line, "ls -l shared shared/sub; cat shared/file");
     // What may not be listed is not watched.
