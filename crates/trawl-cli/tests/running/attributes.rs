@@ -171,7 +171,7 @@ fn what_is_mounted_in_the_tree_has_its_own() {
     command
         .arg(site.tree())
         .arg(TRAWL)
-        .args(["run", "--remote"]);
+        .args(["run", "--no-preload", "--remote"]);
     command.arg(site.remote(&site.server()));
     command.args(["--", "bash", "-c"]);
     command.arg(
