@@ -79,7 +79,12 @@ fn same(what: &str, expected: &Ran, got: &Ran) {
     for (line, (one, other)) in lines {
         assert_eq!(one, other, "{what}: line {line}");
     }
-    assert_eq!(one.len(), other.len(), "{what}");
+    assert!(
+        one == other,
+        "{what}: {} bytes, {} bytes",
+        one.len(),
+        other.len()
+    );
     assert_eq!(got.errors(), expected.errors(), "{what}");
     assert_eq!(got.code, expected.code, "{what}");
 }
