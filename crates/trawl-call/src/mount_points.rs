@@ -54,6 +54,12 @@ mod tests {
     }
 
     #[test]
+    fn what_is_no_escape_stays() {
+        assert_eq!(unescape(br"/a\040b\134\011c"), b"/a b\\\tc");
+        assert_eq!(unescape(br"/a\04\999"), br"/a\04\999");
+    }
+
+    #[test]
     fn the_root_is_mounted() {
         assert!(mount_points().unwrap().contains(&b"/".to_vec()));
     }

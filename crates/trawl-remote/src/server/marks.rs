@@ -10,6 +10,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
+use trawl_call::mount_points::unescape;
 use trawl_sys::confined::look_anywhere;
 use trawl_sys::directory::{AccessTime, Links, Purpose, open_at};
 use trawl_sys::fanotify::{Event, Events, Group, Mask, Named, QueueSize, Scope};
@@ -278,32 +279,12 @@ fn mounts(top: &OwnedFd) -> Vec<Vec<u8>> {
     let lines = table.split(|byte| *byte == b'\n').filter(|line| {
         let point = line.split(|byte| *byte == b' ').nth(4);
         point.is_some_and(|point| {
-            let point = unescaped(point);
+            let point = unescape(point);
             let point = point.strip_suffix(b"/").unwrap_or(&point);
             is_within(point, top) || is_within(top, point)
         })
     });
     lines.map(<[u8]>::to_vec).collect()
-}
-
-/// The kernel writes blanks, tabs, ends of lines and backslashes as three octal digits.
-fn unescaped(text: &[u8]) -> Vec<u8> {
-    let (mut plain, mut rest) = (Vec::with_capacity(text.len()), text);
-    while let [first, behind @ ..] = rest {
-        let digits = behind.first_chunk::<3>().filter(|_| *first == b'\\');
-        let value = digits.filter(|digits| digits.iter().all(|it| (b'0'..=b'7').contains(it)));
-        match value {
-            Some([a, b, c]) => {
-                plain.push((a & 3) << 6 | (b & 7) << 3 | (c & 7));
-                rest = &behind[3..];
-            }
-            None => {
-                plain.push(*first);
-                rest = behind;
-            }
-        }
-    }
-    plain
 }
 
 #[cfg(test)]
@@ -319,11 +300,5 @@ mod tests {
         };
         said.take(&event, &HashMap::new());
         assert!(said.is_in_doubt);
-    }
-
-    #[test]
-    fn mount_points_are_read_as_the_kernel_writes_them() {
-        assert_eq!(unescaped(br"/a\040b\134\011c"), b"/a b\\\tc");
-        assert_eq!(unescaped(br"/a\04\999"), br"/a\04\999");
     }
 }
