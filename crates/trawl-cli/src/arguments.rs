@@ -56,7 +56,7 @@ pub(crate) struct Arguments {
     pub(crate) command: Command,
 }
 
-/// How questions are answered; accepted before and behind the command.
+// How questions are answered; accepted before and behind the command.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub(crate) struct Manner {
     /// Say on standard error as of when the answer is true and what could
@@ -76,7 +76,7 @@ pub(crate) struct Manner {
     pub(crate) fresh: FreshArgs,
 }
 
-/// How fresh an answer must be. What is not said is `None`.
+// How fresh an answer must be. What is not said is `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Args)]
 pub(crate) struct FreshArgs {
     /// Wait until the index has everything that was changed before the
@@ -118,8 +118,11 @@ impl Manner {
     }
 }
 
-/// The commands.
+/// The commands. Options are defined for the one that is given alone: those of all would take most
+/// of a short command's time. They come after what stands here, so a doc comment on any type with a
+/// command's options would take the place of its text.
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Command {
     /// Scan trees and write them into the index
     Index(Box<crate::index::IndexArgs>),
@@ -204,7 +207,7 @@ impl Command {
     }
 }
 
-/// Arguments of `find`, which reads them itself.
+// Arguments of `find`, which reads them itself.
 #[derive(Debug, Args)]
 pub(crate) struct FindArgs {
     /// Start points and expression, as find(1) takes them; `trawl find
@@ -358,6 +361,21 @@ mod tests {
     #[test]
     fn the_definition_is_sound() {
         command().debug_assert();
+    }
+
+    #[test]
+    fn each_command_says_what_the_list_of_commands_says() {
+        let listed = command();
+        let mut built = command();
+        built.build();
+        for of in listed.get_subcommands() {
+            let name = of.get_name();
+            let says = built
+                .find_subcommand(name)
+                .and_then(clap::Command::get_about);
+            let says = says.map(ToString::to_string);
+            assert_eq!(says, of.get_about().map(ToString::to_string), "{name}");
+        }
     }
 
     #[test]

@@ -20,7 +20,7 @@ pub enum Shell {
     Fish,
 }
 
-/// Options of `trawl man`.
+// Options of `trawl man`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ManArgs {
     /// Where to write one page a command [default: the main page to standard

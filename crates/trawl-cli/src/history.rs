@@ -26,7 +26,7 @@ something that was moved it tells when it was no longer there. Times of access
 and device numbers are not compared. What the permissions of a snapshot, or of
 one after it, keep from you is not known.";
 
-/// Options of `trawl history`.
+// Options of `trawl history`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct HistoryArgs {

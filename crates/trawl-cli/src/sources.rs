@@ -20,7 +20,7 @@ use crate::rows::Form;
 use crate::{settings, snapshots};
 use trawl_text::json::Object;
 
-/// Options of `trawl sources`.
+// Options of `trawl sources`.
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct SourcesArgs {

@@ -70,7 +70,8 @@ pub enum Format {
     Arrow,
 }
 
-/// Options of `trawl sql`.
+// Options of `trawl sql`.
+#[allow(missing_docs, reason = "it would be the command's text")]
 #[derive(Debug, clap::Args)]
 #[command(after_help = SQL_HELP)]
 pub struct SqlArgs {
@@ -113,7 +114,8 @@ pub struct SqlArgs {
     pub(crate) manner: Manner,
 }
 
-/// Options of `trawl export`.
+// Options of `trawl export`.
+#[allow(missing_docs, reason = "it would be the command's text")]
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXPORT_HELP)]
 #[group(id = "to", required = true, multiple = false, args = ["parquet", "csv", "json"])]

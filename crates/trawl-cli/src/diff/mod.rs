@@ -50,7 +50,7 @@ that was moved out of your sight is deleted for you.";
 /// Directories that are named at the end.
 const NAMED: usize = 20;
 
-/// Options of `trawl diff`.
+// Options of `trawl diff`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct DiffArgs {

@@ -17,7 +17,7 @@ const EXAMPLES: &str = "\
 A file with several names is counted once, also over several arguments.
 Directories come after what they hold, in the order of their paths.";
 
-/// Options of `trawl du`.
+// Options of `trawl du`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Flags {

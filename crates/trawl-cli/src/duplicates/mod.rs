@@ -35,7 +35,7 @@ Examples:
   trawl duplicates /srv --name                  of the same size and name
   trawl duplicates ~ --min-size 1M --verify     that hold the same";
 
-/// Options of `trawl duplicates`.
+// Options of `trawl duplicates`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct DuplicatesArgs {

@@ -29,7 +29,7 @@ use crate::resolve::Resolved;
 use crate::scope::{Depth, Follow, Session, not_indexed, row_of};
 use trawl_text::json::Object;
 
-/// Options of `trawl getfattr`.
+// Options of `trawl getfattr`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct GetfattrArgs {
     /// Whose attributes to show

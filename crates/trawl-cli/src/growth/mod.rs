@@ -59,7 +59,7 @@ impl By {
     }
 }
 
-/// Options of `trawl growth`.
+// Options of `trawl growth`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct GrowthArgs {

@@ -44,7 +44,7 @@ Examples:
 A scan that is interrupted leaves the previous snapshot untouched and ends
 with exit code 130.";
 
-/// Options of `trawl index`.
+// Options of `trawl index`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct IndexArgs {

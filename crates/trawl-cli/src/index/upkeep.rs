@@ -27,7 +27,7 @@ use trawl_text::json::Object;
 /// one may still be read by a question that began before the scan ended.
 const NEWEST_KEPT: u32 = 2;
 
-/// Options of `trawl verify`.
+// Options of `trawl verify`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct VerifyArgs {
     /// One JSON object a line
@@ -35,7 +35,7 @@ pub(crate) struct VerifyArgs {
     pub(crate) json: bool,
 }
 
-/// Options of `trawl gc`.
+// Options of `trawl gc`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct GcArgs {
     #[command(flatten)]
@@ -48,7 +48,7 @@ pub(crate) struct GcArgs {
     pub(crate) json: bool,
 }
 
-/// Which snapshots stay.
+// Which snapshots stay.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct RetentionArgs {
     /// Which snapshots of each source to keep, beside the current one: so

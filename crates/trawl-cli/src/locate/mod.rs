@@ -50,7 +50,7 @@ Examples:
 Exit codes: 0 if something matched, 1 if not, 2 wrong usage or the index could
 not be read.";
 
-/// Options of `trawl locate`.
+// Options of `trawl locate`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct LocateArgs {

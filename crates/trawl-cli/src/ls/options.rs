@@ -16,7 +16,7 @@ Names sort by bytes in the C locale; in others by letters without regard to
 case, which approximates what ls does there. Attributes are those of the
 snapshot: trawl ls --status says of when it is.";
 
-/// Options of `trawl ls`.
+// Options of `trawl ls`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Flags {

@@ -44,7 +44,7 @@ The command ends as it would without: with its exit code, 128 and the signal
 that ended it, 127 if there is no such command, 126 if it cannot be run. 125
 says that trawl could not do its part.";
 
-/// Options of `trawl run`.
+// Options of `trawl run`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct RunArgs {
@@ -85,7 +85,7 @@ pub(crate) struct RunArgs {
     command: Vec<OsString>,
 }
 
-/// How servers are asked, and how remote trees are kept.
+// How servers are asked, and how remote trees are kept.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct KeepingArgs {
     /// How old names and attributes may be that the command is shown

@@ -23,7 +23,7 @@ const LOOK: Duration = Duration::from_millis(200);
 /// What a process in the background says when the mount is there.
 const READY: &[u8] = b"ready\n";
 
-/// Options of `trawl mount`.
+// Options of `trawl mount`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct MountArgs {
     /// A server as trawl search --remote takes it, or a host for ssh, and a
@@ -44,7 +44,7 @@ pub(crate) struct MountArgs {
     ready: bool,
 }
 
-/// Options of `trawl unmount`.
+// Options of `trawl unmount`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct UnmountArgs {
     /// Where the trees are mounted

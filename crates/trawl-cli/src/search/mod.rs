@@ -41,7 +41,7 @@ Examples:
 Exit codes: 0 complete, 1 answered but a part could not be read, 2 wrong usage
 or nothing could be done.";
 
-/// Options of `trawl search`.
+// Options of `trawl search`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct SearchArgs {

@@ -34,7 +34,7 @@ Examples:
 What is shown is what the user who is served may see: the work is done by a
 process of that user. Nothing can be changed.";
 
-/// Options of `trawl serve`.
+// Options of `trawl serve`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 #[command(group = clap::ArgGroup::new("where").required(true).multiple(true))]

@@ -45,7 +45,7 @@ of inode, for people and as seconds since 1970 (%.3Y: with decimals).
 With -f: %a %f %b blocks available, free and in all; %c %d inodes in all and
 free; %i id; %l longest name; %n name; %s %S block sizes; %t %T type.";
 
-/// Options of `trawl stat`.
+// Options of `trawl stat`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = DIRECTIVES)]
 pub(crate) struct StatArgs {

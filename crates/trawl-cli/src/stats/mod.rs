@@ -43,7 +43,7 @@ Examples:
   trawl stats /srv --by owner,extension     who has how much of what
   trawl stats / --by owner -- -name '*.o'   only entries that find would print";
 
-/// Options of `trawl stats`.
+// Options of `trawl stats`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct StatsArgs {

@@ -42,7 +42,7 @@ Examples:
   trawl top --owners --by files /scratch
   trawl top /srv -- -user ann -name '*.bam'";
 
-/// Options of `trawl top`.
+// Options of `trawl top`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct TopArgs {
@@ -80,7 +80,7 @@ pub(crate) struct TopArgs {
     expression: Vec<OsString>,
 }
 
-/// What is ranked.
+// What is ranked.
 #[derive(Debug, clap::Args)]
 #[group(multiple = false)]
 struct SubjectArgs {

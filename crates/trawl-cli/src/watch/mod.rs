@@ -30,7 +30,7 @@ It reads no question: whoever asks reads the index as themselves. Under
 systemd it says when it is ready, and its queue outlives it
 (contrib/systemd/trawld.service).";
 
-/// Options of `trawl watch`.
+// Options of `trawl watch`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct WatchArgs {

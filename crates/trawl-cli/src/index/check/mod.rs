@@ -43,7 +43,7 @@ use crate::scope::not_indexed;
 /// Directories that are looked at of each source unless said otherwise.
 const SAMPLE: u32 = 1000;
 
-/// Options of the check.
+// Options of the check.
 #[derive(Debug, clap::Args)]
 pub(crate) struct CheckArgs {
     /// Compare what users are shown with what the file system shows them: of
