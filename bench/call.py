@@ -3,10 +3,11 @@
 
 Called by `bench/run.py` as its part `call`; the tables and figures of the paper *Search Should Be a System
 Call* (2013) on this machine. Each program runs natively, in a sandbox and over FUSE, there from a server that
-begins each answer 0, 1 and 5 ms later, *without* and *with* Trawl. Without is: natively the program as it is;
-elsewhere the same environment of `trawl run` where each look at a name and each directory is a request of its
-own and is kept for a second, as ordinary network file systems do it (`--call-by-call --max-age 1s`). The call
-itself runs beside them. What cannot run here says so and why.
+begins each answer 0, 1 and 5 ms later, *without* and *with* Trawl. Without is: natively the program as it is,
+run by the same as with Trawl, which began before (`session.py`), so that the start of `trawl run` counts in a
+row of its own; elsewhere the same environment of `trawl run` where each look at a name and each directory is a
+request of its own and is kept for a second, as ordinary network file systems do it (`--call-by-call --max-age
+1s`). The call itself runs beside them. What cannot run here says so and why.
 
 System calls are counted by strace, threads and children included, those of `trawl run` itself not; requests
 by `bench/relay.py` between client and server.
@@ -27,6 +28,7 @@ from call_trees import FILES, LEVELS, Program, compiler, make_trees, programs
 from measure import Cost, Pair, compared, median_cost, paired, rounds, run
 from report import HEAD as TABLE_HEAD
 from report import Table, figures, grid
+from session import Session
 
 DELAYS_MS = (0, 1, 5)
 #: How old what a program is told may be where each call is a request of its own.
@@ -179,9 +181,15 @@ def server(setting: Setting, delay_ms: int) -> str:
     return f"command:{setting.trawl} serve --stdio --delay {delay_ms}"
 
 
-def rounds_of(with_trawl: list[str], without: list[str], setting: Setting) -> tuple[Pair, int]:
+#: Runs a command, and says what that took.
+Runs = Callable[[list[str]], Cost]
+
+
+def rounds_of(
+    with_trawl: list[str], without: list[str], setting: Setting, run_ours: Runs = run, run_peer: Runs = run
+) -> tuple[Pair, int]:
     """Runs two commands in turn, and says how often; warm, and within the budget of one figure."""
-    ours, peer = [run(with_trawl)], [run(without)]
+    ours, peer = [run_ours(with_trawl)], [run_peer(without)]
     round_s = ours[0].wall_s + peer[0].wall_s
     if round_s < LONG_S:
         # It was to warm up.
@@ -189,12 +197,20 @@ def rounds_of(with_trawl: list[str], without: list[str], setting: Setting) -> tu
     wanted = min(setting.runs, max(1, int(BUDGET_S / max(round_s, 1e-3))))
     while len(ours) < wanted:
         if len(ours) % 2:
-            ours.append(run(with_trawl))
-            peer.append(run(without))
+            ours.append(run_ours(with_trawl))
+            peer.append(run_peer(without))
         else:
-            peer.append(run(without))
-            ours.append(run(with_trawl))
+            peer.append(run_peer(without))
+            ours.append(run_ours(with_trawl))
     return compared(ours, peer), wanted
+
+
+def in_environment(setting: Setting, environment: Environment, argv: list[str]) -> tuple[Pair, int]:
+    """Runs a program with and without Trawl. Natively from a shell that runs already."""
+    if environment.tree:
+        return rounds_of(environment.command(setting, argv), environment.without(setting, argv), setting)
+    with Session(environment.command(setting, [])) as ours, Session([]) as peer:
+        return rounds_of(argv, argv, setting, ours.run, peer.run)
 
 
 # What is measured
@@ -282,8 +298,7 @@ def unmodified(setting: Setting, top: Path, environment: Environment) -> list[tu
         if missing := program.missing or why:
             rows.append((program.name, name, "", "", "", "", "", "", f"not run: {missing}"))
             continue
-        without, with_trawl = environment.without(setting, program.argv), environment.command(setting, program.argv)
-        pair, times = rounds_of(with_trawl, without, setting)
+        pair, times = in_environment(setting, environment, program.argv)
         asked = asked_with_and_without(setting, program, environment)
         few = f" (of {times})" if times < setting.runs else ""
         peer, ours = walls(pair)
@@ -310,11 +325,20 @@ def asked_with_and_without(setting: Setting, program: Program, environment: Envi
             count_requests(lambda address: environment.without(setting, argv, address), setting))
 
 
-def start_up(setting: Setting, environment: Environment) -> tuple[str, ...]:
+def start_up(setting: Setting, environment: Environment) -> list[tuple[str, ...]]:
     """What an environment costs a program that asks for nothing."""
+    def row(name: str, pair: Pair, what: str) -> tuple[str, ...]:
+        peer, ours = (f"{cost.wall_s:.4f}" for cost in (pair.peer, pair.ours))
+        return ("true", name, "", "", "", f"{peer} (natively)", ours, "", what)
+
     pair, _ = rounds_of(environment.command(setting, ["true"]), ["true"], setting)
-    peer, ours = walls(pair)
-    return ("true", environment.full_name, "", "", "", f"{peer} (natively)", ours, "", "start-up: in all figures of the environment")
+    if environment.tree:
+        return [row(environment.full_name, pair, "start-up: in all figures of the environment")]
+    below, _ = in_environment(setting, environment, ["true"])
+    return [
+        row("native, `trawl run true`", pair, "start-up of `trawl run`: in no other figure"),
+        row(environment.full_name, below, "start-up below `trawl run`: in all figures of the environment"),
+    ]
 
 
 def by_depth(setting: Setting, top: Path, there: list[Environment]) -> None:
@@ -392,7 +416,7 @@ def call(setting: Setting) -> None:
     rows = []
     for environment in known:
         if not environment.why_not(setting) and environment.delay_ms == 0:
-            rows.append(start_up(setting, environment))
+            rows += start_up(setting, environment)
         rows += unmodified(setting, top, environment)
     order = [program.name for program in programs(top, setting.build)]
     rows.sort(key=lambda row: order.index(row[0]) if row[0] in order else -1)

@@ -8,8 +8,9 @@
 # times more, each time both ways: if it ends the same even once, it is listed as unsteady, otherwise as different.
 #
 #   --trawl PROGRAM   instead of the one that cargo builds here; libtrawl_preload.so lies beside it
-#   --mode MODE       patient (as in use) or restless (asks the service at every call that no table answers,
-#                     and believes it for a minute, so that no age hides what is forgotten); both if not given
+#   --mode MODE       patient (as in use: asks where calls are dear), ready (as if they were) or restless (asks
+#                     the service at every call that no table answers, and believes it for a minute, so that no
+#                     age hides what is forgotten); the last two if not given
 #   --only PATTERN    scripts whose names match this (as grep -E)
 #   --jobs N          scripts at a time (2)
 #   --keep DIRECTORY  sources, logs and results lie there and stay; what is there already is not fetched again
@@ -32,6 +33,7 @@ in_mode() {
     case $1 in
         without) ;;
         patient) printf '%s\n' "$T_TRAWL" run --cover / -- ;;
+        ready) printf '%s\n' "$T_TRAWL" run --cover / -- env TRAWL_BULK_HASTE=ready ;;
         restless) printf '%s\n' "$T_TRAWL" run --cover "$T_HOME" -- env TRAWL_BULK_HASTE=restless \
             TRAWL_BULK_AGE_MS=60000 TRAWL_BULK_ENTRIES=512 ;;
     esac
@@ -205,7 +207,7 @@ while [ $# -gt 0 ]; do
 done
 [ ${#suites[@]} -gt 0 ] || suites=(coreutils findutils busybox programs)
 for mode in $modes; do
-    case $mode in patient | restless) ;; *) die "no such mode: $mode; patient or restless" ;; esac
+    case $mode in patient | ready | restless) ;; *) die "no such mode: $mode; patient, ready or restless" ;; esac
 done
 
 if [ -z "$trawl" ]; then
@@ -220,7 +222,7 @@ fi
 chmod 755 "$home"
 mkdir -p "$home"/{logs,work,ends}
 chmod 1777 "$home/work"
-export T_HOME=$home T_TRAWL=$trawl T_MODES=${modes:-patient restless} T_SECONDS=${T_SECONDS:-300}
+export T_HOME=$home T_TRAWL=$trawl T_MODES=${modes:-ready restless} T_SECONDS=${T_SECONDS:-300}
 
 install() {
     local package

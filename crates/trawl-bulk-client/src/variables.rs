@@ -70,6 +70,7 @@ pub struct Variables {
     roots: Text<8192>,
     age_ns: AtomicI64,
     entries_max: AtomicU32,
+    is_ready: AtomicBool,
     is_eager: AtomicBool,
     is_restless: AtomicBool,
 }
@@ -89,6 +90,7 @@ impl Variables {
             roots: Text::new(),
             age_ns: AtomicI64::new(0),
             entries_max: AtomicU32::new(1 << 20),
+            is_ready: AtomicBool::new(false),
             is_eager: AtomicBool::new(false),
             is_restless: AtomicBool::new(false),
         }
@@ -140,8 +142,10 @@ impl Variables {
             b"HASTE" => {
                 let is_restless = value == b"restless";
                 let is_eager = is_restless || value == b"eager";
+                let is_ready = is_eager || value == b"ready";
                 self.is_restless.store(is_restless, Ordering::Relaxed);
                 self.is_eager.store(is_eager, Ordering::Relaxed);
+                self.is_ready.store(is_ready, Ordering::Relaxed);
             }
             _ => {}
         }
@@ -161,6 +165,11 @@ impl Variables {
     /// The most entries that may be asked for at once.
     pub fn entries_max(&self) -> u32 {
         self.entries_max.load(Ordering::Relaxed)
+    }
+
+    /// Whether to ask where calls are cheap, too.
+    pub fn is_ready(&self) -> bool {
+        self.is_ready.load(Ordering::Relaxed)
     }
 
     /// Whether to ask at the first call.

@@ -10,9 +10,11 @@ use crate::walk::LocalWalk;
 /// When programs ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Haste {
-    /// Once they have done a few calls themselves: where a call costs a microsecond, a program
-    /// that does only few of them shall not pay for an answer.
+    /// Once they have done a few calls themselves and these took long: on a file system in memory,
+    /// where a call takes a microsecond, the service has nothing to offer.
     Patient,
+    /// Once they have done a few calls themselves, however long these took.
+    Ready,
     /// At the first call: where each costs a round trip.
     Eager,
 }

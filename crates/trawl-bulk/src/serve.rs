@@ -97,6 +97,7 @@ impl Running {
         }
         let haste = match config.haste {
             Haste::Patient => "patient",
+            Haste::Ready => "ready",
             Haste::Eager => "eager",
         };
         let variables = [

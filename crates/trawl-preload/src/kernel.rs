@@ -86,12 +86,21 @@ pub(crate) fn path_of(fd: c_int, into: &mut [u8]) -> Option<usize> {
 
 /// The monotonic clock, to some milliseconds.
 pub(crate) fn now_ns() -> i64 {
+    clock_ns(libc::CLOCK_MONOTONIC_COARSE)
+}
+
+/// The monotonic clock.
+pub(crate) fn exactly_now_ns() -> i64 {
+    clock_ns(libc::CLOCK_MONOTONIC)
+}
+
+fn clock_ns(clock: libc::clockid_t) -> i64 {
     let mut now = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
     // SAFETY: `now` has room. The C library's function asks the kernel's page, not the kernel.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_COARSE, &raw mut now) };
+    unsafe { libc::clock_gettime(clock, &raw mut now) };
     now.tv_sec
         .saturating_mul(1_000_000_000)
         .saturating_add(now.tv_nsec)

@@ -31,6 +31,7 @@ mod behind;
 mod calls;
 mod descriptors;
 mod kernel;
+mod meter;
 mod page;
 mod place;
 mod policy;

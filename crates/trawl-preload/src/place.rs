@@ -11,7 +11,7 @@ use trawl_table::PATH_BYTES_MAX;
 use crate::kernel::{self, Quiet};
 use crate::policy::{self, Asked, Want};
 use crate::tables::{self, Known};
-use crate::{descriptors, page, settings};
+use crate::{descriptors, meter, page, settings};
 
 const ROOM: usize = PATH_BYTES_MAX + 1;
 
@@ -161,6 +161,7 @@ fn look_at(place: &Place, want: Want) -> Known {
     drop(known);
     let asked = policy::ask_for(place, want, is_in_table, is_there);
     if asked == Asked::Nothing {
+        meter::begin();
         return Known::Unknown;
     }
     let known = tables::find(place.path(), |known| is_enough(known, want));

@@ -1,10 +1,11 @@
 //! When the service is asked, and for how much.
 //!
 //! A question costs some ten system calls and the walk on the other side. So a program asks once it
-//! has shown that it goes through directories or looks at many files of one (`patient`), or at once
-//! where each call costs a round trip (`eager`); for a little at first, then for four times as much
-//! each time, as files are read ahead. Nobody asks while things are changed, since each change
-//! makes all tables old; who asked in vain waits twice as long.
+//! has shown that it goes through directories, or looks at many files of one, and each call takes
+//! long (`patient`, and `meter`), or at once where each costs a round trip (`eager`); for a little
+//! at first, then for four times as much each time, as files are read ahead. Nobody asks while
+//! things are changed, since each change makes all tables old; who asked in vain waits twice as
+//! long.
 
 use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
@@ -15,7 +16,7 @@ use trawl_table::wire::{Extent, Question};
 use crate::kernel::{self, Quiet};
 use crate::place::Place;
 use crate::tables::Known;
-use crate::{behind, page, search_path, settings, tables};
+use crate::{behind, meter, page, search_path, settings, tables};
 
 /// What a call wants to know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +33,10 @@ pub(crate) enum Want {
 const PATIENCE_LISTS: u32 = 2;
 const PATIENCE_STATS: u32 = 8;
 const PATIENCE_LEVEL: u32 = 4;
+
+/// So many of the last that were timed have to have been dear.
+const DEAR_OPENS: u32 = 2;
+const DEAR_LOOKS: u32 = 4;
 
 /// Nothing is asked for so long after a change.
 const SETTLED_NS: i64 = 20_000_000;
@@ -55,19 +60,32 @@ static LEVEL_MISSES: AtomicU32 = AtomicU32::new(0);
 /// Whether it makes sense to find out where a path is.
 #[inline]
 pub(crate) fn is_worth_a_look() -> bool {
-    tables::is_any_live()
-        || kernel::now_ns() >= NOT_BEFORE_NS.load(Ordering::Relaxed)
-        || settings::is_restless()
+    if tables::is_any_live() || settings::is_restless() {
+        return true;
+    }
+    let is_dear = settings::is_ready() || meter::are_looks_dear(2) || meter::are_opens_dear(1);
+    (is_dear || meter::is_sampled()) && kernel::now_ns() >= NOT_BEFORE_NS.load(Ordering::Relaxed)
 }
 
 /// Whether enough directories were opened that the place of an open one is worth a call.
 pub(crate) fn goes_through_directories() -> bool {
-    settings::is_eager() || LISTS.load(Ordering::Relaxed) >= PATIENCE_LISTS
+    settings::is_eager() || (LISTS.load(Ordering::Relaxed) >= PATIENCE_LISTS && is_dear_to_walk())
 }
 
-/// Counts a directory that is opened without an answer.
+/// Whether going through directories is dear, or is to be taken for that.
+fn is_dear_to_walk() -> bool {
+    settings::is_ready() || meter::are_opens_dear(DEAR_OPENS)
+}
+
+/// Whether looking at files is dear, or is to be taken for that.
+pub(crate) fn is_dear_to_look() -> bool {
+    settings::is_ready() || meter::are_looks_dear(DEAR_LOOKS)
+}
+
+/// Counts a directory that is opened without an answer, from somewhere that is not known.
 pub(crate) fn opens_directory() {
     LISTS.fetch_add(1, Ordering::Relaxed);
+    meter::begin();
 }
 
 /// A table is no more, after so many answers; `is_old` unless something was changed.
@@ -168,7 +186,7 @@ fn top(directory: &[u8]) -> usize {
 
 fn is_list_due() -> bool {
     let before = LISTS.fetch_add(1, Ordering::Relaxed);
-    settings::is_eager() || before >= PATIENCE_LISTS
+    settings::is_eager() || (before >= PATIENCE_LISTS && is_dear_to_walk())
 }
 
 fn is_name_due(directory: &[u8], want: Want, is_in_table: bool) -> bool {
@@ -187,7 +205,8 @@ fn is_name_due(directory: &[u8], want: Want, is_in_table: bool) -> bool {
     let is_walk = is_in_table && goes_through_directories();
     // A program that was found in a search path is no sign that all in its directory are wanted.
     let is_eager = settings::is_eager() && !search_path::has(directory);
-    let is_due = is_eager || is_walk || count >= patience;
+    let pays = is_in_table || is_dear_to_look();
+    let is_due = is_eager || is_walk || (count >= patience && pays);
     if is_due {
         LEVEL.fetch_max(level as u8, Ordering::Relaxed);
         LEVEL_MISSES.store(0, Ordering::Relaxed);

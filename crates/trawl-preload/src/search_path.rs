@@ -14,9 +14,9 @@ use crate::{kernel, page, policy, settings, tables};
 
 /// With fewer directories a question is not worth its price.
 const DIRECTORIES_MIN: usize = 2;
-/// Files that are looked at in vain before the first question: on a local file system 30 of them
-/// take some 30 microseconds, and the question about 30 directories a millisecond.
-const PATIENCE: u32 = 256;
+/// Files that are looked at in vain before the first question where looks are dear: 30 of them take
+/// 120 microseconds or more, and the question about 30 directories a millisecond.
+const PATIENCE: u32 = 64;
 const PATIENCE_EAGER: u32 = 1;
 const PATIENCE_MAX: u32 = 1 << 20;
 
@@ -69,7 +69,8 @@ fn is_due(count: usize, looks: u32) -> bool {
     let looked_at = LOOKED_AT
         .fetch_add(looks, Ordering::Relaxed)
         .saturating_add(looks);
-    count >= DIRECTORIES_MIN && looked_at >= patience() && policy::is_quiet()
+    let pays = count >= DIRECTORIES_MIN && looked_at >= patience();
+    pays && policy::is_dear_to_look() && policy::is_quiet()
 }
 
 fn ask_about(directories: &[u8]) -> bool {

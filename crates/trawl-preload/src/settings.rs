@@ -138,6 +138,11 @@ pub(crate) fn entries_max() -> u32 {
     VARIABLES.entries_max()
 }
 
+/// Whether to ask where calls are cheap, too.
+pub(crate) fn is_ready() -> bool {
+    VARIABLES.is_ready()
+}
+
 /// Whether to ask at the first call.
 pub(crate) fn is_eager() -> bool {
     VARIABLES.is_eager()

@@ -5,11 +5,11 @@ use std::ffi::{c_char, c_int, c_void};
 use trawl_table::FileKind;
 
 use crate::kernel::{self, set_errno};
-use crate::page;
 use crate::place::look;
 use crate::policy::Want;
 use crate::real::real;
 use crate::tables::Known;
+use crate::{meter, page};
 
 /// What getxattr(2) fails with, if that is known; `None` if the kernel is to say.
 unsafe fn failure(path: *const c_char, name: *const c_char, is_followed: bool) -> Option<c_int> {
@@ -58,9 +58,12 @@ macro_rules! gets {
                 set_errno(errno);
                 return -1;
             }
-            real!($name(
-                path => *const c_char, name => *const c_char, value => *mut c_void, size => usize,
-            ) -> isize, -1)
+            meter::timed(|| {
+                real!($name(
+                    path => *const c_char, name => *const c_char, value => *mut c_void,
+                    size => usize,
+                ) -> isize, -1)
+            })
         }
     )*};
 }

@@ -7,7 +7,7 @@ use crate::place::look;
 use crate::policy::Want;
 use crate::real::real;
 use crate::tables::Known;
-use crate::{descriptors, page, search_path, settings, streams};
+use crate::{descriptors, meter, page, search_path, settings, streams};
 
 /// Whether opening so may change the file, or make it.
 fn is_writing(flags: c_int) -> bool {
@@ -55,6 +55,9 @@ unsafe fn opened(
         return -1;
     }
     descriptors::make_real(directory);
+    if is_postponable(flags) {
+        return meter::timed_open(open);
+    }
     if !is_writing(flags) || is_elsewhere(name) {
         return open();
     }
@@ -157,9 +160,9 @@ unsafe extern "C" fn opendir(path: *const c_char) -> *mut libc::DIR {
         std::ptr::null_mut()
     };
     match look(libc::AT_FDCWD, name, Want::List) {
-        Known::Unknown => {
-            real!(opendir(path => *const c_char) -> *mut libc::DIR, std::ptr::null_mut())
-        }
+        Known::Unknown => meter::timed_open(
+            || real!(opendir(path => *const c_char) -> *mut libc::DIR, std::ptr::null_mut()),
+        ),
         Known::Absent => fail(libc::ENOENT),
         Known::NotDirectory => fail(libc::ENOTDIR),
         Known::Found(found) => match found.listed() {

@@ -9,7 +9,7 @@ use crate::place::look;
 use crate::policy::Want;
 use crate::real::real;
 use crate::tables::Known;
-use crate::{descriptors, page};
+use crate::{descriptors, meter, page};
 
 /// What is known of a file.
 enum Answer {
@@ -117,7 +117,7 @@ unsafe fn stat_or(
             }
             _ => {
                 descriptors::make_real(directory);
-                call()
+                meter::timed(call)
             }
         }
     }
@@ -228,10 +228,13 @@ unsafe extern "C" fn statx(
         }
     }
     descriptors::make_real(directory);
-    real!(statx(
+    let call = || {
+        real!(statx(
         directory => c_int, path => *const c_char, flags => c_int, mask => c_uint,
         into => *mut libc::statx,
     ) -> c_int, -1)
+    };
+    meter::timed(call)
 }
 
 unsafe fn write_extended(stat: &Stat, mask: c_uint, into: *mut libc::statx) {
@@ -288,7 +291,9 @@ macro_rules! accesses {
             // SAFETY: the caller's string.
             match unsafe { existence(libc::AT_FDCWD, path, mode) } {
                 Some(answer) => answer,
-                None => real!($name(path => *const c_char, mode => c_int) -> c_int, -1),
+                None => meter::timed(|| {
+                    real!($name(path => *const c_char, mode => c_int) -> c_int, -1)
+                }),
             }
         }
     )*};
@@ -310,9 +315,11 @@ unsafe extern "C" fn faccessat(
         }
     }
     descriptors::make_real(directory);
-    real!(faccessat(
-        directory => c_int, path => *const c_char, mode => c_int, flags => c_int,
-    ) -> c_int, -1)
+    meter::timed(|| {
+        real!(faccessat(
+            directory => c_int, path => *const c_char, mode => c_int, flags => c_int,
+        ) -> c_int, -1)
+    })
 }
 
 /// Where a link leads; `None` if the kernel is to say.
@@ -356,9 +363,11 @@ unsafe extern "C" fn readlink(path: *const c_char, into: *mut c_char, size: usiz
     // SAFETY: the caller's string and buffer.
     match unsafe { target(libc::AT_FDCWD, path, into, size) } {
         Some(answer) => answer,
-        None => real!(readlink(
-            path => *const c_char, into => *mut c_char, size => usize,
-        ) -> isize, -1),
+        None => meter::timed(|| {
+            real!(readlink(
+                path => *const c_char, into => *mut c_char, size => usize,
+            ) -> isize, -1)
+        }),
     }
 }
 
@@ -374,7 +383,9 @@ unsafe extern "C" fn readlinkat(
         return answer;
     }
     descriptors::make_real(directory);
-    real!(readlinkat(
-        directory => c_int, path => *const c_char, into => *mut c_char, size => usize,
-    ) -> isize, -1)
+    meter::timed(|| {
+        real!(readlinkat(
+            directory => c_int, path => *const c_char, into => *mut c_char, size => usize,
+        ) -> isize, -1)
+    })
 }

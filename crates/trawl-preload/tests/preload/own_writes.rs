@@ -12,7 +12,7 @@ fn what_a_process_changes_it_sees() {
     let Some((_program_place, program)) = site::compiled("own writes", "writes") else {
         return;
     };
-    for haste in [Haste::Patient, Haste::Eager] {
+    for haste in [Haste::Ready, Haste::Eager] {
         let scratch = Scratch::new("preload-writes");
         let root = scratch.path().canonicalize().unwrap();
         let service = site::service(&root, haste);

@@ -36,7 +36,7 @@ fn runs(test: &'static str, name: &str, flags: &[&str], runtime: &Path, makes_tr
     let Some((_program_place, program)) = site::compiled_with(test, name, flags) else {
         return;
     };
-    for haste in [Haste::Patient, Haste::Eager] {
+    for haste in [Haste::Ready, Haste::Eager] {
         let scratch = Scratch::new("preload-sanitized");
         let root = scratch.path().canonicalize().unwrap();
         makes_tree(&root);

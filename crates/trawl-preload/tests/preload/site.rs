@@ -43,7 +43,7 @@ pub(crate) enum How {
 
 pub(crate) const ALL: [How; 3] = [
     How::Without,
-    How::With(Haste::Patient),
+    How::With(Haste::Ready),
     How::With(Haste::Eager),
 ];
 

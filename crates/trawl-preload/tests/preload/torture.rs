@@ -24,7 +24,7 @@ fn threads_forks_and_signals() {
     let Some((_program_place, program)) = site::compiled("torture", "torture") else {
         return;
     };
-    for haste in [Haste::Patient, Haste::Eager] {
+    for haste in [Haste::Ready, Haste::Eager] {
         let scratch = Scratch::new("preload-torture");
         let root = scratch.path().canonicalize().unwrap();
         tree(&root);
