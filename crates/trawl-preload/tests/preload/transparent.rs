@@ -205,6 +205,30 @@ fn walks_by_fts_tell_the_same() {
 }
 
 #[test]
+fn walks_of_what_is_moved_meanwhile_tell_the_same() {
+    std::thread::scope(|scope| {
+        for name in ["fts", "walks"] {
+            scope.spawn(move || moved_meanwhile(name));
+        }
+    });
+}
+
+fn moved_meanwhile(name: &str) {
+    let Some((_program_place, program)) = site::compiled("walks of what is moved", name) else {
+        return;
+    };
+    let scratch = Scratch::new(&format!("preload-moved-{name}"));
+    let root = scratch.path().canonicalize().unwrap();
+    let script = format!("{} {} damage", program.display(), root.display());
+    let (expected, _) = site::script(How::Without, &root, &script);
+    assert_eq!(expected.code, Some(0), "{expected}");
+    assert!(expected.text().lines().count() > 1_000, "{expected}");
+    let (got, tables) = site::script(How::With(Haste::Eager), &root, &script);
+    same(&script, &expected, &got);
+    assert!(tables > 100, "{tables}: nothing was asked");
+}
+
+#[test]
 fn exceptions_leave_walks_by_the_c_library() {
     if !site::has("exceptions_leave_walks_by_the_c_library", "c++") {
         return;
