@@ -6,6 +6,7 @@ use std::process::Command;
 use trawl_testkit::oracle::{self, Ran};
 use trawl_testkit::skip::Skip;
 
+use crate::attributes;
 use crate::site::{Site, cannot};
 
 const SCRIPTS: &[&str] = &[
@@ -38,19 +39,15 @@ fn run_with(site: &Site, server: &str, options: &[&str], script: &str) -> Ran {
     oracle::run(command.arg(site.point()).current_dir(site.scratch.path()))
 }
 
-#[test]
-fn commands_say_the_same() {
-    if let Some(skip) = cannot("commands whose calls are asked about") {
-        return skip.say();
-    }
-    let site = Site::odd("running-sandbox");
-    site.bound("ls -lR $1; du -a $1");
-    for script in SCRIPTS {
+/// Scripts print the same; says why if none can be run.
+#[track_caller]
+fn expect_the_same(site: &Site, scripts: &[&str]) -> Option<Skip> {
+    for script in scripts {
         let native = site.bound(script);
-        let ours = run(&site, &site.server(), script);
+        let ours = run(site, &site.server(), script);
         if ours.code == Some(125) && ours.errors().contains("cannot be asked about") {
             let skip = Skip::new("commands whose calls are asked about", ours.errors());
-            return skip.say();
+            return Some(skip);
         }
         assert_eq!(ours.code, native.code, "{script}\n{ours}\n{native}");
         if ours.stdout != native.stdout {
@@ -64,6 +61,109 @@ fn commands_say_the_same() {
         }
         assert_eq!(ours.errors(), native.errors(), "{script}");
     }
+    None
+}
+
+#[test]
+fn commands_say_the_same() {
+    if let Some(skip) = cannot("commands whose calls are asked about") {
+        return skip.say();
+    }
+    let site = Site::odd("running-sandbox");
+    site.bound("ls -lR $1; du -a $1");
+    if let Some(skip) = expect_the_same(&site, SCRIPTS) {
+        return skip.say();
+    }
+    site.expect_nothing_left();
+}
+
+/// By descriptors, by their names, by the newest calls, with too little room and bad names.
+const CALLS: &str = r#"cd $1/attributes; exec python3 -c '
+import ctypes, os, sys
+libc = ctypes.CDLL(None, use_errno=True)
+room = ctypes.create_string_buffer(70000)
+def said(*words):
+    ctypes.set_errno(0)
+    room[:8] = b"........"
+    return libc.syscall(*words), ctypes.get_errno(), room.value[:40]
+class Rest(ctypes.Structure):
+    _fields_ = [("to", ctypes.c_uint64), ("room", ctypes.c_uint32), ("flags", ctypes.c_uint32)]
+FGETXATTR, FLISTXATTR = {"x86_64": (193, 196), "aarch64": (10, 13)}[os.uname().machine]
+for name in ("few", "none", "dir", "acl"):
+    fd = os.open(name, os.O_RDONLY)
+    print(name, sorted(os.listxattr(fd)), sorted(os.listxattr(f"/proc/self/fd/{fd}")),
+          sorted(os.listxattr(f"/proc/{os.getpid()}/fd/{fd}")), sorted(os.listxattr(f"/dev/fd/{fd}")))
+    for size in (0, 1, 2, 3, 70000):
+        for attribute in (b"user.a", b"user.b", b"user.empty", b"user.none", b"nothing", b"",
+                          b"user." + b"x" * 250, b"user." + b"x" * 251, b"x" * 5000,
+                          b"system.posix_acl_default", b"trusted.link"):
+            print(size, attribute[:30], said(FGETXATTR, fd, attribute, room, size))
+        print(size, said(FLISTXATTR, fd, None, 0), said(FLISTXATTR, fd, room, size)[:2])
+    print(said(FGETXATTR, fd, b"user.a", ctypes.c_void_p(8), 100), said(FGETXATTR, fd, ctypes.c_void_p(8), room, 1))
+    os.close(fd)
+top = os.open("..", os.O_RDONLY)
+print(sorted(os.listxattr(f"/proc/self/fd/{top}/attributes/few")), sorted(os.listxattr("/proc/self/cwd/few")))
+print(said(FGETXATTR, 999, b"user.a", room, 9))
+for link in ("link", "way", "pipe"):
+    for attribute in ("user.a", "trusted.link", "trusted.pipe", "system.posix_acl_access"):
+        for follow in (False, True):
+            try:
+                print(link, attribute, os.getxattr(link, attribute, follow_symlinks=follow))
+            except OSError as error:
+                print(link, attribute, error.errno)
+'"#;
+
+#[test]
+fn attributes_are_the_same() {
+    let what = "attributes where calls are asked about";
+    if let Some(skip) = cannot(what) {
+        return skip.say();
+    }
+    let site = Site::odd("running-sandbox-attributes");
+    let made = site.bound(attributes::PLANT);
+    if made.code != Some(0) {
+        return Skip::new(what, made.errors()).say();
+    }
+    site.bound("ls -lR $1; du -a $1");
+    let shown = site.bound("ls -l $1/attributes; getfacl -R $1/attributes");
+    assert!(shown.text().contains("-rw-rw-r--+"), "{shown}");
+    let scripts = [attributes::SCRIPTS, &[CALLS]].concat();
+    if let Some(skip) = expect_the_same(&site, &scripts) {
+        return skip.say();
+    }
+    site.expect_nothing_left();
+}
+
+#[test]
+fn attributes_are_not_shown_to_other_users() {
+    let what = "attributes for another user of a sandbox";
+    if let Some(skip) = cannot(what) {
+        return skip.say();
+    }
+    let site = Site::empty("running-sandbox-user");
+    let made = site.bound(
+        "set -e; cd $1; touch all none own group many; mkdir dir; ln -s all link; chmod 755 .
+         for name in all none own group many dir; do
+             setfattr -n user.a -v \"of $name\" $name; setfattr -n trusted.a -v x $name
+         done
+         setfattr -h -n trusted.link -v x link; setfacl -m u:77:r all
+         chown 4711 own; chown :4712 group; chown :4713 many
+         chmod 600 none; chmod 400 own; chmod 640 group many; chmod 711 dir",
+    );
+    if made.code != Some(0) {
+        return Skip::new(what, made.errors()).say();
+    }
+    let inner =
+        "cd $1; getfattr -h -d -m - *; getfattr -n user.a *; getfattr -n trusted.a all; ls -l";
+    let setpriv = "setpriv --reuid=4711 --regid=4712 --groups=4713 --inh-caps=-all --";
+    let script = format!("{setpriv} bash -c '{inner}' bash $1");
+    if let Some(skip) = expect_the_same(&site, &[inner, &script]) {
+        return skip.say();
+    }
+    let denied = site.bound(&script);
+    let said = denied.errors();
+    assert!(said.contains("none: user.a: Permission denied"), "{denied}");
+    assert!(!said.contains("own: user.a: Permission denied"), "{denied}");
     site.expect_nothing_left();
 }
 
