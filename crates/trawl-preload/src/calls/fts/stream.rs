@@ -355,6 +355,7 @@ impl Stream {
                     }
                     (*current).info = DP;
                 }
+                set_errno(errno);
                 return ptr::null_mut();
             }
             let end = self.end_of(current);
