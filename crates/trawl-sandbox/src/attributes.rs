@@ -49,7 +49,7 @@ pub(crate) fn answer(
         Err(errno) => return Verdict::Fail(errno),
     };
     let asking = match all.is_empty() {
-        // Who asks does not matter.
+        // Which user asks does not matter.
         true => Asking::ours(),
         false => Asking::of(thread),
     };
@@ -89,16 +89,22 @@ struct Asking {
     groups: Vec<u32>,
     /// Whether it is the user whom the server serves, as far as can be told.
     is_ours: bool,
+    /// Whether access-control lists are shown: not in a user namespace, as with a mount. There the
+    /// users that they name have no numbers, and copies of them fail.
+    has_acls: bool,
 }
 
 impl Asking {
     /// This process's user.
     fn ours() -> Asking {
+        let user = trawl_sys::identity::effective_uid();
         Asking {
-            user: trawl_sys::identity::effective_uid(),
+            user,
             group: u32::MAX,
             groups: Vec::new(),
             is_ours: true,
+            // Who is not root gets a user namespace.
+            has_acls: user == 0,
         }
     }
 
@@ -116,18 +122,22 @@ impl Asking {
         };
         // Real, effective, saved, and the one for files.
         let last = |name| numbers(name).get(3).copied().unwrap_or(u32::MAX);
-        let ours = Asking::ours().user;
+        let ours = Asking::ours();
         Asking {
             user: last("Uid:"),
             group: last("Gid:"),
             groups: numbers("Groups:"),
-            is_ours: last("Uid:") == ours,
+            is_ours: last("Uid:") == ours.user,
+            has_acls: ours.has_acls,
         }
     }
 
     /// Whether names in this part of all are shown.
     fn is_shown(&self, name: &[u8]) -> bool {
-        self.user == 0 || !name.starts_with(b"trusted.")
+        match is_acl(name) {
+            true => self.has_acls,
+            false => self.user == 0 || !name.starts_with(b"trusted."),
+        }
     }
 
     fn names(&self, all: &ExtendedAttributes) -> Vec<u8> {
@@ -142,7 +152,11 @@ impl Asking {
         name: &[u8],
         of: &Attributes,
     ) -> Result<Vec<u8>, Errno> {
-        let missing = Errno(missing(name, of).raw_os_error());
+        let missing = match is_acl(name) && !self.has_acls {
+            true => Failure::OPNOTSUPP,
+            false => missing(name, of),
+        };
+        let missing = Errno(missing.raw_os_error());
         if !self.is_shown(name) {
             return Err(missing);
         }
@@ -175,19 +189,22 @@ fn is_file(of: &Attributes) -> bool {
     of.mode & TYPE == REGULAR
 }
 
-/// What the kernel says of an attribute that is not there.
-fn missing(name: &[u8], of: &Attributes) -> Failure {
-    let is_acl = matches!(
+fn is_acl(name: &[u8]) -> bool {
+    matches!(
         name,
         b"system.posix_acl_access" | b"system.posix_acl_default"
-    );
+    )
+}
+
+/// What the kernel says of an attribute that is not there.
+fn missing(name: &[u8], of: &Attributes) -> Failure {
     let is_known = [&b"user."[..], b"trusted.", b"security."]
         .iter()
         .any(|space| {
             name.strip_prefix(*space)
                 .is_some_and(|rest| !rest.is_empty())
         });
-    match is_known || is_acl && !is_link(of) {
+    match is_known || is_acl(name) && !is_link(of) {
         true => Failure::NODATA,
         false => Failure::OPNOTSUPP,
     }
@@ -230,6 +247,7 @@ mod tests {
             group,
             groups: vec![30],
             is_ours: false,
+            has_acls: true,
         };
         let (root, owner, other) = (asking(0, 0), asking(10, 1), asking(11, 1));
         assert_eq!(root.names(&all()), b"user.a\0trusted.b\0security.c\0");
@@ -251,5 +269,14 @@ mod tests {
         assert_eq!(errno(value(&root, acl, 0o120_777)), unsupported);
         assert_eq!(errno(value(&root, "nothing", 0o100_644)), unsupported);
         assert_eq!(value(&other, "security.c", 0o100_000), Ok(b"x".to_vec()));
+        let all: ExtendedAttributes = vec![(acl.into(), Ok(Vec::new()))];
+        let inside = Asking {
+            has_acls: false,
+            ..owner.clone()
+        };
+        assert_eq!(owner.names(&all), b"system.posix_acl_access\0");
+        assert_eq!(inside.names(&all), b"");
+        let found = inside.value(&all, acl.as_bytes(), &of(0o100_644));
+        assert_eq!(errno(found), unsupported);
     }
 }

@@ -1,13 +1,14 @@
 //! Where nothing is mounted: the same bytes, statically linked programs' too.
 
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 use trawl_testkit::oracle::{self, Ran};
-use trawl_testkit::skip::Skip;
+use trawl_testkit::skip::{self, Skip};
 
 use crate::attributes;
-use crate::site::{Site, cannot};
+use crate::site::{Site, TRAWL, cannot};
 
 const SCRIPTS: &[&str] = &[
     r"find $1 -printf '%p %y %i %m %n %U %G %s %b %t %T@ %C@ %l\n' | sort",
@@ -164,6 +165,48 @@ fn attributes_are_not_shown_to_other_users() {
     let said = denied.errors();
     assert!(said.contains("none: user.a: Permission denied"), "{denied}");
     assert!(!said.contains("own: user.a: Permission denied"), "{denied}");
+    site.expect_nothing_left();
+}
+
+/// As with a mount: lists name users who have no numbers in a user namespace, and would not be
+/// copied.
+#[test]
+fn who_is_in_a_user_namespace_is_shown_no_lists() {
+    let what = "attributes in a sandbox in a user namespace";
+    let missing = cannot(what).or_else(|| skip::without_program(what, "setpriv"));
+    if let Some(skip) = missing {
+        return skip.say();
+    }
+    let site = Site::empty("running-sandbox-inside");
+    let made = site.bound(
+        "set -e; cd $1; touch a b; setfattr -n user.x -v hello a; setfacl -m u:99:rw a b
+         mkdir ../home; chown -R 60009:60009 . ../home ../point; chmod 755 ..",
+    );
+    if made.code != Some(0) {
+        return Skip::new(what, made.errors()).say();
+    }
+    let program = site.scratch.install(Path::new(TRAWL));
+    let server = format!("command:{} serve --stdio", program.display());
+    let mut command = oracle::command("setpriv");
+    command.args(["--reuid=60009", "--regid=60009", "--clear-groups", "--"]);
+    command.arg(program).args(["run", "--sandbox", "--remote"]);
+    command.arg(site.remote(&server));
+    command.args(["--", "bash", "-c"]);
+    command.arg(
+        "cd $1 && getfattr -d -m - a b; getfattr -n system.posix_acl_access b; getfacl b
+         cp -a a b $HOME/; echo $?; cd $HOME && getfattr -d -m - a b",
+    );
+    command.arg("bash").arg(site.point());
+    let home = site.scratch.join("home");
+    let ran = oracle::run(command.env("HOME", home).current_dir(site.scratch.path()));
+    if ran.code == Some(125) && !ran.errors().contains("getfattr") {
+        return Skip::new(what, ran.errors()).say();
+    }
+    let shown = "# file: a\nuser.x=\"hello\"\n\n";
+    let list = "# file: b\n# owner: 60009\n# group: 60009\nuser::rw-\ngroup::rw-\nother::r--\n\n";
+    assert_eq!(ran.text(), format!("{shown}{list}0\n{shown}"), "{ran}");
+    let wanted = "b: system.posix_acl_access: Operation not supported\n";
+    assert_eq!(ran.errors(), wanted, "{ran}");
     site.expect_nothing_left();
 }
 
