@@ -13,7 +13,6 @@ use std::ptr;
 
 use crate::calls::wander;
 use crate::kernel::{self, Own, set_errno};
-use crate::place::Step;
 use crate::real::real;
 use crate::{descriptors, place, settings};
 
@@ -181,7 +180,18 @@ impl Walk {
     /// then it may be elsewhere.
     fn keep_way(&mut self) -> Option<()> {
         let path = self.here();
-        let open = self.open.last_mut()?;
+        let (open, above) = self.open.split_last_mut()?;
+        let above = above.last().filter(|above| !above.stream.is_null());
+        // The working directory may be elsewhere, by what the caller's function does.
+        let from = match above {
+            None => libc::AT_FDCWD,
+            Some(Open {
+                way_back: Some(way),
+                ..
+            }) => way.0,
+            // SAFETY: the stream is open.
+            Some(above) => unsafe { dirfd(above.stream) },
+        };
         // SAFETY: the path ends in NUL and the stream is open; the descriptor is a number.
         unsafe {
             let fd = dirfd(open.stream);
@@ -194,14 +204,14 @@ impl Walk {
                 Some((of.dev, of.ino))
             });
             drop(held);
-            let way = of.map(|of| wander::open_same(CStr::from_ptr(path), of));
+            let way = of.map(|of| wander::open_same(from, CStr::from_ptr(path), of));
             if let Some(Ok(way)) = way {
                 open.way_back = Some(way);
                 return Some(());
             }
             // It has changed since: then what is there now is gone through.
             open.close();
-            open.stream = open_now(path);
+            open.stream = open_now(from, CStr::from_ptr(path));
             if open.stream.is_null() {
                 self.open.pop();
                 return None;
@@ -216,7 +226,7 @@ impl Walk {
         let Some(open) = self.open.last_mut() else {
             return;
         };
-        // SAFETY: the stream is open, the descriptor a number; the path ends in NUL.
+        // SAFETY: the stream is open, the descriptor a number.
         unsafe {
             let place = descriptors::virtual_place(dirfd(open.stream));
             if place.is_none_or(|(held, _)| held.is_fresh()) {
@@ -225,27 +235,23 @@ impl Walk {
             let Some(way) = &open.way_back else {
                 return rewinddir(open.stream);
             };
-            let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC;
-            let fd = libc::syscall(libc::SYS_openat, way.0, c".".as_ptr(), flags);
-            let now = stream_now(fd as c_int);
+            let now = open_now(way.0, c".");
             if !now.is_null() {
                 closedir(std::mem::replace(&mut open.stream, now));
             }
         }
     }
 
-    /// Goes into the last directory that was opened.
+    /// Goes into the last directory that was opened. Where that is is asked for if need be: the
+    /// caller's function may have gone elsewhere meanwhile.
     fn go_in(&self) -> Result<(), c_int> {
         let (true, Some(open)) = (self.has(CHDIR), self.open.last()) else {
             return Ok(());
         };
-        // SAFETY: the stream is open, the path ends in NUL.
-        unsafe {
-            match &open.way_back {
-                None => wander::back_to(dirfd(open.stream)),
-                Some(way) if self.level.level == 0 => wander::back_to(way.0),
-                Some(way) => wander::go_to(way.0, wander::step_into(self.here())),
-            }
+        match &open.way_back {
+            Some(way) => wander::back_to(way.0),
+            // SAFETY: the stream is open.
+            None => wander::back_to(unsafe { dirfd(open.stream) }),
         }
     }
 
@@ -255,15 +261,15 @@ impl Walk {
         let back = match above {
             Some(above) => match &above.way_back {
                 Some(way) => wander::back_to(way.0),
-                // SAFETY: the stream is open.
+                // SAFETY: as above.
                 None => wander::back_to(unsafe { dirfd(above.stream) }),
             },
             None => Err(0),
         };
         match back {
             Ok(()) => Ok(()),
-            Err(_) if self.level.base == 1 => wander::go(c"/", Step::Anywhere),
-            Err(_) => wander::go(c"..", Step::Anywhere),
+            Err(_) if self.level.base == 1 => wander::go(c"/"),
+            Err(_) => wander::go(c".."),
         }
     }
 
@@ -295,12 +301,12 @@ impl Walk {
     fn go_there(&mut self) -> Result<(), c_int> {
         match self.level.base as usize {
             0 => Ok(()),
-            1 => wander::go(c"/", Step::Anywhere),
+            1 => wander::go(c"/"),
             base => {
                 let slash = std::mem::replace(&mut self.path[base - 1], 0);
                 // SAFETY: it ends in NUL now.
                 let path = unsafe { CStr::from_ptr(self.path.as_ptr().cast()) };
-                let gone = wander::go(path, Step::Anywhere);
+                let gone = wander::go(path);
                 self.path[base - 1] = slash;
                 gone
             }
@@ -606,17 +612,17 @@ unsafe fn open_at(directory: c_int, name: *const c_char, flags: c_int) -> *mut l
     }
 }
 
-/// Opens a directory as it is now, whatever tables say.
-fn open_now(path: *const c_char) -> *mut libc::DIR {
-    real!(opendir(path => *const c_char) -> *mut libc::DIR, ptr::null_mut())
-}
-
-/// A stream of the C library's; NULL if there is no descriptor.
-fn stream_now(fd: c_int) -> *mut libc::DIR {
-    if fd < 0 {
-        return ptr::null_mut();
-    }
-    let opened = Own(fd);
+/// Opens a directory as it is now, whatever tables say; NULL if that cannot be done.
+fn open_now(from: c_int, path: &CStr) -> *mut libc::DIR {
+    let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_NONBLOCK | libc::O_CLOEXEC;
+    let opened = match wander::open_at(from, path, flags) {
+        Ok(opened) => opened,
+        Err(errno) => {
+            set_errno(errno);
+            return ptr::null_mut();
+        }
+    };
+    let fd = opened.0;
     let stream = real!(fdopendir(fd => c_int) -> *mut libc::DIR, ptr::null_mut());
     if !stream.is_null() {
         wander::keep(opened);

@@ -29,7 +29,7 @@ fn done(code: libc::c_long) -> Result<(), c_int> {
 }
 
 /// fchdir(2); the step is where that leads, from the working directory on.
-pub(crate) fn go_to(fd: c_int, step: Step<'_>) -> Result<(), c_int> {
+fn go_to(fd: c_int, step: Step<'_>) -> Result<(), c_int> {
     let _quiet = Quiet::new();
     place::change_working_directory(step, || {
         // SAFETY: a number.
@@ -43,9 +43,9 @@ pub(crate) fn back_to(fd: c_int) -> Result<(), c_int> {
 }
 
 /// chdir(2).
-pub(crate) fn go(path: &CStr, step: Step<'_>) -> Result<(), c_int> {
+pub(crate) fn go(path: &CStr) -> Result<(), c_int> {
     let _quiet = Quiet::new();
-    place::change_working_directory(step, || {
+    place::change_working_directory(Step::Anywhere, || {
         // SAFETY: the path ends in NUL.
         done(unsafe { libc::syscall(libc::SYS_chdir, path.as_ptr()) })
     })
@@ -56,10 +56,21 @@ pub(crate) fn up(to: Identity) -> Result<(), c_int> {
     into(c"..", Step::Up, to)
 }
 
+/// openat(2), by the kernel.
+pub(crate) fn open_at(from: c_int, path: &CStr, flags: c_int) -> Result<Own, c_int> {
+    let _quiet = Quiet::new();
+    // SAFETY: the path ends in NUL.
+    let fd = unsafe { libc::syscall(libc::SYS_openat, from, path.as_ptr(), flags) };
+    match fd {
+        0.. => Ok(Own(fd as c_int)),
+        _ => Err(kernel::errno()),
+    }
+}
+
 /// Opens a directory to go into it, if it is this one still, listed before.
-pub(crate) fn open_same(path: &CStr, of: Identity) -> Result<Own, c_int> {
+pub(crate) fn open_same(from: c_int, path: &CStr, of: Identity) -> Result<Own, c_int> {
     // What is no directory by now is another one, too.
-    let opened = Own(kernel::open(path, libc::O_PATH | libc::O_CLOEXEC)?);
+    let opened = open_at(from, path, libc::O_PATH | libc::O_CLOEXEC)?;
     expect(opened.0, of)?;
     Ok(opened)
 }
@@ -72,9 +83,10 @@ fn expect(fd: c_int, of: Identity) -> Result<(), c_int> {
     }
 }
 
-/// Goes into a directory, if it is this one still.
+/// Goes into a directory, if it is this one still. The path is from the working directory on, so
+/// that the step is right wherever that is.
 pub(crate) fn into(path: &CStr, step: Step<'_>, of: Identity) -> Result<(), c_int> {
-    let opened = open_same(path, of)?;
+    let opened = open_same(libc::AT_FDCWD, path, of)?;
     go_to(opened.0, step)
 }
 
@@ -113,7 +125,7 @@ pub(crate) unsafe fn step_into<'a>(name: *const c_char) -> Step<'a> {
 /// The working directory, open to be come back to, as the C library opens it.
 pub(crate) fn open_here() -> Result<Own, c_int> {
     let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC;
-    kernel::open(c".", flags).map(Own)
+    open_at(libc::AT_FDCWD, c".", flags)
 }
 
 /// The number of what stays open.
@@ -126,5 +138,5 @@ pub(crate) fn keep(opened: Own) -> c_int {
 /// The same of one that may be passed and not listed.
 pub(crate) fn open_start() -> Result<Own, c_int> {
     let flags = libc::O_PATH | libc::O_DIRECTORY | libc::O_CLOEXEC;
-    kernel::open(c".", flags).map(Own)
+    open_at(libc::AT_FDCWD, c".", flags)
 }

@@ -68,6 +68,17 @@ static void walk(char *const *paths, int options, int (*order)(const FTSENT **, 
 	while (told < most && (errno = 0, at = fts_read(stream)) != NULL) {
 		print(at, options);
 		told++;
+		/* Elsewhere, and back, as is allowed. */
+		int here = what == 5 ? open(".", O_RDONLY | O_DIRECTORY) : -1;
+		if (here >= 0) {
+			struct stat now;
+			if (chdir("/") != 0)
+				return;
+			printf("flat %d\n", lstat("flat", &now));
+			if (fchdir(here) != 0)
+				return;
+			close(here);
+		}
 		if (what & 3 && at->fts_info == FTS_D) {
 			errno = 0;
 			FTSENT *child = fts_children(stream, what & 2 ? FTS_NAMEONLY : 0);

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 static long told, stop_at = -1;
+static const char *top;
 
 static void print(const char *path, const struct stat *of, int kind)
 {
@@ -53,6 +54,17 @@ static int there(const char *path, const struct stat *of, int kind, struct FTW *
 	char here[8192];
 	printf(" in %s\n", getcwd(here, sizeof here) == NULL ? strerror(errno) : here);
 	return told == stop_at ? 7 : 0;
+}
+
+/* Goes elsewhere, and looks at what is there. */
+static int astray(const char *path, const struct stat *of, int kind, struct FTW *at)
+{
+	int result = there(path, of, kind, at);
+	struct stat now;
+	if (chdir("/") != 0 || (told % 2 && chdir(top) != 0))
+		return 97;
+	printf("flat %d, plain %d\n", lstat("flat", &now), lstat("plain", &now));
+	return result;
 }
 
 static void run(const char *command)
@@ -200,6 +212,7 @@ int main(int words, char **word)
 	}
 	if (words != 2)
 		return 2;
+	top = word[1];
 	static const char *const ends[] = { "", "/", "//", "/.", "/no such", "/flat", "/loop" };
 	for (size_t end = 0; end < sizeof ends / sizeof *ends; end++) {
 		snprintf(path, sizeof path, "%s%s", word[1], ends[end]);
@@ -209,6 +222,7 @@ int main(int words, char **word)
 				ended("nftw", nftw(path, new, most, flags[at]));
 			ended("nftw there", nftw(path, there, most, FTW_CHDIR | FTW_PHYS));
 			ended("nftw there", nftw(path, there, most, FTW_CHDIR | FTW_DEPTH));
+			ended("nftw astray", nftw(path, astray, most, FTW_CHDIR | FTW_PHYS));
 			struct stat here;
 			if (lstat("flat", &here) == 0)
 				printf("flat %lu\n", here.st_ino);
@@ -219,6 +233,7 @@ int main(int words, char **word)
 		scan(path);
 	}
 	stop_at = 20;
+	ended("astray", nftw(word[1], astray, 5, FTW_CHDIR));
 	ended("ftw", ftw(word[1], old, 5));
 	ended("nftw", nftw(word[1], new, 5, FTW_DEPTH));
 	ended("empty", nftw("", new, 5, 0));
