@@ -105,6 +105,16 @@ for name in ("few", "none", "dir", "acl"):
 top = os.open("..", os.O_RDONLY)
 print(sorted(os.listxattr(f"/proc/self/fd/{top}/attributes/few")), sorted(os.listxattr("/proc/self/cwd/few")))
 print(said(FGETXATTR, 999, b"user.a", room, 9))
+def at(where, path, flags, attribute, size, more=0):
+    rest = Rest(ctypes.addressof(room), size, more)
+    return said(464, where, path, flags, attribute, ctypes.byref(rest), ctypes.c_size_t(16))
+# Linux 6.13; root has none, or no such call.
+if at(-100, b"/", 0, b"user.none", 0)[1] != 38:
+    print("at", at(top, b"attributes/few", 0, b"user.a", 0), at(top, b"attributes/few", 0, b"user.b", 2))
+    print("at", at(top, b"attributes/few", 0, b"user.b", 9), at(top, b"attributes/few", 0, b"user.b", 9, 1))
+    print("at", at(top, b"attributes/link", 0x100, b"trusted.link", 90), at(top, b"", 0x1000, b"user.top", 90))
+    for size in (0, 5, 1000):
+        print("at", said(465, top, b"attributes/few", 0, room, ctypes.c_size_t(size))[:2])
 for link in ("link", "way", "pipe"):
     for attribute in ("user.a", "trusted.link", "trusted.pipe", "system.posix_acl_access"):
         for follow in (False, True):
