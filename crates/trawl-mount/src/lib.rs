@@ -27,4 +27,5 @@ pub mod tree;
 pub use error::MountError;
 pub use serving::{Mounted, Serving, mount, serve};
 pub use tables::Tables;
+pub use trawl_remote::client::ExtendedAttributes;
 pub use tree::{Asking, Keeping, Tree};

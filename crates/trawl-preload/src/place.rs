@@ -264,6 +264,68 @@ pub(crate) fn working_directory_changed() {
     EPOCH.fetch_add(1, Ordering::SeqCst);
 }
 
+/// Where a change of the working directory leads.
+#[derive(Clone, Copy)]
+pub(crate) enum Step<'a> {
+    /// Into a directory in it, which is no link.
+    Into(&'a [u8]),
+    /// To the one that it is in.
+    Up,
+    /// Who knows where.
+    Anywhere,
+}
+
+/// Changes the working directory. What is known of it goes along, as old as it was, if nobody else
+/// changes it meanwhile.
+pub(crate) fn change_working_directory<E>(
+    step: Step<'_>,
+    change: impl FnOnce() -> Result<(), E>,
+) -> Result<(), E> {
+    let before = EPOCH.fetch_add(1, Ordering::SeqCst);
+    let changed = change();
+    let now = EPOCH.fetch_add(1, Ordering::SeqCst) + 1;
+    let of = &WORKING_DIRECTORY;
+    if changed.is_err() || now != before + 2 || of.is_used.swap(true, Ordering::Acquire) {
+        return changed;
+    }
+    if of.epoch.load(Ordering::Relaxed) == before {
+        // SAFETY: nobody else uses them until `is_used` is taken back.
+        let bytes = unsafe { &mut *of.bytes.get() };
+        let length = of.length.load(Ordering::Relaxed);
+        if let Some(length) = stepped(bytes, length, step) {
+            of.length.store(length, Ordering::Relaxed);
+            of.epoch.store(now, Ordering::Relaxed);
+        }
+    }
+    of.is_used.store(false, Ordering::Release);
+    changed
+}
+
+/// Takes a step in a path that is so long; how long it is then, `None` if that cannot be told.
+fn stepped(path: &mut [u8], length: usize, step: Step<'_>) -> Option<usize> {
+    // What could not be read has no length.
+    let at = match path.get(..length)? {
+        b"" => return None,
+        b"/" => 0,
+        path => path.len(),
+    };
+    match step {
+        Step::Anywhere => None,
+        Step::Up => {
+            let slash = path.get(..at)?.iter().rposition(|byte| *byte == b'/')?;
+            Some(slash.max(1))
+        }
+        Step::Into(name) => {
+            let end = at + 1 + name.len();
+            let room = path.get_mut(at..end)?;
+            let (slash, to) = room.split_first_mut()?;
+            *slash = b'/';
+            to.copy_from_slice(name);
+            Some(end)
+        }
+    }
+}
+
 /// How many walks of the C library go on that change the working directory as they like.
 static WANDERERS: AtomicUsize = AtomicUsize::new(0);
 

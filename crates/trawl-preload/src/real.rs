@@ -7,7 +7,14 @@ use std::ffi::{CStr, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// The next definition of a function behind ours, looked up once.
+/// Stands for a function that was looked up and is not there.
+static NOWHERE: u8 = 0;
+
+fn nowhere() -> *mut c_void {
+    (&raw const NOWHERE).cast_mut().cast()
+}
+
+/// The next definition of a function behind ours, looked up once, even if there is none.
 pub(crate) struct Real {
     name: &'static CStr,
     found: AtomicPtr<c_void>,
@@ -26,17 +33,27 @@ impl Real {
     #[inline]
     pub(crate) fn get(&self) -> *mut c_void {
         let found = self.found.load(Ordering::Relaxed);
-        if !found.is_null() {
-            return found;
+        if found.is_null() {
+            return self.look_up();
         }
-        self.look_up()
+        match found == nowhere() {
+            true => ptr::null_mut(),
+            false => found,
+        }
     }
 
     #[cold]
     fn look_up(&self) -> *mut c_void {
         // SAFETY: the name ends in NUL; the result is a function of the C library or null.
         let found = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr()) };
-        self.found.store(found, Ordering::Relaxed);
+        if found.is_null() {
+            // What the loader says of it is not for the program.
+            // SAFETY: it has no conditions.
+            unsafe { libc::dlerror() };
+            self.found.store(nowhere(), Ordering::Relaxed);
+        } else {
+            self.found.store(found, Ordering::Relaxed);
+        }
         found
     }
 }
@@ -58,11 +75,7 @@ pub(crate) fn look_all_up() {
     // and nothing else.
     let all = unsafe { std::slice::from_raw_parts(first.cast::<&'static Real>(), count) };
     for real in all {
-        if real.get().is_null() {
-            // What the loader says of it is not for the program.
-            // SAFETY: it has no conditions.
-            unsafe { libc::dlerror() };
-        }
+        real.get();
     }
 }
 

@@ -67,6 +67,16 @@ pub enum RemoteError {
         /// What is wrong with it.
         source: BadFrame,
     },
+    /// An answer takes more memory than one to such a question may.
+    #[error(
+        "{server} sends more than the {most} bytes that an answer to this question may take; ask about less at once"
+    )]
+    TooMuch {
+        /// Its address.
+        server: String,
+        /// What it may take, bytes.
+        most: usize,
+    },
     /// The server said no.
     #[error("{server} says: {text}")]
     Refused {

@@ -11,6 +11,19 @@ pub(crate) enum Need {
     Content,
     /// What stat(2) says, which is answered: in which form, and where to.
     Stat(Form, u64),
+    /// Extended attributes, which are answered.
+    Attributes(Wanted),
+}
+
+/// Extended attributes that are asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Wanted {
+    /// Where the name of the one stands whose value is asked for; `None`: all names are.
+    pub(crate) name: Option<u64>,
+    /// Where the answer goes.
+    pub(crate) to: u64,
+    /// What there is room for, bytes; 0: only how much is needed is asked for.
+    pub(crate) room: u64,
 }
 
 /// How what stat(2) says is written.
@@ -64,10 +77,18 @@ enum What {
     Content,
     Stat(usize),
     Statx(usize),
+    /// A name, where its value goes, and for how much there is room.
+    Value(usize, usize, usize),
+    /// A name, an address at which the rest stands, and how much that is.
+    ValueAt(usize, usize, usize),
+    /// Where names go, and for how much there is room.
+    Listed(usize, usize),
 }
 
 const AT_SYMLINK_NOFOLLOW: u64 = 0x100;
 const AT_EMPTY_PATH: u64 = 0x1000;
+/// What `struct xattr_args` has: an address, a size and flags, which are 0.
+const XATTR_ARGS_BYTES: u64 = 16;
 const AT_FDCWD: i32 = -100;
 #[cfg(target_arch = "x86_64")]
 const O_NOFOLLOW: u64 = 0o400_000;
@@ -103,10 +124,14 @@ static SHAPES: &[Shape] = &[
     shape(number::CHDIR, None, Some(0), Flags::Follow, What::Names),
     shape(number::EXECVE, None, Some(0), Flags::Follow, What::Content),
     shape(number::EXECVEAT, Some(0), Some(1), Flags::At(4), What::Content),
-    shape(number::GETXATTR, None, Some(0), Flags::Follow, What::Names),
-    shape(number::LGETXATTR, None, Some(0), Flags::Stay, What::Names),
-    shape(number::LISTXATTR, None, Some(0), Flags::Follow, What::Names),
-    shape(number::LLISTXATTR, None, Some(0), Flags::Stay, What::Names),
+    shape(number::GETXATTR, None, Some(0), Flags::Follow, What::Value(1, 2, 3)),
+    shape(number::LGETXATTR, None, Some(0), Flags::Stay, What::Value(1, 2, 3)),
+    shape(number::FGETXATTR, Some(0), None, Flags::Follow, What::Value(1, 2, 3)),
+    shape(number::GETXATTRAT, Some(0), Some(1), Flags::At(2), What::ValueAt(3, 4, 5)),
+    shape(number::LISTXATTR, None, Some(0), Flags::Follow, What::Listed(1, 2)),
+    shape(number::LLISTXATTR, None, Some(0), Flags::Stay, What::Listed(1, 2)),
+    shape(number::FLISTXATTR, Some(0), None, Flags::Follow, What::Listed(1, 2)),
+    shape(number::LISTXATTRAT, Some(0), Some(1), Flags::At(2), What::Listed(3, 4)),
     shape(number::STATFS, None, Some(0), Flags::Follow, What::Names),
     shape(number::INOTIFY_ADD_WATCH, None, Some(1), Flags::Follow, What::Names),
     shape(number::OPEN, None, Some(0), Flags::Open(1), What::Content),
@@ -151,6 +176,26 @@ pub(crate) fn named(asked: &Asked) -> Option<Named> {
         What::Content => Need::Content,
         What::Stat(at) => Need::Stat(Form::Stat, argument(at)),
         What::Statx(at) => Need::Stat(Form::Statx, argument(at)),
+        What::Listed(to, room) => Need::Attributes(Wanted {
+            name: None,
+            to: argument(to),
+            room: argument(room),
+        }),
+        What::Value(name, to, room) => Need::Attributes(Wanted {
+            name: Some(argument(name)),
+            to: argument(to),
+            room: argument(room),
+        }),
+        What::ValueAt(name, rest, bytes) if argument(bytes) == XATTR_ARGS_BYTES => {
+            let rest = argument(rest);
+            let to = read_number(asked.thread, rest).ok()?;
+            let room = read_number(asked.thread, rest.wrapping_add(8)).ok()?;
+            // With flags it is more than that.
+            let room = u32::try_from(room).ok()?.into();
+            let name = Some(argument(name));
+            Need::Attributes(Wanted { name, to, room })
+        }
+        What::ValueAt(..) => return None,
     };
     // Since Linux 6.11 there may be no path at all.
     let path = shape

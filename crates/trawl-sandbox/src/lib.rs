@@ -5,12 +5,14 @@
 //! something in it the names on its way are put there: directories, links, files of the right
 //! length with nothing in them; before a file is opened or executed, what is in it. Then the
 //! kernel does the call as it was meant. So descriptors, working directories, fork and exec need
-//! no looking after. What stat(2) says is answered from what the server said.
+//! no looking after. What stat(2) says, and extended attributes, are answered from what the server
+//! said.
 //!
 //! - [`calls`]: which calls are asked about, and what each needs.
 //! - `place`: which path in which tree a call means.
 //! - `plant`: names, put there when they are first needed; `contents`: what is in files, in
 //!   bounded memory.
+//! - `attributes`: extended attributes.
 //! - [`supervise`]: the loop.
 //!
 //! This is for programs that do not know of it, and no boundary for those that would get round it.
@@ -19,6 +21,7 @@
 
 #![forbid(unsafe_code)]
 
+mod attributes;
 pub mod calls;
 mod contents;
 mod place;

@@ -5,7 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::os::fd::OwnedFd;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{
     AtFlags, FileType, Mode, OFlags, Timespec, Timestamps, chmodat, chownat, fchmod, ftruncate,
@@ -13,8 +13,8 @@ use rustix::fs::{
 };
 use rustix::io::Errno as Failure;
 use trawl_call::Attributes;
-use trawl_mount::Tree;
 use trawl_mount::tree::{Entry, is_directory, is_link};
+use trawl_mount::{ExtendedAttributes, Tree};
 use trawl_sys::Errno;
 
 use crate::contents::{Contents, Refused};
@@ -250,6 +250,11 @@ impl Plant {
             chmodat(here, name, mode(of), AtFlags::empty()).map_err(errno)?;
         }
         utimensat(here, name, &stamps(of), link).map_err(errno)
+    }
+
+    /// The extended attributes of a path in the tree, as the server says them now.
+    pub(crate) fn xattrs(&self, path: &[u8]) -> Result<Arc<ExtendedAttributes>, Errno> {
+        self.tree.xattrs(path)
     }
 
     /// Puts into a file what is in it; refuses a directory that may not be listed.

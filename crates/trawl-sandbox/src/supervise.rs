@@ -12,6 +12,7 @@ use trawl_sys::seccomp::{Asked, Listener, Verdict, write_memory};
 use trawl_sys::stat_layout::{RawStat, stat_bytes, statx_bytes};
 use trawl_sys::wait::{Waker, readable};
 
+use crate::attributes;
 use crate::calls::{Form, Named, Need, named};
 use crate::place::{absolute, below, plain};
 use crate::plant::{Found, Plant};
@@ -159,16 +160,19 @@ fn meet(
     asked: &Asked,
     named: &Named,
     (plant, device, path): (&Plant, u64, &[u8]),
-    attributes: &Attributes,
+    of: &Attributes,
 ) -> Verdict {
     match named.need {
         Need::Names => Verdict::Continue,
-        Need::Content => match plant.fill(path, attributes) {
+        Need::Content => match plant.fill(path, of) {
             Ok(()) => Verdict::Continue,
             Err(errno) => Verdict::Fail(errno),
         },
+        Need::Attributes(wanted) => {
+            attributes::answer(asked.thread, &wanted, of, || plant.xattrs(path))
+        }
         Need::Stat(form, address) => {
-            let raw = raw(attributes, device);
+            let raw = raw(of, device);
             let written = match form {
                 Form::Stat => write_memory(asked.thread, address, &stat_bytes(&raw)),
                 Form::Statx => write_memory(asked.thread, address, &statx_bytes(&raw)),

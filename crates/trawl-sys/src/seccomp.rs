@@ -50,6 +50,11 @@ pub mod number {
     pub const LGETXATTR: i64 = libc::SYS_lgetxattr;
     pub const LISTXATTR: i64 = libc::SYS_listxattr;
     pub const LLISTXATTR: i64 = libc::SYS_llistxattr;
+    pub const FGETXATTR: i64 = libc::SYS_fgetxattr;
+    pub const FLISTXATTR: i64 = libc::SYS_flistxattr;
+    // Since Linux 6.13; the same number everywhere.
+    pub const GETXATTRAT: i64 = 464;
+    pub const LISTXATTRAT: i64 = 465;
     pub const STATFS: i64 = libc::SYS_statfs;
     pub const INOTIFY_ADD_WATCH: i64 = libc::SYS_inotify_add_watch;
 

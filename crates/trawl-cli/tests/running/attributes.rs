@@ -11,7 +11,7 @@ use crate::same::expect_the_same;
 use crate::site::{Site, TRAWL, cannot};
 
 /// Of each what it says must be the same.
-const SCRIPTS: &[&str] = &[
+pub(crate) const SCRIPTS: &[&str] = &[
     "find $1 -print0 | sort -z | xargs -0 getfattr -d -m - -h -e hex --absolute-names",
     "find $1 ! -type l -print0 | sort -z | xargs -0 getfacl -p",
     // In the reverse order.
@@ -31,7 +31,7 @@ const SCRIPTS: &[&str] = &[
 ];
 
 /// Odd names, values, and types.
-const PLANT: &str = r#"
+pub(crate) const PLANT: &str = r#"
     set -e; mkdir $1/attributes; cd $1/attributes
     touch long acl few none $'new\nline' $'\xff\xfe' $(printf %0255d 1); mkdir dir; ln -s few link
     mkfifo pipe; ln -s dir way; mkdir -p deep/a/b/c; touch deep/a/b/c/last; mkdir -p shut/in; touch shut/in/it

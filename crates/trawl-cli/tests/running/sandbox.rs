@@ -1,12 +1,14 @@
 //! Where nothing is mounted: the same bytes, statically linked programs' too.
 
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 use trawl_testkit::oracle::{self, Ran};
-use trawl_testkit::skip::Skip;
+use trawl_testkit::skip::{self, Skip};
 
-use crate::site::{Site, cannot};
+use crate::attributes;
+use crate::site::{Site, TRAWL, cannot};
 
 const SCRIPTS: &[&str] = &[
     r"find $1 -printf '%p %y %i %m %n %U %G %s %b %t %T@ %C@ %l\n' | sort",
@@ -38,19 +40,15 @@ fn run_with(site: &Site, server: &str, options: &[&str], script: &str) -> Ran {
     oracle::run(command.arg(site.point()).current_dir(site.scratch.path()))
 }
 
-#[test]
-fn commands_say_the_same() {
-    if let Some(skip) = cannot("commands whose calls are asked about") {
-        return skip.say();
-    }
-    let site = Site::odd("running-sandbox");
-    site.bound("ls -lR $1; du -a $1");
-    for script in SCRIPTS {
+/// Scripts print the same; says why if none can be run.
+#[track_caller]
+fn expect_the_same(site: &Site, scripts: &[&str]) -> Option<Skip> {
+    for script in scripts {
         let native = site.bound(script);
-        let ours = run(&site, &site.server(), script);
+        let ours = run(site, &site.server(), script);
         if ours.code == Some(125) && ours.errors().contains("cannot be asked about") {
             let skip = Skip::new("commands whose calls are asked about", ours.errors());
-            return skip.say();
+            return Some(skip);
         }
         assert_eq!(ours.code, native.code, "{script}\n{ours}\n{native}");
         if ours.stdout != native.stdout {
@@ -64,6 +62,161 @@ fn commands_say_the_same() {
         }
         assert_eq!(ours.errors(), native.errors(), "{script}");
     }
+    None
+}
+
+#[test]
+fn commands_say_the_same() {
+    if let Some(skip) = cannot("commands whose calls are asked about") {
+        return skip.say();
+    }
+    let site = Site::odd("running-sandbox");
+    site.bound("ls -lR $1; du -a $1");
+    if let Some(skip) = expect_the_same(&site, SCRIPTS) {
+        return skip.say();
+    }
+    site.expect_nothing_left();
+}
+
+/// By descriptors, by their names, by the newest calls, with too little room and bad names.
+const CALLS: &str = r#"cd $1/attributes; exec python3 -c '
+import ctypes, os, sys
+libc = ctypes.CDLL(None, use_errno=True)
+room = ctypes.create_string_buffer(70000)
+def said(*words):
+    ctypes.set_errno(0)
+    room[:8] = b"........"
+    return libc.syscall(*words), ctypes.get_errno(), room.value[:40]
+class Rest(ctypes.Structure):
+    _fields_ = [("to", ctypes.c_uint64), ("room", ctypes.c_uint32), ("flags", ctypes.c_uint32)]
+FGETXATTR, FLISTXATTR = {"x86_64": (193, 196), "aarch64": (10, 13)}[os.uname().machine]
+for name in ("few", "none", "dir", "acl"):
+    fd = os.open(name, os.O_RDONLY)
+    print(name, sorted(os.listxattr(fd)), sorted(os.listxattr(f"/proc/self/fd/{fd}")),
+          sorted(os.listxattr(f"/proc/{os.getpid()}/fd/{fd}")), sorted(os.listxattr(f"/dev/fd/{fd}")))
+    for size in (0, 1, 2, 3, 70000):
+        for attribute in (b"user.a", b"user.b", b"user.empty", b"user.none", b"nothing", b"",
+                          b"user." + b"x" * 250, b"user." + b"x" * 251, b"x" * 5000,
+                          b"system.posix_acl_default", b"trusted.link"):
+            print(size, attribute[:30], said(FGETXATTR, fd, attribute, room, size))
+        print(size, said(FLISTXATTR, fd, None, 0), said(FLISTXATTR, fd, room, size)[:2])
+    print(said(FGETXATTR, fd, b"user.a", ctypes.c_void_p(8), 100), said(FGETXATTR, fd, ctypes.c_void_p(8), room, 1))
+    os.close(fd)
+top = os.open("..", os.O_RDONLY)
+print(sorted(os.listxattr(f"/proc/self/fd/{top}/attributes/few")), sorted(os.listxattr("/proc/self/cwd/few")))
+print(said(FGETXATTR, 999, b"user.a", room, 9))
+def at(where, path, flags, attribute, size, more=0):
+    rest = Rest(ctypes.addressof(room), size, more)
+    return said(464, where, path, flags, attribute, ctypes.byref(rest), ctypes.c_size_t(16))
+# Linux 6.13; root has none, or no such call.
+if at(-100, b"/", 0, b"user.none", 0)[1] != 38:
+    print("at", at(top, b"attributes/few", 0, b"user.a", 0), at(top, b"attributes/few", 0, b"user.b", 2))
+    print("at", at(top, b"attributes/few", 0, b"user.b", 9), at(top, b"attributes/few", 0, b"user.b", 9, 1))
+    print("at", at(top, b"attributes/link", 0x100, b"trusted.link", 90), at(top, b"", 0x1000, b"user.top", 90))
+    for size in (0, 5, 1000):
+        print("at", said(465, top, b"attributes/few", 0, room, ctypes.c_size_t(size))[:2])
+for link in ("link", "way", "pipe"):
+    for attribute in ("user.a", "trusted.link", "trusted.pipe", "system.posix_acl_access"):
+        for follow in (False, True):
+            try:
+                print(link, attribute, os.getxattr(link, attribute, follow_symlinks=follow))
+            except OSError as error:
+                print(link, attribute, error.errno)
+'"#;
+
+#[test]
+fn attributes_are_the_same() {
+    let what = "attributes where calls are asked about";
+    if let Some(skip) = cannot(what) {
+        return skip.say();
+    }
+    let site = Site::odd("running-sandbox-attributes");
+    let made = site.bound(attributes::PLANT);
+    if made.code != Some(0) {
+        return Skip::new(what, made.errors()).say();
+    }
+    site.bound("ls -lR $1; du -a $1");
+    let shown = site.bound("ls -l $1/attributes; getfacl -R $1/attributes");
+    assert!(shown.text().contains("-rw-rw-r--+"), "{shown}");
+    let scripts = [attributes::SCRIPTS, &[CALLS]].concat();
+    if let Some(skip) = expect_the_same(&site, &scripts) {
+        return skip.say();
+    }
+    site.expect_nothing_left();
+}
+
+#[test]
+fn attributes_are_not_shown_to_other_users() {
+    let what = "attributes for another user of a sandbox";
+    if let Some(skip) = cannot(what) {
+        return skip.say();
+    }
+    let site = Site::empty("running-sandbox-user");
+    let made = site.bound(
+        "set -e; cd $1; touch all none own group many; mkdir dir; ln -s all link; chmod 755 .
+         for name in all none own group many dir; do
+             setfattr -n user.a -v \"of $name\" $name; setfattr -n trusted.a -v x $name
+         done
+         setfattr -h -n trusted.link -v x link; setfacl -m u:77:r all
+         chown 4711 own; chown :4712 group; chown :4713 many
+         chmod 600 none; chmod 400 own; chmod 640 group many; chmod 711 dir",
+    );
+    if made.code != Some(0) {
+        return Skip::new(what, made.errors()).say();
+    }
+    let inner =
+        "cd $1; getfattr -h -d -m - *; getfattr -n user.a *; getfattr -n trusted.a all; ls -l";
+    let setpriv = "setpriv --reuid=4711 --regid=4712 --groups=4713 --inh-caps=-all --";
+    let script = format!("{setpriv} bash -c '{inner}' bash $1");
+    if let Some(skip) = expect_the_same(&site, &[inner, &script]) {
+        return skip.say();
+    }
+    let denied = site.bound(&script);
+    let said = denied.errors();
+    assert!(said.contains("none: user.a: Permission denied"), "{denied}");
+    assert!(!said.contains("own: user.a: Permission denied"), "{denied}");
+    site.expect_nothing_left();
+}
+
+/// As with a mount: lists name users who have no numbers in a user namespace, and would not be
+/// copied.
+#[test]
+fn who_is_in_a_user_namespace_is_shown_no_lists() {
+    let what = "attributes in a sandbox in a user namespace";
+    let missing = cannot(what).or_else(|| skip::without_program(what, "setpriv"));
+    if let Some(skip) = missing {
+        return skip.say();
+    }
+    let site = Site::empty("running-sandbox-inside");
+    let made = site.bound(
+        "set -e; cd $1; touch a b; setfattr -n user.x -v hello a; setfacl -m u:99:rw a b
+         mkdir ../home; chown -R 60009:60009 . ../home ../point; chmod 755 ..",
+    );
+    if made.code != Some(0) {
+        return Skip::new(what, made.errors()).say();
+    }
+    let program = site.scratch.install(Path::new(TRAWL));
+    let server = format!("command:{} serve --stdio", program.display());
+    let mut command = oracle::command("setpriv");
+    command.args(["--reuid=60009", "--regid=60009", "--clear-groups", "--"]);
+    command.arg(program).args(["run", "--sandbox", "--remote"]);
+    command.arg(site.remote(&server));
+    command.args(["--", "bash", "-c"]);
+    command.arg(
+        "cd $1 && getfattr -d -m - a b; getfattr -n system.posix_acl_access b; getfacl b
+         cp -a a b $HOME/; echo $?; cd $HOME && getfattr -d -m - a b",
+    );
+    command.arg("bash").arg(site.point());
+    let home = site.scratch.join("home");
+    let ran = oracle::run(command.env("HOME", home).current_dir(site.scratch.path()));
+    if ran.code == Some(125) && !ran.errors().contains("getfattr") {
+        return Skip::new(what, ran.errors()).say();
+    }
+    let shown = "# file: a\nuser.x=\"hello\"\n\n";
+    let list = "# file: b\n# owner: 60009\n# group: 60009\nuser::rw-\ngroup::rw-\nother::r--\n\n";
+    assert_eq!(ran.text(), format!("{shown}{list}0\n{shown}"), "{ran}");
+    let wanted = "b: system.posix_acl_access: Operation not supported\n";
+    assert_eq!(ran.errors(), wanted, "{ran}");
     site.expect_nothing_left();
 }
 

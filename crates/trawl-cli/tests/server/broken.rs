@@ -27,6 +27,7 @@ fn slowly(path: &Path, silence: Duration) -> Remote {
     let patience = Patience {
         silence,
         credit: 40_000,
+        ..Patience::default()
     };
     Remote::with(Address::Unix(path.to_owned()), patience)
 }

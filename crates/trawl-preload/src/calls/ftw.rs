@@ -1,14 +1,18 @@
 //! ftw(3) and nftw(3), which go through directories inside the C library: the same over our
-//! functions. Walks that change the working directory (`FTW_CHDIR`) are passed on.
+//! functions.
+//!
+//! With `FTW_CHDIR` the working directory is the one that has the object. It is changed where the C
+//! library changes it, to a directory of which a table tells if it is the same one still.
 //!
 //! Source: glibc 2.36, `io/ftw.c`.
 
 use std::collections::HashSet;
-use std::ffi::{c_char, c_int};
+use std::ffi::{CStr, c_char, c_int};
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ptr;
 
-use crate::kernel::{self, set_errno};
+use crate::calls::wander;
+use crate::kernel::{self, Own, set_errno};
 use crate::real::real;
 use crate::{descriptors, place, settings};
 
@@ -18,6 +22,7 @@ unsafe extern "C" {
     fn fdopendir(fd: c_int) -> *mut libc::DIR;
     fn readdir(stream: *mut libc::DIR) -> *mut libc::dirent64;
     fn closedir(stream: *mut libc::DIR) -> c_int;
+    fn rewinddir(stream: *mut libc::DIR);
     fn dirfd(stream: *mut libc::DIR) -> c_int;
     fn stat(path: *const c_char, into: *mut libc::stat) -> c_int;
     fn lstat(path: *const c_char, into: *mut libc::stat) -> c_int;
@@ -39,6 +44,7 @@ const DEPTH_FIRST: c_int = 8;
 const ACTIONS: c_int = 16;
 const ALL_FLAGS: c_int = PHYSICAL | ONE_SYSTEM | CHDIR | DEPTH_FIRST | ACTIONS;
 
+const STOP: c_int = 1;
 const SKIP_SUBTREE: c_int = 2;
 const SKIP_SIBLINGS: c_int = 3;
 
@@ -67,6 +73,9 @@ struct Open {
     rest: Vec<u8>,
     /// How much of that was gone through.
     gone: usize,
+    /// With it the walk comes back here, where there is more to it than the stream. As that it is
+    /// closed where its descriptor is needed.
+    way_back: Option<Own>,
 }
 
 impl Open {
@@ -78,6 +87,7 @@ impl Open {
             self.stream = ptr::null_mut();
             set_errno(errno);
         }
+        self.way_back = None;
     }
 
     /// Reads the rest, so that it can be closed; `None` if there is no memory.
@@ -149,6 +159,160 @@ impl Walk {
         Some(())
     }
 
+    /// The path from the working directory on, where that is changed.
+    fn here(&self) -> *const c_char {
+        match self.path.get(self.level.base as usize) {
+            Some(0) | None => c".".as_ptr(),
+            // SAFETY: that far it is the path's.
+            Some(_) => unsafe { self.path.as_ptr().add(self.level.base as usize) }.cast(),
+        }
+    }
+
+    /// What is to be looked at, or opened, that no open directory has.
+    fn access(&self) -> *const c_char {
+        match self.has(CHDIR) {
+            true => self.here(),
+            false => self.path.as_ptr().cast(),
+        }
+    }
+
+    /// Opens the last directory that a table has opened, to go into it later and to come back: by
+    /// then it may be elsewhere.
+    fn keep_way(&mut self) -> Option<()> {
+        let path = self.here();
+        let (open, above) = self.open.split_last_mut()?;
+        let above = above.last().filter(|above| !above.stream.is_null());
+        // The working directory may be elsewhere, by what the caller's function does.
+        let from = match above {
+            None => libc::AT_FDCWD,
+            Some(Open {
+                way_back: Some(way),
+                ..
+            }) => way.0,
+            // SAFETY: the stream is open.
+            Some(above) => unsafe { dirfd(above.stream) },
+        };
+        // SAFETY: the path ends in NUL and the stream is open; the descriptor is a number.
+        unsafe {
+            let fd = dirfd(open.stream);
+            if !descriptors::is_virtual(fd) {
+                return Some(());
+            }
+            let held = descriptors::directory(fd);
+            let of = held.as_ref().and_then(|(_, directory)| {
+                let of = directory.itself()?.stat()?;
+                Some((of.dev, of.ino))
+            });
+            drop(held);
+            let way = of.map(|of| wander::open_same(from, CStr::from_ptr(path), of));
+            if let Some(Ok(way)) = way {
+                open.way_back = Some(way);
+                return Some(());
+            }
+            // It has changed since: then what is there now is gone through.
+            open.close();
+            open.stream = open_now(from, CStr::from_ptr(path));
+            if open.stream.is_null() {
+                self.open.pop();
+                return None;
+            }
+        }
+        Some(())
+    }
+
+    /// What the caller's function has changed in the last directory that was opened is seen: the
+    /// C library reads it only then.
+    fn look_again(&mut self) {
+        let Some(open) = self.open.last_mut() else {
+            return;
+        };
+        // SAFETY: the stream is open, the descriptor a number.
+        unsafe {
+            let place = descriptors::virtual_place(dirfd(open.stream));
+            if place.is_none_or(|(held, _)| held.is_fresh()) {
+                return;
+            }
+            let Some(way) = &open.way_back else {
+                return rewinddir(open.stream);
+            };
+            let now = open_now(way.0, c".");
+            if !now.is_null() {
+                closedir(std::mem::replace(&mut open.stream, now));
+            }
+        }
+    }
+
+    /// Goes into the last directory that was opened. Where that is is asked for if need be: the
+    /// caller's function may have gone elsewhere meanwhile.
+    fn go_in(&self) -> Result<(), c_int> {
+        let (true, Some(open)) = (self.has(CHDIR), self.open.last()) else {
+            return Ok(());
+        };
+        match &open.way_back {
+            Some(way) => wander::back_to(way.0),
+            // SAFETY: the stream is open.
+            None => wander::back_to(unsafe { dirfd(open.stream) }),
+        }
+    }
+
+    /// Goes back from a directory to the one that has it.
+    fn go_back(&self) -> Result<(), c_int> {
+        let above = self.open.last().filter(|above| !above.stream.is_null());
+        let back = match above {
+            Some(above) => match &above.way_back {
+                Some(way) => wander::back_to(way.0),
+                // SAFETY: as above.
+                None => wander::back_to(unsafe { dirfd(above.stream) }),
+            },
+            None => Err(0),
+        };
+        match back {
+            Ok(()) => Ok(()),
+            Err(_) if self.level.base == 1 => wander::go(c"/"),
+            Err(_) => wander::go(c".."),
+        }
+    }
+
+    /// Goes to where the path begins to be looked at; with `FTW_CHDIR` by itself.
+    fn set_out(&mut self, path: &[u8]) -> c_int {
+        if !self.has(CHDIR) {
+            return self.begin(path);
+        }
+        let start = match wander::open_start() {
+            Ok(start) => start,
+            Err(errno) => {
+                set_errno(errno);
+                return -1;
+            }
+        };
+        if self.open_max > 1 {
+            self.open_max -= 1;
+        }
+        // Kept where an exception passes.
+        let start = ManuallyDrop::new(start);
+        let result = self.begin(path);
+        // As there, that it is gone back is all that is tried.
+        let _ = wander::back_to(start.0);
+        drop(ManuallyDrop::into_inner(start));
+        result
+    }
+
+    /// Goes to the directory that has what the path leads to.
+    fn go_there(&mut self) -> Result<(), c_int> {
+        match self.level.base as usize {
+            0 => Ok(()),
+            1 => wander::go(c"/"),
+            base => {
+                let slash = std::mem::replace(&mut self.path[base - 1], 0);
+                // SAFETY: it ends in NUL now.
+                let path = unsafe { CStr::from_ptr(self.path.as_ptr().cast()) };
+                let gone = wander::go(path);
+                self.path[base - 1] = slash;
+                gone
+            }
+        }
+    }
+
     fn begin(&mut self, path: &[u8]) -> c_int {
         let mut end = path.len();
         while end > 1 && path[end - 1] == b'/' {
@@ -160,8 +324,14 @@ impl Walk {
         if self.name(0, path).is_none() {
             return no_memory();
         }
+        if self.has(CHDIR)
+            && let Err(errno) = self.go_there()
+        {
+            set_errno(errno);
+            return -1;
+        }
         let mut of = MaybeUninit::<libc::stat>::zeroed();
-        let (at, into) = (self.path.as_ptr().cast(), of.as_mut_ptr());
+        let (at, into) = (self.access(), of.as_mut_ptr());
         // SAFETY: the path ends in NUL, there is room for a stat.
         let code = unsafe {
             match self.has(PHYSICAL) {
@@ -230,6 +400,12 @@ impl Walk {
                 self.open.pop();
                 return result;
             }
+            self.look_again();
+        }
+        if let Err(errno) = self.go_in() {
+            self.open.pop();
+            set_errno(errno);
+            return -1;
         }
         self.level.level += 1;
         // Behind the name, where the NUL is.
@@ -257,10 +433,19 @@ impl Walk {
         self.path.push(0);
         self.level.level -= 1;
         self.level.base = base;
-        match result == 0 && self.has(DEPTH_FIRST) {
-            true => self.tell(of, DIRECTORY_AFTER),
-            false => result,
+        if result == 0 && self.has(DEPTH_FIRST) {
+            result = self.tell(of, DIRECTORY_AFTER);
         }
+        let goes_on = result == 0 || self.has(ACTIONS) && !matches!(result, -1 | STOP);
+        if self.has(CHDIR)
+            && goes_on
+            && self.level.level > 0
+            && let Err(errno) = self.go_back()
+        {
+            set_errno(errno);
+            return -1;
+        }
+        result
     }
 
     /// The next name in a directory.
@@ -301,7 +486,7 @@ impl Walk {
         // SAFETY: the path ends in NUL; the stream is open.
         let stream = unsafe {
             match parent {
-                None => opendir(self.path.as_ptr().cast()),
+                None => opendir(self.access()),
                 Some(parent) => {
                     let name = self.path.as_ptr().add(self.level.base as usize);
                     let flags =
@@ -317,7 +502,11 @@ impl Walk {
             stream,
             rest: Vec::new(),
             gone: 0,
+            way_back: None,
         });
+        if self.has(CHDIR) {
+            return self.keep_way();
+        }
         Some(())
     }
 
@@ -361,7 +550,7 @@ impl Walk {
     /// Looks at what the path leads to, from the open directory if it is.
     fn look(&self, parent: usize, of: &mut MaybeUninit<libc::stat>, is_followed: bool) -> c_int {
         let into = of.as_mut_ptr();
-        let path: *const c_char = self.path.as_ptr().cast();
+        let path = self.access();
         let stream = self
             .open
             .get(parent)
@@ -376,8 +565,8 @@ impl Walk {
                         true => 0,
                         false => libc::AT_SYMLINK_NOFOLLOW,
                     };
-                    let name = path.add(self.level.base as usize);
-                    fstatat(dirfd(stream), name, into, flags)
+                    let name = self.path.as_ptr().add(self.level.base as usize);
+                    fstatat(dirfd(stream), name.cast(), into, flags)
                 }
             }
         }
@@ -423,6 +612,24 @@ unsafe fn open_at(directory: c_int, name: *const c_char, flags: c_int) -> *mut l
     }
 }
 
+/// Opens a directory as it is now, whatever tables say; NULL if that cannot be done.
+fn open_now(from: c_int, path: &CStr) -> *mut libc::DIR {
+    let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_NONBLOCK | libc::O_CLOEXEC;
+    let opened = match wander::open_at(from, path, flags) {
+        Ok(opened) => opened,
+        Err(errno) => {
+            set_errno(errno);
+            return ptr::null_mut();
+        }
+    };
+    let fd = opened.0;
+    let stream = real!(fdopendir(fd => c_int) -> *mut libc::DIR, ptr::null_mut());
+    if !stream.is_null() {
+        wander::keep(opened);
+    }
+    stream
+}
+
 unsafe fn walk(
     path: *const c_char,
     function: Function,
@@ -450,7 +657,7 @@ unsafe fn walk(
         dev: 0,
         known: HashSet::new(),
     });
-    let result = walk.begin(path);
+    let result = walk.set_out(path);
     let errno = kernel::errno();
     drop(ManuallyDrop::into_inner(walk));
     set_errno(errno);
@@ -487,7 +694,7 @@ macro_rules! walks_with_flags {
             open_max: c_int,
             flags: c_int,
         ) -> c_int {
-            if !settings::is_on() || flags & CHDIR != 0 || flags & !ALL_FLAGS != 0 {
+            if !settings::is_on() || flags & !ALL_FLAGS != 0 {
                 // Where the caller's function ends it by an exception, it stays so.
                 if flags & CHDIR != 0 {
                     place::wandering_begins();

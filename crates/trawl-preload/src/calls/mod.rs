@@ -11,3 +11,4 @@ mod open;
 mod pass;
 mod scandir;
 mod stat;
+mod wander;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use trawl_bulk::Haste;
 use trawl_testkit::oracle::{self, Ran};
 use trawl_testkit::random_tree::Plan;
-use trawl_testkit::{OddTree, RandomTree, Scratch, odd_tree};
+use trawl_testkit::{OddTree, RandomTree, Scratch, odd_tree, skip};
 
 use crate::site::{self, ALL, How};
 
@@ -202,6 +202,110 @@ fn walks_by_fts_tell_the_same() {
     assert!(tables > 3, "{tables}: nothing was asked");
     let (ran, _) = site::script(How::Without, &root, &script);
     assert!(ran.text().lines().count() > 10_000, "{}", ran.errors());
+}
+
+#[test]
+fn walks_of_what_is_moved_meanwhile_tell_the_same() {
+    std::thread::scope(|scope| {
+        for name in ["fts", "walks"] {
+            scope.spawn(move || moved_meanwhile(name));
+        }
+    });
+}
+
+fn moved_meanwhile(name: &str) {
+    let Some((_program_place, program)) = site::compiled("walks of what is moved", name) else {
+        return;
+    };
+    let scratch = Scratch::new(&format!("preload-moved-{name}"));
+    let root = scratch.path().canonicalize().unwrap();
+    let script = format!("{} {} damage", program.display(), root.display());
+    let (expected, _) = site::script(How::Without, &root, &script);
+    assert_eq!(expected.code, Some(0), "{expected}");
+    assert!(expected.text().lines().count() > 1_000, "{expected}");
+    let (got, tables) = site::script(How::With(Haste::Eager), &root, &script);
+    same(&script, &expected, &got);
+    assert!(tables > 100, "{tables}: nothing was asked");
+}
+
+/// Directories that may be listed and not passed, passed and not listed, neither, and made so late.
+const SHUT: &str = "mkdir -p plain/open/y/z plain/shut/x plain/pass/x plain/list/x plain/empty flat
+    touch plain/open/f plain/open/y/g plain/shut/f plain/pass/f plain/list/f 'flat/file 1'
+    ln -s ../plain flat/link; ln -s .. flat/up; ln -s nowhere flat/dangling; ln -s loop loop
+    chmod 0 plain/shut plain/open/y; chmod 111 plain/pass; chmod 444 plain/list plain/empty";
+
+#[test]
+fn walks_of_what_may_not_be_entered_tell_the_same() {
+    let what = "walks_of_what_may_not_be_entered_tell_the_same";
+    let programs = ["fts", "walks"].map(|name| site::compiled(what, name));
+    let [Some((_fts_place, fts)), Some((_walks_place, walks))] = programs else {
+        return;
+    };
+    let scratch = Scratch::new("preload-user");
+    // All may do anything as root, and a service answers its own user.
+    let mut command = match skip::is_root() {
+        false => oracle::command(std::env::current_exe().unwrap()),
+        true if !site::has(what, "setpriv") => return,
+        true => {
+            let [program, library] =
+                [std::env::current_exe().unwrap(), site::library()].map(|from| {
+                    let to = scratch.join(from.file_name().unwrap());
+                    std::fs::copy(&from, &to).unwrap();
+                    to
+                });
+            assert_eq!(library, program.with_file_name("libtrawl_preload.so"));
+            let mut command = oracle::command("setpriv");
+            let user = ["--reuid=60009", "--regid=60009", "--clear-groups"];
+            command.args(user).arg(program);
+            command
+        }
+    };
+    let root = scratch.join("tree");
+    std::fs::create_dir(&root).unwrap();
+    for place in [scratch.path(), &root, &fts, &walks] {
+        let all = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+        std::fs::set_permissions(place, all).unwrap();
+    }
+    for program in [&fts, &walks] {
+        let above = program.parent().unwrap();
+        let all = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(above, all).unwrap();
+    }
+    command
+        .env("WALK", &root)
+        .env("WALK_FTS", &fts)
+        .env("WALK_WALKS", &walks);
+    command
+        .env("TMPDIR", scratch.path())
+        .env_remove("XDG_RUNTIME_DIR");
+    let test = "transparent::walks_of_a_user_tell_the_same";
+    let ran = oracle::run(
+        command
+            .args(["--ignored", "--exact", test])
+            .current_dir(&root),
+    );
+    assert_eq!(ran.code, Some(0), "{ran}");
+    assert!(ran.text().contains("1 passed"), "{ran}");
+}
+
+#[test]
+#[ignore = "the one before runs it as a user"]
+fn walks_of_a_user_tell_the_same() {
+    let [root, fts, walks] = ["WALK", "WALK_FTS", "WALK_WALKS"].map(std::env::var);
+    let (root, fts, walks) = (PathBuf::from(root.unwrap()), fts.unwrap(), walks.unwrap());
+    let (made, _) = site::script(How::Without, &root, SHUT);
+    assert_eq!(made.code, Some(0), "{made}");
+    let at = root.display();
+    let tables = compare(
+        &root,
+        &[
+            &format!("{fts} {at}"),
+            &format!("{walks} {at}"),
+            &format!("{walks} ."),
+        ],
+    );
+    site::script(How::Without, &root, "chmod -R u+rwx .");
+    assert!(tables > 3, "{tables}: nothing was asked");
 }
 
 #[test]

@@ -29,8 +29,12 @@ const CREDIT_BYTES: u32 = 4 << 20;
 /// Connections that are kept for the next question.
 const IDLE_MAX: usize = 4;
 
-/// A record about one path has no more bytes.
+/// A record about one path takes no more bytes.
 const STAT_MAX_BYTES: usize = 64 << 10;
+/// All that is in a directory takes no more memory: some 1.7 million names of usual length.
+const LIST_MAX_BYTES: usize = 512 << 20;
+/// Where a link leads takes no more bytes: an errno, a length, and the longest that Linux has.
+const TARGET_MAX_BYTES: usize = 4 + 4 + 4096;
 /// The bytes at which an answer about attributes ends, and the object at which it does: some
 /// attributes, each of 64 KiB at most, and a path.
 const ATTRIBUTES_MOST_BYTES: usize = 3 * ATTRIBUTES_MAX_BYTES;
@@ -42,6 +46,9 @@ pub struct Patience {
     pub silence: Duration,
     /// Bytes of an answer that may be under way.
     pub credit: u32,
+    /// How much memory a list of all that is in one directory may take, bytes. Other answers have
+    /// limits of their own.
+    pub list_max_bytes: usize,
 }
 
 impl Default for Patience {
@@ -49,6 +56,7 @@ impl Default for Patience {
         Patience {
             silence: Duration::from_secs(60),
             credit: CREDIT_BYTES,
+            list_max_bytes: LIST_MAX_BYTES,
         }
     }
 }
@@ -103,11 +111,13 @@ impl Remote {
     /// directory is a record, too.
     ///
     /// # Errors
-    /// If the server cannot be asked.
+    /// If the server cannot be asked; [`RemoteError::TooMuch`] if there is more than
+    /// [`Patience::list_max_bytes`].
     pub fn list(&self, path: &[u8]) -> Result<Vec<Record>, RemoteError> {
         let credit = self.0.patience.credit;
         let path = path.to_vec();
-        records(self.ask(&Message::List { credit, path }, usize::MAX)?)
+        let most = self.0.patience.list_max_bytes;
+        records(self.ask(&Message::List { credit, path }, most)?)
     }
 
     /// Bytes of a regular file, at most 1 MiB; fewer at its end.
@@ -128,11 +138,13 @@ impl Remote {
     /// [`LINKS_MAX`] are asked for.
     ///
     /// # Errors
-    /// If the server cannot be asked, or knows no such request.
+    /// If the server cannot be asked, or knows no such request; [`RemoteError::TooMuch`] if it sends
+    /// more than any links lead to.
     pub fn links(&self, paths: &[Vec<u8>]) -> Result<Vec<Target>, RemoteError> {
         let paths = &paths[..paths.len().min(LINKS_MAX)];
         let request = Message::Links(paths.to_vec());
-        let bytes = self.ask_if(feature::LINKS, "links", &request, usize::MAX)?;
+        let most = paths.len() * TARGET_MAX_BYTES;
+        let bytes = self.ask_if(feature::LINKS, "links", &request, most)?;
         let mut rest = &bytes[..];
         let mut targets = Vec::with_capacity(paths.len());
         while let Some((target, behind)) = target(rest) {
@@ -205,7 +217,8 @@ impl Remote {
         }
     }
 
-    /// The whole answer to a request that is not a search, of so many bytes at most.
+    /// The whole answer to a request that is not a search, for which so many bytes of memory are
+    /// needed at most.
     fn ask(&self, request: &Message, most: usize) -> Result<Vec<u8>, RemoteError> {
         loop {
             let mut connection = self.0.connection()?;
@@ -234,6 +247,8 @@ impl Remote {
     ) -> Result<Vec<u8>, RemoteError> {
         let id = connection.request(request)?;
         let (mut bytes, mut count) = (Vec::new(), 0u64);
+        // Small records take more memory once they are taken apart.
+        let mut records_bytes = 0;
         let silence = self.0.patience.silence;
         loop {
             match connection.answer(id, silence, &mut || Ok(()))? {
@@ -243,13 +258,16 @@ impl Remote {
                         let bad = |_| self.nonsense(BadFrame::Field("record"));
                         rest = &rest[decode(rest).map_err(bad)?.1..];
                         count += 1;
+                        records_bytes += size_of::<Record>();
                     }
+                    self.expect_room(bytes.len() + block.len() + records_bytes, most)?;
                     let more = u32::try_from(block.len()).unwrap_or(u32::MAX);
                     connection.say(id, &Message::Credit(more))?;
                     bytes.extend_from_slice(&block);
                 }
                 Message::ServedBy(_) => {}
                 Message::Data(data) => {
+                    self.expect_room(bytes.len() + data.len(), most)?;
                     count += data.len() as u64;
                     bytes.extend_from_slice(&data);
                 }
@@ -259,9 +277,17 @@ impl Remote {
                 } if records == count => return Ok(bytes),
                 _ => return Err(self.nonsense(BadFrame::Field("end"))),
             }
-            if bytes.len() > most {
-                return Err(self.nonsense(BadFrame::Field("answer")));
-            }
+        }
+    }
+
+    /// A server that goes on and on fills no memory: the connection is given up.
+    fn expect_room(&self, bytes: usize, most: usize) -> Result<(), RemoteError> {
+        match bytes > most {
+            true => Err(RemoteError::TooMuch {
+                server: self.0.address.to_string(),
+                most,
+            }),
+            false => Ok(()),
         }
     }
 }

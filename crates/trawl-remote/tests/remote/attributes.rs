@@ -360,7 +360,7 @@ fn an_answer_without_end_is_an_error() {
     }
     let endless = says(&scratch, "endless", answer);
     let error = endless.attributes(b"/", b"", 9).unwrap_err();
-    assert!(matches!(error, RemoteError::Nonsense { .. }), "{error}");
+    assert!(matches!(error, RemoteError::TooMuch { .. }), "{error}");
 }
 
 proptest! {

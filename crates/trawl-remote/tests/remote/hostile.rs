@@ -1,16 +1,18 @@
 //! Bytes that no client or server would send.
 
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use proptest::prelude::*;
-use trawl_call::{Block, CallError, Executor, Request, Stream};
+use trawl_call::packed::encode;
+use trawl_call::{Attributes, Block, CallError, Executor, Outcome, RecordRef, Request, Stream};
+use trawl_remote::client::Patience;
 use trawl_remote::transport::{Receive, Transmit, Transport};
 use trawl_remote::wire::Message;
-use trawl_remote::{Exports, Remote, Serving, serve};
+use trawl_remote::{Exports, Remote, RemoteError, Serving, serve};
 
-use crate::support::{binary_tree, hello, listen, packed, question, request, serving};
+use crate::support::{LONG, binary_tree, hello, listen, packed, question, request, serving};
 
 #[derive(Debug)]
 struct From(Vec<u8>);
@@ -113,4 +115,103 @@ fn a_client_survives_any_bytes() {
         let remote = Remote::new(address.clone());
         assert!(packed(&remote, request("*", 0, &[b"/"])).is_err());
     }
+}
+
+/// A client of a server that answers its first request with this again and again, and how many
+/// bytes that could send before the client had gone.
+fn endless(
+    name: &str,
+    patience: Patience,
+    answer: &Message,
+) -> (trawl_testkit::Scratch, Remote, mpsc::Receiver<usize>) {
+    let scratch = trawl_testkit::Scratch::new(name);
+    let (said, answer) = (mpsc::channel(), answer.encode(1));
+    let address = listen(scratch.join("endless"), move |_, mut client| {
+        let _ = io::Read::read(&mut client, &mut [0; 4096]);
+        let _ = io::Write::write_all(&mut client, &hello().encode(0));
+        let mut sent = 0;
+        while let Ok(count) = io::Write::write(&mut client, &answer[sent % answer.len()..]) {
+            sent += count;
+            if sent > 1 << 30 {
+                break;
+            }
+        }
+        let _ = said.0.send(sent);
+    });
+    (scratch, Remote::with(address, patience), said.1)
+}
+
+/// The answer was refused for its length, which is told, soon after that was reached.
+#[track_caller]
+fn expect_too_much(error: &RemoteError, most: usize, sent: &mpsc::Receiver<usize>) {
+    let text = error.to_string();
+    assert!(matches!(error, RemoteError::TooMuch { .. }), "{text}");
+    assert!(
+        text.contains(&format!("more than the {most} bytes")),
+        "{text}"
+    );
+    let sent = sent.recv_timeout(LONG).expect("it is given up");
+    // What is under way between two processes, and one frame.
+    assert!(sent < most + (8 << 20), "{sent} of {most}");
+}
+
+#[test]
+fn a_directory_without_end_fills_no_memory() {
+    let record = RecordRef {
+        root: 0,
+        path: b"name",
+        outcome: Outcome::Match(Some(Attributes::default())),
+    };
+    let mut block = Vec::new();
+    for _ in 0..1000 {
+        encode(&record, &mut block);
+    }
+    let list_max_bytes = 16 << 20;
+    let patience = Patience {
+        list_max_bytes,
+        ..Patience::default()
+    };
+    let (_scratch, remote, sent) = endless("remote-list", patience, &Message::Block(block));
+    let error = remote.list(b"/tmp").expect_err("it does not end");
+    expect_too_much(&error, list_max_bytes, &sent);
+}
+
+#[test]
+fn links_that_lead_too_far_fill_no_memory() {
+    let answer = Message::Data(vec![b'x'; 1 << 20]);
+    let (_scratch, remote, sent) = endless("remote-links", Patience::default(), &answer);
+    let paths = vec![b"/tmp/link".to_vec(); 100];
+    let error = remote.links(&paths).expect_err("it does not end");
+    expect_too_much(&error, 100 * (8 + 4096), &sent);
+    // What links lead to at most is no more than that.
+    let targets: Vec<u8> = (0..100)
+        .flat_map(|_| {
+            [
+                &0i32.to_le_bytes()[..],
+                &4096u32.to_le_bytes(),
+                &[b'x'; 4096],
+            ]
+            .concat()
+        })
+        .collect();
+    let whole = Message::Data(targets).encode(1);
+    let end = Message::End {
+        records: 100 * (8 + 4096),
+        ending: trawl_remote::wire::Ending::Whole,
+    };
+    let answer = [hello().encode(0), whole, end.encode(1)].concat();
+    let scratch = trawl_testkit::Scratch::new("remote-links-whole");
+    let address = listen(scratch.join("whole"), move |_, mut client| {
+        let _ = io::Read::read(&mut client, &mut [0; 4096]);
+        let _ = io::Write::write_all(&mut client, &answer);
+        // Until the client has gone.
+        let _ = io::Read::read(&mut client, &mut [0; 1]);
+    });
+    let targets = Remote::new(address).links(&paths).expect("all are there");
+    assert!(
+        targets.len() == 100
+            && targets
+                .iter()
+                .all(|target| target.as_ref().unwrap().len() == 4096)
+    );
 }

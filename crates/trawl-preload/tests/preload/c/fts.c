@@ -1,11 +1,15 @@
 /* Walks by fts(3).
  *
  * fts DIRECTORY: prints what walks with all kinds of options tell of it, and how they end.
- * fts DIRECTORY count: one walk, and how many entries it told of. */
+ * fts DIRECTORY count: one walk, and how many entries it told of; with "there" it changes the
+ * working directory.
+ * fts DIRECTORY damage: walks of directories in it that are moved, removed and replaced meanwhile. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fts.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -35,7 +39,14 @@ static void print(const FTSENT *at, int options)
 		       at->fts_statp->st_dev,
 		       S_ISDIR(at->fts_statp->st_mode) ? 0 : (long)at->fts_statp->st_size);
 	struct stat now;
-	printf(" %s\n", lstat(at->fts_accpath, &now) == 0 ? "is there" : "is not there");
+	printf(" %s", lstat(at->fts_accpath, &now) == 0 ? "is there" : "is not there");
+	/* By the kernel, and by what is known of where that is. */
+	char here[8192];
+	if (!(options & FTS_NOCHDIR))
+		printf(" in %s", getcwd(here, sizeof here) == NULL ? strerror(errno) : here);
+	if (stat(".", &now) == 0)
+		printf(" %lu", now.st_ino);
+	putchar('\n');
 }
 
 /* `what` has bits: 1 asks for children, 2 for their names, 4 gives instructions. */
@@ -57,6 +68,17 @@ static void walk(char *const *paths, int options, int (*order)(const FTSENT **, 
 	while (told < most && (errno = 0, at = fts_read(stream)) != NULL) {
 		print(at, options);
 		told++;
+		/* Elsewhere, and back, as is allowed. */
+		int here = what == 5 ? open(".", O_RDONLY | O_DIRECTORY) : -1;
+		if (here >= 0) {
+			struct stat now;
+			if (chdir("/") != 0)
+				return;
+			printf("flat %d\n", lstat("flat", &now));
+			if (fchdir(here) != 0)
+				return;
+			close(here);
+		}
 		if (what & 3 && at->fts_info == FTS_D) {
 			errno = 0;
 			FTSENT *child = fts_children(stream, what & 2 ? FTS_NAMEONLY : 0);
@@ -85,6 +107,67 @@ static void walk(char *const *paths, int options, int (*order)(const FTSENT **, 
 	printf("children %d", fts_children(stream, 3) == NULL);
 	printf(" errno %d\n", errno);
 	printf("closed %d\n", fts_close(stream));
+	struct stat now;
+	printf("in %lu, %d\n", stat(".", &now) == 0 ? now.st_ino : 0, access("flat", F_OK));
+}
+
+static void run(const char *command)
+{
+	fflush(stdout);
+	if (system(command) != 0)
+		printf("failed: %s\n", command);
+}
+
+/* What may come of a directory while it is walked. Numbers of inodes differ from run to run. */
+static const char *const damages[] = {
+	"mv a/m/n elsewhere", "mv a/m elsewhere", "mv a elsewhere", "rm -r a/m/n", "rm -r a/m",
+	"mv a/m elsewhere && mkdir a/m && touch a/m/other", "mv a/m/n n && ln -s ../../n a/m/n",
+	"mv a/m elsewhere && ln -s ../elsewhere a/m", "mv a/m m && ln -s $PWD/m a/m",
+	/* Not removed: its number would be given out again. */
+	"mv a/m/n n && touch a/m/n", "mv a/m/n a/n",
+};
+
+static int damage(void)
+{
+	static const char *const where[] = { "a", "m", "n", "leaf" };
+	size_t kinds = sizeof damages / sizeof *damages;
+	for (size_t at = 0; at < kinds * 4 * 4; at++) {
+		int when = at / kinds % 4, how = at / kinds / 4;
+		run("rm -rf a elsewhere m n; mkdir -p a/b a/m/n/leaf/x a/m/o a/z; touch a/m/n/leaf/f a/m/g");
+		/* Tables are asked for again a while after a change. */
+		usleep(30000);
+		printf("-- %s, at %s, %d\n", damages[at % kinds], where[when], how);
+		int home = open(".", O_RDONLY | O_DIRECTORY);
+		char *const paths[] = { "a", NULL };
+		FTS *stream = fts_open(paths, FTS_PHYSICAL, by_name);
+		FTSENT *entry;
+		int is_done = 0;
+		while (errno = 0, (entry = fts_read(stream)) != NULL) {
+			struct stat now;
+			printf("%d %d %s %d %s\n", entry->fts_info, entry->fts_level, entry->fts_path,
+			       entry->fts_errno, lstat(entry->fts_accpath, &now) == 0 ? "is there" : "is not there");
+			int is_time = entry->fts_info == (how & 1 ? FTS_DP : FTS_D);
+			if (is_time && how & 2 && entry->fts_info == FTS_D)
+				for (FTSENT *one = fts_children(stream, 0); one != NULL; one = one->fts_link)
+					printf("  %s %d\n", one->fts_name, one->fts_info);
+			if (is_time && !is_done && strcmp(entry->fts_name, where[when]) == 0) {
+				is_done = 1;
+				int there = open(".", O_RDONLY | O_DIRECTORY);
+				if (there < 0 || fchdir(home) != 0)
+					return 3;
+				run(damages[at % kinds]);
+				if (fchdir(there) != 0)
+					return 4;
+				close(there);
+			}
+		}
+		printf("errno %d\n", errno);
+		printf("a from there: %d\n", access("a", F_OK));
+		printf("closed %d\n", fts_close(stream));
+		printf("a: %d\n", access("a", F_OK));
+		close(home);
+	}
+	return 0;
 }
 
 int main(int words, char **word)
@@ -94,11 +177,16 @@ int main(int words, char **word)
 		FTS_NOCHDIR, FTS_PHYSICAL | FTS_NOCHDIR | FTS_COMFOLLOW,
 		FTS_PHYSICAL | FTS_NOCHDIR | FTS_NOSTAT, FTS_LOGICAL | FTS_NOSTAT,
 		FTS_PHYSICAL | FTS_NOCHDIR | FTS_SEEDOT, FTS_LOGICAL | FTS_SEEDOT | FTS_XDEV,
-		FTS_PHYSICAL | FTS_NOCHDIR | FTS_NOSTAT | FTS_SEEDOT, 1 << 12,
+		FTS_PHYSICAL | FTS_NOCHDIR | FTS_NOSTAT | FTS_SEEDOT, 0, FTS_PHYSICAL | FTS_COMFOLLOW,
+		FTS_PHYSICAL | FTS_NOSTAT, FTS_PHYSICAL | FTS_SEEDOT,
+		FTS_PHYSICAL | FTS_NOSTAT | FTS_SEEDOT, 1 << 12,
 	};
+	if (words == 3 && strcmp(word[2], "damage") == 0)
+		return chdir(word[1]) != 0 ? 2 : damage();
 	if (words == 3) {
 		char *const paths[] = { word[1], NULL };
-		FTS *stream = fts_open(paths, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
+		int more = strcmp(word[2], "there") == 0 ? 0 : FTS_NOCHDIR;
+		FTS *stream = fts_open(paths, FTS_PHYSICAL | more, NULL);
 		long told = 0;
 		while (stream != NULL && fts_read(stream) != NULL)
 			told++;
@@ -118,7 +206,7 @@ int main(int words, char **word)
 	for (size_t at = 0; at < sizeof all / sizeof *all; at++)
 		for (size_t option = 0; option < sizeof options / sizeof *options; option++) {
 			/* What is above is not for long walks; nothing is the C library's to crash on. */
-			if (all[at][0] == NULL && option < 11)
+			if (all[at][0] == NULL && option < sizeof options / sizeof *options - 1)
 				continue;
 			long most = at == 3 ? 30 : 3000;
 			walk(all[at], options[option], NULL, 0, most);

@@ -1,5 +1,4 @@
-//! fts(3), which goes through directories inside the C library: the same over our functions. Walks
-//! that change the working directory (neither `FTS_NOCHDIR` nor `FTS_LOGICAL`) are passed on.
+//! A walk by fts(3).
 //!
 //! What a program holds is laid out as `<fts.h>` says; all of it is allocated by malloc(3). The
 //! buffer of the path has room for the longest that `fts_pathlen` can count, so it never moves.
@@ -10,9 +9,8 @@ use std::ffi::{c_char, c_int, c_long, c_short, c_void};
 use std::mem::MaybeUninit;
 use std::ptr;
 
+use crate::calls::wander;
 use crate::kernel::{self, set_errno};
-use crate::real::real;
-use crate::{place, settings};
 
 unsafe extern "C" {
     fn opendir(path: *const c_char) -> *mut libc::DIR;
@@ -27,28 +25,28 @@ unsafe extern "C-unwind" {
 }
 
 /// The caller's, which may end by an exception of C++.
-type Order = unsafe extern "C-unwind" fn(*const c_void, *const c_void) -> c_int;
+pub(super) type Order = unsafe extern "C-unwind" fn(*const c_void, *const c_void) -> c_int;
 
 const COMFOLLOW: c_int = 0x0001;
-const LOGICAL: c_int = 0x0002;
-const NOCHDIR: c_int = 0x0004;
+pub(super) const LOGICAL: c_int = 0x0002;
+pub(super) const NOCHDIR: c_int = 0x0004;
 const NOSTAT: c_int = 0x0008;
 const PHYSICAL: c_int = 0x0010;
 const SEEDOT: c_int = 0x0020;
 const XDEV: c_int = 0x0040;
-const ALL_OPTIONS: c_int = 0x00ff;
+pub(super) const ALL_OPTIONS: c_int = 0x00ff;
 const NAMEONLY: c_int = 0x0100;
-const STOP: c_int = 0x0200;
+pub(super) const STOP: c_int = 0x0200;
 /// Tells our streams from the C library's, which has no such option.
-const OURS: c_int = 0x4000_0000;
+pub(super) const OURS: c_int = 0x4000_0000;
 
-const D: u16 = 1;
+pub(super) const D: u16 = 1;
 const DC: u16 = 2;
 const DEFAULT: u16 = 3;
 const DNR: u16 = 4;
 const DOT: u16 = 5;
 const DP: u16 = 6;
-const ERR: u16 = 7;
+pub(super) const ERR: u16 = 7;
 const F: u16 = 8;
 const INIT: u16 = 9;
 const NS: u16 = 10;
@@ -61,47 +59,52 @@ const FOLLOW: u16 = 2;
 const NO_INSTRUCTION: u16 = 3;
 const SKIP: u16 = 4;
 
+/// Of an entry: it could not be gone into, so that nothing is to be come back from.
+pub(super) const DONTCHDIR: u16 = 1;
+/// Of an entry: a link has led there, and `symfd` leads back.
+pub(super) const SYMFOLLOW: u16 = 2;
+
 const ABOVE_ROOT: c_short = -1;
-const ROOT: c_short = 0;
+pub(super) const ROOT: c_short = 0;
 
 /// Room for any path whose length fits `fts_pathlen`, a name behind it and a NUL.
 const PATH_ROOM: usize = u16::MAX as usize + 1 + 256;
 
 /// `FTS`.
 #[repr(C)]
-pub(crate) struct Stream {
-    current: *mut Entry,
-    child: *mut Entry,
+pub(super) struct Stream {
+    pub(super) current: *mut Entry,
+    pub(super) child: *mut Entry,
     array: *mut *mut Entry,
-    dev: libc::dev_t,
+    pub(super) dev: libc::dev_t,
     path: *mut c_char,
-    root_fd: c_int,
+    pub(super) root_fd: c_int,
     path_room: c_int,
     items: c_int,
     order: Option<Order>,
-    options: c_int,
+    pub(super) options: c_int,
 }
 
 /// `FTSENT`; the name goes on behind it, and what stat(2) says stands behind the name.
 #[repr(C)]
-pub(crate) struct Entry {
+pub(super) struct Entry {
     cycle: *mut Entry,
-    parent: *mut Entry,
-    link: *mut Entry,
+    pub(super) parent: *mut Entry,
+    pub(super) link: *mut Entry,
     number: c_long,
     pointer: *mut c_void,
-    access: *mut c_char,
+    pub(super) access: *mut c_char,
     path: *mut c_char,
-    errno: c_int,
-    symfd: c_int,
+    pub(super) errno: c_int,
+    pub(super) symfd: c_int,
     path_length: u16,
     name_length: u16,
-    ino: libc::ino_t,
-    dev: libc::dev_t,
+    pub(super) ino: libc::ino_t,
+    pub(super) dev: libc::dev_t,
     nlink: libc::nlink_t,
-    level: c_short,
-    info: u16,
-    flags: u16,
+    pub(super) level: c_short,
+    pub(super) info: u16,
+    pub(super) flags: u16,
     instruction: u16,
     stat: *mut libc::stat,
     name: [c_char; 1],
@@ -134,7 +137,7 @@ unsafe fn free_all(mut entry: *mut Entry) {
 }
 
 impl Entry {
-    fn name(&mut self) -> *mut c_char {
+    pub(super) fn name(&mut self) -> *mut c_char {
         // The array's own pointer would be to one byte alone.
         let entry = ptr::from_mut(self).cast::<c_char>();
         entry.wrapping_add(std::mem::offset_of!(Entry, name))
@@ -148,7 +151,7 @@ impl Entry {
 }
 
 impl Stream {
-    fn has(&self, option: c_int) -> bool {
+    pub(super) fn has(&self, option: c_int) -> bool {
         self.options & option != 0
     }
 
@@ -342,9 +345,25 @@ impl Stream {
                 _ => -1,
             };
             let is_unseen = why == Why::Names || is_counted;
+            let is_gone_into = dirs != 0 || why == Why::Read;
+            if is_gone_into && let Err(errno) = self.go_into_stream(current, stream) {
+                closedir(stream);
+                (*current).flags |= DONTCHDIR;
+                if why == Why::Read {
+                    if dirs != 0 {
+                        (*current).errno = errno;
+                    }
+                    (*current).info = DP;
+                }
+                set_errno(errno);
+                return ptr::null_mut();
+            }
             let end = self.end_of(current);
             let base = end + 1;
-            *self.path.add(end) = b'/' as c_char;
+            let is_by_path = self.has(NOCHDIR);
+            if is_by_path {
+                *self.path.add(end) = b'/' as c_char;
+            }
             let (mut head, mut tail) = (ptr::null_mut::<Entry>(), ptr::null_mut::<Entry>());
             let mut count = 0;
             loop {
@@ -374,13 +393,18 @@ impl Stream {
                 (*entry).level = (*current).level + 1;
                 (*entry).parent = current;
                 (*entry).path_length = (base + name.len()) as u16;
-                (*entry).access = self.path;
+                (*entry).access = match is_by_path {
+                    true => self.path,
+                    false => (*entry).name(),
+                };
                 let is_other = !matches!((*found).d_type, libc::DT_DIR | libc::DT_UNKNOWN);
                 if dirs == 0 || is_unseen && is_other {
                     (*entry).info = NSOK;
                 } else {
-                    let at = self.path.add(base);
-                    ptr::copy_nonoverlapping((*entry).name(), at, name.len() + 1);
+                    if is_by_path {
+                        let at = self.path.add(base);
+                        ptr::copy_nonoverlapping((*entry).name(), at, name.len() + 1);
+                    }
                     (*entry).info = self.look(entry, false);
                     if dirs > 0 && matches!((*entry).info, D | DC | DOT) {
                         dirs -= 1;
@@ -394,7 +418,17 @@ impl Stream {
                 count += 1;
             }
             closedir(stream);
-            *self.path.add(if count == 0 { end } else { base }) = 0;
+            if is_by_path {
+                *self.path.add(if count == 0 { end } else { base }) = 0;
+            }
+            let is_left = is_gone_into && (why == Why::Children || count == 0);
+            if is_left && let Err(errno) = self.leave(current) {
+                free_all(head);
+                (*current).info = ERR;
+                self.options |= STOP;
+                set_errno(errno);
+                return ptr::null_mut();
+            }
             if count == 0 {
                 if why == Why::Read {
                     (*current).info = DP;
@@ -409,7 +443,7 @@ impl Stream {
     ///
     /// # Safety
     /// It is a stream of ours that is not closed.
-    unsafe fn read(&mut self) -> *mut Entry {
+    pub(super) unsafe fn read(&mut self) -> *mut Entry {
         if self.current.is_null() || self.has(STOP) {
             return ptr::null_mut();
         }
@@ -423,10 +457,14 @@ impl Stream {
             }
             if instruction == FOLLOW && matches!((*at).info, SL | SLNONE) {
                 (*at).info = self.look(at, true);
+                self.keep_way_back(at);
                 return at;
             }
             if (*at).info == D {
                 if instruction == SKIP || self.has(XDEV) && (*at).dev != self.dev {
+                    if (*at).flags & SYMFOLLOW != 0 {
+                        let _ = kernel::close((*at).symfd);
+                    }
                     free_all(std::mem::replace(&mut self.child, ptr::null_mut()));
                     (*at).info = DP;
                     return at;
@@ -435,8 +473,9 @@ impl Stream {
                     self.options &= !NAMEONLY;
                     free_all(std::mem::replace(&mut self.child, ptr::null_mut()));
                 }
-                if self.child.is_null() {
-                    self.child = self.build(Why::Read);
+                match self.child.is_null() {
+                    true => self.child = self.build(Why::Read),
+                    false => self.go_into_read(at),
                 }
                 if self.child.is_null() {
                     return match self.has(STOP) {
@@ -456,6 +495,9 @@ impl Stream {
                 self.current = at;
                 libc::free(left.cast());
                 if (*at).level == ROOT {
+                    if self.is_stopped_by(self.back_to_start()) {
+                        return ptr::null_mut();
+                    }
                     self.begin_at(at);
                     return at;
                 }
@@ -465,6 +507,7 @@ impl Stream {
                         // The C library looks before the path is the entry's, so at where the walk
                         // was before.
                         (*at).info = self.look(at, true);
+                        self.keep_way_back(at);
                         (*at).instruction = NO_INSTRUCTION;
                     }
                     _ => {}
@@ -508,6 +551,9 @@ impl Stream {
                 return self.current;
             }
             *self.path.add(usize::from((*above).path_length)) = 0;
+            if self.is_stopped_by(self.back_out_of(above)) {
+                return ptr::null_mut();
+            }
             (*above).info = match (*above).errno {
                 0 => DP,
                 _ => ERR,
@@ -516,11 +562,11 @@ impl Stream {
         }
     }
 
-    /// Frees all of it.
+    /// Frees all of it, and goes back to where the walk began; as fts_close(3).
     ///
     /// # Safety
     /// It is a stream of ours that is not closed, and nobody uses it afterwards.
-    unsafe fn close(stream: *mut Stream) {
+    pub(super) unsafe fn close(stream: *mut Stream) -> c_int {
         // SAFETY: as the caller promises; all of it was allocated by malloc(3).
         unsafe {
             let mut at = (*stream).current;
@@ -538,7 +584,15 @@ impl Stream {
             free_all((*stream).child);
             libc::free((*stream).array.cast());
             libc::free((*stream).path.cast());
+            let back = (*stream).end();
             libc::free(stream.cast());
+            match back {
+                Ok(()) => 0,
+                Err(errno) => {
+                    set_errno(errno);
+                    -1
+                }
+            }
         }
     }
 
@@ -590,177 +644,89 @@ impl Stream {
         }
         Some(())
     }
-}
 
-/// Whether a walk over these paths is one for us.
-///
-/// # Safety
-/// As fts_open(3).
-unsafe fn is_for_us(paths: *const *const c_char, options: c_int) -> bool {
-    if !settings::is_on() || options & !ALL_OPTIONS != 0 || options & (NOCHDIR | LOGICAL) == 0 {
-        return false;
+    /// As fts_open(3), for a walk that is for us.
+    ///
+    /// # Safety
+    /// As it says.
+    pub(super) unsafe fn open(
+        paths: *const *const c_char,
+        options: c_int,
+        order: Option<Order>,
+    ) -> *mut Stream {
+        // SAFETY: zeroes are a stream.
+        unsafe {
+            let stream: *mut Stream = libc::calloc(1, size_of::<Stream>()).cast();
+            let path: *mut c_char = libc::malloc(PATH_ROOM).cast();
+            if !stream.is_null() && !path.is_null() {
+                path.write(0);
+                (*stream).path = path;
+                (*stream).path_room = PATH_ROOM as c_int;
+                (*stream).root_fd = -1;
+                (*stream).order = order;
+                (*stream).options = options | OURS;
+                (*stream).begin();
+                if (*stream).set_out(paths).is_some() {
+                    return stream;
+                }
+                Stream::close(stream);
+            } else {
+                libc::free(stream.cast());
+                libc::free(path.cast());
+            }
+        }
+        set_errno(libc::ENOMEM);
+        ptr::null_mut()
     }
-    let mut at = 0;
-    // SAFETY: as the caller promises.
-    unsafe {
-        while !(*paths.add(at)).is_null() {
-            let path = kernel::bytes(*paths.add(at)).unwrap_or_default();
-            if path.is_empty() || path.len() > libc::PATH_MAX as usize {
-                return false;
+
+    /// As fts_children(3).
+    ///
+    /// # Safety
+    /// It is a stream of ours that is open.
+    pub(super) unsafe fn children(&mut self, instruction: c_int) -> *mut Entry {
+        let why = match instruction {
+            0 => Why::Children,
+            NAMEONLY => Why::Names,
+            _ => {
+                set_errno(libc::EINVAL);
+                return ptr::null_mut();
             }
-            at += 1;
+        };
+        set_errno(0);
+        // SAFETY: as the caller promises.
+        unsafe {
+            let current = self.current;
+            if current.is_null() || self.has(STOP) {
+                return ptr::null_mut();
+            }
+            match (*current).info {
+                INIT => return (*current).link,
+                D => {}
+                _ => return ptr::null_mut(),
+            }
+            free_all(std::mem::replace(&mut self.child, ptr::null_mut()));
+            if why == Why::Names {
+                self.options |= NAMEONLY;
+            }
+            let fd = match (*current).level == ROOT && *(*current).access != b'/' as c_char {
+                true if !self.has(NOCHDIR) => match wander::open_here() {
+                    Ok(here) => Some(here),
+                    Err(errno) => {
+                        self.child = ptr::null_mut();
+                        set_errno(errno);
+                        return ptr::null_mut();
+                    }
+                },
+                _ => None,
+            };
+            self.child = self.build(why);
+            if let Some(here) = fd
+                && let Err(errno) = wander::back_to(here.0)
+            {
+                set_errno(errno);
+                return ptr::null_mut();
+            }
+            self.child
         }
     }
-    at > 0
-}
-
-/// As fts_open(3), for a walk that is for us.
-///
-/// # Safety
-/// As it says.
-unsafe fn open(paths: *const *const c_char, options: c_int, order: Option<Order>) -> *mut Stream {
-    // SAFETY: zeroes are a stream.
-    unsafe {
-        let stream: *mut Stream = libc::calloc(1, size_of::<Stream>()).cast();
-        let path: *mut c_char = libc::malloc(PATH_ROOM).cast();
-        if !stream.is_null() && !path.is_null() {
-            path.write(0);
-            (*stream).path = path;
-            (*stream).path_room = PATH_ROOM as c_int;
-            (*stream).root_fd = -1;
-            (*stream).order = order;
-            (*stream).options = options | NOCHDIR | OURS;
-            if (*stream).set_out(paths).is_some() {
-                return stream;
-            }
-            Stream::close(stream);
-        } else {
-            libc::free(stream.cast());
-            libc::free(path.cast());
-        }
-    }
-    set_errno(libc::ENOMEM);
-    ptr::null_mut()
-}
-
-/// # Safety
-/// The stream is open.
-unsafe fn is_ours(stream: *const Stream) -> bool {
-    // SAFETY: the C library's are laid out alike.
-    !stream.is_null() && unsafe { (*stream).options & OURS != 0 }
-}
-
-/// Whether a stream of the C library changes the working directory.
-///
-/// # Safety
-/// The stream is open, or NULL.
-unsafe fn does_wander(stream: *const Stream) -> bool {
-    // SAFETY: as above.
-    !stream.is_null() && unsafe { (*stream).options & NOCHDIR == 0 }
-}
-
-/// As fts_children(3).
-///
-/// # Safety
-/// It is a stream of ours that is open.
-unsafe fn children(stream: *mut Stream, instruction: c_int) -> *mut Entry {
-    let why = match instruction {
-        0 => Why::Children,
-        NAMEONLY => Why::Names,
-        _ => {
-            set_errno(libc::EINVAL);
-            return ptr::null_mut();
-        }
-    };
-    set_errno(0);
-    // SAFETY: as the caller promises.
-    unsafe {
-        let current = (*stream).current;
-        if current.is_null() || (*stream).has(STOP) {
-            return ptr::null_mut();
-        }
-        match (*current).info {
-            INIT => return (*current).link,
-            D => {}
-            _ => return ptr::null_mut(),
-        }
-        free_all(std::mem::replace(&mut (*stream).child, ptr::null_mut()));
-        if why == Why::Names {
-            (*stream).options |= NAMEONLY;
-        }
-        (*stream).child = (*stream).build(why);
-        (*stream).child
-    }
-}
-
-macro_rules! walks {
-    ($($open:ident $read:ident $children:ident $close:ident)*) => {$(
-        #[unsafe(no_mangle)]
-        unsafe extern "C-unwind" fn $open(
-            paths: *const *const c_char,
-            options: c_int,
-            order: Option<Order>,
-        ) -> *mut Stream {
-            // SAFETY: as the caller promises.
-            if unsafe { is_for_us(paths, options) } {
-                // SAFETY: as above.
-                return unsafe { open(paths, options, order) };
-            }
-            let stream = real!(unwind $open(
-                paths => *const *const c_char, options => c_int, order => Option<Order>,
-            ) -> *mut Stream, ptr::null_mut());
-            // SAFETY: as the caller promises.
-            if unsafe { does_wander(stream) } {
-                place::wandering_begins();
-            }
-            stream
-        }
-
-        #[unsafe(no_mangle)]
-        unsafe extern "C-unwind" fn $read(stream: *mut Stream) -> *mut Entry {
-            // SAFETY: as the caller promises.
-            if unsafe { is_ours(stream) } {
-                // SAFETY: as above.
-                return unsafe { (*stream).read() };
-            }
-            real!(unwind $read(stream => *mut Stream) -> *mut Entry, ptr::null_mut())
-        }
-
-        #[unsafe(no_mangle)]
-        unsafe extern "C-unwind" fn $children(
-            stream: *mut Stream,
-            instruction: c_int,
-        ) -> *mut Entry {
-            // SAFETY: as the caller promises.
-            if unsafe { is_ours(stream) } {
-                // SAFETY: as above.
-                return unsafe { children(stream, instruction) };
-            }
-            real!(unwind $children(
-                stream => *mut Stream, instruction => c_int,
-            ) -> *mut Entry, ptr::null_mut())
-        }
-
-        #[unsafe(no_mangle)]
-        unsafe extern "C-unwind" fn $close(stream: *mut Stream) -> c_int {
-            // SAFETY: as the caller promises.
-            if unsafe { is_ours(stream) } {
-                // SAFETY: as above.
-                unsafe { Stream::close(stream) };
-                return 0;
-            }
-            // SAFETY: as above.
-            let does_wander = unsafe { does_wander(stream) };
-            let code = real!(unwind $close(stream => *mut Stream) -> c_int, -1);
-            if does_wander {
-                place::wandering_ends();
-            }
-            code
-        }
-    )*};
-}
-
-walks! {
-    fts_open fts_read fts_children fts_close
-    fts64_open fts64_read fts64_children fts64_close
 }

@@ -1,0 +1,142 @@
+//! Changes of the working directory that the C library's walks make, as it makes them: a directory
+//! is gone into only if it is the one that was seen. The working directory that is known
+//! (`place`) goes along, so that relative paths are answered without asking where they begin.
+//!
+//! Nothing here sets `errno`: what fails says with what.
+
+use std::ffi::{CStr, c_char, c_int};
+
+use crate::descriptors;
+use crate::kernel::{self, Own, Quiet};
+use crate::place::{self, Step};
+
+unsafe extern "C" {
+    fn dirfd(stream: *mut libc::DIR) -> c_int;
+}
+
+/// Which directory it is: device and inode.
+pub(crate) type Identity = (libc::dev_t, libc::ino_t);
+
+/// What the C library fails with if it is another one by now.
+const ANOTHER: c_int = libc::ENOENT;
+
+/// What becomes of a call of the kernel's that says nothing but whether it was done.
+fn done(code: libc::c_long) -> Result<(), c_int> {
+    match code {
+        0 => Ok(()),
+        _ => Err(kernel::errno()),
+    }
+}
+
+/// fchdir(2); the step is where that leads, from the working directory on.
+fn go_to(fd: c_int, step: Step<'_>) -> Result<(), c_int> {
+    let _quiet = Quiet::new();
+    place::change_working_directory(step, || {
+        // SAFETY: a number.
+        done(unsafe { libc::syscall(libc::SYS_fchdir, fd) })
+    })
+}
+
+/// Goes back to a directory that was open before.
+pub(crate) fn back_to(fd: c_int) -> Result<(), c_int> {
+    go_to(fd, Step::Anywhere)
+}
+
+/// chdir(2).
+pub(crate) fn go(path: &CStr) -> Result<(), c_int> {
+    let _quiet = Quiet::new();
+    place::change_working_directory(Step::Anywhere, || {
+        // SAFETY: the path ends in NUL.
+        done(unsafe { libc::syscall(libc::SYS_chdir, path.as_ptr()) })
+    })
+}
+
+/// Goes up, if that is this directory.
+pub(crate) fn up(to: Identity) -> Result<(), c_int> {
+    into(c"..", Step::Up, to)
+}
+
+/// openat(2), by the kernel.
+pub(crate) fn open_at(from: c_int, path: &CStr, flags: c_int) -> Result<Own, c_int> {
+    let _quiet = Quiet::new();
+    // SAFETY: the path ends in NUL.
+    let fd = unsafe { libc::syscall(libc::SYS_openat, from, path.as_ptr(), flags) };
+    match fd {
+        0.. => Ok(Own(fd as c_int)),
+        _ => Err(kernel::errno()),
+    }
+}
+
+/// Opens a directory to go into it, if it is this one still, listed before.
+pub(crate) fn open_same(from: c_int, path: &CStr, of: Identity) -> Result<Own, c_int> {
+    // What is no directory by now is another one, too.
+    let opened = open_at(from, path, libc::O_PATH | libc::O_CLOEXEC)?;
+    expect(opened.0, of)?;
+    Ok(opened)
+}
+
+fn expect(fd: c_int, of: Identity) -> Result<(), c_int> {
+    let found = kernel::fstat(fd).ok_or(libc::EBADF)?;
+    match (found.st_dev, found.st_ino) == of {
+        true => Ok(()),
+        false => Err(ANOTHER),
+    }
+}
+
+/// Goes into a directory, if it is this one still. The path is from the working directory on, so
+/// that the step is right wherever that is.
+pub(crate) fn into(path: &CStr, step: Step<'_>, of: Identity) -> Result<(), c_int> {
+    let opened = open_same(libc::AT_FDCWD, path, of)?;
+    go_to(opened.0, step)
+}
+
+/// Goes into a directory that is being read; the path leads there, and need not be opened if that
+/// stream is the kernel's.
+///
+/// # Safety
+/// The stream is open.
+pub(crate) unsafe fn into_stream(
+    stream: *mut libc::DIR,
+    path: &CStr,
+    step: Step<'_>,
+    of: Identity,
+) -> Result<(), c_int> {
+    let quiet = Quiet::new();
+    // SAFETY: as the caller promises.
+    let fd = unsafe { dirfd(stream) };
+    drop(quiet);
+    match fd >= 0 && !descriptors::is_virtual(fd) {
+        true => expect(fd, of).and_then(|()| go_to(fd, step)),
+        false => into(path, step, of),
+    }
+}
+
+/// Where a name leads that stands alone: one directory further in, if it is no link.
+pub(crate) unsafe fn step_into<'a>(name: *const c_char) -> Step<'a> {
+    // SAFETY: the caller's string.
+    match unsafe { kernel::bytes(name) } {
+        Some(name) if !matches!(name, b"" | b"." | b"..") && !name.contains(&b'/') => {
+            Step::Into(name)
+        }
+        _ => Step::Anywhere,
+    }
+}
+
+/// The working directory, open to be come back to, as the C library opens it.
+pub(crate) fn open_here() -> Result<Own, c_int> {
+    let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC;
+    open_at(libc::AT_FDCWD, c".", flags)
+}
+
+/// The number of what stays open.
+pub(crate) fn keep(opened: Own) -> c_int {
+    let number = opened.0;
+    std::mem::forget(opened);
+    number
+}
+
+/// The same of one that may be passed and not listed.
+pub(crate) fn open_start() -> Result<Own, c_int> {
+    let flags = libc::O_PATH | libc::O_DIRECTORY | libc::O_CLOEXEC;
+    open_at(libc::AT_FDCWD, c".", flags)
+}
