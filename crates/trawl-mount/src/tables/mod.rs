@@ -142,13 +142,6 @@ impl Open {
 }
 
 impl Seen {
-    /// Whether the mount knows no extended attributes, and so no ACLs either: then modes say all.
-    fn has_no_attributes(&self) -> bool {
-        let mut said = ATTRIBUTE_NAMES.iter().zip(&self.top.attributes);
-        let sign = said.find(|(name, _)| **name == "security.capability");
-        sign.is_some_and(|(_, errno)| *errno == Errno::NOTSUP.0)
-    }
-
     fn tree(&self) -> &Tree {
         &self.place.mounted.tree
     }

@@ -13,7 +13,7 @@ use trawl_sys::Errno;
 use super::shown::{Reader, kind};
 use super::{Seen, Tables};
 use crate::file_system::{below, dots, file_attr};
-use crate::tree::{Entry, Known, Listing, is_directory, is_link};
+use crate::tree::{Ahead, Entry, Known, Listing, is_directory, is_link};
 
 /// Directories deeper below the one in question are not listed.
 const DEPTH_MAX: u32 = 256;
@@ -24,6 +24,8 @@ const PATIENCE_FIRST: Duration = Duration::from_secs(8);
 /// Where a link leads to more, or to nothing, the kernel is to say.
 const TARGET_BYTES: std::ops::Range<usize> = 1..4096;
 
+/// So often the server is asked for the extended attributes of what is in one table.
+const QUESTIONS_MAX: u32 = 4;
 /// Of these the kernel says the same where there is no attribute.
 const BARE: [FileKind; 2] = [FileKind::Directory, FileKind::Regular];
 
@@ -48,8 +50,6 @@ pub(super) struct Walk<'a> {
     demand: &'a Demand,
     seen: &'a Seen,
     reader: &'a Reader,
-    /// Whether no file has extended attributes.
-    is_bare: bool,
     /// Where something else is mounted.
     covered: Vec<Vec<u8>>,
     /// How long what is put in must last.
@@ -60,6 +60,8 @@ pub(super) struct Walk<'a> {
     due: Vec<Due>,
     /// Whether it makes sense to ask where links lead.
     asks_targets: bool,
+    /// How it is asked for extended attributes.
+    ahead: Ahead,
 }
 
 impl<'a> Walk<'a> {
@@ -69,13 +71,18 @@ impl<'a> Walk<'a> {
         reader: &'a Reader,
         covered: Vec<Vec<u8>>,
     ) -> Walk<'a> {
+        let least = Tables::age_left(seen.tree().max_age());
         Walk {
             demand,
             seen,
             reader,
-            is_bare: seen.has_no_attributes(),
             covered,
-            least: Tables::age_left(seen.tree().max_age()),
+            least,
+            ahead: Ahead {
+                entries: demand.entries_max,
+                least,
+                questions: QUESTIONS_MAX,
+            },
             oldest: Instant::now(),
             due: Vec::new(),
             asks_targets: demand.level >= Level::Stats,
@@ -123,7 +130,7 @@ impl<'a> Walk<'a> {
         Ok(builder)
     }
 
-    /// No file has extended attributes here; what the kernel says to that it has said of the top.
+    /// What the kernel says where a file has no extended attribute it has said of the top.
     fn note_attributes(&self, builder: &mut Builder) {
         for (at, errno) in self.seen.top.attributes.iter().enumerate() {
             let errno = u8::try_from(*errno).unwrap_or(0);
@@ -143,7 +150,7 @@ impl<'a> Walk<'a> {
             .split(|byte| *byte == b'/')
             .filter(|name| !name.is_empty())
         {
-            if !self.may_look_into(&attributes.what) {
+            if !self.reader.may_look_into(&attributes.what) {
                 return Err(Errno::ACCES);
             }
             let Known { what, at, asked } = tree.lookup(&so_far, name)?;
@@ -158,18 +165,9 @@ impl<'a> Walk<'a> {
                 return Err(Errno::XDEV);
             }
         }
-        match self.may_look_into(&attributes.what) {
+        match self.reader.may_look_into(&attributes.what) {
             true => Ok(attributes.what),
             false => Err(Errno::ACCES),
-        }
-    }
-
-    /// Whether the kernel lets the reader list a directory and pass it, for certain.
-    fn may_look_into(&self, of: &Attributes) -> bool {
-        match self.is_bare {
-            true => self.reader.may_look_into(of),
-            // There may be an ACL.
-            false => self.reader.overrides(of),
         }
     }
 
@@ -229,6 +227,10 @@ impl<'a> Walk<'a> {
             builder.leave_off(due.number);
             return Ok(Went::Full);
         }
+        let Some(bare) = self.bare(&due, &listing, until) else {
+            builder.leave_off(due.number);
+            return Ok(Went::Full);
+        };
         let nodes = &self.seen.place.mounted.nodes;
         let dots = dots(self.seen.tree(), nodes, &due.path)?;
         for (name, ino) in [&b"."[..], b".."].into_iter().zip(dots) {
@@ -239,23 +241,43 @@ impl<'a> Walk<'a> {
                 ..EntryParts::default()
             });
         }
-        match self.entries(builder, due, &listing) {
+        match self.entries(builder, due, &listing, &bare) {
             Some(more) => self.due.extend(more.into_iter().rev()),
             None => builder.truncate(first),
         }
         Ok(Went::On)
     }
 
+    /// Which names in a directory have no extended attributes, if that is wanted; `None` if there is
+    /// no time to ask.
+    fn bare(&mut self, due: &Due, listing: &Listing, until: Instant) -> Option<Vec<bool>> {
+        if self.demand.level < Level::Attributes {
+            return Some(Vec::new());
+        }
+        let way = due.from.as_ref().and_then(|from| from.first());
+        let first = way.and_then(|way| listing.place(way)).unwrap_or(0);
+        let tree = self.seen.tree();
+        let bare = tree.bare((&due.path, listing), first, &mut self.ahead, until)?;
+        self.note(bare.as_of);
+        Some(bare.names)
+    }
+
     /// Puts in what is in a directory; the directories in it that are to be listed. `None` if there
     /// is something that cannot be said.
-    fn entries(&mut self, builder: &mut Builder, due: Due, listing: &Listing) -> Option<Vec<Due>> {
+    fn entries(
+        &mut self,
+        builder: &mut Builder,
+        due: Due,
+        listing: &Listing,
+        bare: &[bool],
+    ) -> Option<Vec<Due>> {
         let first = builder.len() - 2;
         let mut from = due.from.unwrap_or_default();
         let way = (!from.is_empty()).then(|| from.remove(0));
         let way = way.filter(|way| listing.get(way).is_some());
         let mut is_before = way.is_some();
         let mut inner = Vec::new();
-        for entry in &listing.entries {
+        for (at, entry) in listing.entries.iter().enumerate() {
             let found = entry.found.as_ref().ok()?;
             let is_way = way.as_deref() == Some(&*entry.name);
             is_before &= !is_way;
@@ -277,12 +299,12 @@ impl<'a> Walk<'a> {
                 ino: attr.ino.0,
                 stat: stat.as_ref(),
                 link: link.as_deref(),
-                is_bare: self.is_bare && !is_link(found),
+                is_bare: bare.get(at) == Some(&true) && !is_link(found),
                 ..EntryParts::default()
             });
             if is_directory && stat.is_some() {
                 let from = is_way.then(|| std::mem::take(&mut from));
-                inner.push((pushed, path, from, self.may_look_into(found)));
+                inner.push((pushed, path, from, self.reader.may_look_into(found)));
             }
         }
         builder.listed(due.number, first, Search::Allowed);

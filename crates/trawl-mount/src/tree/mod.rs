@@ -10,6 +10,7 @@
 //! A server that can says what changes ([`Tree::watch`]): what it watches is kept for long.
 
 mod assembly;
+mod bare;
 mod bulk;
 mod content;
 mod each;
@@ -33,6 +34,7 @@ use trawl_sys::directory::Links;
 
 use crate::error::MountError;
 pub(crate) use assembly::{join, split};
+pub(crate) use bare::{Ahead, Bare};
 use bulk::{Bulk, Phase};
 use singles::Singles;
 use store::Store;
@@ -428,6 +430,18 @@ impl Tree {
     /// what else the server says; `EIO` if it cannot be asked.
     pub fn xattrs(&self, path: &[u8]) -> Result<Arc<ExtendedAttributes>, Errno> {
         self.0.xattrs(path)
+    }
+
+    /// Which names of a directory, from a place in its listing on, are known to have no extended
+    /// attribute; `None` if the server would have to be asked later than this.
+    pub(crate) fn bare(
+        &self,
+        of: (&[u8], &Listing),
+        first: usize,
+        ahead: &mut Ahead,
+        until: Instant,
+    ) -> Option<Bare> {
+        self.0.bare(of, first, ahead, until)
     }
 
     /// Everything may have changed.

@@ -1,0 +1,108 @@
+//! Which names in a directory have no extended attributes: asked for at once as far as a table
+//! goes, said of each name by itself.
+//!
+//! Invariant: a name is said to have none only if that may be told; what is not known is left out.
+
+use std::time::{Duration, Instant};
+
+use super::assembly::join;
+use super::listing::{Entry, Listing};
+use super::store::is_fresh;
+use super::watched::Term;
+use super::{Inner, State};
+
+/// How the server is asked by who goes on from one directory to the next.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ahead {
+    /// So many names are gone over, in the order of bulk answers.
+    pub(crate) entries: u32,
+    /// What is told must last so long.
+    pub(crate) least: Duration,
+    /// How often the server may still be asked.
+    pub(crate) questions: u32,
+}
+
+/// What is known of names in a directory.
+#[derive(Debug)]
+pub(crate) struct Bare {
+    /// Of each name, in the order of the listing, whether it is known to have no attribute.
+    pub(crate) names: Vec<bool>,
+    /// Of what is known, as of when that still holds.
+    pub(crate) as_of: Instant,
+}
+
+impl Inner {
+    /// See [`super::Tree::bare`].
+    pub(super) fn bare(
+        &self,
+        (dir, listing): (&[u8], &Listing),
+        first: usize,
+        ahead: &mut Ahead,
+        until: Instant,
+    ) -> Option<Bare> {
+        let mut bare = Bare {
+            names: vec![false; first],
+            as_of: Instant::now(),
+        };
+        let mut asked_for = None;
+        loop {
+            self.go_over((dir, listing), &mut bare, ahead.least);
+            let at = bare.names.len();
+            let Some(entry) = listing.entries.get(at) else {
+                return Some(bare);
+            };
+            // It cannot be asked, or takes longer than what it says may be told.
+            if asked_for == Some(at) {
+                ahead.questions = 0;
+            }
+            if ahead.questions == 0 {
+                bare.names.resize(listing.entries.len(), false);
+                return Some(bare);
+            }
+            if Instant::now() >= until {
+                return None;
+            }
+            ahead.questions -= 1;
+            asked_for = Some(at);
+            // What it has, or why that is not known, is looked at above.
+            let _ = self.xattrs_and(&join(dir, &entry.name), Some(ahead.entries), ahead.least);
+        }
+    }
+
+    /// Goes on to the first name of which nothing may be told.
+    fn go_over(&self, (dir, listing): (&[u8], &Listing), bare: &mut Bare, least: Duration) {
+        let state = self.state();
+        for entry in &listing.entries[bare.names.len()..] {
+            let Some(as_of) = self.bare_as_of(&state, dir, entry, least) else {
+                return;
+            };
+            bare.as_of = as_of.map_or(bare.as_of, |as_of| as_of.min(bare.as_of));
+            bare.names.push(as_of.is_some());
+        }
+    }
+
+    /// As of when a name has no attribute; `None` within if it has any, or that cannot be told.
+    #[allow(
+        clippy::option_option,
+        reason = "not known, known to have some, none as of then"
+    )]
+    fn bare_as_of(
+        &self,
+        state: &State,
+        dir: &[u8],
+        entry: &Entry,
+        least: Duration,
+    ) -> Option<Option<Instant>> {
+        let term = |asked| match &entry.found {
+            Ok(found) => state.watched.entry(dir, asked, &entry.name, found),
+            Err(_) => Term::Short,
+        };
+        let is_told = |asked| is_fresh(asked, self.age(term(asked)).saturating_sub(least));
+        let (asked, found) = state.xattrs.told(&join(dir, &entry.name), is_told)?;
+        let is_bare = found.is_ok_and(|all| all.is_empty());
+        Some(is_bare.then(|| match term(asked) {
+            Term::Long => Instant::now(),
+            _ => asked,
+        }))
+    }
+}
