@@ -13,7 +13,7 @@ use trawl_sys::Errno;
 use super::shown::{Reader, kind};
 use super::{Seen, Tables};
 use crate::file_system::{below, dots, file_attr};
-use crate::tree::{Ahead, Entry, Known, Listing, is_directory, is_link};
+use crate::tree::{Ahead, Entry, Holds, Known, Listing, Names, is_directory, is_link};
 
 /// Directories deeper below the one in question are not listed.
 const DEPTH_MAX: u32 = 256;
@@ -37,6 +37,12 @@ struct Due {
     path: Vec<u8>,
     /// For those that lead to where listing begins, and for that one: what is left of the way.
     from: Option<Vec<Vec<u8>>>,
+}
+
+/// What is in a directory, and what of it holds.
+struct Told {
+    listing: Arc<Listing>,
+    holds: Holds,
 }
 
 /// How it went.
@@ -203,20 +209,29 @@ impl<'a> Walk<'a> {
     }
 
     /// What is in a directory, if all of it is known; `None` if the kernel is to say.
-    fn known(&mut self, path: &[u8], until: Instant) -> Result<Option<Arc<Listing>>, Errno> {
+    fn known(&mut self, path: &[u8], until: Instant) -> Result<Option<Told>, Errno> {
         let tree = self.seen.tree();
-        let listing = tree.listing_until(path, self.least, until)?;
-        Ok(listing.inspect(|listing| self.note(tree.listing_as_of(path, listing))))
+        let Some(listing) = tree.listing_until(path, self.least, until)? else {
+            return Ok(None);
+        };
+        let holds = tree.holds(path, &listing);
+        self.note(holds.as_of);
+        Ok(Some(Told { listing, holds }))
     }
 
     /// Lists a directory. On the way to where listing begins, what comes before that way is not
     /// said.
     fn list(&mut self, builder: &mut Builder, due: Due, until: Instant) -> Result<Went, Errno> {
         let is_on_the_way = due.from.is_some();
-        let Some(listing) = self.known(&due.path, until)? else {
+        // Of one that cannot be listed nobody says when it can: who uses it asks.
+        if due.number != 0 && self.seen.tree().is_shut(&due.path) {
+            return Ok(Went::On);
+        }
+        let Some(told) = self.known(&due.path, until)? else {
             builder.leave_off(due.number);
             return Ok(Went::Full);
         };
+        let listing = &told.listing;
         let is_whole = |entry: &Entry| entry.found.is_ok();
         if listing.trouble.is_some() || !listing.entries.iter().all(is_whole) {
             return Ok(Went::On);
@@ -227,7 +242,7 @@ impl<'a> Walk<'a> {
             builder.leave_off(due.number);
             return Ok(Went::Full);
         }
-        let Some(bare) = self.bare(&due, &listing, until) else {
+        let Some(bare) = self.bare(&due, &told, until) else {
             builder.leave_off(due.number);
             return Ok(Went::Full);
         };
@@ -241,7 +256,7 @@ impl<'a> Walk<'a> {
                 ..EntryParts::default()
             });
         }
-        match self.entries(builder, due, &listing, &bare) {
+        match self.entries(builder, due, &told, &bare) {
             Some(more) => self.due.extend(more.into_iter().rev()),
             None => builder.truncate(first),
         }
@@ -250,14 +265,18 @@ impl<'a> Walk<'a> {
 
     /// Which names in a directory have no extended attributes, if that is wanted; `None` if there is
     /// no time to ask.
-    fn bare(&mut self, due: &Due, listing: &Listing, until: Instant) -> Option<Vec<bool>> {
+    fn bare(&mut self, due: &Due, told: &Told, until: Instant) -> Option<Vec<bool>> {
         if self.demand.level < Level::Attributes {
             return Some(Vec::new());
         }
         let way = due.from.as_ref().and_then(|from| from.first());
-        let first = way.and_then(|way| listing.place(way)).unwrap_or(0);
-        let tree = self.seen.tree();
-        let bare = tree.bare((&due.path, listing), first, &mut self.ahead, until)?;
+        let names = Names {
+            dir: &due.path,
+            listing: &told.listing,
+            holds: &told.holds,
+            first: way.and_then(|way| told.listing.place(way)).unwrap_or(0),
+        };
+        let bare = self.seen.tree().bare(names, &mut self.ahead, until)?;
         self.note(bare.as_of);
         Some(bare.names)
     }
@@ -268,9 +287,10 @@ impl<'a> Walk<'a> {
         &mut self,
         builder: &mut Builder,
         due: Due,
-        listing: &Listing,
+        told: &Told,
         bare: &[bool],
     ) -> Option<Vec<Due>> {
+        let Told { listing, holds } = told;
         let first = builder.len() - 2;
         let mut from = due.from.unwrap_or_default();
         let way = (!from.is_empty()).then(|| from.remove(0));
@@ -284,7 +304,7 @@ impl<'a> Walk<'a> {
             let path = below(&due.path, &entry.name);
             let attr = file_attr(self.number(&path, found)?, found);
             let is_directory = attr.kind == FileType::Directory;
-            let is_said = !is_before && !self.is_covered(&path);
+            let is_said = !is_before && holds.is_certain(at) && !self.is_covered(&path);
             let is_wanted = self.demand.level >= Level::Stats || is_directory;
             let stat = (is_said && is_wanted)
                 .then(|| self.reader.stat(&attr, found, &self.seen.top.stat))

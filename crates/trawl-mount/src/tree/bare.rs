@@ -9,7 +9,7 @@ use super::assembly::join;
 use super::listing::{Entry, Listing};
 use super::store::is_fresh;
 use super::watched::Term;
-use super::{Inner, State};
+use super::{Holds, Inner, State};
 
 /// How the server is asked by who goes on from one directory to the next.
 #[derive(Clone, Copy, Debug)]
@@ -20,6 +20,15 @@ pub(crate) struct Ahead {
     pub(crate) least: Duration,
     /// How often the server may still be asked.
     pub(crate) questions: u32,
+}
+
+/// The names in a directory, from one on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Names<'a> {
+    pub(crate) dir: &'a [u8],
+    pub(crate) listing: &'a Listing,
+    pub(crate) holds: &'a Holds,
+    pub(crate) first: usize,
 }
 
 /// What is known of names in a directory.
@@ -33,22 +42,16 @@ pub(crate) struct Bare {
 
 impl Inner {
     /// See [`super::Tree::bare`].
-    pub(super) fn bare(
-        &self,
-        (dir, listing): (&[u8], &Listing),
-        first: usize,
-        ahead: &mut Ahead,
-        until: Instant,
-    ) -> Option<Bare> {
+    pub(super) fn bare(&self, of: Names<'_>, ahead: &mut Ahead, until: Instant) -> Option<Bare> {
         let mut bare = Bare {
-            names: vec![false; first],
+            names: vec![false; of.first],
             as_of: Instant::now(),
         };
         let mut asked_for = None;
         loop {
-            self.go_over((dir, listing), &mut bare, ahead.least);
+            self.go_over(of, &mut bare, ahead.least);
             let at = bare.names.len();
-            let Some(entry) = listing.entries.get(at) else {
+            let Some(entry) = of.listing.entries.get(at) else {
                 return Some(bare);
             };
             // It cannot be asked, or takes longer than what it says may be told.
@@ -56,7 +59,7 @@ impl Inner {
                 ahead.questions = 0;
             }
             if ahead.questions == 0 {
-                bare.names.resize(listing.entries.len(), false);
+                bare.names.resize(of.listing.entries.len(), false);
                 return Some(bare);
             }
             if Instant::now() >= until {
@@ -65,15 +68,21 @@ impl Inner {
             ahead.questions -= 1;
             asked_for = Some(at);
             // What it has, or why that is not known, is looked at above.
-            let _ = self.xattrs_and(&join(dir, &entry.name), Some(ahead.entries), ahead.least);
+            let path = join(of.dir, &entry.name);
+            let _ = self.xattrs_and(&path, Some(ahead.entries), ahead.least);
         }
     }
 
     /// Goes on to the first name of which nothing may be told.
-    fn go_over(&self, (dir, listing): (&[u8], &Listing), bare: &mut Bare, least: Duration) {
+    fn go_over(&self, of: Names<'_>, bare: &mut Bare, least: Duration) {
         let state = self.state();
-        for entry in &listing.entries[bare.names.len()..] {
-            let Some(as_of) = self.bare_as_of(&state, dir, entry, least) else {
+        let entries = of.listing.entries.iter().enumerate();
+        for (at, entry) in entries.skip(bare.names.len()) {
+            if !of.holds.is_certain(at) {
+                bare.names.push(false);
+                continue;
+            }
+            let Some(as_of) = self.bare_as_of(&state, of.dir, entry, least) else {
                 return;
             };
             bare.as_of = as_of.map_or(bare.as_of, |as_of| as_of.min(bare.as_of));

@@ -34,7 +34,7 @@ use trawl_sys::directory::Links;
 
 use crate::error::MountError;
 pub(crate) use assembly::{join, split};
-pub(crate) use bare::{Ahead, Bare};
+pub(crate) use bare::{Ahead, Bare, Names};
 use bulk::{Bulk, Phase};
 use singles::Singles;
 use store::Store;
@@ -147,6 +147,21 @@ pub struct Known<T> {
     pub at: Instant,
     /// When it was asked for.
     pub asked: Instant,
+}
+
+/// As of when what a listing says holds.
+#[derive(Debug)]
+pub(crate) struct Holds {
+    pub(crate) as_of: Instant,
+    /// Which of its names are there, in order, but of which no more is certain.
+    pub(crate) uncertain: Vec<usize>,
+}
+
+impl Holds {
+    /// Whether all that is said of a name holds.
+    pub(crate) fn is_certain(&self, at: usize) -> bool {
+        self.uncertain.binary_search(&at).is_err()
+    }
 }
 
 /// How long what is known of a directory may be told. While this is there nothing is heard of
@@ -307,13 +322,24 @@ impl Tree {
         self.0.listing_until(dir, Some(least), Some(until))
     }
 
-    /// As of when a listing still holds, with all that it says of names: now, where the server would
+    /// As of when a listing still holds, with what it says of names: now, where the server would
     /// have told of changes.
-    pub(crate) fn listing_as_of(&self, dir: &[u8], listing: &Listing) -> Instant {
-        match self.0.state().is_current(dir, listing) {
-            true => Instant::now(),
-            false => listing.at,
+    pub(crate) fn holds(&self, dir: &[u8], listing: &Listing) -> Holds {
+        match self.0.state().uncertain(dir, listing) {
+            Some(uncertain) => Holds {
+                as_of: Instant::now(),
+                uncertain,
+            },
+            None => Holds {
+                as_of: listing.at,
+                uncertain: Vec::new(),
+            },
         }
+    }
+
+    /// Whether a directory could not be listed when it was asked for last.
+    pub(crate) fn is_shut(&self, dir: &[u8]) -> bool {
+        self.0.state().is_shut(dir)
     }
 
     /// The same of a name in a directory, or of the top, which has none.
@@ -432,16 +458,9 @@ impl Tree {
         self.0.xattrs(path)
     }
 
-    /// Which names of a directory, from a place in its listing on, are known to have no extended
-    /// attribute; `None` if the server would have to be asked later than this.
-    pub(crate) fn bare(
-        &self,
-        of: (&[u8], &Listing),
-        first: usize,
-        ahead: &mut Ahead,
-        until: Instant,
-    ) -> Option<Bare> {
-        self.0.bare(of, first, ahead, until)
+    /// Which names of a directory are known to have no extended attribute; `None` if the server would have to be asked later than this.
+    pub(crate) fn bare(&self, of: Names<'_>, ahead: &mut Ahead, until: Instant) -> Option<Bare> {
+        self.0.bare(of, ahead, until)
     }
 
     /// Everything may have changed.
@@ -461,17 +480,27 @@ impl Tree {
 }
 
 impl State {
-    /// Whether the server would have said if a listing, or what it says of a name, were otherwise.
-    fn is_current(&self, dir: &[u8], listing: &Listing) -> bool {
-        let is_told = |entry: &Entry| {
-            let term = entry.found.as_ref().map(|found| {
-                let name = &entry.name;
-                self.watched.entry(dir, listing.asked, name, found)
-            });
-            term.is_ok_and(|term| term == Term::Long)
-        };
-        self.watched.listing(dir, listing.asked) == Term::Long
-            && listing.entries.iter().all(is_told)
+    fn is_shut(&self, dir: &[u8]) -> bool {
+        let listing = self.store.newest(dir);
+        listing.is_some_and(|listing| listing.trouble.is_some())
+    }
+
+    /// If the server would have said if a listing, or what it says of names, were otherwise: all but
+    /// these names. Those are of directories that cannot be listed, and so not watched.
+    fn uncertain(&self, dir: &[u8], listing: &Listing) -> Option<Vec<usize>> {
+        if self.watched.listing(dir, listing.asked) != Term::Long {
+            return None;
+        }
+        let mut uncertain = Vec::new();
+        for (at, entry) in listing.entries.iter().enumerate() {
+            let (name, found) = (&entry.name, entry.found.as_ref().ok()?);
+            match self.watched.entry(dir, listing.asked, name, found) {
+                Term::Long => {}
+                _ if is_directory(found) && self.is_shut(&join(dir, name)) => uncertain.push(at),
+                _ => return None,
+            }
+        }
+        Some(uncertain)
     }
 }
 
@@ -598,7 +627,7 @@ impl Inner {
         let listing = state.store.newest(dir)?;
         let term = state.watched.listing(dir, listing.asked);
         let age = match least {
-            Some(least) if term == Term::Long && !state.is_current(dir, listing) => {
+            Some(least) if term == Term::Long && state.uncertain(dir, listing).is_none() => {
                 self.max_age.saturating_sub(least)
             }
             least => self.age(term).saturating_sub(least.unwrap_or_default()),
