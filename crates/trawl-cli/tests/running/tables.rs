@@ -12,7 +12,7 @@ use trawl_testkit::skip::{Skip, without_program};
 use crate::site::{Site, TRAWL, cannot};
 
 /// Why tables cannot be compared with the mount here, if so.
-fn cannot_compare(site: &Site, what: &str) -> bool {
+pub(crate) fn cannot_compare(site: &Site, what: &str) -> bool {
     let skip = cannot(what).or_else(|| {
         let is_there = site.installed().is_some();
         (!is_there).then(|| Skip::new(what, "libtrawl-preload.so was not built"))
@@ -125,7 +125,7 @@ fn a_repository_is_as_clean_as_the_mount_says() {
 /// Runs a command twice in one mount, which has one device number and one number as a mount: first
 /// with tables, then without. To the byte it must say the same.
 #[track_caller]
-fn compare(site: &Site, words: &[&str]) {
+pub(crate) fn compare(site: &Site, words: &[&str]) {
     let script = "\"$@\" > $OUT/with 2>&1; echo $? >> $OUT/with; unset LD_PRELOAD; \
                   \"$@\" > $OUT/without 2>&1; echo $? >> $OUT/without";
     let mut command = site.command(&site.server());

@@ -18,9 +18,9 @@ use crate::tree::{Ahead, Entry, Holds, Known, Listing, Names, is_directory, is_l
 /// Directories deeper below the one in question are not listed.
 const DEPTH_MAX: u32 = 256;
 /// So long is waited for what is still to come, behind the first directory.
-const PATIENCE: Duration = Duration::from_millis(200);
+pub(super) const PATIENCE: Duration = Duration::from_millis(200);
 /// And so long for that one; who asks then waits in the kernel.
-const PATIENCE_FIRST: Duration = Duration::from_secs(8);
+pub(super) const PATIENCE_FIRST: Duration = Duration::from_secs(8);
 /// Where a link leads to more, or to nothing, the kernel is to say.
 const TARGET_BYTES: std::ops::Range<usize> = 1..4096;
 
@@ -40,9 +40,9 @@ struct Due {
 }
 
 /// What is in a directory, and what of it holds.
-struct Told {
-    listing: Arc<Listing>,
-    holds: Holds,
+pub(super) struct Told {
+    pub(super) listing: Arc<Listing>,
+    pub(super) holds: Holds,
 }
 
 /// How it went.
@@ -54,12 +54,12 @@ enum Went {
 
 pub(super) struct Walk<'a> {
     demand: &'a Demand,
-    seen: &'a Seen,
-    reader: &'a Reader,
+    pub(super) seen: &'a Seen,
+    pub(super) reader: &'a Reader,
     /// Where something else is mounted.
     covered: Vec<Vec<u8>>,
     /// How long what is put in must last.
-    least: Duration,
+    pub(super) least: Duration,
     /// When what is put in came, of the oldest.
     oldest: Instant,
     /// The next one last.
@@ -91,7 +91,7 @@ impl<'a> Walk<'a> {
             },
             oldest: Instant::now(),
             due: Vec::new(),
-            asks_targets: demand.level >= Level::Stats,
+            asks_targets: demand.level >= Level::Stats || demand.extent == Extent::Each,
         }
     }
 
@@ -177,11 +177,11 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn note(&mut self, at: Instant) {
+    pub(super) fn note(&mut self, at: Instant) {
         self.oldest = self.oldest.min(at);
     }
 
-    fn oldest_ns(&self) -> i64 {
+    pub(super) fn oldest_ns(&self) -> i64 {
         let now = clock_gettime(ClockId::Monotonic);
         let now_ns = now
             .tv_sec
@@ -192,7 +192,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Whether something else is mounted there.
-    fn is_covered(&self, path: &[u8]) -> bool {
+    pub(super) fn is_covered(&self, path: &[u8]) -> bool {
         use std::os::unix::ffi::OsStrExt;
         let point = self.seen.place.point.as_os_str().as_bytes();
         let is_it = |other: &Vec<u8>| {
@@ -209,7 +209,7 @@ impl<'a> Walk<'a> {
     }
 
     /// What is in a directory, if all of it is known; `None` if the kernel is to say.
-    fn known(&mut self, path: &[u8], until: Instant) -> Result<Option<Told>, Errno> {
+    pub(super) fn known(&mut self, path: &[u8], until: Instant) -> Result<Option<Told>, Errno> {
         let tree = self.seen.tree();
         let Some(listing) = tree.listing_until(path, self.least, until)? else {
             return Ok(None);
@@ -345,7 +345,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Where a link leads, if that is known or can be asked.
-    fn target(&mut self, path: &[u8]) -> Option<Vec<u8>> {
+    pub(super) fn target(&mut self, path: &[u8]) -> Option<Vec<u8>> {
         if !self.asks_targets {
             return None;
         }

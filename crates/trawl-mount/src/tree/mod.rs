@@ -9,6 +9,7 @@
 //!
 //! A server that can says what changes ([`Tree::watch`]): what it watches is kept for long.
 
+mod as_of;
 mod assembly;
 mod bare;
 mod bulk;
@@ -33,8 +34,9 @@ use trawl_sys::Errno;
 use trawl_sys::directory::Links;
 
 use crate::error::MountError;
+pub(crate) use as_of::Holds;
 pub(crate) use assembly::{join, split};
-pub(crate) use bare::{Ahead, Bare, Names};
+pub(crate) use bare::{Ahead, Names};
 use bulk::{Bulk, Phase};
 use singles::Singles;
 use store::Store;
@@ -147,21 +149,6 @@ pub struct Known<T> {
     pub at: Instant,
     /// When it was asked for.
     pub asked: Instant,
-}
-
-/// As of when what a listing says holds.
-#[derive(Debug)]
-pub(crate) struct Holds {
-    pub(crate) as_of: Instant,
-    /// Which of its names are there, in order, but of which no more is certain.
-    pub(crate) uncertain: Vec<usize>,
-}
-
-impl Holds {
-    /// Whether all that is said of a name holds.
-    pub(crate) fn is_certain(&self, at: usize) -> bool {
-        self.uncertain.binary_search(&at).is_err()
-    }
 }
 
 /// How long what is known of a directory may be told. While this is there nothing is heard of
@@ -322,52 +309,6 @@ impl Tree {
         self.0.listing_until(dir, Some(least), Some(until))
     }
 
-    /// As of when a listing still holds, with what it says of names: now, where the server would
-    /// have told of changes.
-    pub(crate) fn holds(&self, dir: &[u8], listing: &Listing) -> Holds {
-        match self.0.state().uncertain(dir, listing) {
-            Some(uncertain) => Holds {
-                as_of: Instant::now(),
-                uncertain,
-            },
-            None => Holds {
-                as_of: listing.at,
-                uncertain: Vec::new(),
-            },
-        }
-    }
-
-    /// Whether a directory could not be listed when it was asked for last.
-    pub(crate) fn is_shut(&self, dir: &[u8]) -> bool {
-        self.0.state().is_shut(dir)
-    }
-
-    /// The same of a name in a directory, or of the top, which has none.
-    pub(crate) fn entry_as_of(
-        &self,
-        dir: &[u8],
-        name: &[u8],
-        known: &Known<Attributes>,
-    ) -> Instant {
-        let state = self.0.state();
-        let term = match name {
-            b"" => state.watched.own(b"", known.asked),
-            name => state.watched.entry(dir, known.asked, name, &known.what),
-        };
-        match term {
-            Term::Long => Instant::now(),
-            _ => known.at,
-        }
-    }
-
-    /// The same of where a link leads.
-    pub(crate) fn target_as_of<T>(&self, path: &[u8], known: &Known<T>) -> Instant {
-        match self.0.state().watched.listing(split(path).0, known.asked) {
-            Term::Long => Instant::now(),
-            _ => known.at,
-        }
-    }
-
     /// A listing of a directory that was given before, to go on in.
     pub fn again(&self, dir: &[u8], is_it: impl Fn(&Listing) -> bool) -> Option<Arc<Listing>> {
         self.0.state().store.again(dir, is_it)
@@ -458,11 +399,6 @@ impl Tree {
         self.0.xattrs(path)
     }
 
-    /// Which names of a directory are known to have no extended attribute; `None` if the server would have to be asked later than this.
-    pub(crate) fn bare(&self, of: Names<'_>, ahead: &mut Ahead, until: Instant) -> Option<Bare> {
-        self.0.bare(of, ahead, until)
-    }
-
     /// Everything may have changed.
     pub fn forget(&self) {
         let mut state = self.0.state();
@@ -476,31 +412,6 @@ impl Tree {
         state.xattrs = Xattrs::default();
         drop(state);
         self.0.changed.notify_all();
-    }
-}
-
-impl State {
-    fn is_shut(&self, dir: &[u8]) -> bool {
-        let listing = self.store.newest(dir);
-        listing.is_some_and(|listing| listing.trouble.is_some())
-    }
-
-    /// If the server would have said if a listing, or what it says of names, were otherwise: all but
-    /// these names. Those are of directories that cannot be listed, and so not watched.
-    fn uncertain(&self, dir: &[u8], listing: &Listing) -> Option<Vec<usize>> {
-        if self.watched.listing(dir, listing.asked) != Term::Long {
-            return None;
-        }
-        let mut uncertain = Vec::new();
-        for (at, entry) in listing.entries.iter().enumerate() {
-            let (name, found) = (&entry.name, entry.found.as_ref().ok()?);
-            match self.watched.entry(dir, listing.asked, name, found) {
-                Term::Long => {}
-                _ if is_directory(found) && self.is_shut(&join(dir, name)) => uncertain.push(at),
-                _ => return None,
-            }
-        }
-        Some(uncertain)
     }
 }
 

@@ -599,6 +599,23 @@ mod tests {
     }
 
     #[test]
+    fn who_goes_on_asks_for_as_much_as_is_gone_over() {
+        let mut xattrs = Xattrs::default();
+        let ask = |xattrs: &Xattrs, path: &str, wanted| {
+            xattrs.question_ahead(path.as_bytes(), wanted, LONG)
+        };
+        assert_eq!(ask(&xattrs, "d/5", 9), question("d", "d/5", ENTRIES_FIRST));
+        assert_eq!(ask(&xattrs, "d/5", 8000), question("d", "d/5", 8000));
+        let most = ask(&xattrs, "d/5", u32::MAX);
+        assert_eq!(most, question("d", "d/5", ENTRIES_MAX));
+        // Not where answers take long.
+        xattrs.insert(cover(most, &["5"], &[], Some("6")), LONG);
+        xattrs.covers[0].took = LONG / 3;
+        let fewer = question("d", "d/7", ENTRIES_MAX / ENTRIES_TIMES);
+        assert_eq!(ask(&xattrs, "d/7", u32::MAX), fewer);
+    }
+
+    #[test]
     fn what_is_asked_next_lies_around_both() {
         let mut xattrs = Xattrs::default();
         let ask = |xattrs: &Xattrs, path: &str| xattrs.question(path.as_bytes(), None, LONG);
