@@ -79,19 +79,24 @@ fn few_files_are_looked_at_in_vain() {
         let in_vain = trace
             .lines()
             .filter(|line| line.contains("/prog\"") && line.contains("ENOENT"));
-        (ran.text(), in_vain.count())
+        let in_vain = in_vain.count();
+        (ran.text(), in_vain, trace.matches("TBQ1").count())
     };
     for words in [
         "/usr/bin/env prog",
         "/bin/sh -c prog",
         "/bin/bash -c 'prog; prog'",
     ] {
-        let (with, few) = calls(&[], words);
-        let (without, many) = calls(&["--no-preload"], words);
+        let (with, few, _) = calls(&[], words);
+        let (without, many, _) = calls(&["--no-preload"], words);
         assert_eq!(with, without, "{words}");
         // Links that lead out or nowhere are the kernel's to follow.
         assert!(many >= 30 && few <= 6, "{words}: {few} against {many}");
     }
+    // Neither is asked about again and again because of those: once, and once about a file.
+    let words = "/bin/bash -c 'for n in 1 2 3 4 5 6; do type -a nosuch$n; done; type prog'";
+    let (_, _, questions) = calls(&[], words);
+    assert!((1..=3).contains(&questions), "{questions} questions");
     site.expect_nothing_left();
 }
 

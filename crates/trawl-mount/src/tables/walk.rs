@@ -25,7 +25,7 @@ pub(super) const PATIENCE_FIRST: Duration = Duration::from_secs(8);
 const TARGET_BYTES: std::ops::Range<usize> = 1..4096;
 
 /// So often the server is asked for the extended attributes of what is in one table.
-const QUESTIONS_MAX: u32 = 4;
+const QUESTIONS_MAX: u32 = 32;
 /// Of these the kernel says the same where there is no attribute.
 const BARE: [FileKind; 2] = [FileKind::Directory, FileKind::Regular];
 

@@ -11,6 +11,9 @@ use super::store::is_fresh;
 use super::watched::Term;
 use super::{Holds, Inner, State};
 
+/// So many names are gone over at once: nobody else is told anything meanwhile.
+const AT_ONCE: usize = 1024;
+
 /// How the server is asked by who goes on from one directory to the next.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ahead {
@@ -49,7 +52,7 @@ impl Inner {
         };
         let mut asked_for = None;
         loop {
-            self.go_over(of, &mut bare, ahead.least);
+            while self.go_over(of, &mut bare, ahead.least) {}
             let at = bare.names.len();
             let Some(entry) = of.listing.entries.get(at) else {
                 return Some(bare);
@@ -73,21 +76,22 @@ impl Inner {
         }
     }
 
-    /// Goes on to the first name of which nothing may be told.
-    fn go_over(&self, of: Names<'_>, bare: &mut Bare, least: Duration) {
+    /// Goes on to the first name of which nothing may be told; true if it has not come to one yet.
+    fn go_over(&self, of: Names<'_>, bare: &mut Bare, least: Duration) -> bool {
         let state = self.state();
         let entries = of.listing.entries.iter().enumerate();
-        for (at, entry) in entries.skip(bare.names.len()) {
+        for (at, entry) in entries.skip(bare.names.len()).take(AT_ONCE) {
             if !of.holds.is_certain(at) {
                 bare.names.push(false);
                 continue;
             }
             let Some(as_of) = self.bare_as_of(&state, of.dir, entry, least) else {
-                return;
+                return false;
             };
             bare.as_of = as_of.map_or(bare.as_of, |as_of| as_of.min(bare.as_of));
             bare.names.push(as_of.is_some());
         }
+        bare.names.len() < of.listing.entries.len()
     }
 
     /// As of when a name has no attribute; `None` within if it has any, or that cannot be told.
