@@ -264,7 +264,8 @@ impl<'a> Walk<'a> {
     }
 
     /// Which names in a directory have no extended attributes, if that is wanted; `None` if there is
-    /// no time to ask.
+    /// no time to ask. A first directory is said of as far as that goes: one file of many may be all
+    /// that is wanted.
     fn bare(&mut self, due: &Due, told: &Told, until: Instant) -> Option<Vec<bool>> {
         if self.demand.level < Level::Attributes {
             return Some(Vec::new());
@@ -276,9 +277,15 @@ impl<'a> Walk<'a> {
             holds: &told.holds,
             first: way.and_then(|way| told.listing.place(way)).unwrap_or(0),
         };
-        let bare = self.seen.tree().bare(names, &mut self.ahead, until)?;
+        let is_first = due.number == 0;
+        let until = match is_first {
+            true => Instant::now() + PATIENCE,
+            false => until,
+        };
+        let bare = self.seen.tree().bare(names, &mut self.ahead, until);
         self.note(bare.as_of);
-        Some(bare.names)
+        let is_whole = bare.names.len() == told.listing.entries.len();
+        (is_first || is_whole).then_some(bare.names)
     }
 
     /// Puts in what is in a directory; the directories in it that are to be listed. `None` if there

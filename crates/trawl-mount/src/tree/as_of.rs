@@ -73,9 +73,9 @@ impl Tree {
         }
     }
 
-    /// Which names of a directory are known to have no extended attribute; `None` if the server would
-    /// have to be asked later than this.
-    pub(crate) fn bare(&self, of: Names<'_>, ahead: &mut Ahead, until: Instant) -> Option<Bare> {
+    /// Which names of a directory are known to have no extended attribute. The server is asked for
+    /// those, and no question is begun after this.
+    pub(crate) fn bare(&self, of: Names<'_>, ahead: &mut Ahead, until: Instant) -> Bare {
         self.0.bare(of, ahead, until)
     }
 }

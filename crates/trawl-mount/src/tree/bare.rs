@@ -37,7 +37,8 @@ pub(crate) struct Names<'a> {
 /// What is known of names in a directory.
 #[derive(Debug)]
 pub(crate) struct Bare {
-    /// Of each name, in the order of the listing, whether it is known to have no attribute.
+    /// Of each name, in the order of the listing, whether it is known to have no attribute; of the
+    /// last ones nothing if it was too late to ask.
     pub(crate) names: Vec<bool>,
     /// Of what is known, as of when that still holds.
     pub(crate) as_of: Instant,
@@ -45,7 +46,7 @@ pub(crate) struct Bare {
 
 impl Inner {
     /// See [`super::Tree::bare`].
-    pub(super) fn bare(&self, of: Names<'_>, ahead: &mut Ahead, until: Instant) -> Option<Bare> {
+    pub(super) fn bare(&self, of: Names<'_>, ahead: &mut Ahead, until: Instant) -> Bare {
         let mut bare = Bare {
             names: vec![false; of.first],
             as_of: Instant::now(),
@@ -55,7 +56,7 @@ impl Inner {
             while self.go_over(of, &mut bare, ahead.least) {}
             let at = bare.names.len();
             let Some(entry) = of.listing.entries.get(at) else {
-                return Some(bare);
+                return bare;
             };
             // It cannot be asked, or takes longer than what it says may be told.
             if asked_for == Some(at) {
@@ -63,10 +64,10 @@ impl Inner {
             }
             if ahead.questions == 0 {
                 bare.names.resize(of.listing.entries.len(), false);
-                return Some(bare);
+                return bare;
             }
             if Instant::now() >= until {
-                return None;
+                return bare;
             }
             ahead.questions -= 1;
             asked_for = Some(at);
