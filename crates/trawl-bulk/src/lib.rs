@@ -15,7 +15,7 @@ mod cache;
 mod config;
 mod error;
 mod peer;
-mod search_path;
+pub mod search_path;
 mod serve;
 mod source;
 mod walk;

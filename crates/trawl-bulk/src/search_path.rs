@@ -18,6 +18,28 @@ use trawl_table::{Builder, EntryParts, Level, NewEntry, Search};
 use crate::source::Demand;
 use crate::walk::{LEFT_ALONE, converted};
 
+/// What is known of a directory of a search path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// All names in it.
+    Names(Vec<Name>, Search),
+    /// It is not there: nothing is.
+    Missing,
+    /// Nothing: who looks into it is to do so.
+    Unknown,
+}
+
+/// A name in a directory of a search path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Name {
+    /// The name.
+    pub name: Vec<u8>,
+    /// Its inode number.
+    pub ino: u64,
+    /// `d_type`; 0 if that is not known.
+    pub kind: u8,
+}
+
 const BUFFER_BYTES: usize = 32 << 10;
 /// Directories with more names in their paths are left out: each level is one of calls, too.
 const DEPTH_MAX: usize = 256;
@@ -26,6 +48,19 @@ const LIST: Purpose = Purpose::List(AccessTime::Keep);
 /// A table about the directories whose paths are demanded. Those that cannot be read, are made up or
 /// have too many names are not listed.
 pub(crate) fn table(demand: &Demand) -> Result<Builder, Errno> {
+    let mut names = ReadBuffer::new(BUFFER_BYTES);
+    search_table(demand, |path, room| Ok(look(&mut names, path, room)))
+}
+
+/// A table about the directories whose paths are demanded ([`Extent::Each`](crate::Extent::Each)):
+/// `look` says of a path which names are there, if they are no more than so many.
+///
+/// # Errors
+/// What `look` fails with; if the root cannot be looked at.
+pub fn search_table(
+    demand: &Demand,
+    look: impl FnMut(&[u8], usize) -> Result<Found, Errno>,
+) -> Result<Builder, Errno> {
     let errno = |error: SysError| error.errno;
     let top = directory::open_path(CWD, c"/", LIST, Links::Refused).map_err(errno)?;
     let root = converted(&stat::stat_fd(&top).map_err(errno)?);
@@ -36,9 +71,9 @@ pub(crate) fn table(demand: &Demand) -> Result<Builder, Errno> {
     let mut listing = Listing {
         demand,
         builder: Builder::new(b"/", &root, Level::Names),
-        names: ReadBuffer::new(BUFFER_BYTES),
+        look,
     };
-    listing.put(0, &way);
+    listing.put(0, &way)?;
     Ok(listing.builder)
 }
 
@@ -67,36 +102,24 @@ impl<'a> Node<'a> {
     }
 }
 
-/// What is known of a directory.
-enum Known {
-    Names(Vec<Name>, Search),
-    /// There is none.
-    Missing,
-    Nothing,
-}
-
-/// A name that was read.
-struct Name {
-    name: Vec<u8>,
-    ino: u64,
-    /// `d_type`
-    kind: u8,
-}
-
-struct Listing<'a> {
+struct Listing<'a, Look> {
     demand: &'a Demand,
     builder: Builder,
-    names: ReadBuffer,
+    look: Look,
 }
 
-impl Listing<'_> {
+impl<Look: FnMut(&[u8], usize) -> Result<Found, Errno>> Listing<'_, Look> {
     /// Puts in what is known of a directory, and those below it.
-    fn put(&mut self, number: u32, node: &Node<'_>) {
-        let known = node.wanted.map_or(Known::Nothing, |path| self.look(path));
+    fn put(&mut self, number: u32, node: &Node<'_>) -> Result<(), Errno> {
+        let room = (self.demand.entries_max as usize).saturating_sub(self.builder.len());
+        let known = match node.wanted {
+            Some(path) => (self.look)(path, room)?,
+            None => Found::Unknown,
+        };
         let first = self.builder.len();
         let mut below: Vec<(NewEntry, &Node<'_>)> = Vec::new();
         match known {
-            Known::Names(names, search) => {
+            Found::Names(names, search) => {
                 for name in names {
                     let entry = self.builder.push(&EntryParts {
                         name: &name.name,
@@ -108,9 +131,9 @@ impl Listing<'_> {
                 }
                 self.builder.listed(number, first, search);
             }
-            Known::Missing => self.builder.listed(number, first, Search::Allowed),
-            Known::Nothing if node.below.is_empty() => {}
-            Known::Nothing => {
+            Found::Missing => self.builder.listed(number, first, Search::Allowed),
+            Found::Unknown if node.below.is_empty() => {}
+            Found::Unknown => {
                 for (name, node) in &node.below {
                     let entry = self.builder.push(&EntryParts {
                         name,
@@ -123,56 +146,56 @@ impl Listing<'_> {
         }
         for (entry, node) in below {
             let number = self.builder.add_directory(entry, Some(number));
-            self.put(number, node);
+            self.put(number, node)?;
         }
+        Ok(())
     }
+}
 
-    fn look(&mut self, path: &[u8]) -> Known {
-        let Ok(path) = CString::new(path) else {
-            return Known::Nothing;
-        };
-        let opened = match directory::open_path(CWD, &path, LIST, Links::Followed) {
-            Ok(opened) => opened,
-            Err(error) if error.errno == Errno::NOENT => return Known::Missing,
-            Err(_) => return Known::Nothing,
-        };
-        let is_plain =
-            filesystem::of_fd(&opened).is_ok_and(|system| !LEFT_ALONE.contains(&system.magic));
-        let names = match is_plain {
-            true => self.read(&opened),
-            false => None,
-        };
-        let Some(names) = names else {
-            return Known::Nothing;
-        };
-        // Looking even for itself needs that permission.
-        let search = match stat_at(&opened, c".") {
-            Ok(_) => Search::Allowed,
-            Err(_) => Search::Unknown,
-        };
-        Known::Names(names, search)
-    }
+fn look(buffer: &mut ReadBuffer, path: &[u8], room: usize) -> Found {
+    let Ok(path) = CString::new(path) else {
+        return Found::Unknown;
+    };
+    let opened = match directory::open_path(CWD, &path, LIST, Links::Followed) {
+        Ok(opened) => opened,
+        Err(error) if error.errno == Errno::NOENT => return Found::Missing,
+        Err(_) => return Found::Unknown,
+    };
+    let is_plain =
+        filesystem::of_fd(&opened).is_ok_and(|system| !LEFT_ALONE.contains(&system.magic));
+    let names = match is_plain {
+        true => read(buffer, &opened, room),
+        false => None,
+    };
+    let Some(names) = names else {
+        return Found::Unknown;
+    };
+    // Looking even for itself needs that permission.
+    let search = match stat_at(&opened, c".") {
+        Ok(_) => Search::Allowed,
+        Err(_) => Search::Unknown,
+    };
+    Found::Names(names, search)
+}
 
-    /// All names, if they are not too many.
-    fn read(&mut self, opened: &OwnedFd) -> Option<Vec<Name>> {
-        let room = (self.demand.entries_max as usize).checked_sub(self.builder.len())?;
-        let mut names = Vec::new();
-        let mut reader = self.names.read(opened.as_fd());
-        while let Some(entry) = reader.next() {
-            let entry = entry.ok()?;
-            let name = entry.name().to_bytes();
-            if matches!(name, b"." | b"..") {
-                continue;
-            }
-            if names.len() >= room {
-                return None;
-            }
-            names.push(Name {
-                name: name.to_owned(),
-                ino: entry.ino(),
-                kind: entry.type_bits().map_or(0, |bits| (bits >> 12) as u8),
-            });
+/// All names, if they are not too many.
+fn read(buffer: &mut ReadBuffer, opened: &OwnedFd, room: usize) -> Option<Vec<Name>> {
+    let mut names = Vec::new();
+    let mut reader = buffer.read(opened.as_fd());
+    while let Some(entry) = reader.next() {
+        let entry = entry.ok()?;
+        let name = entry.name().to_bytes();
+        if matches!(name, b"." | b"..") {
+            continue;
         }
-        Some(names)
+        if names.len() >= room {
+            return None;
+        }
+        names.push(Name {
+            name: name.to_owned(),
+            ino: entry.ino(),
+            kind: entry.type_bits().map_or(0, |bits| (bits >> 12) as u8),
+        });
     }
+    Some(names)
 }

@@ -10,7 +10,7 @@
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -55,6 +55,7 @@ type Opened = (Instant, Time, u64);
 pub(crate) struct RemoteFiles {
     tree: Tree,
     nodes: Arc<Nodes>,
+    is_probed: Arc<AtomicBool>,
     contents: Mutex<HashMap<u64, Content>>,
     next_handle: AtomicU64,
     opened: Mutex<HashMap<Vec<u8>, Opened>>,
@@ -82,6 +83,7 @@ impl RemoteFiles {
     pub(crate) fn new(mounted: &Mounted) -> RemoteFiles {
         RemoteFiles {
             nodes: Arc::clone(&mounted.nodes),
+            is_probed: Arc::clone(&mounted.is_probed),
             tree: mounted.tree.clone(),
             contents: Mutex::default(),
             next_handle: AtomicU64::new(1),
@@ -346,6 +348,9 @@ impl Filesystem for RemoteFiles {
     }
 
     fn getxattr(&self, _req: &Request, ino: INodeNo, name: &OsStr, size: u32, reply: ReplyXattr) {
+        if ino.0 == TOP && self.is_probed.load(Ordering::SeqCst) {
+            return reply.error(Errno::ENODATA);
+        }
         let found = self.path(ino).and_then(|path| {
             let all = self.tree.xattrs(&path).map_err(errno)?;
             let one = all.iter().find(|(known, _)| *known == name.as_bytes());

@@ -4,6 +4,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
 use fuser::{Config, MountOption, Session, SessionACL, SessionUnmounter};
@@ -24,6 +25,8 @@ pub const SUBTYPE: &str = "trawl";
 pub struct Mounted {
     pub(crate) tree: Tree,
     pub(crate) nodes: Arc<Nodes>,
+    /// See [`Mounted::be_probed`].
+    pub(crate) is_probed: Arc<AtomicBool>,
 }
 
 impl std::fmt::Debug for Mounted {
@@ -36,7 +39,23 @@ impl Mounted {
     /// A tree that is to be mounted once; no number was told yet.
     pub fn new(tree: Tree) -> Mounted {
         let nodes = Arc::new(Nodes::new(tree.device()));
-        Mounted { tree, nodes }
+        Mounted {
+            tree,
+            nodes,
+            is_probed: Arc::default(),
+        }
+    }
+
+    /// From now on until [`Mounted::was_probed`] the kernel is told of the top that it has no
+    /// extended attribute, without asking the server: who mounts it finds out what the kernel makes
+    /// of that. Nobody else may see the mount meanwhile.
+    pub fn be_probed(&self) {
+        self.is_probed.store(true, Ordering::SeqCst);
+    }
+
+    /// From now on the kernel is told what is so.
+    pub fn was_probed(&self) {
+        self.is_probed.store(false, Ordering::SeqCst);
     }
 
     /// The tree.

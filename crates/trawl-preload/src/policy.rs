@@ -224,7 +224,7 @@ fn count_directory(directory: &[u8]) -> u32 {
 }
 
 /// FNV-1a: a wrong guess costs a question.
-fn hash(bytes: &[u8]) -> u64 {
+pub(crate) fn hash(bytes: &[u8]) -> u64 {
     let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
 }
@@ -276,7 +276,7 @@ fn ask_now(directory: &[u8], is_in_order: bool) -> bool {
     };
     let begun = kernel::now_ns();
     let is_in = ask(settings::socket(), settings::user(), &question)
-        .is_some_and(|mapped| tables::put(&mapped));
+        .is_some_and(|mapped| tables::put(&mapped, 0));
     let took = kernel::now_ns().saturating_sub(begun);
     ASKED_NS.store(took, Ordering::Relaxed);
     match is_in {

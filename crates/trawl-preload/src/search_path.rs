@@ -10,7 +10,8 @@ use trawl_bulk_client::{Directories, Text, ask};
 use trawl_table::wire::{Extent, Question};
 use trawl_table::{Level, PATH_BYTES_MAX};
 
-use crate::{kernel, page, policy, settings, tables};
+use crate::policy::{self, hash};
+use crate::{kernel, page, settings, tables};
 
 /// With fewer directories a question is not worth its price.
 const DIRECTORIES_MIN: usize = 2;
@@ -74,6 +75,10 @@ fn is_due(count: usize, looks: u32) -> bool {
 }
 
 fn ask_about(directories: &[u8]) -> bool {
+    // What it does not say no other one would.
+    if tables::has_search_about(hash(directories)) {
+        return false;
+    }
     let question = Question {
         path: directories,
         from: b"",
@@ -83,7 +88,7 @@ fn ask_about(directories: &[u8]) -> bool {
     };
     LOOKED_AT.store(0, Ordering::Relaxed);
     let mapped = ask(settings::socket(), settings::user(), &question);
-    let is_in = mapped.is_some_and(|mapped| tables::put(&mapped));
+    let is_in = mapped.is_some_and(|mapped| tables::put(&mapped, hash(directories)));
     if !is_in {
         wait();
     }

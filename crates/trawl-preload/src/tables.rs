@@ -27,6 +27,8 @@ struct Slot {
     answered: AtomicU32,
     /// Whether it is about a search path.
     is_search: AtomicBool,
+    /// The hash of what it was asked about, if that is a search path.
+    about: AtomicU64,
 }
 
 impl Slot {
@@ -41,6 +43,7 @@ impl Slot {
             entries: AtomicU32::new(0),
             answered: AtomicU32::new(0),
             is_search: AtomicBool::new(false),
+            about: AtomicU64::new(0),
         }
     }
 
@@ -167,14 +170,14 @@ fn free_slot() -> Option<usize> {
     free
 }
 
-/// Puts a table in. It is taken away again if there is no room, or if another thread is at it.
-pub(crate) fn put(mapped: &Mapped) -> bool {
+/// Puts a table in; `about` is the hash of a search path that was asked about. It is taken away again if there is no room, or if another thread is at it.
+pub(crate) fn put(mapped: &Mapped, about: u64) -> bool {
     if IS_WRITTEN.swap(true, Ordering::SeqCst) {
         // SAFETY: nobody has seen it.
         unsafe { kernel::unmap(mapped.at, mapped.length) };
         return false;
     }
-    let is_in = put_alone(mapped);
+    let is_in = put_alone(mapped, about);
     IS_WRITTEN.store(false, Ordering::SeqCst);
     if !is_in {
         // SAFETY: nobody has seen it.
@@ -183,7 +186,7 @@ pub(crate) fn put(mapped: &Mapped) -> bool {
     is_in
 }
 
-fn put_alone(mapped: &Mapped) -> bool {
+fn put_alone(mapped: &Mapped, about: u64) -> bool {
     // SAFETY: as in `Held::table`; nobody unmaps it before this ends.
     let bytes = unsafe { std::slice::from_raw_parts(mapped.at, mapped.length) };
     let Ok(table) = Table::new(bytes) else {
@@ -217,6 +220,7 @@ fn put_alone(mapped: &Mapped) -> bool {
     let top = table.directory(0);
     let is_search = top.is_some_and(|top| top.is_partly_listed());
     slot.is_search.store(is_search, Ordering::Relaxed);
+    slot.about.store(about, Ordering::Relaxed);
     slot.is_live.store(true, Ordering::SeqCst);
     LIVE.fetch_add(1, Ordering::Relaxed);
     true
@@ -313,6 +317,12 @@ pub(crate) fn has_names_in(directory: &[u8]) -> bool {
         matches!(walk(held, 0, directory), Known::Found(found)
             if found.entry.directory().is_some_and(|of| of.is_listed()))
     })
+}
+
+/// Whether there is a table about this search path, by its hash.
+pub(crate) fn has_search_about(hash: u64) -> bool {
+    let about = |held: &Held| TABLES[held.0].about.load(Ordering::Relaxed);
+    is_any_live() && fresh().any(|held| held.is_search() && about(&held) == hash)
 }
 
 /// What follows a directory in a path.

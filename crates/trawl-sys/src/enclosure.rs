@@ -18,7 +18,8 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use rustix::net::{
-    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SocketFlags, SocketType,
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, SocketFlags,
+    SocketType,
 };
 
 use crate::identity::{effective_gid, effective_uid};
@@ -59,7 +60,7 @@ pub enum Besides {
     /// This filter's descriptor, behind the mounts: the command's calls are asked about.
     Filter(Filter),
     /// How it sees its mounts, and what is said of these extended attributes there, at most
-    /// [`ATTRIBUTES_MAX`]: [`Entrance::view`].
+    /// [`ATTRIBUTES_MAX`]: [`Entrance::view`]. It then waits for [`Entrance::go_on`].
     View(Vec<CString>),
 }
 
@@ -145,6 +146,8 @@ struct Way {
     directory: Option<CString>,
     besides: Besides,
     socket: OwnedFd,
+    /// The other end, which the process must not keep: it could not notice that nobody is there.
+    other_end: RawFd,
 }
 
 /// This end of the way.
@@ -199,6 +202,7 @@ pub fn enclose(
         directory,
         besides,
         socket: theirs,
+        other_end: ours.as_raw_fd(),
     };
     let go = move || way.go();
     // SAFETY: between fork and exec `go` makes system calls and nothing else: all that they are
@@ -234,6 +238,8 @@ impl Way {
 
     fn enter(&self) -> Result<(), (Step, usize, io::Error)> {
         let at = |step| move |source| (step, 0, source);
+        // SAFETY: this process's copy, which nobody here uses.
+        unsafe { libc::close(self.other_end) };
         // SAFETY: it takes a number; this process has one thread.
         if unsafe { libc::unshare(libc::CLONE_NEWNS) } != 0 {
             // SAFETY: as above.
@@ -254,8 +260,9 @@ impl Way {
             mounted.map_err(|(step, source)| (step, number, source))?;
         }
         if let Besides::View(attributes) = &self.besides {
-            // Who does not hear of it does without.
-            let _ = self.show(attributes);
+            // Who does not hear of it does without. Less than is told says that there is no more.
+            let shown = self.show(attributes).or_else(|_| self.send(&[0], None));
+            let _ = shown.and_then(|()| self.wait());
         }
         if let Besides::Filter(filter) = &self.besides {
             let listener = filter.install().map_err(at(Step::Filter))?;
@@ -299,6 +306,22 @@ impl Way {
         // SAFETY: it was opened above and is not used any more.
         unsafe { libc::close(table) };
         sent
+    }
+
+    /// Waits until it is to go on, or nobody is there to say so.
+    fn wait(&self) -> io::Result<()> {
+        let mut byte = 0u8;
+        loop {
+            // SAFETY: there is room for one byte.
+            let got = unsafe { libc::recv(self.socket.as_raw_fd(), (&raw mut byte).cast(), 1, 0) };
+            if got >= 0 {
+                return Ok(());
+            }
+            let error = io::Error::last_os_error();
+            if error.kind() != io::ErrorKind::Interrupted {
+                return Err(error);
+            }
+        }
     }
 
     fn mount(&self, number: usize) -> Result<(), (Step, io::Error)> {
@@ -508,6 +531,13 @@ impl Entrance {
         })
     }
 
+    /// Lets the command begin, after [`Entrance::view`]. Until then it is on its way, and nobody
+    /// but that process sees the mounts.
+    pub fn go_on(&self) {
+        // If it has ended on its way nobody is there to be told.
+        let _ = rustix::net::send(&self.socket, &[0], SendFlags::NOSIGNAL);
+    }
+
     /// A message and its descriptor; an empty one at the end.
     fn receive(&self, point: usize) -> Result<(Vec<u8>, Option<OwnedFd>), Refused> {
         let failed = |errno: rustix::io::Errno| Refused {
@@ -574,6 +604,8 @@ mod tests {
             Ok(devices) => {
                 assert_eq!(devices.len(), 1);
                 let view = entrance.view().unwrap();
+                assert!(!child.is_finished(), "it waits");
+                entrance.go_on();
                 let own = std::fs::metadata("/proc/self/ns/mnt").unwrap();
                 assert_ne!(
                     view.namespaces[0],

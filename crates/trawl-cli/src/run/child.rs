@@ -112,9 +112,16 @@ fn start(
     let starter = std::thread::Builder::new().name("start".into());
     let starter = starter.spawn(move || command.spawn()).map_err(thread)?;
     let devices = entrance.devices();
+    // The command is on its way, and waits at its end: nobody else sees the mounts.
+    if preload.is_some() {
+        shown.iter().for_each(|shown| shown.mounted.be_probed());
+    }
     let answering = devices.map(|devices| answer(shown, devices, way));
     if let Some(preload) = preload {
-        preload.seen(shown, entrance.view());
+        let view = entrance.view();
+        shown.iter().for_each(|shown| shown.mounted.was_probed());
+        preload.seen(shown, view);
+        entrance.go_on();
     }
     let started = match starter.join() {
         Ok(started) => started,

@@ -160,6 +160,13 @@ fn what_is_mounted_in_the_tree_has_its_own() {
         return skip.say();
     }
     let site = Site::empty("running-attributes-mounted");
+    for options in site.ways() {
+        expect_its_own(&site, options);
+    }
+    site.expect_nothing_left();
+}
+
+fn expect_its_own(site: &Site, options: &[&str]) {
     // An answer about all ends where another file system begins.
     let script = "set -e; mkdir -p $1/deep/{other,zone}; mount -t tmpfs none $1/deep/other
         cd $1/deep; mkdir -p other/{a,b}/c; touch ../first {other{,/a,/b,/a/c,/b/c},zone}/{1..9}
@@ -170,8 +177,10 @@ fn what_is_mounted_in_the_tree_has_its_own() {
     command.args(["-m", "bash", "-c", script, "bash"]);
     command
         .arg(site.tree())
-        .arg(TRAWL)
-        .args(["run", "--no-preload", "--remote"]);
+        .arg(site.installed().unwrap_or(Path::new(TRAWL)))
+        .arg("run")
+        .args(options)
+        .arg("--remote");
     command.arg(site.remote(&site.server()));
     command.args(["--", "bash", "-c"]);
     command.arg(
@@ -190,7 +199,6 @@ fn what_is_mounted_in_the_tree_has_its_own() {
     );
     // Six files and three directories, and the files once more.
     assert_eq!(wanted.matches("user.a=\"x\"").count(), 15, "{wanted}");
-    site.expect_nothing_left();
 }
 
 #[test]
@@ -251,7 +259,11 @@ fn trees_take_few_questions() {
         ),
     ] {
         let (server, line) = between(&site, usize::MAX);
-        let ours = run(&site, &server, script).expect_code(0);
+        // However long it takes nothing is watched, nor asked for once more.
+        let options = ["--watched-age=0s", "--max-age=1h"];
+        let mut command = site.command_with(&server, &options);
+        let command = command.args(["bash", "-c", script]).arg(site.point());
+        let ours = oracle::run(command).expect_code(0);
         let native = site.bound(&script.replace("$0", "$1")).expect_code(0);
         assert_eq!(ours.text(), native.text(), "{script}");
         let sent = line.sent_bytes.load(Ordering::Relaxed);
@@ -279,15 +291,16 @@ fn a_server_that_ends_is_an_error() {
     let script = "for name in $0/*; do getfattr -n user.long --only-values $name && echo had
                   getfattr -d -m - $name && echo had; done; true";
     // The names are there; of a million bytes of values the first.
-    let (server, line) = between(&site, 300_000);
-    // With tables the first question is another one.
-    let mut command = site.command_with(&server, &["--no-preload"]);
-    let ran = oracle::run(command.args(["bash", "-c", script]).arg(site.point()));
-    assert!(line.is_cut.load(Ordering::Relaxed), "{ran}");
-    assert_eq!((ran.text().as_str(), ran.code), ("", Some(125)), "{ran}");
-    let errors = ran.errors();
-    assert!(errors.contains("trawl: "), "{ran}");
-    assert_eq!(errors.matches("Input/output error").count(), 1000, "{ran}");
+    for options in site.ways() {
+        let (server, line) = between(&site, 300_000);
+        let mut command = site.command_with(&server, options);
+        let ran = oracle::run(command.args(["bash", "-c", script]).arg(site.point()));
+        assert!(line.is_cut.load(Ordering::Relaxed), "{ran}");
+        assert_eq!((ran.text().as_str(), ran.code), ("", Some(125)), "{ran}");
+        let errors = ran.errors();
+        assert!(errors.contains("trawl: "), "{ran}");
+        assert_eq!(errors.matches("Input/output error").count(), 1000, "{ran}");
+    }
     site.expect_nothing_left();
 }
 

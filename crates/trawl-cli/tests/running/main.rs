@@ -9,6 +9,7 @@ mod ends;
 mod faults;
 mod same;
 mod sandbox;
+mod search_path;
 mod site;
 mod tables;
 mod watched;

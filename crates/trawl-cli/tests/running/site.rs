@@ -85,6 +85,15 @@ impl Site {
         self.installed.get_or_init(|| self.install()).as_deref()
     }
 
+    /// Options with which a tree is shown: by the mount alone, and with tables if there are any.
+    pub(crate) fn ways(&self) -> &'static [&'static [&'static str]] {
+        const WAYS: [&[&str]; 2] = [&["--no-preload"], &[]];
+        match self.installed() {
+            Some(_) => &WAYS,
+            None => &WAYS[..1],
+        }
+    }
+
     fn install(&self) -> Option<PathBuf> {
         let library = Path::new(TRAWL).with_file_name("deps/libtrawl_preload.so");
         if !library.exists() {

@@ -12,7 +12,7 @@ use trawl_testkit::skip::{Skip, without_program};
 use crate::site::{Site, TRAWL, cannot};
 
 /// Why tables cannot be compared with the mount here, if so.
-fn cannot_compare(site: &Site, what: &str) -> bool {
+pub(crate) fn cannot_compare(site: &Site, what: &str) -> bool {
     let skip = cannot(what).or_else(|| {
         let is_there = site.installed().is_some();
         (!is_there).then(|| Skip::new(what, "libtrawl-preload.so was not built"))
@@ -40,8 +40,16 @@ const SCRIPTS: &[&str] = &[
 
 const WALK: &str = "
 import os, sys
+NAMES = ('security.selinux', 'security.capability', 'system.posix_acl_access',
+         'system.posix_acl_default', 'user.few')
 def show(path, of):
     print(path, [getattr(of, name) for name in dir(of) if name.startswith('st_')])
+    for name in NAMES:
+        for follow in (False, True):
+            try:
+                print(name, os.getxattr(path, name, follow_symlinks=follow))
+            except OSError as error:
+                print(name, error)
 def walk(top):
     with os.scandir(top) as entries:
         for entry in entries:
@@ -67,6 +75,7 @@ fn tables_say_what_the_mount_says() {
     if cannot_compare(&site, "tables of a mount") {
         return;
     }
+    plant_attributes(&site);
     // The first look at a directory sets when it was looked at.
     site.bound("ls -lR $1; du -a $1");
     for script in SCRIPTS {
@@ -77,6 +86,18 @@ fn tables_say_what_the_mount_says() {
     }
     compare(&site, &["python3", "-c", WALK]);
     site.expect_nothing_left();
+}
+
+/// Among many that have none, a few that have some, where the file system has any.
+fn plant_attributes(site: &Site) {
+    let script = "cd $1 && mkdir -p many/deep && touch many/{1..2500} many/deep/{1..20} && \
+                  ln -s 7 many/link && setfattr -n user.few -v x many/{7,2400} many/deep many/deep/20 && \
+                  setfattr -n security.capability -v 0x0100000200040000000000000000000000000000 many/9 && \
+                  setfacl -m u:4711:r many/10 && setfacl -d -m u:4711:rx many/deep";
+    let ran = site.bound(script);
+    if ran.code != Some(0) {
+        Skip::new("attributes that few files have", ran.errors()).say();
+    }
 }
 
 #[test]
@@ -104,7 +125,7 @@ fn a_repository_is_as_clean_as_the_mount_says() {
 /// Runs a command twice in one mount, which has one device number and one number as a mount: first
 /// with tables, then without. To the byte it must say the same.
 #[track_caller]
-fn compare(site: &Site, words: &[&str]) {
+pub(crate) fn compare(site: &Site, words: &[&str]) {
     let script = "\"$@\" > $OUT/with 2>&1; echo $? >> $OUT/with; unset LD_PRELOAD; \
                   \"$@\" > $OUT/without 2>&1; echo $? >> $OUT/without";
     let mut command = site.command(&site.server());
@@ -146,13 +167,25 @@ fn few_calls_are_left_for_the_mount() {
         let trace = fs::read_to_string(site.scratch.join("trace")).expect("it was written");
         let of_files = ["stat", "open", "getdents", "xattr", "statx", "readlink"];
         let is_one = |line: &&str| of_files.iter().any(|name| line.contains(name));
-        (ran.text(), trace.lines().filter(is_one).count())
+        let of_attributes = trace.lines().filter(|line| line.contains("xattr"));
+        let of_attributes = of_attributes.count();
+        (
+            ran.text(),
+            trace.lines().filter(is_one).count(),
+            of_attributes,
+        )
     };
-    let (with, few) = calls(&[]);
-    let (without, many) = calls(&["--no-preload"]);
+    let (with, few, few_of_attributes) = calls(&[]);
+    let (without, many, many_of_attributes) = calls(&["--no-preload"]);
     assert_eq!(with, without);
-    // Four of each directory, at least.
-    assert!(many > 800 && few < many - 700, "{few} against {many}");
+    // Of each directory four and of attributes two of each file, at least.
+    assert!(many_of_attributes > 800, "{many_of_attributes}");
+    assert!(
+        many > 1600 && few < many - 1500,
+        "{few} against {many}, of attributes {few_of_attributes}"
+    );
+    // The kernel is asked about the top, which lies in no table.
+    assert!(few_of_attributes < 8, "{few_of_attributes}");
     site.expect_nothing_left();
 }
 
@@ -231,46 +264,22 @@ fn an_ordinary_users_own_namespace_shows_the_same() {
     if cannot_compare(&site, "tables in a user namespace") {
         return;
     }
-    let mode = |path: &Path, bits| {
-        fs::set_permissions(path, fs::Permissions::from_mode(bits)).expect("our own");
-    };
-    mode(site.scratch.path(), 0o755);
-    for name in [
-        "bin",
-        "lib",
-        "lib/trawl",
-        "bin/trawl",
-        "lib/trawl/libtrawl-preload.so",
-    ] {
-        mode(&site.scratch.join(name), 0o755);
-    }
-    // A device as it is elsewhere: for all.
-    let setup = "mknod -m 666 $0/fuse c 10 229 && mount --bind $0/fuse /dev/fuse && \
-                 exec setpriv --reuid=4711 --regid=4711 --groups=4711,4712 --inh-caps=-all -- \"$@\"";
+    open_for_others(&site);
     let chown = Command::new("chown")
         .arg("4711:4712")
         .arg(site.tree().join("big"))
         .status();
     assert!(chown.is_ok_and(|status| status.success()));
-    let program = site.installed().expect("it was looked for").to_owned();
-    let run = |options: &[&str]| {
-        let mut command = oracle::command("unshare");
-        command
-            .args(["-m", "sh", "-c", setup])
-            .arg(site.scratch.path());
-        command
-            .arg(&program)
-            .arg("run")
-            .args(options)
-            .arg("--remote");
-        let server = format!("command:{} serve --stdio", program.display());
-        command.arg(site.remote(&server)).args(["--", "sh", "-c"]);
-        let script = r"find $0 -printf '%p %y %i %m %n %U %G %s %b %T@ %C@ %l\n'; ls -lnRa $0";
-        command.arg(script).arg(site.point()).current_dir("/");
-        let ran = oracle::run(&mut command);
-        let _ = fs::remove_file(site.scratch.join("fuse"));
-        ran
-    };
+    // The server keeps to these; the kernel here looks at modes alone.
+    let acls = "cd $1; mkdir granted denied masked; touch {granted,denied,masked}/file; \
+                chmod 700 granted; setfacl -m u:4711:rwx granted; setfacl -m u:4711:- denied; \
+                chmod 777 masked; setfacl -m m::- masked";
+    let ran = site.bound(acls);
+    if ran.code != Some(0) {
+        Skip::new("directories with ACLs", ran.errors()).say();
+    }
+    let script = r"find $0 -printf '%p %y %i %m %n %U %G %s %b %T@ %C@ %l\n'; ls -lnRa $0";
+    let run = |options: &[&str]| as_user(&site, options, script);
     let (with, without) = (run(&[]), run(&["--no-preload"]));
     if without.errors().contains("not allowed here") || without.errors().contains("/dev/fuse") {
         let skip = Skip::new("a tree for an ordinary user", without.errors());
@@ -284,5 +293,82 @@ fn an_ordinary_users_own_namespace_shows_the_same() {
     let differs = a.lines().zip(b.lines()).find(|(a, b)| a != b);
     assert!(a == b, "{differs:?}");
     assert_eq!(with.errors(), without.errors());
+    site.expect_nothing_left();
+}
+
+/// Lets an ordinary user run what is installed.
+fn open_for_others(site: &Site) {
+    let names = [
+        ".",
+        "bin",
+        "lib",
+        "lib/trawl",
+        "bin/trawl",
+        "lib/trawl/libtrawl-preload.so",
+    ];
+    for name in names {
+        let mode = fs::Permissions::from_mode(0o755);
+        fs::set_permissions(site.scratch.join(name), mode).expect("our own");
+    }
+}
+
+/// Runs words of a shell as a user who needs a user namespace to mount; so is the server.
+fn as_user(site: &Site, options: &[&str], script: &str) -> Ran {
+    // A device as it is elsewhere: for all.
+    let setup = "mknod -m 666 $0/fuse c 10 229 && mount --bind $0/fuse /dev/fuse && \
+                 exec setpriv --reuid=4711 --regid=4711 --groups=4711,4712 --inh-caps=-all -- \"$@\"";
+    let program = site.installed().expect("it was looked for");
+    let mut command = oracle::command("unshare");
+    command
+        .args(["-m", "sh", "-c", setup])
+        .arg(site.scratch.path())
+        .arg(program)
+        .arg("run")
+        .args(options)
+        .arg("--remote");
+    let server = format!("command:{} serve --stdio", program.display());
+    command.arg(site.remote(&server)).args(["--", "sh", "-c"]);
+    command.arg(script).arg(site.point()).current_dir("/");
+    let ran = oracle::run(&mut command);
+    let _ = fs::remove_file(site.scratch.join("fuse"));
+    ran
+}
+
+#[test]
+fn an_ordinary_user_is_answered_from_tables() {
+    let site = Site::empty("running-own-tables");
+    let what = "tables of an ordinary user";
+    if cannot_compare(&site, what) {
+        return;
+    }
+    if let Some(skip) = without_program(what, "strace") {
+        return skip.say();
+    }
+    open_for_others(&site);
+    for number in 0..200 {
+        fs::create_dir(site.tree().join(format!("d{number:03}"))).expect("room");
+    }
+    let traces = site.scratch.join("traces");
+    fs::create_dir(&traces).expect("room");
+    fs::set_permissions(&traces, fs::Permissions::from_mode(0o777)).expect("our own");
+    let calls = |name: &str, options: &[&str]| {
+        let trace = traces.join(name);
+        let script = format!(
+            "library=$LD_PRELOAD; unset LD_PRELOAD; exec strace -f -o {} \
+             env LD_PRELOAD=$library find $0 -printf '%p %i\\n'",
+            trace.display()
+        );
+        let ran = as_user(&site, options, &script);
+        let trace = fs::read_to_string(&trace).unwrap_or_default();
+        (ran, trace.matches("getdents").count())
+    };
+    let (without, many) = calls("without", &["--no-preload"]);
+    if without.errors().contains("not allowed here") || without.errors().contains("/dev/fuse") {
+        return Skip::new(what, without.errors()).say();
+    }
+    let (with, few) = calls("with", &[]);
+    assert_eq!(with.text(), without.text());
+    assert_eq!(with.text().lines().count(), 201, "{with}\n{without}");
+    assert!(many > 200 && few < 20, "{few} against {many}");
     site.expect_nothing_left();
 }

@@ -361,8 +361,6 @@ fn without_the_server_nothing_is_told_for_long() {
 
 #[test]
 fn users_are_told_of_what_they_see() {
-    const ANN: u32 = 61_001;
-    const BOB: u32 = 61_002;
     let site = Site::empty("running-users");
     let what = "changes that two users are told";
     if let Some(skip) = cannot_watch(what, &site.tree()) {
@@ -371,7 +369,18 @@ fn users_are_told_of_what_they_see() {
     if let Some(skip) = trawl_testkit::skip::without_program(what, "setpriv") {
         return skip.say();
     }
-    plant(&site, &["hers", "shared"]);
+    for options in site.ways() {
+        plant(&site, &["hers", "shared"]);
+        expect_told_what_is_seen(&site, options);
+        fs::remove_dir_all(site.tree()).expect("ours");
+        fs::create_dir(site.tree()).expect("room");
+    }
+    site.expect_nothing_left();
+}
+
+fn expect_told_what_is_seen(site: &Site, options: &[&str]) {
+    const ANN: u32 = 61_001;
+    const BOB: u32 = 61_002;
     let tree = |path: &str| site.tree().join(path);
     chown(tree("hers"), Some(ANN), Some(ANN)).expect("root may");
     let mode = |path: &str, mode| {
@@ -384,11 +393,11 @@ fn users_are_told_of_what_they_see() {
         command.args(["serve", "--stdio"]);
         let words = std::iter::once(command.get_program()).chain(command.get_args());
         let words = words.map(|word| word.to_str().expect("text").to_owned());
-        Line::listen(&site, &format!("socket{uid}"), words.collect())
+        let socket = format!("socket{uid}{}", options.concat());
+        Line::listen(site, &socket, words.collect())
     };
     let ((ann, ann_line), (bob, bob_line)) = (user(ANN), user(BOB));
-    // Tables are made of all below the top, also of what may not be listed and is not watched.
-    let start = |server: &str| Inside::start_with(&site, server, &["--no-preload"]);
+    let start = |server: &str| Inside::start_with(site, server, options);
     let (mut ann, mut bob) = (start(&ann), start(&bob));
     ann.quiet(&ann_line, LOOK);
     bob.quiet(&bob_line, "ls -l shared shared/sub; cat shared/file");
@@ -418,5 +427,4 @@ fn users_are_told_of_what_they_see() {
     assert!(ann_line.has_said("between-us"));
     ann.end();
     bob.end();
-    site.expect_nothing_left();
 }

@@ -9,6 +9,7 @@
 //! is made of; the mount itself is never asked, since this process serves it.
 
 mod mounts;
+mod search_path;
 mod shown;
 mod walk;
 
@@ -103,17 +104,12 @@ impl Tables {
 
 impl Source for Tables {
     fn table(&self, demand: &Demand) -> Result<Builder, Errno> {
-        // The directories of a search path are most likely elsewhere.
-        if demand.extent == Extent::Each {
-            return Err(Errno::NOTSUP);
-        }
         let open = self.now().ok_or(Errno::NODEV)?;
+        if demand.extent == Extent::Each {
+            return search_path::table(demand, &open);
+        }
         let (seen, path) = open.find(&demand.path).ok_or(Errno::NOENT)?;
-        let point = seen.place.point.as_os_str().as_bytes();
-        let above = open.mounts.above(point, seen.top.stat.dev).map_err(errno)?;
-        // It is not what is seen there: something else was mounted over it.
-        let covered = above.ok_or(Errno::XDEV)?;
-        Walk::new(demand, seen, &open.reader, covered).table(path)
+        Walk::new(demand, seen, &open.reader, open.covered(seen)?).table(path)
     }
 }
 
@@ -122,6 +118,14 @@ fn errno(error: std::io::Error) -> Errno {
 }
 
 impl Open {
+    /// Where something else is mounted in a mount.
+    fn covered(&self, seen: &Seen) -> Result<Vec<Vec<u8>>, Errno> {
+        let point = seen.place.point.as_os_str().as_bytes();
+        let above = self.mounts.above(point, seen.top.stat.dev).map_err(errno)?;
+        // It is not what is seen there: something else was mounted over it.
+        above.ok_or(Errno::XDEV)
+    }
+
     /// The mount that a path lies in, and the path below its top.
     fn find<'a>(&self, path: &'a [u8]) -> Option<(&Seen, &'a [u8])> {
         let below = |seen: &Seen| {
@@ -142,13 +146,6 @@ impl Open {
 }
 
 impl Seen {
-    /// Whether the mount knows no extended attributes, and so no ACLs either: then modes say all.
-    fn has_no_attributes(&self) -> bool {
-        let mut said = ATTRIBUTE_NAMES.iter().zip(&self.top.attributes);
-        let sign = said.find(|(name, _)| **name == "security.capability");
-        sign.is_some_and(|(_, errno)| *errno == Errno::NOTSUP.0)
-    }
-
     fn tree(&self) -> &Tree {
         &self.place.mounted.tree
     }

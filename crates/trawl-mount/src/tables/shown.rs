@@ -109,17 +109,14 @@ impl Reader {
         })
     }
 
-    /// Whether modes and ACLs of this directory do not count.
-    pub(super) fn overrides(&self, of: &Attributes) -> bool {
-        self.has_overrides && self.users_known.has(of.uid) && self.groups_known.has(of.gid)
-    }
-
     /// Whether the kernel lets it list a directory and reach what is in it (`default_permissions`).
+    /// ACLs do not count: the mount shows them, and does not ask for them to be looked at here
+    /// (`FUSE_POSIX_ACL`).
     pub(super) fn may_look_into(&self, of: &Attributes) -> bool {
-        if self.overrides(of) {
+        let (has_user, has_group) = (self.users_known.has(of.uid), self.groups_known.has(of.gid));
+        if self.has_overrides && has_user && has_group {
             return true;
         }
-        let (has_user, has_group) = (self.users_known.has(of.uid), self.groups_known.has(of.gid));
         let bits = match of {
             of if has_user && of.uid == self.uid => of.mode >> 6,
             of if has_group && self.groups.contains(&of.gid) => of.mode >> 3,

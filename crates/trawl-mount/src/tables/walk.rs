@@ -13,17 +13,19 @@ use trawl_sys::Errno;
 use super::shown::{Reader, kind};
 use super::{Seen, Tables};
 use crate::file_system::{below, dots, file_attr};
-use crate::tree::{Entry, Known, Listing, is_directory, is_link};
+use crate::tree::{Ahead, Entry, Holds, Known, Listing, Names, is_directory, is_link};
 
 /// Directories deeper below the one in question are not listed.
 const DEPTH_MAX: u32 = 256;
 /// So long is waited for what is still to come, behind the first directory.
-const PATIENCE: Duration = Duration::from_millis(200);
+pub(super) const PATIENCE: Duration = Duration::from_millis(200);
 /// And so long for that one; who asks then waits in the kernel.
-const PATIENCE_FIRST: Duration = Duration::from_secs(8);
+pub(super) const PATIENCE_FIRST: Duration = Duration::from_secs(8);
 /// Where a link leads to more, or to nothing, the kernel is to say.
 const TARGET_BYTES: std::ops::Range<usize> = 1..4096;
 
+/// So often the server is asked for the extended attributes of what is in one table.
+const QUESTIONS_MAX: u32 = 32;
 /// Of these the kernel says the same where there is no attribute.
 const BARE: [FileKind; 2] = [FileKind::Directory, FileKind::Regular];
 
@@ -37,6 +39,12 @@ struct Due {
     from: Option<Vec<Vec<u8>>>,
 }
 
+/// What is in a directory, and what of it holds.
+pub(super) struct Told {
+    pub(super) listing: Arc<Listing>,
+    pub(super) holds: Holds,
+}
+
 /// How it went.
 enum Went {
     On,
@@ -46,20 +54,20 @@ enum Went {
 
 pub(super) struct Walk<'a> {
     demand: &'a Demand,
-    seen: &'a Seen,
-    reader: &'a Reader,
-    /// Whether no file has extended attributes.
-    is_bare: bool,
+    pub(super) seen: &'a Seen,
+    pub(super) reader: &'a Reader,
     /// Where something else is mounted.
     covered: Vec<Vec<u8>>,
     /// How long what is put in must last.
-    least: Duration,
+    pub(super) least: Duration,
     /// When what is put in came, of the oldest.
     oldest: Instant,
     /// The next one last.
     due: Vec<Due>,
     /// Whether it makes sense to ask where links lead.
     asks_targets: bool,
+    /// How it is asked for extended attributes.
+    ahead: Ahead,
 }
 
 impl<'a> Walk<'a> {
@@ -69,16 +77,21 @@ impl<'a> Walk<'a> {
         reader: &'a Reader,
         covered: Vec<Vec<u8>>,
     ) -> Walk<'a> {
+        let least = Tables::age_left(seen.tree().max_age());
         Walk {
             demand,
             seen,
             reader,
-            is_bare: seen.has_no_attributes(),
             covered,
-            least: Tables::age_left(seen.tree().max_age()),
+            least,
+            ahead: Ahead {
+                entries: demand.entries_max,
+                least,
+                questions: QUESTIONS_MAX,
+            },
             oldest: Instant::now(),
             due: Vec::new(),
-            asks_targets: demand.level >= Level::Stats,
+            asks_targets: demand.level >= Level::Stats || demand.extent == Extent::Each,
         }
     }
 
@@ -123,7 +136,7 @@ impl<'a> Walk<'a> {
         Ok(builder)
     }
 
-    /// No file has extended attributes here; what the kernel says to that it has said of the top.
+    /// What the kernel says where a file has no extended attribute it has said of the top.
     fn note_attributes(&self, builder: &mut Builder) {
         for (at, errno) in self.seen.top.attributes.iter().enumerate() {
             let errno = u8::try_from(*errno).unwrap_or(0);
@@ -143,7 +156,7 @@ impl<'a> Walk<'a> {
             .split(|byte| *byte == b'/')
             .filter(|name| !name.is_empty())
         {
-            if !self.may_look_into(&attributes.what) {
+            if !self.reader.may_look_into(&attributes.what) {
                 return Err(Errno::ACCES);
             }
             let Known { what, at, asked } = tree.lookup(&so_far, name)?;
@@ -158,26 +171,17 @@ impl<'a> Walk<'a> {
                 return Err(Errno::XDEV);
             }
         }
-        match self.may_look_into(&attributes.what) {
+        match self.reader.may_look_into(&attributes.what) {
             true => Ok(attributes.what),
             false => Err(Errno::ACCES),
         }
     }
 
-    /// Whether the kernel lets the reader list a directory and pass it, for certain.
-    fn may_look_into(&self, of: &Attributes) -> bool {
-        match self.is_bare {
-            true => self.reader.may_look_into(of),
-            // There may be an ACL.
-            false => self.reader.overrides(of),
-        }
-    }
-
-    fn note(&mut self, at: Instant) {
+    pub(super) fn note(&mut self, at: Instant) {
         self.oldest = self.oldest.min(at);
     }
 
-    fn oldest_ns(&self) -> i64 {
+    pub(super) fn oldest_ns(&self) -> i64 {
         let now = clock_gettime(ClockId::Monotonic);
         let now_ns = now
             .tv_sec
@@ -188,7 +192,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Whether something else is mounted there.
-    fn is_covered(&self, path: &[u8]) -> bool {
+    pub(super) fn is_covered(&self, path: &[u8]) -> bool {
         use std::os::unix::ffi::OsStrExt;
         let point = self.seen.place.point.as_os_str().as_bytes();
         let is_it = |other: &Vec<u8>| {
@@ -205,20 +209,29 @@ impl<'a> Walk<'a> {
     }
 
     /// What is in a directory, if all of it is known; `None` if the kernel is to say.
-    fn known(&mut self, path: &[u8], until: Instant) -> Result<Option<Arc<Listing>>, Errno> {
+    pub(super) fn known(&mut self, path: &[u8], until: Instant) -> Result<Option<Told>, Errno> {
         let tree = self.seen.tree();
-        let listing = tree.listing_until(path, self.least, until)?;
-        Ok(listing.inspect(|listing| self.note(tree.listing_as_of(path, listing))))
+        let Some(listing) = tree.listing_until(path, self.least, until)? else {
+            return Ok(None);
+        };
+        let holds = tree.holds(path, &listing);
+        self.note(holds.as_of);
+        Ok(Some(Told { listing, holds }))
     }
 
     /// Lists a directory. On the way to where listing begins, what comes before that way is not
     /// said.
     fn list(&mut self, builder: &mut Builder, due: Due, until: Instant) -> Result<Went, Errno> {
         let is_on_the_way = due.from.is_some();
-        let Some(listing) = self.known(&due.path, until)? else {
+        // Of one that cannot be listed nobody says when it can: who uses it asks.
+        if due.number != 0 && self.seen.tree().is_shut(&due.path) {
+            return Ok(Went::On);
+        }
+        let Some(told) = self.known(&due.path, until)? else {
             builder.leave_off(due.number);
             return Ok(Went::Full);
         };
+        let listing = &told.listing;
         let is_whole = |entry: &Entry| entry.found.is_ok();
         if listing.trouble.is_some() || !listing.entries.iter().all(is_whole) {
             return Ok(Went::On);
@@ -229,6 +242,10 @@ impl<'a> Walk<'a> {
             builder.leave_off(due.number);
             return Ok(Went::Full);
         }
+        let Some(bare) = self.bare(&due, &told, until) else {
+            builder.leave_off(due.number);
+            return Ok(Went::Full);
+        };
         let nodes = &self.seen.place.mounted.nodes;
         let dots = dots(self.seen.tree(), nodes, &due.path)?;
         for (name, ino) in [&b"."[..], b".."].into_iter().zip(dots) {
@@ -239,30 +256,62 @@ impl<'a> Walk<'a> {
                 ..EntryParts::default()
             });
         }
-        match self.entries(builder, due, &listing) {
+        match self.entries(builder, due, &told, &bare) {
             Some(more) => self.due.extend(more.into_iter().rev()),
             None => builder.truncate(first),
         }
         Ok(Went::On)
     }
 
+    /// Which names in a directory have no extended attributes, if that is wanted; `None` if there is
+    /// no time to ask. A first directory is said of as far as that goes: one file of many may be all
+    /// that is wanted.
+    fn bare(&mut self, due: &Due, told: &Told, until: Instant) -> Option<Vec<bool>> {
+        if self.demand.level < Level::Attributes {
+            return Some(Vec::new());
+        }
+        let way = due.from.as_ref().and_then(|from| from.first());
+        let names = Names {
+            dir: &due.path,
+            listing: &told.listing,
+            holds: &told.holds,
+            first: way.and_then(|way| told.listing.place(way)).unwrap_or(0),
+        };
+        let is_first = due.number == 0;
+        let until = match is_first {
+            true => Instant::now() + PATIENCE,
+            false => until,
+        };
+        let bare = self.seen.tree().bare(names, &mut self.ahead, until);
+        self.note(bare.as_of);
+        let is_whole = bare.names.len() == told.listing.entries.len();
+        (is_first || is_whole).then_some(bare.names)
+    }
+
     /// Puts in what is in a directory; the directories in it that are to be listed. `None` if there
     /// is something that cannot be said.
-    fn entries(&mut self, builder: &mut Builder, due: Due, listing: &Listing) -> Option<Vec<Due>> {
+    fn entries(
+        &mut self,
+        builder: &mut Builder,
+        due: Due,
+        told: &Told,
+        bare: &[bool],
+    ) -> Option<Vec<Due>> {
+        let Told { listing, holds } = told;
         let first = builder.len() - 2;
         let mut from = due.from.unwrap_or_default();
         let way = (!from.is_empty()).then(|| from.remove(0));
         let way = way.filter(|way| listing.get(way).is_some());
         let mut is_before = way.is_some();
         let mut inner = Vec::new();
-        for entry in &listing.entries {
+        for (at, entry) in listing.entries.iter().enumerate() {
             let found = entry.found.as_ref().ok()?;
             let is_way = way.as_deref() == Some(&*entry.name);
             is_before &= !is_way;
             let path = below(&due.path, &entry.name);
             let attr = file_attr(self.number(&path, found)?, found);
             let is_directory = attr.kind == FileType::Directory;
-            let is_said = !is_before && !self.is_covered(&path);
+            let is_said = !is_before && holds.is_certain(at) && !self.is_covered(&path);
             let is_wanted = self.demand.level >= Level::Stats || is_directory;
             let stat = (is_said && is_wanted)
                 .then(|| self.reader.stat(&attr, found, &self.seen.top.stat))
@@ -277,12 +326,12 @@ impl<'a> Walk<'a> {
                 ino: attr.ino.0,
                 stat: stat.as_ref(),
                 link: link.as_deref(),
-                is_bare: self.is_bare && !is_link(found),
+                is_bare: bare.get(at) == Some(&true) && !is_link(found),
                 ..EntryParts::default()
             });
             if is_directory && stat.is_some() {
                 let from = is_way.then(|| std::mem::take(&mut from));
-                inner.push((pushed, path, from, self.may_look_into(found)));
+                inner.push((pushed, path, from, self.reader.may_look_into(found)));
             }
         }
         builder.listed(due.number, first, Search::Allowed);
@@ -303,7 +352,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Where a link leads, if that is known or can be asked.
-    fn target(&mut self, path: &[u8]) -> Option<Vec<u8>> {
+    pub(super) fn target(&mut self, path: &[u8]) -> Option<Vec<u8>> {
         if !self.asks_targets {
             return None;
         }

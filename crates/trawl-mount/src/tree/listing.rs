@@ -87,10 +87,15 @@ impl Listing {
 
     /// The entry of this name.
     pub fn get(&self, name: &[u8]) -> Option<&Entry> {
-        let at = self
-            .entries
-            .binary_search_by(|entry| (*entry.name).cmp(name));
-        at.ok().map(|at| &self.entries[at])
+        self.place(name).map(|at| &self.entries[at])
+    }
+
+    /// Which entry has this name.
+    pub(crate) fn place(&self, name: &[u8]) -> Option<usize> {
+        let entries = &self.entries;
+        entries
+            .binary_search_by(|entry| (*entry.name).cmp(name))
+            .ok()
     }
 
     /// How much memory it takes, about.

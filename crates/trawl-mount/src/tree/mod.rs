@@ -9,7 +9,9 @@
 //!
 //! A server that can says what changes ([`Tree::watch`]): what it watches is kept for long.
 
+mod as_of;
 mod assembly;
+mod bare;
 mod bulk;
 mod content;
 mod each;
@@ -32,7 +34,9 @@ use trawl_sys::Errno;
 use trawl_sys::directory::Links;
 
 use crate::error::MountError;
+pub(crate) use as_of::Holds;
 pub(crate) use assembly::{join, split};
+pub(crate) use bare::{Ahead, Names};
 use bulk::{Bulk, Phase};
 use singles::Singles;
 use store::Store;
@@ -305,41 +309,6 @@ impl Tree {
         self.0.listing_until(dir, Some(least), Some(until))
     }
 
-    /// As of when a listing still holds, with all that it says of names: now, where the server would
-    /// have told of changes.
-    pub(crate) fn listing_as_of(&self, dir: &[u8], listing: &Listing) -> Instant {
-        match self.0.state().is_current(dir, listing) {
-            true => Instant::now(),
-            false => listing.at,
-        }
-    }
-
-    /// The same of a name in a directory, or of the top, which has none.
-    pub(crate) fn entry_as_of(
-        &self,
-        dir: &[u8],
-        name: &[u8],
-        known: &Known<Attributes>,
-    ) -> Instant {
-        let state = self.0.state();
-        let term = match name {
-            b"" => state.watched.own(b"", known.asked),
-            name => state.watched.entry(dir, known.asked, name, &known.what),
-        };
-        match term {
-            Term::Long => Instant::now(),
-            _ => known.at,
-        }
-    }
-
-    /// The same of where a link leads.
-    pub(crate) fn target_as_of<T>(&self, path: &[u8], known: &Known<T>) -> Instant {
-        match self.0.state().watched.listing(split(path).0, known.asked) {
-            Term::Long => Instant::now(),
-            _ => known.at,
-        }
-    }
-
     /// A listing of a directory that was given before, to go on in.
     pub fn again(&self, dir: &[u8], is_it: impl Fn(&Listing) -> bool) -> Option<Arc<Listing>> {
         self.0.state().store.again(dir, is_it)
@@ -443,21 +412,6 @@ impl Tree {
         state.xattrs = Xattrs::default();
         drop(state);
         self.0.changed.notify_all();
-    }
-}
-
-impl State {
-    /// Whether the server would have said if a listing, or what it says of a name, were otherwise.
-    fn is_current(&self, dir: &[u8], listing: &Listing) -> bool {
-        let is_told = |entry: &Entry| {
-            let term = entry.found.as_ref().map(|found| {
-                let name = &entry.name;
-                self.watched.entry(dir, listing.asked, name, found)
-            });
-            term.is_ok_and(|term| term == Term::Long)
-        };
-        self.watched.listing(dir, listing.asked) == Term::Long
-            && listing.entries.iter().all(is_told)
     }
 }
 
@@ -584,7 +538,7 @@ impl Inner {
         let listing = state.store.newest(dir)?;
         let term = state.watched.listing(dir, listing.asked);
         let age = match least {
-            Some(least) if term == Term::Long && !state.is_current(dir, listing) => {
+            Some(least) if term == Term::Long && state.uncertain(dir, listing).is_none() => {
                 self.max_age.saturating_sub(least)
             }
             least => self.age(term).saturating_sub(least.unwrap_or_default()),

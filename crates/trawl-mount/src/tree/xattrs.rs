@@ -47,7 +47,7 @@ const SINGLES_BYTES_MAX: usize = 8 << 20;
 const PATH_MAX_BYTES: usize = 4095;
 
 /// What one name has.
-type Attributes = Result<Arc<ExtendedAttributes>, Errno>;
+pub(super) type Attributes = Result<Arc<ExtendedAttributes>, Errno>;
 
 /// Places in the order of a bulk answer: directory by directory, by name in each.
 fn order(one: &[u8], other: &[u8]) -> Ordering {
@@ -178,11 +178,16 @@ impl Cover {
         is_covered.then(|| self.others.clone())
     }
 
+    /// Whether it took so long that the next one is to be shorter.
+    fn is_slow(&self, max_age: Duration) -> bool {
+        self.took > max_age / SLOW_PART
+    }
+
     /// How many entries the next question around it is about.
     fn next_entries(&self, max_age: Duration) -> u32 {
         let entries = self.question.entries;
         let looks = self.looks.load(Atomic::Relaxed);
-        if self.took > max_age / SLOW_PART {
+        if self.is_slow(max_age) {
             (entries / ENTRIES_TIMES).max(ENTRIES_MIN)
         } else if looks >= entries / LOOKED_AT_PART {
             entries.saturating_mul(ENTRIES_TIMES).min(ENTRIES_MAX)
@@ -224,13 +229,22 @@ impl Xattrs {
 
     /// What is known of a name, if what was asked for then may be told.
     fn get_if(&self, path: &[u8], is_told: impl Fn(Instant) -> bool) -> Option<Attributes> {
+        self.told(path, is_told).map(|(_, found)| found)
+    }
+
+    /// The same, and when it was asked for.
+    pub(super) fn told(
+        &self,
+        path: &[u8],
+        is_told: impl Fn(Instant) -> bool,
+    ) -> Option<(Instant, Attributes)> {
         let told = self.covers.iter().rev().filter(|it| is_told(it.at));
         if let Some((cover, found)) = told.filter_map(|it| Some((it, it.get(path)?))).next() {
             cover.looks.fetch_add(1, Atomic::Relaxed);
-            return Some(found);
+            return Some((cover.at, found));
         }
         let (at, found) = self.singles.get(path)?;
-        is_told(*at).then(|| found.clone())
+        is_told(*at).then(|| (*at, found.clone()))
     }
 
     /// What is under way and may come to this name.
@@ -255,6 +269,18 @@ impl Xattrs {
                 from = join(dir, &names[begin].name);
             }
         }
+        Question { top, from, entries }
+    }
+
+    /// The same for who goes on to so many names behind this one.
+    fn question_ahead(&self, path: &[u8], wanted: u32, max_age: Duration) -> Question {
+        let (top, entries) = self.top(split(path).0, max_age);
+        let is_slow = self.covers.back().is_some_and(|it| it.is_slow(max_age));
+        let entries = match is_slow {
+            true => entries,
+            false => entries.max(wanted.min(ENTRIES_MAX)),
+        };
+        let from = path.to_vec();
         Question { top, from, entries }
     }
 
@@ -359,6 +385,16 @@ impl State {
 impl Inner {
     /// See [`super::Tree::xattrs`].
     pub(super) fn xattrs(&self, path: &[u8]) -> Attributes {
+        self.xattrs_and(path, None, Duration::ZERO)
+    }
+
+    /// The same, of what lasts at least so long, for who goes on to so many names behind this one.
+    pub(super) fn xattrs_and(
+        &self,
+        path: &[u8],
+        ahead: Option<u32>,
+        least: Duration,
+    ) -> Attributes {
         if self.server_path(path).len() > PATH_MAX_BYTES {
             return Err(Errno::NAMETOOLONG);
         }
@@ -370,6 +406,7 @@ impl Inner {
             let max_age = self.max_age.max(begun.elapsed());
             let is_told = |at: Instant| {
                 let age = self.age(state.term_of_xattrs(path, at));
+                let age = age.saturating_sub(least);
                 is_fresh(at, age.max(begun.elapsed()))
             };
             if let Some(found) = state.xattrs.get_if(path, is_told) {
@@ -392,9 +429,10 @@ impl Inner {
                 return Err(self.failed(&text));
             }
             let is_alone = tries > 0 || self.asking == Asking::Each || self.max_age.is_zero();
-            let question = match is_alone {
-                true => Question::alone(path),
-                false => {
+            let question = match ahead {
+                _ if is_alone => Question::alone(path),
+                Some(wanted) => state.xattrs.question_ahead(path, wanted, max_age),
+                None => {
                     let listing = state.store.again(split(path).0, |_| true);
                     state.xattrs.question(path, listing.as_deref(), max_age)
                 }
@@ -558,6 +596,23 @@ mod tests {
         assert_eq!(below, question("d", "d/00500/x", more));
         let beside = xattrs.question(b"e/x", None, LONG);
         assert_eq!(beside, question("", "e/x", ENTRIES_FIRST));
+    }
+
+    #[test]
+    fn who_goes_on_asks_for_as_much_as_is_gone_over() {
+        let mut xattrs = Xattrs::default();
+        let ask = |xattrs: &Xattrs, path: &str, wanted| {
+            xattrs.question_ahead(path.as_bytes(), wanted, LONG)
+        };
+        assert_eq!(ask(&xattrs, "d/5", 9), question("d", "d/5", ENTRIES_FIRST));
+        assert_eq!(ask(&xattrs, "d/5", 8000), question("d", "d/5", 8000));
+        let most = ask(&xattrs, "d/5", u32::MAX);
+        assert_eq!(most, question("d", "d/5", ENTRIES_MAX));
+        // Not where answers take long.
+        xattrs.insert(cover(most, &["5"], &[], Some("6")), LONG);
+        xattrs.covers[0].took = LONG / 3;
+        let fewer = question("d", "d/7", ENTRIES_MAX / ENTRIES_TIMES);
+        assert_eq!(ask(&xattrs, "d/7", u32::MAX), fewer);
     }
 
     #[test]
