@@ -17,7 +17,7 @@ fn main() {
         return;
     };
     let option = format!("-print-file-name={STATIC}");
-    let Ok(printed) = Command::new("cc").arg(option).output() else {
+    let Ok(printed) = Command::new(compiler()).arg(option).output() else {
         return;
     };
     // Where there is none, the compiler gives the name back.
@@ -25,5 +25,19 @@ fn main() {
     let script = format!("INPUT({found})\n");
     if Path::new(&found).is_absolute() && std::fs::write(out.join("libgcc_s.so"), script).is_ok() {
         println!("cargo:rustc-cdylib-link-arg=-L{}", out.display());
+    }
+}
+
+/// The C compiler of the machine that is built for: as the `cc` crate is told of it, else by the
+/// name that Debian gives it.
+fn compiler() -> String {
+    let variable = |name: &str| std::env::var(name).unwrap_or_default();
+    let (target, host) = (variable("TARGET"), variable("HOST"));
+    let named = format!("CC_{}", target.replace('-', "_"));
+    println!("cargo:rerun-if-env-changed={named}");
+    match (variable(&named), target == host) {
+        (named, _) if !named.is_empty() => named,
+        (_, true) => "cc".into(),
+        (_, false) => format!("{}-gcc", target.replace("-unknown-", "-")),
     }
 }
