@@ -7,6 +7,7 @@ use std::io::{BufRead, BufReader};
 use std::os::unix::fs::chown;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use trawl_testkit::oracle::{self, Identity, Ran};
 use trawl_testkit::skip::{Skip, without_program};
@@ -207,7 +208,8 @@ b' && mkdir empty && ln m/own/in/x m/own/second &&
         "find \"$1\" -printf '%p %y %i %n %s %m %U %G %T+ %C+ %l\\n'",
         "ls -1RA --color=never \"$1\"",
         "shopt -s globstar dotglob; printf '%s\\n' \"$1\"/** \"$1\"/m/*/in/",
-        "du -a \"$1\"",
+        // Of the names of a file du counts the first that it comes to, unless it counts all.
+        "du -al \"$1\"",
         scan,
     ];
     for who in [None, Some(ANN), Some(BOB)] {
@@ -401,4 +403,46 @@ fn rights_are_those_of_who_asks_and_not_of_who_made_the_index() {
     assert!(!paths.iter().any(|path| path.ends_with("/3/3/file 0")));
     let open = kept.compare(Some(ANN), INDEX, "find \"$1\"/{0,1,2,4,5,6,7,8,9,10,11}");
     assert!(unsorted(&open) < 12, "the kernel told");
+}
+
+#[test]
+fn a_walk_of_many_directories_asks_by_itself() {
+    let Some(mut kept) = Kept::unwatched("running-indexed-auto") else {
+        return;
+    };
+    let many = "cd \"$1\" && mkdir -p many/{1..80}/{1..100}";
+    kept.plain(None, many).expect_code(0);
+    kept.watch();
+    let barriers = || {
+        let mut command = oracle::command(&kept.trawl);
+        command.env("TRAWL_INDEX", &kept.index);
+        command.args(["watch", "--status", "--json"]);
+        let status = oracle::run(command.arg(kept.root())).text();
+        let status: serde_json::Value = serde_json::from_str(&status).expect("an object");
+        status["barriers_total"].as_u64().expect("a number")
+    };
+    let before = barriers();
+    kept.compare(None, &["--served-by", "live"], FIND);
+    kept.compare(None, &[], OPEN);
+    assert_eq!(barriers(), before, "few directories are walked");
+    // Where the machine is slow, tables grow old before they are large.
+    let until = Instant::now() + Duration::from_secs(60);
+    while barriers() == before {
+        assert!(Instant::now() < until, "nobody was asked");
+        kept.compare(None, &[], FIND);
+    }
+    for _ in 0..3 {
+        kept.plain(
+            None,
+            "cd \"$1\"/many && mv 7/5 8/new && mkdir 9/new/ && rmdir 70/9 && touch 80/1/f",
+        )
+        .expect_code(0);
+        kept.compare(None, &[], FIND);
+        kept.plain(
+            None,
+            "cd \"$1\"/many && mv 8/new 7/5 && rmdir 9/new && mkdir 70/9 && rm 80/1/f",
+        )
+        .expect_code(0);
+        kept.compare(None, &[], FIND);
+    }
 }
