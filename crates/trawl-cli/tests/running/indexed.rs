@@ -136,6 +136,16 @@ impl Kept {
         assert_eq!(ours.code, plain.code, "{script}");
         ours.text().lines().map(str::to_owned).collect()
     }
+
+    /// Expects that the index tells who goes through directories, but for what they opened before they
+    /// asked. Where the machine is slow, tables grow old while they are read.
+    #[track_caller]
+    fn expect_index(&self, who: Option<u32>, script: &str) {
+        let until = Instant::now() + Duration::from_secs(60);
+        while unsorted(&self.compare(who, INDEX, script)) >= 12 {
+            assert!(Instant::now() < until, "{who:?} was told by the kernel");
+        }
+    }
 }
 
 fn person(who: Option<u32>, program: impl AsRef<std::ffi::OsStr>) -> Command {
@@ -218,9 +228,7 @@ b' && mkdir empty && ln m/own/in/x m/own/second &&
                 kept.compare(who, options, script);
             }
         }
-        let paths = kept.compare(who, INDEX, OPEN);
-        // What the program itself has opened before it asked.
-        assert!(unsorted(&paths) < 12, "{who:?} was told by the kernel");
+        kept.expect_index(who, OPEN);
     }
     let live = kept.compare(None, &["--served-by", "live"], OPEN);
     assert!(unsorted(&live) > 50, "an order that proves nothing");
@@ -366,16 +374,19 @@ assert rest() == all
 print(len(all), *(name.decode() for name, _ in all), sep='\\n')
 ";
     let script = format!("python3 -c \"{program}\" \"$1\"");
-    let names = kept.shell(None, INDEX, &script).expect_code(0).text();
-    let found = names.lines().count();
-    let order: Vec<String> = names
-        .lines()
-        .skip(1)
-        .map(|name| format!("/{name}"))
-        .collect();
-    assert_eq!(unsorted(&order[2..]), 0, "{names}");
     let entries = fs::read_dir(kept.root().join("3")).expect("it is there");
-    assert_eq!(found, entries.count() + 3, "{names}");
+    let count = entries.count() + 2;
+    let until = Instant::now() + Duration::from_secs(60);
+    loop {
+        let names = kept.shell(None, INDEX, &script).expect_code(0).text();
+        let names: Vec<&str> = names.lines().collect();
+        assert_eq!(names.len(), count + 1, "{names:?}");
+        // Behind `.` and `..`, from the index; where the machine is slow not at once.
+        if names[1..3] == [".", ".."] && names[3..].is_sorted() {
+            break;
+        }
+        assert!(Instant::now() < until, "{names:?}");
+    }
 }
 
 #[test]
@@ -401,8 +412,7 @@ fn rights_are_those_of_who_asks_and_not_of_who_made_the_index() {
     });
     let paths = kept.compare(Some(ANN), INDEX, FIND);
     assert!(!paths.iter().any(|path| path.ends_with("/3/3/file 0")));
-    let open = kept.compare(Some(ANN), INDEX, "find \"$1\"/{0,1,2,4,5,6,7,8,9,10,11}");
-    assert!(unsorted(&open) < 12, "the kernel told");
+    kept.expect_index(Some(ANN), "find \"$1\"/{0,1,2,4,5,6,7,8,9,10,11}");
 }
 
 #[test]
@@ -423,8 +433,7 @@ fn a_walk_of_many_directories_asks_by_itself() {
     };
     let before = barriers();
     kept.compare(None, &["--served-by", "live"], FIND);
-    kept.compare(None, &[], OPEN);
-    assert_eq!(barriers(), before, "few directories are walked");
+    assert_eq!(barriers(), before, "the index was to be left out");
     // Where the machine is slow, tables grow old before they are large.
     let until = Instant::now() + Duration::from_secs(60);
     while barriers() == before {
