@@ -138,6 +138,9 @@ complete -c trawl -n "__fish_trawl_using_subcommand serve" -s h -l help -d 'Prin
 complete -c trawl -n "__fish_trawl_using_subcommand run" -l remote -d 'Show the command a directory of a server at this directory; can be given again. The server is what trawl search --remote takes, or a host for ssh' -r
 complete -c trawl -n "__fish_trawl_using_subcommand run" -l sandbox-memory -d 'With --sandbox: how much of files\' contents is kept in memory, such as 512M or 2G. A file that has no room is not opened' -r
 complete -c trawl -n "__fish_trawl_using_subcommand run" -l cover -d 'Without --remote: answer from tables what dynamically linked programs ask about files below this directory, instead of below the working directory; can be given again' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand run" -l served-by -d 'Without --remote: where names in tables come from: the file system, and the index for tables of many directories if a daemon (trawl watch) keeps it as of now (auto); the file system; or the index wherever a daemon says in time that it is as of now' -r -f -a "auto\t''
+live\t''
+index\t''"
 complete -c trawl -n "__fish_trawl_using_subcommand run" -l max-age -d 'How old names and attributes may be that the command is shown' -r
 complete -c trawl -n "__fish_trawl_using_subcommand run" -l watched-age -d 'The same of directories that the server watches, as it does where it can once the command has run for some seconds: until it says that something changed. 0s: have none watched' -r
 complete -c trawl -n "__fish_trawl_using_subcommand run" -l ca -d 'Of tls: servers: who may sign the server\'s certificate [default: ca.pem in ~/.config/trawl or /etc/trawl]' -r -F

@@ -42,6 +42,7 @@ const RULES: &[Rule] = &[
     Rule { name: "trawl-python", may_use: &["trawl-sys", "trawl-call", "trawl-ask", "trawl-remote"], may_use_in_tests: &[] },
     Rule { name: "trawl-table", may_use: &[], may_use_in_tests: &[] },
     Rule { name: "trawl-bulk", may_use: &["trawl-sys", "trawl-table"], may_use_in_tests: &[] },
+    Rule { name: "trawl-bulk-index", may_use: &["trawl-model", "trawl-query", "trawl-call", "trawl-ask", "trawl-bulk"], may_use_in_tests: &[] },
     Rule { name: "trawl-bulk-client", may_use: &["trawl-table"], may_use_in_tests: &["trawl-bulk"] },
     Rule { name: "trawl-preload", may_use: &["trawl-table", "trawl-bulk-client"], may_use_in_tests: &["trawl-bulk"] },
     Rule { name: "trawl-audit", may_use: &["trawl-table", "trawl-bulk-client"], may_use_in_tests: &["trawl-bulk", "trawl-preload"] },
@@ -50,7 +51,7 @@ const RULES: &[Rule] = &[
     Rule { name: "trawl-sandbox", may_use: &["trawl-sys", "trawl-call", "trawl-mount"], may_use_in_tests: &[] },
     Rule {
         name: "trawl-cli",
-        may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-names", "trawl-scan", "trawl-index", "trawl-live", "trawl-serve", "trawl-apply", "trawl-query", "trawl-history", "trawl-diff", "trawl-find", "trawl-call", "trawl-ask", "trawl-remote", "trawl-mount", "trawl-sandbox", "trawl-bulk"],
+        may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-names", "trawl-scan", "trawl-index", "trawl-live", "trawl-serve", "trawl-apply", "trawl-query", "trawl-history", "trawl-diff", "trawl-find", "trawl-call", "trawl-ask", "trawl-remote", "trawl-mount", "trawl-sandbox", "trawl-bulk", "trawl-bulk-index"],
         may_use_in_tests: &[],
     },
     Rule {

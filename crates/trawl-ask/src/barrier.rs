@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use trawl_index::{IndexDir, Source};
+use trawl_model::path::is_within;
 use trawl_serve::client;
 use trawl_serve::protocol::{Answer, Outcome, Seen};
 
@@ -48,6 +49,17 @@ pub fn is_watched(index: &Path) -> bool {
 pub fn ask(index: &Path, deadline: Duration, max_age: Duration) -> Vec<Asked> {
     let sources = IndexDir::open(index).and_then(|index| index.sources());
     ask_all(&sources.unwrap_or_default(), deadline, max_age)
+}
+
+/// The same of the daemons of sources that a path lies in, for everything that was changed before
+/// this call.
+pub fn ask_around(index: &Path, path: &[u8], deadline: Duration) -> Vec<Asked> {
+    let sources = IndexDir::open(index).and_then(|index| {
+        let mut sources = index.sources()?;
+        sources.retain(|source| is_within(path, source.root()));
+        Ok(sources)
+    });
+    ask_all(&sources.unwrap_or_default(), deadline, Duration::ZERO)
 }
 
 fn ask_all(sources: &[Source], deadline: Duration, max_age: Duration) -> Vec<Asked> {

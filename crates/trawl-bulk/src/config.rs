@@ -74,7 +74,7 @@ impl Config {
             entries_max: 1 << 20,
             haste: Haste::Patient,
             viewers: Viewers::Here,
-            source: Arc::new(LocalWalk),
+            source: Arc::new(LocalWalk::default()),
         }
     }
 }

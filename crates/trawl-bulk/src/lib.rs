@@ -2,7 +2,8 @@
 //! programs map. It is what `libtrawl-preload.so` asks.
 //!
 //! [`Service::start`] begins to serve the programs that are run with [`Running::environment`]; a
-//! [`Source`] says what there is. Tables are sealed memory (`trawl-table`), cached for all
+//! [`Source`] says what there is: [`LocalWalk`] what the file system has, asked in few calls, and in
+//! fewer where a [`Known`] has the names in directories. Tables are sealed memory (`trawl-table`), cached for all
 //! programs of the run and thrown away once one of them has changed anything.
 //!
 //! Invariants: it answers only processes with the same user, groups, root and namespaces of mounts
@@ -14,6 +15,7 @@
 mod cache;
 mod config;
 mod error;
+mod known;
 mod peer;
 pub mod search_path;
 mod serve;
@@ -22,8 +24,9 @@ mod walk;
 
 pub use config::{Config, Haste, Viewers};
 pub use error::BulkError;
+pub use known::{Known, Name, Names, Sign, Wanted};
 pub use serve::{Running, Service};
-pub use source::{Demand, Source};
+pub use source::{Begun, Demand, Source};
 pub use trawl_table::wire::Extent;
 pub use trawl_table::{
     ATTRIBUTE_NAMES, Builder, EntryParts, FileKind, Level, NewEntry, Search, Stat, Time,

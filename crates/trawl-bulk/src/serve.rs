@@ -25,7 +25,7 @@ use crate::cache::{Cache, Sealed};
 use crate::config::{Config, Haste};
 use crate::error::BulkError;
 use crate::peer::Own;
-use crate::source::Demand;
+use crate::source::{Begun, Demand};
 
 /// A client that says nothing for so long is left.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -441,7 +441,12 @@ impl State {
     /// Makes a table, and keeps it for others.
     fn make(&self, demand: &Demand) -> Result<Arc<Sealed>, Errno> {
         let (generation, now) = (self.generation(), now_ns());
-        let mut builder = self.config.source.table(demand)?;
+        let since_ns = self.since_ns();
+        let begun = Begun {
+            generation,
+            since_ns,
+        };
+        let mut builder = self.config.source.table(demand, begun)?;
         builder.begun(generation, now);
         let begun_ns = builder.begun_ns();
         let entries = builder.len() as u64;

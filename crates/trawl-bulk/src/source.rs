@@ -20,6 +20,16 @@ pub struct Demand {
     pub entries_max: u32,
 }
 
+/// What a table may be made of.
+#[derive(Clone, Copy, Debug)]
+pub struct Begun {
+    /// The generation of the run's page when it is begun: what was found out under another one may
+    /// lack what the run itself has changed.
+    pub generation: u64,
+    /// What was found out before that, by the monotonic clock, is too old.
+    pub since_ns: i64,
+}
+
 /// Says what there is in and below a directory, as the process's own user sees it.
 pub trait Source: Send + Sync {
     /// A table about it, for [`Extent::Each`] about `/`. Directories that are not said to be listed are asked about again, or
@@ -27,5 +37,5 @@ pub trait Source: Send + Sync {
     ///
     /// # Errors
     /// Why there is none: an errno.
-    fn table(&self, demand: &Demand) -> Result<Builder, Errno>;
+    fn table(&self, demand: &Demand, begun: Begun) -> Result<Builder, Errno>;
 }

@@ -3,13 +3,21 @@
 //! Directories are taken depth first, in the order in which they are listed, which is that in
 //! which programs go through them; so a table that is full has what comes next. Nothing is reached
 //! through a link, and other file systems are not entered.
+//!
+//! Where somebody knows the names in a directory ([`Known`]), it is not opened: its directories are
+//! looked at by their paths, and what is known is believed if they are the same ones and nothing is
+//! mounted there. So what statx(2) says in a table is always what it says now.
 
+use std::cell::OnceCell;
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, OwnedFd};
 use std::rc::Rc;
+use std::sync::Arc;
 
-use trawl_sys::directory::{self, AccessTime, Links, Purpose, ReadBuffer};
+use trawl_sys::access::{self, Wish};
+use trawl_sys::directory::{self, AccessTime, Links, Purpose, ReadBuffer, Reader};
 use trawl_sys::filesystem;
+use trawl_sys::identity::effective_uid;
 use trawl_sys::link::{TargetBuffer, read_link_at};
 use trawl_sys::stat::{self, stat_at};
 use trawl_sys::xattr;
@@ -19,12 +27,15 @@ use trawl_table::{
     ATTRIBUTE_NAMES, Builder, EntryParts, FileKind, Level, NewEntry, Search, Stat, Time,
 };
 
+use crate::known::{Known, Name, Names, Sign, Wanted};
 use crate::search_path;
-use crate::source::{Demand, Source};
+use crate::source::{Begun, Demand, Source};
 
 /// Directories deeper below the one in question are not listed: each level may hold a descriptor.
 const DEPTH_MAX: u32 = 256;
 const BUFFER_BYTES: usize = 32 << 10;
+/// A block of a directory that is not sorted, in which `.` may be anywhere.
+const DOTS_BYTES: usize = 16 << 10;
 
 /// File systems that are made up as they are looked at, or in which a name that is not listed may
 /// be there in other letters: proc, sysfs, cgroup, devpts, debugfs, tracefs, securityfs, bpf, autofs;
@@ -53,12 +64,25 @@ const BASIC_STATS: u32 = 0x7ff;
 const BTIME: u32 = 0x800;
 const MNT_ID: u32 = 0x1000;
 
+/// File systems on which a name and what it stands for have the same number: ext2 to ext4, XFS, Btrfs
+/// (but for subvolumes, which are other devices), tmpfs. On an overlay, say, they may differ.
+const SAME_NUMBERS: [u64; 4] = [0xef53, 0x5846_5342, 0x9123_683e, 0x0102_1994];
+
 /// A walk of the file system as it is now.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct LocalWalk;
+#[derive(Clone, Debug, Default)]
+pub struct LocalWalk {
+    known: Option<Arc<dyn Known>>,
+}
+
+impl LocalWalk {
+    /// The same; directories whose names somebody knows are looked at, and not listed.
+    pub fn knowing(known: Arc<dyn Known>) -> LocalWalk {
+        LocalWalk { known: Some(known) }
+    }
+}
 
 impl Source for LocalWalk {
-    fn table(&self, demand: &Demand) -> Result<Builder, Errno> {
+    fn table(&self, demand: &Demand, begun: Begun) -> Result<Builder, Errno> {
         if demand.extent == Extent::Each {
             return search_path::table(demand);
         }
@@ -71,9 +95,16 @@ impl Source for LocalWalk {
         }
         let of_top = stat::stat_fd(&top).map_err(errno)?;
         let root = converted(&of_top);
+        // Where every name is looked at there is nothing to be saved.
+        let is_names = demand.level == Level::Names && demand.extent == Extent::Below;
+        let known = self.known.as_ref();
+        let known = known.filter(|_| is_names && SAME_NUMBERS.contains(&system.magic));
         let mut walk = Walk {
             demand,
             dev: root.dev,
+            top: Rc::new(Dir::top(top)),
+            is_superuser: effective_uid() == 0,
+            known: known.and_then(|known| known.begin(demand, begun)),
             builder: Builder::new(&demand.path, &root, demand.level),
             names: ReadBuffer::new(BUFFER_BYTES),
             targets: TargetBuffer::default(),
@@ -83,19 +114,24 @@ impl Source for LocalWalk {
         };
         let from: Vec<Vec<u8>> = names(&demand.from).map(<[u8]>::to_vec).collect();
         let place = Place {
+            number: 0,
+            depth: 0,
             from: Some(from),
-            ..Place::default()
+            stat: Some(root),
+            sign: None,
+            search: None,
+            dots: None,
         };
-        walk.list(top, place)?;
+        walk.list(&Rc::clone(&walk.top), place)?;
         while let Some(next) = walk.pending.pop() {
             if walk.is_full {
                 break;
             }
             // What cannot be opened or read stays unlisted, and so unknown.
-            let opened = directory::open_at(&*next.parent, &next.name, purpose);
-            if let Ok(opened) = opened {
-                let _ = walk.list(opened, next.at);
-            }
+            let _ = walk.list(&next.dir, next.at);
+        }
+        if let Some(as_of_ns) = walk.known.and_then(|known| known.as_of_ns()) {
+            walk.builder.as_of(as_of_ns);
         }
         Ok(walk.builder)
     }
@@ -110,25 +146,78 @@ fn errno(error: SysError) -> Errno {
     error.errno
 }
 
+/// A directory, opened when it is first needed.
+struct Dir {
+    opened: OnceCell<OwnedFd>,
+    /// The one that it lies in, and its name there; `None` of the top.
+    above: Option<(Rc<Dir>, CString)>,
+    /// Below the top.
+    path: Vec<u8>,
+}
+
+impl Dir {
+    fn top(opened: OwnedFd) -> Dir {
+        Dir {
+            opened: OnceCell::from(opened),
+            above: None,
+            path: Vec::new(),
+        }
+    }
+
+    fn below(above: &Rc<Dir>, name: CString) -> Dir {
+        Dir {
+            opened: OnceCell::new(),
+            path: joined(&above.path, name.to_bytes()),
+            above: Some((Rc::clone(above), name)),
+        }
+    }
+
+    fn open(&self) -> Result<&OwnedFd, Errno> {
+        if let Some(opened) = self.opened.get() {
+            return Ok(opened);
+        }
+        let (above, name) = self.above.as_ref().ok_or(Errno::BADF)?;
+        let purpose = Purpose::List(AccessTime::Keep);
+        let opened = directory::open_at(above.open()?, name, purpose).map_err(errno)?;
+        Ok(self.opened.get_or_init(|| opened))
+    }
+}
+
+fn joined(above: &[u8], name: &[u8]) -> Vec<u8> {
+    match above {
+        b"" => name.to_vec(),
+        above => [above, b"/", name].concat(),
+    }
+}
+
 /// A directory that is to be listed.
 struct Pending {
-    parent: Rc<OwnedFd>,
-    name: CString,
+    dir: Rc<Dir>,
     at: Place,
 }
 
-/// Where a directory is in the table.
-#[derive(Default)]
+/// Where a directory is in the table, and what is known of it.
 struct Place {
     number: u32,
     depth: u32,
     /// For those that lead to where listing begins, and for that one: what is left of the way.
     from: Option<Vec<Vec<u8>>>,
+    stat: Option<Stat>,
+    /// How it was when its names became known.
+    sign: Option<Sign>,
+    /// Whether names in it may be reached, if that was found out.
+    search: Option<Search>,
+    /// Its own number and that of the directory that it lies in.
+    dots: Option<[u64; 2]>,
 }
 
 struct Walk<'a> {
     demand: &'a Demand,
     dev: u64,
+    top: Rc<Dir>,
+    is_superuser: bool,
+    /// Who may know the names in directories.
+    known: Option<Box<dyn Names>>,
     builder: Builder,
     names: ReadBuffer,
     targets: TargetBuffer,
@@ -145,6 +234,8 @@ struct Asked {
     stat: Option<Stat>,
     link: Option<Vec<u8>>,
     is_bare: bool,
+    /// Of a directory that was looked into: whether names in it may be reached.
+    search: Option<Search>,
 }
 
 impl Asked {
@@ -155,69 +246,272 @@ impl Asked {
     }
 }
 
-/// A name that was read.
+/// A name that was read, or is known.
 struct Named {
     name: CString,
     ino: u64,
     /// `d_type`
     kind: u8,
+    sign: Option<Sign>,
 }
 
+/// A name, and what was asked of it.
+struct Looked {
+    named: Named,
+    asked: Asked,
+    is_way: bool,
+}
+
+/// What is in a directory.
+struct Found {
+    names: Vec<Looked>,
+    search: Search,
+}
+
+/// `STATX_ATTR_ENCRYPTED`
+const ENCRYPTED: u64 = 0x800;
+/// `DT_DIR`
+const DIRECTORY: u8 = 4;
+
 impl Walk<'_> {
-    /// Lists an open directory. On the way to where listing begins, what comes before that way is
+    /// Lists a directory. On the way to where listing begins, what comes before that way is
     /// not asked about.
-    fn list(&mut self, opened: OwnedFd, at: Place) -> Result<(), Errno> {
-        let opened = Rc::new(opened);
-        let names = self.read(&opened)?;
-        let first = self.builder.len();
-        let is_too_much = first + names.len() > self.demand.entries_max as usize;
-        if is_too_much && at.from.is_none() {
-            self.is_full = true;
-            self.builder.leave_off(at.number);
+    fn list(&mut self, dir: &Rc<Dir>, mut at: Place) -> Result<(), Errno> {
+        let way = at.from.as_ref().and_then(|from| from.first()).cloned();
+        let known = self.known_names(dir, &at);
+        if known
+            .as_ref()
+            .is_some_and(|names| self.is_too_much(names, &at))
+        {
+            self.leave_off(&at);
             return Ok(());
         }
-        let _ = self.attributes.enter(&*opened);
-        let mut from = at.from.unwrap_or_default();
-        let way = (!from.is_empty()).then(|| from.remove(0));
-        let way = way.filter(|way| names.iter().any(|named| named.name.to_bytes() == way));
-        let mut is_before = way.is_some();
-        let mut below = Vec::new();
-        for named in names {
-            let is_way = way.as_deref() == Some(named.name.to_bytes());
-            is_before &= !is_way;
-            let asked = match is_before {
-                true => Asked::default(),
-                false => self.ask(&opened, &named),
-            };
-            let entry = self.push(&named, &asked);
-            if let Some(dev) = asked.directory_on() {
-                let from = is_way.then(|| std::mem::take(&mut from));
-                below.push((entry, named.name, dev, from));
+        let known = known.and_then(|names| self.look_at_known(dir, &at, names, way.as_deref()));
+        let found = match known {
+            Some(found) => found,
+            None => {
+                let names = self.read(dir.open()?)?;
+                if self.is_too_much(&names, &at) {
+                    self.leave_off(&at);
+                    return Ok(());
+                }
+                self.look_at(dir.open()?, names, way.as_deref())
             }
+        };
+        if way.is_some() {
+            at.from.as_mut().map(|from| from.remove(0));
         }
+        self.put(dir, at, found);
+        Ok(())
+    }
+
+    fn is_too_much(&self, names: &[Named], at: &Place) -> bool {
+        let length = self.builder.len() + names.len();
+        length > self.demand.entries_max as usize && at.from.is_none()
+    }
+
+    fn leave_off(&mut self, at: &Place) {
+        self.is_full = true;
+        self.builder.leave_off(at.number);
+    }
+
+    /// Asks the kernel about the names in an open directory.
+    fn look_at(&mut self, opened: &OwnedFd, names: Vec<Named>, way: Option<&[u8]>) -> Found {
+        let _ = self.attributes.enter(opened);
+        let looked = self.each(names, way, |walk, named| Some(walk.ask(opened, named)));
         // Looking even for itself needs that permission.
-        let search = match stat_at(&*opened, c".") {
+        let search = match stat_at(opened, c".") {
             Ok(_) => Search::Allowed,
             Err(_) => Search::Unknown,
         };
-        self.builder.listed(at.number, first, search);
+        Found {
+            names: looked.unwrap_or_default(),
+            search,
+        }
+    }
+
+    /// Asks of each name from the way on.
+    fn each(
+        &mut self,
+        names: Vec<Named>,
+        way: Option<&[u8]>,
+        mut ask: impl FnMut(&mut Self, &Named) -> Option<Asked>,
+    ) -> Option<Vec<Looked>> {
+        let is_there = |way: &&[u8]| names.iter().any(|named| named.name.to_bytes() == *way);
+        let way = way.filter(is_there);
+        let mut is_before = way.is_some();
+        let look = |named: Named| {
+            let is_way = way == Some(named.name.to_bytes());
+            is_before &= !is_way;
+            let asked = match is_before {
+                true => Asked::default(),
+                false => ask(self, &named)?,
+            };
+            Some(Looked {
+                named,
+                asked,
+                is_way,
+            })
+        };
+        names.into_iter().map(look).collect()
+    }
+
+    /// Puts what is in a directory into the table.
+    fn put(&mut self, dir: &Rc<Dir>, at: Place, found: Found) {
+        let first = self.builder.len();
+        let mut from = at.from;
+        let mut below = Vec::new();
+        for Looked {
+            named,
+            asked,
+            is_way,
+        } in found.names
+        {
+            let entry = self.push(&named, &asked);
+            if asked.directory_on().is_some() {
+                let from = if is_way { from.take() } else { None };
+                below.push((entry, named, asked, from));
+            }
+        }
+        self.builder.listed(at.number, first, found.search);
         let goes_on = self.demand.extent == Extent::Below && at.depth < DEPTH_MAX;
         let mut pending = Vec::new();
-        for (entry, name, dev, from) in below {
+        for (entry, named, asked, from) in below {
             let number = self.builder.add_directory(entry, Some(at.number));
-            if goes_on && dev == self.dev {
-                let depth = at.depth + 1;
-                let parent = Rc::clone(&opened);
+            if goes_on && asked.directory_on() == Some(self.dev) {
+                let ino = |stat: Option<&Stat>| stat.map(|stat| stat.ino);
+                let dots = ino(asked.stat.as_ref()).zip(ino(at.stat.as_ref()));
                 let at = Place {
                     number,
-                    depth,
+                    depth: at.depth + 1,
                     from,
+                    stat: asked.stat,
+                    sign: named.sign,
+                    search: asked.search,
+                    dots: dots.map(<[u64; 2]>::from),
                 };
-                pending.push(Pending { parent, name, at });
+                let dir = Rc::new(Dir::below(dir, named.name));
+                pending.push(Pending { dir, at });
             }
         }
         self.pending.extend(pending.into_iter().rev());
-        Ok(())
+    }
+
+    /// The names in a directory, if somebody knows them.
+    fn known_names(&mut self, dir: &Dir, at: &Place) -> Option<Vec<Named>> {
+        let known = self.known.as_mut()?;
+        let stat = at.stat.as_ref()?;
+        // Its names are others without the key, and no time says so.
+        if stat.attributes & ENCRYPTED != 0 {
+            return None;
+        }
+        let path = match (&self.demand.path[..], &dir.path[..]) {
+            (path, b"") => path.to_vec(),
+            (b"/", below) => [b"/", below].concat(),
+            (path, below) => [path, b"/", below].concat(),
+        };
+        let names = known.names(&Wanted {
+            path: &path,
+            stat,
+            sign: at.sign,
+            is_on_the_way: at.from.as_ref().is_some_and(|from| !from.is_empty()),
+        })?;
+        let dots = match at.dots {
+            Some(dots) => dots,
+            None => self.read_dots(dir.open().ok()?)?,
+        };
+        let dot = |(name, ino): (&CStr, u64)| Named {
+            name: name.to_owned(),
+            ino,
+            kind: DIRECTORY,
+            sign: None,
+        };
+        let named = |of: Name| Named {
+            name: of.name,
+            ino: of.ino,
+            kind: of.kind,
+            sign: of.sign,
+        };
+        let dots = [c".", c".."].into_iter().zip(dots).map(dot);
+        Some(dots.chain(names.into_iter().map(named)).collect())
+    }
+
+    /// The numbers of `.` and `..`, if they are among the first that a directory gives, as on all file
+    /// systems that are asked; `None` where types are not told.
+    fn read_dots(&self, opened: &OwnedFd) -> Option<[u64; 2]> {
+        let mut names = ReadBuffer::new(DOTS_BYTES);
+        let dots = first_dots(&mut names.read(opened.as_fd()));
+        // It may be listed yet.
+        rustix::fs::seek(opened, rustix::fs::SeekFrom::Start(0)).ok()?;
+        dots
+    }
+
+    /// Looks at the directories among known names; `None` if one is another by now, or something is
+    /// mounted there: its number here is not the one that it shows.
+    fn look_at_known(
+        &mut self,
+        dir: &Dir,
+        at: &Place,
+        names: Vec<Named>,
+        way: Option<&[u8]>,
+    ) -> Option<Found> {
+        // Whoever knows its names may have listed it with other rights.
+        if !self.may_read(dir) {
+            return None;
+        }
+        let search = match at.search {
+            Some(search) => search,
+            None => match stat_at(dir.open().ok()?, c".") {
+                Ok(_) => Search::Allowed,
+                Err(_) => Search::Unknown,
+            },
+        };
+        let names = self.each(names, way, |walk, named| walk.check(dir, named))?;
+        Some(Found { names, search })
+    }
+
+    /// Whether the kernel would let this process list a directory; the superuser it lets.
+    fn may_read(&self, dir: &Dir) -> bool {
+        if self.is_superuser {
+            return true;
+        }
+        let path = match &dir.path[..] {
+            b"" => b".",
+            path => path,
+        };
+        let (Ok(top), Ok(path)) = (self.top.open(), CString::new(path)) else {
+            return false;
+        };
+        access::check(top, &path, Wish::Read).is_ok()
+    }
+
+    /// What the kernel says of a known name, which is asked of directories alone.
+    fn check(&self, dir: &Dir, named: &Named) -> Option<Asked> {
+        let name = named.name.to_bytes();
+        if named.kind != DIRECTORY || matches!(name, b"." | b"..") {
+            return Some(Asked::default());
+        }
+        let top = self.top.open().ok()?;
+        let mut path = joined(&dir.path, name);
+        let end = path.len();
+        path.extend_from_slice(b"/.\0");
+        let looked_into = stat_at(top, CStr::from_bytes_with_nul(&path).ok()?);
+        let (of, search) = match looked_into {
+            Ok(of) => (of, Search::Allowed),
+            Err(error) if error.errno == Errno::ACCES => {
+                path.truncate(end);
+                let path = CString::new(path).ok()?;
+                (stat_at(top, &path).ok()?, Search::Unknown)
+            }
+            Err(_) => return None,
+        };
+        let stat = converted(&of);
+        let is_it = of.is_directory() && (stat.dev, stat.ino) == (self.dev, named.ino);
+        (is_it && of.is_mount_root() == Some(false)).then(|| Asked {
+            stat: Some(stat),
+            search: Some(search),
+            ..Asked::default()
+        })
     }
 
     fn push(&mut self, named: &Named, asked: &Asked) -> NewEntry {
@@ -241,6 +535,7 @@ impl Walk<'_> {
                 name: entry.name().to_owned(),
                 ino: entry.ino(),
                 kind: entry.type_bits().map_or(0, |bits| (bits >> 12) as u8),
+                sign: None,
             });
         }
         Ok(names)
@@ -292,6 +587,24 @@ impl Walk<'_> {
             self.builder.missing_attribute(kind, at, errno);
         }
     }
+}
+
+/// The numbers of `.` and `..` among the entries that a first call gives.
+fn first_dots<Fd: AsFd>(reader: &mut Reader<'_, Fd>) -> Option<[u64; 2]> {
+    let (mut dot, mut dots) = (None, None);
+    while dot.is_none() || dots.is_none() {
+        let entry = reader.next()?.ok()?;
+        entry.type_bits()?;
+        match entry.name().to_bytes() {
+            b"." => dot = Some(entry.ino()),
+            b".." => dots = Some(entry.ino()),
+            _ => {}
+        }
+        if reader.is_buffer_empty() {
+            break;
+        }
+    }
+    Some([dot?, dots?])
 }
 
 /// What a program's own statx(2) would say.

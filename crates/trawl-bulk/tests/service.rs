@@ -1,6 +1,7 @@
 //! The service as a client sees it: whole tables that the kernel agrees with, bounds, and nothing
 //! for who asks what it must not.
 
+use std::ffi::CString;
 use std::io::Write;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
@@ -8,10 +9,14 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rustix::io::IoSliceMut;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
-use trawl_bulk::{Config, Extent, Level, Running, Service};
+use trawl_bulk::{
+    Begun, Config, Demand, Extent, Known, Level, LocalWalk, Name, Names, Running, Service, Wanted,
+};
 use trawl_table::wire::{ANSWER_BYTES, Answer, QUESTION_BYTES_MAX, Question};
 use trawl_table::{Directory, Table};
 use trawl_testkit::random_tree::Plan;
@@ -101,7 +106,7 @@ fn tree(name: &str) -> (Scratch, PathBuf) {
         ..Plan::new(7)
     };
     RandomTree::build(&top, &plan).unwrap();
-    for name in ["one more", "and another"] {
+    for name in ["one more", "and another", "q", "3", "w", "A", "z", "5"] {
         std::fs::create_dir(top.join(name)).unwrap();
     }
     let top = top.canonicalize().unwrap();
@@ -270,4 +275,102 @@ fn of_a_search_path_it_is_known_what_is_not_there() {
         ..question
     };
     assert!(ask(&service, &refused).is_err());
+}
+
+/// Knows what the file system had when it was asked, with a number that is wrong if so wished.
+#[derive(Debug, Default)]
+struct Stub {
+    told: Arc<AtomicUsize>,
+    wrong: Option<&'static str>,
+}
+
+impl Known for Stub {
+    fn begin(&self, _: &Demand, _: Begun) -> Option<Box<dyn Names>> {
+        Some(Box::new(Stub {
+            told: Arc::clone(&self.told),
+            wrong: self.wrong,
+        }))
+    }
+}
+
+impl Names for Stub {
+    fn names(&mut self, wanted: &Wanted<'_>) -> Option<Vec<Name>> {
+        let path = Path::new(std::ffi::OsStr::from_bytes(wanted.path));
+        let name = |entry: std::fs::DirEntry| {
+            let of = entry.metadata().unwrap();
+            let is_wrong = self.wrong.is_some_and(|wrong| entry.file_name() == wrong);
+            Name {
+                name: CString::new(entry.file_name().as_bytes()).unwrap(),
+                ino: of.ino() + u64::from(is_wrong),
+                kind: (of.mode() >> 12) as u8,
+                sign: None,
+            }
+        };
+        let entries = std::fs::read_dir(path).ok()?;
+        let mut names: Vec<Name> = entries.map(|entry| name(entry.unwrap())).collect();
+        names.sort_by(|one, two| one.name.cmp(&two.name));
+        self.told.fetch_add(1, Ordering::SeqCst);
+        Some(names)
+    }
+
+    fn as_of_ns(&self) -> Option<i64> {
+        Some(1)
+    }
+}
+
+/// Compares names, numbers and types with the directory's; how many directories were listed.
+fn compare_names(directory: &Directory<'_>, path: &Path) -> usize {
+    assert!(directory.is_searchable(), "{}", path.display());
+    let entries: Vec<_> = std::fs::read_dir(path)
+        .unwrap()
+        .map(Result::unwrap)
+        .collect();
+    assert_eq!(directory.len() as usize, entries.len() + 2);
+    let dots = [
+        directory.find(b".").unwrap(),
+        directory.find(b"..").unwrap(),
+    ];
+    for (dot, path) in dots.iter().zip([path, path.parent().unwrap()]) {
+        assert_eq!(dot.ino(), std::fs::metadata(path).unwrap().ino());
+    }
+    let mut listed = 1;
+    for entry in entries {
+        let found = directory.find(entry.file_name().as_bytes()).unwrap();
+        let of = entry.metadata().unwrap();
+        assert_eq!(found.ino(), of.ino(), "{}", entry.path().display());
+        assert_eq!(u32::from(found.kind()), of.mode() >> 12);
+        if of.is_dir() {
+            assert_eq!(found.stat().unwrap().ctime.nanos as i64, of.ctime_nsec());
+            listed += compare_names(&found.directory().unwrap(), &entry.path());
+        }
+    }
+    listed
+}
+
+#[test]
+fn known_names_are_believed_if_directories_are_those() {
+    let (_scratch, top) = tree("bulk-known");
+    for (wrong, is_listed) in [(None, false), (Some("one more"), true)] {
+        let told = Arc::new(AtomicUsize::new(0));
+        let stub = Stub {
+            told: Arc::clone(&told),
+            wrong,
+        };
+        let mut config = Config::local(vec![top.clone()]);
+        config.source = Arc::new(LocalWalk::knowing(Arc::new(stub)));
+        let service = Service::start(config).unwrap();
+        let (bytes, _memory) = ask(&service, &question(&top, Level::Names, 1 << 20)).unwrap();
+        let table = Table::new(&bytes).unwrap();
+        let root = table.directory(0).unwrap();
+        let all = compare_names(&root, &top);
+        assert_eq!(told.load(Ordering::SeqCst), all);
+        assert_eq!(table.begun_ns(), 1);
+        // In the order in which they are known, unless they had to be listed.
+        let names = (0..root.len()).map(|at| root.entry(at).unwrap().name());
+        let names: Vec<_> = names.collect();
+        assert_eq!(!names[2..].is_sorted(), is_listed, "{names:?}");
+        // Where each name is looked at nobody is asked.
+        ask(&service, &question(&top, Level::Stats, 1 << 20)).unwrap();
+        assert_eq!(told.load(Ordering::SeqCst), all);
+    }
 }

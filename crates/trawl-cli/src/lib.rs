@@ -144,7 +144,7 @@ fn dispatch(arguments: Arguments, words: &[OsString]) -> Result<Exit, Failure> {
         Command::Sources(args) => sources::run(index, &args),
         Command::Watch(args) => watch::run(index, &args),
         Command::Serve(args) => serve::run(index, &args),
-        Command::Run(args) => Ok(run::run(&args)),
+        Command::Run(args) => Ok(run::run(index, &args)),
         Command::Mount(args) => run::mount(&args),
         Command::Unmount(args) => run::unmount(&args),
         Command::Verify(args) => index::upkeep::verify(&settings::index_dir(index)?, args.json),

@@ -61,6 +61,14 @@ impl Start {
         }
     }
 
+    /// The same for who will ask for many single directories: a question after one does not look
+    /// at all segments.
+    #[must_use]
+    pub fn for_many(mut self) -> Start {
+        self.view = self.view.for_many();
+        self
+    }
+
     /// True if the asker may reach what is in it, so that the kernel would go
     /// through it to `.` or `..`.
     pub fn may_search(&self) -> bool {

@@ -71,7 +71,7 @@ pub use error::{QueryError, Result};
 pub use index::{Index, Start, View};
 pub use issues::DeniedRequest;
 pub use links::{Repeats, SeenLinks};
-pub use listings::{ListingPlace, Listings, Outline};
+pub use listings::{DecodedListings, ListingPlace, Listings, Outline};
 pub use locate::Located;
 pub use ranking::{RankBy, RankEnd, RankRequest, Ranked};
 pub use search::{Event, Hit, NameRequest};

@@ -33,6 +33,14 @@ pub struct Listings<'v> {
     entries: VecDeque<Window>,
 }
 
+/// What [`Listings`] have decoded, for others of the same view and columns.
+#[derive(Default)]
+pub struct DecodedListings {
+    scratch: Scratch,
+    dirs: VecDeque<(SegmentAt, DirChunk)>,
+    entries: VecDeque<Window>,
+}
+
 /// Where the listing of a directory lies.
 #[derive(Clone, Debug, Default)]
 pub struct ListingPlace {
@@ -60,12 +68,31 @@ struct Window {
 impl<'v> Listings<'v> {
     /// Of each row these columns are read, and its name.
     pub fn new(view: &'v Arc<View>, columns: ColumnSet) -> Listings<'v> {
+        Listings::going_on(view, columns, DecodedListings::default())
+    }
+
+    /// The same with what others of this view, of the same columns, have decoded: for who cannot
+    /// keep what borrows the view.
+    pub fn going_on(
+        view: &'v Arc<View>,
+        columns: ColumnSet,
+        decoded: DecodedListings,
+    ) -> Listings<'v> {
         Listings {
             view,
             columns: columns.union(ColumnSet::of(&[Column::Name])),
-            scratch: Scratch::default(),
-            dirs: VecDeque::new(),
-            entries: VecDeque::new(),
+            scratch: decoded.scratch,
+            dirs: decoded.dirs,
+            entries: decoded.entries,
+        }
+    }
+
+    /// What it has decoded.
+    pub fn into_decoded(self) -> DecodedListings {
+        DecodedListings {
+            scratch: self.scratch,
+            dirs: self.dirs,
+            entries: self.entries,
         }
     }
 

@@ -25,6 +25,8 @@ const OPEN_FILES: usize = 200;
 const HELD_FILES: usize = 8192;
 /// Subtrees of which it is remembered where their listings lie.
 const SUBTREES: usize = 4;
+/// So many segments are looked at one by one for each directory.
+const FEW_SEGMENTS: usize = 16;
 /// Bytes of small files that are kept in memory.
 const KEPT_BYTES: usize = 32 << 20;
 
@@ -175,6 +177,15 @@ impl View {
     pub fn with_places(mut self) -> View {
         self.places = Some(Arc::new(Places::of(&self)));
         self
+    }
+
+    /// The same snapshot for who will ask for many single directories, if that makes a difference.
+    pub(crate) fn for_many(self: &Arc<View>) -> Arc<View> {
+        if self.places.is_some() || self.segments.len() <= FEW_SEGMENTS {
+            return Arc::clone(self);
+        }
+        let view = View::new(self.snapshot.clone(), Arc::clone(&self.who));
+        Arc::new(view.seen_as_of(self.as_of).with_places())
     }
 
     /// A view of the same snapshot with other changes since, which lie behind

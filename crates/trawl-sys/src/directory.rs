@@ -71,11 +71,19 @@ pub fn open_path(
     purpose: Purpose,
     links: Links,
 ) -> Result<OwnedFd, SysError> {
-    let mut flags = flags(purpose);
-    if links == Links::Followed {
-        flags.remove(OFlags::NOFOLLOW);
+    let open = |purpose| {
+        let mut flags = flags(purpose);
+        if links == Links::Followed {
+            flags.remove(OFlags::NOFOLLOW);
+        }
+        rustix::fs::openat(parent.as_fd(), name, flags, Mode::empty())
+    };
+    match open(purpose) {
+        Err(rustix::io::Errno::PERM) if purpose == Purpose::List(AccessTime::Keep) => {
+            open(Purpose::List(AccessTime::Update)).named(Op::Openat)
+        }
+        other => other.named(Op::Openat),
     }
-    rustix::fs::openat(parent, name, flags, Mode::empty()).named(Op::Openat)
 }
 
 /// The longest path that the kernel takes at once, its NUL included.

@@ -26,7 +26,7 @@ use trawl_model::column::{Column, ColumnSet};
 use trawl_model::filter::{Clause, Filter};
 use trawl_model::rows::Row;
 use trawl_model::{FileType, path};
-use trawl_query::{DeniedRequest, Index, Listing, Located, Request as Walk, Start};
+use trawl_query::{DeniedRequest, Index, Listing, Located, Request as Walk, Start, View};
 
 use crate::error::CallError;
 use crate::executor::{Executor, Stream};
@@ -227,8 +227,8 @@ impl Prepared {
     }
 }
 
-/// An error if the index is not of all that a walk would find, or not as it would find it.
-fn check_options(start: &Start, root: &Root) -> Result<(), CallError> {
+/// Why an index is not of all that a walk would find, or not as it would find it; `None` if it is.
+pub fn why_other(view: &View) -> Option<&'static str> {
     const REASONS: [(&str, &str); 4] = [
         ("from-trace", "the index has a recording of it"),
         ("exclude", "the index leaves parts of it out"),
@@ -238,16 +238,17 @@ fn check_options(start: &Start, root: &Root) -> Result<(), CallError> {
             "the index has several file systems together",
         ),
     ];
-    let options = &start.view.info().options;
+    let options = &view.info().options;
     let mut reasons = REASONS
         .iter()
         .filter(|(name, _)| options.contains_key(*name));
     let reason = reasons.next().map(|(_, why)| *why);
-    let is_past = start
-        .view
-        .is_past()
-        .then_some("the index is asked of the past");
-    match reason.or(is_past) {
+    let is_past = view.is_past().then_some("the index is asked of the past");
+    reason.or(is_past)
+}
+
+fn check_options(start: &Start, root: &Root) -> Result<(), CallError> {
+    match why_other(&start.view) {
         None => Ok(()),
         Some(why) => Err(CallError::not_served(root.path(), why)),
     }

@@ -11,9 +11,11 @@ mod preload;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
-use trawl_bulk::Haste;
+use trawl_bulk::{Haste, Known};
+use trawl_bulk_index::Use;
 use trawl_mount::{Asking, Keeping, Mounted, Tree};
 use trawl_remote::Remote;
 use trawl_remote::tls::Certificates;
@@ -75,6 +77,18 @@ pub(crate) struct RunArgs {
     /// each system call is dear
     #[arg(long, conflicts_with = "remote")]
     eager: bool,
+    /// Without --remote: where names in tables come from: the file system, and
+    /// the index for tables of many directories if a daemon (trawl watch) keeps it
+    /// as of now (auto); the file system; or the index wherever a daemon says in
+    /// time that it is as of now
+    #[arg(
+        long,
+        value_name = "WHO",
+        value_enum,
+        default_value = "auto",
+        conflicts_with = "remote"
+    )]
+    served_by: ServedBy,
     /// With --remote: let the mounts alone answer, no tables in the programs
     #[arg(long, requires = "remote")]
     no_preload: bool,
@@ -83,6 +97,14 @@ pub(crate) struct RunArgs {
     /// The command and its arguments
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
     command: Vec<OsString>,
+}
+
+/// Where names in tables of this machine's trees come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum ServedBy {
+    Auto,
+    Live,
+    Index,
 }
 
 // How servers are asked, and how remote trees are kept.
@@ -127,6 +149,15 @@ impl RunArgs {
                 false => Haste::Patient,
             },
             is_audited: self.audit,
+        }
+    }
+
+    /// Who knows names without a walk.
+    fn known(&self, index: Option<PathBuf>) -> Option<Arc<dyn Known>> {
+        match self.served_by {
+            ServedBy::Live => None,
+            ServedBy::Auto => preload::known(index, Use::Automatic),
+            ServedBy::Index => preload::known(index, Use::Always),
         }
     }
 }
@@ -221,7 +252,7 @@ fn open(place: &Place, args: &KeepingArgs) -> Result<Tree, Failure> {
 }
 
 /// Runs the command.
-pub(crate) fn run(args: &RunArgs) -> Exit {
+pub(crate) fn run(index: Option<PathBuf>, args: &RunArgs) -> Exit {
     let ran = prepare(args).and_then(|shown| {
         let way = match args.sandbox {
             true => Way::Sandbox {
@@ -230,7 +261,7 @@ pub(crate) fn run(args: &RunArgs) -> Exit {
             false => Way::Mount,
         };
         let preload = || match args.remote.is_empty() {
-            true => Preload::start(&args.cover, args.wishes()),
+            true => Preload::start(&args.cover, args.wishes(), args.known(index)),
             false if args.is_mount_alone() => None,
             false => Preload::of_mounts(&shown, args.wishes()),
         };

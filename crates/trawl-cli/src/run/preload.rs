@@ -1,5 +1,5 @@
 //! Bulk answers for programs: a library that is loaded into them, and who answers it, for trees of
-//! this machine by walks, for mounted ones by what is known of them.
+//! this machine by walks and from the index, for mounted ones by what is known of them.
 //!
 //! Invariant: a command that cannot have this runs without, and the user is told why.
 
@@ -10,13 +10,16 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use trawl_bulk::{Config, Haste, Running, Service, Viewers};
+use trawl_bulk::{Config, Haste, Known, LocalWalk, Running, Service, Viewers};
+use trawl_bulk_index::{IndexNames, Use};
 use trawl_mount::Tables;
 use trawl_mount::tables::Place;
 use trawl_sys::enclosure::View;
 
 use super::Shown;
+use super::child::shown_path;
 use crate::output::say;
+use crate::settings::index_to_ask;
 
 /// The library where `make install` puts it, from the program's directory, and where cargo does.
 const LIBRARIES: [&str; 2] = ["../lib/trawl/libtrawl-preload.so", "libtrawl_preload.so"];
@@ -61,10 +64,17 @@ impl Drop for Preload {
 
 impl Preload {
     /// Begins to answer for what lies below these directories; `None` where that cannot be.
-    pub(super) fn start(directories: &[PathBuf], wishes: Wishes) -> Option<Preload> {
+    pub(super) fn start(
+        directories: &[PathBuf],
+        wishes: Wishes,
+        known: Option<Arc<dyn Known>>,
+    ) -> Option<Preload> {
         let audit = library_for_loader(wishes);
         Preload::begin(|| {
-            let config = local(directories, wishes)?;
+            let mut config = local(directories, wishes)?;
+            if let Some(known) = known {
+                config.source = Arc::new(LocalWalk::knowing(known));
+            }
             Ok((config, audit, None))
         })
     }
@@ -129,6 +139,35 @@ impl Preload {
             command.env(name, value);
         }
     }
+}
+
+/// The index that this user asks, for names. Whoever wants to have it asked in any case is told if it
+/// will not be.
+pub(super) fn known(given: Option<PathBuf>, when: Use) -> Option<Arc<dyn Known>> {
+    let tell = |why: &dyn std::fmt::Display| {
+        if when == Use::Always {
+            say(format_args!("{why}: the file system is asked"));
+        }
+    };
+    let index = match index_to_ask(given) {
+        // The command may change the working directory's own path.
+        Ok(index) => std::path::absolute(&index).unwrap_or(index),
+        Err(failure) => {
+            tell(&failure);
+            return None;
+        }
+    };
+    if when == Use::Always && !IndexNames::is_watched(&index) {
+        tell(&format_args!(
+            "no daemon keeps {} as of now",
+            shown_path(&index)
+        ));
+    }
+    let names = IndexNames::of(index, when);
+    if names.is_none() {
+        tell(&"this process has given up rights that what it may read of an index depends on");
+    }
+    Some(Arc::new(names?))
 }
 
 /// What is needed to begin: what to do, what answers the loader, what says what is in mounts.

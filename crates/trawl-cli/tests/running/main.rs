@@ -7,6 +7,7 @@ mod attributes;
 mod covered;
 mod ends;
 mod faults;
+mod indexed;
 mod same;
 mod sandbox;
 mod search_path;

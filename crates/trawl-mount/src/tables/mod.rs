@@ -19,7 +19,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use trawl_bulk::{ATTRIBUTE_NAMES, Builder, Demand, Extent, Source};
+use trawl_bulk::{ATTRIBUTE_NAMES, Begun, Builder, Demand, Extent, Source};
 use trawl_sys::Errno;
 use trawl_sys::enclosure::{Top, View};
 
@@ -103,7 +103,7 @@ impl Tables {
 }
 
 impl Source for Tables {
-    fn table(&self, demand: &Demand) -> Result<Builder, Errno> {
+    fn table(&self, demand: &Demand, _: Begun) -> Result<Builder, Errno> {
         let open = self.now().ok_or(Errno::NODEV)?;
         if demand.extent == Extent::Each {
             return search_path::table(demand, &open);

@@ -1,0 +1,201 @@
+//! What was read of the index after a barrier: the names in directories.
+
+use std::collections::HashSet;
+use std::ffi::CString;
+use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+use trawl_ask::place::asker;
+use trawl_bulk::{Name, Sign, Stat, Time, Wanted};
+use trawl_model::column::{Column, ColumnSet};
+use trawl_model::rows::Row;
+use trawl_model::{FileType, path};
+use trawl_query::{DecodedListings, Index, Listings, Located, Start};
+
+use crate::asking::stored;
+
+/// What is read of each row besides its name.
+const COLUMNS: [Column; 6] = [
+    Column::Ino,
+    Column::Dev,
+    Column::Mode,
+    Column::Ctime,
+    Column::CtimeNs,
+    Column::Attributes,
+];
+/// `STATX_ATTR_MOUNT_ROOT`
+const MOUNT_ROOT: u64 = 0x2000;
+
+/// An index as of some moment.
+pub(crate) struct Reading {
+    /// Everything that was changed before is in it, by the monotonic clock.
+    pub(crate) begun_ns: i64,
+    /// The generation of the run's page then.
+    pub(crate) generation: u64,
+    /// What it was opened for, as stored.
+    pub(crate) top: Vec<u8>,
+    start: Start,
+    /// The index itself, whose changes no daemon looks at.
+    place: Option<Vec<u8>>,
+    /// Directories with something that could not be read.
+    unread: HashSet<Vec<u8>>,
+    /// Directories whose names were told, as hashes: they come in that order again.
+    told: Mutex<HashSet<u64>>,
+}
+
+impl fmt::Debug for Reading {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reading").finish_non_exhaustive()
+    }
+}
+
+impl Reading {
+    /// Opens the index for what lies at and below `top`; `None` if it cannot say what a walk would
+    /// find there, or if its source is not fresh.
+    pub(crate) fn open(
+        index: &Path,
+        top: &[u8],
+        is_fresh: impl Fn(&[u8]) -> bool,
+    ) -> Option<Reading> {
+        let opened = Index::open(index, asker().ok()?).ok()?;
+        let Located::Found(start) = opened.locate(top).ok()? else {
+            return None;
+        };
+        let start = start.for_many();
+        let is_whole = trawl_call::index::why_other(&start.view).is_none();
+        if !start.is_dir || !is_whole || !is_fresh(start.view.root()) {
+            return None;
+        }
+        let mut unread = HashSet::new();
+        for issue in start.recorded_issues(None).ok()? {
+            if issue.op.hides_entries() {
+                unread.extend(path::split(&issue.path).map(|(above, _)| above.to_vec()));
+                unread.insert(issue.path);
+            }
+        }
+        let place = std::fs::canonicalize(index).ok();
+        Some(Reading {
+            begun_ns: 0,
+            generation: 0,
+            top: top.to_vec(),
+            start,
+            place: place.map(|place| place.as_os_str().as_bytes().to_vec()),
+            unread,
+            told: Mutex::default(),
+        })
+    }
+
+    /// The names in a directory, if they are known and no more than that.
+    pub(crate) fn names(
+        &self,
+        wanted: &Wanted<'_>,
+        decoded: &mut Option<DecodedListings>,
+        names_max: u64,
+    ) -> Option<Vec<Name>> {
+        let dir = stored(wanted.path);
+        let is_own = |place: &Vec<u8>| path::is_within(dir, place);
+        if self.place.as_ref().is_some_and(is_own) || self.unread.contains(dir) {
+            return None;
+        }
+        let hash = hash(dir);
+        if wanted.is_on_the_way && !self.told().contains(&hash) {
+            return None;
+        }
+        let columns = ColumnSet::of(&COLUMNS);
+        let view = &self.start.view;
+        let mut listings = Listings::going_on(view, columns, decoded.take().unwrap_or_default());
+        let names = self.listing(dir, wanted, &mut listings, names_max);
+        *decoded = Some(listings.into_decoded());
+        if names.is_some() {
+            self.told().insert(hash);
+        }
+        names
+    }
+
+    fn told(&self) -> std::sync::MutexGuard<'_, HashSet<u64>> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn listing(
+        &self,
+        dir: &[u8],
+        wanted: &Wanted<'_>,
+        listings: &mut Listings<'_>,
+        names_max: u64,
+    ) -> Option<Vec<Name>> {
+        let sign = match wanted.sign {
+            Some(sign) => sign,
+            None => self.sign(dir, listings)?,
+        };
+        if sign != Sign::of(wanted.stat) {
+            return None;
+        }
+        let place = listings.find(dir).ok()?;
+        // Without one nothing is known, or this user may not list it.
+        let outline = listings.outline(&place)?;
+        let is_it = is_of(wanted.stat, outline.dev.as_u64(), outline.ino);
+        if !is_it || outline.rows > names_max {
+            return None;
+        }
+        let mut names = Vec::new();
+        let mut is_plain = true;
+        let visit = |row: &Row<'_>| match name(row, wanted.stat.dev) {
+            Some(name) => names.push(name),
+            None => is_plain = false,
+        };
+        listings.rows(dir, &place, visit).ok()?;
+        // Several segments may have parts of it.
+        if !names.is_sorted_by(|one, two| one.name < two.name) {
+            names.sort_by(|one, two| one.name.cmp(&two.name));
+        }
+        let is_each_once = names.windows(2).all(|two| two[0].name != two[1].name);
+        (is_plain && is_each_once && names.len() as u64 == outline.rows).then_some(names)
+    }
+
+    /// How a directory was, by its own row.
+    fn sign(&self, dir: &[u8], listings: &mut Listings<'_>) -> Option<Sign> {
+        if dir == self.start.path {
+            return Some(sign(&self.start.own_row()));
+        }
+        let (above, name) = path::split(dir)?;
+        listings.entry(above, name, sign).ok()?
+    }
+}
+
+fn is_of(stat: &Stat, dev: u64, ino: u64) -> bool {
+    (stat.dev, stat.ino) == (dev, ino)
+}
+
+fn sign(row: &Row<'_>) -> Sign {
+    Sign {
+        dev: row.dev().as_u64(),
+        ino: row.ino(),
+        ctime: Time {
+            secs: row.ctime().secs,
+            nanos: row.ctime().nanos,
+        },
+    }
+}
+
+/// A name in a directory on this device; `None` where something is mounted, whose number is not
+/// that of the name.
+fn name(row: &Row<'_>, dev: u64) -> Option<Name> {
+    let is_mounted = row.dev().as_u64() != dev || row.attributes() & MOUNT_ROOT != 0;
+    let name = CString::new(row.name()).ok().filter(|_| !is_mounted)?;
+    let is_directory = row.file_type() == FileType::Directory;
+    Some(Name {
+        name,
+        ino: row.ino(),
+        kind: (row.mode() >> 12) as u8,
+        sign: is_directory.then(|| sign(row)),
+    })
+}
+
+fn hash(dir: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    dir.hash(&mut hasher);
+    hasher.finish()
+}
