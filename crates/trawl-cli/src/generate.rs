@@ -35,7 +35,10 @@ pub fn completions(shell: Shell) -> Vec<u8> {
         .iter()
         .flat_map(|predicate| predicate.names());
     let words = clap::builder::PossibleValuesParser::new(predicates.filter(|name| name.len() > 2));
-    let mut command = crate::arguments::command().mut_subcommand("find", |find| {
+    let mut command = crate::arguments::command();
+    // Options are there from then on.
+    command.build();
+    let mut command = command.mut_subcommand("find", |find| {
         find.mut_arg("arguments", |argument| argument.value_parser(words))
     });
     let mut out = Vec::new();

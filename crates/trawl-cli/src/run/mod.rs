@@ -144,9 +144,11 @@ impl RunArgs {
     fn wishes(&self) -> Wishes {
         Wishes {
             max_age: self.keeping.max_age,
-            haste: match self.eager {
-                true => Haste::Eager,
-                false => Haste::Patient,
+            haste: match self.served_by {
+                _ if self.eager => Haste::Eager,
+                // Who wants the index is not to be left without for calls that are cheap.
+                ServedBy::Index => Haste::Ready,
+                _ => Haste::Patient,
             },
             is_audited: self.audit,
         }

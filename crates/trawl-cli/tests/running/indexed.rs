@@ -110,15 +110,15 @@ impl Kept {
         self.mount.path().to_owned()
     }
 
-    /// A shell whose programs ask. They do so once they have gone through two directories, for names
-    /// alone; eager ones ask for all that stat(2) says, which no index is asked for.
+    /// A shell whose programs ask, however fast the machine is. They do so once they have gone
+    /// through two directories, for names alone; eager ones ask for all that stat(2) says, which no
+    /// index is asked for.
     fn shell(&self, who: Option<u32>, options: &[&str], script: &str) -> Ran {
         let mut command = person(who, &self.trawl);
         command.env("TRAWL_INDEX", &self.index).arg("run");
         command.arg("--cover").arg(self.root());
-        command
-            .args(options)
-            .args(["--", "bash", "-c", script, "bash"]);
+        command.args(options).args(["--", "env"]);
+        command.args(["TRAWL_BULK_HASTE=ready", "bash", "-c", script, "bash"]);
         oracle::run(command.arg(self.root()))
     }
 
