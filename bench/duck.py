@@ -59,6 +59,8 @@ def why_no_duckdb(python: str) -> str:
 
 
 def version(python: str) -> str:
-    """DuckDB's version."""
+    """DuckDB's version; nothing if it is not there."""
+    if why_no_duckdb(python):
+        return ""
     said = subprocess.run([python, "-c", "import duckdb; print(duckdb.__version__)"], capture_output=True, text=True, check=False)
     return said.stdout.strip()
