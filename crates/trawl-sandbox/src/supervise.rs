@@ -81,9 +81,11 @@ impl Supervisor {
             devices.push(rustix::fs::fstat(&root)?.st_dev);
             plants.push(Plant::new(tree, root, point, memory_bytes));
         }
+        let listener = Listener::from(listener);
+        listener.take_turns();
         let stop = Waker::new().map_err(|error| io::Error::from_raw_os_error(error.errno.0))?;
         let shared = Arc::new(Shared {
-            listener: listener.into(),
+            listener,
             turn: Mutex::new(()),
             plants,
             devices,
@@ -92,7 +94,7 @@ impl Supervisor {
         let threads = (0..THREADS).map(|_| {
             let shared = Arc::clone(&shared);
             let thread = std::thread::Builder::new().name("calls".into());
-            thread.spawn(move || while shared.step() {})
+            thread.spawn(move || shared.work())
         });
         let threads = threads.collect::<io::Result<Vec<_>>>()?;
         Ok(Supervisor { shared, threads })
@@ -100,45 +102,73 @@ impl Supervisor {
 }
 
 impl Shared {
-    /// Answers one call; false at the end.
-    fn step(&self) -> bool {
-        let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        let ready = readable([self.listener.as_fd(), self.stop.as_fd()], None);
-        match ready {
-            Ok([true, false]) if !trawl_sys::wait::is_hung_up(&self.listener) => {}
-            Ok([false, false]) => return true,
-            _ => return false,
-        }
-        let asked = self.listener.next();
-        drop(turn);
-        match asked {
-            Ok(Some(asked)) => {
-                let verdict = self.judge(&asked);
-                self.listener.answer(&asked, verdict);
-                true
-            }
-            Ok(None) => true,
-            Err(_) => false,
+    /// Answers calls, until there are no more. Who has the turn keeps it as long as nothing has to be
+    /// waited for: handing it on wakes another thread, which takes longer than most answers.
+    fn work(&self) {
+        loop {
+            let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+            let (asked, named, path) = loop {
+                let Ok(asked) = self.next() else {
+                    return;
+                };
+                let Some(asked) = asked else {
+                    continue;
+                };
+                match self.wanted(&asked) {
+                    None => self.listener.answer(&asked, Verdict::Continue),
+                    Some((named, path)) if self.may_take_long(&named, &path) => {
+                        break (asked, named, path);
+                    }
+                    Some((named, path)) => {
+                        let verdict = self.judge(&asked, &named, path);
+                        self.listener.answer(&asked, verdict);
+                    }
+                }
+            };
+            drop(turn);
+            let verdict = self.judge(&asked, &named, path);
+            self.listener.answer(&asked, verdict);
         }
     }
 
-    fn judge(&self, asked: &Asked) -> Verdict {
-        let Some(named) = named(asked) else {
-            return Verdict::Continue;
-        };
-        let Some(mut path) = absolute(asked, &named) else {
-            return Verdict::Continue;
-        };
-        // What was read may have been somebody else's memory.
-        if !self.listener.is_waiting(asked) {
-            return Verdict::Continue;
+    /// The next call, if it was not given up meanwhile; an error at the end.
+    fn next(&self) -> io::Result<Option<Asked>> {
+        let ready = readable([self.listener.as_fd(), self.stop.as_fd()], None);
+        match ready {
+            Ok([true, false]) if !trawl_sys::wait::is_hung_up(&self.listener) => {
+                self.listener.next()
+            }
+            Ok([false, false]) => Ok(None),
+            _ => Err(io::ErrorKind::BrokenPipe.into()),
         }
+    }
+
+    /// What a call names, and the absolute path of that; `None` if it is the kernel's alone.
+    fn wanted(&self, asked: &Asked) -> Option<(Named, Vec<u8>)> {
+        let named = named(asked)?;
+        let path = absolute(asked, &named)?;
+        // What was read may have been somebody else's memory.
+        self.listener.is_waiting(asked).then_some((named, path))
+    }
+
+    /// The tree that a path lies in, and where.
+    fn tree(&self, path: &[u8]) -> Option<(&Plant, u64, Vec<u8>)> {
+        self.plants.iter().enumerate().find_map(|(at, plant)| {
+            let below = below(path, &plant.point)?;
+            Some((plant, self.devices[at], below.to_vec()))
+        })
+    }
+
+    /// Whether a server may have to be asked for the answer.
+    fn may_take_long(&self, named: &Named, path: &[u8]) -> bool {
+        self.tree(path).is_some_and(|(plant, _, below)| {
+            matches!(named.need, Need::Content) || !plant.is_known(&below)
+        })
+    }
+
+    fn judge(&self, asked: &Asked, named: &Named, mut path: Vec<u8>) -> Verdict {
         for _ in 0..TREES_MAX {
-            let tree = self.plants.iter().enumerate().find_map(|(at, plant)| {
-                let below = below(&path, &plant.point)?;
-                Some((plant, self.devices[at], below.to_vec()))
-            });
-            let Some((plant, device, below)) = tree else {
+            let Some((plant, device, below)) = self.tree(&path) else {
                 return Verdict::Continue;
             };
             match plant.find(&below, named.is_followed) {
@@ -147,7 +177,7 @@ impl Shared {
                 Ok(Found::Elsewhere(target)) => path = plain(&target),
                 Ok(Found::Here(found, attributes)) => {
                     let here = (plant, device, &found[..]);
-                    return meet(asked, &named, here, &attributes);
+                    return meet(asked, named, here, &attributes);
                 }
             }
         }

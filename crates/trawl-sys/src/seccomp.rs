@@ -22,6 +22,9 @@ const PAGE_BYTES: u64 = 4096;
 const RECEIVE: libc::c_ulong = 0xc050_2100;
 const SEND: libc::c_ulong = 0xc018_2101;
 const IS_VALID: libc::c_ulong = 0x4008_2102;
+const SET_FLAGS: libc::c_ulong = 0x4008_2104;
+/// `SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP`
+const SYNC_WAKE_UP: libc::c_ulong = 1;
 /// A signal does not interrupt a call that is looked at (Linux 5.19).
 const WAIT_KILLABLE: libc::c_ulong = 1 << 5;
 
@@ -192,6 +195,16 @@ impl AsFd for Listener {
 }
 
 impl Listener {
+    /// Lets who asks and who answers take turns on one processor, where the kernel can (Linux 6.6):
+    /// the one waits for the other anyhow, and waking another processor takes several times as long
+    /// as the switch.
+    ///
+    /// Source: `SECCOMP_IOCTL_NOTIF_SET_FLAGS` in `<linux/seccomp.h>`.
+    pub fn take_turns(&self) {
+        // SAFETY: the descriptor is open; the argument is a number. Older kernels refuse.
+        unsafe { libc::ioctl(self.0.as_raw_fd(), SET_FLAGS, SYNC_WAKE_UP) };
+    }
+
     /// The next call; waits for it. `None` if it was given up meanwhile.
     ///
     /// # Errors
