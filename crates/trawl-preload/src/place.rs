@@ -104,10 +104,11 @@ impl Place {
 
 /// What is known of a path, which `want` says what of; the service may be asked.
 pub(crate) fn look(directory: c_int, path: &[u8], want: Want) -> Known {
-    if !settings::is_on() || path.is_empty() || path.len() > PATH_BYTES_MAX {
+    // Most often this one says no.
+    if !policy::is_worth_a_look() {
         return Known::Unknown;
     }
-    if !policy::is_worth_a_look() {
+    if !settings::is_on() || path.is_empty() || path.len() > PATH_BYTES_MAX {
         return Known::Unknown;
     }
     let mut place = Place::empty();
