@@ -173,7 +173,7 @@ fn where_calls_are_cheap_nothing_is_asked() {
     let root = scratch.path().canonicalize().unwrap();
     binary(&root.join("tree"), 9);
     let opening = usual(|| drop(std::fs::File::open(&root).unwrap()));
-    let looking = usual(|| drop(root.symlink_metadata().unwrap()));
+    let looking = usual(|| assert!(root.symlink_metadata().is_ok()));
     if opening > Duration::from_micros(5) || looking > Duration::from_micros(2) {
         let why = format!("opening a directory takes {opening:?}, looking at it {looking:?}");
         Skip::new("programs where calls are cheap", why).say();
