@@ -18,8 +18,8 @@ const DIRECTORIES_MIN: u32 = 2048;
 
 /// Directories with more names are listed: the kernel gives many names of one directory for less.
 const NAMES_MAX: u64 = 256;
-/// What the index says of a directory must take less on average, or nothing more is asked of it: its pages may
-/// lie so that many are decoded for each directory.
+/// What the index says of a directory must take less on average, or nothing more is asked of it: its
+/// pages may lie so that many are decoded for each directory.
 const TIME_EACH: Duration = Duration::from_micros(40);
 /// Not before so many were told.
 const TOLD_MIN: u32 = 128;

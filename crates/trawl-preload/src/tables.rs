@@ -170,7 +170,8 @@ fn free_slot() -> Option<usize> {
     free
 }
 
-/// Puts a table in; `about` is the hash of a search path that was asked about. It is taken away again if there is no room, or if another thread is at it.
+/// Puts a table in; `about` is the hash of a search path that was asked about. It is taken away again
+/// if there is no room, or if another thread is at it.
 pub(crate) fn put(mapped: &Mapped, about: u64) -> bool {
     if IS_WRITTEN.swap(true, Ordering::SeqCst) {
         // SAFETY: nobody has seen it.

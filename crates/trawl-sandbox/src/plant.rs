@@ -151,11 +151,6 @@ impl Plant {
         }
     }
 
-    /// Whether the names in the directory that a path lies in were planted already.
-    pub(crate) fn is_known(&self, path: &[u8]) -> bool {
-        self.state().listed.contains(parent(path))
-    }
-
     /// Opens what stands for a path.
     fn open(&self, path: &[u8], flags: OFlags) -> Result<OwnedFd, Errno> {
         let path = match path {

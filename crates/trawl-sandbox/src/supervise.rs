@@ -102,8 +102,9 @@ impl Supervisor {
 }
 
 impl Shared {
-    /// Answers calls, until there are no more. Who has the turn keeps it as long as nothing has to be
-    /// waited for: handing it on wakes another thread, which takes longer than most answers.
+    /// Answers calls, until there are no more. Who has the turn keeps it for calls that no tree is
+    /// asked about, so that nothing has to be waited for: handing it on wakes another thread, which
+    /// takes longer than such an answer.
     fn work(&self) {
         loop {
             let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
@@ -116,13 +117,7 @@ impl Shared {
                 };
                 match self.wanted(&asked) {
                     None => self.listener.answer(&asked, Verdict::Continue),
-                    Some((named, path)) if self.may_take_long(&named, &path) => {
-                        break (asked, named, path);
-                    }
-                    Some((named, path)) => {
-                        let verdict = self.judge(&asked, &named, path);
-                        self.listener.answer(&asked, verdict);
-                    }
+                    Some((named, path)) => break (asked, named, path),
                 }
             };
             drop(turn);
@@ -143,12 +138,13 @@ impl Shared {
         }
     }
 
-    /// What a call names, and the absolute path of that; `None` if it is the kernel's alone.
+    /// What a call names, and its absolute path in a tree; `None` if it is the kernel's alone.
     fn wanted(&self, asked: &Asked) -> Option<(Named, Vec<u8>)> {
         let named = named(asked)?;
         let path = absolute(asked, &named)?;
         // What was read may have been somebody else's memory.
-        self.listener.is_waiting(asked).then_some((named, path))
+        let is_wanted = self.tree(&path).is_some() && self.listener.is_waiting(asked);
+        is_wanted.then_some((named, path))
     }
 
     /// The tree that a path lies in, and where.
@@ -156,13 +152,6 @@ impl Shared {
         self.plants.iter().enumerate().find_map(|(at, plant)| {
             let below = below(path, &plant.point)?;
             Some((plant, self.devices[at], below.to_vec()))
-        })
-    }
-
-    /// Whether a server may have to be asked for the answer.
-    fn may_take_long(&self, named: &Named, path: &[u8]) -> bool {
-        self.tree(path).is_some_and(|(plant, _, below)| {
-            matches!(named.need, Need::Content) || !plant.is_known(&below)
         })
     }
 
