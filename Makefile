@@ -24,7 +24,7 @@ PRELOAD := $(CARGO_TARGET_DIR)/release/libtrawl_preload.so
 AUDIT := $(CARGO_TARGET_DIR)/audit/libtrawl_audit.so
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 
-.PHONY: help build build-cli build-lib build-sql build-python demo test lint bench generate install install-lib clean-cache
+.PHONY: help build build-cli build-lib build-sql build-python demo test lint bench generate install install-lib built built-lib clean-cache
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -75,7 +75,18 @@ generate: ## rewrite man pages, completions and reference tables from the code
 	@scripts/need.sh build
 	$(CARGO) xtask generate
 
-install: build install-lib ## install programs, libtrawl, man pages, completions and systemd units under DESTDIR/PREFIX
+# Installing only copies: who installs is often root, with another cache and without a compiler.
+# The files of $(1) must be there, which "make $(2)" builds.
+missing = for file in $(1); do [ -e "$$file" ] || { echo "$$file is missing: nothing is installed." \
+	"Run make $(2) first, and both with the same CARGO_TARGET_DIR, now $(CARGO_TARGET_DIR)" >&2; exit 2; }; done
+
+built:
+	@$(call missing,'$(RELEASE)' '$(SHELL_FOR_SSH)' '$(SQL)',build)
+
+built-lib:
+	@$(call missing,'$(LIBRARY).so' '$(LIBRARY).a' '$(PRELOAD)' '$(AUDIT)',build-lib)
+
+install: built built-lib install-lib ## copy programs, libtrawl, man pages, completions and systemd units to DESTDIR/PREFIX, once built
 	$(INSTALL) -D -m 755 '$(RELEASE)' '$(DESTDIR)$(PREFIX)/bin/trawl'
 	$(INSTALL) -D -m 755 '$(SQL)' '$(DESTDIR)$(PREFIX)/bin/trawl-sql'
 	ln -sf trawl '$(DESTDIR)$(PREFIX)/bin/trawld'
@@ -93,7 +104,7 @@ install: build install-lib ## install programs, libtrawl, man pages, completions
 	$(INSTALL) -D -m 644 completions/zsh/_trawl '$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_trawl'
 	$(INSTALL) -D -m 644 completions/fish/trawl.fish '$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/trawl.fish'
 
-install-lib: build-lib ## install libtrawl alone, with headers, man pages and what pkg-config reads
+install-lib: built-lib ## copy libtrawl alone, with headers, man pages and what pkg-config reads, once built
 	$(INSTALL) -D -m 755 '$(LIBRARY).so' '$(DESTDIR)$(PREFIX)/lib/libtrawl.so.0'
 	ln -sf libtrawl.so.0 '$(DESTDIR)$(PREFIX)/lib/libtrawl.so'
 	$(INSTALL) -D -m 755 '$(PRELOAD)' '$(DESTDIR)$(PREFIX)/lib/trawl/libtrawl-preload.so'
@@ -101,6 +112,7 @@ install-lib: build-lib ## install libtrawl alone, with headers, man pages and wh
 	$(INSTALL) -m 644 '$(LIBRARY).a' '$(DESTDIR)$(PREFIX)/lib/libtrawl.a'
 	$(INSTALL) -D -m 644 crates/trawl-capi/include/trawl.h '$(DESTDIR)$(PREFIX)/include/trawl.h'
 	$(INSTALL) -D -m 644 crates/trawl-capi/include/trawl/searchcall.h '$(DESTDIR)$(PREFIX)/include/trawl/searchcall.h'
+	$(INSTALL) -D -m 644 crates/trawl-capi/include/trawl/search.h '$(DESTDIR)$(PREFIX)/include/trawl/search.h'
 	$(INSTALL) -d '$(DESTDIR)$(PREFIX)/lib/pkgconfig' '$(DESTDIR)$(PREFIX)/share/man/man3'
 	sed 's:@PREFIX@:$(PREFIX):; s:@VERSION@:$(VERSION):' contrib/pkgconfig/trawl.pc.in > '$(DESTDIR)$(PREFIX)/lib/pkgconfig/trawl.pc'
 	chmod 644 '$(DESTDIR)$(PREFIX)/lib/pkgconfig/trawl.pc'

@@ -238,7 +238,7 @@ def itself(setting: Setting) -> None:
 def natively(setting: Setting, asked: list[Program]) -> None:
     """Programs beside the question that they ask, put as one call."""
     table = setting.table
-    table.fact("start-up of trawl search, in all figures below", "", "", shown(count_calls(setting.search("/", "/"), setting.work)))
+    table.fact("start-up of trawl search, in all figures below", "", "", shown(count_calls(setting.search("/.", "/"), setting.work)))
     for program in asked:
         if not program.question or program.missing:
             continue

@@ -32,6 +32,7 @@ from pathlib import Path
 
 import call
 import duck
+import paper
 from columns import columns
 from finders import against_finders
 from fresh import Setting, fresh
@@ -252,6 +253,19 @@ class Bench:
         setting.save = save
         call.call(setting)
 
+    def paper(self) -> None:
+        """The numbers of the search call's paper beside ours."""
+        setting = call.Setting(self.table, self.trawl, Path(self.tree), self.index, self.work, min(3, self.runs))
+        title, begun = "The search call beside its paper", f"{self.machine()} `ONLY=paper RUNS={self.runs} make bench`"
+
+        def save() -> None:
+            self.sections[title] = "\n\n".join([begun, *setting.said])
+            if self.out:
+                replace_section(self.out, title, self.sections[title])
+
+        setting.save = save
+        paper.paper(setting)
+
     def machine(self) -> str:
         """Where this was measured."""
         version = subprocess.run([self.trawl, "--version"], capture_output=True, text=True, check=False).stdout.strip()
@@ -266,7 +280,7 @@ class Bench:
             "questions": self.questions, "live": self.live, "million": self.million,
             "recording": self.recording, "seen": self.seen, "bytes": self.bytes, "names": self.names,
             "columns": self.columns, "gufi": self.gufi, "hundred": self.hundred,
-            "fresh": self.fresh, "call": self.call,
+            "fresh": self.fresh, "call": self.call, "paper": self.paper,
         }
 
 

@@ -74,7 +74,7 @@ rm -rf -- "$INDEX"
 mkdir -p -- "$(dirname -- "$INDEX")"
 start=$(now_us)
 status=0
-"$TRAWL" -i "$INDEX" index "$tree" || status=$?
+"$TRAWL" -i "$INDEX" index --private "$tree" || status=$?
 index_us=$(($(now_us) - start))
 if [ "$status" -gt 1 ]; then exit "$status"; fi
 entries=$("$TRAWL" -i "$INDEX" find "$tree" -print0 | tr -dc '\0' | wc -c)

@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_trawl_global_optspecs
-    string join \n i/index= status color= at= fresh= no-wait max-age= h/help V/version
+    string join \n i/index= status color= at= spreadsheet fresh= no-wait max-age= h/help V/version
 end
 
 function __fish_trawl_needs_command
@@ -24,7 +24,7 @@ function __fish_trawl_using_subcommand
     contains -- $cmd[1] $argv
 end
 
-complete -c trawl -n "__fish_trawl_needs_command" -s i -l index -d 'Where the index lies [default: /var/lib/trawl for root, else $XDG_DATA_HOME/trawl or ~/.local/share/trawl; if there is none yet, questions go to /var/lib/trawl; variable TRAWL_INDEX]' -r -F
+complete -c trawl -n "__fish_trawl_needs_command" -s i -l index -d 'Where the index lies [default: /var/lib/trawl for root, else $XDG_DATA_HOME/trawl or ~/.local/share/trawl, which questions ask together with /var/lib/trawl; variable TRAWL_INDEX, of several DIR:DIR]' -r -F
 complete -c trawl -n "__fish_trawl_needs_command" -l color -l colour -d 'When to use colours' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
 always\t'Always'
 never\t'Never'"
@@ -32,6 +32,7 @@ complete -c trawl -n "__fish_trawl_needs_command" -l at -d 'Answer from the newe
 complete -c trawl -n "__fish_trawl_needs_command" -l fresh -d 'Wait until the index has everything that was changed before the question, at most so long; the exit code is 1 if it has not. Without this option, the same where a daemon watches (trawl watch) [default: 10s]' -r
 complete -c trawl -n "__fish_trawl_needs_command" -l max-age -d 'Be content with an answer that was true so long ago, such as 30s, 5m or 1d' -r
 complete -c trawl -n "__fish_trawl_needs_command" -l status -d 'Say on standard error as of when the answer is true and what could not be read'
+complete -c trawl -n "__fish_trawl_needs_command" -l spreadsheet -d 'In --csv put an apostrophe before texts that a spreadsheet would take for formulas: those that begin with =, +, -, @, a tab or a return'
 complete -c trawl -n "__fish_trawl_needs_command" -l no-wait -d 'Ask the index as it is, without waiting for a daemon'
 complete -c trawl -n "__fish_trawl_needs_command" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trawl -n "__fish_trawl_needs_command" -s V -l version -d 'Print version'
@@ -58,15 +59,17 @@ complete -c trawl -n "__fish_trawl_needs_command" -f -a "duplicates" -d 'Find fi
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "diff" -d 'Show what differs between two snapshots'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "history" -d 'Show what all snapshots say of a path'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "growth" -d 'Show how large a tree was in each snapshot'
+complete -c trawl -n "__fish_trawl_needs_command" -f -a "help" -d 'Show help about trawl or one of its commands'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "completions" -d 'Print completions for a shell'
-complete -c trawl -n "__fish_trawl_needs_command" -f -a "man" -d 'Write the manual pages'
+complete -c trawl -n "__fish_trawl_needs_command" -f -a "man" -d 'Show a manual page'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "find" -d 'Search with GNU find\'s language'
-complete -c trawl -n "__fish_trawl_using_subcommand index" -l exclude -d 'Leave out what this shell pattern matches: a name, or, with a slash in it, a whole path' -r
+complete -c trawl -n "__fish_trawl_using_subcommand index" -s i -l index -d 'Where the index lies, as before the command' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand index" -l exclude -d 'Leave out what this shell pattern matches: a name, or, with a slash in it, a whole path. Kept with the source for its next scans' -r
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l threads -d 'Threads that read [default: one a core, at most 8]' -r
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l id-map -d 'For file systems whose ids are not this host\'s: lines such as `uid 1000-1999 501000`, `gid 100 100`, `uid * keep`. Kept with the source for its next scans; `none` forgets it' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l from-trace -d 'Read a trace that GUFI made instead of a tree; `-` is standard input, which must have directories in depth-first order, sorted by name' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l root -d 'Where the traced tree was mounted [default: / and the file\'s stem]' -r
-complete -c trawl -n "__fish_trawl_using_subcommand index" -l keep -d 'Which snapshots of each source to keep, beside the current one: so many of the newest, or a rule such as last=3,daily=7,weekly=5 (also hourly, monthly, yearly, within=30d). `trawl index` keeps the rule with the source for its next scans [default: 2]' -r
+complete -c trawl -n "__fish_trawl_using_subcommand index" -l keep -d 'Which snapshots of each source to keep: the N newest, of which the current one is the first, or a rule such as last=3,daily=7,weekly=5 (also hourly, monthly, yearly, within=30d). `trawl index` keeps the rule with the source for its next scans [default: 2]' -r
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l keep-for -d 'Keep snapshots younger than this, such as 12h, 30d or 8w, too: the same as within=AGE in a rule' -r
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l issues -d 'Which of the things that could not be read to list' -r -f -a "first\t'The first 20'
 all\t'All, as they are found'
@@ -81,6 +84,7 @@ complete -c trawl -n "__fish_trawl_using_subcommand index" -l sample -d 'Look at
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l seed -d 'Choose as the run did that named this seed' -r
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l one-file-system -d 'Do not enter other file systems (the default)'
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l cross-file-systems -d 'Enter other file systems that are mounted below'
+complete -c trawl -n "__fish_trawl_using_subcommand index" -l no-exclude -d 'Leave nothing out, whatever earlier scans left out'
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l no-xattr -d 'Do not read extended attributes'
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l full -d 'Write everything anew, also what has not changed since the last scan'
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l trust-ctime -d 'Do not look again for extended attributes and ACLs in directories that had none at the last scan, if no time of change (ctime) or other attribute of what is in them is another one now. Only on ext2 to ext4, XFS and Btrfs. Wrong where something changed a disk without the kernel noticing, or the clock was set back'
@@ -94,6 +98,7 @@ complete -c trawl -n "__fish_trawl_using_subcommand index" -l check-permissions 
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l all -d 'Look at all directories'
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l json -d 'Print the summary as one JSON object a line'
 complete -c trawl -n "__fish_trawl_using_subcommand index" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trawl -n "__fish_trawl_using_subcommand sources; and not __fish_seen_subcommand_from remove" -s i -l index -d 'Where the index lies, as before the command' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand sources; and not __fish_seen_subcommand_from remove" -l json -d 'One JSON object a line'
 complete -c trawl -n "__fish_trawl_using_subcommand sources; and not __fish_seen_subcommand_from remove" -l snapshots -d 'List every snapshot of each source: its id, when it began, its size'
 complete -c trawl -n "__fish_trawl_using_subcommand sources; and not __fish_seen_subcommand_from remove" -s h -l help -d 'Print help'
@@ -113,6 +118,7 @@ complete -c trawl -n "__fish_trawl_using_subcommand watch" -l status -d 'Ask the
 complete -c trawl -n "__fish_trawl_using_subcommand watch" -l json -d 'With --status: one JSON object a line'
 complete -c trawl -n "__fish_trawl_using_subcommand watch" -l prometheus -d 'With --status: the text that Prometheus reads'
 complete -c trawl -n "__fish_trawl_using_subcommand watch" -s h -l help -d 'Print help'
+complete -c trawl -n "__fish_trawl_using_subcommand serve" -s i -l index -d 'Where the index lies, as before the command' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand serve" -l listen -d 'Serve who connects to a socket: unix:PATH, tls:ADDRESS:PORT, or systemd (the sockets that a service manager opened); can be given again' -r
 complete -c trawl -n "__fish_trawl_using_subcommand serve" -l listen-chirp -d 'Answer Chirp\'s line search, for anybody who connects, as --chirp-user' -r
 complete -c trawl -n "__fish_trawl_using_subcommand serve" -l chirp-user -d 'The user that Chirp\'s clients are served as' -r
@@ -135,6 +141,7 @@ complete -c trawl -n "__fish_trawl_using_subcommand serve" -l restrict -d 'Show 
 complete -c trawl -n "__fish_trawl_using_subcommand serve" -l worker -d 'Serve the connections that come over standard input: what --listen starts for each user'
 complete -c trawl -n "__fish_trawl_using_subcommand serve" -l tls-front -d 'End TLS for who is at standard input: what --listen tls: starts'
 complete -c trawl -n "__fish_trawl_using_subcommand serve" -s h -l help -d 'Print help'
+complete -c trawl -n "__fish_trawl_using_subcommand run" -s i -l index -d 'Where the index lies, as before the command' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand run" -l remote -d 'Show the command a directory of a server at this directory; can be given again. The server is what trawl search --remote takes, or a host for ssh' -r
 complete -c trawl -n "__fish_trawl_using_subcommand run" -l sandbox-memory -d 'With --sandbox: how much of files\' contents is kept in memory, such as 512M or 2G. A file that has no room is not opened' -r
 complete -c trawl -n "__fish_trawl_using_subcommand run" -l cover -d 'Without --remote: answer from tables what dynamically linked programs ask about files below this directory, instead of below the working directory; can be given again' -r -F
@@ -162,13 +169,16 @@ complete -c trawl -n "__fish_trawl_using_subcommand mount" -l call-by-call -d 'A
 complete -c trawl -n "__fish_trawl_using_subcommand mount" -l ready -d 'Say on standard output when the mount is there'
 complete -c trawl -n "__fish_trawl_using_subcommand mount" -s h -l help -d 'Print help'
 complete -c trawl -n "__fish_trawl_using_subcommand unmount" -s h -l help -d 'Print help'
+complete -c trawl -n "__fish_trawl_using_subcommand verify" -s i -l index -d 'Where the index lies, as before the command' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand verify" -l json -d 'One JSON object a line'
 complete -c trawl -n "__fish_trawl_using_subcommand verify" -s h -l help -d 'Print help'
-complete -c trawl -n "__fish_trawl_using_subcommand gc" -l keep -d 'Which snapshots of each source to keep, beside the current one: so many of the newest, or a rule such as last=3,daily=7,weekly=5 (also hourly, monthly, yearly, within=30d). `trawl index` keeps the rule with the source for its next scans [default: 2]' -r
+complete -c trawl -n "__fish_trawl_using_subcommand gc" -s i -l index -d 'Where the index lies, as before the command' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand gc" -l keep -d 'Which snapshots of each source to keep: the N newest, of which the current one is the first, or a rule such as last=3,daily=7,weekly=5 (also hourly, monthly, yearly, within=30d). `trawl index` keeps the rule with the source for its next scans [default: 2]' -r
 complete -c trawl -n "__fish_trawl_using_subcommand gc" -l keep-for -d 'Keep snapshots younger than this, such as 12h, 30d or 8w, too: the same as within=AGE in a rule' -r
 complete -c trawl -n "__fish_trawl_using_subcommand gc" -l dry-run -d 'Only tell which snapshots would stay, and why, and which would go'
 complete -c trawl -n "__fish_trawl_using_subcommand gc" -l json -d 'One JSON object a line'
 complete -c trawl -n "__fish_trawl_using_subcommand gc" -s h -l help -d 'Print help'
+complete -c trawl -n "__fish_trawl_using_subcommand locate" -l index -d 'Where the index lies, as before the command' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand locate" -l below -d 'Look below this directory only; may be given several times' -r
 complete -c trawl -n "__fish_trawl_using_subcommand locate" -s l -s n -l limit -d 'Stop after so many' -r
 complete -c trawl -n "__fish_trawl_using_subcommand locate" -s d -l database -d 'Not here: an index is named by --index' -r
@@ -194,10 +204,12 @@ complete -c trawl -n "__fish_trawl_using_subcommand locate" -s S -l statistics -
 complete -c trawl -n "__fish_trawl_using_subcommand locate" -s A -l all -d 'Accepted: of several patterns each must match'
 complete -c trawl -n "__fish_trawl_using_subcommand locate" -s q -l quiet -d 'Accepted: there are no databases that could be missing'
 complete -c trawl -n "__fish_trawl_using_subcommand locate" -l status -d 'Say on standard error as of when the answer is true and what could not be read'
+complete -c trawl -n "__fish_trawl_using_subcommand locate" -l spreadsheet -d 'In --csv put an apostrophe before texts that a spreadsheet would take for formulas: those that begin with =, +, -, @, a tab or a return'
 complete -c trawl -n "__fish_trawl_using_subcommand locate" -l no-wait -d 'Ask the index as it is, without waiting for a daemon'
 complete -c trawl -n "__fish_trawl_using_subcommand locate" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trawl -n "__fish_trawl_using_subcommand search" -s i -l index -d 'Where the index lies, as before the command' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand search" -l max-depth -d 'Go at most so many levels below PATH, and tell of what is deeper' -r
-complete -c trawl -n "__fish_trawl_using_subcommand search" -l served-by -d 'Who answers: the index where it is known to be as of now and the file system elsewhere (auto), the file system, or the index as it is' -r -f -a "auto\t''
+complete -c trawl -n "__fish_trawl_using_subcommand search" -l served-by -d 'Who answers: the index where it is known to be as of now, servers about their mounts and the file system elsewhere (auto), the file system, or the index as it is' -r -f -a "auto\t''
 live\t''
 index\t''"
 complete -c trawl -n "__fish_trawl_using_subcommand search" -l remote -d 'Ask a server, in one round trip: unix:PATH, tls:HOST:PORT, ssh:HOST (which needs trawld there) or command:WORDS; each PATH is one of the server\'s' -r
@@ -222,11 +234,14 @@ complete -c trawl -n "__fish_trawl_using_subcommand search" -s x -l executable -
 complete -c trawl -n "__fish_trawl_using_subcommand search" -l period -d 'Only a period in the pattern matches one that begins a name'
 complete -c trawl -n "__fish_trawl_using_subcommand search" -s L -l follow -d 'Go into directories that symbolic links lead to'
 complete -c trawl -n "__fish_trawl_using_subcommand search" -l xdev -d 'Do not go into other file systems'
+complete -c trawl -n "__fish_trawl_using_subcommand search" -l depth16 -d 'End with an error where something lies more than 16 levels below PATH, as the paper\'s search does'
 complete -c trawl -n "__fish_trawl_using_subcommand search" -s 0 -l null -d 'A NUL byte behind each path instead of a newline'
 complete -c trawl -n "__fish_trawl_using_subcommand search" -l json -d 'One JSON object a line, errors included'
 complete -c trawl -n "__fish_trawl_using_subcommand search" -l status -d 'Say on standard error as of when the answer is true and what could not be read'
+complete -c trawl -n "__fish_trawl_using_subcommand search" -l spreadsheet -d 'In --csv put an apostrophe before texts that a spreadsheet would take for formulas: those that begin with =, +, -, @, a tab or a return'
 complete -c trawl -n "__fish_trawl_using_subcommand search" -l no-wait -d 'Ask the index as it is, without waiting for a daemon'
 complete -c trawl -n "__fish_trawl_using_subcommand search" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trawl -n "__fish_trawl_using_subcommand ls" -l index -d 'Where the index lies, as before the command' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand ls" -l format -d 'Format: long or verbose (-l), single-column (-1), vertical (-C), across or horizontal (-x), commas (-m)' -r -f -a "long\t''
 single-column\t''
 vertical\t''
@@ -313,8 +328,10 @@ complete -c trawl -n "__fish_trawl_using_subcommand ls" -l json -d 'One JSON obj
 complete -c trawl -n "__fish_trawl_using_subcommand ls" -l csv -d 'Comma-separated values with a header'
 complete -c trawl -n "__fish_trawl_using_subcommand ls" -s 0 -l zero -d 'End lines with a zero byte; no quotes, one column'
 complete -c trawl -n "__fish_trawl_using_subcommand ls" -l status -d 'Say on standard error as of when the answer is true and what could not be read'
+complete -c trawl -n "__fish_trawl_using_subcommand ls" -l spreadsheet -d 'In --csv put an apostrophe before texts that a spreadsheet would take for formulas: those that begin with =, +, -, @, a tab or a return'
 complete -c trawl -n "__fish_trawl_using_subcommand ls" -l no-wait -d 'Ask the index as it is, without waiting for a daemon'
 complete -c trawl -n "__fish_trawl_using_subcommand ls" -l help -d 'Print help'
+complete -c trawl -n "__fish_trawl_using_subcommand stat" -s i -l index -d 'Where the index lies, as before the command' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand stat" -s c -l format -d 'Print this, and a newline, for each file' -r
 complete -c trawl -n "__fish_trawl_using_subcommand stat" -l printf -d 'Print this for each file, with \\n and other escapes read' -r
 complete -c trawl -n "__fish_trawl_using_subcommand stat" -l cached -d 'How to use cached attributes: always or default; never is not to be had from an index' -r -f -a "default\t''
@@ -333,8 +350,10 @@ complete -c trawl -n "__fish_trawl_using_subcommand stat" -l acl -d 'Access cont
 complete -c trawl -n "__fish_trawl_using_subcommand stat" -s n -l numeric -d 'With --acl numbers of users and groups, not names'
 complete -c trawl -n "__fish_trawl_using_subcommand stat" -l json -d 'One JSON object a line'
 complete -c trawl -n "__fish_trawl_using_subcommand stat" -l status -d 'Say on standard error as of when the answer is true and what could not be read'
+complete -c trawl -n "__fish_trawl_using_subcommand stat" -l spreadsheet -d 'In --csv put an apostrophe before texts that a spreadsheet would take for formulas: those that begin with =, +, -, @, a tab or a return'
 complete -c trawl -n "__fish_trawl_using_subcommand stat" -l no-wait -d 'Ask the index as it is, without waiting for a daemon'
 complete -c trawl -n "__fish_trawl_using_subcommand stat" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trawl -n "__fish_trawl_using_subcommand du" -s i -l index -d 'Where the index lies, as before the command' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand du" -l files0-from -d 'Sum up what this file names, each name with a zero byte behind it (-: standard input)' -r
 complete -c trawl -n "__fish_trawl_using_subcommand du" -s d -l max-depth -d 'Show nothing deeper than N below an argument' -r
 complete -c trawl -n "__fish_trawl_using_subcommand du" -s t -l threshold -d 'Show nothing smaller than SIZE; with a minus, nothing larger' -r
@@ -371,8 +390,10 @@ complete -c trawl -n "__fish_trawl_using_subcommand du" -s 0 -l null -d 'End lin
 complete -c trawl -n "__fish_trawl_using_subcommand du" -l json -d 'One JSON object a line'
 complete -c trawl -n "__fish_trawl_using_subcommand du" -l csv -d 'Comma-separated values with a header'
 complete -c trawl -n "__fish_trawl_using_subcommand du" -l status -d 'Say on standard error as of when the answer is true and what could not be read'
+complete -c trawl -n "__fish_trawl_using_subcommand du" -l spreadsheet -d 'In --csv put an apostrophe before texts that a spreadsheet would take for formulas: those that begin with =, +, -, @, a tab or a return'
 complete -c trawl -n "__fish_trawl_using_subcommand du" -l no-wait -d 'Ask the index as it is, without waiting for a daemon'
 complete -c trawl -n "__fish_trawl_using_subcommand du" -l help -d 'Print help'
+complete -c trawl -n "__fish_trawl_using_subcommand getfattr" -s i -l index -d 'Where the index lies, as before the command' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand getfattr" -s n -l name -d 'Show this attribute and its value' -r
 complete -c trawl -n "__fish_trawl_using_subcommand getfattr" -s e -l encoding -d 'How values are written [default: text where that is readable, else base64]' -r -f -a "text\t'In quotation marks'
 hex\t'Hexadecimal, behind `0x`'
@@ -394,8 +415,10 @@ complete -c trawl -n "__fish_trawl_using_subcommand getfattr" -l absolute-names 
 complete -c trawl -n "__fish_trawl_using_subcommand getfattr" -l json -d 'One JSON object a line'
 complete -c trawl -n "__fish_trawl_using_subcommand getfattr" -s 0 -l null -d 'Print the paths of what has such an attribute, each with a NUL byte behind it'
 complete -c trawl -n "__fish_trawl_using_subcommand getfattr" -l status -d 'Say on standard error as of when the answer is true and what could not be read'
+complete -c trawl -n "__fish_trawl_using_subcommand getfattr" -l spreadsheet -d 'In --csv put an apostrophe before texts that a spreadsheet would take for formulas: those that begin with =, +, -, @, a tab or a return'
 complete -c trawl -n "__fish_trawl_using_subcommand getfattr" -l no-wait -d 'Ask the index as it is, without waiting for a daemon'
 complete -c trawl -n "__fish_trawl_using_subcommand getfattr" -l help -d 'Print help'
+complete -c trawl -n "__fish_trawl_using_subcommand stats" -s i -l index -d 'Where the index lies, as before the command' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand stats" -l by -d 'Count by this only; may be given several times. Kinds joined by commas are counted together' -r -f -a "type\t'File, directory, symbolic link, …'
 extension\t'What follows the last dot of a regular file\'s name'
 size\t'Content of regular files'
@@ -421,8 +444,10 @@ complete -c trawl -n "__fish_trawl_using_subcommand stats" -l max-age -d 'Be con
 complete -c trawl -n "__fish_trawl_using_subcommand stats" -l json -d 'One JSON object a line'
 complete -c trawl -n "__fish_trawl_using_subcommand stats" -l csv -d 'Comma-separated values with a header'
 complete -c trawl -n "__fish_trawl_using_subcommand stats" -l status -d 'Say on standard error as of when the answer is true and what could not be read'
+complete -c trawl -n "__fish_trawl_using_subcommand stats" -l spreadsheet -d 'In --csv put an apostrophe before texts that a spreadsheet would take for formulas: those that begin with =, +, -, @, a tab or a return'
 complete -c trawl -n "__fish_trawl_using_subcommand stats" -l no-wait -d 'Ask the index as it is, without waiting for a daemon'
 complete -c trawl -n "__fish_trawl_using_subcommand stats" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trawl -n "__fish_trawl_using_subcommand sql" -s i -l index -d 'Where the index lies, as before the command' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand sql" -s f -l file -d 'Read the statements from a file (`-` is standard input)' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand sql" -l format -d 'How rows are written [default: table]' -r -f -a "table\t'Columns for people'
 json\t'One JSON object a line'
@@ -445,8 +470,10 @@ complete -c trawl -n "__fish_trawl_using_subcommand sql" -l json -d 'One JSON ob
 complete -c trawl -n "__fish_trawl_using_subcommand sql" -l csv -d 'Comma-separated values with a header (--format csv)'
 complete -c trawl -n "__fish_trawl_using_subcommand sql" -s 0 -l null -d 'The first column alone, each value ended by a NUL'
 complete -c trawl -n "__fish_trawl_using_subcommand sql" -l status -d 'Say on standard error as of when the answer is true and what could not be read'
+complete -c trawl -n "__fish_trawl_using_subcommand sql" -l spreadsheet -d 'In --csv put an apostrophe before texts that a spreadsheet would take for formulas: those that begin with =, +, -, @, a tab or a return'
 complete -c trawl -n "__fish_trawl_using_subcommand sql" -l no-wait -d 'Ask the index as it is, without waiting for a daemon'
 complete -c trawl -n "__fish_trawl_using_subcommand sql" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trawl -n "__fish_trawl_using_subcommand export" -s i -l index -d 'Where the index lies, as before the command' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand export" -l parquet -d 'Write Parquet files below this new directory' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand export" -l csv -d 'Write CSV files below this new directory' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand export" -l json -d 'Write files of JSON lines below this new directory' -r -F
@@ -464,8 +491,10 @@ complete -c trawl -n "__fish_trawl_using_subcommand export" -l fresh -d 'Wait un
 complete -c trawl -n "__fish_trawl_using_subcommand export" -l max-age -d 'Be content with an answer that was true so long ago, such as 30s, 5m or 1d' -r
 complete -c trawl -n "__fish_trawl_using_subcommand export" -l force -d 'Replace what an earlier export left in the directory'
 complete -c trawl -n "__fish_trawl_using_subcommand export" -l status -d 'Say on standard error as of when the answer is true and what could not be read'
+complete -c trawl -n "__fish_trawl_using_subcommand export" -l spreadsheet -d 'In --csv put an apostrophe before texts that a spreadsheet would take for formulas: those that begin with =, +, -, @, a tab or a return'
 complete -c trawl -n "__fish_trawl_using_subcommand export" -l no-wait -d 'Ask the index as it is, without waiting for a daemon'
 complete -c trawl -n "__fish_trawl_using_subcommand export" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trawl -n "__fish_trawl_using_subcommand top" -s i -l index -d 'Where the index lies, as before the command' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand top" -l oldest -d 'Files whose time is longest ago' -r -f -a "mtime\t'Last change of the content'
 atime\t'Last access'
 ctime\t'Last change of anything'
@@ -496,8 +525,10 @@ complete -c trawl -n "__fish_trawl_using_subcommand top" -l json -d 'One JSON ob
 complete -c trawl -n "__fish_trawl_using_subcommand top" -l csv -d 'Comma-separated values with a header'
 complete -c trawl -n "__fish_trawl_using_subcommand top" -s 0 -l null -d 'Paths or names alone, each ended by a zero byte'
 complete -c trawl -n "__fish_trawl_using_subcommand top" -l status -d 'Say on standard error as of when the answer is true and what could not be read'
+complete -c trawl -n "__fish_trawl_using_subcommand top" -l spreadsheet -d 'In --csv put an apostrophe before texts that a spreadsheet would take for formulas: those that begin with =, +, -, @, a tab or a return'
 complete -c trawl -n "__fish_trawl_using_subcommand top" -l no-wait -d 'Ask the index as it is, without waiting for a daemon'
 complete -c trawl -n "__fish_trawl_using_subcommand top" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trawl -n "__fish_trawl_using_subcommand duplicates" -s i -l index -d 'Where the index lies, as before the command' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand duplicates" -l min-size -d 'Leave out smaller files; units as in 10K, 1M, 2G' -r
 complete -c trawl -n "__fish_trawl_using_subcommand duplicates" -s n -l limit -d 'So many groups' -r
 complete -c trawl -n "__fish_trawl_using_subcommand duplicates" -l color -l colour -d 'When to use colours' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
@@ -512,8 +543,10 @@ complete -c trawl -n "__fish_trawl_using_subcommand duplicates" -l json -d 'One 
 complete -c trawl -n "__fish_trawl_using_subcommand duplicates" -l csv -d 'Comma-separated values with a header, a file a line'
 complete -c trawl -n "__fish_trawl_using_subcommand duplicates" -s 0 -l null -d 'Paths alone, each ended by a zero byte, each group by another'
 complete -c trawl -n "__fish_trawl_using_subcommand duplicates" -l status -d 'Say on standard error as of when the answer is true and what could not be read'
+complete -c trawl -n "__fish_trawl_using_subcommand duplicates" -l spreadsheet -d 'In --csv put an apostrophe before texts that a spreadsheet would take for formulas: those that begin with =, +, -, @, a tab or a return'
 complete -c trawl -n "__fish_trawl_using_subcommand duplicates" -l no-wait -d 'Ask the index as it is, without waiting for a daemon'
 complete -c trawl -n "__fish_trawl_using_subcommand duplicates" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trawl -n "__fish_trawl_using_subcommand diff" -s i -l index -d 'Where the index lies, as before the command' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand diff" -l only -d 'Tell only of these' -r -f -a "created\t'What has come'
 deleted\t'What has gone'
 changed\t'What has other attributes'
@@ -537,8 +570,10 @@ complete -c trawl -n "__fish_trawl_using_subcommand diff" -l json -d 'One JSON o
 complete -c trawl -n "__fish_trawl_using_subcommand diff" -l csv -d 'Comma-separated values with a header'
 complete -c trawl -n "__fish_trawl_using_subcommand diff" -l exit-code -d 'Exit with 1 if anything differs'
 complete -c trawl -n "__fish_trawl_using_subcommand diff" -l status -d 'Say on standard error as of when the answer is true and what could not be read'
+complete -c trawl -n "__fish_trawl_using_subcommand diff" -l spreadsheet -d 'In --csv put an apostrophe before texts that a spreadsheet would take for formulas: those that begin with =, +, -, @, a tab or a return'
 complete -c trawl -n "__fish_trawl_using_subcommand diff" -l no-wait -d 'Ask the index as it is, without waiting for a daemon'
 complete -c trawl -n "__fish_trawl_using_subcommand diff" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trawl -n "__fish_trawl_using_subcommand history" -s i -l index -d 'Where the index lies, as before the command' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand history" -l color -l colour -d 'When to use colours' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
 always\t'Always'
 never\t'Never'"
@@ -549,8 +584,10 @@ complete -c trawl -n "__fish_trawl_using_subcommand history" -l all -d 'A line f
 complete -c trawl -n "__fish_trawl_using_subcommand history" -l json -d 'One JSON object a line'
 complete -c trawl -n "__fish_trawl_using_subcommand history" -l csv -d 'Comma-separated values with a header'
 complete -c trawl -n "__fish_trawl_using_subcommand history" -l status -d 'Say on standard error as of when the answer is true and what could not be read'
+complete -c trawl -n "__fish_trawl_using_subcommand history" -l spreadsheet -d 'In --csv put an apostrophe before texts that a spreadsheet would take for formulas: those that begin with =, +, -, @, a tab or a return'
 complete -c trawl -n "__fish_trawl_using_subcommand history" -l no-wait -d 'Ask the index as it is, without waiting for a daemon'
 complete -c trawl -n "__fish_trawl_using_subcommand history" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trawl -n "__fish_trawl_using_subcommand growth" -s i -l index -d 'Where the index lies, as before the command' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand growth" -l by -d 'What is measured apart' -r -f -a "total\t'Everything together'
 dir\t'Each directory right below, and what lies beside them'
 owner\t'Each owner'
@@ -564,9 +601,12 @@ complete -c trawl -n "__fish_trawl_using_subcommand growth" -l max-age -d 'Be co
 complete -c trawl -n "__fish_trawl_using_subcommand growth" -l json -d 'One JSON object a line: each key in each snapshot'
 complete -c trawl -n "__fish_trawl_using_subcommand growth" -l csv -d 'The same as comma-separated values with a header'
 complete -c trawl -n "__fish_trawl_using_subcommand growth" -l status -d 'Say on standard error as of when the answer is true and what could not be read'
+complete -c trawl -n "__fish_trawl_using_subcommand growth" -l spreadsheet -d 'In --csv put an apostrophe before texts that a spreadsheet would take for formulas: those that begin with =, +, -, @, a tab or a return'
 complete -c trawl -n "__fish_trawl_using_subcommand growth" -l no-wait -d 'Ask the index as it is, without waiting for a daemon'
 complete -c trawl -n "__fish_trawl_using_subcommand growth" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trawl -n "__fish_trawl_using_subcommand help" -s h -l help -d 'Print help'
 complete -c trawl -n "__fish_trawl_using_subcommand completions" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trawl -n "__fish_trawl_using_subcommand man" -s o -l output -d 'Write the pages of all commands into DIR instead' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand man" -s h -l help -d 'Print help'
 complete -c trawl -n '__fish_seen_subcommand_from find' -o not -d 'true if EXPR is false'
 complete -c trawl -n '__fish_seen_subcommand_from find' -o exclude -d 'leave out what EXPR matches and do not go into it, wherever this stands; true'

@@ -32,7 +32,7 @@ const DO: [&[u8]; 6] = [
 
 fuzz_target!(|data: &[u8]| {
     let (victim, index) = VICTIM.get_or_init(|| {
-        let victim = Victim::new();
+        let victim = trawl_fuzz::victim();
         let index =
             Index::open(Path::new(&victim.index), Credentials::default()).expect("an index");
         (victim, std::sync::Arc::new(index))

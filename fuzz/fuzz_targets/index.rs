@@ -3,24 +3,16 @@
 
 #![no_main]
 
-use std::num::NonZeroUsize;
-use std::ops::ControlFlow;
-use std::path::Path;
 use std::sync::OnceLock;
 
 use libfuzzer_sys::fuzz_target;
 use trawl_fuzz::Victim;
-use trawl_model::guard::Credentials;
-use trawl_model::column::ColumnSet;
-use trawl_query::{
-    Detail, DirRequest, DuplicateRequest, Index, Located, Order, RankBy, RankEnd, RankRequest,
-    Ranked, Request, Result, SeenLinks, StatsRequest, Trait, UsageRequest,
-};
+use trawl_fuzz::questions::{PLACES, QUESTIONS};
 
 static VICTIM: OnceLock<Victim> = OnceLock::new();
 
 fuzz_target!(|data: &[u8]| {
-    let victim = VICTIM.get_or_init(Victim::new);
+    let victim = VICTIM.get_or_init(trawl_fuzz::victim);
     // The first byte says what is asked, so that one input is one question.
     let Some((asked, damage)) = data.split_first() else {
         return;
@@ -35,109 +27,3 @@ fuzz_target!(|data: &[u8]| {
         let _ = QUESTIONS[asked % QUESTIONS.len()](index, &path);
     });
 });
-
-/// Where questions start, below the root.
-const PLACES: [&[u8]; 5] = [b"", b"/a/b", b"/private", b"/d/again", b"/d/absent"];
-
-const QUESTIONS: [fn(&Path, &[u8]) -> Result<()>; 6] =
-    [list, sum, count, group, rank, pair];
-
-fn list(index: &Path, path: &[u8]) -> Result<()> {
-    let index = Index::open(index, Credentials::default())?;
-    let Located::Found(start) = index.locate(path)? else {
-        return Ok(());
-    };
-    for order in [Order::Forward, Order::Backward] {
-        let request = Request {
-            columns: ColumnSet::all(),
-            order,
-            threads: NonZeroUsize::new(1),
-            ..Request::default()
-        };
-        let work = |listing: &trawl_query::Listing<'_>, bytes: &mut usize| {
-            for at in listing.range.clone() {
-                *bytes += listing.batch.name.get(at).len() + listing.dir.path.len();
-            }
-        };
-        index.walk(&start, &request, work, |_| ControlFlow::Continue(()))?;
-    }
-    Ok(())
-}
-
-fn sum(index: &Path, path: &[u8]) -> Result<()> {
-    let index = Index::open(index, Credentials::default())?;
-    let Located::Found(start) = index.locate(path)? else {
-        return Ok(());
-    };
-    index.totals(&start)?;
-    for detail in [Detail::Directories, Detail::Everything] {
-        let request = UsageRequest {
-            detail,
-            ..UsageRequest::default()
-        };
-        index.usage(&start, &request, &mut SeenLinks::new(), |_| {
-            ControlFlow::Continue(())
-        })?;
-    }
-    Ok(())
-}
-
-fn count(index: &Path, path: &[u8]) -> Result<()> {
-    let index = Index::open(index, Credentials::default())?;
-    let Located::Found(start) = index.locate(path)? else {
-        return Ok(());
-    };
-    index.directories(
-        &start,
-        &DirRequest::default(),
-        |_| ControlFlow::Continue(()),
-    )?;
-    index.issues(&start, None)?;
-    Ok(())
-}
-
-fn group(index: &Path, path: &[u8]) -> Result<()> {
-    let index = Index::open(index, Credentials::default())?;
-    let Located::Found(start) = index.locate(path)? else {
-        return Ok(());
-    };
-    let request = StatsRequest {
-        traits: &[Trait::Type, Trait::Extension, Trait::Depth],
-        threads: NonZeroUsize::new(1),
-        ..StatsRequest::default()
-    };
-    index.stats(&start, &request).map(drop)
-}
-
-fn rank(index: &Path, path: &[u8]) -> Result<()> {
-    let index = Index::open(index, Credentials::default())?;
-    let Located::Found(start) = index.locate(path)? else {
-        return Ok(());
-    };
-    let request = RankRequest {
-        by: RankBy::Size,
-        end: RankEnd::Greatest,
-        of: Ranked::Everything,
-        limit: 3,
-        columns: ColumnSet::all(),
-        test: None,
-        threads: NonZeroUsize::new(1),
-        cancel: None,
-    };
-    let found = index.ranked(&start, &request)?.into_iter();
-    let paths: Vec<Vec<u8>> = found.map(|entry| entry.path).collect();
-    index.locate_all(&paths, ColumnSet::all())?;
-    index.fullest(&start, 3, None).map(drop)
-}
-
-fn pair(index: &Path, path: &[u8]) -> Result<()> {
-    let index = Index::open(index, Credentials::default())?;
-    let Located::Found(start) = index.locate(path)? else {
-        return Ok(());
-    };
-    let request = DuplicateRequest {
-        threads: NonZeroUsize::new(1),
-        ..DuplicateRequest::default()
-    };
-    index.duplicates(&start, &request, |_| ControlFlow::Continue(()))
-}

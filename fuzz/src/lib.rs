@@ -6,13 +6,19 @@
 
 #![forbid(unsafe_code)]
 
+#[path = "../../crates/trawl-query/tests/forged/questions.rs"]
+pub mod questions;
+#[path = "../../crates/trawl-query/tests/forged/victim.rs"]
 mod victim;
 
 use std::path::PathBuf;
 
-use trawl_index::Hash;
+pub use victim::{Victim, sealed};
 
-pub use victim::Victim;
+/// An index to be changed.
+pub fn victim() -> Victim {
+    Victim::new(&scratch("index"))
+}
 
 /// A directory in memory for this process's files.
 pub fn scratch(name: &str) -> PathBuf {
@@ -26,13 +32,4 @@ pub fn scratch(name: &str) -> PathBuf {
     let _ = std::fs::remove_dir_all(&path);
     std::fs::create_dir_all(&path).expect("a directory for the files of the target");
     path
-}
-
-/// `body` closed by the checksum line that `docs/format.md` asks for.
-pub fn sealed(body: &[u8]) -> Vec<u8> {
-    let mut file = body.to_vec();
-    file.push(b'\n');
-    let line = format!("xxh3-128 {}\n", Hash::of(&file));
-    file.extend_from_slice(line.as_bytes());
-    file
 }

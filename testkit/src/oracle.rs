@@ -58,33 +58,24 @@ impl Identity {
     }
 }
 
-/// Variables that change what the GNU tools print.
-const DISTURBING: &[&str] = &[
-    "POSIXLY_CORRECT",
-    "BLOCKSIZE",
-    "BLOCK_SIZE",
-    "DU_BLOCK_SIZE",
-    "LS_BLOCK_SIZE",
-    "TIME_STYLE",
-    "QUOTING_STYLE",
-    "LS_COLORS",
-    "COLUMNS",
-    "TABSIZE",
-    "LANG",
-    "LANGUAGE",
-    "FIND_BLOCK_SIZE",
-];
+/// Where programs are looked for, whatever the machine's `PATH` says.
+const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// A command in the fixed environment: UTF-8 without a language, UTC, no
-/// variables that change formats, no input.
+/// A command in the fixed environment of tests: UTF-8 without a language, UTC, the system's own
+/// programs, a home that does not exist, no input. Nothing else is inherited, so neither make's
+/// variables nor the program's own nor anybody's settings reach what a test starts; only the
+/// directory for temporary files is the machine's.
+///
+/// Every test starts its programs here: `xtask/tests/style.rs` refuses other ways.
 pub fn command(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(program);
-    for variable in DISTURBING {
-        command.env_remove(variable);
-    }
     command
+        .env_clear()
+        .env("PATH", PATH)
+        .env("HOME", "/nonexistent")
         .env("LC_ALL", "C.UTF-8")
         .env("TZ", "UTC0")
+        .env("TMPDIR", std::env::temp_dir())
         .stdin(Stdio::null());
     command
 }
@@ -185,10 +176,55 @@ pub fn gnu<A: Into<OsString>>(
 mod tests {
     use super::*;
 
+    /// Settings that each changed what some test saw.
+    const HOSTILE: &[(&str, &str)] = &[
+        ("MAKELEVEL", "1"),
+        ("MAKEFLAGS", "w"),
+        ("MFLAGS", "-w"),
+        ("TRAWL_INDEX", "/nonexistent"),
+        ("TRAWL_FIND", "index"),
+        ("LANG", "de_DE.UTF-8"),
+        ("LC_TIME", "de_DE.UTF-8"),
+        ("LC_ALL", "de_DE.UTF-8"),
+        ("LANGUAGE", "de"),
+        ("TZ", "Asia/Kolkata"),
+        ("POSIXLY_CORRECT", "1"),
+        ("BLOCK_SIZE", "7"),
+        ("TIME_STYLE", "iso"),
+        ("PATH", "/nonexistent"),
+        ("HOME", "/etc"),
+        ("XDG_DATA_HOME", "/etc"),
+        ("TMPDIR", "/tmp"),
+    ];
+
     #[test]
     fn the_environment_is_fixed() {
         let ran = run(command("sh").args(["-c", "echo $LC_ALL $TZ; exit 3"]));
         assert_eq!((ran.text().as_str(), ran.code), ("C.UTF-8 UTC0\n", Some(3)));
+    }
+
+    /// A process with hostile settings starts a program, which is shown none of them.
+    #[test]
+    fn settings_of_the_machine_do_not_reach_programs() {
+        let mut hostile = Command::new(std::env::current_exe().expect("ours"));
+        hostile.env_clear().envs(HOSTILE.iter().copied());
+        hostile.args(["--exact", "--ignored", "--nocapture"]);
+        let ran = run(hostile.arg("oracle::tests::shows_the_environment")).expect_code(0);
+        let text = ran.text();
+        let mut lines: Vec<&str> = text.lines().filter_map(|l| l.strip_prefix("> ")).collect();
+        lines.sort_unstable();
+        let path = format!("PATH={PATH}");
+        let [home, locale] = ["HOME=/nonexistent", "LC_ALL=C.UTF-8"];
+        assert_eq!(lines, [home, locale, &path, "TMPDIR=/tmp", "TZ=UTC0"]);
+    }
+
+    #[test]
+    #[ignore = "the one before runs it with other variables"]
+    fn shows_the_environment() {
+        let ran = run(&mut command("env")).expect_code(0);
+        for line in ran.text().lines() {
+            println!("> {line}");
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
@@ -70,7 +70,7 @@ impl Scratch {
             .join(program.file_name().expect("a program has a name"));
         // By another process: what another thread starts meanwhile would have
         // the copy open for writing, and nobody could run it.
-        let mut cp = Command::new("cp");
+        let mut cp = crate::oracle::command("cp");
         let copied = cp.arg("--").arg(program).arg(&copy).status();
         let is_copied = copied.is_ok_and(|status| status.success());
         assert!(is_copied, "cannot copy {}", program.display());
@@ -90,7 +90,7 @@ impl Drop for Scratch {
             if program == "chmod" && crate::skip::is_root() {
                 continue;
             }
-            let mut command = Command::new(program);
+            let mut command = crate::oracle::command(program);
             command
                 .args(arguments)
                 .arg(&self.path)

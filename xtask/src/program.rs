@@ -30,7 +30,7 @@ pub(crate) fn man_pages() -> Result<BTreeMap<String, Bytes>, GenerateError> {
         path: std::env::temp_dir(),
         source,
     })?;
-    trawl(&["man", &folder.path().to_string_lossy()])?;
+    trawl(&["man", "--output", &folder.path().to_string_lossy()])?;
     read_all(folder.path())
 }
 

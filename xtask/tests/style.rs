@@ -15,6 +15,37 @@ const LEFT_OVERS: &[&str] = &[
     concat!("dbg", "!("),
 ];
 
+/// How the standard library starts a program. Spelled in two parts, too.
+const STARTS: &str = concat!("Command::", "new(");
+
+/// The test kit's own function; the rule about crates, which asks Cargo with its settings; what
+/// is shared with the fuzz targets, which know no test kit.
+const MAY_START: &[&str] = &[
+    "testkit/src/oracle.rs",
+    "xtask/tests/dependencies.rs",
+    "crates/trawl-query/tests/forged/victim.rs",
+];
+
+/// Lines of a test that start a program with what the machine's variables happen to say.
+/// `path` is relative to the repository.
+fn unclean_starts(path: &str, source: &str) -> Vec<usize> {
+    if MAY_START.contains(&path) || path.starts_with("fuzz/") {
+        return Vec::new();
+    }
+    let is_test = path.starts_with("testkit/")
+        || path
+            .split('/')
+            .any(|part| part == "tests" || part == "tests.rs");
+    let tests_begin = match is_test {
+        true => 0,
+        false => source.find("#[cfg(test)]\nmod ").unwrap_or(source.len()),
+    };
+    let before = source[..tests_begin].lines().count();
+    let lines = source[tests_begin..].lines().enumerate();
+    let found = lines.filter(|(_, line)| line.contains(STARTS));
+    found.map(|(at, _)| before + at + 1).collect()
+}
+
 /// What is wrong with one source file's text.
 fn complaints(source: &str) -> Vec<String> {
     let mut found = Vec::new();
@@ -64,7 +95,34 @@ fn every_source_file_keeps_the_house_style() {
 }
 
 #[test]
+fn tests_start_programs_in_the_fixed_environment() {
+    let root = tree::root();
+    let mut broken = Vec::new();
+    for path in tree::files(&root) {
+        let relative = path.strip_prefix(&root).expect("it lies below the root");
+        let relative = relative.display().to_string();
+        if !relative.ends_with(".rs") {
+            continue;
+        }
+        let source = fs::read_to_string(&path).expect("a source file can be read");
+        let lines = unclean_starts(&relative, &source);
+        broken.extend(lines.iter().map(|line| format!("{relative}:{line}")));
+    }
+    assert!(
+        broken.is_empty(),
+        "start programs of tests with trawl_testkit::oracle::command:\n{}",
+        broken.join("\n")
+    );
+}
+
+#[test]
 fn each_rule_can_be_broken() {
+    let start = format!("{STARTS}\"ls\")\n");
+    assert_eq!(unclean_starts("crates/a/tests/b/c.rs", &start), [1]);
+    assert_eq!(unclean_starts("crates/a/src/b/tests.rs", &start), [1]);
+    let shipped = format!("{start}#[cfg(test)]\nmod tests {{\n{start}");
+    assert_eq!(unclean_starts("crates/a/src/b.rs", &shipped), [4]);
+    assert_eq!(unclean_starts(MAY_START[0], &start), [0; 0]);
     assert!(complaints("//! Fine.\n").is_empty());
     assert_eq!(complaints("fn main() {}\n").len(), 1);
     assert_eq!(

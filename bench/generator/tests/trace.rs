@@ -1,7 +1,6 @@
 //! Traces are as long as asked, the same every time, in order, and like a file system.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::process::Command;
 
 /// What is looked at of a line.
 struct Line {
@@ -16,7 +15,7 @@ const MODE: usize = 1;
 const NLINK: usize = 2;
 
 fn generate(arguments: &[&str]) -> Vec<u8> {
-    let ran = Command::new(env!("CARGO_BIN_EXE_trawl-gen"))
+    let ran = trawl_testkit::oracle::command(env!("CARGO_BIN_EXE_trawl-gen"))
         .args(arguments)
         .output()
         .unwrap();
@@ -150,7 +149,7 @@ fn a_stranger_sees_a_twentieth_of_a_closed_centre() {
 #[test]
 fn nonsense_is_refused() {
     for arguments in [&[][..], &["0"], &["x"], &["10", "x"], &["10", "1", "open"]] {
-        let ran = Command::new(env!("CARGO_BIN_EXE_trawl-gen"))
+        let ran = trawl_testkit::oracle::command(env!("CARGO_BIN_EXE_trawl-gen"))
             .args(arguments)
             .output()
             .unwrap();

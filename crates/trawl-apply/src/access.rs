@@ -27,6 +27,15 @@ pub(crate) fn change(before: &DirAccess, now: &DirAccess, bits: &[Bit]) -> Chang
     bits.iter().map(one).max().unwrap_or(Change::None)
 }
 
+/// True if everybody may list a directory with this access and what is in it.
+pub(crate) fn is_open(access: &DirAccess) -> bool {
+    let open = DirAccess {
+        mode: 0o555,
+        ..DirAccess::default()
+    };
+    change(&open, access, &[Bit::Search, Bit::Read]) == Change::None
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -61,5 +70,9 @@ mod tests {
             change(&open, &access(0o751, 1, 1), &[Bit::Search]),
             Change::None
         );
+        assert!(is_open(&open) && is_open(&access(0o1777, 4, 7)));
+        for mode in [0o751, 0o750, 0o711, 0o700, 0o744, 0o055] {
+            assert!(!is_open(&access(mode, 1, 1)), "{mode:o}");
+        }
     }
 }

@@ -24,7 +24,7 @@ use crate::known::{self, Became, Known, Listing};
 use crate::targets::{NameSet, Origin, Targets};
 use kept::Kept;
 use named::{Settling, Unsettled};
-use noted::{Found, Noted};
+use noted::{Closed, Found, Noted};
 
 /// How a source is read: as it was when it was indexed.
 #[derive(Clone, Debug, Default)]
@@ -578,6 +578,7 @@ impl<'a> Reading<'a> {
             met: &mut self.met,
             settling: &mut self.settling,
             extent,
+            closed: Vec::new(),
         };
         let some = match kept {
             Some(kept) => self.parts.read_names(dir, kept.wanted(), &mut noted)?,
@@ -592,8 +593,9 @@ impl<'a> Reading<'a> {
             }
             (read, ..) => read,
         };
-        let found = noted.found;
+        let (found, closed) = (noted.found, noted.closed);
         self.compare_met()?;
+        self.hide_replaced(dir, closed)?;
         if read == PartRead::Absent {
             self.unread.insert(dir.to_vec());
         }
@@ -659,6 +661,27 @@ impl Reading<'_> {
     fn hide_dir(&mut self, path: &[u8]) -> Result<()> {
         let all = self.all_rows();
         self.hide_rows(path, all.rows_of(path, Part::Subtree, Values::Some)?);
+        Ok(())
+    }
+
+    /// These were found in the directory `top`, or are it, and are not for everybody. Files may tell
+    /// of directories that were at these paths before, whether their rows still hold or not, to
+    /// others than may see what is there now.
+    fn hide_replaced(&mut self, top: &[u8], closed: Vec<Closed>) -> Result<()> {
+        if closed.is_empty() {
+            return Ok(());
+        }
+        let all = self.all_rows();
+        if all.rows_of(top, Part::Subtree, Values::Unnamed)?.is_empty() {
+            return Ok(());
+        }
+        for one in closed {
+            let rows = all.rows_of(&one.path, Part::Listing, Values::Unnamed)?;
+            let mut guards = rows.iter().map(|rows| &rows.shard.manifest.guard);
+            if guards.any(|guard| !one.places.contains(guard)) {
+                self.hide_dir(&one.path)?;
+            }
+        }
         Ok(())
     }
 

@@ -1,12 +1,16 @@
-//! Asks the daemons that watch an index, before it is opened, to bring it up to date.
+//! Asks the daemons that watch an index, before it is opened, to bring it up to date; those of
+//! sources to which only a path leads, before these are opened. What a daemon says the index has,
+//! what is opened then must have.
 //!
 //! Where no daemon watches anything, this costs one look for a file.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use trawl_index::{IndexDir, Source};
-use trawl_model::path::is_within;
+use trawl_model::Timestamp;
+use trawl_query::{Promise, Promises};
 use trawl_serve::client;
 use trawl_serve::protocol::{Answer, Outcome, Seen};
 
@@ -19,13 +23,21 @@ const AT_ONCE: usize = 16;
 /// A source and what its daemon said.
 #[derive(Clone, Debug)]
 pub struct Asked {
+    /// Where its index lies.
+    pub index: PathBuf,
     /// The source's root.
     pub root: Vec<u8>,
     /// `None` if nobody watches it; why it could not be asked.
     pub answer: Option<Result<Answer, String>>,
+    /// Up to when the index has what was changed, where a daemon that watched it was killed.
+    pub left_at: Option<Timestamp>,
 }
 
 impl Asked {
+    fn is_of(&self, index: &Path, root: &[u8]) -> bool {
+        self.index == index && self.root == root
+    }
+
     /// What the daemon said.
     pub fn answered(&self) -> Option<&Answer> {
         self.answer.as_ref()?.as_ref().ok()
@@ -44,30 +56,144 @@ pub fn is_watched(index: &Path) -> bool {
     IndexDir::is_watched(index)
 }
 
-/// Asks all daemons of an index at once for everything that was changed before this call, or at
-/// most `max_age` ago. What is wrong with the index, whoever opens it is told.
-pub fn ask(index: &Path, deadline: Duration, max_age: Duration) -> Vec<Asked> {
-    let sources = IndexDir::open(index).and_then(|index| index.sources());
-    ask_all(&sources.unwrap_or_default(), deadline, max_age)
+/// The daemons of some indexes and what they said. Each is asked once: those of sources that can be
+/// listed when this is made, those of others when a path leads to them.
+#[derive(Debug)]
+pub struct Daemons {
+    indexes: Vec<PathBuf>,
+    deadline: Duration,
+    max_age: Duration,
+    asked: Mutex<Vec<Asked>>,
 }
 
-/// The same of the daemons of sources that a path lies in, for everything that was changed before
-/// this call.
+impl Daemons {
+    /// Asks all daemons of some indexes at once for everything that was changed before this call,
+    /// or at most `max_age` ago. What is wrong with an index, whoever opens it is told.
+    pub fn ask(indexes: &[PathBuf], deadline: Duration, max_age: Duration) -> Arc<Daemons> {
+        let sources = |path: &PathBuf| IndexDir::open(path).and_then(|index| index.sources());
+        let sources = indexes
+            .iter()
+            .flat_map(|path| sources(path).unwrap_or_default());
+        let sources: Vec<Source> = sources.collect();
+        let asked = ask_all(indexes, &sources, deadline, max_age);
+        Arc::new(Daemons {
+            indexes: indexes.to_vec(),
+            deadline,
+            max_age,
+            asked: Mutex::new(asked),
+        })
+    }
+
+    /// What was said so far.
+    pub fn asked(&self) -> Vec<Asked> {
+        self.lock().clone()
+    }
+
+    /// Whether this index has everything of the source with this root that was changed before its
+    /// daemon was asked.
+    pub fn is_as_of_now(&self, index: &Path, root: &[u8]) -> bool {
+        let asked = self.lock();
+        let mut asked = asked.iter().filter(|asked| asked.is_of(index, root));
+        asked.next().is_some_and(Asked::is_as_of_now)
+    }
+
+    /// As of when a daemon said that a source is true, by its index's place and its root.
+    pub fn known(&self, index: &Path, root: &[u8]) -> Option<Timestamp> {
+        let asked = self.lock();
+        let mut asked = asked.iter().filter(|asked| asked.is_of(index, root));
+        asked.next()?.answered()?.as_of
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Asked>> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Promises for Daemons {
+    fn ask(&self, source: &Source) -> bool {
+        let index = index_of(&self.indexes, source);
+        let is_of = |one: &Asked| one.is_of(&index, source.root());
+        let is_known = self.lock().iter().any(is_of);
+        if !is_known {
+            self.ask_again(source);
+        }
+        !is_known
+    }
+
+    fn ask_again(&self, source: &Source) {
+        let index = index_of(&self.indexes, source);
+        let said = ask_one(index.clone(), source, self.deadline, self.max_age);
+        let mut asked = self.lock();
+        asked.retain(|one| !one.is_of(&index, source.root()));
+        asked.push(said);
+    }
+
+    fn promised(&self, source: &Source) -> Option<Promise> {
+        let index = index_of(&self.indexes, source);
+        let asked = self.lock();
+        let mut of_it = asked.iter().filter(|one| one.is_of(&index, source.root()));
+        let answer = of_it.next()?.answered()?;
+        // Of anything else is told that it may be out of date.
+        let answer = Some(answer).filter(|answer| answer.outcome == Outcome::Fresh)?;
+        Some(Promise {
+            snapshot: answer.snapshot?,
+            generation: answer.generation,
+        })
+    }
+}
+
+/// Asks the daemons of sources that a path lies in, for everything that was changed before this
+/// call.
 pub fn ask_around(index: &Path, path: &[u8], deadline: Duration) -> Vec<Asked> {
-    let sources = IndexDir::open(index).and_then(|index| {
-        let mut sources = index.sources()?;
-        sources.retain(|source| is_within(path, source.root()));
-        Ok(sources)
-    });
-    ask_all(&sources.unwrap_or_default(), deadline, Duration::ZERO)
+    let sources = IndexDir::open(index).and_then(|index| index.sources_around(path));
+    let indexes = [index.to_path_buf()];
+    ask_all(
+        &indexes,
+        &sources.unwrap_or_default(),
+        deadline,
+        Duration::ZERO,
+    )
 }
 
-fn ask_all(sources: &[Source], deadline: Duration, max_age: Duration) -> Vec<Asked> {
-    let ask = |source: &Source| Asked {
+/// Which of these indexes a source lies in.
+fn index_of(indexes: &[PathBuf], source: &Source) -> PathBuf {
+    let around = indexes
+        .iter()
+        .filter(|index| source.path().starts_with(index));
+    let nearest = around.max_by_key(|index| index.as_os_str().len());
+    nearest.cloned().unwrap_or_default()
+}
+
+fn ask_one(index: PathBuf, source: &Source, deadline: Duration, max_age: Duration) -> Asked {
+    let answer = client::ask_barrier(source, deadline, max_age);
+    let answer = answer.map_err(|error| error.to_string()).transpose();
+    Asked {
+        index,
         root: source.root().to_vec(),
-        answer: client::ask_barrier(source, deadline, max_age)
-            .map_err(|error| error.to_string())
-            .transpose(),
+        left_at: answer.is_none().then(|| left_at(source)).flatten(),
+        answer,
+    }
+}
+
+/// Up to when a source was watched by a daemon that was killed. A scan since then is no answer of
+/// that daemon's any more.
+fn left_at(source: &Source) -> Option<Timestamp> {
+    if !client::is_left(source) {
+        return None;
+    }
+    let known = source.now().ok().flatten()?;
+    Some(known.live().map_or(known.info.started, |live| live.as_of))
+}
+
+fn ask_all(
+    indexes: &[PathBuf],
+    sources: &[Source],
+    deadline: Duration,
+    max_age: Duration,
+) -> Vec<Asked> {
+    let ask = |source: &Source| {
+        let index = index_of(indexes, source);
+        ask_one(index, source, deadline, max_age)
     };
     if let [source] = sources {
         return vec![ask(source)];

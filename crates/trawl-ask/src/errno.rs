@@ -21,6 +21,7 @@ pub fn of_call(error: &CallError) -> i32 {
         CallError::Index(error) => of_query(error),
         CallError::Thread(error) => of_io(error),
         CallError::Cancelled => libc::ECANCELED,
+        CallError::TooDeep { .. } => libc::EOVERFLOW,
         _ => libc::EIO,
     }
 }

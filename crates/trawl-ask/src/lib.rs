@@ -4,6 +4,7 @@
 //! - [`place`]: where the user's index lies, or the administrator's; who asks.
 //! - [`barrier`]: asks the daemons of an index to bring it up to date.
 //! - [`search`]: who answers the search call.
+//! - [`mounts`]: the servers behind Trawl's own mounts, asked for what lies there.
 //! - [`errno`]: what went wrong, as a number.
 //!
 //! Knows nothing of arguments, output, or exit codes.
@@ -13,6 +14,7 @@
 pub mod barrier;
 pub mod errno;
 mod error;
+pub mod mounts;
 pub mod place;
 pub mod search;
 

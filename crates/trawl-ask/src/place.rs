@@ -1,6 +1,8 @@
-//! Which index a user writes and asks, and who asks.
+//! Which index a user writes, which indexes a user asks, and who asks.
 
-use std::ffi::OsString;
+use std::collections::HashSet;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use trawl_model::guard::Credentials;
@@ -11,28 +13,31 @@ use crate::error::AskError;
 /// Where the administrator's index lies, which everyone may ask.
 const SHARED: &str = "/var/lib/trawl";
 
-/// The index directory to write: the given one, else `TRAWL_INDEX`, else the default
+/// The index directory to write: the given one, else the first of `TRAWL_INDEX`, else the default
 /// of this user.
 ///
 /// # Errors
 /// [`AskError::NoHome`] if the default cannot be told.
 pub fn index_dir(given: Option<PathBuf>) -> Result<PathBuf, AskError> {
+    let named = named(given, variable).into_iter().next();
     let uid = trawl_sys::identity::effective_uid();
-    choose(given, uid, variable)
+    match named {
+        Some(Named::At(path)) => Ok(path),
+        Some(Named::Default) | None => own(uid, variable),
+    }
 }
 
-/// The index directory to ask: as [`index_dir`], but for an ordinary user
-/// who has no index of their own the administrator's, if there is one that
-/// may be opened.
+/// The index directories to ask, which answer together: the given one; else those of
+/// `TRAWL_INDEX`, separated by colons, an empty one of which stands for the default; else the
+/// default: the user's own and the administrator's, as far as there are any that may be opened.
+/// There is always at least one, which may not be there.
 ///
 /// # Errors
 /// As [`index_dir`].
-pub fn index_to_ask(given: Option<PathBuf>) -> Result<PathBuf, AskError> {
-    let is_named = is_named(&given);
-    match index_dir(given) {
-        named if is_named => named,
-        own => or_shared(own, is_index),
-    }
+pub fn indexes_to_ask(given: Option<PathBuf>) -> Result<Vec<PathBuf>, AskError> {
+    let named = named(given, variable);
+    let own = own(trawl_sys::identity::effective_uid(), variable);
+    together(named, own, is_index).map(without_repeats)
 }
 
 /// True if the user says which index.
@@ -40,16 +45,66 @@ pub fn is_named(given: &Option<PathBuf>) -> bool {
     given.is_some() || variable("TRAWL_INDEX").is_some()
 }
 
-/// The user's own index, or the administrator's if only that is there.
-fn or_shared(
+/// An index that the user names.
+#[derive(Debug, PartialEq, Eq)]
+enum Named {
+    At(PathBuf),
+    /// Whatever is asked where nothing is named.
+    Default,
+}
+
+/// What the user names, on the command line or else in the environment.
+fn named(given: Option<PathBuf>, get: impl Fn(&str) -> Option<OsString>) -> Vec<Named> {
+    if let Some(path) = given {
+        return vec![Named::At(path)];
+    }
+    let Some(list) = get("TRAWL_INDEX") else {
+        return Vec::new();
+    };
+    let parts = list.as_bytes().split(|byte| *byte == b':');
+    let part = |part: &[u8]| match part {
+        b"" => Named::Default,
+        path => Named::At(PathBuf::from(OsStr::from_bytes(path))),
+    };
+    parts.map(part).collect()
+}
+
+/// The indexes to ask. What the user names has to be there, whoever opens it says so; of the
+/// default ones those are asked that are.
+fn together(
+    named: Vec<Named>,
     own: Result<PathBuf, AskError>,
     is_index: impl Fn(&Path) -> bool,
-) -> Result<PathBuf, AskError> {
-    let has_own = own.as_deref().is_ok_and(&is_index);
-    match !has_own && is_index(Path::new(SHARED)) {
-        true => Ok(PathBuf::from(SHARED)),
-        false => own,
+) -> Result<Vec<PathBuf>, AskError> {
+    let shared = PathBuf::from(SHARED);
+    let default = own.as_ref().ok().into_iter().chain([&shared]);
+    let default: Vec<PathBuf> = default.filter(|path| is_index(path)).cloned().collect();
+    let mut all = Vec::new();
+    let is_default = named.is_empty();
+    for one in named {
+        match one {
+            Named::At(path) => all.push(path),
+            Named::Default => all.extend(default.iter().cloned()),
+        }
     }
+    if is_default {
+        all = default;
+    }
+    match all.is_empty() {
+        // It is said of this one that it is not there.
+        true => own.map(|own| vec![own]),
+        false => Ok(all),
+    }
+}
+
+/// Leaves out directories that come a second time, perhaps by another path.
+fn without_repeats(all: Vec<PathBuf>) -> Vec<PathBuf> {
+    let mut seen = HashSet::new();
+    let is_new = |path: &PathBuf| {
+        let place = std::fs::canonicalize(path).unwrap_or_else(|_| path.clone());
+        seen.insert(place)
+    };
+    all.into_iter().filter(is_new).collect()
 }
 
 /// Who this process is to the kernel.
@@ -74,14 +129,8 @@ fn is_index(path: &Path) -> bool {
     std::fs::File::open(path.join(trawl_index::layout::FORMAT_FILE)).is_ok()
 }
 
-fn choose(
-    given: Option<PathBuf>,
-    uid: u32,
-    get: impl Fn(&str) -> Option<OsString>,
-) -> Result<PathBuf, AskError> {
-    if let Some(path) = given.or_else(|| get("TRAWL_INDEX").map(PathBuf::from)) {
-        return Ok(path);
-    }
+/// The index of this user.
+fn own(uid: u32, get: impl Fn(&str) -> Option<OsString>) -> Result<PathBuf, AskError> {
     if uid == 0 {
         return Ok(PathBuf::from(SHARED));
     }
@@ -110,42 +159,44 @@ mod tests {
                 found.map(|(_, value)| OsString::from(value))
             }
         };
-        let place = |given: Option<&str>, uid, set| {
-            choose(given.map(PathBuf::from), uid, env(set))
-                .ok()
-                .map(|p| p.display().to_string())
-        };
-        let all = &[
-            ("TRAWL_INDEX", "/i"),
-            ("XDG_DATA_HOME", "/x"),
-            ("HOME", "/h"),
-        ];
-        assert_eq!(place(Some("given"), 0, all).as_deref(), Some("given"));
-        assert_eq!(place(None, 0, all).as_deref(), Some("/i"));
-        assert_eq!(place(None, 0, &all[1..]).as_deref(), Some("/var/lib/trawl"));
-        assert_eq!(place(None, 7, &all[1..]).as_deref(), Some("/x/trawl"));
+        let place = |uid, set| own(uid, env(set)).ok().map(|p| p.display().to_string());
+        let all = &[("XDG_DATA_HOME", "/x"), ("HOME", "/h")];
+        assert_eq!(place(0, all).as_deref(), Some("/var/lib/trawl"));
+        assert_eq!(place(7, all).as_deref(), Some("/x/trawl"));
         assert_eq!(
-            place(None, 7, &[("XDG_DATA_HOME", "x"), ("HOME", "/h")]).as_deref(),
+            place(7, &[("XDG_DATA_HOME", "x"), ("HOME", "/h")]).as_deref(),
             Some("/h/.local/share/trawl")
         );
-        assert_eq!(place(None, 7, &[]), None);
+        assert_eq!(place(7, &[]), None);
     }
 
     #[test]
-    fn who_has_no_index_asks_the_administrators() {
-        let own = || Ok(PathBuf::from("/own"));
-        let place = |own, there: &'static [&str]| {
+    fn every_index_of_the_user_is_asked() {
+        let ask = |list: Option<&str>, there: &'static [&str]| {
+            let named = named(None, |_| list.map(OsString::from));
             let is_index = |path: &Path| there.iter().any(|dir| path == Path::new(dir));
-            or_shared(own, is_index).ok()
+            let all = together(named, Ok(PathBuf::from("/own")), is_index).unwrap();
+            let all: Vec<_> = all.iter().map(|path| path.display().to_string()).collect();
+            all.join(" ")
         };
-        let (mine, shared) = (PathBuf::from("/own"), PathBuf::from(SHARED));
-        assert_eq!(place(own(), &["/own", SHARED]).as_ref(), Some(&mine));
-        assert_eq!(place(own(), &[SHARED]).as_ref(), Some(&shared));
-        assert_eq!(place(own(), &[]).as_ref(), Some(&mine));
+        assert_eq!(ask(None, &["/own", SHARED]), "/own /var/lib/trawl");
+        assert_eq!(ask(None, &[SHARED]), SHARED);
+        assert_eq!(ask(None, &["/own"]), "/own");
+        assert_eq!(ask(None, &[]), "/own");
+        assert_eq!(ask(Some("/a:/b"), &["/own", SHARED]), "/a /b");
         assert_eq!(
-            place(Err(AskError::NoHome), &[SHARED]).as_ref(),
-            Some(&shared)
+            ask(Some("/a:"), &["/own", SHARED]),
+            "/a /own /var/lib/trawl"
         );
-        assert_eq!(place(Err(AskError::NoHome), &[]), None);
+        assert_eq!(ask(Some(":/a"), &[]), "/a");
+        let given = named(Some(PathBuf::from("/with:colon")), |_| None);
+        assert_eq!(given, [Named::At(PathBuf::from("/with:colon"))]);
+    }
+
+    #[test]
+    fn the_administrators_index_is_asked_without_a_home() {
+        let place = |there: bool| together(Vec::new(), Err(AskError::NoHome), |_| there).ok();
+        assert_eq!(place(true), Some(vec![PathBuf::from(SHARED)]));
+        assert_eq!(place(false), None);
     }
 }

@@ -1,7 +1,6 @@
 //! Who answers the search call: the index where a daemon's barrier was answered, and the file
 //! system elsewhere.
 
-use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,16 +9,18 @@ use trawl_call::auto::IsFresh;
 use trawl_call::index::IndexRead;
 use trawl_call::{Auto, Executor, LiveWalk, Pattern};
 use trawl_index::IndexDir;
-use trawl_query::Index;
+use trawl_model::guard::Credentials;
+use trawl_query::{AsOf, Index, IndexPlaces, Promises, QueryError};
 
-use crate::barrier;
+use crate::barrier::{self, Asked, Daemons};
 use crate::error::AskError;
-use crate::place::{asker, index_to_ask, is_named};
+use crate::mounts::with_servers;
+use crate::place::{asker, indexes_to_ask, is_named};
 
 /// Who a program asks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Who {
-    /// The index where it is as of now, and the file system elsewhere.
+    /// The index where it is as of now, servers about their mounts, and the file system elsewhere.
     #[default]
     Auto,
     /// The file system.
@@ -33,7 +34,7 @@ pub enum Who {
 pub struct Choice {
     /// Who is asked.
     pub who: Who,
-    /// Which index; `None`: that of the user's settings.
+    /// Which index; `None`: those of the user's settings.
     pub index: Option<PathBuf>,
     /// How long daemons are waited for; `None`: they are not asked.
     pub wait: Option<Duration>,
@@ -48,15 +49,18 @@ impl Choice {
     pub fn executor(self, pattern: &Pattern) -> Result<Box<dyn Executor>, AskError> {
         match self.who {
             Who::Index => {
-                let dir = index_to_ask(self.index)?;
-                if let Some(wait) = self.wait.filter(|_| barrier::is_watched(&dir)) {
-                    // What is behind is asked as it is.
-                    barrier::ask(&dir, wait, Duration::ZERO);
-                }
-                Ok(Box::new(index(&dir)?))
+                let dirs = indexes_to_ask(self.index)?;
+                let is_watched = || dirs.iter().any(|dir| barrier::is_watched(dir));
+                let wait = self.wait.filter(|_| is_watched());
+                // What is behind is asked as it is.
+                let daemons = wait.map(|wait| Daemons::ask(&dirs, wait, Duration::ZERO));
+                Ok(Box::new(index(&dirs, daemons)?))
             }
-            Who::Auto if !is_quick(pattern) => Ok(Box::new(auto(self.index, self.wait)?)),
-            Who::Auto | Who::Live => Ok(Box::new(LiveWalk::default())),
+            Who::Auto if !is_quick(pattern) => {
+                Ok(with_servers(Box::new(auto(self.index, self.wait)?)))
+            }
+            Who::Auto => Ok(with_servers(Box::new(LiveWalk::default()))),
+            Who::Live => Ok(Box::new(LiveWalk::default())),
         }
     }
 }
@@ -66,14 +70,14 @@ pub fn is_quick(pattern: &Pattern) -> bool {
     pattern.names(pattern.start()).is_some()
 }
 
-/// Asks the index at `given`, or that of the user's settings, where daemons say within `deadline`
-/// that it is as of now, else the file system. Without a deadline nobody is asked.
+/// Asks the index at `given`, or those of the user's settings, where daemons say within `deadline`
+/// that they are as of now, else the file system. Without a deadline nobody is asked.
 ///
 /// # Errors
 /// If there is something wrong with an index that somebody named.
 pub fn auto(given: Option<PathBuf>, deadline: Option<Duration>) -> Result<Auto, AskError> {
     let is_named = is_named(&given);
-    let index = match index_to_ask(given).and_then(|dir| if_fresh(&dir, deadline)) {
+    let index = match indexes_to_ask(given).and_then(|dirs| if_fresh(dirs, deadline)) {
         // Nobody said that there is one.
         Err(_) if !is_named => None,
         index => index?,
@@ -81,28 +85,68 @@ pub fn auto(given: Option<PathBuf>, deadline: Option<Duration>) -> Result<Auto, 
     Ok(Auto::new(index, LiveWalk::default()))
 }
 
-/// Asks the index in a directory as it is.
+/// Asks the indexes in some directories as they are, or as these daemons bring them up to date.
 ///
 /// # Errors
-/// If it cannot be opened.
-pub fn index(dir: &Path) -> Result<IndexRead, AskError> {
-    Ok(IndexRead::new(Arc::new(Index::open(dir, asker()?)?), dir))
+/// If one of them cannot be opened.
+pub fn index(dirs: &[PathBuf], daemons: Option<Arc<Daemons>>) -> Result<IndexRead, AskError> {
+    Ok(read(Arc::new(open(dirs, daemons, asker()?, AsOf::Now)?)))
 }
 
-/// The index, if a daemon has brought at least one of its sources up to date.
+/// Opens indexes so that they answer together, as of a time, as these daemons bring them up to date.
+///
+/// # Errors
+/// If one of them cannot be opened.
+pub fn open(
+    dirs: &[PathBuf],
+    daemons: Option<Arc<Daemons>>,
+    who: Credentials,
+    as_of: AsOf,
+) -> Result<Index, QueryError> {
+    let known = |index: &Path, root: &[u8]| daemons.as_ref()?.known(index, root);
+    let places = IndexPlaces {
+        dirs,
+        known: &known,
+    };
+    let opened = Index::open_all(&places, who, as_of)?;
+    Ok(opened.promised(daemons.map(|daemons| daemons as Arc<dyn Promises>)))
+}
+
+fn read(index: Arc<Index>) -> IndexRead {
+    let places: Vec<PathBuf> = index.paths().map(Path::to_owned).collect();
+    IndexRead::of_all(index, &places)
+}
+
+/// The indexes of which a daemon has brought at least one source up to date.
 fn if_fresh(
-    dir: &Path,
+    mut dirs: Vec<PathBuf>,
     deadline: Option<Duration>,
 ) -> Result<Option<(IndexRead, IsFresh)>, AskError> {
-    let Some(deadline) = deadline.filter(|_| IndexDir::is_watched(dir)) else {
+    dirs.retain(|dir| IndexDir::is_watched(dir));
+    let Some(deadline) = deadline.filter(|_| !dirs.is_empty()) else {
         return Ok(None);
     };
-    let asked = barrier::ask(dir, deadline, Duration::ZERO).into_iter();
-    let fresh = asked.filter(barrier::Asked::is_as_of_now);
-    let roots: HashSet<Vec<u8>> = fresh.map(|asked| asked.root).collect();
-    if roots.is_empty() {
+    let daemons = Daemons::ask(&dirs, deadline, Duration::ZERO);
+    let asked = daemons.asked();
+    let is_fresh = |dir: &PathBuf| {
+        let mut of_it = asked.iter().filter(|asked| asked.index == *dir);
+        of_it.any(Asked::is_as_of_now)
+    };
+    dirs.retain(is_fresh);
+    if dirs.is_empty() {
         return Ok(None);
     }
-    let is_fresh: IsFresh = Arc::new(move |root: &[u8]| roots.contains(root));
-    Ok(Some((index(dir)?, is_fresh)))
+    let index = Arc::new(open(
+        &dirs,
+        Some(Arc::clone(&daemons)),
+        asker()?,
+        AsOf::Now,
+    )?);
+    let opened = Arc::clone(&index);
+    // Another index may have a source of the same root that is not fresh, and answer.
+    let is_fresh: IsFresh = Arc::new(move |root: &[u8]| {
+        let by = opened.path_of(root);
+        by.is_some_and(|by| daemons.is_as_of_now(by, root))
+    });
+    Ok(Some((read(index), is_fresh)))
 }

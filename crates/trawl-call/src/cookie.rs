@@ -92,6 +92,14 @@ impl Cookie {
         self.stage = Stage::End;
     }
 
+    /// The same place in the answer to a question that has the same records there.
+    pub(crate) fn of_question(&self, request: &Request) -> Cookie {
+        Cookie {
+            question: fingerprint(request),
+            ..self.clone()
+        }
+    }
+
     /// The same place, whose directory has this path from where it is seen.
     pub(crate) fn seen_from(&self, dir: &[u8]) -> Cookie {
         Cookie {

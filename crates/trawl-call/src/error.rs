@@ -29,6 +29,16 @@ pub enum CallError {
         /// The most there is.
         most: usize,
     },
+    /// A directory is deeper than the search may go, and that is to end it.
+    #[error(
+        "{path} is more than {most} levels down, where the search ends: allow more levels, or have what is too deep told and left out"
+    )]
+    TooDeep {
+        /// The directory as records have it, escaped.
+        path: String,
+        /// How many levels there may be.
+        most: usize,
+    },
     /// A list of directories that cannot be read.
     #[error("cannot read the list of directories: {why}")]
     Roots {

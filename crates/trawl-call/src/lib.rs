@@ -10,7 +10,8 @@
 //! - [`options`]: what is asked besides, as types and as the bits of the C interface.
 //! - [`request`]: roots, and lists of them as one string; [`confined`]: roots in a tree that
 //!   nothing leads out of.
-//! - [`decompose`]: which part of a search each mount answers.
+//! - [`decompose`]: which part of a search each mount answers; [`spread`] asks the servers of mounts
+//!   for theirs.
 //! - [`record`], [`packed`]: results and errors, and their bytes.
 //! - [`cookie`]: where a search goes on; [`waiter`]: a descriptor that says when.
 //!
@@ -39,6 +40,7 @@ pub mod record;
 pub mod request;
 mod rescued;
 pub mod search;
+pub mod spread;
 pub mod waiter;
 
 pub use auto::Auto;
@@ -52,3 +54,4 @@ pub use pattern::{Language, Mode, Pattern, PatternError, Period};
 pub use record::{Attributes, Outcome, Record, RecordRef, Source, Trouble};
 pub use request::{Cancel, Request, Root, RootParts};
 pub use search::{Filled, Search};
+pub use spread::Spread;

@@ -91,6 +91,9 @@ impl Access {
 /// How far below a root a search goes unless it is said: directories further down are an error
 /// record each.
 pub const DEPTH_DEFAULT: usize = 8192;
+/// How far a search goes in the paper's implementation, which ends with an error there
+/// ([`crate::Search::ending_where_too_deep`]).
+pub const DEPTH_PAPER: usize = 16;
 /// The most that may be asked for.
 pub const DEPTH_MAX: usize = 32_768;
 

@@ -290,6 +290,19 @@ impl Request {
         }
     }
 
+    /// The same question about some of its roots, with the place to begin at if it is in these.
+    pub(crate) fn some(&self, roots: std::ops::Range<usize>) -> Request {
+        let roots = self.roots[roots].to_vec();
+        let resume = self.resume.as_ref();
+        let resume = resume.filter(|place| roots.iter().any(|root| root.number == place.root));
+        Request {
+            resume: resume.cloned(),
+            options: self.options,
+            cancel: self.cancel.clone(),
+            roots,
+        }
+    }
+
     /// Whether one match is enough.
     pub(crate) fn is_first(&self) -> bool {
         self.options.extent == Extent::First

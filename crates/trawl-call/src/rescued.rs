@@ -1,5 +1,5 @@
-//! An answer from an index that is gone on with by a walk when the index fails: its files may go
-//! under who reads them, when somebody takes a right away.
+//! An answer from an index or a server that is gone on with by a walk when it fails: the index's
+//! files may go under who reads them, when somebody takes a right away, and a server may be gone.
 
 use crate::cookie::Cookie;
 use crate::error::CallError;
@@ -53,12 +53,20 @@ impl Rescued {
     }
 }
 
+fn can_be_rescued(error: &CallError) -> bool {
+    match error {
+        CallError::Index(error) => !matches!(error, QueryError::Cancelled),
+        CallError::Remote(_) => true,
+        _ => false,
+    }
+}
+
 impl Stream for Rescued {
     fn next_block(&mut self) -> Result<Option<Block>, CallError> {
         let next = self.stream.next_block();
         match next {
-            Err(CallError::Index(error)) if !matches!(error, QueryError::Cancelled) => {
-                let request = self.request.take().ok_or(CallError::Index(error))?;
+            Err(error) if can_be_rescued(&error) => {
+                let request = self.request.take().ok_or(error)?;
                 self.walk_on(request)?;
                 self.stream.next_block()
             }
@@ -139,7 +147,7 @@ mod tests {
             }
         }
         let root = dir.path().as_os_str().as_bytes();
-        for pattern in ["*.c", "*", "/"] {
+        for pattern in ["*.c", "*", "/", "/."] {
             let pattern = Pattern::new(pattern.as_bytes(), Language::default()).unwrap();
             let request = Request::new(&pattern, &[root], Options::default()).unwrap();
             let (whole, _) = all(&LiveWalk::default(), &request);

@@ -4,7 +4,7 @@ use crate::cookie::{Cookie, Stage};
 use crate::error::CallError;
 use crate::executor::{Block, Executor, ServedBy, Stream};
 use crate::packed::{LENGTH_MIN, decode};
-use crate::record::{Outcome, RecordRef};
+use crate::record::{Outcome, RecordRef, Source};
 use crate::request::{Cancel, Request};
 
 /// What [`Search::fill`] has put into a buffer.
@@ -25,6 +25,15 @@ enum Patience {
     Full,
     /// Until there is one.
     First,
+}
+
+/// What becomes of a directory that is too deep.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Depth {
+    /// It is an error record.
+    Told,
+    /// It ends the search.
+    Ends,
 }
 
 /// What is left of an answer.
@@ -56,6 +65,7 @@ pub struct Search {
     has_failed: bool,
     /// Why, if that was not said yet.
     failure: Option<CallError>,
+    depth: Depth,
 }
 
 impl std::fmt::Debug for Search {
@@ -105,7 +115,16 @@ impl Search {
             served_by: None,
             has_failed: false,
             failure: None,
+            depth: Depth::Told,
         })
+    }
+
+    /// The same, which ends with [`CallError::TooDeep`] where a directory is too deep, as in the
+    /// paper, instead of telling of it and going on.
+    #[must_use]
+    pub fn ending_where_too_deep(mut self) -> Search {
+        self.depth = Depth::Ends;
+        self
     }
 
     /// The next record; `None` at the end.
@@ -229,6 +248,7 @@ impl Search {
     fn load(&mut self) -> Result<bool, CallError> {
         while !self.is_over {
             if self.at < self.block.packed.len() {
+                self.check_depth()?;
                 return Ok(true);
             }
             self.request.cancel().check()?;
@@ -244,6 +264,21 @@ impl Search {
             }
         }
         Ok(false)
+    }
+
+    /// Whether the next record lets the search go on.
+    fn check_depth(&self) -> Result<(), CallError> {
+        if self.depth == Depth::Told {
+            return Ok(());
+        }
+        let (record, _) = decode(&self.block.packed[self.at..])?;
+        match record.outcome {
+            Outcome::Error(trouble) if trouble.source == Source::Depth => Err(CallError::TooDeep {
+                path: record.path.escape_ascii().to_string(),
+                most: self.request.options().max_depth,
+            }),
+            _ => Ok(()),
+        }
     }
 
     /// Where the search is: behind the record that was given last.

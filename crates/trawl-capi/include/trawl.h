@@ -2,8 +2,8 @@
  * trawl.h: the search call of libtrawl.
  *
  * One question, a pattern and some directories, for what programs otherwise find out directory
- * by directory; the call of the paper "Search Should Be a System Call". <trawl/searchcall.h> has
- * the paper's names. What patterns and flags mean: trawl_opensearch(3).
+ * by directory; the call of the paper "Search Should Be a System Call". <trawl/search.h> has the
+ * paper's own names, search() included. What patterns and flags mean: trawl_opensearch(3).
  *
  *     TRAWL_SEARCH *search = trawl_opensearch("/usr/src:/usr/include", "*.h", 0);
  *     struct trawl_searchent *entry;
@@ -17,8 +17,9 @@
  * Threads: any function may be called from any thread, and as many searches be open at once as
  * one likes. One search is used by one thread at a time: another that calls a function on it
  * meanwhile gets EBUSY. trawl_search_cancel alone may be called at any time until the search is
- * closed. Searches start threads of their own, which may run the program's signal handlers; block
- * signals before opening and reading if those must run elsewhere.
+ * closed, also by signal handlers. Searches start threads of their own, which may run the
+ * program's signal handlers; block signals before opening and reading if those must run elsewhere,
+ * or ask for TRAWL_INTR: then all threads of the search block all signals.
  *
  * fork(2): a search belongs to the process that opened it. In a child all functions on it fail
  * with EINVAL but trawl_closesearch, which leaves its memory and descriptors (closed by exec) to
@@ -48,6 +49,13 @@
 extern "C" {
 #endif
 
+/* Works in C89, too. */
+#if defined(__cplusplus) || (defined(__STDC_VERSION__) && __STDC_VERSION__ >= 199901L)
+#define TRAWL_INLINE static inline
+#else
+#define TRAWL_INLINE static __inline__
+#endif
+
 /* Flags. What each means: trawl_opensearch(3). Numbers that are not here are EINVAL. */
 #define TRAWL_STOPATFIRST (1 << 0) /* one match, of the earliest directory that has one */
 #define TRAWL_METADATA (1 << 2)    /* what stat(2) says, links followed */
@@ -60,6 +68,8 @@ extern "C" {
 #define TRAWL_FOLLOW (1 << 9)      /* goes into directories that links lead to */
 #define TRAWL_XDEV (1 << 10)       /* does not go into other file systems */
 #define TRAWL_FNMATCH (1 << 11)    /* patterns as in fnmatch(3): ? is one byte, [...] of a set */
+#define TRAWL_INTR (1 << 12)       /* a signal that is handled ends a wait: EINTR */
+#define TRAWL_DEPTH16 (1 << 13)    /* the paper's bound: below 16 levels it ends with EOVERFLOW */
 
 /* What failed: trawl_searchent.errsource. */
 #define TRAWL_ERR_OPEN 1  /* a directory could not be opened */
@@ -95,13 +105,14 @@ struct trawl_searchent {
 /* What is asked besides. Zeros are the defaults; size is sizeof(struct trawl_search_options). */
 struct trawl_search_options {
     size_t size;
-    int served_by;       /* TRAWL_AUTO, TRAWL_LIVE or TRAWL_INDEX */
+    int served_by;       /* TRAWL_AUTO, TRAWL_LIVE or TRAWL_INDEX; TRAWL_REMOTE: see remote */
     unsigned max_depth;  /* levels below a directory; 0: 8192, at most 32768 */
     const char *index;   /* the index's directory; NULL: as the trawl command chooses it */
     const void *cookie;  /* where to go on from: trawl_search_cookie; NULL: the beginning */
     size_t cookie_bytes; /* its length */
     int wait_ms;         /* how long daemons are waited for; 0: 10 seconds, -1: not asked */
     int reserved;        /* 0 */
+    const char *remote;  /* a server that answers, as trawl search --remote takes it, or NULL */
 };
 
 /*
@@ -119,7 +130,8 @@ TRAWL_SEARCH *trawl_opensearch_array(const char *const *paths, size_t count, con
 /*
  * The next record, which is there until the next call on this search. NULL at the end, with errno
  * 0, and where the search ended early, with another: ECANCELED after trawl_search_cancel. From
- * then on it says the same.
+ * then on it says the same. With TRAWL_INTR a wait that a signal handler interrupts is NULL with
+ * EINTR, whatever sigaction(2) says of restarting; the next call goes on.
  */
 struct trawl_searchent *trawl_readsearch(TRAWL_SEARCH *search);
 
@@ -160,7 +172,10 @@ ssize_t trawl_search(const char *paths, const char *pattern, int flags,
  */
 ssize_t trawl_search_cookie(TRAWL_SEARCH *search, void *buffer, size_t size);
 
-/* Ends a search soon, whoever waits for it, from any thread. Not for signal handlers. */
+/*
+ * Ends a search soon, whoever waits for it, from any thread and from signal handlers
+ * (async-signal-safe). errno is left alone but for a NULL.
+ */
 int trawl_search_cancel(TRAWL_SEARCH *search);
 
 /*
@@ -210,43 +225,43 @@ ssize_t trawl_record_check(const void *record, size_t size);
 #define TRAWL_RECORD_ATTRIBUTES 104
 #define TRAWL_RECORD_MIN 32
 
-static inline uint32_t trawl_record_u32(const void *record, size_t at) {
+TRAWL_INLINE uint32_t trawl_record_u32(const void *record, size_t at) {
     const unsigned char *b = (const unsigned char *)record + at;
     return (uint32_t)b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
 }
 
-static inline uint64_t trawl_record_u64(const void *record, size_t at) {
+TRAWL_INLINE uint64_t trawl_record_u64(const void *record, size_t at) {
     return trawl_record_u32(record, at) | (uint64_t)trawl_record_u32(record, at + 4) << 32;
 }
 
-static inline size_t trawl_record_length(const void *record) { return trawl_record_u32(record, 0); }
+TRAWL_INLINE size_t trawl_record_length(const void *record) { return trawl_record_u32(record, 0); }
 
-static inline const void *trawl_record_next(const void *record) {
+TRAWL_INLINE const void *trawl_record_next(const void *record) {
     return (const unsigned char *)record + trawl_record_length(record);
 }
 
 /* TRAWL_ERR_*, 0 for a match. */
-static inline int trawl_record_errsource(const void *record) {
+TRAWL_INLINE int trawl_record_errsource(const void *record) {
     return ((const unsigned char *)record)[5];
 }
 
 /* An errno, 0 for a match. */
-static inline int trawl_record_err(const void *record) { return (int)trawl_record_u32(record, 8); }
+TRAWL_INLINE int trawl_record_err(const void *record) { return (int)trawl_record_u32(record, 8); }
 
-static inline unsigned trawl_record_root(const void *record) {
+TRAWL_INLINE unsigned trawl_record_root(const void *record) {
     return trawl_record_u32(record, 12);
 }
 
-static inline size_t trawl_record_path_length(const void *record) {
+TRAWL_INLINE size_t trawl_record_path_length(const void *record) {
     return trawl_record_u32(record, 16);
 }
 
-static inline int trawl_record_has_attributes(const void *record) {
+TRAWL_INLINE int trawl_record_has_attributes(const void *record) {
     return ((const unsigned char *)record)[4] == 1;
 }
 
 /* NUL-ended; in the record. */
-static inline const char *trawl_record_path(const void *record) {
+TRAWL_INLINE const char *trawl_record_path(const void *record) {
     size_t at = TRAWL_RECORD_HEAD;
     if (trawl_record_has_attributes(record))
         at += TRAWL_RECORD_ATTRIBUTES;
@@ -254,7 +269,7 @@ static inline const char *trawl_record_path(const void *record) {
 }
 
 /* What stat(2) says, into *info: 1, or 0 if the record has no attributes. */
-static inline int trawl_record_stat(const void *record, struct stat *info) {
+TRAWL_INLINE int trawl_record_stat(const void *record, struct stat *info) {
     const size_t at = TRAWL_RECORD_HEAD;
     if (!trawl_record_has_attributes(record))
         return 0;

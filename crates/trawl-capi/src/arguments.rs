@@ -7,12 +7,16 @@ use std::time::Duration;
 
 use trawl_ask::barrier;
 use trawl_ask::search::{Choice, Who};
-use trawl_call::options::Flags;
+use trawl_call::options::{DEPTH_PAPER, Flags};
 use trawl_call::request::{ROOTS_MAX, parse_roots};
 use trawl_call::{CallError, Cookie, Executor, Options, Pattern, Request, Search};
+use trawl_remote::{Address, Remote};
 
 use crate::failure::Failure;
-use crate::layout::{TRAWL_AUTO, TRAWL_INDEX, TRAWL_LIVE, trawl_search_options};
+use crate::layout::{
+    TRAWL_AUTO, TRAWL_DEPTH16, TRAWL_INDEX, TRAWL_INTR, TRAWL_LIVE, TRAWL_REMOTE,
+    trawl_search_options,
+};
 
 /// What is asked besides pattern and flags.
 #[derive(Clone, Debug, Default)]
@@ -23,6 +27,7 @@ pub(crate) struct Wishes {
     pub(crate) cookie: Option<Vec<u8>>,
     /// `None` if no daemon is to be asked.
     wait: Wait,
+    remote: Option<Address>,
 }
 
 /// How long a daemon is waited for.
@@ -152,10 +157,30 @@ pub(crate) unsafe fn wishes(given: *const trawl_search_options) -> Result<Wishes
 /// # Safety
 /// As [`wishes`].
 unsafe fn read(given: &trawl_search_options) -> Result<Wishes, Failure> {
-    if !(TRAWL_AUTO..=TRAWL_INDEX).contains(&given.served_by) || given.reserved != 0 {
+    if !(TRAWL_AUTO..=TRAWL_REMOTE).contains(&given.served_by) || given.reserved != 0 {
         return Err(Failure::invalid(
-            "served_by is none of TRAWL_AUTO, TRAWL_LIVE, TRAWL_INDEX, or reserved is not 0",
+            "served_by is none of TRAWL_AUTO, TRAWL_LIVE, TRAWL_INDEX, TRAWL_REMOTE, or reserved is not 0",
         ));
+    }
+    let remote = match given.remote.is_null() {
+        true => None,
+        // SAFETY: the caller promises it.
+        false => Some(unsafe { text(given.remote, "the server") }?),
+    };
+    let remote = remote.map(|address| Address::parse(OsStr::from_bytes(address)));
+    let remote = remote.transpose().map_err(Failure::invalid)?;
+    match (given.served_by, &remote) {
+        (TRAWL_AUTO | TRAWL_REMOTE, Some(_)) | (TRAWL_AUTO..=TRAWL_INDEX, None) => {}
+        (_, None) => {
+            return Err(Failure::invalid(
+                "TRAWL_REMOTE needs the server: set remote",
+            ));
+        }
+        (_, Some(_)) => {
+            return Err(Failure::invalid(
+                "a server answers itself: with remote, served_by is TRAWL_REMOTE or TRAWL_AUTO",
+            ));
+        }
     }
     let index = match given.index.is_null() {
         true => None,
@@ -177,7 +202,13 @@ unsafe fn read(given: &trawl_search_options) -> Result<Wishes, Failure> {
         index: index.map(|index| OsStr::from_bytes(index).into()),
         cookie: (given.cookie_bytes > 0).then(|| cookie.to_vec()),
         wait,
+        remote,
     })
+}
+
+/// Whether a signal is to end waits.
+pub(crate) fn is_interruptible(flags: c_int) -> bool {
+    flags & TRAWL_INTR != 0
 }
 
 /// Begins a search.
@@ -187,9 +218,12 @@ pub(crate) fn open(
     flags: c_int,
     wishes: Wishes,
 ) -> Result<Search, Failure> {
+    let ends_where_deep = flags & TRAWL_DEPTH16 != 0;
+    let flags = flags & !(TRAWL_INTR | TRAWL_DEPTH16);
     // The same bits: a negative number has one that there is not.
     let (language, options) = Flags(flags as u32).read()?;
     let max_depth = match wishes.max_depth {
+        0 if ends_where_deep => DEPTH_PAPER,
         0 => options.max_depth,
         depth => depth,
     };
@@ -203,11 +237,25 @@ pub(crate) fn open(
         request = request.resume_at(Cookie::from_bytes(cookie)?)?;
     }
     let executor = executor(wishes, &pattern)?;
-    Ok(Search::open(&*executor, request)?)
+    let search = Search::open(&*executor, request)?;
+    Ok(match ends_where_deep {
+        true => search.ending_where_too_deep(),
+        false => search,
+    })
 }
 
 /// Who is asked.
 fn executor(wishes: Wishes, pattern: &Pattern) -> Result<Box<dyn Executor>, Failure> {
+    if let Some(address) = wishes.remote {
+        // Others are reached with programs and files of the user's settings.
+        if is_secure() && !matches!(address, Address::Unix(_)) {
+            return Err(Failure::new(
+                libc::EPERM,
+                "a program with more rights than its user can only ask servers at unix:PATH",
+            ));
+        }
+        return Ok(Box::new(Remote::new(address)));
+    }
     // A program with more rights than its user does not do as that user's environment says.
     let ignores_settings = is_secure() && wishes.index.is_none();
     let who = match wishes.served_by {

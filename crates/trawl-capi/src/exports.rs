@@ -8,6 +8,7 @@ use std::ptr;
 use trawl_call::packed::{LENGTH_MIN, decode};
 use trawl_call::search::{Filled, Rest};
 use trawl_call::{Search, ServedBy};
+use trawl_sys::signal::without_signals;
 
 use crate::arguments;
 use crate::failure::{Failure, errno, keep, kept, set_errno};
@@ -53,9 +54,16 @@ unsafe fn handle<'a>(search: *const Handle) -> Result<&'a Handle, c_int> {
     unsafe { search.as_ref() }.ok_or_else(no_handle)
 }
 
-fn opened(search: Result<Search, Failure>) -> Result<*mut Handle, c_int> {
-    let handle = Handle::new(search.map_err(kept_failure)?);
-    Ok(Box::into_raw(Box::new(handle)))
+/// Opens a search, whose threads get no signals if those are to end the caller's waits.
+fn opened(
+    flags: c_int,
+    open: impl FnOnce() -> Result<Search, Failure>,
+) -> Result<*mut Handle, c_int> {
+    let handle = match arguments::is_interruptible(flags) {
+        true => without_signals(|| Handle::interruptible(open()?)),
+        false => open().map(Handle::new),
+    };
+    Ok(Box::into_raw(Box::new(handle.map_err(kept_failure)?)))
 }
 
 /// Begins a search of a list of directories, separated by `:`.
@@ -79,7 +87,7 @@ pub unsafe extern "C" fn trawl_opensearch(
             };
             arguments::open(&roots, pattern, flags, arguments::Wishes::default())
         };
-        opened(open())
+        opened(flags, open)
     })
 }
 
@@ -108,7 +116,7 @@ pub unsafe extern "C" fn trawl_opensearch_array(
             };
             arguments::open(&roots, pattern, flags, wishes)
         };
-        opened(open())
+        opened(flags, open)
     })
 }
 
@@ -208,13 +216,56 @@ pub unsafe extern "C" fn trawl_search(
                 let cookie = unsafe { arguments::bytes(place.cookie, used, "the cookie") }?;
                 wishes.cookie = Some(cookie.to_vec());
             }
-            let mut search = arguments::open(&roots, pattern, flags, wishes)?;
-            let filled = search.fill(buffer)?;
+            let open = || arguments::open(&roots, pattern, flags, wishes);
+            let (filled, cookie) = match arguments::is_interruptible(flags) {
+                true => fill_interruptibly(open, buffer)?,
+                false => {
+                    let mut search = open()?;
+                    (search.fill(buffer)?, search.cookie().to_bytes())
+                }
+            };
             // SAFETY: as above.
-            unsafe { end(place, &search, filled) }
+            unsafe { end(place, &cookie, filled) }
         };
         answer().map_err(kept_failure)
     })
+}
+
+/// Fills a buffer as a search does, but a signal ends the wait: the answer is then what there is,
+/// or `EINTR` if there is nothing.
+fn fill_interruptibly(
+    open: impl FnOnce() -> Result<Search, Failure>,
+    buffer: &mut [u8],
+) -> Result<(Filled, Vec<u8>), Failure> {
+    let handle = Box::new(without_signals(|| Handle::interruptible(open()?))?);
+    let filled = fill_whole(&handle, buffer).map_err(|errno| {
+        // SAFETY: the text belongs to the handle, which nobody else uses.
+        let text = unsafe { std::ffi::CStr::from_ptr(handle.text()) };
+        Failure::new(errno, text.to_string_lossy())
+    });
+    // Ends the search, if a signal ended the wait.
+    handle.close();
+    filled
+}
+
+fn fill_whole(handle: &Handle, buffer: &mut [u8]) -> Result<(Filled, Vec<u8>), c_int> {
+    let mut all = handle.fill(buffer)?;
+    while let Rest::More { .. } = all.rest {
+        match handle.fill(&mut buffer[all.bytes..]) {
+            Ok(more) if more.records > 0 => {
+                all.bytes += more.bytes;
+                all.records += more.records;
+                all.rest = more.rest;
+            }
+            Ok(more) => {
+                all.rest = more.rest;
+                break;
+            }
+            // The next call has it.
+            Err(_) => break,
+        }
+    }
+    Ok((all, handle.cookie()?))
 }
 
 /// Says where a search in one call ended.
@@ -223,7 +274,7 @@ pub unsafe extern "C" fn trawl_search(
 /// The place has as much room as it says.
 unsafe fn end(
     place: Option<&mut trawl_search_place>,
-    search: &Search,
+    cookie: &[u8],
     filled: Filled,
 ) -> Result<isize, Failure> {
     let Some(place) = place else {
@@ -235,7 +286,6 @@ unsafe fn end(
             )),
         };
     };
-    let cookie = search.cookie().to_bytes();
     place.needed = cookie.len();
     if cookie.len() > place.room {
         let text = format!("the cookie needs {} bytes of room", cookie.len());
@@ -243,7 +293,7 @@ unsafe fn end(
     }
     // SAFETY: the caller promises it.
     let room = unsafe { arguments::bytes_mut(place.cookie, place.room, "the cookie") }?;
-    room[..cookie.len()].copy_from_slice(&cookie);
+    room[..cookie.len()].copy_from_slice(cookie);
     place.used = cookie.len();
     place.next_bytes = next(filled);
     Ok(filled.bytes as isize)
@@ -275,17 +325,24 @@ pub unsafe extern "C" fn trawl_search_cookie(
     })
 }
 
-/// Ends a search soon.
+/// Ends a search soon. For signal handlers, too: nothing is allocated, locked or waited for, and
+/// nothing can panic.
 ///
 /// # Safety
 /// NULL, or an open search.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trawl_search_cancel(search: *mut Handle) -> c_int {
-    border(-1, || {
-        // SAFETY: the caller promises it.
-        unsafe { handle(search) }?.cancel();
-        Ok(0)
-    })
+    // SAFETY: the caller promises it.
+    match unsafe { search.as_ref() } {
+        Some(handle) => {
+            handle.cancel();
+            0
+        }
+        None => {
+            set_errno(libc::EINVAL);
+            -1
+        }
+    }
 }
 
 /// A descriptor that is readable when a record can be read without waiting.

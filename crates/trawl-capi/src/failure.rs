@@ -78,6 +78,8 @@ pub(crate) fn kept() -> *const c_char {
 pub(crate) const BROKEN: &CStr = c"the library failed in this search: close it";
 /// What is said of a handle that is used by another thread right now.
 pub(crate) const BUSY: &CStr = c"another thread uses this search right now";
+/// What is said where a signal ended a wait.
+pub(crate) const INTERRUPTED: &CStr = c"a signal came while the search waited: call again to go on";
 /// What is said of a handle in another process than its own.
 pub(crate) const FOREIGN: &CStr =
     c"this search belongs to the process that this one was forked from";

@@ -1,15 +1,16 @@
 //! A search under way: what a `TRAWL_SEARCH` is, and who may call what when.
 
 use std::ffi::{CStr, CString, c_char, c_int};
-use std::os::fd::RawFd;
+use std::os::fd::{AsFd, RawFd};
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
 use trawl_call::search::{Filled, Rest};
 use trawl_call::waiter::Waiter;
 use trawl_call::{CallError, Cancel, Cookie, Search, ServedBy};
+use trawl_sys::wait::readable;
 
 use crate::entry::Entry;
-use crate::failure::{BROKEN, BUSY, FOREIGN, Failure};
+use crate::failure::{BROKEN, BUSY, FOREIGN, Failure, INTERRUPTED};
 use crate::fork;
 use crate::layout::trawl_searchent;
 
@@ -36,6 +37,8 @@ struct State {
     place: Cookie,
     served_by: Option<ServedBy>,
     is_at_end: bool,
+    /// Signals end waits: whatever has to be waited for, the helper waits for.
+    is_interruptible: bool,
     /// What ended the search early.
     failed: Option<c_int>,
     text: CString,
@@ -53,13 +56,27 @@ impl Handle {
                 entry: Entry::new(),
                 served_by: None,
                 is_at_end: false,
+                is_interruptible: false,
                 failed: None,
                 text: CString::default(),
             }),
         }
     }
 
-    /// Ends the search, from any thread.
+    /// One whose waits end where a signal is handled. Called with all signals blocked.
+    pub(crate) fn interruptible(search: Search) -> Result<Handle, Failure> {
+        let mut handle = Handle::new(search);
+        let state = match handle.state.get_mut() {
+            Ok(state) => state,
+            Err(poisoned) => poisoned.into_inner(),
+        };
+        state.is_interruptible = true;
+        state.helper = Some(Waiter::start()?);
+        state.settle(Next::Record);
+        Ok(handle)
+    }
+
+    /// Ends the search, from any thread and from signal handlers: it is one atomic flag.
     pub(crate) fn cancel(&self) {
         self.cancel.cancel();
     }
@@ -130,16 +147,36 @@ impl Handle {
     }
 
     /// Does something that gives records. What fails once fails ever after.
-    fn go_on<T>(&self, step: impl FnOnce(&mut State) -> Result<T, CallError>) -> Result<T, c_int> {
+    fn go_on<T>(&self, step: impl FnOnce(&mut State) -> Result<T, Stop>) -> Result<T, c_int> {
         let mut state = self.lock().map_err(|(errno, _)| errno)?;
         if let Some(errno) = state.failed {
             return Err(errno);
         }
         let done = match self.cancel.is_cancelled() && !state.is_at_end {
-            true => Err(CallError::Cancelled),
+            true => Err(CallError::Cancelled.into()),
             false => step(&mut state),
         };
-        done.map_err(|error| state.fail(error.into()))
+        done.map_err(|stop| match stop {
+            // Its handler cancelled it.
+            Stop::Interrupted if self.cancel.is_cancelled() => {
+                state.stop(CallError::Cancelled.into())
+            }
+            stop => state.stop(stop),
+        })
+    }
+}
+
+/// Why there is nothing now.
+enum Stop {
+    /// The search ended early.
+    Failed(CallError),
+    /// A signal was handled; the search goes on.
+    Interrupted,
+}
+
+impl From<CallError> for Stop {
+    fn from(error: CallError) -> Stop {
+        Stop::Failed(error)
     }
 }
 
@@ -151,11 +188,11 @@ enum Next {
 }
 
 impl State {
-    fn read(&mut self) -> Result<Option<*mut trawl_searchent>, CallError> {
+    fn read(&mut self) -> Result<Option<*mut trawl_searchent>, Stop> {
         let search = self.search()?;
         let is_record = search.advance()?;
         let Some(search) = &self.search else {
-            return Err(lost());
+            return Err(lost().into());
         };
         if let Some(record) = search.record()? {
             self.entry.set(&record);
@@ -167,7 +204,7 @@ impl State {
         Ok(is_record.then(|| self.entry.seen()))
     }
 
-    fn fill(&mut self, buffer: &mut [u8]) -> Result<Filled, CallError> {
+    fn fill(&mut self, buffer: &mut [u8]) -> Result<Filled, Stop> {
         // Who polls does not wait here.
         let is_polled = self.helper.is_some();
         let search = self.search()?;
@@ -183,11 +220,28 @@ impl State {
     }
 
     /// The search, which may have to come back first.
-    fn search(&mut self) -> Result<&mut Search, CallError> {
+    fn search(&mut self) -> Result<&mut Search, Stop> {
         if self.search.is_none() {
+            if self.is_interruptible {
+                self.wait()?;
+            }
             self.search = self.helper.as_ref().and_then(Waiter::take_back);
         }
-        self.search.as_mut().ok_or_else(lost)
+        self.search.as_mut().ok_or_else(|| lost().into())
+    }
+
+    /// Waits until the search is back, or a signal was handled.
+    fn wait(&self) -> Result<(), Stop> {
+        let Some(helper) = &self.helper else {
+            return Ok(());
+        };
+        let failed = |error: trawl_sys::SysError| {
+            CallError::Thread(std::io::Error::from_raw_os_error(error.errno.0))
+        };
+        match readable([helper.as_fd()], None).map_err(failed)? {
+            [true] => Ok(()),
+            [false] => Err(Stop::Interrupted),
+        }
     }
 
     /// Notes what is known now. What has to be waited for next, the helper waits for.
@@ -206,6 +260,16 @@ impl State {
                     search.wait();
                     search
                 });
+            }
+        }
+    }
+
+    fn stop(&mut self, stop: Stop) -> c_int {
+        match stop {
+            Stop::Failed(error) => self.fail(error.into()),
+            Stop::Interrupted => {
+                self.text = INTERRUPTED.to_owned();
+                libc::EINTR
             }
         }
     }
@@ -250,7 +314,6 @@ mod tests {
     use trawl_call::executor::{Block, Executor, Stream};
     use trawl_call::packed::encode;
     use trawl_call::{Options, Outcome, Pattern, RecordRef, Request};
-    use trawl_sys::wait::readable;
 
     /// What comes next is what the test says, when it says so.
     enum Act {

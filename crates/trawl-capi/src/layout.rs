@@ -44,6 +44,8 @@ pub struct trawl_search_options {
     pub wait_ms: c_int,
     /// 0.
     pub reserved: c_int,
+    /// A server that answers, or NULL.
+    pub remote: *const c_char,
 }
 
 /// Where a search in one call ended.
@@ -61,6 +63,11 @@ pub struct trawl_search_place {
     /// Bytes that the next record needs; 0 at the end.
     pub next_bytes: usize,
 }
+
+/// A signal that is handled ends a wait. Of this interface alone: no executor knows of it.
+pub const TRAWL_INTR: c_int = 1 << 12;
+/// The paper's bound of the depth, which ends a search. Of this interface alone, too.
+pub const TRAWL_DEPTH16: c_int = 1 << 13;
 
 /// Takes the index where it is as of now, else the file system.
 pub const TRAWL_AUTO: c_int = 0;

@@ -46,8 +46,8 @@ du and stat exit with 1, ls with 2, as the GNU tools do.";
 )]
 pub(crate) struct Arguments {
     /// Where the index lies [default: /var/lib/trawl for root, else
-    /// $XDG_DATA_HOME/trawl or ~/.local/share/trawl; if there is none yet,
-    /// questions go to /var/lib/trawl; variable TRAWL_INDEX]
+    /// $XDG_DATA_HOME/trawl or ~/.local/share/trawl, which questions ask
+    /// together with /var/lib/trawl; variable TRAWL_INDEX, of several DIR:DIR]
     #[arg(short, long, value_name = "DIR")]
     pub(crate) index: Option<PathBuf>,
     #[command(flatten)]
@@ -72,6 +72,10 @@ pub(crate) struct Manner {
     /// file system itself is then never asked
     #[arg(long, value_name = "TIME", value_parser = crate::at::parse, allow_hyphen_values = true)]
     pub(crate) at: Option<AsOf>,
+    /// In --csv put an apostrophe before texts that a spreadsheet would take
+    /// for formulas: those that begin with =, +, -, @, a tab or a return
+    #[arg(long)]
+    pub(crate) spreadsheet: bool,
     #[command(flatten)]
     pub(crate) fresh: FreshArgs,
 }
@@ -106,6 +110,13 @@ impl FreshArgs {
 }
 
 impl Manner {
+    /// What holds for all output of this process from now on.
+    pub(crate) fn prepare(self) {
+        if self.spreadsheet {
+            crate::csv::protect();
+        }
+    }
+
     /// What was said before the command, unless it was said again behind it.
     #[must_use]
     pub(crate) fn then(self, later: Manner) -> Manner {
@@ -113,6 +124,7 @@ impl Manner {
             status: self.status || later.status,
             color: later.color.or(self.color),
             at: later.at.or(self.at),
+            spreadsheet: self.spreadsheet || later.spreadsheet,
             fresh: self.fresh.then(later.fresh),
         }
     }
@@ -177,13 +189,19 @@ pub(crate) enum Command {
     History(crate::history::HistoryArgs),
     /// Show how large a tree was in each snapshot
     Growth(crate::growth::GrowthArgs),
+    /// Show help about trawl or one of its commands
+    Help {
+        /// The command [default: trawl itself]
+        #[arg(value_name = "COMMAND")]
+        command: Option<OsString>,
+    },
     /// Print completions for a shell
     Completions {
         /// The shell
         #[arg(value_enum)]
         shell: Shell,
     },
-    /// Write the manual pages
+    /// Show a manual page
     Man(ManArgs),
 }
 
@@ -201,6 +219,7 @@ impl Command {
                 | Command::Unmount(_)
                 | Command::Verify(_)
                 | Command::Gc(_)
+                | Command::Help { .. }
                 | Command::Completions { .. }
                 | Command::Man(_)
         )
@@ -227,9 +246,35 @@ pub(crate) struct FindArgs {
 /// no error, the last one counts.
 pub(crate) fn command() -> clap::Command {
     let command = Arguments::command().args_override_self(true);
-    // Long options may be cut short, as with the GNU tools.
-    command.mut_subcommands(|command| command.args_override_self(true).infer_long_args(true))
+    command.mut_subcommands(|command| {
+        let asks_index = !WITHOUT_INDEX.contains(&command.get_name());
+        let index = asks_index.then(|| index_option(command.get_name()));
+        // Long options may be cut short, as with the GNU tools.
+        let command = command.args_override_self(true).infer_long_args(true);
+        command.args(index)
+    })
 }
+
+/// Commands that ask no index, and find, whose words are its own.
+const WITHOUT_INDEX: &[&str] = &["find", "help", "completions", "man", "mount", "unmount"];
+
+/// Commands in which `-i` is what it is in the tool of that name.
+const WITH_ANOTHER_I: &[&str] = &["locate", "ls"];
+
+/// `--index` behind a command: what it says counts more than what was said before.
+fn index_option(command: &str) -> clap::Arg {
+    let option = clap::Arg::new(INDEX_BEHIND)
+        .long("index")
+        .value_name("DIR")
+        .value_parser(clap::value_parser!(PathBuf))
+        .help("Where the index lies, as before the command");
+    match WITH_ANOTHER_I.contains(&command) {
+        true => option,
+        false => option.short('i'),
+    }
+}
+
+const INDEX_BEHIND: &str = "index_behind";
 
 /// Reads the command line; `words` starts with the program's name.
 ///
@@ -249,6 +294,15 @@ pub(crate) fn parse(words: Vec<OsString>) -> Result<Arguments, clap::Error> {
     let (ours, for_find) = split_find(&command, words);
     let matches = command.try_get_matches_from(ours)?;
     let mut arguments = Arguments::from_arg_matches(&matches)?;
+    if let Command::Help { command } = arguments.command {
+        let words = [Some("trawl".into()), command, Some("--help".into())];
+        return parse(words.into_iter().flatten().collect());
+    }
+    let behind = matches.subcommand().and_then(|(_, behind)| {
+        let given = behind.try_get_one::<PathBuf>(INDEX_BEHIND);
+        given.ok().flatten().cloned()
+    });
+    arguments.index = behind.or(arguments.index);
     if let (Command::Find(find), Some(words)) = (&mut arguments.command, for_find) {
         find.arguments = words;
         find.called = called;
@@ -323,6 +377,34 @@ fn option_width(command: &clap::Command, word: &OsStr) -> Option<usize> {
     });
     Some(if takes_next { 2 } else { 1 })
 }
+
+/// What to say of a mistake where words of find stand before `--`, in a command that takes them
+/// behind it: `trawl top . -name x`.
+pub(crate) fn expression_hint(words: &[OsString]) -> Option<String> {
+    let command = command();
+    let mut at = 1;
+    while let Some(width) = option_width(&command, words.get(at)?) {
+        at += width;
+    }
+    let name = words.get(at)?.to_str()?;
+    let is_word = |word: &&OsString| {
+        let word = word.as_encoded_bytes();
+        let is_long = word.len() > 2 && word[0] == b'-' && word[1] != b'-';
+        let mut names = trawl_find::registry().iter().flat_map(|one| one.names());
+        matches!(word, b"(" | b"!") || is_long && names.any(|name| name.as_bytes() == word)
+    };
+    let mut before = words.iter().skip(at + 1).take_while(|word| *word != "--");
+    let found = before.find(is_word)?.to_string_lossy();
+    WITH_EXPRESSION.contains(&name).then(|| {
+        format!(
+            "{found} belongs to the language of find, which stands behind --: \
+             trawl {name} PATH -- {found} ..."
+        )
+    })
+}
+
+/// Commands that take an expression of find behind `--`.
+const WITH_EXPRESSION: &[&str] = &["stats", "top"];
 
 /// Which options were given, in order of their last occurrence: the names of
 /// the fields that they fill.
@@ -411,6 +493,63 @@ mod tests {
         let manner = arguments.manner.then(ls.flags.manner);
         assert!(manner.status);
         assert_eq!(manner.color, Some(ColourWhen::Always));
+    }
+
+    #[test]
+    fn the_index_may_stand_behind_the_command() {
+        for line in [
+            "trawl -i x stats .",
+            "trawl stats -i x .",
+            "trawl stats . --index x",
+            "trawl --index=y stats . -ix",
+            "trawl ls --index=x -i .",
+            "trawl locate -i --index x a",
+            "trawl watch -i x /srv",
+            "trawl sources --index x",
+            "trawl gc -i x",
+        ] {
+            let arguments = parsed(line).unwrap();
+            assert_eq!(arguments.index, Some(PathBuf::from("x")), "{line}");
+        }
+        assert_eq!(parsed("trawl ls -i .").unwrap().index, None);
+        assert_eq!(find_words("trawl find -i x").unwrap(), ["-i", "x"]);
+    }
+
+    #[test]
+    fn help_is_a_command_too() {
+        for (line, says) in [
+            ("trawl help", "Answers find, ls, stat and du"),
+            ("trawl help stats", "Usage: trawl stats"),
+            ("trawl -i x help top", "Usage: trawl top"),
+            ("trawl help help", "Usage: trawl help"),
+        ] {
+            let error = parsed(line).unwrap_err();
+            assert_eq!(error.exit_code(), 0, "{line}");
+            assert!(error.to_string().contains(says), "{line}: {error}");
+        }
+        assert_eq!(parsed("trawl help nonsense").unwrap_err().exit_code(), 2);
+        assert_eq!(find_words("trawl help find").unwrap(), ["--help"]);
+    }
+
+    #[test]
+    fn words_of_find_before_the_dashes_are_explained() {
+        let hint = |line: &str| {
+            let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            expression_hint(&words)
+        };
+        for line in ["trawl top . -name x", "trawl -i x stats . -type f"] {
+            assert!(parsed(line).is_err(), "{line}");
+            let text = hint(line).unwrap();
+            assert!(text.contains("PATH -- -"), "{text}");
+        }
+        for line in [
+            "trawl stats . --nonsense",
+            "trawl ls -size",
+            "trawl",
+            "trawl -x",
+        ] {
+            assert_eq!(hint(line), None, "{line}");
+        }
     }
 
     #[test]

@@ -77,7 +77,7 @@ pub(crate) fn time_text(time: Timestamp) -> String {
 }
 
 /// Why a source with these snapshots, the oldest first, has no answer.
-pub(crate) fn why_none(as_of: AsOf, snapshots: &[SnapshotInfo]) -> String {
+pub fn why_none(as_of: AsOf, snapshots: &[SnapshotInfo]) -> String {
     let of_these = match snapshots {
         [] => String::new(),
         [only] => format!("; its only one began {}", time_text(only.started)),

@@ -1,6 +1,22 @@
 //! Comma-separated values, RFC 4180 with newlines as line ends: a field is
-//! quoted where it holds a comma, a quote or a line break. Bytes stand as
-//! they are.
+//! quoted where it holds a comma, a quote or a line break. `docs/json.md` describes the columns.
+//!
+//! Everything is UTF-8: bytes that are not are escaped as in JSON, and beside a path there is a
+//! field with them in hex. With `--spreadsheet` no text begins as a formula does.
+
+use std::borrow::Cow;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use trawl_model::Timestamp;
+use trawl_text::json::{hex, rfc3339};
+
+/// Whether spreadsheets will read it.
+static IS_FOR_SPREADSHEETS: AtomicBool = AtomicBool::new(false);
+
+/// From now on spreadsheets take no text for a formula.
+pub(crate) fn protect() {
+    IS_FOR_SPREADSHEETS.store(true, Ordering::Relaxed);
+}
 
 /// A line under construction.
 #[derive(Clone, Debug, Default)]
@@ -15,10 +31,34 @@ impl Line {
         Line::default()
     }
 
-    /// Adds a field.
+    /// Adds a field with text.
     #[must_use]
-    pub(crate) fn field(mut self, value: impl AsRef<[u8]>) -> Line {
+    pub(crate) fn field(self, value: impl AsRef<[u8]>) -> Line {
+        let text = trawl_model::escape::escape(value.as_ref());
+        match IS_FOR_SPREADSHEETS.load(Ordering::Relaxed) {
+            true => self.push(protected(&text).as_bytes()),
+            false => self.push(text.as_bytes()),
+        }
+    }
+
+    /// Adds two fields: a byte string as text, and its bytes in hex where it is none.
+    #[must_use]
+    pub(crate) fn path(self, value: impl AsRef<[u8]>) -> Line {
         let value = value.as_ref();
+        let line = self.field(value);
+        match std::str::from_utf8(value) {
+            Ok(_) => line.field(""),
+            Err(_) => line.field(hex(value)),
+        }
+    }
+
+    /// Adds a field with a time; an empty one without.
+    #[must_use]
+    pub(crate) fn time(self, time: Option<Timestamp>) -> Line {
+        self.field(time.map(rfc3339).unwrap_or_default())
+    }
+
+    fn push(mut self, value: &[u8]) -> Line {
         if self.fields > 0 {
             self.bytes.push(b',');
         }
@@ -44,7 +84,7 @@ impl Line {
     /// Adds a field with a number or anything else that prints.
     #[must_use]
     pub(crate) fn value(self, value: impl std::fmt::Display) -> Line {
-        self.field(value.to_string())
+        self.push(value.to_string().as_bytes())
     }
 
     /// The line with its end.
@@ -54,9 +94,35 @@ impl Line {
     }
 }
 
+/// The text with an apostrophe before it if a spreadsheet would take it for a formula.
+///
+/// Source: <https://owasp.org/www-community/attacks/CSV_Injection>
+pub fn protected(text: &str) -> Cow<'_, str> {
+    match text.starts_with(['=', '+', '-', '@', '\t', '\r']) {
+        true => Cow::Owned(format!("'{text}")),
+        false => Cow::Borrowed(text),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_would_be_a_formula_gets_an_apostrophe() {
+        for text in ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1"] {
+            assert_eq!(protected(text), format!("'{text}"));
+        }
+        for text in ["", "/=1", "a-b", "'=1"] {
+            assert_eq!(protected(text), text);
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_in_hex_beside_it() {
+        let line = Line::new().path(b"a\xff").path("b").close();
+        assert_eq!(line, b"a\\xff,61ff,b,\n");
+    }
 
     #[test]
     fn fields_are_quoted_where_they_must_be() {

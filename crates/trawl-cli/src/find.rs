@@ -81,7 +81,8 @@ const OURS: &str = "\nOptions of every question, before the paths:\n  \
                                    default where a daemon watches\n  \
     --no-wait                      do not\n  \
     --max-age AGE                  be content with an answer that is so old\n  \
-    --status                       say as of when the answer is true and what was not read\n\n\
+    --status                       say as of when the answer is true and what was not read\n  \
+    -i, --index DIR                ask the index in DIR\n\n\
 Called as `find` (by a symbolic link), the program walks the file system, unless\n\
 TRAWL_FIND=index is set.\n";
 
@@ -192,7 +193,7 @@ fn complain_of_output(error: &io::Error) {
 const EBADF: i32 = 9;
 
 /// Options of ours that are words of their own.
-const LONG_OPTIONS: [&str; 8] = [
+const LONG_OPTIONS: [&str; 9] = [
     "--live",
     "--json",
     "--csv",
@@ -201,6 +202,7 @@ const LONG_OPTIONS: [&str; 8] = [
     "--fresh",
     "--max-age",
     "--at",
+    "--index",
 ];
 
 /// True if a word that find does not know is an option of ours.
@@ -214,15 +216,19 @@ fn is_late(error: &FindError) -> bool {
 
 /// In find's words, behind its name.
 fn complain(message: &dyn std::fmt::Display) {
-    use io::Write;
-    let _ = writeln!(io::stderr().lock(), "find: {message}");
+    crate::output::tell(format_args!("find: {message}"));
 }
 
 fn print(text: &str) -> Result<Exit, Failure> {
     let mut output = Output::stdout();
-    output.put(text)?;
-    output.finish()?;
-    Ok(Exit::Complete)
+    let written = output.put(text).and_then(|()| output.finish());
+    match written {
+        Err(Failure::Write(error)) if error.kind() != io::ErrorKind::BrokenPipe => {
+            complain(&format_args!("write error: {}", error_text(&error)));
+            Ok(Exit::Find(1))
+        }
+        _ => Ok(Exit::Complete),
+    }
 }
 
 impl Ours {
@@ -235,40 +241,43 @@ impl Ours {
                 b"--csv" => self.writing = Writing::Csv,
                 b"-0" => self.writing = Writing::Zero,
                 b"--status" => self.manner.status = true,
+                b"--spreadsheet" => self.manner.spreadsheet = true,
                 b"--no-wait" => self.manner.fresh.no_wait = true,
                 b"--fresh" => self.manner.fresh.fresh = Some(crate::fresh::DEADLINE),
-                b"--max-age" => {
-                    let (age, rest) = rest
+                option @ (b"--max-age" | b"--at" | b"-i" | b"--index") => {
+                    let shown = word.to_string_lossy();
+                    let (value, rest) = rest
                         .split_first()
-                        .ok_or("--max-age needs an age behind it")?;
-                    self.manner.fresh.max_age = Some(crate::fresh::parse_word(age)?);
-                    words = rest;
-                    continue;
-                }
-                b"--at" => {
-                    let (time, rest) = rest.split_first().ok_or("--at needs a time behind it")?;
-                    self.manner.at = Some(time_of(time)?);
+                        .ok_or_else(|| format!("{shown} needs a value behind it"))?;
+                    self.set(option, value)?;
                     words = rest;
                     continue;
                 }
                 other => {
-                    let end = other
-                        .iter()
-                        .position(|byte| *byte == b'=')
-                        .map_or(0, |end| end + 1);
-                    let value = OsStr::from_bytes(&other[end..]);
-                    let fresh = &mut self.manner.fresh;
-                    match &other[..end] {
-                        b"--at=" => self.manner.at = Some(time_of(value)?),
-                        b"--fresh=" => fresh.fresh = Some(crate::fresh::parse_word(value)?),
-                        b"--max-age=" => fresh.max_age = Some(crate::fresh::parse_word(value)?),
-                        _ => break,
+                    let Some(end) = other.iter().position(|byte| *byte == b'=') else {
+                        break;
+                    };
+                    if !self.set(&other[..end], OsStr::from_bytes(&other[end + 1..]))? {
+                        break;
                     }
                 }
             }
             words = rest;
         }
         Ok(words)
+    }
+
+    /// Gives an option its value; false if it takes none, or is none of ours.
+    fn set(&mut self, option: &[u8], value: &OsStr) -> Result<bool, String> {
+        let fresh = &mut self.manner.fresh;
+        match option {
+            b"--at" => self.manner.at = Some(time_of(value)?),
+            b"--fresh" => fresh.fresh = Some(crate::fresh::parse_word(value)?),
+            b"--max-age" => fresh.max_age = Some(crate::fresh::parse_word(value)?),
+            b"-i" | b"--index" => self.index = Some(value.into()),
+            _ => return Ok(false),
+        }
+        Ok(true)
     }
 
     /// Refuses what makes no sense about the past.
@@ -318,9 +327,10 @@ fn search(ours: Ours, mut program: Program, env: &Environment) -> Result<Exit, F
         return Err(Failure::Usage(text.into()));
     }
     ours.check(&program)?;
+    ours.manner.prepare();
     let session = ours.open(&program)?;
     let shared = session.as_ref().map(Session::share_index);
-    let (mut output, mut errors) = (Output::stdout(), io::stderr());
+    let (mut output, mut errors) = (Output::stdout().with_own_controls(), io::stderr());
     if ours.writing == Writing::Csv {
         output.put(rows::CSV_HEADER)?;
     }
@@ -414,21 +424,28 @@ impl Asked<'_> {
             return self.visit_live(spelled, None, why);
         }
         let resolved = match self.follow {
-            Links::Never => session.resolve_in_index(spelled, Follow::Never)?,
+            Links::Never => session.resolve_in_index(spelled, Follow::Never),
             Links::Arguments | Links::Always => {
-                match session.resolve_in_index(spelled, Follow::Last)? {
+                match session.resolve_in_index(spelled, Follow::Last) {
                     // A link that leads nowhere stands for itself.
-                    Some(Resolved::To(Located::Missing { .. }, _)) => {
-                        session.resolve_in_index(spelled, Follow::Never)?
+                    Ok(Some(Resolved::To(Located::Missing { .. }, _))) => {
+                        session.resolve_in_index(spelled, Follow::Never)
                     }
                     other => other,
                 }
             }
         };
+        let resolved = match resolved {
+            Err(Failure::NoWorkingDirectory(_)) if !is_past => {
+                let why = "the working directory was removed";
+                return self.visit_live(spelled, None, why);
+            }
+            other => other?,
+        };
         let located = match resolved {
-            Some(Resolved::To(Located::NotIndexed { .. }, path)) if is_past => {
+            Some(Resolved::To(Located::NotIndexed { nearest }, path)) if is_past => {
                 let why = session.why_not_then(&path)?;
-                let why = why.unwrap_or_else(|| not_indexed(&path, None));
+                let why = why.unwrap_or_else(|| not_indexed(&path, nearest.as_deref()));
                 return self.search.tell(&why).map_err(failure);
             }
             Some(Resolved::To(Located::NotIndexed { .. }, path)) => {
@@ -602,6 +619,17 @@ mod tests {
         assert_eq!(ours.take(&words), Ok(&words[2..]));
         assert_eq!(ours.writing, Writing::Json);
         assert!(ours.manner.status);
+        for given in [
+            &["-i", "x", "."][..],
+            &["--index", "x", "."],
+            &["--index=x", "."],
+        ] {
+            let words: Vec<OsString> = given.iter().map(OsString::from).collect();
+            assert_eq!(ours.take(&words).unwrap(), ["."], "{given:?}");
+            assert_eq!(ours.index.take(), Some("x".into()), "{given:?}");
+        }
+        let alone = ["--index"].map(OsString::from);
+        assert!(ours.take(&alone).is_err());
     }
 
     #[test]

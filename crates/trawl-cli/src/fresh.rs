@@ -7,15 +7,18 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::path::Path;
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
-use trawl_ask::barrier::{self, Asked};
+use trawl_ask::barrier::{Asked, Daemons};
 use trawl_index::IndexDir;
 use trawl_index::retention::parse_age;
 use trawl_model::{Timestamp, path};
-use trawl_query::SnapshotInfo;
+use trawl_query::{Index, SnapshotInfo};
 use trawl_serve::protocol::{Answer, Outcome, Seen};
+use trawl_text::time_style::full_iso;
+use trawl_text::zone::Zone;
 
 use crate::arguments::Manner;
 use crate::exit::Exit;
@@ -42,8 +45,14 @@ pub(crate) fn parse_word(word: &OsStr) -> Result<Duration, String> {
 }
 
 /// What is known of how fresh an index is.
+#[derive(Debug)]
 pub(crate) struct Freshness {
-    sources: Vec<Asked>,
+    /// Nobody, if the index is to be read as it is.
+    daemons: Option<Arc<Daemons>>,
+    /// What was opened then, as soon as it is.
+    index: Option<Arc<Index>>,
+    /// Sources of which was said that they may be out of date.
+    told: BTreeSet<Vec<u8>>,
     /// Paths that the question is about; all, if there are none.
     touched: RefCell<BTreeSet<Vec<u8>>>,
     /// Snapshots that are older than wanted and that nobody watches, with their age.
@@ -54,27 +63,56 @@ pub(crate) struct Freshness {
 }
 
 impl Freshness {
-    /// Asks all daemons of an index at once.
-    pub(crate) fn ask(index: &Path, manner: Manner) -> Freshness {
+    /// Asks all daemons of some indexes at once.
+    pub(crate) fn ask(indexes: &[PathBuf], manner: Manner) -> Freshness {
         let args = manner.fresh;
         let is_asked = manner.at.is_none() && !args.no_wait;
         let mut fresh = Freshness {
-            sources: Vec::new(),
+            daemons: None,
+            index: None,
+            told: BTreeSet::new(),
             touched: RefCell::default(),
             old: RefCell::default(),
             max_age: args.max_age.filter(|_| is_asked),
             is_demanded: is_asked && args.fresh.is_some(),
         };
-        if is_asked && (fresh.is_demanded || IndexDir::is_watched(index)) {
+        let is_watched = || indexes.iter().any(|index| IndexDir::is_watched(index));
+        if is_asked && (fresh.is_demanded || is_watched()) {
             let deadline = args.fresh.unwrap_or(DEADLINE);
-            fresh.sources = barrier::ask(index, deadline, args.max_age.unwrap_or_default());
+            let max_age = args.max_age.unwrap_or_default();
+            fresh.daemons = Some(Daemons::ask(indexes, deadline, max_age));
         }
         fresh
     }
 
+    /// Who is asked about sources to which only a path leads, and what was said of the others.
+    pub(crate) fn daemons(&self) -> Option<Arc<Daemons>> {
+        self.daemons.clone()
+    }
+
+    /// From now on it is about what answers in this index: what is said of sources of the same
+    /// root in another one means nothing.
+    pub(crate) fn is_about(&mut self, index: &Arc<Index>) {
+        self.index = Some(Arc::clone(index));
+    }
+
+    fn asked(&self) -> Vec<Asked> {
+        let daemons = self.daemons.as_ref();
+        let mut asked = daemons.map_or(Vec::new(), |daemons| daemons.asked());
+        let answers = |asked: &Asked| {
+            let by = self
+                .index
+                .as_ref()
+                .and_then(|index| index.path_of(&asked.root));
+            by.is_none_or(|by| by == asked.index)
+        };
+        asked.retain(answers);
+        asked
+    }
+
     /// The question is about this path.
     pub(crate) fn touch(&self, path: &[u8]) {
-        if !self.sources.is_empty() {
+        if self.daemons.is_some() {
             self.touched.borrow_mut().insert(path.to_vec());
         }
     }
@@ -86,9 +124,10 @@ impl Freshness {
         touched.is_empty() || touched.iter().any(is_about)
     }
 
-    fn answer_for(&self, root: &[u8]) -> Option<&Answer> {
-        let asked = self.sources.iter().find(|asked| asked.root == root)?;
-        asked.answered()
+    fn answer_for(&self, root: &[u8]) -> Option<Answer> {
+        let asked = self.asked().into_iter();
+        let mut asked = asked.filter(|asked| asked.root == root && !self.told.contains(root));
+        asked.next()?.answered().cloned()
     }
 
     /// Notes a snapshot that is read, for what `--max-age` says where nobody watches.
@@ -112,16 +151,15 @@ impl Freshness {
     /// Says of each source in question why it may be out of date, once.
     pub(crate) fn tell(&mut self, mut say: impl FnMut(&str)) -> Exit {
         let mut exit = Exit::Complete;
-        for asked in &self.sources {
-            if let Some(why) = self
-                .why_behind(asked)
-                .filter(|_| self.is_touched(&asked.root))
-            {
+        for asked in self.asked() {
+            let is_asked = self.is_touched(&asked.root) && !self.told.contains(&asked.root);
+            if let Some(why) = self.why_behind(&asked).filter(|_| is_asked) {
                 say(&format!(
                     "{} may be out of date: {why}",
                     quoted(path::display(&asked.root))
                 ));
                 exit = Exit::Issues;
+                self.told.insert(asked.root);
             }
         }
         for root in self.old.take() {
@@ -132,15 +170,12 @@ impl Freshness {
             ));
             exit = Exit::Issues;
         }
-        self.is_demanded = false;
-        self.sources.retain(
-            |asked| matches!(&asked.answer, Some(Ok(answer)) if answer.outcome == Outcome::Fresh),
-        );
         exit
     }
 
     fn why_behind(&self, asked: &Asked) -> Option<String> {
         let answer = match &asked.answer {
+            None if asked.left_at.is_some() => return asked.left_at.map(why_left),
             None if self.is_demanded => {
                 return Some("no daemon watches it; run trawl watch".to_owned());
             }
@@ -164,11 +199,10 @@ impl Freshness {
 
     /// What else is to be known of answers, for `--status`.
     pub(crate) fn remarks(&self) -> impl Iterator<Item = String> {
-        let touched = self
-            .sources
-            .iter()
-            .filter(|asked| self.is_touched(&asked.root));
-        touched.flat_map(|asked| {
+        let is_meant =
+            |asked: &Asked| self.is_touched(&asked.root) && !self.told.contains(&asked.root);
+        let touched = self.asked().into_iter().filter(is_meant);
+        let remarks = touched.flat_map(|asked| {
             let root = shown(&asked.root);
             let answer = asked.answered();
             let every = answer.and_then(|answer| match answer.seen {
@@ -182,9 +216,17 @@ impl Freshness {
             let remarks = remarks
                 .iter()
                 .map(move |remark| format!("{root}: {remark}"));
-            every.into_iter().chain(remarks.collect::<Vec<_>>())
-        })
+            every.into_iter().chain(remarks).collect::<Vec<_>>()
+        });
+        remarks.collect::<Vec<_>>().into_iter()
     }
+}
+
+/// Why a source may be out of date that nobody watches any more.
+fn why_left(time: Timestamp) -> String {
+    let mut text = String::new();
+    full_iso(&mut text, time, &Zone::local());
+    format!("its daemon was killed, and what changed after {text} may be missing; run trawl watch")
 }
 
 /// The reasons of an answer, with the paths of parts.
@@ -225,7 +267,7 @@ mod tests {
                 at,
                 ..Manner::default()
             };
-            Freshness::ask(Path::new("/nowhere"), manner).max_age
+            Freshness::ask(&[PathBuf::from("/nowhere")], manner).max_age
         };
         assert!(wanted(false, None).is_some());
         assert!(wanted(true, None).is_none());

@@ -3,11 +3,16 @@
 //! bytes.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::io::Write;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use crate::exit::Exit;
-use crate::failure::Failure;
-use crate::output::Output;
+use crate::failure::{Failure, cause, quoted};
+use crate::manual;
+use crate::output::{Device, Output};
 
 /// A shell that completions are made for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -23,10 +28,12 @@ pub enum Shell {
 // Options of `trawl man`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ManArgs {
-    /// Where to write one page a command [default: the main page to standard
-    /// output]
-    #[arg(value_name = "DIR")]
-    directory: Option<PathBuf>,
+    /// The command whose page is shown [default: trawl itself]
+    #[arg(value_name = "COMMAND", conflicts_with = "output")]
+    command: Option<OsString>,
+    /// Write the pages of all commands into DIR instead
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
 }
 
 /// The completion script for a shell.
@@ -89,30 +96,84 @@ fn page(command: clap::Command) -> std::io::Result<Vec<u8>> {
     let mut out = Vec::new();
     // Without a date pages are the same from one build to the next.
     let source = concat!("trawl ", env!("CARGO_PKG_VERSION"));
+    let about = manual::of(command.get_name());
+    let notes = command.get_after_help().map(ToString::to_string);
+    let has_commands = command.has_subcommands();
     let page = clap_mangen::Man::new(command)
         .source(source)
         .manual("Trawl");
-    page.render(&mut out)?;
+    page.render_title(&mut out)?;
+    page.render_name_section(&mut out)?;
+    page.render_synopsis_section(&mut out)?;
+    page.render_description_section(&mut out)?;
+    page.render_options_section(&mut out)?;
+    if has_commands {
+        page.render_subcommands_section(&mut out)?;
+    }
+    out.write_all(about.sections(&notes.unwrap_or_default()).as_bytes())?;
     Ok(out)
 }
 
 /// Prints the completion script for a shell.
 pub(crate) fn print_completions(shell: Shell) -> Result<Exit, Failure> {
-    let mut output = Output::stdout();
+    let mut output = Output::stdout().with_own_controls();
     output.put(completions(shell))?;
     output.finish()?;
     Ok(Exit::Complete)
 }
 
-/// Writes the manual pages.
-pub(crate) fn write_man(args: &ManArgs) -> Result<Exit, Failure> {
+/// Shows a manual page, or writes all of them: man(1) shows it on a terminal, with its pager;
+/// everywhere else it goes to standard output as it is, for `man -l -` and other formatters.
+pub(crate) fn man(args: &ManArgs) -> Result<Exit, Failure> {
     let pages = man_pages().map_err(Failure::Write)?;
-    let Some(directory) = &args.directory else {
-        let mut output = Output::stdout();
-        output.put(pages.get("trawl.1").map(Vec::as_slice).unwrap_or_default())?;
-        output.finish()?;
-        return Ok(Exit::Complete);
+    if let Some(directory) = &args.output {
+        return write_pages(directory, pages);
+    }
+    let name = args.command.as_ref().map(|name| name.to_string_lossy());
+    let file = match name.as_deref() {
+        None | Some("trawl") => "trawl.1".to_owned(),
+        Some(name) => format!("trawl-{name}.1"),
     };
+    let Some(page) = pages.get(&file) else {
+        let name = quoted(name.unwrap_or_default().as_bytes());
+        let text = format!("there is no command {name}: trawl help lists the commands");
+        return Err(Failure::Usage(text));
+    };
+    if Device::of_stdout() == Device::Terminal {
+        return show(page);
+    }
+    let mut output = Output::stdout();
+    output.put(page)?;
+    output.finish()?;
+    Ok(Exit::Complete)
+}
+
+/// Has man(1) show a page.
+fn show(page: &[u8]) -> Result<Exit, Failure> {
+    let failed = |error: std::io::Error| {
+        let why = cause(&error);
+        let text = format!(
+            "cannot run man: {why}; install it (man-db), or see the same with trawl help COMMAND"
+        );
+        Failure::Usage(text)
+    };
+    let mut command = Command::new("man");
+    command.args(["-l", "-"]).stdin(Stdio::piped());
+    let mut man = command.spawn().map_err(failed)?;
+    if let Some(mut input) = man.stdin.take() {
+        // It may end before it has read everything: then it says why.
+        let _ = input.write_all(page);
+    }
+    let ended = man.wait().map_err(failed)?;
+    Ok(match (ended.success(), ended.signal()) {
+        (true, _) => Exit::Complete,
+        // A pager that was interrupted has shown what was wanted.
+        (false, Some(_)) => Exit::Interrupted,
+        (false, None) => Exit::Fatal,
+    })
+}
+
+fn write_pages(directory: &Path, pages: BTreeMap<String, Vec<u8>>) -> Result<Exit, Failure> {
     for (name, bytes) in pages {
         let path = directory.join(name);
         std::fs::write(&path, bytes).map_err(|source| Failure::File {

@@ -17,7 +17,7 @@ use crate::failure::{Failure, quoted};
 use crate::output::{Output, say};
 use crate::resolve::Resolved;
 use crate::rows::Form;
-use crate::scope::{Follow, Session, not_indexed, row_of};
+use crate::scope::{Follow, Session, outside, row_of};
 
 const EXAMPLES: &str = "\
 A line for each snapshot in which the path is not what it was in the one before:
@@ -109,9 +109,7 @@ pub(crate) fn run(
         output: Output::stdout(),
     };
     if writer.form == Form::Csv {
-        writer
-            .output
-            .put("path,started,snapshot,state,changed,type,size,mode,uid,gid,mtime\n")?;
+        writer.output.put(CSV_HEADER)?;
     }
     let mut exit = Exit::Complete;
     for given in &args.paths {
@@ -135,7 +133,7 @@ fn one(
     };
     let session = open(index.clone(), manner, AsOf::Back(0))?;
     let Some((_, snapshots)) = session.index().snapshots_of(&path)? else {
-        say(not_indexed(&path, None));
+        say(outside(&session, &path)?);
         return Ok(Exit::Fatal);
     };
     drop(session);
@@ -296,25 +294,29 @@ impl Writer {
     }
 }
 
+const CSV_HEADER: &str =
+    "path,path_raw,started,snapshot,state,changed,type,size,mode,permissions,uid,gid,mtime\n";
+
 fn csv(path: &[u8], info: &SnapshotInfo, said: &Said) -> Vec<u8> {
     let which = match said {
         Said::Changed(_, which) => which.iter().map(Attribute::name).collect(),
         _ => Vec::new(),
     };
     let line = Line::new()
-        .field(path)
-        .field(trawl_text::json::decimal(info.started))
+        .path(path)
+        .time(Some(info.started))
         .value(info.id)
         .field(said.name())
         .field(which.join("+"));
     let Some(state) = said.state() else {
-        return (0..6).fold(line, |line, _| line.field("")).close();
+        return (0..7).fold(line, |line, _| line.field("")).close();
     };
     line.value(char::from(state.meta.file_type().letter()))
         .value(state.meta.size)
-        .value(format_args!("{:04o}", state.meta.mode & 0o7777))
+        .value(state.meta.mode)
+        .value(trawl_find::record::permissions(state.meta.mode))
         .value(state.meta.uid)
         .value(state.meta.gid)
-        .field(trawl_text::json::decimal(state.meta.mtime))
+        .time(Some(state.meta.mtime))
         .close()
 }

@@ -18,7 +18,7 @@
 //! | [`sql`] | options of `sql` and `export`, and the way to their program |
 //! | `expression` | which entries a question is about, in find's language |
 //! | `table`, `rows`, `csv`, `block_size`, `time_look`, `width` | how answers are written |
-//! | [`generate`] | completions and man pages |
+//! | [`generate`], `manual` | completions and man pages, and what these say besides options |
 //!
 //! Invariants: results go to standard output, everything else to standard
 //! error; every command ends as an [`exit::Exit`]; nothing here knows how the
@@ -47,6 +47,7 @@ mod index;
 mod live;
 mod locate;
 mod ls;
+mod manual;
 mod output;
 mod rows;
 mod run;
@@ -66,6 +67,7 @@ mod watch;
 mod width;
 
 use std::ffi::OsString;
+use std::io::{self, Write};
 
 use trawl_find::resolve;
 
@@ -98,8 +100,18 @@ fn ask(words: Vec<OsString>) -> Option<Exit> {
                 say("cannot write to standard output: bad file descriptor");
                 return Some(Exit::Fatal);
             }
-            let _ = error.print();
-            return Some(match error.use_stderr() {
+            let written = error.print().and_then(|()| io::stdout().flush());
+            if let Err(why) = &written
+                && !error.use_stderr()
+            {
+                say(format_args!("cannot write to standard output: {why}"));
+            }
+            if error.use_stderr()
+                && let Some(hint) = arguments::expression_hint(&given)
+            {
+                say(hint);
+            }
+            return Some(match error.use_stderr() || written.is_err() {
                 true => Exit::Fatal,
                 false => Exit::Complete,
             });
@@ -170,7 +182,9 @@ fn dispatch(arguments: Arguments, words: &[OsString]) -> Result<Exit, Failure> {
         Command::Diff(args) => diff::run(index, &args, manner),
         Command::History(args) => history::run(index, &args, manner),
         Command::Growth(args) => growth::run(index, &args, manner),
+        // Read as `--help` of the command already.
+        Command::Help { .. } => Ok(Exit::Complete),
         Command::Completions { shell } => generate::print_completions(shell),
-        Command::Man(args) => generate::write_man(&args),
+        Command::Man(args) => generate::man(&args),
     }
 }

@@ -8,9 +8,10 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
+use std::fs::Metadata;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -21,6 +22,7 @@ use trawl_model::guard::Credentials;
 use trawl_model::path;
 use trawl_query::{SnapshotInfo, View};
 use trawl_scan::{Mounts, ScanError, ScanProgress, WalkOptions, Xattrs, look, walk};
+use trawl_sys::far::Far;
 
 use crate::failure::Failure;
 use crate::index::scan::now;
@@ -158,8 +160,19 @@ fn write(
 /// What is at `path` on the live system: an error, or whether it is a
 /// directory.
 pub(crate) fn is_directory(path: &[u8]) -> std::io::Result<bool> {
-    let path = Path::new(OsStr::from_bytes(path::display(path)));
-    path.symlink_metadata().map(|meta| meta.is_dir())
+    itself(path).map(|meta| meta.is_dir())
+}
+
+/// lstat(2) of a path of any length.
+pub(crate) fn itself(path: &[u8]) -> std::io::Result<Metadata> {
+    let far = Far::at(path::display(path))?;
+    std::fs::symlink_metadata(OsStr::from_bytes(far.short_path().to_bytes()))
+}
+
+/// stat(2) of a path of any length: links are followed.
+pub(crate) fn target(path: &[u8]) -> std::io::Result<Metadata> {
+    let far = Far::at(path::display(path))?;
+    std::fs::metadata(OsStr::from_bytes(far.short_path().to_bytes()))
 }
 
 /// What ends a question after an interrupt.

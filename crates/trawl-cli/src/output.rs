@@ -5,6 +5,7 @@
 //! standard error. A closed pipe ends questions quietly, by its signal
 //! ([`end_quietly_on_closed_pipe`]).
 
+use std::borrow::Cow;
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 
 use crate::again;
@@ -70,6 +71,59 @@ impl ColourWhen {
 pub(crate) struct Output {
     /// Until it is dropped.
     writer: Option<BufWriter<Target>>,
+    /// What a terminal is not given.
+    controls: Controls,
+}
+
+/// What is done with control characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Controls {
+    /// They go where everything goes: a file, a pipe, or a terminal that is
+    /// given our own.
+    Kept,
+    /// Each becomes a question mark, so that no name or value speaks to the
+    /// terminal.
+    Hidden,
+}
+
+impl Controls {
+    fn of(is_terminal: bool) -> Controls {
+        match is_terminal {
+            true => Controls::Hidden,
+            false => Controls::Kept,
+        }
+    }
+
+    fn show(self, bytes: &[u8]) -> Cow<'_, [u8]> {
+        let is_plain = |byte: &u8| matches!(byte, b' '..=b'~' | b'\n' | b'\t' | 0);
+        match self == Controls::Kept || bytes.iter().all(is_plain) {
+            true => Cow::Borrowed(bytes),
+            false => Cow::Owned(without_controls(bytes)),
+        }
+    }
+}
+
+/// The bytes with a question mark for each control character but line ends,
+/// tabs and NULs, which end records: those of ASCII and those behind it
+/// (ISO 6429, C1), as characters and as bytes.
+fn without_controls(bytes: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        for character in chunk.valid().chars() {
+            match character.is_control() && !matches!(character, '\n' | '\t' | '\0') {
+                true => out.push(b'?'),
+                false => out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes()),
+            }
+        }
+        let of_c1 = |byte: &u8| matches!(byte, 0x80..=0x9f);
+        out.extend(
+            chunk
+                .invalid()
+                .iter()
+                .map(|byte| if of_c1(byte) { b'?' } else { *byte }),
+        );
+    }
+    out
 }
 
 /// What is written to.
@@ -84,7 +138,7 @@ impl Write for Target {
         match self {
             Target::Open(stdout) => {
                 again::note_begun();
-                stdout.write(bytes)
+                stdout.write(bytes).map_err(as_inherited)
             }
             Target::Closed => Err(io::Error::from_raw_os_error(BAD_DESCRIPTOR)),
         }
@@ -92,9 +146,19 @@ impl Write for Target {
 
     fn flush(&mut self) -> io::Result<()> {
         match self {
-            Target::Open(stdout) => stdout.flush(),
+            Target::Open(stdout) => stdout.flush().map_err(as_inherited),
             Target::Closed => Ok(()),
         }
+    }
+}
+
+/// A closed pipe is an error like any other for a process that was started with
+/// its signal ignored: whoever did that wants to be told.
+fn as_inherited(error: io::Error) -> io::Error {
+    let is_told = trawl_sys::signal::inherits_ignored_broken_pipe();
+    match error.kind() {
+        io::ErrorKind::BrokenPipe if is_told => io::Error::other("Broken pipe"),
+        _ => error,
     }
 }
 
@@ -110,7 +174,16 @@ impl Output {
         };
         Output {
             writer: Some(BufWriter::with_capacity(BUFFER_BYTES, target)),
+            controls: Controls::of(io::stdout().is_terminal()),
         }
+    }
+
+    /// For a command that colours its output, or writes what the user's own
+    /// format says, and so escapes names and values itself.
+    #[must_use]
+    pub(crate) fn with_own_controls(mut self) -> Output {
+        self.controls = Controls::Kept;
+        self
     }
 
     /// Writes bytes.
@@ -127,7 +200,11 @@ impl Output {
 impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match &mut self.writer {
-            Some(writer) => writer.write(bytes),
+            Some(writer) if self.controls == Controls::Kept => writer.write(bytes),
+            Some(writer) => {
+                writer.write_all(&self.controls.show(bytes))?;
+                Ok(bytes.len())
+            }
             None => Ok(0),
         }
     }
@@ -169,13 +246,38 @@ pub(crate) fn end_quietly_on_closed_pipe() {
 /// Tells the user something, on standard error. That it cannot be told is no
 /// reason to stop.
 pub(crate) fn say(message: impl std::fmt::Display) {
-    let _ = writeln!(io::stderr().lock(), "trawl: {message}");
+    tell(format_args!("trawl: {message}"));
+}
+
+/// The one way to standard error for messages: a line that holds no control
+/// characters if somebody watches.
+pub(crate) fn tell(line: impl std::fmt::Display) {
+    tell_bytes(line.to_string().as_bytes());
+}
+
+/// The same of a line that need not be text.
+pub(crate) fn tell_bytes(line: &[u8]) {
+    let controls = Controls::of(io::stderr().is_terminal());
+    let line = [&controls.show(line), &b"\n"[..]].concat();
+    let _ = io::stderr().lock().write_all(&line);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::ffi::OsStr;
+
+    #[test]
+    fn no_name_speaks_to_a_terminal() {
+        for (bytes, shown) in [
+            (&b"a\x1b[31mb\n\t\0"[..], &b"a?[31mb\n\t\0"[..]),
+            ("é\u{9b}31m".as_bytes(), "é?31m".as_bytes()),
+            (b"\x9b31m\x7f\xff\r", b"?31m?\xff?"),
+        ] {
+            assert_eq!(&*Controls::Hidden.show(bytes), shown);
+            assert_eq!(&*Controls::Kept.show(bytes), bytes);
+        }
+    }
 
     #[test]
     fn colours_follow_the_option_then_the_variable_then_the_device() {

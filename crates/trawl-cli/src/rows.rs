@@ -6,7 +6,7 @@ use trawl_text::owners::Owners;
 
 use crate::csv::Line;
 use crate::ls::item::Item;
-use trawl_text::json::{Object, decimal};
+use trawl_text::json::Object;
 
 /// What an answer is written as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,8 +31,9 @@ impl Form {
 }
 
 /// The header of [`csv`].
-pub(crate) const CSV_HEADER: &str = "path,type,size,blocks,mode,nlink,uid,user,gid,group,inode,\
-                                     device,rdev,atime,mtime,ctime,btime,target\n";
+pub(crate) const CSV_HEADER: &str = "path,path_raw,type,size,blocks,mode,permissions,nlink,uid,\
+                                     user,gid,group,ino,dev,rdev,atime,mtime,ctime,btime,\
+                                     link_target,link_target_raw\n";
 
 /// An item as an object; `path` is how the user would name it.
 pub(crate) fn json(path: &[u8], item: &Item, owners: &Owners) -> Object {
@@ -41,27 +42,28 @@ pub(crate) fn json(path: &[u8], item: &Item, owners: &Owners) -> Object {
 
 /// An item as a line under [`CSV_HEADER`].
 pub(crate) fn csv(path: &[u8], item: &Item, owners: &Owners) -> Vec<u8> {
-    let line = Line::new().field(display(path));
+    let line = Line::new().path(display(path));
     let Some(meta) = item.meta else {
-        return (0..17).fold(line, |line, _| line.field("")).close();
+        return (0..19).fold(line, |line, _| line.field("")).close();
     };
     line.value(char::from(meta.file_type().letter()))
         .value(meta.size)
         .value(meta.blocks)
-        .value(format_args!("{:04o}", meta.mode & 0o7777))
+        .value(meta.mode)
+        .value(record::permissions(meta.mode))
         .value(meta.nlink)
         .value(meta.uid)
         .field(owners.user(meta.uid).as_deref().unwrap_or_default())
         .value(meta.gid)
         .field(owners.group(meta.gid).as_deref().unwrap_or_default())
         .value(meta.ino)
-        .field(record::device(meta.dev))
-        .field(record::device(meta.rdev))
-        .field(decimal(meta.atime))
-        .field(decimal(meta.mtime))
-        .field(decimal(meta.ctime))
-        .field(meta.btime.map(decimal).unwrap_or_default())
-        .field(&item.target)
+        .value(meta.dev.as_u64())
+        .value(meta.rdev.as_u64())
+        .time(Some(meta.atime))
+        .time(Some(meta.mtime))
+        .time(Some(meta.ctime))
+        .time(meta.btime)
+        .path(&item.target)
         .close()
 }
 

@@ -27,6 +27,7 @@ use crate::at;
 use crate::exit::Exit;
 use crate::failure::{Failure, cause, quoted, shown};
 use crate::fresh::Freshness;
+use crate::index::left_out::pattern_for;
 use crate::index::progress::counted;
 use crate::index::summary::described;
 use crate::live::{self, Live, is_live};
@@ -113,10 +114,14 @@ impl Session {
         manner: Manner,
         if_missing: Exit,
     ) -> Result<Session, Failure> {
-        let dir = settings::index_to_ask(index)?;
+        manner.prepare();
+        let dirs = settings::indexes_to_ask(index)?;
         let as_of = manner.at.unwrap_or_default();
-        let fresh = Freshness::ask(&dir, manner);
-        let index = Arc::new(Index::open_as_of(&dir, settings::asker()?, as_of)?);
+        let mut fresh = Freshness::ask(&dirs, manner);
+        let who = settings::asker()?;
+        let index = trawl_ask::search::open(&dirs, fresh.daemons(), who, as_of)?;
+        let index = Arc::new(index);
+        fresh.is_about(&index);
         Ok(Session {
             known: Remembered::new(Arc::clone(&index), ColumnSet::all()),
             index,
@@ -370,6 +375,12 @@ impl Session {
                 if let Some(issue) = issues.iter().find(about) {
                     return Ok(format!("it was not read ({})", described(issue)));
                 }
+                if let Some(pattern) = pattern_for(start.view.info(), &start.path, path) {
+                    let pattern = quoted(&pattern);
+                    return Ok(format!(
+                        "it was left out of the index (--exclude {pattern})"
+                    ));
+                }
                 break;
             }
             above = dir;
@@ -432,7 +443,8 @@ impl Session {
             }
             let mut time = String::new();
             full_iso(&mut time, fresh.as_of(info), &Zone::local());
-            format!("{} as of {time}, snapshot {}", shown(key), info.id)
+            let by = shown_index(&self.index, key);
+            format!("{} as of {time}, snapshot {}{by}", shown(key), info.id)
         });
     }
 
@@ -483,18 +495,24 @@ impl Session {
         !self.recorded && !self.is_past()
     }
 
-    /// Names the sources that have no snapshot of the time in question.
-    fn say_who_has_none(&self) {
+    /// Names the sources that have no snapshot of the time in question. True if there are sources
+    /// and all of them are so: then nothing can be answered.
+    pub(crate) fn say_who_has_none(&self) -> bool {
         let as_of = self.index.is_as_of();
+        let mut has_any = false;
         for source in self.index.sources() {
             let Ok(snapshots) = source.snapshots() else {
+                has_any = true;
                 continue;
             };
-            if as_of.choose(&snapshots).is_none() {
-                let root = shown(source.root());
-                say(format_args!("{root}: {}", at::why_none(as_of, &snapshots)));
+            if as_of.choose(&snapshots).is_some() {
+                has_any = true;
+                continue;
             }
+            let root = shown(source.root());
+            say(format_args!("{root}: {}", at::why_none(as_of, &snapshots)));
         }
+        !has_any && !self.index.sources().is_empty()
     }
 
     /// Something could not be answered as it was asked.
@@ -547,6 +565,14 @@ impl Session {
     }
 }
 
+/// Which index has the source with this root that answers, where several are asked.
+pub fn shown_index(index: &Index, root: &[u8]) -> String {
+    match (index.paths().count(), index.path_of(root)) {
+        (2.., Some(path)) => format!(", index {}", shown(path.as_os_str().as_bytes())),
+        _ => String::new(),
+    }
+}
+
 /// Says that what lies at a place was read live.
 pub(crate) fn as_of_live(place: &[u8], time: Timestamp) -> String {
     let mut shown_time = String::new();
@@ -567,18 +593,21 @@ fn unreachable(error: std::io::Error, path: Vec<u8>, dir: Vec<u8>) -> Resolved {
     Resolved::To(located, path)
 }
 
-/// What to say of a path outside every source.
+/// What to say of a path outside every source; `nearest` is the source's root that shares most
+/// of the path, `None` where the asker sees no source at all. One that shares not even the first
+/// name is not near, and is not named.
 pub(crate) fn not_indexed(path: &[u8], nearest: Option<&[u8]>) -> String {
     let path = trawl_model::path::display(path);
     let mut text = format!("{} is not indexed", quoted(path));
     match nearest {
-        Some(nearest) => {
+        Some(nearest) if shared_names(path, nearest) > 0 => {
             let nearest = trawl_model::path::display(nearest);
             text.push_str(&format!(
                 "; the nearest indexed path is {}",
                 quoted(nearest)
             ));
         }
+        Some(_) => text.push_str("; trawl sources lists what is"),
         None => text.push_str("; the index is empty, or holds nothing that you may see"),
     }
     text.push_str(&format!(
@@ -586,6 +615,23 @@ pub(crate) fn not_indexed(path: &[u8], nearest: Option<&[u8]>) -> String {
         shell_word(path)
     ));
     text
+}
+
+/// [`not_indexed`], of a path that is in no source of this index.
+pub(crate) fn outside(session: &Session, path: &[u8]) -> Result<String, Failure> {
+    let nearest = match session.index().locate(path)? {
+        Located::NotIndexed { nearest } => nearest,
+        _ => None,
+    };
+    Ok(not_indexed(path, nearest.as_deref()))
+}
+
+/// How many names two absolute paths begin with together.
+pub(crate) fn shared_names(one: &[u8], other: &[u8]) -> usize {
+    let slash = |byte: &u8| *byte == b'/';
+    let names = one.split(slash).zip(other.split(slash));
+    let same = names.take_while(|(one, other)| one == other);
+    same.filter(|(name, _)| !name.is_empty()).count()
 }
 
 /// A path as one word of a shell.
@@ -639,14 +685,25 @@ mod tests {
     #[test]
     fn what_is_not_indexed_says_what_to_do() {
         assert_eq!(
-            not_indexed(b"/a b", Some(b"/home")),
+            not_indexed(b"/home/a b", Some(b"/home/c")),
             format!(
                 "{} is not indexed; the nearest indexed path is {}: to index it, run \
-                 trawl index '/a b'",
-                quoted(b"/a b"),
-                quoted(b"/home")
+                 trawl index '/home/a b'",
+                quoted(b"/home/a b"),
+                quoted(b"/home/c")
             )
         );
+        for (path, root) in [
+            (&b"/a"[..], &b"/home"[..]),
+            (b"/homes/a", b"/home"),
+            (b"", b"/a"),
+        ] {
+            let text = not_indexed(path, Some(root));
+            assert!(
+                !text.contains("nearest") && !text.contains("empty"),
+                "{text}"
+            );
+        }
         assert!(not_indexed(b"", None).contains("the index is empty"));
     }
 }

@@ -15,11 +15,10 @@ pub(crate) fn index_dir(given: Option<PathBuf>) -> Result<PathBuf, Failure> {
     Ok(place::index_dir(given)?)
 }
 
-/// The index directory to ask: as [`index_dir`], but for an ordinary user
-/// who has no index of their own the administrator's, if there is one that
-/// may be opened.
-pub(crate) fn index_to_ask(given: Option<PathBuf>) -> Result<PathBuf, Failure> {
-    Ok(place::index_to_ask(given)?)
+/// The index directories to ask, which answer together: `-i`, else those of `TRAWL_INDEX`, else
+/// this user's and the administrator's. Always at least one.
+pub(crate) fn indexes_to_ask(given: Option<PathBuf>) -> Result<Vec<PathBuf>, Failure> {
+    Ok(place::indexes_to_ask(given)?)
 }
 
 /// Who this process is to the kernel.

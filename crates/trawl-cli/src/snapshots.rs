@@ -11,16 +11,18 @@ use crate::failure::{Failure, shown};
 use crate::index::progress::counted;
 use crate::output::{Output, say};
 use crate::rows::Form;
+use crate::sources::{held_by, in_all};
 
 /// Lists all snapshots of all sources, the oldest of each first.
-pub(crate) fn list(index: &IndexDir, form: Form) -> Result<Exit, Failure> {
+pub(crate) fn list(indexes: &[IndexDir], form: Form) -> Result<Exit, Failure> {
     let mut output = Output::stdout();
     let mut exit = Exit::Complete;
-    for source in &index.sources()? {
+    for (source, index) in &in_all(indexes)? {
         let snapshots = source.snapshots()?;
         if form == Form::Text {
             let count = counted(snapshots.len() as u64, "snapshot");
-            output.put(format!("{}: {count}\n", shown(source.root())))?;
+            let by = held_by(indexes, index);
+            output.put(format!("{}: {count}{by}\n", shown(source.root())))?;
         }
         for info in &snapshots {
             // One that cannot be read does not hide the others.
@@ -67,7 +69,7 @@ fn object(source: &Source, info: &SnapshotInfo, snapshot: Option<&Snapshot>) -> 
             object
                 .number("entries", totals.entries)
                 .number("directories", totals.dirs)
-                .number("size_bytes", totals.size_bytes)
+                .number("size", totals.size_bytes)
                 .number("issues", totals.issues)
                 .number("index_bytes", bytes_of(snapshot))
         }

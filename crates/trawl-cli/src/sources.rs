@@ -13,6 +13,7 @@ use trawl_text::zone::Zone;
 
 use crate::exit::Exit;
 use crate::failure::{Failure, shown};
+use crate::index::left_out::listed;
 use crate::index::progress::counted;
 use crate::index::scan::ID_MAP;
 use crate::output::{Output, say};
@@ -50,25 +51,47 @@ pub(crate) fn run(index: Option<PathBuf>, args: &SourcesArgs) -> Result<Exit, Fa
         Some(Action::Remove { roots }) => {
             remove(&IndexDir::open(&settings::index_dir(index)?)?, roots)
         }
-        None if args.snapshots => {
-            let index = IndexDir::open(&settings::index_to_ask(index)?)?;
-            snapshots::list(&index, Form::new(args.json, false))
-        }
-        None => list(&IndexDir::open(&settings::index_to_ask(index)?)?, args.json),
+        None if args.snapshots => snapshots::list(&opened(index)?, Form::new(args.json, false)),
+        None => list(&opened(index)?, args.json),
+    }
+}
+
+/// The indexes that this user asks.
+pub(crate) fn opened(index: Option<PathBuf>) -> Result<Vec<IndexDir>, Failure> {
+    let dirs = settings::indexes_to_ask(index)?;
+    let opened = dirs.iter().map(|dir| Ok(IndexDir::open(dir)?));
+    opened.collect()
+}
+
+/// The sources of some indexes, by root, each with what to say of the index that has it.
+pub(crate) fn in_all(indexes: &[IndexDir]) -> Result<Vec<(Source, &IndexDir)>, Failure> {
+    let mut all = Vec::new();
+    for index in indexes {
+        all.extend(index.sources()?.into_iter().map(|source| (source, index)));
+    }
+    all.sort_by(|(a, _), (b, _)| trawl_model::path::cmp(a.root(), b.root()));
+    Ok(all)
+}
+
+/// Which index has a source, where several are asked.
+pub(crate) fn held_by(indexes: &[IndexDir], index: &IndexDir) -> String {
+    match indexes {
+        [_] => String::new(),
+        _ => format!(", index {}", shown(index.path().as_os_str().as_bytes())),
     }
 }
 
 /// Lists what is indexed.
-pub(crate) fn list(index: &IndexDir, json: bool) -> Result<Exit, Failure> {
+pub(crate) fn list(indexes: &[IndexDir], json: bool) -> Result<Exit, Failure> {
     let mut output = Output::stdout();
     let mut exit = Exit::Complete;
-    let sources = index.sources()?;
+    let sources = in_all(indexes)?;
     if sources.is_empty() && !json {
         say(
             "the index is empty, or holds nothing that you may see: add a tree with trawl index PATH",
         );
     }
-    for source in &sources {
+    for (source, index) in &sources {
         // A source that cannot be read does not hide the others.
         let snapshot = source.current().unwrap_or_else(|error| {
             say(&error);
@@ -76,8 +99,14 @@ pub(crate) fn list(index: &IndexDir, json: bool) -> Result<Exit, Failure> {
             None
         });
         let line = match json {
-            true => object(source, snapshot.as_ref()).close() + "\n",
-            false => text(source, snapshot.as_ref()),
+            true => {
+                let object = object(source, snapshot.as_ref());
+                object
+                    .bytes("index", index.path().as_os_str().as_bytes())
+                    .close()
+                    + "\n"
+            }
+            false => text(source, snapshot.as_ref(), &held_by(indexes, index)),
         };
         output.put(line)?;
     }
@@ -100,7 +129,7 @@ fn object(source: &Source, snapshot: Option<&Snapshot>) -> Object {
         .time("finished", Some(snapshot.info.finished))
         .number("entries", totals.entries)
         .number("directories", totals.dirs)
-        .number("size_bytes", totals.size_bytes)
+        .number("size", totals.size_bytes)
         .number("issues", totals.issues)
         .number("shards", snapshot.shards.len())
         .number("index_bytes", index_bytes(snapshot));
@@ -117,10 +146,10 @@ fn object(source: &Source, snapshot: Option<&Snapshot>) -> Object {
     )
 }
 
-fn text(source: &Source, snapshot: Option<&Snapshot>) -> String {
+fn text(source: &Source, snapshot: Option<&Snapshot>, held_by: &str) -> String {
     let root = shown(source.root());
     let Some(snapshot) = snapshot else {
-        return format!("{root}: no snapshot yet, run trawl index {root}\n");
+        return format!("{root}: no snapshot yet, run trawl index {root}{held_by}\n");
     };
     let totals = snapshot.totals();
     let mut time = String::new();
@@ -129,13 +158,18 @@ fn text(source: &Source, snapshot: Option<&Snapshot>) -> String {
         true => ", ids mapped",
         false => "",
     };
+    let left_out = snapshot.info.excludes();
+    let left_out = match left_out.is_empty() {
+        true => String::new(),
+        false => format!(", without {}", listed(&left_out)),
+    };
     let kept = kept(source).filter(|usage| usage.snapshots.len() > 1);
     let kept = kept.map_or(String::new(), |usage| {
         let all = format(u128::from(usage.size_bytes), Scale::Binary);
         format!(" ({all} with all {} snapshots)", usage.snapshots.len())
     });
     format!(
-        "{root}: {} in {}, {}, {} in the index{kept}, as of {time}{mapped}\n",
+        "{root}: {} in {}, {}, {} in the index{kept}, as of {time}{mapped}{left_out}{held_by}\n",
         counted(totals.entries, "entry"),
         counted(totals.dirs, "directory"),
         counted(totals.issues, "issue"),

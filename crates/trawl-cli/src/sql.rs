@@ -13,17 +13,22 @@ use std::num::NonZeroUsize;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command as Program;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use trawl_ask::barrier::Daemons;
 use trawl_model::guard::Credentials;
-use trawl_query::AsOf;
+use trawl_query::{AsOf, Index, QueryError};
 
 use crate::arguments::{self, Manner};
+pub use crate::at::why_none;
+pub use crate::csv::protected;
 use crate::exit::Exit;
 use crate::failure::Failure;
 pub use crate::failure::cause;
 use crate::fresh::Freshness;
 use crate::output::say;
+pub use crate::scope::shown_index;
 use crate::settings;
 
 /// The name of the program.
@@ -170,19 +175,51 @@ pub enum Task {
     Export(Box<ExportArgs>),
 }
 
-/// A task, who gives it, and the index that it is about.
+/// Indexes that are asked together, and their daemons.
+#[derive(Clone, Debug)]
+pub struct Indexes {
+    /// Where they lie.
+    pub dirs: Vec<PathBuf>,
+    daemons: Option<Arc<Daemons>>,
+    who: Credentials,
+}
+
+impl Indexes {
+    /// Opens them as they are now.
+    ///
+    /// # Errors
+    /// If one of them cannot be opened.
+    pub fn open(&self, as_of: AsOf) -> Result<Index, QueryError> {
+        trawl_ask::search::open(&self.dirs, self.daemons.clone(), self.who.clone(), as_of)
+    }
+}
+
+/// A task and the indexes that it is about.
 #[derive(Debug)]
 pub struct Order {
-    /// The index.
-    pub index: PathBuf,
-    /// Who asks.
-    pub who: Credentials,
+    /// The indexes, which answer together.
+    pub indexes: Indexes,
     /// Of when the answers are to be.
     pub as_of: AsOf,
+    /// How fresh the index is.
+    pub(crate) fresh: Mutex<Freshness>,
     /// True if the user wants to know of when the answer is.
     pub status: bool,
+    /// True if no text in comma-separated values may begin as a formula does.
+    pub spreadsheet: bool,
     /// What to do.
     pub task: Task,
+}
+
+impl Order {
+    /// Says which sources may be out of date that were come upon later.
+    pub fn say_if_behind(&self) {
+        self.fresh().tell(|line| say(line));
+    }
+
+    fn fresh(&self) -> MutexGuard<'_, Freshness> {
+        self.fresh.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// Reads the words that `trawl` was called with. Help and mistakes are told
@@ -221,14 +258,25 @@ pub fn read(words: Vec<OsString>) -> Result<Order, Exit> {
 }
 
 fn order(index: Option<PathBuf>, manner: Manner, task: Task) -> Result<Order, Failure> {
-    let index = settings::index_to_ask(index)?;
+    let dirs = settings::indexes_to_ask(index)?;
     // Statements of a shell that come later are answered from what is there then.
-    Freshness::ask(&index, manner).tell(|line| say(line));
-    Ok(Order {
-        index,
+    let mut fresh = Freshness::ask(&dirs, manner);
+    let indexes = Indexes {
+        dirs,
+        daemons: fresh.daemons(),
         who: settings::asker()?,
-        as_of: manner.at.unwrap_or_default(),
+    };
+    let as_of = manner.at.unwrap_or_default();
+    if indexes.dirs.len() > 1 {
+        fresh.is_about(&Arc::new(indexes.open(as_of)?));
+    }
+    fresh.tell(|line| say(line));
+    Ok(Order {
+        fresh: Mutex::new(fresh),
+        indexes,
+        as_of,
         status: manner.status,
+        spreadsheet: manner.spreadsheet,
         task,
     })
 }
@@ -316,7 +364,7 @@ mod tests {
     fn a_task_is_read_with_what_stands_before_it() {
         let words = "trawl -i /idx --status sql --at 1 --csv -0 --json SELECT";
         let order = read(words.split(' ').map(OsString::from).collect()).unwrap();
-        assert_eq!(order.index, PathBuf::from("/idx"));
+        assert_eq!(order.indexes.dirs, [PathBuf::from("/idx")]);
         assert!(order.status);
         let Task::Sql(args) = order.task else {
             panic!("not sql")

@@ -59,7 +59,8 @@ const fn only_index(name: &'static str, index: Stand) -> Note {
 const LOOKS_AGAIN: Stand = Otherwise(
     Own,
     "the file is looked at again, live, and the whole expression put to what is there now; what \
-     no longer matches is left alone and told of, with exit code 1",
+     no longer matches is left alone and told of, with exit code 1. A directory that the command \
+     takes away is not gone into, and so not complained of",
 );
 const YES: &str = "only an answer that begins with y or Y is yes, whatever the language";
 const YES_AGAIN: &str = "looks again, as `-exec` does; only an answer that begins with y or Y is \
@@ -76,7 +77,7 @@ const LARGE_NUMBER: Stand = Otherwise(
 const BIRTH_TIME: Stand = Otherwise(
     Own,
     "`%B` is the birth time, which GNU find 4.9 does not know here; `%TZ` in a zone that does not \
-     exist is UTC",
+     exist is UTC; widths and precisions beyond 16 MiB are cut there",
 );
 
 /// Words that do not do quite what they do in GNU find, or that it does not
@@ -89,6 +90,14 @@ pub static NOTES: &[Note] = &[
             "an action in a list of `-o` is done also where a test behind that list is false; GNU \
              find moves cheap tests ahead of the list and so forgets it \
              (`( -print -o -type l -o -type d ) -type b`)",
+        ),
+    ),
+    both(
+        ",",
+        Otherwise(
+            Posix,
+            "the value of a list is that of its last part; GNU find moves cheap tests ahead in a \
+             list, too, and takes the value of another (`( -size -9 , -name none ) -print`)",
         ),
     ),
     both("-exclude", Otherwise(Bfs, "GNU find has no such operator")),
@@ -231,6 +240,33 @@ pub static GENERAL: &[Note] = &[
         index: Absent("as without `-L`"),
         live: Otherwise(Own, "what is in it is complained of twice"),
     },
+    both(
+        "languages",
+        Otherwise(
+            Own,
+            "of a locale only counts whether its characters are UTF-8, and whether it is installed \
+             (`LOCPATH` and the system's archive): messages, the names of months and days, dates \
+             (`%Tc`, `%Tx`), the decimal comma of `%S`, and ranges such as `[a-c]` are those of \
+             C.UTF-8 in every language, and other encodings, such as EUC-JP, are bytes",
+        ),
+    ),
+    both(
+        "letters of patterns in UTF-8",
+        Otherwise(
+            Own,
+            "a titlecase letter (U+01C5) is neither `[:upper:]` nor `[:lower:]`, where the C \
+             library has it as both; a range goes by the characters' numbers, also where the C \
+             library refuses it; `-iregex` has ß and ẞ as one letter, and i and ı as two",
+        ),
+    ),
+    both(
+        "an output that takes no more",
+        Otherwise(
+            Own,
+            "the reason is told once, with the same words for each action; GNU find forgets it \
+             where a command was run since, and counts stages behind `-ls`",
+        ),
+    ),
     both(
         "`-D`",
         Otherwise(Own, "takes any word, warns, and shows nothing"),

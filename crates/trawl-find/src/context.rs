@@ -1,11 +1,16 @@
 //! What a leaf knows besides the row: where it lies as seen from the start
 //! point, how the world is, whom to ask about it, and where output goes.
 
+use std::borrow::Cow;
+use std::rc::Rc;
+
 use trawl_model::Timestamp;
-use trawl_model::rows::Row;
+use trawl_model::rows::{Row, RowBatch};
 use trawl_query::{Beginning, Trail};
+use trawl_sys::link::{TargetBuffer, read_link_at};
+use trawl_sys::{Errno, SysError};
 use trawl_text::owners::Owners;
-use trawl_text::quote::Terminal;
+use trawl_text::quote::{self, Terminal};
 use trawl_text::zone::Zone;
 
 use crate::base_name::bare_name;
@@ -13,7 +18,8 @@ use crate::environment::Environment;
 use crate::file_systems::FileSystems;
 use crate::leaf::{Effect, Facts};
 use crate::output::{Output, Sink};
-use crate::probe::Probe;
+use crate::probe::{LateLook, Probe};
+use crate::reference::error_text;
 use crate::regex::{Manner, Regex};
 use crate::traversal::Follow;
 
@@ -185,6 +191,13 @@ pub struct Context<'a> {
     pub turn: Turn,
     /// What is known of the row.
     pub known: Facts,
+    /// Looks at the row's entry where a leaf needs more than is known.
+    pub late: Option<&'a dyn LateLook>,
+    /// What that saw.
+    looked: Option<Rc<RowBatch>>,
+    /// Set once it was told that the row's entry cannot be looked at, which
+    /// find says once of each.
+    is_told: bool,
     /// The real output, if it is this evaluation's turn.
     pub hands: Option<&'a dyn Hands>,
     /// Where evaluation stopped at a leaf that needs its turn.
@@ -224,6 +237,9 @@ impl<'a> Context<'a> {
             terminal: world.terminal,
             turn: Turn::Any,
             known: Facts::Attributes,
+            late: None,
+            looked: None,
+            is_told: false,
             hands: None,
             deferred: None,
             acted: false,
@@ -267,6 +283,68 @@ impl<'a> Context<'a> {
     pub fn next_row(&mut self) {
         (self.path_of, self.pruned) = (None, false);
         (self.deferred, self.acted) = (None, false);
+        (self.looked, self.is_told) = (None, false);
+    }
+
+    /// Begins a row of which only so much is known until a leaf needs more.
+    pub(crate) fn look_late(&mut self, known: Facts) {
+        (self.known, self.looked) = (known, None);
+    }
+
+    /// The row as a leaf sees it that needs these facts: looked at now, if it
+    /// was not before. `None` if it cannot be, which is told.
+    pub(crate) fn looked(&mut self, row: &Row<'_>, facts: Facts) -> Option<Rc<RowBatch>> {
+        if self.looked.is_some() || facts <= self.known {
+            return self.looked.clone();
+        }
+        match self.late?.look(row) {
+            Ok(batch) => self.looked = Some(batch),
+            Err(error) if error.errno == Errno::NOENT && self.world.races == Races::Ignored => {}
+            Err(error) => self.cannot_look(row, error),
+        }
+        self.looked.clone()
+    }
+
+    /// Whether the row's entry can be looked at, which is told if not.
+    pub(crate) fn is_there(&mut self, row: &Row<'_>) -> bool {
+        let is_known = self.known == Facts::Attributes || self.late.is_none();
+        self.looked(row, Facts::Attributes).is_some() || is_known
+    }
+
+    /// Where the row's link leads; read again once a command was run, which may
+    /// have led it elsewhere. `None` if it cannot be read, which is `told`.
+    pub(crate) fn link_target<'r>(
+        &mut self,
+        row: &Row<'r>,
+        told: impl FnOnce(&mut Self, SysError),
+    ) -> Option<Cow<'r, [u8]>> {
+        let place = match self.acted {
+            true => {
+                let path = self.path(row).to_vec();
+                self.probe.place(row, &path)
+            }
+            false => None,
+        };
+        let Some(place) = place else {
+            return Some(Cow::Borrowed(row.link_target()));
+        };
+        let mut buffer = TargetBuffer::default();
+        match read_link_at(place.dir, &place.name, &mut buffer) {
+            Ok(target) => Some(Cow::Owned(target.to_vec())),
+            Err(error) => {
+                told(self, error);
+                None
+            }
+        }
+    }
+
+    /// Tells once why the row's entry cannot be looked at.
+    pub(crate) fn cannot_look(&mut self, row: &Row<'_>, error: SysError) {
+        if !std::mem::replace(&mut self.is_told, true) {
+            let locale = self.world.locale;
+            let quoted = quote::message(self.path(row), locale);
+            self.complain(&format!("{quoted}: {}", error_text(&error.into())));
+        }
     }
 
     /// Prints to another sink.

@@ -272,8 +272,7 @@ impl<'a> Search<'a> {
         let mut part = part;
         part.take_back(cx);
         self.printer.emit(part)?;
-        self.printer.flush_all()?;
-        self.printer.tell_of_files()?;
+        self.printer.finish()?;
         Ok(u8::from(self.printer.has_failed()))
     }
 }

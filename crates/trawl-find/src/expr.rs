@@ -52,8 +52,18 @@ impl Node {
             });
             return false;
         }
-        // Of what could not be looked at, no test of its attributes is true.
-        self.facts <= cx.known && self.leaf.eval(row, cx)
+        match cx.looked(row, self.facts) {
+            Some(batch) => {
+                let row = Row {
+                    batch: &batch,
+                    at: 0,
+                    dir: row.dir,
+                };
+                self.leaf.eval(&row, cx)
+            }
+            // Of what could not be looked at, no test of its attributes is true.
+            None => self.facts <= cx.known && self.leaf.eval(row, cx),
+        }
     }
 }
 

@@ -1,114 +1,200 @@
-//! Kinds of file systems by device number, for `%F` and `-fstype`.
+//! Kinds of file systems by device number, for `%F` and `-fstype`, and what
+//! the mounts of one allow.
 //!
 //! The index keeps devices, not kinds: the kind is that of what is mounted
-//! from that device now. A device that is not mounted is `unknown`.
+//! from that device now. A device that is not mounted is `unknown`. Mounts of
+//! one device may differ in what they allow: then the entry's path tells in
+//! which of them it lies.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use trawl_model::Dev;
+use trawl_model::{Dev, path};
 
 /// The mounted file systems, read when first asked for.
 #[derive(Debug, Default)]
 pub struct FileSystems {
-    mounted: OnceLock<HashMap<Dev, Mounted>>,
+    mounted: OnceLock<Table>,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    by_device: HashMap<Dev, Mounted>,
+    /// What lies at a mount point, as paths are stored: of several mounts on
+    /// one point the last.
+    by_point: HashMap<Vec<u8>, Allows>,
 }
 
 /// What is known of a device, over all its mounts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Mounted {
     kind: String,
-    /// True if nobody may write anywhere it is mounted.
+    /// What its mounts allow; `None` where they differ.
+    allows: Option<Allows>,
+}
+
+/// What a mount allows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Allows {
+    /// True if nobody may write.
     read_only: bool,
-    /// True if no program may be run anywhere it is mounted.
+    /// True if no program may be run.
     without_programs: bool,
 }
 
 impl FileSystems {
-    fn mounted(&self, dev: Dev) -> Option<&Mounted> {
-        let mounted = self.mounted.get_or_init(|| {
+    fn table(&self) -> &Table {
+        self.mounted.get_or_init(|| {
             let text = std::fs::read("/proc/self/mountinfo").unwrap_or_default();
-            parse(&String::from_utf8_lossy(&text))
-        });
-        mounted.get(&dev)
+            parse(&text)
+        })
     }
 
     /// The kind of the file system on `dev`.
     pub fn kind(&self, dev: Dev) -> &str {
-        self.mounted(dev).map_or("unknown", |mounted| &mounted.kind)
+        let mounted = self.table().by_device.get(&dev);
+        mounted.map_or("unknown", |mounted| &mounted.kind)
     }
 
-    /// True if nothing can be written to the file system on `dev`.
-    pub fn is_read_only(&self, dev: Dev) -> bool {
-        self.mounted(dev).is_some_and(|mounted| mounted.read_only)
+    /// True if nothing can be written to the entry on `dev` that is stored
+    /// so.
+    pub fn is_read_only(&self, dev: Dev, stored: &dyn Fn() -> Vec<u8>) -> bool {
+        self.table().allows(dev, stored).read_only
     }
 
-    /// True if no program of the file system on `dev` can be run.
-    pub fn is_without_programs(&self, dev: Dev) -> bool {
-        self.mounted(dev)
-            .is_some_and(|mounted| mounted.without_programs)
+    /// True if a program on `dev` that is stored so cannot be run.
+    pub fn is_without_programs(&self, dev: Dev, stored: &dyn Fn() -> Vec<u8>) -> bool {
+        self.table().allows(dev, stored).without_programs
+    }
+}
+
+impl Table {
+    /// By the device where all its mounts agree, else by the nearest mount
+    /// point above the entry: subvolumes have devices that are not mounted.
+    fn allows(&self, dev: Dev, stored: &dyn Fn() -> Vec<u8>) -> Allows {
+        if let Some(allows) = self.by_device.get(&dev).and_then(|mounted| mounted.allows) {
+            return allows;
+        }
+        let stored = stored();
+        let mut at = Some(&stored[..]);
+        while let Some(place) = at {
+            if let Some(allows) = self.by_point.get(place) {
+                return *allows;
+            }
+            at = path::split(place).map(|(above, _)| above);
+        }
+        Allows::default()
     }
 }
 
 /// Reads `/proc/self/mountinfo`, proc(5): the third field is the device, the
-/// sixth the mount's options; behind ` - ` come the kind, the source and the
-/// file system's own options.
-fn parse(text: &str) -> HashMap<Dev, Mounted> {
-    let mut all: HashMap<Dev, Mounted> = HashMap::new();
-    for (dev, one) in text.lines().filter_map(parse_line) {
-        let known = all.entry(dev).or_insert_with(|| one.clone());
-        known.kind = one.kind;
-        known.read_only &= one.read_only;
-        known.without_programs &= one.without_programs;
+/// fifth the mount point, the sixth the mount's options; behind ` - ` come the
+/// kind, the source and the file system's own options.
+fn parse(text: &[u8]) -> Table {
+    let mut all = Table::default();
+    for line in text.split(|byte| *byte == b'\n') {
+        let Some((dev, point, kind, allows)) = parse_line(line) else {
+            continue;
+        };
+        let known = all.by_device.entry(dev).or_insert_with(|| Mounted {
+            kind: String::new(),
+            allows: Some(allows),
+        });
+        known.kind = kind;
+        known.allows = known.allows.filter(|known| *known == allows);
+        all.by_point.insert(point, allows);
     }
     all
 }
 
-fn parse_line(line: &str) -> Option<(Dev, Mounted)> {
-    let (front, back) = line.split_once(" - ")?;
-    let front: Vec<&str> = front.split(' ').collect();
-    let (major, minor) = front.get(2)?.split_once(':')?;
+fn parse_line(line: &[u8]) -> Option<(Dev, Vec<u8>, String, Allows)> {
+    let words: Vec<&[u8]> = line.split(|byte| *byte == b' ').collect();
+    let dash = words.iter().position(|word| *word == b"-")?;
+    let text = |word: Option<&&[u8]>| String::from_utf8(word?.to_vec()).ok();
+    let device = text(words.get(2))?;
+    let (major, minor) = device.split_once(':')?;
     let dev = Dev {
         major: major.parse().ok()?,
         minor: minor.parse().ok()?,
     };
-    let mut back = back.split(' ');
-    let kind = back.next()?.to_owned();
+    let of_mount = text(words.get(5))?;
+    let own = text(words.get(dash + 3)).unwrap_or_default();
     let has = |options: &str, word: &str| options.split(',').any(|option| option == word);
-    let of_mount = front.get(5).copied().unwrap_or_default();
-    let own = back.nth(1).unwrap_or_default();
-    let mounted = Mounted {
-        kind,
-        read_only: has(of_mount, "ro") || has(own, "ro"),
-        without_programs: has(of_mount, "noexec"),
+    let allows = Allows {
+        read_only: has(&of_mount, "ro") || has(&own, "ro"),
+        without_programs: has(&of_mount, "noexec"),
     };
-    Some((dev, mounted))
+    let kind = text(words.get(dash + 1))?;
+    Some((dev, stored(words.get(4)?), kind, allows))
+}
+
+/// A mount point, of which the file has some characters in octal, as paths
+/// are stored.
+fn stored(point: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(point.len());
+    let mut rest = point;
+    while let Some((first, behind)) = rest.split_first() {
+        let digits = behind.get(..3).filter(|_| *first == b'\\');
+        let digits = digits.and_then(|digits| std::str::from_utf8(digits).ok());
+        match digits.and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
+            Some(byte) => {
+                out.push(byte);
+                rest = &behind[3..];
+            }
+            None => {
+                out.push(*first);
+                rest = behind;
+            }
+        }
+    }
+    match &out[..] {
+        b"/" => Vec::new(),
+        _ => out,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn kinds_are_found_by_device() {
-        let mounted = parse(
-            "22 1 254:0 / / rw shared:1 - ext4 /dev/vda rw\nodd\n23 1 0:5 / /p rw - proc proc rw\n",
-        );
-        let dev = |major, minor| Dev { major, minor };
-        let kind = |dev| mounted.get(&dev).map(|mounted| mounted.kind.as_str());
-        assert_eq!(kind(dev(254, 0)), Some("ext4"));
-        assert_eq!(mounted.len(), 2);
-        assert_eq!(FileSystems::default().kind(dev(u32::MAX, 7)), "unknown");
+    fn dev(major: u32, minor: u32) -> Dev {
+        Dev { major, minor }
+    }
+
+    fn of(text: &str) -> FileSystems {
+        let all = FileSystems::default();
+        all.mounted.get_or_init(|| parse(text.as_bytes()));
+        all
     }
 
     #[test]
-    fn what_every_mount_forbids_is_forbidden() {
-        let mounted = parse(
-            "1 1 8:1 / /a ro,noexec - ext4 /dev/a rw\n2 1 8:1 / /b rw,noexec - ext4 /dev/a rw\n\
-             3 1 8:2 / /c rw shared:1 - ext4 /dev/b ro,x\n",
+    fn kinds_are_found_by_device() {
+        let all = of(
+            "22 1 254:0 / / rw shared:1 - ext4 /dev/vda rw\nodd\n23 1 0:5 / /p rw - proc proc rw\n",
         );
-        let of = |minor| &mounted[&Dev { major: 8, minor }];
-        assert!(!of(1).read_only && of(1).without_programs);
-        assert!(of(2).read_only && !of(2).without_programs);
+        assert_eq!(all.kind(dev(254, 0)), "ext4");
+        assert_eq!(all.table().by_device.len(), 2);
+        assert_eq!(all.kind(dev(u32::MAX, 7)), "unknown");
+    }
+
+    #[test]
+    fn each_mount_forbids_what_lies_in_it() {
+        let all = of(
+            "1 1 8:1 / / rw - ext4 /dev/a rw\n2 1 8:1 /b /with\\040space ro,noexec - ext4 /dev/a rw\n\
+             3 1 8:2 / /c rw shared:1 - ext4 /dev/b ro,x\n4 1 8:1 /i /with\\040space/in rw - ext4 /dev/a rw\n",
+        );
+        for (dev, stored, read_only, without) in [
+            (dev(8, 1), "/with", false, false),
+            (dev(8, 1), "/with space", true, true),
+            (dev(8, 1), "/with space/deep/er", true, true),
+            (dev(8, 1), "/with space/in/it", false, false),
+            (dev(8, 1), "", false, false),
+            (dev(8, 2), "/anywhere", true, false),
+            (dev(9, 9), "/c/subvolume", true, false),
+        ] {
+            let stored = || stored.as_bytes().to_vec();
+            assert_eq!(all.is_read_only(dev, &stored), read_only);
+            assert_eq!(all.is_without_programs(dev, &stored), without);
+        }
     }
 }

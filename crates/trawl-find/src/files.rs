@@ -56,19 +56,16 @@ impl OutputFile {
 
     /// Writes `bytes`. What goes wrong with a file is kept
     /// ([`OutputFile::trouble`]).
-    ///
-    /// # Errors
-    /// Those of writing to standard error.
-    pub fn write(&self, bytes: &[u8], errors: &mut dyn Write) -> io::Result<()> {
+    pub fn write(&self, bytes: &[u8], errors: &mut dyn Write) {
         match &self.target {
-            Target::Stderr => errors.write_all(bytes),
+            // That nobody can be told is no reason to stop.
+            Target::Stderr => drop(errors.write_all(bytes)),
             Target::File(writing) => {
                 let writing = &mut *lock(writing);
                 if writing.trouble.is_none() {
                     let done = writing.file.write_all(bytes);
                     writing.note(done);
                 }
-                Ok(())
             }
         }
     }

@@ -6,6 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use trawl_model::Dev;
 use trawl_text::glob::Glob;
 
 use crate::probe::Cause;
@@ -22,6 +23,8 @@ pub struct Emptiness {
     /// Those that may not be listed: whether they hold something cannot be
     /// told.
     pub denied: Paths,
+    /// The device of the file system that was listed.
+    pub device: Option<Dev>,
 }
 
 impl Emptiness {

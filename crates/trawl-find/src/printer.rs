@@ -71,8 +71,9 @@ pub(crate) struct Printer<'a> {
     locale: Locale,
     failed: Cell<bool>,
     ended: Cell<bool>,
-    /// What a write came to that could not be told at once.
-    broken: RefCell<Option<io::Error>>,
+    /// Why standard output takes no more. The search goes on: it may do more than
+    /// print.
+    lost: RefCell<Option<io::Error>>,
 }
 
 impl<'a> Printer<'a> {
@@ -84,7 +85,7 @@ impl<'a> Printer<'a> {
             locale,
             failed: Cell::new(false),
             ended: Cell::new(false),
-            broken: RefCell::default(),
+            lost: RefCell::default(),
         }
     }
 
@@ -118,9 +119,16 @@ impl<'a> Printer<'a> {
         }
         let memory = self.put(part.out, part.others)?;
         self.tell(&part.complaints)?;
-        match self.broken.take() {
+        Ok(memory)
+    }
+
+    /// What was to be written is written, or this says why not all of it was.
+    pub(crate) fn finish(&self) -> io::Result<()> {
+        self.flush_all()?;
+        self.tell_of_files()?;
+        match self.lost.take() {
             Some(error) => Err(error),
-            None => Ok(memory),
+            None => Ok(()),
         }
     }
 
@@ -133,8 +141,7 @@ impl<'a> Printer<'a> {
         self.flush_all()?;
         for line in complaints.split_inclusive(|b| *b == b'\n') {
             self.fail();
-            let line = [b"find: ", line].concat();
-            self.streams.borrow_mut().err.write_all(&line)?;
+            self.say_all(&[b"find: ", line].concat());
         }
         Ok(())
     }
@@ -147,7 +154,13 @@ impl<'a> Printer<'a> {
 
     /// Writes a line to standard error that is no failure.
     pub(crate) fn remark(&self, line: &str) -> io::Result<()> {
-        writeln!(self.streams.borrow_mut().err, "find: {line}")
+        self.say_all(format!("find: {line}\n").as_bytes());
+        Ok(())
+    }
+
+    /// Writes to standard error. That nobody can be told is no reason to stop.
+    fn say_all(&self, text: &[u8]) {
+        let _ = self.streams.borrow_mut().err.write_all(text);
     }
 
     /// Writes what was printed, and returns what was written to standard output.
@@ -156,26 +169,18 @@ impl<'a> Printer<'a> {
         let streams = &mut *self.streams.borrow_mut();
         for (file, output) in self.files.iter().zip(others) {
             if !output.is_empty() {
-                file.write(&output.finish(widths), streams.err)?;
+                file.write(&output.finish(widths), streams.err);
             }
         }
         let printed = out.finish(widths);
-        if printed.is_empty() {
-            return Ok(printed);
+        if !printed.is_empty() && self.lost.borrow().is_none() {
+            self.note(streams.out.write_all(&printed));
         }
-        match streams.out.write_all(&printed) {
-            Ok(()) => Ok(printed),
-            // Whoever read the output has enough.
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
-                self.ended.set(true);
-                Ok(printed)
-            }
-            Err(error) => Err(error),
-        }
+        Ok(printed)
     }
 
     /// Tells which files could not be written.
-    pub(crate) fn tell_of_files(&self) -> io::Result<()> {
+    fn tell_of_files(&self) -> io::Result<()> {
         for file in self.files {
             if let Some(why) = file.trouble() {
                 self.complain(&file.path, &why)?;
@@ -184,36 +189,38 @@ impl<'a> Printer<'a> {
         Ok(())
     }
 
-    /// Keeps the first error for whoever writes next.
+    /// Keeps the first error for the end; a closed pipe ends the search, because
+    /// whoever read the output has enough.
     fn note(&self, done: io::Result<()>) {
-        if let Err(error) = done {
-            self.broken.borrow_mut().get_or_insert(error);
+        match done {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => self.ended.set(true),
+            Err(error) => {
+                self.lost.borrow_mut().get_or_insert(error);
+            }
         }
     }
 
     /// Lets everything be seen that was written.
     pub(crate) fn flush_all(&self) -> io::Result<()> {
         self.files.iter().for_each(OutputFile::flush);
-        match self.streams.borrow_mut().out.flush() {
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
-                self.ended.set(true);
-                Ok(())
-            }
-            other => other,
+        if self.lost.borrow().is_none() {
+            self.note(self.streams.borrow_mut().out.flush());
         }
+        Ok(())
     }
 }
 
 impl Hands for Printer<'_> {
     fn flush(&self, out: Output, others: Vec<Output>) {
-        self.note(self.put(out, others).and_then(|_| self.flush_all()));
+        let _ = self.put(out, others).and_then(|_| self.flush_all());
     }
 
     fn tell(&self, complaints: &[u8]) {
-        self.note(Printer::tell(self, complaints));
+        let _ = Printer::tell(self, complaints);
     }
 
     fn say(&self, text: &[u8]) {
-        self.note(self.streams.borrow_mut().err.write_all(text));
+        self.say_all(text);
     }
 }

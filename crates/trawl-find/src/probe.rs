@@ -2,10 +2,12 @@
 //! system each have their answers.
 
 use std::ffi::CString;
+use std::rc::Rc;
 
-use trawl_model::rows::Row;
+use trawl_model::rows::{Row, RowBatch};
 use trawl_model::{Column, ColumnSet, FileType};
 use trawl_sys::BorrowedFd;
+use trawl_sys::SysError;
 use trawl_sys::access::Wish;
 
 use crate::lookups::AttributeTest;
@@ -95,6 +97,16 @@ pub trait Probe {
 
     /// Where the entry is in the live file system, if it is looked at there.
     fn place(&self, row: &Row<'_>, path: &[u8]) -> Option<Place<'_>>;
+}
+
+/// Looks at an entry of the live file system when a leaf first needs that:
+/// behind a command, what the command left counts.
+pub trait LateLook {
+    /// The attributes that the row's entry has now, as a row.
+    ///
+    /// # Errors
+    /// Those of statx(2).
+    fn look(&self, row: &Row<'_>) -> Result<Rc<RowBatch>, SysError>;
 }
 
 /// Answers nothing: where there is no entry.

@@ -41,7 +41,7 @@ pub fn node() -> Node {
 
 /// An entry as an object. `path` is how the user would name it; without
 /// attributes there is a `type` of `null` and nothing else, without a link's
-/// target no `target`. A time of birth that nobody knows is `null`, and so
+/// target no `link_target`. A time of birth that nobody knows is `null`, and so
 /// are names of owners that have none.
 pub fn object(path: &[u8], meta: Option<&Meta>, target: &[u8], owners: &Owners) -> Object {
     let object = Object::new().bytes("path", display(path));
@@ -52,14 +52,15 @@ pub fn object(path: &[u8], meta: Option<&Meta>, target: &[u8], owners: &Owners) 
         .text("type", &char::from(meta.file_type().letter()).to_string())
         .number("size", meta.size)
         .number("blocks", meta.blocks)
-        .text("mode", &format!("{:04o}", meta.mode & 0o7777))
+        .number("mode", meta.mode)
+        .text("permissions", &permissions(meta.mode))
         .number("nlink", meta.nlink)
         .number("uid", meta.uid.0);
     let object = named(object, "user", owners.user(meta.uid).as_deref()).number("gid", meta.gid.0);
     let object = named(object, "group", owners.group(meta.gid).as_deref())
-        .number("inode", meta.ino)
-        .text("device", &device(meta.dev))
-        .text("rdev", &device(meta.rdev))
+        .number("ino", meta.ino)
+        .number("dev", meta.dev.as_u64())
+        .number("rdev", meta.rdev.as_u64())
         .number("blksize", meta.blksize)
         .time("atime", Some(meta.atime))
         .time("mtime", Some(meta.mtime))
@@ -67,7 +68,7 @@ pub fn object(path: &[u8], meta: Option<&Meta>, target: &[u8], owners: &Owners) 
         .time("btime", meta.btime);
     match target {
         [] => object,
-        target => object.bytes("target", target),
+        target => object.bytes("link_target", target),
     }
 }
 
@@ -76,6 +77,11 @@ fn named(object: Object, key: &str, name: Option<&[u8]>) -> Object {
         Some(name) => object.bytes(key, name),
         None => object.null(key),
     }
+}
+
+/// Permission bits in octal.
+pub fn permissions(mode: u32) -> String {
+    format!("{:04o}", mode & 0o7777)
 }
 
 /// A device's two numbers.

@@ -4,16 +4,20 @@
 //!
 //! Links inside indexed trees are read from the index; those above them, and
 //! those that the index keeps from this user, from the live system.
+//!
+//! The rules are those of the kernel's `link_path_walk`, path_resolution(7): a
+//! slash behind the last component, in the path or in the target of a link
+//! that ends it, asks for a directory; `.` and `..` need permission to search
+//! the directory they stand in; all links of a walk count against one limit.
 
 use std::borrow::Borrow;
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap, VecDeque};
-use std::ffi::OsStr;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use trawl_model::rows::Row;
 use trawl_model::{ColumnSet, FileType, path};
 use trawl_query::{Index, Located, QueryError, Start, View};
+use trawl_sys::far;
 
 /// Whether a link at the end of a path is followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +32,10 @@ pub enum Follow {
 
 /// As many links as the kernel follows in one path, path_resolution(7).
 const LINKS_MAX: usize = 40;
+/// The longest name in a directory, of all file systems that are usual.
+const NAME_MAX: usize = 255;
+/// The error of a longer one.
+const ENAMETOOLONG: i32 = 36;
 
 /// What an index says about a path; [`trawl_query::Index`] in the program.
 pub trait Places {
@@ -228,37 +236,71 @@ pub fn resolve(
     } else {
         follow
     };
-    if let Some(direct) = direct(&absolute) {
+    let resolved = resolve_from(places, &absolute, follow, 0)?;
+    // A link that leads to no directory stands for itself.
+    match follow == Follow::ToDirectory && !is_told(&resolved) {
+        true => resolve_from(places, &absolute, Follow::Never, 0),
+        false => Ok(resolved),
+    }
+}
+
+/// Resolves the target (not empty) of a link in the directory `dir`, the link
+/// itself counted.
+///
+/// # Errors
+/// Whatever cannot be read of the index.
+pub fn resolve_target(
+    places: &impl Places,
+    dir: &[u8],
+    target: &[u8],
+) -> Result<Resolved, QueryError> {
+    resolve_from(places, &absolute(dir, target), Follow::Last, 1)
+}
+
+/// Resolves an absolute path behind so many links.
+fn resolve_from(
+    places: &impl Places,
+    absolute: &[u8],
+    follow: Follow,
+    links: usize,
+) -> Result<Resolved, QueryError> {
+    if let Some(direct) = direct(absolute) {
         let found = places.locate(&direct)?;
         let is_final = match &found {
             Located::Found(start) => follow == Follow::Never || !is_link(start),
-            Located::Missing { .. } | Located::Denied { .. } => true,
+            Located::Missing { .. } => !parts(absolute).iter().any(|part| part.len() > NAME_MAX),
+            Located::Denied { .. } => true,
             _ => false,
         };
         if is_final {
-            let found = through_dot(found, &absolute);
+            let found = as_directory(through_dot(found, absolute), absolute.ends_with(b"/"));
             return Ok(Resolved::To(found, direct));
         }
     }
-    let resolved = walk(places, &absolute, follow)?;
-    if follow == Follow::ToDirectory {
-        // A link that leads to no directory stands for itself.
-        let leads = match &resolved {
-            Some(Resolved::To(Located::Found(start), _)) => start.is_dir,
-            Some(Resolved::To(Located::Hidden { view, .. }, path)) if !is_recorded(view) => {
-                is_directory(path)
-            }
-            // What cannot be reached is told, as ls does; a link to nothing is shown.
-            None | Some(Resolved::To(Located::NotDirectory { .. } | Located::Denied { .. }, _)) => {
-                true
-            }
-            _ => false,
-        };
-        if !leads {
-            return Ok(walk(places, &absolute, Follow::Never)?.unwrap_or(Resolved::Loop));
+    let mut way = Way {
+        places,
+        follow,
+        links,
+        done: Vec::new(),
+        rest: parts(absolute).into(),
+        wants_directory: absolute.ends_with(b"/"),
+    };
+    way.walk()
+}
+
+/// True if what `ls link` shows is what the link leads to, or that it cannot
+/// be reached; a link to nothing is shown itself.
+fn is_told(resolved: &Resolved) -> bool {
+    match resolved {
+        Resolved::To(Located::Found(start), _) => start.is_dir,
+        Resolved::To(Located::Hidden { view, .. }, path) if !is_recorded(view) => {
+            is_directory(path)
         }
+        Resolved::To(Located::NotDirectory { .. } | Located::Denied { .. }, _) | Resolved::Loop => {
+            true
+        }
+        _ => false,
     }
-    Ok(resolved.unwrap_or(Resolved::Loop))
 }
 
 fn absolute(cwd: &[u8], given: &[u8]) -> Vec<u8> {
@@ -292,71 +334,136 @@ fn is_link(start: &Start) -> bool {
     row.file_type() == FileType::Symlink
 }
 
-/// Goes component by component; `None` after too many links.
-fn walk(
-    places: &impl Places,
-    absolute: &[u8],
+/// A path on the way, component by component.
+struct Way<'p, P> {
+    places: &'p P,
     follow: Follow,
-) -> Result<Option<Resolved>, QueryError> {
-    let mut done: Vec<u8> = Vec::new();
-    let mut rest: VecDeque<Vec<u8>> = parts(absolute).collect();
-    let mut links = 0;
-    while let Some(part) = rest.pop_front() {
-        if part == b".." {
-            let through = match places.locate(&done)? {
-                Located::Found(start) => may_pass(&start),
-                // Only the live system knows what is there.
-                Located::NotIndexed { .. } | Located::Hidden { .. } => {
-                    let live = path::join(path::display(&done), b".");
-                    let live = std::path::Path::new(OsStr::from_bytes(&live));
-                    match live.symlink_metadata() {
-                        Ok(_) => Ok(()),
-                        Err(error) => return Ok(Some(Resolved::Unread(error))),
+    /// Links that were followed.
+    links: usize,
+    /// Where the way has led.
+    done: Vec<u8>,
+    /// What is still to go.
+    rest: VecDeque<Vec<u8>>,
+    /// True if a slash follows the last component.
+    wants_directory: bool,
+}
+
+impl<P: Places> Way<'_, P> {
+    fn walk(&mut self) -> Result<Resolved, QueryError> {
+        while let Some(part) = self.rest.pop_front() {
+            let ended = match &part[..] {
+                b"." => self.stay()?,
+                b".." => match self.stay()? {
+                    None => {
+                        let above = path::split(&self.done).map_or(0, |(above, _)| above.len());
+                        self.done.truncate(above);
+                        None
                     }
-                }
-                nothing => Err(nothing),
+                    ended => ended,
+                },
+                name => self.enter(name)?,
             };
-            if let Err(nothing) = through {
-                return Ok(Some(Resolved::To(nothing, done)));
-            }
-            done.truncate(path::split(&done).map_or(0, |(above, _)| above.len()));
-            continue;
-        }
-        let next = path::join(&done, &part);
-        if rest.is_empty() && follow == Follow::Never {
-            done = next;
-            continue;
-        }
-        match places.link_at(&next)? {
-            None => done = next,
-            Some(target) => {
-                links += 1;
-                if links > LINKS_MAX {
-                    return Ok(None);
-                }
-                if target.first() == Some(&b'/') {
-                    done.clear();
-                }
-                for part in parts(&target).collect::<Vec<_>>().into_iter().rev() {
-                    rest.push_front(part);
-                }
+            if let Some(ended) = ended {
+                return Ok(ended);
             }
         }
+        let mut found = as_directory(self.places.locate(&self.done)?, self.wants_directory);
+        let is_live = match &found {
+            Located::NotIndexed { .. } => true,
+            Located::Hidden { view, .. } => !is_recorded(view),
+            _ => false,
+        };
+        if self.wants_directory && is_live {
+            let there = far::stat_itself(path::display(&self.done));
+            if there.is_ok_and(|stat| !stat.is_directory()) {
+                let path = self.done.clone();
+                found = Located::NotDirectory { path };
+            }
+        }
+        Ok(Resolved::To(found, std::mem::take(&mut self.done)))
     }
-    let found = through_dot(places.locate(&done)?, absolute);
-    Ok(Some(Resolved::To(found, done)))
+
+    /// How the way ends where the kernel would not look up a name in the
+    /// directory that it has led to; `None` where it would.
+    fn stay(&self) -> Result<Option<Resolved>, QueryError> {
+        let nothing = match self.places.locate(&self.done)? {
+            Located::Found(start) => match may_pass(&start) {
+                Ok(()) => return Ok(None),
+                Err(nothing) => nothing,
+            },
+            Located::Hidden { view, dir } if is_recorded(&view) => Located::Hidden { view, dir },
+            // Only the live system knows what is there.
+            Located::NotIndexed { .. } | Located::Hidden { .. } => {
+                let itself = path::join(path::display(&self.done), b".");
+                return Ok(far::stat_itself(&itself)
+                    .err()
+                    .map(|error| Resolved::Unread(error.into())));
+            }
+            nothing => nothing,
+        };
+        Ok(Some(Resolved::To(nothing, self.done.clone())))
+    }
+
+    /// Goes to a name in the directory that the way has led to, or to where
+    /// the link of that name leads.
+    fn enter(&mut self, name: &[u8]) -> Result<Option<Resolved>, QueryError> {
+        if name.len() > NAME_MAX {
+            let too_long = || Resolved::Unread(std::io::Error::from_raw_os_error(ENAMETOOLONG));
+            return Ok(Some(self.stay()?.unwrap_or_else(too_long)));
+        }
+        let next = path::join(&self.done, name);
+        let is_last = self.rest.is_empty();
+        let is_meant = is_last && self.follow == Follow::Never && !self.wants_directory;
+        let target = match is_meant {
+            true => None,
+            false => self.places.link_at(&next)?,
+        };
+        let Some(target) = target else {
+            self.done = next;
+            return Ok(None);
+        };
+        self.links += 1;
+        if self.links > LINKS_MAX {
+            return Ok(Some(Resolved::Loop));
+        }
+        self.wants_directory |= is_last && target.ends_with(b"/");
+        if target.first() == Some(&b'/') {
+            self.done.clear();
+        }
+        for part in parts(&target).into_iter().rev() {
+            self.rest.push_front(part);
+        }
+        Ok(None)
+    }
+}
+
+/// What is there, if a slash behind it asks for a directory.
+fn as_directory(found: Located, wants_directory: bool) -> Located {
+    let path = match &found {
+        Located::Found(start) if !start.is_dir => start.path.clone(),
+        _ => return found,
+    };
+    match wants_directory {
+        true => Located::NotDirectory { path },
+        false => found,
+    }
 }
 
 /// What is there, if the path ends with `.`: whoever may not search a
 /// directory cannot reach it so.
 fn through_dot(found: Located, absolute: &[u8]) -> Located {
     match found {
-        Located::Found(start) if absolute.ends_with(b"/.") => match may_pass(&start) {
+        Located::Found(start) if ends_in_dot(absolute) => match may_pass(&start) {
             Ok(()) => Located::Found(start),
             Err(why) => why,
         },
         found => found,
     }
+}
+
+fn ends_in_dot(absolute: &[u8]) -> bool {
+    let mut parts = absolute.rsplit(|byte| *byte == b'/');
+    parts.find(|part| !part.is_empty()) == Some(b".")
 }
 
 /// Whether the kernel would go through `start` to `.` or `..`.
@@ -372,23 +479,26 @@ fn may_pass(start: &Start) -> Result<(), Located> {
     }
 }
 
-/// Components that lead somewhere.
-fn parts(path: &[u8]) -> impl Iterator<Item = Vec<u8>> {
-    let parts = path
-        .split(|b| *b == b'/')
-        .filter(|part| !matches!(*part, b"" | b"."));
-    parts.map(<[u8]>::to_vec)
+/// Components that lead somewhere, or that need permission to: `.` before a
+/// name asks for nothing that the name does not.
+fn parts(path: &[u8]) -> Vec<Vec<u8>> {
+    let parts = path.split(|b| *b == b'/').filter(|part| !part.is_empty());
+    let mut parts: Vec<Vec<u8>> = parts.map(<[u8]>::to_vec).collect();
+    let ends_here = parts.last().is_some_and(|part| part == b".");
+    parts.retain(|part| part != b".");
+    if ends_here {
+        parts.push(b".".to_vec());
+    }
+    parts
 }
 
 /// True if there is a directory at `path` on the live system.
 fn is_directory(path: &[u8]) -> bool {
-    let path = std::path::Path::new(OsStr::from_bytes(path::display(path)));
-    path.symlink_metadata().is_ok_and(|meta| meta.is_dir())
+    far::stat_itself(path::display(path)).is_ok_and(|stat| stat.is_directory())
 }
 
 fn live_target(path: &[u8]) -> Option<Vec<u8>> {
-    let target = std::fs::read_link(OsStr::from_bytes(path)).ok()?;
-    Some(target.into_os_string().into_vec())
+    far::read_link(path).ok()
 }
 
 /// True if the live system knows nothing of what a view shows: of a recording,

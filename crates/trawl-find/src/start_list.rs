@@ -26,6 +26,11 @@ impl Program {
         };
         if path == b"-" {
             let name = quote::message(b"(standard input)", locale);
+            if trawl_sys::process::stdin_is_closed() {
+                let bad = std::io::Error::from_raw_os_error(trawl_sys::Errno::BADF.0);
+                let why = error_text(&bad);
+                return Err(format!("{name}: read error: {why}"));
+            }
             return Ok(Box::new(Listed::new(io::stdin().lock(), name)));
         }
         let name = quote::message(path, locale);

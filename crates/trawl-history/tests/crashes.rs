@@ -10,7 +10,6 @@ mod support;
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::process::Command;
 use support::{Names, ROOT, Random, Seen, State, may_see, seen, users, write, write_keeping};
 use trawl_index::gc::{self, Retention};
 use trawl_index::verify::{Scope, verify};
@@ -105,7 +104,7 @@ fn a_crash_leaves_each_snapshot_as_it_was_or_as_it_is_to_be() {
     let prepare = |_| {
         let _ = std::fs::remove_dir_all(&copy);
         copy_tree(&base, &copy);
-        let mut child = Command::new(std::env::current_exe().unwrap());
+        let mut child = trawl_testkit::oracle::command(std::env::current_exe().unwrap());
         child.args(["--exact", "child"]).env(INDEX, &copy);
         child
     };
@@ -147,7 +146,7 @@ fn a_crash_while_old_snapshots_go_leaves_nothing_that_shows_more_than_the_curren
     let prepare = |_| {
         let _ = std::fs::remove_dir_all(&copy);
         copy_tree(&base, &copy);
-        let mut child = Command::new(std::env::current_exe().unwrap());
+        let mut child = trawl_testkit::oracle::command(std::env::current_exe().unwrap());
         let child_of = child.args(["--exact", "child"]).env(INDEX, &copy);
         child_of.env(KEEP, "2");
         child
@@ -186,6 +185,9 @@ fn finish(index: &Path, now: &State, after: &[BTreeSet<Seen>]) {
 
 /// A copy with owners, modes and access control lists.
 fn copy_tree(from: &Path, to: &Path) {
-    let copied = Command::new("cp").arg("-a").args([from, to]).status();
+    let copied = trawl_testkit::oracle::command("cp")
+        .arg("-a")
+        .args([from, to])
+        .status();
     assert!(copied.unwrap().success());
 }

@@ -8,7 +8,6 @@ mod support;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use support::{Random, dump};
@@ -82,7 +81,10 @@ fn scan(index: &Path, tree: &Path, trust: Trust) -> (Snapshot, u64) {
 }
 
 fn run(program: &str, args: &[&str], path: &Path) {
-    let status = Command::new(program).args(args).arg(path).output();
+    let status = trawl_testkit::oracle::command(program)
+        .args(args)
+        .arg(path)
+        .output();
     let output = status.unwrap();
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{program} {args:?}: {text}");
@@ -153,7 +155,7 @@ fn change(random: &mut Random, tree: &Path) {
             run("setfacl", &["-m", "u:8:rx"], file.parent().unwrap());
         }
         9 => drop(
-            Command::new("setfattr")
+            trawl_testkit::oracle::command("setfattr")
                 .args(["-x", "user.a"])
                 .arg(file)
                 .output(),

@@ -370,7 +370,7 @@ fn what_is_shared_is_row_for_row_what_would_have_been_written() {
 }
 
 fn disk_bytes(dir: &Path) -> u64 {
-    let mut command = std::process::Command::new("du");
+    let mut command = trawl_testkit::oracle::command("du");
     command.args(["-s", "-B1", "--apparent-size"]).arg(dir);
     let output = command.output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
@@ -427,7 +427,7 @@ fn without_items_everything_is_written_again() {
     let at = dir.path().join("index");
     let tree = Tree::random(&mut Random(9), 50);
     let first = index_tree(&at, &tree, 100, sharing(), 1 << 20);
-    let find = std::process::Command::new("find")
+    let find = trawl_testkit::oracle::command("find")
         .arg(&at)
         .args(["-name", "*.items"])
         .output();
@@ -443,7 +443,7 @@ fn without_items_everything_is_written_again() {
         let index = IndexDir::open(&at).unwrap();
         assert!(verify(&index, Scope::All).unwrap().has_damage());
         let copy = dir.path().join("copy");
-        let copied = std::process::Command::new("cp")
+        let copied = trawl_testkit::oracle::command("cp")
             .arg("-a")
             .args([&at, &copy])
             .status();
@@ -503,12 +503,12 @@ fn crash_everywhere(task: &str) -> (u32, BTreeMap<usize, u32>) {
     let mut left = BTreeMap::new();
     let prepare = |_| {
         let _ = std::fs::remove_dir_all(&copy);
-        let copied = std::process::Command::new("cp")
+        let copied = trawl_testkit::oracle::command("cp")
             .arg("-a")
             .args([&base, &copy])
             .status();
         assert!(copied.unwrap().success());
-        let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+        let mut child = trawl_testkit::oracle::command(std::env::current_exe().unwrap());
         child
             .args(["--exact", "child"])
             .env(INDEX, &copy)

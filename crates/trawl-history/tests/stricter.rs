@@ -9,7 +9,6 @@ mod support;
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::process::Command;
 use support::{Names, ROOT, Random, Seen, State, may_see, seen, users, write, write_keeping};
 use trawl_index::gc::{self, Retention};
 use trawl_index::verify::{Scope, verify};
@@ -195,7 +194,7 @@ fn check_kernel(index: &IndexDir, case: &str) {
             }
         }
         let groups: Vec<String> = who.groups.iter().map(|g| g.0.to_string()).collect();
-        let mut command = Command::new("setpriv");
+        let mut command = trawl_testkit::oracle::command("setpriv");
         command
             .args(["--reuid", &who.uid.0.to_string()])
             .args(["--regid", &groups[0], "--groups", &groups.join(",")])

@@ -33,6 +33,25 @@ pub enum IndexError {
         /// The directory.
         path: PathBuf,
     },
+    /// A new index would lie where a symbolic link leads.
+    #[error(
+        "{} is a symbolic link to a directory without an index: give the directory itself with -i",
+        path.display()
+    )]
+    BehindLink {
+        /// The link.
+        path: PathBuf,
+    },
+    /// Others may write to the directory of a new index.
+    #[error(
+        "{} can be written to by others, who could change the index: take that right away \
+         (chmod go-w) or choose another directory with -i",
+        path.display()
+    )]
+    Writable {
+        /// The directory.
+        path: PathBuf,
+    },
     /// The index was written in a format that this program does not know.
     #[error("{} has format {found}, this trawl reads {known}: {}", path.display(), if found > known { "use a newer trawl, or index again into another directory" } else { "remove it and index again, or use an older trawl" })]
     Format {
@@ -167,6 +186,18 @@ pub enum IndexError {
 /// An operating system's answer.
 #[derive(Debug)]
 pub struct Cause(pub io::Error);
+
+impl Cause {
+    /// True if something was to be opened that is a symbolic link, and links
+    /// were not to be followed.
+    pub(crate) fn is_link(&self) -> bool {
+        use rustix::io::Errno;
+        let refused = [Errno::LOOP, Errno::NOTDIR].map(Errno::raw_os_error);
+        self.0
+            .raw_os_error()
+            .is_some_and(|errno| refused.contains(&errno))
+    }
+}
 
 impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -138,7 +138,7 @@ pub(crate) fn remove_old_snapshots(
     })?;
     snapshots.sync()?;
     done.files += remove_stale_items(source, BTreeSet::from([newest, current]))?;
-    remove_unneeded(source, &kept, newest.time(), &mut done)?;
+    remove_unneeded(source, &kept, newest, &mut done)?;
     Ok(done)
 }
 
@@ -147,17 +147,20 @@ pub(crate) fn remove_old_snapshots(
 fn remove_unneeded(
     source: &Source,
     kept: &HashSet<SnapshotId>,
-    time: Timestamp,
+    newest: SnapshotId,
     done: &mut Collected,
 ) -> Result<()> {
     let editions = Kept::read(source, kept.iter().copied());
     remove_stale_lists(&source.private()?, &editions)?;
     let top = source.dir().open_dir(layout::DATA)?;
     let barriers = kept_barriers(source, kept.iter().copied())?;
-    sweep(&top, &editions, &barriers, done)?;
+    // Without a barrier one is for the newest alone: an older snapshot's would tell of directories
+    // that are for fewer now.
+    let without_barrier = kept_barriers(source, [newest])?;
+    sweep(&top, &editions, &without_barrier, done)?;
     for components in &barriers {
         if let Some(dir) = if_there(top.open_below(components))? {
-            disguise(&dir, time)?;
+            disguise(&dir, newest.time())?;
         }
     }
     Ok(())

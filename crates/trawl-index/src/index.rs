@@ -11,11 +11,14 @@ use crate::manifest::check_format;
 use crate::schema::FORMAT;
 use crate::sealed;
 use crate::source::{Source, SourceInfo};
-use crate::store::{Dir, Readers, if_there};
+use crate::store::{Dir, Found, Readers, if_there};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use trawl_model::guard::Element;
-use trawl_model::{DirAccess, Timestamp, Uid};
+use trawl_model::{Timestamp, Uid};
+
+/// The bits of a mode by which others than the owner may write.
+const OTHERS_WRITE: u32 = 0o022;
 
 /// An open index.
 #[derive(Debug)]
@@ -58,17 +61,20 @@ impl IndexDir {
     }
 
     /// Opens an index to write to it, made if there is none. The directory
-    /// itself is made, those above it are not; one that exists must be empty.
+    /// itself is made, those above it are not; one that exists must be empty,
+    /// closed to writing by others and named without a link at the end of
+    /// `path`, and keeps its permissions.
     ///
     /// A new one is for `readers`; if that is `None`, for everyone if the
     /// superuser makes it.
     ///
     /// # Errors
     /// [`IndexError::NotEmpty`]; [`IndexError::NotOurs`];
+    /// [`IndexError::BehindLink`]; [`IndexError::Writable`];
     /// [`IndexError::OtherReaders`] if it is there for others than `readers`;
     /// [`IndexError::NoAcls`] if it cannot be for everyone.
     pub fn create(path: &Path, readers: Option<Readers>) -> Result<IndexDir> {
-        let dir = Dir::create_top(path)?;
+        let (dir, found) = Dir::create_top(path)?;
         let us = Uid(rustix::process::geteuid().as_raw());
         let owner = dir.owner()?;
         if owner != us {
@@ -84,8 +90,21 @@ impl IndexDir {
                 let path = path.to_owned();
                 return Err(IndexError::NotSuperuser { path });
             }
+            let dir = dir.for_readers(readers);
+            match found {
+                Found::Made => dir.set_readable()?,
+                Found::There if dir.access()?.mode & OTHERS_WRITE == 0 => {}
+                Found::There => {
+                    let path = path.to_owned();
+                    return Err(IndexError::Writable { path });
+                }
+                Found::ThroughLink => {
+                    let path = path.to_owned();
+                    return Err(IndexError::BehindLink { path });
+                }
+            }
             let _creating = dir.lock_alone()?;
-            IndexDir::fill(&dir.try_clone()?.for_readers(readers))?;
+            IndexDir::fill(&dir)?;
         }
         let index = IndexDir::open(path)?;
         if readers.is_some_and(|readers| readers != index.readers()) {
@@ -110,20 +129,13 @@ impl IndexDir {
         }
         if_there(dir.remove_dir(guard_dirs::TRIAL))?;
         remove_matching(dir, is_temporary)?;
-        // Whatever it inherited must not reach what is made in it.
-        dir.set_access(&DirAccess {
-            mode: 0o700,
-            uid: dir.owner()?,
-            ..dir.access()?
-        })?;
         if dir.readers() == Readers::Everyone {
             guard_dirs::check_acls(dir)?;
         }
         dir.make_dir(layout::SOURCES)?.sync()?;
         let temporary = temporary_name(layout::FORMAT_FILE);
         let text = format_text(FORMAT, dir.readers());
-        dir.replace(layout::FORMAT_FILE, &temporary, text.as_bytes())?;
-        dir.set_readable()
+        dir.replace(layout::FORMAT_FILE, &temporary, text.as_bytes())
     }
 
     /// Who may read it.
@@ -173,6 +185,21 @@ impl IndexDir {
             found.extend(sources_in(place, dir)?);
             Ok(())
         })?;
+        Ok(found)
+    }
+
+    /// The sources that `path` lies in, as far as this process may know of them: those that it can
+    /// list, and those that only someone finds who knows the path. Whatever was found before is
+    /// looked for again, since what is above a root may be otherwise by now.
+    pub fn sources_around(&self, path: &[u8]) -> Result<Vec<Source>> {
+        let mut found = Vec::new();
+        let mut visit = |place: &[String], dir: &Dir| {
+            found.extend(sources_in(place, dir)?);
+            Ok(())
+        };
+        let reached = guard_walk::walk(&self.sources, &mut visit)?;
+        reached.behind(&self.sources, path, &mut visit)?;
+        found.retain(|source| trawl_model::path::is_within(path, source.root()));
         Ok(found)
     }
 

@@ -50,6 +50,8 @@ pub const PRIVATE: &str = "private";
 pub const LIVE: &str = "live";
 /// That socket.
 pub const SOCKET_FILE: &str = "socket";
+/// There while a service manager listens on that socket, also when no daemon runs.
+pub const MANAGER_FILE: &str = "manager";
 /// The private file that a daemon locks and keeps its state in.
 pub const WATCH_FILE: &str = "watch";
 /// There while a daemon watches any source of the index.

@@ -272,7 +272,7 @@ impl Snapshot {
             let info = SnapshotInfo::read(source, id)?;
             let before = info.edition();
             let live = match changes {
-                Changes::Since => Live::open(source, before),
+                Changes::Since => Live::open(source, before)?,
                 Changes::None => None,
             };
             let files = Files {

@@ -214,7 +214,7 @@ impl Source {
             return Ok(true);
         }
         // It was written again, with what guards the snapshot that comes.
-        let is_revised = live::edition(&self.dir).is_some_and(|edition| {
+        let is_revised = live::edition(&self.dir)?.is_some_and(|edition| {
             edition.id == snapshot.info.id && edition != snapshot.info.edition()
         });
         if is_revised {

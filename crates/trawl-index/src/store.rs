@@ -91,19 +91,38 @@ impl Dir {
         })
     }
 
-    /// Makes the index directory (not those above it) if it is not there,
-    /// for its owner alone, and opens it.
-    pub(crate) fn create_top(path: &Path) -> Result<Dir> {
+    /// Makes the index directory (not those above it), for its owner alone, or
+    /// opens the one that is there. What was there before keeps its
+    /// permissions: [`Found`] says which of the two it is.
+    pub(crate) fn create_top(path: &Path) -> Result<(Dir, Found)> {
+        // A slash at the end would lead through a link.
+        let path = path.components().as_path();
         crash::point("make index directory");
         match fs::mkdirat(CWD, path, DIR_MODE) {
             Ok(()) => {
-                let dir = Dir::open_top(path)?;
+                let dir = Dir::open_itself(path)?;
                 dir.set_plain(0o700)?;
-                Ok(dir)
+                Ok((dir, Found::Made))
             }
-            Err(Errno::EXIST) => Dir::open_top(path),
+            Err(Errno::EXIST) => match Dir::open_itself(path) {
+                Err(IndexError::Io { cause, .. }) if cause.is_link() => {
+                    Ok((Dir::open_top(path)?, Found::ThroughLink))
+                }
+                dir => Ok((dir?, Found::There)),
+            },
             Err(error) => Err(IndexError::io("create directory", path, error)),
         }
+    }
+
+    /// Opens the index directory through no link at the end of its path.
+    fn open_itself(path: &Path) -> Result<Dir> {
+        let fd = fs::openat(CWD, path, dir_flags(), Mode::empty())
+            .map_err(|error| IndexError::io("open directory", path, error))?;
+        Ok(Dir {
+            fd,
+            path: path.to_owned(),
+            readers: Readers::Owner,
+        })
     }
 
     /// The same directory, what is made in it from now on for these readers.
@@ -372,10 +391,19 @@ impl Dir {
     /// Opens or creates the lock file `name` for reading and writing.
     pub(crate) fn open_lock(&self, name: &str) -> Result<File> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let fd = fs::openat(&self.fd, name, flags, FILE_MODE)
-            .map_err(|error| IndexError::io("open", self.join(name), error))?;
-        fs::fchmod(&fd, FILE_MODE)
-            .map_err(|error| IndexError::io("set permissions of", self.join(name), error))?;
+        let new = fs::openat(&self.fd, name, flags | OFlags::EXCL, FILE_MODE);
+        let fd = match new {
+            Ok(fd) => {
+                // Only of what was made here: a umask or an ACL may have had a say.
+                fs::fchmod(&fd, FILE_MODE).map_err(|error| {
+                    IndexError::io("set permissions of", self.join(name), error)
+                })?;
+                fd
+            }
+            Err(Errno::EXIST) => fs::openat(&self.fd, name, flags, FILE_MODE)
+                .map_err(|error| IndexError::io("open", self.join(name), error))?,
+            Err(error) => return Err(IndexError::io("open", self.join(name), error)),
+        };
         Ok(File::from(fd))
     }
 
@@ -479,7 +507,7 @@ impl Dir {
     /// result is dropped.
     pub(crate) fn lock_alone(&self) -> Result<Dir> {
         // A descriptor of its own, so that dropping it unlocks.
-        let dir = Dir::open_top(&self.path)?;
+        let dir = self.open_below(&[])?;
         fs::flock(&dir.fd, FlockOperation::LockExclusive)
             .map_err(|error| IndexError::io("lock", &self.path, error))?;
         Ok(dir)
@@ -522,6 +550,17 @@ impl Dir {
         names.sort_unstable();
         Ok(names)
     }
+}
+
+/// How the index directory came to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// It was made a moment ago.
+    Made,
+    /// It was there.
+    There,
+    /// It was there, and a symbolic link led to it.
+    ThroughLink,
 }
 
 /// A directory that was made, or was there before.

@@ -16,7 +16,7 @@ use crate::id::{Edition, Hash, SnapshotId, SourceId};
 use crate::index::IndexDir;
 use crate::item_file;
 use crate::layout::{self, DataName, GuardName};
-use crate::live::{Live, Overlay};
+use crate::live::{self, Live, Overlay};
 use crate::manifest::{GuardStep, Manifest, SegmentInfo};
 use crate::pack;
 use crate::snapshot::{ShardList, SnapshotInfo};
@@ -191,6 +191,10 @@ impl<'a> Check<'a> {
                 self.found.add_error(error, top.join(layout::CURRENT_FILE));
             }
         }
+        if let Err(error) = self.check_live() {
+            let path = top.join(layout::LIVE);
+            self.found.add_error(error, path);
+        }
         if let Err(error) = self.check_snapshots() {
             self.found.add_error(error, top.join(layout::SNAPSHOTS));
         }
@@ -210,6 +214,21 @@ impl<'a> Check<'a> {
                 self.add_pack(edition, "it has shards that are not there");
             }
         }
+    }
+
+    /// Reads which generation counts, and what private files say of it.
+    fn check_live(&mut self) -> Result<()> {
+        let Some(edition) = live::edition(self.source.dir())? else {
+            return Ok(());
+        };
+        self.found.files += 1;
+        if let Some(live) = Live::open(self.source.dir(), edition)?
+            && Some(edition.id) == self.current
+            && if_there(live.overlays(&self.source.private()?))?.is_some()
+        {
+            self.found.files += 1;
+        }
+        Ok(())
     }
 
     fn list_top(&mut self) {
@@ -572,7 +591,7 @@ impl<'a> Check<'a> {
                 continue;
             }
             // Of another boot: not synced, and read by nobody.
-            if Live::open(self.source.dir(), edition).is_none() {
+            if !matches!(Live::open(self.source.dir(), edition), Ok(Some(_))) {
                 continue;
             }
             needed.insert(name.clone());

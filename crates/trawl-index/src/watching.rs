@@ -18,7 +18,7 @@ use rustix::io::Errno;
 use trawl_sys::shared::SharedBytes;
 
 use crate::error::{IndexError, Result};
-use crate::index::IndexDir;
+use crate::index::{IndexDir, temporary_name};
 use crate::layout;
 use crate::live;
 use crate::source::Source;
@@ -81,6 +81,7 @@ impl Watching {
     /// # Errors
     /// Where the note cannot be written.
     pub fn note_listener(&self, listener: Listener) -> Result<()> {
+        note_manager(&self.live, listener)?;
         match &self.note {
             Some((dir, file)) => note(dir, file, &self.line, listener),
             None => Ok(()),
@@ -194,7 +195,22 @@ fn note(dir: &Dir, mut file: &File, line: &str, listener: Listener) -> Result<()
     Ok(())
 }
 
+/// Says to those who find that nobody listens whether that is a manager's.
+fn note_manager(live: &Dir, listener: Listener) -> Result<()> {
+    let name = layout::MANAGER_FILE;
+    match listener {
+        Listener::Manager => live.replace(name, &temporary_name(name), b""),
+        Listener::Watcher => if_there(live.remove_file(name)).map(drop),
+    }
+}
+
 impl Source {
+    /// True if a service manager listens for the daemon that watches this, or did.
+    pub fn has_manager(&self) -> bool {
+        let live = self.dir().open_dir(layout::LIVE);
+        live.is_ok_and(|live| live.open_file(layout::MANAGER_FILE).is_ok())
+    }
+
     /// Makes the place for a socket on which a service manager is to listen, and notes that it
     /// does. The socket's path, and what it must let others do.
     ///
@@ -202,9 +218,30 @@ impl Source {
     /// Where that cannot be made.
     pub fn announce_manager(&self, index: &IndexDir) -> Result<(PathBuf, Permissions)> {
         let live = self.dir().make_dir(layout::LIVE)?;
+        note_manager(&live, Listener::Manager)?;
         let (dir, file) = index.note_watched()?;
         note(&dir, &file, &line_of(self), Listener::Manager)?;
         Ok((live.join(layout::SOCKET_FILE), socket_permissions(&live)))
+    }
+
+    /// Removes the socket of a daemon that was killed, unless somebody watches the source: a scan
+    /// came after all that the daemon knew.
+    ///
+    /// # Errors
+    /// Where it cannot be removed.
+    pub fn forget_killed(&self) -> Result<()> {
+        let lock = self.private()?.open_to_lock(layout::WATCH_FILE);
+        let Some(lock) = if_there(lock)? else {
+            return Ok(());
+        };
+        // Nobody begins to watch as long as this is held.
+        if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
+            return Ok(());
+        }
+        match if_there(self.dir().open_dir(layout::LIVE))? {
+            Some(live) => if_there(live.remove_file(layout::SOCKET_FILE)).map(drop),
+            None => Ok(()),
+        }
     }
 
     /// The directory in which a daemon's socket may lie; `None` if there never was one.
@@ -247,7 +284,8 @@ pub(crate) fn remove(dir: &Dir) -> Result<()> {
     live::forget(dir)?;
     if let Some(live) = if_there(dir.open_dir(layout::LIVE))? {
         for name in live.list()? {
-            if name == layout::SOCKET_FILE || name.ends_with(layout::TEMPORARY_ENDING) {
+            let is_ours = [layout::SOCKET_FILE, layout::MANAGER_FILE].contains(&&name[..]);
+            if is_ours || name.ends_with(layout::TEMPORARY_ENDING) {
                 if_there(live.remove_file(&name))?;
             }
         }

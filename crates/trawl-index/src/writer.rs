@@ -39,7 +39,7 @@ use crate::shard::{ShardBuffer, Snapshotting};
 use crate::snapshot::{ShardList, Snapshot};
 use crate::source::{Source, kept_rule, snapshot_ids};
 use crate::store::Dir;
-use crate::{attributes, crash, sealed};
+use crate::{attributes, crash, live, sealed};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use trawl_model::guard::{Guard, Predicate};
@@ -324,6 +324,7 @@ impl Prepared {
     pub fn publish(mut self, forgotten: &[SnapshotId]) -> Result<Committed> {
         self.work.publish()?;
         gc::forget_snapshots(&self.work.source, forgotten)?;
+        live::forget_damaged(self.work.source.dir())?;
         // Only now: one that ends before tells that work was left.
         self.work.lock.clear()?;
         Ok(self.committed.clone())

@@ -6,7 +6,7 @@
 mod support;
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus};
+use std::process::ExitStatus;
 use support::{Tree, odd_tree, options, write_tree};
 use trawl_index::gc::{self, Retention};
 use trawl_index::verify::{Scope, verify};
@@ -43,7 +43,7 @@ fn child() {
 }
 
 fn run_child(index: &Path, task: &str, crash_at: u64) -> ExitStatus {
-    let output = Command::new(std::env::current_exe().unwrap())
+    let output = trawl_testkit::oracle::command(std::env::current_exe().unwrap())
         .args(["--exact", "child", "--nocapture"])
         .env(INDEX, index)
         .env(TASK, task)
@@ -61,7 +61,7 @@ fn run_child(index: &Path, task: &str, crash_at: u64) -> ExitStatus {
 
 /// A copy with owners, modes and access control lists.
 fn copy_tree(from: &Path, to: &Path) {
-    let copied = std::process::Command::new("cp")
+    let copied = trawl_testkit::oracle::command("cp")
         .arg("-a")
         .args([from, to])
         .status();

@@ -4,7 +4,6 @@ mod support;
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
-use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use support::{
     Event, Tree, feed, files_below, new_index, odd_tree, options, read, time, write_tree,
@@ -226,7 +225,7 @@ fn modes_under_umasks(readers: &str, check: impl Fn(&Path, &std::fs::Metadata)) 
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("index");
         let command = format!("umask {umask}; exec \"$0\" --exact umask_child");
-        let status = Command::new("sh")
+        let status = trawl_testkit::oracle::command("sh")
             .args(["-c", &command])
             .arg(std::env::current_exe().unwrap())
             .env("TRAWL_TEST_UMASK_INDEX", &path)
@@ -362,7 +361,7 @@ impl Mount {
     /// A small file system, if we may make one.
     fn new(size_kib: u64) -> Option<Mount> {
         let dir = tempfile::tempdir().unwrap();
-        let made = Command::new("mount")
+        let made = trawl_testkit::oracle::command("mount")
             .args(["-t", "tmpfs", "-o", &format!("size={size_kib}k"), "tmpfs"])
             .arg(dir.path())
             .output();
@@ -373,7 +372,9 @@ impl Mount {
 
 impl Drop for Mount {
     fn drop(&mut self) {
-        let _ = Command::new("umount").arg(self.0.path()).status();
+        let _ = trawl_testkit::oracle::command("umount")
+            .arg(self.0.path())
+            .status();
     }
 }
 
@@ -390,7 +391,7 @@ fn a_full_disk_leaves_the_previous_snapshot_and_no_litter() {
     let (mut failed, mut succeeded) = (0, 0);
     for free_kib in (0..2048).step_by(20) {
         std::fs::write(&filler, vec![0u8; 3 << 20]).unwrap_or(());
-        let spare = Command::new("stat")
+        let spare = trawl_testkit::oracle::command("stat")
             .args(["-f", "-c", "%a"])
             .arg(mount.0.path())
             .output()

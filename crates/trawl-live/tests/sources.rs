@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -523,7 +523,7 @@ struct Holder {
 
 impl Holder {
     fn start() -> Holder {
-        let mut process = Command::new("python3")
+        let mut process = oracle::command("python3")
             .args(["-c", HOLDER])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -12,7 +12,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use fuser::{
     Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo, InitFlags,
@@ -22,9 +22,10 @@ use fuser::{
 use trawl_call::Attributes;
 use trawl_sys::stat::Time;
 
+use crate::files::{Files, Handle, Reading};
 use crate::nodes::{Nodes, TOP};
 use crate::serving::Mounted;
-use crate::tree::{Asking, Content, Entry, Listing, Tree, join, split};
+use crate::tree::{Asking, Entry, Known, Listing, Tree, join, split};
 
 /// What is asked of the kernel: names of directories and targets of links are kept, attributes
 /// come with names, contents that have changed are read again.
@@ -38,8 +39,6 @@ const CAPABILITIES: [InitFlags; 6] = [
 ];
 /// Reads that may be on their way.
 const BACKGROUND: u16 = 32;
-/// Opened files of which it is known that they can be read; at so many all are forgotten.
-const OPENED_MAX: usize = 16 << 10;
 /// Where in an offset the listing's number is.
 const NUMBER_SHIFT: u32 = 32;
 const NUMBER_MASK: u64 = 0x7fff_ffff;
@@ -48,17 +47,17 @@ const PLACE_MASK: u64 = 0xffff_ffff;
 /// What is shown as the number of a name of which nothing else is known.
 const UNKNOWN: u64 = u64::MAX;
 
-/// A file that was opened a moment ago, as it was then.
-type Opened = (Instant, Time, u64);
-
 /// A tree, for the kernel.
 pub(crate) struct RemoteFiles {
     tree: Tree,
     nodes: Arc<Nodes>,
     is_probed: Arc<AtomicBool>,
-    contents: Mutex<HashMap<u64, Content>>,
+    files: Arc<Files>,
+    /// What is open, and how it is read.
+    handles: Mutex<HashMap<u64, (Handle, Reading)>>,
     next_handle: AtomicU64,
-    opened: Mutex<HashMap<Vec<u8>, Opened>>,
+    /// Whether files can be read past what the kernel keeps, and mapped all the same.
+    may_be_direct: bool,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -85,10 +84,16 @@ impl RemoteFiles {
             nodes: Arc::clone(&mounted.nodes),
             is_probed: Arc::clone(&mounted.is_probed),
             tree: mounted.tree.clone(),
-            contents: Mutex::default(),
+            files: Files::new(mounted.tree.clone(), Arc::clone(&mounted.nodes)),
+            handles: Mutex::default(),
             next_handle: AtomicU64::new(1),
-            opened: Mutex::default(),
+            may_be_direct: false,
         }
+    }
+
+    /// What is open of it.
+    pub(crate) fn files(&self) -> &Arc<Files> {
+        &self.files
     }
 
     fn path(&self, number: INodeNo) -> Result<Vec<u8>, Errno> {
@@ -96,35 +101,76 @@ impl RemoteFiles {
     }
 
     /// Tells of a name in a directory.
-    fn find(&self, parent: INodeNo, name: &OsStr, tell: impl Tell) -> Result<(), Errno> {
-        let (dir, name) = (self.path(parent)?, name.as_bytes());
-        let known = self.tree.lookup(&dir, name).map_err(errno)?;
-        let telling = self.tree.telling(&dir, [known.asked, known.at]);
-        let Some(attributes) = known.what else {
-            tell(&absent(), telling.absence());
-            return Ok(());
+    fn find(&self, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
+        let found = self.path(parent).and_then(|dir| {
+            let known = self.tree.lookup(&dir, name.as_bytes()).map_err(errno)?;
+            Ok((dir, known))
+        });
+        let (dir, known) = match found {
+            Ok(found) => found,
+            Err(errno) => return reply.fail(errno),
         };
-        let number = self.nodes.tell(&join(&dir, name), &attributes);
-        let lasts = telling.entry(name, &attributes);
-        tell(&file_attr(number, &attributes), lasts);
-        Ok(())
+        let name = name.as_bytes();
+        let Some(what) = known.what else {
+            let telling = self.tree.telling(&dir, [known.asked, known.at]);
+            return reply.tell(&absent(), telling.absence(), Generation(0));
+        };
+        let path = join(&dir, name);
+        let number = self.nodes.tell(&path, &what);
+        let Known { at, asked, .. } = known;
+        let known = match self.files.of_open(number, &path) {
+            Some(Ok(open)) => open,
+            // Another file has the number by now; or what is open has, and is told of by itself.
+            Some(Err(_)) | None => Known { what, at, asked },
+        };
+        let generation = self.nodes.generation(number);
+        self.tell((number, &dir, name), known, generation, reply);
+    }
+
+    /// Tells what is known of a number, which has a name in a directory.
+    fn tell<R: Answer + Send + 'static>(
+        &self,
+        (number, dir, name): (u64, &[u8], &[u8]),
+        known: Known<Attributes>,
+        generation: Generation,
+        reply: R,
+    ) {
+        let (known, is_at_once) = self.files.to_tell(number, known);
+        let attr = file_attr(number, &known.what);
+        if !is_at_once {
+            // What may have changed when that is done is asked for once more.
+            let then = move || reply.tell(&attr, Duration::ZERO, generation);
+            return self.files.tell(number, Box::new(then));
+        }
+        let telling = self.tree.telling(dir, [known.asked, known.at]);
+        reply.tell(&attr, telling.entry(name, &known.what), generation);
     }
 
     /// Tells what stat(2) says of a number.
-    fn attributes(&self, number: INodeNo, tell: impl Tell) -> Result<(), Errno> {
-        let path = self.path(number)?;
-        let known = self.tree.attributes(&path).map_err(errno)?;
-        let times = [known.asked, known.at];
-        if number.0 == TOP {
-            let telling = self.tree.telling(b"", times);
-            tell(&file_attr(known.what.ino, &known.what), telling.own());
-        } else {
-            let (dir, name) = split(&path);
-            let telling = self.tree.telling(dir, times);
-            let lasts = telling.entry(name, &known.what);
-            tell(&file_attr(number.0, &known.what), lasts);
+    fn attributes(&self, number: INodeNo, handle: Option<FileHandle>, reply: ReplyAttr) {
+        let handle = handle.and_then(|fh| lock(&self.handles).get(&fh.0).cloned());
+        let found = self.path(number).and_then(|path| {
+            let known = match &handle {
+                Some((handle, _)) => self.files.of_handle(handle, &path),
+                None => {
+                    let open = self.files.of_open(number.0, &path);
+                    open.unwrap_or_else(|| self.tree.attributes(&path))
+                }
+            };
+            Ok((path, known.map_err(errno)?))
+        });
+        match found {
+            Err(errno) => reply.fail(errno),
+            Ok((_, known)) if number.0 == TOP => {
+                let telling = self.tree.telling(b"", [known.asked, known.at]);
+                let attr = file_attr(known.what.ino, &known.what);
+                reply.tell(&attr, telling.own(), Generation(0));
+            }
+            Ok((path, known)) => {
+                let (dir, name) = split(&path);
+                self.tell((number.0, dir, name), known, Generation(0), reply);
+            }
         }
-        Ok(())
     }
 
     /// The listing that an offset is of, and where in it.
@@ -153,46 +199,61 @@ impl RemoteFiles {
         Ok((directory, offset & PLACE_MASK))
     }
 
-    fn open_file(&self, number: INodeNo) -> Result<(u64, FopenFlags), Errno> {
-        let path = self.path(number)?;
-        let known = self.tree.attributes(&path).map_err(errno)?;
-        let content = self.tree.content(&path);
-        let (mtime, size) = (known.what.mtime, known.what.size);
-        let mut flags = FopenFlags::FOPEN_KEEP_CACHE;
-        if size == 0 || !self.was_opened(&path, &known.what) {
-            let at = Instant::now();
-            let there = content.begin().map_err(errno)?;
-            if size == 0 && there > 0 {
-                // As in /proc: its size says nothing.
-                flags = FopenFlags::FOPEN_DIRECT_IO;
-            }
-            let mut opened = lock(&self.opened);
-            if opened.len() >= OPENED_MAX {
-                opened.clear();
-            }
-            opened.insert(path, (at, mtime, size));
-        }
-        let handle = self.next_handle.fetch_add(1, Ordering::Relaxed);
-        lock(&self.contents).insert(handle, content);
-        Ok((handle, flags))
-    }
-
-    /// Whether it was opened a moment ago, or is watched, and is as it was.
-    fn was_opened(&self, path: &[u8], now: &Attributes) -> bool {
-        let opened = lock(&self.opened).get(path).copied();
-        let Some((at, mtime, size)) = opened else {
-            return false;
+    fn open_file(&self, number: INodeNo, reply: ReplyOpen) {
+        let opened = self.path(number).and_then(|path| {
+            let opened = self.files.open(number.0, &path);
+            opened.map_err(errno)
+        });
+        let opened = match opened {
+            Ok(opened) => opened,
+            Err(errno) => return reply.error(errno),
         };
-        let (dir, name) = split(path);
-        let lasts = self.tree.telling(dir, [at, at]).entry(name, now);
-        !lasts.is_zero() && (mtime, size) == (now.mtime, now.size)
+        let is_now = self.tree.max_age().is_zero();
+        let is_direct = self.may_be_direct && (is_now || !opened.is_stable);
+        let flags = match opened.is_made_up || is_direct {
+            true => FopenFlags::FOPEN_DIRECT_IO,
+            false => FopenFlags::FOPEN_KEEP_CACHE,
+        };
+        // What is made up when it is read is read to its end as it was made up.
+        let way = match is_direct && is_now && !opened.is_made_up {
+            true => Reading::Now,
+            false => Reading::Kept,
+        };
+        let handle = self.next_handle.fetch_add(1, Ordering::Relaxed);
+        lock(&self.handles).insert(handle, (opened.handle.clone(), way));
+        let then = move || reply.opened(FileHandle(handle), flags);
+        match opened.is_kept {
+            true => then(),
+            false => self.files.opened(&opened.handle, Box::new(then)),
+        }
     }
 }
 
-/// Says something to the kernel, and how long it may believe that.
-trait Tell: FnOnce(&FileAttr, Duration) {}
+/// An answer that tells of a file.
+trait Answer {
+    fn tell(self, attr: &FileAttr, lasts: Duration, generation: Generation);
+    fn fail(self, errno: Errno);
+}
 
-impl<T: FnOnce(&FileAttr, Duration)> Tell for T {}
+impl Answer for ReplyEntry {
+    fn tell(self, attr: &FileAttr, lasts: Duration, generation: Generation) {
+        self.entry(&lasts, attr, generation);
+    }
+
+    fn fail(self, errno: Errno) {
+        self.error(errno);
+    }
+}
+
+impl Answer for ReplyAttr {
+    fn tell(self, attr: &FileAttr, lasts: Duration, _: Generation) {
+        self.attr(&lasts, attr);
+    }
+
+    fn fail(self, errno: Errno) {
+        self.error(errno);
+    }
+}
 
 /// The numbers that a directory shows of itself and of the one above.
 pub(crate) fn dots(tree: &Tree, nodes: &Nodes, path: &[u8]) -> Result<[u64; 2], trawl_sys::Errno> {
@@ -291,6 +352,20 @@ pub(crate) fn file_attr(number: u64, of: &Attributes) -> FileAttr {
     }
 }
 
+/// What a listing says of a name.
+fn of(listing: &Listing, what: Attributes) -> Known<Attributes> {
+    let (at, asked) = (listing.at, listing.asked);
+    Known { what, at, asked }
+}
+
+/// Of this the kernel takes nothing but the name, because it has a size that no file can have: it
+/// asks when it must.
+fn unsaid() -> (FileAttr, Duration) {
+    let size = u64::MAX;
+    let plain = file_attr(UNKNOWN, &Attributes::default());
+    (FileAttr { size, ..plain }, Duration::ZERO)
+}
+
 /// What says that there is no such name.
 fn absent() -> FileAttr {
     file_attr(0, &Attributes::default())
@@ -307,36 +382,22 @@ impl Filesystem for RemoteFiles {
             // An older kernel asks more often.
             let _ = config.add_capabilities(capability);
         }
+        let mapped = InitFlags::FUSE_DIRECT_IO_ALLOW_MMAP;
+        self.may_be_direct = config.add_capabilities(mapped).is_ok();
         let _ = config.set_max_background(BACKGROUND);
         Ok(())
     }
 
     fn lookup(&self, _req: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
-        let mut reply = Some(reply);
-        let found = self.find(parent, name, |attr, lasts| {
-            if let Some(reply) = reply.take() {
-                reply.entry(&lasts, attr, Generation(0));
-            }
-        });
-        if let (Err(errno), Some(reply)) = (found, reply) {
-            reply.error(errno);
-        }
+        self.find(parent, name, reply);
     }
 
     fn forget(&self, _req: &Request, ino: INodeNo, nlookup: u64) {
         self.nodes.forget(ino.0, nlookup);
     }
 
-    fn getattr(&self, _req: &Request, ino: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
-        let mut reply = Some(reply);
-        let found = self.attributes(ino, |attr, lasts| {
-            if let Some(reply) = reply.take() {
-                reply.attr(&lasts, attr);
-            }
-        });
-        if let (Err(errno), Some(reply)) = (found, reply) {
-            reply.error(errno);
-        }
+    fn getattr(&self, _req: &Request, ino: INodeNo, fh: Option<FileHandle>, reply: ReplyAttr) {
+        self.attributes(ino, fh, reply);
     }
 
     fn readlink(&self, _req: &Request, ino: INodeNo, reply: ReplyData) {
@@ -440,25 +501,31 @@ impl Filesystem for RemoteFiles {
                 }
                 Item::Entry(entry) => {
                     let (attr, lasts) = match &entry.found {
-                        // Nor of this one, which has a size that no file can have: it asks when
-                        // it must.
-                        Err(_) => {
-                            let size = u64::MAX;
-                            let plain = file_attr(UNKNOWN, &Attributes::default());
-                            (FileAttr { size, ..plain }, Duration::ZERO)
-                        }
+                        Err(_) => unsaid(),
                         Ok(found) => {
                             let path = join(&directory.path, &entry.name);
-                            let attr = file_attr(self.nodes.tell(&path, found), found);
-                            (attr, telling.entry(&entry.name, found))
+                            let number = self.nodes.tell(&path, found);
+                            let known = of(listing, *found);
+                            let (known, is_at_once) = self.files.to_tell(number, known);
+                            let what = known.what;
+                            match is_at_once {
+                                true => {
+                                    (file_attr(number, &what), telling.entry(&entry.name, &what))
+                                }
+                                false => {
+                                    self.nodes.forget(number, 1);
+                                    unsaid()
+                                }
+                            }
                         }
                     };
                     (&*entry.name, attr, lasts)
                 }
             };
             let (behind, name) = (directory.behind(place), OsStr::from_bytes(name));
-            if reply.add(attr.ino, behind, name, &lasts, &attr, Generation(0)) {
-                if place > 1 {
+            let generation = self.nodes.generation(attr.ino.0);
+            if reply.add(attr.ino, behind, name, &lasts, &attr, generation) {
+                if place > 1 && attr.ino.0 != UNKNOWN {
                     self.nodes.forget(attr.ino.0, 1);
                 }
                 break;
@@ -469,10 +536,7 @@ impl Filesystem for RemoteFiles {
     }
 
     fn open(&self, _req: &Request, ino: INodeNo, _flags: OpenFlags, reply: ReplyOpen) {
-        match self.open_file(ino) {
-            Ok((handle, flags)) => reply.opened(FileHandle(handle), flags),
-            Err(errno) => reply.error(errno),
-        }
+        self.open_file(ino, reply);
     }
 
     fn read(
@@ -486,11 +550,11 @@ impl Filesystem for RemoteFiles {
         _lock_owner: Option<LockOwner>,
         reply: ReplyData,
     ) {
-        let content = lock(&self.contents).get(&fh.0).cloned();
-        let Some(content) = content else {
+        let handle = lock(&self.handles).get(&fh.0).cloned();
+        let Some((handle, way)) = handle else {
             return reply.error(Errno::EBADF);
         };
-        match content.read(offset, size as usize) {
+        match self.files.read(&handle, (offset, size as usize), way) {
             Ok(bytes) => reply.data(&bytes),
             Err(failed) => reply.error(errno(failed)),
         }
@@ -510,7 +574,9 @@ impl Filesystem for RemoteFiles {
         _flush: bool,
         reply: ReplyEmpty,
     ) {
-        lock(&self.contents).remove(&fh.0);
+        if let Some((handle, _)) = lock(&self.handles).remove(&fh.0) {
+            self.files.close(&handle);
+        }
         reply.ok();
     }
 

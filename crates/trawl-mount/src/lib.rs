@@ -3,6 +3,7 @@
 //!
 //! - [`tree`]: names, attributes, links and contents, as of a moment ago, in bounded memory.
 //! - `nodes`: inode numbers.
+//! - `files`: open files, and which version of them the kernel keeps.
 //! - `notices`: what the kernel is told when the server says that something changed.
 //! - `file_system`: the tree as the kernel asks for it (FUSE).
 //! - [`tables`]: the tree as programs are told of it that ask the bulk service.
@@ -18,6 +19,7 @@
 
 mod error;
 mod file_system;
+mod files;
 mod nodes;
 mod notices;
 pub mod serving;

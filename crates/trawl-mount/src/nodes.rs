@@ -12,6 +12,7 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use fuser::Generation;
 use trawl_call::Attributes;
 
 use crate::tree::{is_directory, is_within};
@@ -37,6 +38,8 @@ struct Told {
     numbers: HashMap<Arc<[u8]>, u64>,
     /// The hash of the path that a directory's number is for, of those that tables told.
     claims: HashMap<u64, u64>,
+    /// How often a number was given to another file while the one before was open.
+    reused: HashMap<u64, u64>,
 }
 
 impl Told {
@@ -102,6 +105,18 @@ impl Nodes {
         }
         node.lookups = node.lookups.saturating_add(1);
         number
+    }
+
+    /// From now on a number is another file's: who has the one before open gets nothing of it.
+    pub(crate) fn reuse(&self, number: u64) {
+        let mut told = self.told();
+        let times = told.reused.entry(number).or_default();
+        *times = times.wrapping_add(1);
+    }
+
+    /// Which of the files that had a number has it now.
+    pub(crate) fn generation(&self, number: u64) -> Generation {
+        Generation(self.told().reused.get(&number).copied().unwrap_or_default())
     }
 
     /// The number of a file that a table tells of now, which the kernel will be told, too; `None`

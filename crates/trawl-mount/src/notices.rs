@@ -6,12 +6,13 @@
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Weak};
 
 use fuser::{INodeNo, Notifier};
 use trawl_remote::wire::{Happened, News};
 
+use crate::files::Files;
 use crate::nodes::{Nodes, TOP};
 use crate::tree::{join, split};
 
@@ -19,9 +20,17 @@ use crate::tree::{join, split};
 pub(crate) struct Notices(Sender<Vec<News>>);
 
 impl Notices {
-    pub(crate) fn start(notifier: Notifier, nodes: Arc<Nodes>) -> io::Result<Notices> {
+    pub(crate) fn start(
+        notifier: Notifier,
+        nodes: Arc<Nodes>,
+        files: Weak<Files>,
+    ) -> io::Result<Notices> {
         let (sender, receiver) = channel::<Vec<News>>();
-        let kernel = Kernel { notifier, nodes };
+        let kernel = Kernel {
+            notifier,
+            nodes,
+            files,
+        };
         let thread = std::thread::Builder::new().name("notices".into());
         thread.spawn(move || {
             for news in receiver {
@@ -41,6 +50,7 @@ impl Notices {
 struct Kernel {
     notifier: Notifier,
     nodes: Arc<Nodes>,
+    files: Weak<Files>,
 }
 
 impl Kernel {
@@ -57,11 +67,15 @@ impl Kernel {
                         continue;
                     }
                     let file = self.nodes.number_at(&join(dir, &name.name));
-                    if name.happened == Happened::Replaced {
+                    let is_replaced = name.happened == Happened::Replaced;
+                    if is_replaced {
                         self.forget_name(directory, &name.name);
                     }
-                    if let Some(file) = file {
-                        self.forget_attributes(file);
+                    match file {
+                        // Who has the one before open, or runs it, keeps what is here of it.
+                        Some(file) if is_replaced => self.forget_unless_open(file),
+                        Some(file) => self.forget_attributes(file),
+                        None => {}
                     }
                 }
             }
@@ -86,7 +100,16 @@ impl Kernel {
         // Who has it open still sees it.
         known
             .iter()
-            .for_each(|(number, _)| self.forget_attributes(*number));
+            .for_each(|(number, _)| self.forget_unless_open(*number));
+    }
+
+    /// What is kept of the contents of a file that was opened goes once it is known to be another
+    /// version's.
+    fn forget_unless_open(&self, number: u64) {
+        match self.files.upgrade() {
+            Some(files) if files.is_known(number) => files.forget_attributes(number),
+            _ => self.forget_attributes(number),
+        }
     }
 
     fn forget_name(&self, directory: u64, name: &[u8]) {

@@ -11,6 +11,7 @@ use fuser::{Config, MountOption, Session, SessionACL, SessionUnmounter};
 
 use crate::error::MountError;
 use crate::file_system::RemoteFiles;
+use crate::files::Files;
 use crate::nodes::Nodes;
 use crate::notices::Notices;
 use crate::tree::Tree;
@@ -112,9 +113,17 @@ fn config() -> Config {
     config
 }
 
-fn start(mut session: Session<RemoteFiles>, mounted: &Mounted) -> Result<Serving, MountError> {
+fn start(
+    mut session: Session<RemoteFiles>,
+    files: &Arc<Files>,
+    mounted: &Mounted,
+) -> Result<Serving, MountError> {
     let nodes = Arc::clone(&mounted.nodes);
-    let notices = Notices::start(session.notifier(), nodes).map_err(MountError::Thread)?;
+    let ours = Arc::downgrade(files);
+    files
+        .start(session.notifier())
+        .map_err(MountError::Thread)?;
+    let notices = Notices::start(session.notifier(), nodes, ours).map_err(MountError::Thread)?;
     mounted.tree.watch(Box::new(move |news| notices.give(news)));
     let unmounter = session.unmount_callable();
     let thread = std::thread::Builder::new().name("mount".into());
@@ -131,8 +140,9 @@ fn start(mut session: Session<RemoteFiles>, mounted: &Mounted) -> Result<Serving
 /// If the kernel does not speak to it, or no thread can be started.
 pub fn serve(mounted: &Mounted, device: OwnedFd) -> Result<Option<Serving>, MountError> {
     let files = RemoteFiles::new(mounted);
+    let open = Arc::clone(files.files());
     match Session::from_fd(files, device, SessionACL::All, config()) {
-        Ok(session) => start(session, mounted).map(Some),
+        Ok(session) => start(session, &open, mounted).map(Some),
         Err(error) if error.kind() == io::ErrorKind::NotConnected => Ok(None),
         Err(error) => Err(MountError::Thread(error)),
     }
@@ -157,11 +167,12 @@ pub fn mount(tree: Tree, point: &Path) -> Result<Serving, MountError> {
     }
     let mounted = Mounted::new(tree);
     let files = RemoteFiles::new(&mounted);
+    let open = Arc::clone(files.files());
     let session = Session::new(files, point, &config);
     let session = session.map_err(|source| MountError::Point {
         point: point.to_owned(),
         source,
         advice: "; only the superuser and fusermount3 can mount, trawl run needs neither",
     })?;
-    start(session, &mounted)
+    start(session, &open, &mounted)
 }

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 
 use trawl_ask::search::{Choice, Who, is_quick};
-use trawl_call::options::Flags;
+use trawl_call::options::{DEPTH_PAPER, Flags};
 use trawl_call::{CallError, Cancel, Cookie, Executor, Options, Pattern, Request, Search};
 use trawl_remote::{Address, Remote};
 
@@ -17,6 +17,8 @@ pub(crate) struct Given {
     pub(crate) roots: Vec<Vec<u8>>,
     pub(crate) flags: u32,
     pub(crate) max_depth: Option<usize>,
+    /// Whether what is too deep ends the search, as in the paper.
+    pub(crate) depth16: bool,
     pub(crate) served_by: String,
     pub(crate) index: Option<Vec<u8>>,
     pub(crate) remote: Option<Vec<u8>>,
@@ -30,6 +32,7 @@ pub(crate) struct Question {
     request: Request,
     pattern: Pattern,
     asked: Asked,
+    ends_where_deep: bool,
 }
 
 enum Asked {
@@ -43,7 +46,10 @@ impl Given {
         let (language, options) = Flags(self.flags).read()?;
         let pattern = Pattern::new(&self.pattern, language).map_err(CallError::Pattern)?;
         let options = Options {
-            max_depth: self.max_depth.unwrap_or(options.max_depth),
+            max_depth: match self.depth16 {
+                true => self.max_depth.unwrap_or(DEPTH_PAPER),
+                false => self.max_depth.unwrap_or(options.max_depth),
+            },
             ..options
         };
         let mut request = Request::new(&pattern, &self.roots, options)?;
@@ -62,6 +68,7 @@ impl Given {
             request,
             pattern,
             asked,
+            ends_where_deep: self.depth16,
         })
     }
 }
@@ -70,7 +77,9 @@ impl Question {
     /// Whether the answer is there as soon as it is asked for.
     pub(crate) fn is_quick(&self) -> bool {
         let is_looked_for = |choice: &Choice| choice.who != Who::Index && is_quick(&self.pattern);
-        matches!(&self.asked, Asked::Here(choice) if is_looked_for(choice))
+        // A server is waited for.
+        let is_here = matches!(&self.asked, Asked::Here(choice) if is_looked_for(choice));
+        is_here && !trawl_ask::mounts::are_there()
     }
 
     pub(crate) fn cancel(&self) -> Cancel {
@@ -89,7 +98,11 @@ impl Question {
             Asked::Here(choice) => choice.executor(&self.pattern)?,
             Asked::There(address) => Box::new(Remote::new(address)),
         };
-        Ok(Search::open(&*executor, self.request)?)
+        let search = Search::open(&*executor, self.request)?;
+        Ok(match self.ends_where_deep {
+            true => search.ending_where_too_deep(),
+            false => search,
+        })
     }
 }
 

@@ -71,7 +71,7 @@ pub(crate) struct Stream {
 #[pymethods]
 impl Stream {
     #[new]
-    #[pyo3(signature = (pattern, roots, flags, is_bytes, max_depth, served_by, index, remote, cookie, wait))]
+    #[pyo3(signature = (pattern, roots, flags, is_bytes, max_depth, depth16, served_by, index, remote, cookie, wait))]
     #[allow(
         clippy::too_many_arguments,
         reason = "the package gives them all, by place"
@@ -82,6 +82,7 @@ impl Stream {
         flags: u32,
         is_bytes: bool,
         max_depth: Option<usize>,
+        depth16: bool,
         served_by: String,
         index: Option<Vec<u8>>,
         remote: Option<Vec<u8>>,
@@ -93,6 +94,7 @@ impl Stream {
             roots,
             flags,
             max_depth,
+            depth16,
             served_by,
             index,
             remote,

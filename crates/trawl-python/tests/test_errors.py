@@ -78,5 +78,9 @@ def test_links_to_nothing_and_in_circles(make: Make) -> None:
     assert [(record.source, type(record.error), record.stat) for record in lost] == [("stat", FileNotFoundError, None)]
     loops = [record for record in trawl.search("x", top, follow=True) if record.error]
     assert [(record.source, record.path) for record in loops] == [("loop", "d/up")]
+    bounded = trawl.search("x", top, max_depth=0, depth16=True)
+    with pytest.raises(trawl.SearchError) as raised:
+        list(bounded)
+    assert raised.value.errno == errno.EOVERFLOW
     deep = [record for record in trawl.search("x", top, max_depth=0) if record.error]
     assert [(record.source, record.path) for record in deep] == [("depth", "d")]

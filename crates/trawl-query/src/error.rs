@@ -30,6 +30,19 @@ pub enum QueryError {
         /// What is wrong with it.
         problem: &'static str,
     },
+    /// A source is older than who keeps it fresh said.
+    #[error(
+        "{} is older in the index than its daemon says ({}): ask again, or restart trawl watch; \
+         trawl index --verify tells of damage",
+        trawl_model::escape::escape(trawl_model::path::display(root)),
+        path.display()
+    )]
+    Behind {
+        /// Where the source lies in the index.
+        path: PathBuf,
+        /// Its root.
+        root: Vec<u8>,
+    },
     /// No memory or thread for the work.
     #[error("cannot start a thread: {cause}; try again with fewer threads")]
     Thread {

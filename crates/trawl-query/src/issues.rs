@@ -1,6 +1,7 @@
 //! What could not be read, within a scope: noted by whoever made the index,
 //! and what the asker may not list.
 
+use crate::asker::{Asker, asker};
 use crate::error::Result;
 use crate::index::{Index, SegmentAt, Start, View};
 use crate::locate::{Reach, Span, scope};
@@ -114,34 +115,53 @@ impl Index {
             dir: b"",
         };
         let mut judge = Judge::of(&start.view);
-        if judge.judge(&own) != Access::Full {
+        if judge.judge(&own, || start.path.clone()) != Access::Full {
             let _ = visit(&start.path);
             return Ok(());
         }
         // What is right below is not gone into then.
-        if request.max_depth == Some(1) || request.max_depth.is_none() && all_listed(start)? {
-            return Ok(());
-        }
-        let unlisted = with_unlisted(start)?;
-        if unlisted.is_empty() {
+        if request.max_depth == Some(1) {
             return Ok(());
         }
         let mut walk = rows_to_judge(request);
-        walk.only = Some(&unlisted);
+        // A superuser of little power sees rows that the kernel would not show.
+        let unlisted;
+        if asker() != Asker::Limited {
+            if request.max_depth.is_none() && all_listed(start)? {
+                return Ok(());
+            }
+            unlisted = with_unlisted(start)?;
+            if unlisted.is_empty() {
+                return Ok(());
+            }
+            walk.only = Some(&unlisted);
+        }
         let work = |listing: &Listing<'_>, found: &mut Found<'a>| {
             let judge = found.judge.get_or_insert_with(|| Judge::of(&start.view));
             let (batch, dir) = (listing.batch, listing.dir.path);
             let rows = listing.range.clone().map(|at| Row { batch, at, dir });
             let dirs = rows.filter(|row| row.file_type() == FileType::Directory);
-            let closed = dirs.filter(|row| judge.judge(row) != Access::Full);
+            let closed = dirs.filter(|row| judge.judge(row, || row.path()) != Access::Full);
             let paths = closed.map(|row| row.path());
             found
                 .paths
                 .extend(paths.filter(|path| !is_one_of(path, &request.skip)));
         };
+        if asker() != Asker::Limited {
+            return self.walk(start, &walk, work, |found: Found<'a>| {
+                found.paths.iter().try_for_each(|path| visit(path))
+            });
+        }
+        // What lies in one that is closed is not met.
+        let mut closed = Vec::new();
         self.walk(start, &walk, work, |found: Found<'a>| {
-            found.paths.iter().try_for_each(|path| visit(path))
-        })
+            closed.extend(found.paths);
+            ControlFlow::Continue(())
+        })?;
+        closed.sort_by(|a, b| path::cmp(a, b));
+        closed.dedup_by(|later, kept| path::is_within(later, kept));
+        let _ = closed.iter().try_for_each(|path| visit(path));
+        Ok(())
     }
 }
 

@@ -29,6 +29,7 @@
 )]
 
 mod as_of;
+mod asker;
 mod blocks;
 mod decode;
 mod directories;
@@ -47,6 +48,7 @@ mod open_sidecars;
 mod permission;
 mod places;
 mod plan;
+mod promise;
 mod ranking;
 mod search;
 mod segment;
@@ -56,6 +58,7 @@ mod stats;
 pub mod stored;
 mod superseded;
 mod sweep;
+mod together;
 mod totals;
 mod usage;
 mod view;
@@ -63,6 +66,7 @@ mod walk;
 mod xattrs;
 
 pub use as_of::AsOf;
+pub use asker::{Asker, asker};
 pub use blocks::{Block, BlockListing, Blocks};
 pub use directories::{DirRequest, Directory, Own, Sums};
 pub use duplicates::{Alike, DuplicateRequest};
@@ -73,6 +77,7 @@ pub use issues::DeniedRequest;
 pub use links::{Repeats, SeenLinks};
 pub use listings::{DecodedListings, ListingPlace, Listings, Outline};
 pub use locate::Located;
+pub use promise::{Promise, Promises};
 pub use ranking::{RankBy, RankEnd, RankRequest, Ranked};
 pub use search::{Event, Hit, NameRequest};
 pub use segment::{Scratch, SegmentFile};
@@ -84,6 +89,7 @@ pub use stats::{
 };
 pub use superseded::{Part, RowsOf, ValueIn, Values};
 pub use sweep::{Columns, LinkCount, SweepRequest};
+pub use together::Places as IndexPlaces;
 pub use totals::Totals;
 pub use trawl_index::SnapshotInfo;
 pub use trawl_names::{Beginning, Matcher, Trail};

@@ -3,7 +3,7 @@
 
 use crate::error::Result;
 use crate::index::{SegmentAt, Start, View};
-use crate::permission::{Access, Judge};
+use crate::permission::{Access, Judge, shown};
 use crate::segment::{
     Scratch, SegmentFile, check_names, read_dirs, read_names, read_root_kind, read_rows,
 };
@@ -82,12 +82,12 @@ pub(crate) fn locate(
         return why_missing(view, wanted, scratch);
     };
     let is_dir = first_row(&row).file_type() == FileType::Directory;
-    Ok(Some(Located::Found(Box::new(Start {
+    Ok(Some(shown(Located::Found(Box::new(Start {
         view: Arc::clone(view),
         path: wanted.to_vec(),
         is_dir,
         row,
-    }))))
+    })))))
 }
 
 /// True if the source root's own row is to be seen.
@@ -146,15 +146,17 @@ fn why_missing(view: &Arc<View>, wanted: &[u8], scratch: &mut Scratch) -> Result
                 return Ok(Some(Located::NotDirectory { path: dir.to_vec() }));
             }
             let dir = dir.to_vec();
-            return Ok(Some(match Judge::of_reader(view).judge(&row) {
-                Access::Full => missing(),
-                Access::None if view.is_partial() => Located::Denied { dir },
-                // Whoever scanned this as themselves did not see it either.
-                Access::None | Access::Pass => Located::Hidden {
-                    dir,
-                    view: Arc::clone(view),
+            return Ok(Some(
+                match Judge::of_reader(view).judge(&row, || dir.clone()) {
+                    Access::Full => missing(),
+                    Access::None if view.is_partial() => Located::Denied { dir },
+                    // Whoever scanned this as themselves did not see it either.
+                    Access::None | Access::Pass => Located::Hidden {
+                        dir,
+                        view: Arc::clone(view),
+                    },
                 },
-            }));
+            ));
         }
         above = path::split(dir).map(|(dir, _)| dir);
     }

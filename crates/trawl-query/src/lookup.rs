@@ -10,7 +10,7 @@
 use crate::error::Result;
 use crate::index::{Index, SegmentAt, Start, View};
 use crate::locate::{Located, Reach, behind_barrier, find_name, locate};
-use crate::permission::{Access, Judge};
+use crate::permission::{Access, Judge, shown};
 use crate::segment::{
     DirChunk, Scratch, SegmentFile, check_names, read_dirs, read_names, read_rows,
 };
@@ -120,7 +120,7 @@ fn look_up_in(
             Ok(place) => rows[place].as_ref(),
             Err(_) => None,
         };
-        if row.is_some_and(|row| is_open_directory(view, row)) {
+        if row.is_some_and(|row| is_open_directory(view, row, dir)) {
             let root = view.root().to_vec();
             found[at] = Some(Located::Missing { root });
         } else {
@@ -131,12 +131,12 @@ fn look_up_in(
 }
 
 fn found_at(view: &Arc<View>, path: &[u8], row: RowBatch) -> Located {
-    Located::Found(Box::new(Start {
+    shown(Located::Found(Box::new(Start {
         view: Arc::clone(view),
         path: path.to_vec(),
         is_dir: first(&row).file_type() == FileType::Directory,
         row,
-    }))
+    })))
 }
 
 fn first(batch: &RowBatch) -> Row<'_> {
@@ -147,9 +147,10 @@ fn first(batch: &RowBatch) -> Row<'_> {
     }
 }
 
-fn is_open_directory(view: &View, row: &RowBatch) -> bool {
+fn is_open_directory(view: &View, row: &RowBatch, dir: &[u8]) -> bool {
     let row = first(row);
-    row.file_type() == FileType::Directory && Judge::of_reader(view).judge(&row) == Access::Full
+    let may = |row| Judge::of_reader(view).judge(row, || dir.to_vec());
+    row.file_type() == FileType::Directory && may(&row) == Access::Full
 }
 
 /// True if the row of what is at `path` may lie apart from a listing.

@@ -4,11 +4,13 @@
 //! letting this process open a shard or not; it tells why something is not
 //! there.
 
+use crate::asker::{Asker, asker, may_reach, of_kernel};
 use crate::index::View;
+use crate::locate::Located;
 use std::collections::HashMap;
 use trawl_model::guard::{Bit, Credentials, Predicate};
 use trawl_model::rows::Row;
-use trawl_model::{Acl, DirAccess, Gid, Uid};
+use trawl_model::{Acl, DirAccess, Gid, Uid, path};
 
 /// The bits of a mode that permissions are made of.
 const PERMISSION_BITS: u32 = 0o777;
@@ -24,11 +26,31 @@ pub(crate) enum Access {
     None,
 }
 
+/// What was found, as the kernel would show it to a superuser who is none to
+/// it: nothing that lies in a closed directory.
+pub(crate) fn shown(found: Located) -> Located {
+    let Located::Found(start) = &found else {
+        return found;
+    };
+    if asker() != Asker::Limited || !asks_kernel(&start.view) || may_reach(&start.path) {
+        return found;
+    }
+    let dir = path::split(&start.path).map_or(&b""[..], |(dir, _)| dir);
+    Located::Denied { dir: dir.to_vec() }
+}
+
+fn asks_kernel(view: &View) -> bool {
+    let is_recorded = || view.is_past() || view.info().options.contains_key("from-trace");
+    asker() != Asker::Known && !is_recorded()
+}
+
 /// Judges directories, each kind of permissions once.
 #[derive(Debug, Default)]
 pub(crate) struct Judge<'a> {
     /// Nobody if there is nothing to judge: this reader sees everything.
     who: Option<&'a Credentials>,
+    /// True if the kernel knows better than ids do, and has the directories.
+    asks_kernel: bool,
     known: HashMap<(u32, Uid, Gid, Vec<u8>), Access>,
 }
 
@@ -37,6 +59,7 @@ impl<'a> Judge<'a> {
     pub(crate) fn of(view: &'a View) -> Judge<'a> {
         Judge {
             who: view.is_partial().then(|| view.who()),
+            asks_kernel: asks_kernel(view),
             known: HashMap::new(),
         }
     }
@@ -46,16 +69,22 @@ impl<'a> Judge<'a> {
     pub(crate) fn of_reader(view: &'a View) -> Judge<'a> {
         Judge {
             who: Some(view.who()),
+            asks_kernel: asks_kernel(view),
             known: HashMap::new(),
         }
     }
 
     /// What the reader may do with the directory whose row this is (with
-    /// mode, owners and ACL).
-    pub(crate) fn judge(&mut self, row: &Row<'_>) -> Access {
+    /// mode, owners and ACL), and that is stored so.
+    pub(crate) fn judge(&mut self, row: &Row<'_>, stored: impl Fn() -> Vec<u8>) -> Access {
         let Some(who) = self.who else {
             return Access::Full;
         };
+        if self.asks_kernel
+            && let Some(access) = of_kernel(&stored())
+        {
+            return access;
+        }
         let mode = row.mode() & PERMISSION_BITS;
         let acl = row.acl().to_vec();
         let key = (mode, row.uid(), row.gid(), acl);

@@ -16,6 +16,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use trawl_index::schema::Table;
 use trawl_index::{Glance, SegmentInfo, Shard, Snapshot, SnapshotInfo};
+use trawl_model::Timestamp;
 use trawl_model::guard::Credentials;
 
 /// Files that are kept open, at most; fewer where a process may have few
@@ -271,6 +272,13 @@ impl View {
     /// answer what this does not.
     pub fn is_past(&self) -> bool {
         self.as_of.is_past()
+    }
+
+    /// Up to when all changes are in, by the index's own account.
+    pub(crate) fn changes_until(&self) -> Timestamp {
+        let live = self.snapshot.live().map(|live| live.as_of);
+        let started = self.snapshot.info.started;
+        live.map_or(started, |time| time.max(started))
     }
 
     /// Where a subtree's listings lie, if that was asked lately.

@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use trawl_index::{IndexDir, SnapshotWriter, WriterOptions};
 use trawl_model::Timestamp;
@@ -17,7 +16,7 @@ type Given = BTreeMap<Vec<u8>, u64>;
 
 /// What du prints, by path.
 fn du(options: &[&str], tree: &Path) -> Option<Given> {
-    let mut command = Command::new("du");
+    let mut command = trawl_testkit::oracle::command("du");
     let output = command.args(options).arg("-0").arg(tree).output().ok()?;
     let lines = output
         .stdout

@@ -5,7 +5,7 @@
 use std::fmt::Debug;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, OFlags, fcntl_getfl, fcntl_setfl, fstat};
@@ -119,8 +119,13 @@ fn is_not_yet(errno: rustix::io::Errno) -> bool {
 
 impl Receive for Descriptor {
     fn receive(&mut self, buffer: &mut [u8], wait: Duration) -> io::Result<usize> {
+        // Signals do not begin it anew.
+        let until = Instant::now() + wait;
         loop {
-            self.wait(PollFlags::IN, wait)?;
+            self.wait(
+                PollFlags::IN,
+                until.saturating_duration_since(Instant::now()),
+            )?;
             let received = match self.kind {
                 Kind::Socket => rustix::net::recv(&self.fd, &mut *buffer, RecvFlags::DONTWAIT)
                     .map(|(_, length)| length.min(buffer.len())),
@@ -138,13 +143,17 @@ impl Receive for Descriptor {
 impl Transmit for Descriptor {
     fn transmit(&mut self, bytes: &[u8], wait: Duration) -> io::Result<usize> {
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        let until = Instant::now() + wait;
         loop {
             let sent = match self.kind {
                 Kind::Socket => rustix::net::send(&self.fd, bytes, flags),
                 Kind::Other(_) => rustix::io::write(&self.fd, bytes),
             };
             match sent {
-                Err(errno) if is_not_yet(errno) => self.wait(PollFlags::OUT, wait)?,
+                Err(errno) if is_not_yet(errno) => {
+                    let left = until.saturating_duration_since(Instant::now());
+                    self.wait(PollFlags::OUT, left)?;
+                }
                 other => return Ok(other?),
             }
         }

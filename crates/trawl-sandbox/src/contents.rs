@@ -1,21 +1,27 @@
 //! What is in files, put in memory when they are opened, and how much of it there may be.
 //!
-//! Invariants: a file has all that is in it, or opening it fails; no more is kept than was agreed
-//! on, whatever a server says how large files are; two calls never fill one file.
+//! A file that has changed on the server is written anew in place, so that who has it open sees
+//! that, too.
+//!
+//! Invariants: a file has all that is in it, of one version, or opening it fails; what is there
+//! stays until all that takes its place has come; no more is kept than was agreed on, whatever a
+//! server says how large files are; two calls never fill one file.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use rustix::fs::ftruncate;
+use rustix::fs::{FallocateFlags, fallocate, ftruncate};
 use trawl_mount::Tree;
-use trawl_mount::tree::Content;
+use trawl_mount::tree::{Content, Held, Seen};
 use trawl_sys::Errno;
 
 /// What is read at once.
 const CHUNK_BYTES: usize = 1 << 20;
+/// So often a file that changes while it is copied is copied once more.
+const TRIES: usize = 3;
 /// Memory is taken in pages of so many bytes at least.
 const PAGE_BYTES: u64 = 4096;
 
@@ -30,8 +36,17 @@ pub(crate) struct Contents {
 #[derive(Debug, Default)]
 struct State {
     kept_bytes: u64,
-    filled: HashSet<Vec<u8>>,
+    filled: HashMap<Vec<u8>, Filled>,
     filling: HashSet<Vec<u8>>,
+}
+
+/// What a file in memory has in it.
+#[derive(Clone, Debug)]
+pub(crate) struct Filled {
+    pub(crate) held: Held,
+    /// The version that it is of.
+    pub(crate) seen: Seen,
+    bytes: u64,
 }
 
 /// Why a file is not filled.
@@ -43,6 +58,8 @@ pub(crate) enum Refused {
     TooLarge { size: u64, most: u64 },
     /// There is no room left for it.
     Full { most: u64 },
+    /// Its name leads to another file by now, or to none.
+    Elsewhere,
 }
 
 impl From<Errno> for Refused {
@@ -58,6 +75,7 @@ impl Refused {
         let advice = "--sandbox-memory gives more room";
         match self {
             Refused::Failed(errno) => errno,
+            Refused::Elsewhere => Errno::STALE,
             Refused::TooLarge { size, most } => {
                 tree.failed(&format_args!(
                     "cannot open {name}: it has {size} bytes, and at most {most} of contents are \
@@ -88,36 +106,49 @@ impl Contents {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the caller is to fill a file, and then say that it has ended; false if it is
-    /// filled. Waits for whoever fills it now.
-    pub(crate) fn begin(&self, path: &[u8]) -> bool {
+    /// What a file has in it, if it has been filled. The caller is to fill it, or to see that it
+    /// need not be, and then says that it has ended. Waits for whoever fills it now.
+    pub(crate) fn begin(&self, path: &[u8]) -> Option<Filled> {
         let mut state = self.state();
         while state.filling.contains(path) {
             let waited = self.changed.wait(state);
             state = waited.unwrap_or_else(PoisonError::into_inner);
         }
-        let is_new = !state.filled.contains(path);
-        if is_new {
-            state.filling.insert(path.to_vec());
-        }
-        is_new
+        state.filling.insert(path.to_vec());
+        state.filled.get(path).cloned()
     }
 
     /// See [`Contents::begin`].
-    pub(crate) fn end(&self, path: &[u8], is_filled: bool) {
+    pub(crate) fn end(&self, path: &[u8], filled: Option<Filled>) {
         let mut state = self.state();
         state.filling.remove(path);
-        if is_filled {
-            state.filled.insert(path.to_vec());
-        }
+        match filled {
+            Some(filled) => state.filled.insert(path.to_vec(), filled),
+            None => state.filled.remove(path),
+        };
         drop(state);
         self.changed.notify_all();
     }
 
-    /// Whether so much could be kept now: nothing is read in vain.
-    pub(crate) fn room_for(&self, size: u64) -> Result<(), Refused> {
+    /// What a file has in it, if it has been filled.
+    pub(crate) fn filled(&self, path: &[u8]) -> Option<Filled> {
+        self.state().filled.get(path).cloned()
+    }
+
+    /// A name is taken away, and what is in the file with it. Who has it open keeps that, which
+    /// does not count any more.
+    pub(crate) fn forget(&self, path: &[u8]) {
+        let mut state = self.state();
+        if let Some(filled) = state.filled.remove(path) {
+            state.kept_bytes = state.kept_bytes.saturating_sub(filled.bytes);
+        }
+    }
+
+    /// Whether so much could be kept now in place of what there is: nothing is read in vain.
+    pub(crate) fn room_for(&self, size: u64, before: Option<&Filled>) -> Result<(), Refused> {
         let most = self.most_bytes;
-        match self.state().kept_bytes {
+        let before = before.map_or(0, |before| before.bytes);
+        match self.state().kept_bytes.saturating_sub(before) {
             _ if size > most => Err(Refused::TooLarge { size, most }),
             kept if size > most - kept.min(most) => Err(Refused::Full { most }),
             _ => Ok(()),
@@ -136,37 +167,109 @@ impl Contents {
     }
 
     /// Writes what is in a file, or nothing: it then has its size, as before.
-    pub(crate) fn write(&self, file: &File, content: &Content, size: u64) -> Result<(), Refused> {
-        let mut taken_bytes = 0;
-        let written = self.copy(file, content, &mut taken_bytes);
-        if written.is_err() {
-            // What was written goes, even if its length cannot be set again.
-            let emptied = ftruncate(file.as_fd(), 0);
-            let _ = ftruncate(file.as_fd(), size);
-            if emptied.is_ok() {
-                self.state().kept_bytes -= taken_bytes;
-            }
+    pub(crate) fn write(&self, file: &File, held: &Held, size: u64) -> Result<Filled, Refused> {
+        let content = Content::new(held.clone());
+        let mut tries = TRIES;
+        loop {
+            tries -= 1;
+            let mut bytes = 0;
+            let mut first = None;
+            let mut is_one = true;
+            let mut read = |at| {
+                let (bytes, seen) = content.read(at, CHUNK_BYTES)?;
+                let first: &mut Seen = first.get_or_insert(seen);
+                is_one &= first.version() == seen.version();
+                first.is_settled &= seen.is_settled && is_one;
+                Ok(bytes)
+            };
+            let written = self.copy(file, &mut read, &mut bytes);
+            let seen = match (written, first) {
+                (Ok(()), Some(seen)) if is_one || tries == 0 => seen,
+                (written, _) => {
+                    // What was written goes, even if its length cannot be set again.
+                    let emptied = ftruncate(file.as_fd(), 0);
+                    let _ = ftruncate(file.as_fd(), size);
+                    if emptied.is_ok() {
+                        self.give_back(bytes);
+                    }
+                    written?;
+                    continue;
+                }
+            };
+            let held = held.clone();
+            return Ok(Filled { held, seen, bytes });
         }
-        written
     }
 
-    fn copy(&self, file: &File, content: &Content, taken_bytes: &mut u64) -> Result<(), Refused> {
+    /// Writes what is in a file now over what was in it, once all of it is here.
+    pub(crate) fn write_over(&self, file: &File, before: &Filled) -> Result<Filled, Refused> {
+        let content = Content::new(before.held.clone());
+        let (chunks, seen) = gather(&content)?;
+        self.give_back(before.bytes);
+        let mut bytes = 0;
+        let mut chunks = chunks.into_iter();
+        let mut read = |_| Ok(chunks.next().unwrap_or_default());
+        let written = self.copy(file, &mut read, &mut bytes);
+        if let Err(refused) = written {
+            self.give_back(bytes);
+            return Err(refused);
+        }
+        let held = before.held.clone();
+        Ok(Filled { held, seen, bytes })
+    }
+
+    fn give_back(&self, bytes: u64) {
+        let mut state = self.state();
+        state.kept_bytes = state.kept_bytes.saturating_sub(bytes);
+    }
+
+    fn copy(
+        &self,
+        file: &File,
+        read: &mut dyn FnMut(u64) -> Result<Vec<u8>, Errno>,
+        taken_bytes: &mut u64,
+    ) -> Result<(), Refused> {
+        let failed = |errno: rustix::io::Errno| Refused::Failed(Errno(errno.raw_os_error()));
         let mut at = 0;
         loop {
-            let bytes = content.read(at, CHUNK_BYTES)?;
+            let bytes = read(at)?;
             if bytes.is_empty() {
-                let cut = ftruncate(file.as_fd(), at);
-                return cut.map_err(|errno| Errno(errno.raw_os_error()).into());
+                return ftruncate(file.as_fd(), at).map_err(failed);
             }
-            // A hole stays one.
+            let length = bytes.len() as u64;
+            // A hole stays one, or becomes one.
             if bytes.iter().any(|byte| *byte != 0) {
-                let pages_bytes = (bytes.len() as u64).next_multiple_of(PAGE_BYTES);
+                let pages_bytes = length.next_multiple_of(PAGE_BYTES);
                 self.take(pages_bytes)?;
                 *taken_bytes += pages_bytes;
                 let written = file.write_all_at(&bytes, at);
                 written.map_err(|error| Errno(error.raw_os_error().unwrap_or(Errno::IO.0)))?;
+            } else {
+                let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+                fallocate(file.as_fd(), hole, at, length).map_err(failed)?;
             }
+            at += length;
+        }
+    }
+}
+
+/// All that is in a file, of one version, unless it changes all the time.
+fn gather(content: &Content) -> Result<(Vec<Vec<u8>>, Seen), Errno> {
+    let mut tries = TRIES;
+    loop {
+        tries -= 1;
+        let (mut chunks, mut at, mut is_one) = (Vec::new(), 0, true);
+        let (mut bytes, mut all) = content.read(at, CHUNK_BYTES)?;
+        while !bytes.is_empty() {
             at += bytes.len() as u64;
+            chunks.push(bytes);
+            let (next, seen) = content.read(at, CHUNK_BYTES)?;
+            is_one &= all.version() == seen.version();
+            all.is_settled &= seen.is_settled && is_one;
+            bytes = next;
+        }
+        if is_one || tries == 0 {
+            return Ok((chunks, all));
         }
     }
 }
@@ -179,30 +282,30 @@ mod tests {
     fn no_more_is_kept_than_was_agreed_on() {
         let contents = Contents::new(3 * PAGE_BYTES);
         let most = 3 * PAGE_BYTES;
-        assert_eq!(contents.room_for(most), Ok(()));
+        assert_eq!(contents.room_for(most, None), Ok(()));
         let size = most + 1;
         assert_eq!(
-            contents.room_for(size),
+            contents.room_for(size, None),
             Err(Refused::TooLarge { size, most })
         );
         assert_eq!(contents.take(2 * PAGE_BYTES), Ok(()));
-        assert_eq!(contents.room_for(PAGE_BYTES), Ok(()));
-        assert_eq!(contents.room_for(most), Err(Refused::Full { most }));
+        assert_eq!(contents.room_for(PAGE_BYTES, None), Ok(()));
+        assert_eq!(contents.room_for(most, None), Err(Refused::Full { most }));
         assert_eq!(contents.take(2 * PAGE_BYTES), Err(Refused::Full { most }));
         assert_eq!(contents.take(PAGE_BYTES), Ok(()));
         assert_eq!(contents.take(u64::MAX), Err(Refused::Full { most }));
     }
 
     #[test]
-    fn one_call_fills_a_file_and_the_next_one_tries_again_if_it_could_not() {
+    fn one_call_fills_a_file_and_the_others_wait() {
         let contents = Contents::new(PAGE_BYTES);
-        assert!(contents.begin(b"a") && contents.begin(b"b"));
+        assert!(contents.begin(b"a").is_none() && contents.begin(b"b").is_none());
         std::thread::scope(|scope| {
-            let waiting = scope.spawn(|| contents.begin(b"a"));
-            contents.end(b"a", true);
-            assert!(!waiting.join().expect("no panic"));
+            let waiting = scope.spawn(|| contents.begin(b"a").is_none());
+            contents.end(b"a", None);
+            assert!(waiting.join().expect("no panic"));
         });
-        contents.end(b"b", false);
-        assert!(contents.begin(b"b") && !contents.begin(b"a"));
+        contents.end(b"b", None);
+        assert!(contents.begin(b"b").is_none());
     }
 }

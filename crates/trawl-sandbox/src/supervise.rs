@@ -15,7 +15,7 @@ use trawl_sys::wait::{Waker, readable};
 use crate::attributes;
 use crate::calls::{Form, Named, Need, named};
 use crate::place::{absolute, below, plain};
-use crate::plant::{Found, Plant};
+use crate::plant::{Found, Plant, Ready};
 
 /// Calls that are looked at side by side.
 const THREADS: usize = 4;
@@ -166,32 +166,41 @@ impl Shared {
                 Ok(Found::Elsewhere(target)) => path = plain(&target),
                 Ok(Found::Here(found, attributes)) => {
                     let here = (plant, device, &found[..]);
-                    return meet(asked, named, here, &attributes);
+                    if let Some(verdict) = meet(asked, named, here, &attributes) {
+                        return verdict;
+                    }
                 }
             }
         }
+        // Its links lead in circles, or it is replaced all the time.
         Verdict::Fail(Errno::LOOP)
     }
 }
 
-/// Does what a call needs of what it names.
+/// Does what a call needs of what it names; `None` if the name leads elsewhere by now.
 fn meet(
     asked: &Asked,
     named: &Named,
     (plant, device, path): (&Plant, u64, &[u8]),
     of: &Attributes,
-) -> Verdict {
-    match named.need {
-        Need::Names => Verdict::Continue,
-        Need::Content => match plant.fill(path, of) {
-            Ok(()) => Verdict::Continue,
-            Err(errno) => Verdict::Fail(errno),
-        },
+) -> Option<Verdict> {
+    let ready = match named.need {
+        Need::Content => plant.fill(path, of),
+        Need::Stat(..) => plant.follow(path, of),
+        Need::Names | Need::Attributes(_) => Ok(Ready::Yes),
+    };
+    match ready {
+        Ok(Ready::Yes) => {}
+        Ok(Ready::LookAgain) => return None,
+        Err(errno) => return Some(Verdict::Fail(errno)),
+    }
+    Some(match named.need {
+        Need::Names | Need::Content => Verdict::Continue,
         Need::Attributes(wanted) => {
             attributes::answer(asked.thread, &wanted, of, || plant.xattrs(path))
         }
         Need::Stat(form, address) => {
-            let raw = raw(of, device);
+            let raw = raw(&plant.told(path, of), device);
             let written = match form {
                 Form::Stat => write_memory(asked.thread, address, &stat_bytes(&raw)),
                 Form::Statx => write_memory(asked.thread, address, &statx_bytes(&raw)),
@@ -202,7 +211,7 @@ fn meet(
                 Err(_) => Verdict::Continue,
             }
         }
-    }
+    })
 }
 
 fn raw(of: &Attributes, dev: u64) -> RawStat {

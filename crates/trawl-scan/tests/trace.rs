@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::io::Write;
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use recorder::{Recorder, Scratch, record};
@@ -402,7 +402,9 @@ fn what_is_no_trace_is_refused() {
         &mut Recorder::default(),
     );
     assert!(matches!(missing, Err(ScanError::Trace { .. })));
-    let file = PathBuf::from("/etc/passwd");
+    let scratch = Scratch::new();
+    let file = scratch.0.join("trace");
+    std::fs::write(&file, "no record\n").unwrap();
     let cancelled = read_trace(
         &file,
         &options,

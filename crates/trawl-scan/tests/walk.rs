@@ -9,7 +9,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use recorder::{Recorder, Scratch, assert_same, find, has, is_root, record};
@@ -50,7 +49,7 @@ fn oddities(root: &Path) {
     symlink("/", root.join("to-root")).unwrap();
     std::os::unix::net::UnixListener::bind(root.join("socket")).unwrap();
     assert!(
-        Command::new("mkfifo")
+        trawl_testkit::oracle::command("mkfifo")
             .arg(root.join("fifo"))
             .status()
             .unwrap()
@@ -79,7 +78,7 @@ fn oddities(root: &Path) {
         .unwrap();
     for (name, kind) in [("null", "c"), ("disk", "b")] {
         // Only root may; without it the rest still counts.
-        let _ = Command::new("mknod")
+        let _ = trawl_testkit::oracle::command("mknod")
             .arg(root.join(name))
             .args([kind, "1", "3"])
             .output();
@@ -299,7 +298,7 @@ fn attributes_and_acls_are_read() {
     }
     let set = |arguments: &[&str]| {
         assert!(
-            Command::new("setfacl")
+            trawl_testkit::oracle::command("setfacl")
                 .args(arguments)
                 .arg(&dir)
                 .status()
@@ -343,7 +342,7 @@ fn mount_points_are_recorded_and_entered_only_if_asked() {
     std::fs::create_dir_all(inside.join("hidden")).unwrap();
     std::fs::create_dir_all(bind.join("hidden")).unwrap();
     let mount = |arguments: &[&OsStr]| {
-        Command::new("mount")
+        trawl_testkit::oracle::command("mount")
             .args(arguments)
             .output()
             .unwrap()
@@ -368,7 +367,7 @@ fn mount_points_are_recorded_and_entered_only_if_asked() {
     let stay = record(&scratch.0, |o| o.threads = 2);
     let cross = record(&scratch.0, |o| o.mounts = Mounts::Cross);
     for point in [&bind, &inside] {
-        let _ = Command::new("umount").arg(point).status();
+        let _ = trawl_testkit::oracle::command("umount").arg(point).status();
     }
     assert!(looped && found_cross.len() > found_stay.len());
     // find leaves the looping entry itself out of its output; we keep its row.
@@ -383,7 +382,7 @@ fn mount_points_are_recorded_and_entered_only_if_asked() {
 
 /// Runs this test binary's `child` test with a task, perhaps as another user.
 fn run_child(task: &str, root: &Path, uid: Option<u32>) {
-    let mut command = Command::new("/proc/self/exe");
+    let mut command = trawl_testkit::oracle::command("/proc/self/exe");
     command
         .args(["--exact", "child", "--nocapture"])
         .env("TRAWL_TASK", task)

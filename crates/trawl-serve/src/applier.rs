@@ -116,6 +116,8 @@ pub enum Scope {
 pub struct Published {
     /// The snapshot that is current now.
     pub snapshot: Option<SnapshotId>,
+    /// The generation beside it that counts; 0: none.
+    pub generation: u64,
     /// It was made of what had been published, without a scan.
     pub is_checkpoint: bool,
     /// What could not be looked at, and stays as it was.

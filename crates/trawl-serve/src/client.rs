@@ -53,6 +53,20 @@ pub fn ask_status(source: &Source) -> Result<Option<Status>> {
         .ok_or(ServeError::Nonsense { path })
 }
 
+/// True if a daemon was killed that listened to questions about this source: its socket is there
+/// still, and nobody listens.
+pub fn is_left(source: &Source) -> bool {
+    let Ok(Some(dir)) = source.live_dir() else {
+        return false;
+    };
+    // What a manager listens on stays when a daemon ends.
+    if source.has_manager() {
+        return false;
+    }
+    let connected = connect_in(dir.as_fd(), GRACE);
+    connected.is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
+}
+
 fn ask_for_answer(
     source: &Source,
     request: &Request,

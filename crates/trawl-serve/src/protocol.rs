@@ -86,6 +86,8 @@ pub struct Answer {
     pub outcome: Outcome,
     /// The snapshot that is current, if there is one.
     pub snapshot: Option<SnapshotId>,
+    /// Which generation was published beside it, at least; 0: none.
+    pub generation: u64,
     /// Up to when everything is in it.
     pub as_of: Option<Timestamp>,
     /// How that is known.
@@ -102,6 +104,7 @@ impl Answer {
         Answer {
             outcome: Outcome::Refused,
             snapshot: None,
+            generation: 0,
             as_of: None,
             seen: Seen::Now,
             stale: vec![Stale {
@@ -127,6 +130,9 @@ impl Answer {
         let mut text = format!("{VERSION}{}\n", word.map_or("", |(_, word)| word));
         if let Some(id) = self.snapshot {
             let _ = writeln!(text, "snapshot {id}");
+        }
+        if self.generation > 0 {
+            let _ = writeln!(text, "generation {}", self.generation);
         }
         if let Some(time) = self.as_of {
             let _ = writeln!(text, "as-of {}.{:09}", time.secs, time.nanos);
@@ -164,6 +170,7 @@ impl Answer {
             let (key, value) = line.split_once(' ')?;
             match key {
                 "snapshot" => answer.snapshot = Some(value.parse().ok()?),
+                "generation" => answer.generation = value.parse().ok()?,
                 "as-of" => answer.as_of = Some(parse_time(value)?),
                 "every-ms" => answer.seen = Seen::Every(parse_millis(value)?),
                 "stale" => {
@@ -354,20 +361,26 @@ mod tests {
         let time = time.prop_map(|(secs, nanos)| Timestamp { secs, nanos });
         (
             0..OUTCOMES.len(),
-            proptest::option::of(any::<u64>().prop_map(SnapshotId)),
+            (
+                proptest::option::of(any::<u64>().prop_map(SnapshotId)),
+                any::<u64>(),
+            ),
             proptest::option::of(time),
             proptest::option::of((0u64..1 << 40).prop_map(Duration::from_millis)),
             proptest::collection::vec(stale, 0..STALE_MAX),
             proptest::collection::vec(".{0,50}", 0..REMARKS_MAX),
         )
-            .prop_map(|(outcome, snapshot, as_of, every, stale, remarks)| Answer {
-                outcome: OUTCOMES[outcome].0,
-                snapshot,
-                as_of,
-                seen: every.map_or(Seen::Now, Seen::Every),
-                stale,
-                remarks,
-            })
+            .prop_map(
+                |(outcome, (snapshot, generation), as_of, every, stale, remarks)| Answer {
+                    outcome: OUTCOMES[outcome].0,
+                    snapshot,
+                    generation,
+                    as_of,
+                    seen: every.map_or(Seen::Now, Seen::Every),
+                    stale,
+                    remarks,
+                },
+            )
     }
 
     proptest! {

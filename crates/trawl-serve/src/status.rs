@@ -152,13 +152,37 @@ impl Status {
     }
 }
 
-/// The text format of Prometheus, for several sources by their roots.
+/// A field as Prometheus wants it: the name with the base unit, and how many decimals of its value
+/// stand behind the point.
+///
+/// Source: <https://prometheus.io/docs/practices/naming/#base-units>
+fn in_base_units(name: &str) -> (String, usize) {
+    for (unit, decimals) in [("_ms", 3), ("_us", 6)] {
+        if let Some(stem) = name.strip_suffix(unit) {
+            return (format!("{stem}_seconds"), decimals);
+        }
+    }
+    (name.to_owned(), 0)
+}
+
+/// An integer with its last `decimals` digits behind the point.
+fn with_point(value: &str, decimals: usize) -> String {
+    let digits = format!("{value:0>width$}", width = decimals + 1);
+    match (decimals, digits.split_at(digits.len() - decimals)) {
+        (0, _) => digits,
+        (_, (whole, fraction)) => format!("{whole}.{fraction}"),
+    }
+}
+
+/// The text format of Prometheus, for several sources by their roots: times in seconds, sizes in
+/// bytes.
 ///
 /// Source: <https://prometheus.io/docs/instrumenting/exposition_formats/>
 #[must_use]
 pub fn prometheus(sources: &[(String, Status)]) -> String {
     let mut text = String::new();
     for field in FIELDS {
+        let (name, decimals) = in_base_units(field.name);
         let mut samples = String::new();
         for (root, status) in sources {
             let Some(value) = status.get(field.name) else {
@@ -166,32 +190,41 @@ pub fn prometheus(sources: &[(String, Status)]) -> String {
             };
             let root = label(root);
             let _ = match (field.kind, field.name) {
-                (Text, name @ ("state" | "recovery")) => {
-                    writeln!(
-                        samples,
-                        "trawl_watch_{name}{{source=\"{root}\",{name}=\"{}\"}} 1",
-                        label(value)
-                    )
-                }
-                (Text, _) => Ok(()),
-                _ => writeln!(
+                (Text, "state" | "recovery") => writeln!(
                     samples,
-                    "trawl_watch_{}{{source=\"{root}\"}} {value}",
-                    field.name
+                    "trawl_watch_{name}{{source=\"{root}\",{name}=\"{}\"}} 1",
+                    label(value)
                 ),
+                (Text, _) => Ok(()),
+                _ => {
+                    let value = with_point(value, decimals);
+                    writeln!(samples, "trawl_watch_{name}{{source=\"{root}\"}} {value}")
+                }
             };
         }
         if !samples.is_empty() {
-            let kind = if field.kind == Counter {
-                "counter"
-            } else {
-                "gauge"
+            let kind = match field.kind {
+                Counter => "counter",
+                _ => "gauge",
             };
-            let name = field.name;
-            let _ = writeln!(text, "# HELP trawl_watch_{name} {}", field.help);
-            let _ = writeln!(text, "# TYPE trawl_watch_{name} {kind}");
+            text.push_str(&family(&format!("trawl_watch_{name}"), kind, field.help));
             text.push_str(&samples);
         }
+    }
+    text
+}
+
+/// The lines that begin what is said under one name.
+fn family(name: &str, kind: &str, help: &str) -> String {
+    format!("# HELP {name} {help}\n# TYPE {name} {kind}\n")
+}
+
+/// A gauge of every source by its root, in the text format of Prometheus.
+#[must_use]
+pub fn prometheus_gauge(name: &str, help: &str, samples: &[(String, String)]) -> String {
+    let mut text = family(name, "gauge", help);
+    for (root, value) in samples {
+        let _ = writeln!(text, "{name}{{source=\"{}\"}} {value}", label(root));
     }
     text
 }
@@ -228,6 +261,26 @@ mod tests {
     }
 
     #[test]
+    fn times_are_told_in_seconds() {
+        for (value, decimals, told) in [
+            ("0", 0, "0"),
+            ("0", 3, "0.000"),
+            ("12", 3, "0.012"),
+            ("61234", 3, "61.234"),
+            ("1", 6, "0.000001"),
+            ("2000000", 6, "2.000000"),
+        ] {
+            assert_eq!(with_point(value, decimals), told);
+        }
+        for field in FIELDS {
+            let (name, _) = in_base_units(field.name);
+            let unit = name.rsplit('_').next().unwrap_or_default();
+            assert!(!["ms", "us", "ns", "s"].contains(&unit), "{name}");
+            assert_eq!(unit == "total", field.kind == Counter, "{name}");
+        }
+    }
+
+    #[test]
     fn prometheus_reads_names_types_and_labels() {
         let text = prometheus(&[("/a\"b".to_owned(), status()), ("/c".to_owned(), status())]);
         let expected = "\
@@ -235,10 +288,10 @@ mod tests {
 # TYPE trawl_watch_state gauge
 trawl_watch_state{source=\"/a\\\"b\",state=\"watching\"} 1
 trawl_watch_state{source=\"/c\",state=\"watching\"} 1
-# HELP trawl_watch_lag_ms age of the oldest change that is not in the index
-# TYPE trawl_watch_lag_ms gauge
-trawl_watch_lag_ms{source=\"/a\\\"b\"} 12
-trawl_watch_lag_ms{source=\"/c\"} 12
+# HELP trawl_watch_lag_seconds age of the oldest change that is not in the index
+# TYPE trawl_watch_lag_seconds gauge
+trawl_watch_lag_seconds{source=\"/a\\\"b\"} 0.012
+trawl_watch_lag_seconds{source=\"/c\"} 0.012
 # HELP trawl_watch_events_total events read
 # TYPE trawl_watch_events_total counter
 trawl_watch_events_total{source=\"/a\\\"b\"} 34

@@ -14,9 +14,9 @@ use trawl_model::path;
 use trawl_text::time_style::full_iso;
 use trawl_text::zone::Zone;
 
-use crate::catalog::Told;
+use crate::catalog::{Read as ReadSnapshot, Told};
 use crate::error::{Result, SqlError};
-use crate::output::{self, Form, Writer};
+use crate::output::{self, Cells, Form, Writer};
 use crate::session::{Engine, Settings};
 use crate::shell;
 
@@ -28,6 +28,8 @@ const LEAST_MEMORY_BYTES: u64 = 256 << 20;
 pub(crate) struct Manner {
     /// How rows are written.
     pub(crate) form: Form,
+    /// How texts of comma-separated values are.
+    pub(crate) cells: Cells,
     /// Whether it is told of when the answer is.
     pub(crate) status: Status,
     /// Whether it is told how long it took.
@@ -66,6 +68,7 @@ pub(crate) enum Timing {
 pub(crate) fn run(order: &Order, args: &SqlArgs) -> Result<Exit> {
     let manner = Manner {
         form: form(args),
+        cells: Cells::of(order.spreadsheet),
         status: Status::of(order),
         timing: Timing::Off,
     };
@@ -79,6 +82,7 @@ pub(crate) fn run(order: &Order, args: &SqlArgs) -> Result<Exit> {
         None => shell::run(&mut engine, manner),
     };
     engine.close();
+    order.say_if_behind();
     done
 }
 
@@ -94,8 +98,7 @@ fn form(args: &SqlArgs) -> Form {
 
 fn settings(order: &Order, args: &SqlArgs) -> Settings {
     Settings {
-        index: order.index.clone(),
-        who: order.who.clone(),
+        indexes: order.indexes.clone(),
         as_of: order.as_of,
         threads: args.threads.unwrap_or_else(threads),
         memory_bytes: args.memory_limit.unwrap_or_else(default_memory),
@@ -177,8 +180,8 @@ pub(crate) fn run_one(
     let cancel =
         trawl_sys::signal::watch_interrupts().unwrap_or_else(|_| trawl_sys::signal::interrupted());
     cancel.store(false, Ordering::Relaxed);
-    let mut answer = engine.ask(statement)?;
-    let mut writer = Writer::open(manner.form, &answer.schema, file)?;
+    let mut answer = engine.ask(statement, cancel)?;
+    let mut writer = Writer::open((manner.form, manner.cells), &answer.schema, file)?;
     let mut rows = 0u64;
     while let Some(batch) = engine.next(&mut answer, cancel)? {
         rows += batch.num_rows() as u64;
@@ -199,11 +202,14 @@ pub(crate) fn tell(told: &Told, status: Status) -> Exit {
         output::say(format_args!("cannot access '{}': {why}", escape(unseen)));
     }
     if status == Status::Told {
-        for info in &told.read {
+        for ReadSnapshot { info, by } in &told.read {
             let mut time = String::new();
             full_iso(&mut time, info.started, &Zone::local());
             let root = escape(path::display(&info.root));
-            output::say(format_args!("{root} as of {time}, snapshot {}", info.id));
+            output::say(format_args!(
+                "{root} as of {time}, snapshot {}{by}",
+                info.id
+            ));
         }
     }
     Exit::from_issues(told.unseen.len() as u64)

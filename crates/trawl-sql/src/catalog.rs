@@ -5,15 +5,17 @@
 //! statement are of the same snapshots and a shell sees what was indexed
 //! meanwhile. What may not be opened is not there; nothing here decides that.
 
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use trawl_cli::sql::{Indexes, shown_index, why_none};
 use trawl_index::{Snapshot, SnapshotId, SnapshotInfo, Source};
 use trawl_model::guard::Credentials;
-use trawl_model::path;
-use trawl_query::{AsOf, Index, Located, Start, View};
+use trawl_model::{Issue, Timestamp, path};
+use trawl_query::{AsOf, DeniedRequest, Index, Located, Start, View};
 
-use crate::error::Result;
+use crate::error::{Result, SqlError};
 
 /// The index, for one statement.
 #[derive(Debug)]
@@ -33,9 +35,17 @@ pub(crate) struct Catalog {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Told {
     /// Snapshots that were read.
-    pub(crate) read: Vec<SnapshotInfo>,
-    /// Paths that a query names and the index does not show, and why.
-    pub(crate) unseen: Vec<(Vec<u8>, &'static str)>,
+    pub(crate) read: Vec<Read>,
+    /// What a query asks for and the index does not show, and why.
+    pub(crate) unseen: Vec<(Vec<u8>, String)>,
+}
+
+/// A snapshot that was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Read {
+    pub(crate) info: SnapshotInfo,
+    /// Which index has it, where several are asked; as text to add.
+    pub(crate) by: String,
 }
 
 /// A snapshot that is opened when it is needed.
@@ -51,9 +61,9 @@ pub(crate) struct Edition {
 
 impl Catalog {
     /// Opens the index.
-    pub(crate) fn open(path: &Path, who: &Credentials, as_of: AsOf) -> Result<Catalog> {
+    pub(crate) fn open(indexes: &Indexes, as_of: AsOf) -> Result<Catalog> {
         Ok(Catalog {
-            index: Index::open_as_of(path, who.clone(), as_of)?,
+            index: indexes.open(as_of)?,
             as_of,
             chosen: OnceLock::new(),
             all: OnceLock::new(),
@@ -81,7 +91,7 @@ impl Catalog {
 
     fn choose(&self, source: &Source) -> Result<Option<Edition>> {
         if !self.as_of.is_past() {
-            let now = source.now()?;
+            let now = self.index.open_source(source)?;
             return Ok(now.map(|snapshot| self.opened(snapshot)));
         }
         let current = source.current_id()?;
@@ -148,13 +158,99 @@ impl Catalog {
     pub(crate) fn start(&self, view: &Arc<View>, wanted: &[u8]) -> Result<Option<Start>> {
         Ok(match view.locate(wanted)? {
             Located::Found(start) => Some(*start),
-            Located::Denied { .. } => self.unseen(wanted, "permission denied"),
-            Located::Hidden { .. } => self.unseen(
-                wanted,
-                "the index keeps it for those who may list a directory above it: ask trawl find",
-            ),
+            Located::Denied { .. } => {
+                self.unseen(wanted, "permission denied".into());
+                None
+            }
+            Located::Hidden { .. } => {
+                let why = "the index keeps it for those who may list a directory above it: \
+                           ask trawl find";
+                self.unseen(wanted, why.into());
+                None
+            }
             _ => None,
         })
+    }
+
+    /// Notes that a directory's names are not to be seen, if they are not: this user may not list
+    /// it, or nobody could when it was indexed.
+    pub(crate) fn note_unlisted(&self, start: &Start) -> Result<()> {
+        let request = DeniedRequest {
+            max_depth: Some(1),
+            ..DeniedRequest::default()
+        };
+        let mut is_closed = false;
+        self.index.denied(start, &request, |closed| {
+            is_closed |= closed == start.path;
+            ControlFlow::Break(())
+        })?;
+        if is_closed {
+            self.unseen(&start.path, "permission denied".into());
+            return Ok(());
+        }
+        let issues = self.index.recorded_issues(start, Some(1))?;
+        let is_own = |issue: &&Issue| issue.op.hides_entries() && issue.path == start.path;
+        if let Some(issue) = issues.iter().find(is_own) {
+            let why = format!(
+                "it was not read when it was indexed ({})",
+                issue.op.as_str()
+            );
+            self.unseen(&start.path, why);
+        }
+        Ok(())
+    }
+
+    /// Sources that have no snapshot of the time that is asked about and lie in no other that has
+    /// one, each with why.
+    pub(crate) fn lacking(&self) -> Result<Vec<(Vec<u8>, String)>> {
+        let chosen = self.chosen()?;
+        let mut lacking = Vec::new();
+        for source in self.index.sources() {
+            let root = source.root();
+            if !chosen
+                .iter()
+                .any(|one| path::is_within(root, &one.info.root))
+            {
+                lacking.push((root.to_vec(), why_none(self.as_of, &source.snapshots()?)));
+            }
+        }
+        Ok(lacking)
+    }
+
+    /// # Errors
+    /// If there are sources, and none has a snapshot of the time that is asked about.
+    pub(crate) fn check_any(&self) -> Result<()> {
+        if self.chosen()?.is_empty()
+            && let Some((root, why)) = self.lacking()?.into_iter().next()
+        {
+            let path = path::display(&root).to_vec();
+            return Err(SqlError::NoSnapshot { path, why });
+        }
+        Ok(())
+    }
+
+    /// Notes that a path is in no source, if it is not.
+    pub(crate) fn note_unindexed(&self, wanted: &[u8]) -> Result<()> {
+        if let Located::NotIndexed { .. } = self.index.locate(wanted)? {
+            self.unseen(wanted, "it is not indexed; trawl index indexes it".into());
+        }
+        Ok(())
+    }
+
+    /// A source without a snapshot, as if it had one, for predicates about sources.
+    pub(crate) fn stand_in(&self, root: &[u8]) -> Edition {
+        let start = Timestamp::default();
+        let info = SnapshotInfo {
+            format: 0,
+            id: SnapshotId(0),
+            revision: None,
+            root: root.to_vec(),
+            started: start,
+            finished: start,
+            version: String::new(),
+            options: BTreeMap::new(),
+        };
+        self.unopened(info, None)
     }
 
     /// What lies at `wanted` in a source that is known only to those who
@@ -168,17 +264,20 @@ impl Catalog {
         Ok((!is_listed).then_some(*start))
     }
 
-    fn unseen(&self, wanted: &[u8], why: &'static str) -> Option<Start> {
+    /// Notes that what is asked for is not to be seen.
+    pub(crate) fn unseen(&self, wanted: &[u8], why: String) {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         told.unseen.push((path::display(wanted).to_vec(), why));
-        None
     }
 
     /// Notes that a snapshot is part of an answer.
     pub(crate) fn note(&self, info: &SnapshotInfo) {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        if !told.read.contains(info) {
-            told.read.push(info.clone());
+        let by = shown_index(&self.index, &info.root);
+        let info = info.clone();
+        let read = Read { info, by };
+        if !told.read.contains(&read) {
+            told.read.push(read);
         }
     }
 

@@ -3,11 +3,10 @@
 use rustyline::completion::Completer;
 use rustyline::highlight::Highlighter;
 use rustyline::hint::Hinter;
-use rustyline::validate::{ValidationContext, ValidationResult, Validator};
+use rustyline::validate::Validator;
 use rustyline::{Context, Helper};
 
 use crate::functions::FUNCTIONS;
-use crate::shell;
 use crate::tables::TABLES;
 
 /// Words that queries are made of.
@@ -121,14 +120,8 @@ impl Completer for Assistant {
     }
 }
 
-impl Validator for Assistant {
-    fn validate(&self, context: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
-        Ok(match shell::is_whole(context.input()) {
-            true => ValidationResult::Valid(None),
-            false => ValidationResult::Incomplete,
-        })
-    }
-}
+// Whether more lines follow the shell decides, which asks for them with another prompt.
+impl Validator for Assistant {}
 
 impl Hinter for Assistant {
     type Hint = String;

@@ -28,6 +28,17 @@ pub(crate) enum SqlError {
         /// The statement or the part of it.
         what: String,
     },
+    /// A statement is too deep to be planned.
+    #[error(
+        "the statement nests {depth} deep or chains as many operators, and {most} is the most: \
+         write a list, as in x IN (1, 2, 3), or several statements"
+    )]
+    TooDeep {
+        /// How deep, at most.
+        depth: usize,
+        /// How deep it may be.
+        most: usize,
+    },
     /// An option or a statement makes no sense.
     #[error("{0}")]
     Usage(String),
@@ -38,6 +49,14 @@ pub(crate) enum SqlError {
         path: String,
         /// Why not.
         why: &'static str,
+    },
+    /// No source has a snapshot of the time that is asked about.
+    #[error("cannot answer about {}: {why}", trawl_model::escape::escape(.path))]
+    NoSnapshot {
+        /// The root of one of them.
+        path: Vec<u8>,
+        /// Why not.
+        why: String,
     },
     /// A file could not be made, read or written.
     #[error("cannot {action} {}: {}", path.display(), trawl_cli::sql::cause(source))]

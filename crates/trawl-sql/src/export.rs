@@ -25,9 +25,10 @@ use trawl_model::filter::Filter;
 use trawl_model::path;
 
 use crate::ask::{Status, tell, threads};
-use crate::catalog::{Catalog, Edition};
+use crate::catalog::{Catalog, Edition, Read};
 use crate::error::{Result, SqlError};
-use crate::output::{Form, Sink, Writer};
+use crate::output::{Cells, Form, Sink, Writer};
+use crate::scan::leave_to_nearer;
 use crate::tables::{Job, Reach, Table, Target};
 
 /// The file that tells what an export is of, and that a directory is one.
@@ -39,13 +40,14 @@ const SHOWN_EVERY: Duration = Duration::from_millis(200);
 pub(crate) fn run(order: &Order, args: &ExportArgs) -> Result<Exit> {
     let (format, dir) = wanted(args)?;
     let place = Place::make(dir, args.force)?;
-    let catalog = Catalog::open(&order.index, &order.who, order.as_of)?;
+    let catalog = Catalog::open(&order.indexes, order.as_of)?;
     let targets = targets(&catalog, args)?;
     let cancel =
         trawl_sys::signal::watch_interrupts().unwrap_or_else(|_| trawl_sys::signal::interrupted());
     let mut export = Export {
         dir: place.part.clone(),
         format,
+        cells: Cells::of(order.spreadsheet),
         catalog: &catalog,
         targets: &targets,
         threads: args.threads.unwrap_or_else(threads),
@@ -89,11 +91,16 @@ fn tables(args: &ExportArgs) -> Vec<Table> {
 /// What is exported: all sources, or what lies at the paths.
 fn targets(catalog: &Catalog, args: &ExportArgs) -> Result<Vec<Target>> {
     let mut targets = Vec::new();
+    catalog.check_any()?;
     if args.paths.is_empty() {
+        for (root, why) in catalog.lacking()? {
+            catalog.unseen(&root, why);
+        }
         for edition in catalog.chosen()? {
             let root = edition.info.root.clone();
             targets.extend(start_in(catalog, edition, &root)?);
         }
+        leave_to_nearer(catalog.chosen()?, &mut targets);
         return Ok(targets);
     }
     for given in &args.paths {
@@ -109,7 +116,9 @@ fn targets(catalog: &Catalog, args: &ExportArgs) -> Result<Vec<Target>> {
             why: "it is not in the index, or not for this user",
         })?);
     }
-    Ok(without_doubles(targets))
+    let mut targets = without_doubles(targets);
+    leave_to_nearer(catalog.chosen()?, &mut targets);
+    Ok(targets)
 }
 
 fn start_in(catalog: &Catalog, edition: &Edition, wanted: &[u8]) -> Result<Option<Target>> {
@@ -126,7 +135,7 @@ fn whole(start: trawl_query::Start) -> Target {
     } else {
         Reach::Itself
     };
-    Target { start, reach }
+    Target::new(start, reach)
 }
 
 /// Nothing is exported twice because it was named twice.
@@ -153,6 +162,7 @@ fn absolute(given: &OsStr) -> Result<Vec<u8>> {
 struct Export<'a> {
     dir: PathBuf,
     format: Format,
+    cells: Cells,
     catalog: &'a Catalog,
     targets: &'a [Target],
     threads: NonZeroUsize,
@@ -181,6 +191,7 @@ impl Export<'_> {
         let mut parts = Parts {
             dir: &dir,
             format: self.format,
+            cells: self.cells,
             part_rows: self.part_rows,
             open: None,
             parts: 0,
@@ -207,6 +218,7 @@ impl Export<'_> {
 struct Parts<'a> {
     dir: &'a Path,
     format: Format,
+    cells: Cells,
     part_rows: usize,
     /// The part that is written, and its rows so far.
     open: Option<(Writer, usize)>,
@@ -246,7 +258,11 @@ impl Parts<'_> {
         };
         self.parts += 1;
         let path = self.dir.join(format!("part-{:05}.{end}", self.parts));
-        Writer::to(Form::Named(self.format), schema, Sink::file(&path)?)
+        Writer::to(
+            (Form::Named(self.format), self.cells),
+            schema,
+            Sink::file(&path)?,
+        )
     }
 
     /// Even an empty table has a file, which tells its columns.
@@ -266,15 +282,18 @@ fn write_about(
     tables: &[serde_json::Value],
 ) -> Result<()> {
     let told = catalog.told();
-    for info in &told.read {
-        // It is told at the end, too.
-        catalog.note(info);
+    // It is told at the end, too.
+    for read in &told.read {
+        catalog.note(&read.info);
     }
-    let sources = told.read.iter().map(|info| {
+    for (path, why) in &told.unseen {
+        catalog.unseen(path, why.clone());
+    }
+    let sources = told.read.iter().map(|Read { info, .. }| {
         json!({
             "source": escape(path::display(&info.root)),
             "snapshot": info.id.to_string(),
-            "as_of": trawl_text::json::decimal(info.started),
+            "as_of": trawl_text::json::rfc3339(info.started),
         })
     });
     let about = json!({

@@ -28,6 +28,7 @@ mod error;
 mod export;
 mod functions;
 mod narrow;
+mod nesting;
 mod output;
 mod scan;
 mod session;

@@ -95,10 +95,11 @@ impl IndexTable {
             let before = parts.targets.len();
             for area in clipped(&root, areas) {
                 if let Some(start) = self.catalog.start(&view, area.path())? {
-                    parts.targets.push(Target {
-                        reach: reach(&area, start.is_dir),
-                        start,
-                    });
+                    let reach = reach(&area, start.is_dir);
+                    if reach != Reach::Itself && self.names(areas, area.path()) {
+                        self.catalog.note_unlisted(&start)?;
+                    }
+                    parts.targets.push(Target::new(start, reach));
                 }
             }
             let targets = &parts.targets[before..];
@@ -110,14 +111,73 @@ impl IndexTable {
         if let (Areas::These(areas), false) = (areas, self.table.is_history()) {
             for area in areas {
                 let hidden = self.catalog.hidden_start(area.path())?;
-                parts.targets.extend(hidden.map(|start| Target {
-                    reach: reach(area, start.is_dir),
-                    start,
-                }));
+                let target = |start: trawl_query::Start| {
+                    let reach = reach(area, start.is_dir);
+                    Target::new(start, reach)
+                };
+                parts.targets.extend(hidden.map(target));
             }
+        }
+        if !self.table.is_history() {
+            leave_to_nearer(editions, &mut parts.targets);
         }
         parts.count(&self.catalog, areas)?;
         Ok(parts)
+    }
+
+    /// True if a condition names this path itself.
+    fn names(&self, areas: &Areas, wanted: &[u8]) -> bool {
+        match areas {
+            Areas::Everywhere => false,
+            Areas::These(areas) => areas.iter().any(|area| area.path() == wanted),
+        }
+    }
+
+    /// Notes what is asked for and not in the snapshots that answer: sources without one of the
+    /// time that is asked about, and paths that conditions name and that are not indexed.
+    fn note_absent(&self, state: &dyn Session, filters: &[Expr], areas: &Areas) -> Result<()> {
+        if self.table.is_about_places() {
+            return Ok(());
+        }
+        let is_past = !self.table.is_history();
+        let catalog = &self.catalog;
+        let mut lacking = Vec::new();
+        if is_past {
+            catalog.check_any().map_err(external)?;
+            lacking = catalog.lacking().map_err(external)?;
+        }
+        let about: Vec<&Expr> = filters.iter().filter(|one| is_about_source(one)).collect();
+        for (root, why) in &lacking {
+            let is_asked =
+                !clipped(root, areas).is_empty() && admits(state, &about, &catalog.stand_in(root))?;
+            if is_asked {
+                catalog.unseen(root, why.clone());
+            }
+        }
+        let Areas::These(named) = areas else {
+            return Ok(());
+        };
+        for area in named {
+            let only = Areas::one(area.clone());
+            let roots = catalog.index().sources().iter().map(|source| source.root());
+            if roots
+                .into_iter()
+                .all(|root| clipped(root, &only).is_empty())
+            {
+                catalog.note_unindexed(area.path()).map_err(external)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Leaves to each of these snapshots what lies nearest to it.
+pub(crate) fn leave_to_nearer(editions: &[Arc<Edition>], targets: &mut [Target]) {
+    let roots: Vec<&[u8]> = editions.iter().map(|one| &one.info.root[..]).collect();
+    if roots.len() > 1 {
+        targets
+            .iter_mut()
+            .for_each(|target| target.leave_to(&roots));
     }
 }
 
@@ -238,6 +298,12 @@ fn reach(area: &Area, is_dir: bool) -> Reach {
     }
 }
 
+/// True if a predicate is about the source alone.
+fn is_about_source(predicate: &Expr) -> bool {
+    let columns = predicate.column_refs();
+    !columns.is_empty() && columns.iter().all(|column| column.name == "source")
+}
+
 /// True if a predicate is about the snapshot alone.
 fn is_about_edition(predicate: &Expr) -> bool {
     let columns = predicate.column_refs();
@@ -325,6 +391,7 @@ impl TableProvider for IndexTable {
                 .targets(&chosen.kept, &narrowed.areas)
                 .map_err(external)?,
         };
+        self.note_absent(state, filters, &narrowed.areas)?;
         let all = || (0..self.schema.fields().len()).collect();
         let columns: Vec<usize> = projection.cloned().unwrap_or_else(all);
         Ok(Arc::new(IndexScan::new(

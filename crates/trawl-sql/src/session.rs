@@ -7,6 +7,7 @@
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
@@ -29,9 +30,9 @@ use datafusion::sql::parser::{DFParserBuilder, Statement};
 use futures::StreamExt;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
-use tokio::task::JoinHandle;
+use tokio::task::{JoinError, JoinHandle};
+use trawl_cli::sql::Indexes;
 use trawl_model::Timestamp;
-use trawl_model::guard::Credentials;
 use trawl_query::AsOf;
 use url::Url;
 
@@ -39,6 +40,7 @@ use crate::allowed::{check_plan, check_statement};
 use crate::catalog::{Catalog, Told};
 use crate::error::{Result, SqlError};
 use crate::functions;
+use crate::nesting;
 use crate::scan::IndexTable;
 use crate::tables::TABLES;
 
@@ -50,16 +52,17 @@ const WAITING: usize = 4;
 const MOST_TEMPORARY_BYTES: u64 = 100 << 30;
 /// Who uses most memory is named in errors: so many of them.
 const NAMED_CONSUMERS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(2);
-/// Stack for the planner's recursion.
-const STACK_BYTES: usize = 8 << 20;
+/// Stack for what goes as deep as a statement nests; what is not used of it takes no memory.
+const STACK_BYTES: usize = 256 << 20;
+/// The results of one call of a function take no more than this part of the memory: they are
+/// copied on their way to the output.
+const SHARE_OF_ONE_CALL: u64 = 4;
 
 /// How statements are run.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
-    /// The index.
-    pub(crate) index: PathBuf,
-    /// Who asks.
-    pub(crate) who: Credentials,
+    /// The indexes.
+    pub(crate) indexes: Indexes,
     /// Of when answers are.
     pub(crate) as_of: AsOf,
     /// Threads.
@@ -96,7 +99,7 @@ pub(crate) struct Answer {
     rows: mpsc::Receiver<Result<RecordBatch>>,
     task: Option<JoinHandle<()>>,
     catalog: Arc<Catalog>,
-    deadline: Option<(Instant, Duration)>,
+    deadline: Option<Deadline>,
 }
 
 impl Engine {
@@ -128,34 +131,37 @@ impl Engine {
 
     /// Opens the index as it is now.
     pub(crate) fn catalog(&self) -> Result<Arc<Catalog>> {
-        let Settings {
-            index, who, as_of, ..
-        } = &self.settings;
-        Ok(Arc::new(Catalog::open(index, who, *as_of)?))
+        let Settings { indexes, as_of, .. } = &self.settings;
+        Ok(Arc::new(Catalog::open(indexes, *as_of)?))
     }
 
     /// Cuts a text into statements.
     pub(crate) fn parse(text: &str) -> Result<Vec<Statement>> {
-        let mut parser = DFParserBuilder::new(text).build()?;
-        Ok(parser.parse_statements()?.into())
+        nesting::check(text)?;
+        let parse = || -> Result<Vec<Statement>> {
+            let mut parser = DFParserBuilder::new(text).build()?;
+            Ok(parser.parse_statements()?.into())
+        };
+        on_large_stack(parse)?
     }
 
     /// Starts to answer a statement, if it only reads.
-    pub(crate) fn ask(&self, statement: Statement) -> Result<Answer> {
-        check_statement(&statement)?;
+    pub(crate) fn ask(&self, statement: Statement, cancel: &AtomicBool) -> Result<Answer> {
         let deadline = self
             .settings
             .timeout
             .map(|most| (Instant::now() + most, most));
         let catalog = self.catalog()?;
         let context = SessionContext::new_with_state(self.state(&catalog)?);
-        let planned = async {
+        // Values that do not depend on rows are computed here.
+        let planned = self.runtime.spawn(async move {
+            check_statement(&statement)?;
             let plan = context.state().statement_to_plan(statement).await?;
             check_plan(&plan)?;
             let rows = context.execute_logical_plan(plan).await?;
             Ok::<_, SqlError>(rows.execute_stream().await?)
-        };
-        let mut stream = self.runtime.block_on(planned)?;
+        });
+        let mut stream = self.planned(planned, deadline, cancel)??;
         let schema = stream.schema();
         let (send, rows) = mpsc::channel(WAITING);
         let task = self.runtime.spawn(async move {
@@ -174,6 +180,23 @@ impl Engine {
         })
     }
 
+    /// What planning came to, unless that is given up.
+    fn planned<T>(
+        &self,
+        mut task: JoinHandle<T>,
+        deadline: Option<Deadline>,
+        cancel: &AtomicBool,
+    ) -> Result<T> {
+        loop {
+            go_on(deadline, cancel)?;
+            let waker = Waker::from(Arc::new(Caller(std::thread::current())));
+            match Pin::new(&mut task).poll(&mut Context::from_waker(&waker)) {
+                Poll::Pending => std::thread::park_timeout(LOOK),
+                Poll::Ready(done) => return done.map_err(|error| failed(&error)),
+            }
+        }
+    }
+
     /// The next rows of an answer.
     ///
     /// # Errors
@@ -184,14 +207,7 @@ impl Engine {
         cancel: &AtomicBool,
     ) -> Result<Option<RecordBatch>> {
         loop {
-            if cancel.load(Ordering::Relaxed) {
-                return Err(SqlError::Interrupted);
-            }
-            if let Some((_, most)) = answer.deadline.filter(|(end, _)| Instant::now() >= *end) {
-                return Err(SqlError::TimedOut {
-                    seconds: most.as_secs_f64(),
-                });
-            }
+            go_on(answer.deadline, cancel)?;
             match wait(&mut answer.rows) {
                 Poll::Pending => {}
                 Poll::Ready(None) => return self.end(answer),
@@ -203,9 +219,7 @@ impl Engine {
     /// All rows came; unless the task was lost that sent them.
     fn end(&self, answer: &mut Answer) -> Result<Option<RecordBatch>> {
         match answer.task.take().map(|task| self.runtime.block_on(task)) {
-            Some(Err(error)) => Err(SqlError::Engine(DataFusionError::Execution(format!(
-                "the engine failed: {error}"
-            )))),
+            Some(Err(error)) => Err(failed(&error)),
             _ => Ok(None),
         }
     }
@@ -231,6 +245,7 @@ impl Engine {
             .with_collect_statistics(false)
             .with_sort_spill_reservation_bytes(self.settings.merge_bytes());
         let mut scalars = SessionStateDefaults::default_scalar_functions();
+        functions::bound(&mut scalars, self.settings.memory_bytes / SHARE_OF_ONE_CALL);
         scalars.extend(functions::all(now()));
         let series: Vec<Arc<TableFunction>> = SessionStateDefaults::default_table_functions();
         let state = SessionStateBuilder::new()
@@ -265,6 +280,41 @@ impl Drop for Answer {
             task.abort();
         }
     }
+}
+
+/// When a statement ends at the latest, and how long it may take.
+type Deadline = (Instant, Duration);
+
+/// # Errors
+/// If a statement is to end.
+fn go_on(deadline: Option<Deadline>, cancel: &AtomicBool) -> Result<()> {
+    if cancel.load(Ordering::Relaxed) {
+        return Err(SqlError::Interrupted);
+    }
+    match deadline.filter(|(end, _)| Instant::now() >= *end) {
+        Some((_, most)) => Err(SqlError::TimedOut {
+            seconds: most.as_secs_f64(),
+        }),
+        None => Ok(()),
+    }
+}
+
+fn failed(error: &JoinError) -> SqlError {
+    SqlError::Engine(DataFusionError::Execution(format!(
+        "the engine failed: {error}"
+    )))
+}
+
+/// Does this on a thread that can go as deep as statements nest.
+fn on_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T> {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
+        let thread = thread
+            .spawn_scoped(scope, work)
+            .map_err(SqlError::Threads)?;
+        let ended = thread.join();
+        ended.map_err(|_| SqlError::Usage("the statement cannot be read".into()))
+    })
 }
 
 /// The next batch, if it comes within [`LOOK`].

@@ -29,6 +29,11 @@ Statements end with a semicolon and may take several lines. Commands:
 Ctrl-C ends a statement, not the shell.
 ";
 
+/// What stands before a line.
+const PROMPT: &str = "trawl> ";
+/// What stands before a line that goes on with a statement.
+const CONTINUATION_PROMPT: &str = "  ...> ";
+
 /// Lines of history that are kept.
 const HISTORY_LINES: usize = 10_000;
 
@@ -55,7 +60,7 @@ fn sort_out(line: &str) -> Line<'_> {
 
 /// True if what was typed can be run: a command, or statements to their last
 /// semicolon.
-pub(crate) fn is_whole(text: &str) -> bool {
+fn is_whole(text: &str) -> bool {
     match sort_out(text) {
         Line::Empty | Line::Command(_) => true,
         Line::Statements(text) => ends_outside(text),
@@ -112,7 +117,7 @@ pub(crate) fn run(engine: &mut Engine, mut manner: Manner) -> Result<Exit> {
     }
     eprintln!("trawl sql {}; \\? for help", env!("CARGO_PKG_VERSION"));
     loop {
-        let line = match editor.readline("trawl> ") {
+        let line = match read(&mut editor) {
             Ok(line) => line,
             Err(ReadlineError::Interrupted) => continue,
             Err(ReadlineError::Eof) => break,
@@ -135,6 +140,16 @@ pub(crate) fn run(engine: &mut Engine, mut manner: Manner) -> Result<Exit> {
         }
     }
     Ok(Exit::Complete)
+}
+
+/// Reads statements to their last semicolon, or a command, over as many lines as it takes.
+fn read(editor: &mut Editor<Assistant, FileHistory>) -> rustyline::Result<String> {
+    let mut text = editor.readline(PROMPT)?;
+    while !is_whole(&text) {
+        text.push('\n');
+        text.push_str(&editor.readline(CONTINUATION_PROMPT)?);
+    }
+    Ok(text)
 }
 
 fn editor() -> Result<Editor<Assistant, FileHistory>> {

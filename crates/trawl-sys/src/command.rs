@@ -6,6 +6,9 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, Stdio};
 
+use crate::process::closed_streams;
+use crate::signal::inherits_ignored_broken_pipe;
+
 /// Where a command reads from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Input {
@@ -45,6 +48,7 @@ impl Launch<'_> {
     /// Why the command could not be started; an unusable directory is such a reason, too.
     pub fn run(&self) -> io::Result<Ended> {
         let started = match self.dir {
+            None if inherits_oddly() => self.run_after_fork(libc::AT_FDCWD),
             None => match self.command().status() {
                 // The fast way of the standard library gives such files to no shell.
                 Err(error) if error.raw_os_error() == Some(libc::ENOEXEC) => {
@@ -72,10 +76,25 @@ impl Launch<'_> {
         command
     }
 
-    /// Forks, goes to the directory `dir` unless that is `AT_FDCWD`, and calls execvp(3).
+    /// Forks, hands on what this process was started with, goes to the directory `dir` unless that
+    /// is `AT_FDCWD`, and calls execvp(3).
     fn run_after_fork(&self, dir: i32) -> io::Result<std::process::ExitStatus> {
         let mut command = self.command();
+        let ignores_pipe = inherits_ignored_broken_pipe();
+        let mut closed = closed_streams();
+        closed[0] &= self.input == Input::Inherited;
         let go = move || {
+            if ignores_pipe {
+                // SAFETY: ignoring a signal installs no handler.
+                let before = unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
+                if before == libc::SIG_ERR {
+                    return Err(io::Error::last_os_error());
+                }
+            }
+            for (number, _) in (0..).zip(closed).filter(|(_, is_closed)| *is_closed) {
+                // SAFETY: the runtime has `/dev/null` there, which nothing of the child uses.
+                unsafe { libc::close(number) };
+            }
             // SAFETY: fchdir(2) takes a number and touches no memory; the descriptor is open
             // until the child has replaced itself, since `self` borrows it meanwhile.
             if dir != libc::AT_FDCWD && unsafe { libc::fchdir(dir) } != 0 {
@@ -83,11 +102,17 @@ impl Launch<'_> {
             }
             Ok(())
         };
-        // SAFETY: between fork and exec `go` calls nothing but fchdir(2), which is
-        // async-signal-safe (signal-safety(7)), and allocates nothing.
+        // SAFETY: between fork and exec `go` calls nothing but signal(2), close(2) and fchdir(2),
+        // which are async-signal-safe (signal-safety(7)), and allocates nothing.
         unsafe { command.pre_exec(go) };
         command.status()
     }
+}
+
+/// Whether the process was started with something that the standard library does not hand on:
+/// the signal of closed pipes ignored, a standard descriptor closed.
+fn inherits_oddly() -> bool {
+    inherits_ignored_broken_pipe() || closed_streams().contains(&true)
 }
 
 /// Starts a program that is this user from its first instruction on: groups, group and user are

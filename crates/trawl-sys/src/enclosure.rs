@@ -592,7 +592,7 @@ mod tests {
             source: c"nothing".to_owned(),
             kind: c"fuse.test".to_owned(),
         };
-        let mut command = Command::new("grep");
+        let mut command = trawl_testkit::oracle::command("grep");
         command
             .arg("-c")
             .arg(folder.path())
@@ -645,7 +645,7 @@ mod tests {
             source: c"nothing".to_owned(),
             kind: c"fuse.test".to_owned(),
         };
-        let mut command = Command::new("true");
+        let mut command = trawl_testkit::oracle::command("true");
         let entrance = enclose(&mut command, vec![point], None, Besides::Nothing).unwrap();
         let child = std::thread::spawn(move || command.spawn());
         let refused = entrance.devices().unwrap_err();

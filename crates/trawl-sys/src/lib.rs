@@ -8,6 +8,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`directory`] | open a directory without following links, getdents64 |
+//! | [`far`] | entries at paths of any length |
 //! | [`confined`] | paths that lead out of no directory |
 //! | [`access`] | whether the caller may read, write or execute |
 //! | [`stat`] | statx of a name or a descriptor |
@@ -58,6 +59,7 @@ pub mod directory;
 pub mod enclosure;
 mod error;
 pub mod fanotify;
+pub mod far;
 pub mod file;
 pub mod filesystem;
 pub mod handle;

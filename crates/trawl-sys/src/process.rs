@@ -145,14 +145,16 @@ fn terminal_size(fd: impl std::os::fd::AsFd) -> Option<libc::winsize> {
     Some(unsafe { size.assume_init() })
 }
 
-/// Whether standard output was open when the process began.
-static STDOUT_IS_CLOSED: AtomicBool = AtomicBool::new(false);
+/// Which of standard input, output and error were closed when the process began.
+static IS_CLOSED: [AtomicBool; 3] = [const { AtomicBool::new(false) }; 3];
 
 /// Notes it before the runtime of Rust, which opens `/dev/null` in the place of what is closed.
-extern "C" fn note_closed_stdout() {
-    // SAFETY: asking for a descriptor's flags touches no memory, whatever the number.
-    if unsafe { libc::fcntl(libc::STDOUT_FILENO, libc::F_GETFD) } == -1 {
-        STDOUT_IS_CLOSED.store(true, Ordering::Relaxed);
+extern "C" fn note_closed_streams() {
+    for (number, is_closed) in (0..).zip(&IS_CLOSED) {
+        // SAFETY: asking for a descriptor's flags touches no memory, whatever the number.
+        if unsafe { libc::fcntl(number, libc::F_GETFD) } == -1 {
+            is_closed.store(true, Ordering::Relaxed);
+        }
     }
 }
 
@@ -160,13 +162,25 @@ extern "C" fn note_closed_stdout() {
 // nothing of Rust's runtime set up; the function needs none of it and cannot unwind.
 #[used]
 #[unsafe(link_section = ".init_array")]
-static AT_START: extern "C" fn() = note_closed_stdout;
+static AT_START: extern "C" fn() = note_closed_streams;
 
 /// True if the process was started without a standard output (`>&-` in a shell). What is written
 /// there then is lost without an error, since the runtime has opened `/dev/null` instead.
 #[must_use]
 pub fn stdout_is_closed() -> bool {
-    STDOUT_IS_CLOSED.load(Ordering::Relaxed)
+    IS_CLOSED[1].load(Ordering::Relaxed)
+}
+
+/// True if the process was started without a standard input (`<&-` in a shell). What is read
+/// there then is nothing, without an error.
+#[must_use]
+pub fn stdin_is_closed() -> bool {
+    IS_CLOSED[0].load(Ordering::Relaxed)
+}
+
+/// Standard descriptors that were closed when the process began.
+pub(crate) fn closed_streams() -> [bool; 3] {
+    [0, 1, 2].map(|number: usize| IS_CLOSED[number].load(Ordering::Relaxed))
 }
 
 #[cfg(test)]

@@ -127,20 +127,26 @@ impl PassedOn {
         Ok(PassedOn { descriptor, before })
     }
 
-    /// Lets a command have these signals as they were before: what is blocked is inherited.
+    /// Lets a command have these signals as they were before: what is blocked is inherited, and so
+    /// is that the signal of closed pipes is ignored.
     ///
     /// Source: <https://man7.org/linux/man-pages/man2/sigprocmask.2.html>
     pub fn leave_to(&self, command: &mut std::process::Command) {
         let before = self.before;
+        let ignores_pipe = inherits_ignored_broken_pipe();
         let go = move || {
-            // SAFETY: the set was filled by the kernel; no old mask is asked for.
+            // SAFETY: the set was filled by the kernel; no old mask is asked for. Ignoring a signal
+            // installs no handler.
             unsafe {
-                libc::sigprocmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut())
+                libc::sigprocmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut());
+                if ignores_pipe {
+                    libc::signal(libc::SIGPIPE, libc::SIG_IGN);
+                }
             };
             Ok(())
         };
-        // SAFETY: between fork and exec it calls nothing but sigprocmask(2), which is
-        // async-signal-safe.
+        // SAFETY: between fork and exec it calls nothing but sigprocmask(2) and signal(2), which
+        // are async-signal-safe.
         unsafe { std::os::unix::process::CommandExt::pre_exec(command, go) };
     }
 
@@ -186,6 +192,31 @@ fn descriptor_of(signals: &[libc::c_int]) -> Result<OwnedFd, SysError> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
+/// Runs something with all signals blocked, and so the threads that it starts, for good: signals
+/// of the process come to other threads.
+///
+/// Source: <https://man7.org/linux/man-pages/man3/pthread_sigmask.3.html>
+pub fn without_signals<T>(body: impl FnOnce() -> T) -> T {
+    struct Restore(libc::sigset_t);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            // SAFETY: the set is the one that the thread had; no old one is asked for.
+            unsafe {
+                libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.0, std::ptr::null_mut());
+            }
+        }
+    }
+    let mut before = set_of(&[]);
+    let mut all = set_of(&[]);
+    // SAFETY: both sets are valid for reads and writes.
+    let code = unsafe {
+        libc::sigfillset(&raw mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before)
+    };
+    let _restore = (code == 0).then_some(Restore(before));
+    body()
+}
+
 fn set_of(signals: &[libc::c_int]) -> libc::sigset_t {
     // SAFETY: an all-zero set is memory that sigemptyset may fill.
     let mut set: libc::sigset_t = unsafe { std::mem::zeroed() };
@@ -216,13 +247,46 @@ pub fn ignore_file_size_limit() -> Result<(), SysError> {
     Ok(())
 }
 
-/// Lets a write to a closed pipe end the process quietly, as other command-line tools do. (Rust
-/// programs start with the signal ignored.)
+/// Whether the process was started with the signal of closed pipes ignored.
+static STARTED_WITHOUT_PIPE_SIGNAL: AtomicBool = AtomicBool::new(false);
+
+/// Notes it before the runtime of Rust, which ignores the signal whatever was inherited.
+extern "C" fn note_pipe_signal() {
+    let mut action = std::mem::MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: without a new action it fills in the old one, which is as large as it takes; all
+    // zeros are a valid value should it fail.
+    let action = unsafe {
+        libc::sigaction(libc::SIGPIPE, std::ptr::null(), action.as_mut_ptr());
+        action.assume_init()
+    };
+    let is_ignored = action.sa_sigaction == libc::SIG_IGN;
+    STARTED_WITHOUT_PIPE_SIGNAL.store(is_ignored, Ordering::Relaxed);
+}
+
+// SAFETY: the C library calls what this section holds before `main`, on the only thread, with
+// nothing of Rust's runtime set up; the function needs none of it and cannot unwind.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static AT_START: extern "C" fn() = note_pipe_signal;
+
+/// Whether the process was started with the signal of closed pipes ignored, as service managers
+/// start programs: then a write to one fails, here and in programs that are started.
+#[must_use]
+pub fn inherits_ignored_broken_pipe() -> bool {
+    STARTED_WITHOUT_PIPE_SIGNAL.load(Ordering::Relaxed)
+}
+
+/// Lets a write to a closed pipe end the process quietly, as other command-line tools do, unless
+/// it was started with the signal ignored. (The runtime of Rust ignores it always.)
 ///
 /// Source: <https://man7.org/linux/man-pages/man7/signal.7.html>
 pub fn restore_broken_pipe() -> Result<(), SysError> {
-    // SAFETY: setting a signal to its default action installs no handler.
-    if unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) } == libc::SIG_ERR {
+    let action = match inherits_ignored_broken_pipe() {
+        true => libc::SIG_IGN,
+        false => libc::SIG_DFL,
+    };
+    // SAFETY: setting a signal to its default action or ignoring it installs no handler.
+    if unsafe { libc::signal(libc::SIGPIPE, action) } == libc::SIG_ERR {
         return Err(SysError::last(Op::Sigaction));
     }
     Ok(())

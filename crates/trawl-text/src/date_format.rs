@@ -235,17 +235,16 @@ fn padded(text: &str, filler: char, spec: Spec) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::process::Command;
 
     /// date(1) changes some formats before it uses them; ls(1) does not.
     fn shown_by_ls(asked: &str, time: Timestamp) -> String {
         let file = std::env::temp_dir().join(format!("trawl-date-{}", std::process::id()));
-        let touch = Command::new("touch")
+        let touch = trawl_testkit::oracle::command("touch")
             .args(["-d", &format!("@{}.{:09}", time.secs, time.nanos)])
             .arg(&file)
             .status();
         assert!(touch.expect("touch(1) is part of every system").success());
-        let output = Command::new("ls")
+        let output = trawl_testkit::oracle::command("ls")
             .arg(format!("--time-style=+<<{asked}>>"))
             .args(["-go", "-d"])
             .arg(&file)

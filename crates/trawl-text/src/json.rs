@@ -1,13 +1,16 @@
 //! JSON as this program prints it: one object a line, keys in the order in
-//! which they were added, so that output can be compared as text.
+//! which they were added, so that output can be compared as text. `docs/json.md` describes it.
 //!
 //! Byte strings are text as [`trawl_model::escape`] makes it; where that is
 //! not the string itself, a second key with `_raw` appended holds the bytes
-//! in lower-case hex.
+//! in lower-case hex. Times are texts of RFC 3339. Whole numbers are numbers as far as every
+//! reader keeps them exactly, and texts of digits beyond that.
 
-use std::fmt::{Display, Write as _};
+use std::fmt::Write as _;
 
 use trawl_model::Timestamp;
+
+use crate::zone::Zone;
 
 /// An object under construction.
 #[derive(Clone, Debug, Default)]
@@ -28,10 +31,10 @@ impl Object {
         &mut self.text
     }
 
-    /// Adds a number.
+    /// Adds a whole number.
     #[must_use]
-    pub fn number(mut self, key: &str, value: impl Display + Number) -> Object {
-        let _ = write!(self.key(key), "{value}");
+    pub fn number(mut self, key: &str, value: impl Number) -> Object {
+        push_integer(self.key(key), value.wide());
         self
     }
 
@@ -67,15 +70,13 @@ impl Object {
         self
     }
 
-    /// Adds a point in time: seconds since 1970 with nine decimals, a number
-    /// that text tools keep exactly.
+    /// Adds a point in time, as [`rfc3339`] writes it.
     #[must_use]
-    pub fn time(mut self, key: &str, value: Option<Timestamp>) -> Object {
+    pub fn time(self, key: &str, value: Option<Timestamp>) -> Object {
         match value {
-            Some(time) => self.key(key).push_str(&decimal(time)),
-            None => return self.null(key),
+            Some(time) => self.text(key, &rfc3339(time)),
+            None => self.null(key),
         }
-        self
     }
 
     /// Adds an object.
@@ -104,17 +105,65 @@ impl Object {
     }
 }
 
-/// Types whose `Display` is a JSON number.
-pub trait Number {}
-impl Number for u8 {}
-impl Number for i32 {}
-impl Number for u32 {}
-impl Number for u64 {}
-impl Number for i64 {}
-impl Number for usize {}
-impl Number for u128 {}
+/// Whole numbers.
+pub trait Number {
+    /// The number, and more of the same kind would fit.
+    fn wide(self) -> i128;
+}
 
-/// Seconds with nine decimals. Rounded towards minus infinity as stored, so
+macro_rules! number {
+    ($($kind:ty),*) => {$(
+        impl Number for $kind {
+            fn wide(self) -> i128 {
+                i128::from(self)
+            }
+        }
+    )*};
+}
+number!(u8, i32, u32, u64, i64);
+
+impl Number for usize {
+    fn wide(self) -> i128 {
+        // Lossless on every machine that there is.
+        self as i128
+    }
+}
+
+impl Number for u128 {
+    fn wide(self) -> i128 {
+        i128::try_from(self).unwrap_or(i128::MAX)
+    }
+}
+
+/// The greatest whole number that readers with nothing but doubles keep exactly, as all smaller
+/// ones: 2^53 - 1 (RFC 8259, section 6).
+pub const EXACT_MAX: i128 = (1 << 53) - 1;
+
+/// Appends a whole number: as a text of digits where a double would not keep it.
+pub fn push_integer(out: &mut String, value: i128) {
+    let _ = match (-EXACT_MAX..=EXACT_MAX).contains(&value) {
+        true => write!(out, "{value}"),
+        false => write!(out, "\"{value}\""),
+    };
+}
+
+/// A time in UTC with nine digits behind the second: `2024-11-05T12:34:56.789000000Z`. Such texts
+/// order as the times do. Years before 0 and after 9999 have a sign.
+///
+/// Source: <https://www.rfc-editor.org/rfc/rfc3339>
+pub fn rfc3339(time: Timestamp) -> String {
+    let civil = Zone::utc().civil(time.secs);
+    let year = match civil.year {
+        year @ 0..=9999 => format!("{year:04}"),
+        year => format!("{year:+05}"),
+    };
+    format!(
+        "{year}-{:02}-{:02}T{:02}:{:02}:{:02}.{:09}Z",
+        civil.month, civil.day, civil.hour, civil.minute, civil.second, time.nanos
+    )
+}
+
+/// Seconds since 1970 with nine decimals. Rounded towards minus infinity as stored, so
 /// that -0.25 s is kept as -1 s + 750,000,000 ns and printed as -0.25.
 pub fn decimal(time: Timestamp) -> String {
     let nanos = time.as_nanos();
@@ -176,10 +225,31 @@ mod tests {
         assert_eq!(value["name"], "\\xff");
         assert_eq!(value["name_raw"], "ff");
         assert_eq!(value.get("path_raw"), None);
-        assert_eq!(value["size"], u64::MAX);
+        assert_eq!(value["size"], u64::MAX.to_string());
         assert_eq!(value["inner"], serde_json::json!({}));
         assert_eq!(value["n"], -1);
         assert!(!line.contains(|c: char| c.is_control()), "{line}");
+    }
+
+    #[test]
+    fn times_are_of_one_length_and_order_as_texts() {
+        let at = |secs, nanos| rfc3339(Timestamp { secs, nanos });
+        assert_eq!(at(0, 5), "1970-01-01T00:00:00.000000005Z");
+        assert_eq!(at(-1, 750_000_000), "1969-12-31T23:59:59.750000000Z");
+        assert_eq!(at(951_782_400, 0), "2000-02-29T00:00:00.000000000Z");
+        assert_eq!(at(253_402_300_800, 0), "+10000-01-01T00:00:00.000000000Z");
+    }
+
+    #[test]
+    fn numbers_are_texts_where_doubles_end() {
+        let shown = |value| {
+            let mut out = String::new();
+            push_integer(&mut out, value);
+            out
+        };
+        assert_eq!(shown(EXACT_MAX), "9007199254740991");
+        assert_eq!(shown(EXACT_MAX + 1), "\"9007199254740992\"");
+        assert_eq!(shown(-EXACT_MAX - 1), "\"-9007199254740992\"");
     }
 
     #[test]

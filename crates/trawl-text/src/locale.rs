@@ -2,9 +2,13 @@
 //! whether text is UTF-8.
 //!
 //! A locale that is named but not installed counts as "C", as it does after
-//! a failed setlocale(3). Languages are not translated.
+//! a failed setlocale(3); where it is looked for: locale(7). Languages are not
+//! translated.
 
-use std::path::Path;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
 
 /// How bytes become characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -23,7 +27,9 @@ impl Locale {
             .iter()
             .find_map(|key| std::env::var(key).ok().filter(|value| !value.is_empty()));
         match name {
-            Some(name) if names_utf8(&name) && is_installed(&name) => Locale::Utf8,
+            Some(name) if names_utf8(&name) && is_installed(&name, locale_path().as_deref()) => {
+                Locale::Utf8
+            }
             _ => Locale::Bytes,
         }
     }
@@ -44,16 +50,53 @@ fn names_utf8(name: &str) -> bool {
     codeset(name).is_some_and(|set| set == "utf8")
 }
 
-fn is_installed(name: &str) -> bool {
-    let language = name.split('.').next().unwrap_or_default();
+/// Directories that locales are looked for in first.
+fn locale_path() -> Option<std::ffi::OsString> {
+    std::env::var_os("LOCPATH").filter(|path| !path.is_empty())
+}
+
+/// Where the system's locales are.
+const SYSTEM: &str = "/usr/lib/locale";
+
+/// Whether the C library has the locale: in a directory of `path`, or in the
+/// system's, whose archive counts only where no path is given.
+fn is_installed(name: &str, path: Option<&OsStr>) -> bool {
+    let (language, rest) = name.split_once('.').unwrap_or((name, ""));
     // Built into the C library.
     if matches!(language, "C" | "POSIX") {
         return true;
     }
-    let folder = Path::new("/usr/lib/locale");
-    folder.join(format!("{language}.utf8")).is_dir()
-        || folder.join(name).is_dir()
-        || folder.join("locale-archive").is_file()
+    let modifier = rest.find('@').map_or("", |at| &rest[at..]);
+    let usual = format!("{language}.utf8{modifier}");
+    let given = path.map(std::env::split_paths).into_iter().flatten();
+    let mut folders = given.chain([PathBuf::from(SYSTEM)]);
+    folders.any(|folder| folder.join(&usual).is_dir() || folder.join(name).is_dir())
+        || path.is_none() && is_in_archive(&Path::new(SYSTEM).join("locale-archive"), &usual)
+}
+
+/// The most bytes of names that are read of an archive.
+const NAMES_BYTES_MAX: u32 = 4 << 20;
+
+/// Whether an archive of locales has one of this name. Its header is numbers of
+/// 32 bits, the sixth and seventh of which say where the names are, each with a
+/// NUL behind it (glibc, `locale/locarchive.h`).
+fn is_in_archive(archive: &Path, name: &str) -> bool {
+    let names = || -> std::io::Result<Vec<u8>> {
+        let file = File::open(archive)?;
+        let mut header = [0; 28];
+        file.read_exact_at(&mut header, 0)?;
+        let [.., begin, length] = header.as_chunks::<4>().0 else {
+            return Ok(Vec::new());
+        };
+        let length = u32::from_ne_bytes(*length).min(NAMES_BYTES_MAX);
+        let mut names = vec![0; length as usize];
+        file.read_exact_at(&mut names, u32::from_ne_bytes(*begin).into())?;
+        Ok(names)
+    };
+    let names = names().unwrap_or_default();
+    names
+        .split(|byte| *byte == 0)
+        .any(|found| found == name.as_bytes())
 }
 
 #[cfg(test)]
@@ -72,6 +115,30 @@ mod tests {
         ] {
             assert_eq!(names_utf8(name), expected, "{name}");
         }
-        assert!(is_installed("C.UTF-8"));
+        assert!(is_installed("C.UTF-8", None));
+    }
+
+    #[test]
+    fn a_locale_is_installed_where_the_library_looks() {
+        let folder = std::env::temp_dir().join(format!("trawl-locale-{}", std::process::id()));
+        std::fs::create_dir_all(folder.join("xx_XX.utf8")).expect("a folder of our own");
+        let path = Some(folder.as_os_str());
+        assert!(is_installed("xx_XX.UTF-8", path));
+        assert!(!is_installed("xx_YY.UTF-8", path));
+        assert!(!is_installed("xx_XX.UTF-8", None));
+        let archive = folder.join("locale-archive");
+        let names = b"de_DE.utf8\0fr_FR.utf8@euro\0";
+        let numbers = [0xde02_0109, 1, 56, 0, 0, 40, names.len() as u32].map(u32::to_ne_bytes);
+        let text = [&numbers.concat()[..], &[0; 12], names].concat();
+        std::fs::write(&archive, text).expect("a folder of our own");
+        for (name, expected) in [
+            ("de_DE.utf8", true),
+            ("fr_FR.utf8@euro", true),
+            ("fr_FR.utf8", false),
+            ("DE.utf8", false),
+        ] {
+            assert_eq!(is_in_archive(&archive, name), expected, "{name}");
+        }
+        std::fs::remove_dir_all(&folder).expect("a folder of our own");
     }
 }

@@ -63,6 +63,9 @@ struct Change {
     affected: u32,
     /// True if no class was named, so that the umask holds back bits.
     unnamed: bool,
+    /// Bits that the clause speaks of. Of a directory the set-id bits stay as they
+    /// are unless a clause speaks of them.
+    mentioned: u32,
     bits: Bits,
 }
 
@@ -108,12 +111,17 @@ impl Change {
             }
             Bits::CopyOf(class) => spread(mode & class),
         };
+        let kept = if is_dir {
+            (SET_UID | SET_GID) & !self.mentioned
+        } else {
+            0
+        };
         let omit = if self.unnamed { umask } else { 0 };
-        let value = value & self.affected & !omit;
+        let value = value & self.affected & !omit & !kept;
         match self.action {
             Action::Add => mode | value,
             Action::Remove => mode & !value,
-            Action::Set => (mode & !self.affected) | value,
+            Action::Set => (mode & (!self.affected | kept)) | value,
         }
     }
 }
@@ -137,6 +145,7 @@ fn parse_octal(text: &[u8]) -> Option<ModeChange> {
         action: Action::Set,
         affected: ALL_BITS,
         unnamed: false,
+        mentioned: ALL_BITS,
         bits: Bits::Given {
             bits,
             execute_if_any: false,
@@ -174,6 +183,13 @@ fn parse_clause(clause: &[u8], changes: &mut Vec<Change>) -> Option<()> {
                 classes
             },
             unnamed: named == 0 && !octal,
+            mentioned: match bits {
+                _ if octal => ALL_BITS,
+                Bits::Given { bits: value, .. } | Bits::CopyOf(value) if named > 0 => {
+                    value & classes
+                }
+                Bits::Given { bits: value, .. } | Bits::CopyOf(value) => value,
+            },
             bits,
         });
         rest = &tail[length..];

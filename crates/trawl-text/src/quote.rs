@@ -355,7 +355,6 @@ pub fn find_ls(out: &mut Vec<u8>, name: &[u8]) {
 mod tests {
     use super::*;
     use std::os::unix::ffi::OsStrExt;
-    use std::process::Command;
 
     const NAMES: &[&[u8]] = &[
         b"plain",
@@ -418,7 +417,7 @@ mod tests {
                     std::fs::create_dir(&folder).unwrap();
                     let path = folder.join(std::ffi::OsStr::from_bytes(file));
                     std::fs::write(path, b"").unwrap();
-                    let shown = Command::new("ls")
+                    let shown = trawl_testkit::oracle::command("ls")
                         .arg("--show-control-chars")
                         .arg(format!("--quoting-style={style}"))
                         .env("LC_ALL", name)

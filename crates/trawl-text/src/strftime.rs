@@ -168,7 +168,6 @@ fn iso_week(civil: &Civil) -> (i64, i64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::process::Command;
 
     /// date(1) has the same directives; `%k`, `%l` and `%P` are GNU's.
     #[test]
@@ -179,7 +178,7 @@ mod tests {
         let mut secs = -4_000_000_000i64;
         while secs < 8_000_000_000 {
             secs += 311_234_567;
-            let output = Command::new("date")
+            let output = trawl_testkit::oracle::command("date")
                 .args(["-u", "-d", &format!("@{secs}"), &format!("+{asked}")])
                 .env("LC_ALL", "C")
                 .output()

@@ -111,7 +111,7 @@ mod tests {
             }
         }
         for (scale, to) in [(Scale::Binary, "--to=iec"), (Scale::Decimal, "--to=si")] {
-            let mut command = std::process::Command::new("numfmt");
+            let mut command = trawl_testkit::oracle::command("numfmt");
             let args: Vec<String> = values.iter().map(u64::to_string).collect();
             let Ok(output) = command.arg(to).arg("--round=up").args(&args).output() else {
                 eprintln!("units: skipped, because numfmt is not installed");

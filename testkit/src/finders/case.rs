@@ -19,6 +19,10 @@ pub enum Operator {
     And,
 }
 
+/// How the scripts are called that change an entry: what stands behind the
+/// script's text in the words of `-exec`.
+pub const CHANGE: &str = "change";
+
 /// An expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Expr {
@@ -32,9 +36,46 @@ pub enum Expr {
     Group(Box<Expr>),
 }
 
+/// What is odd about the streams and signals that a finder starts with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Start {
+    /// Nothing.
+    #[default]
+    Usual,
+    /// Standard input is closed.
+    NoInput,
+    /// Standard output is closed.
+    NoOutput,
+    /// Standard output takes nothing.
+    FullOutput,
+    /// Nobody reads the pipe that standard output is, and its signal is ignored.
+    UnreadOutput,
+    /// Signals are ignored.
+    IgnoredSignals,
+}
+
+impl Start {
+    /// What a shell does before the finder takes its place; nothing if that is
+    /// not needed.
+    pub fn script(self) -> Option<&'static str> {
+        Some(match self {
+            Start::Usual => return None,
+            Start::NoInput => "exec \"$@\" <&-",
+            Start::NoOutput => "exec \"$@\" >&-",
+            Start::FullOutput => "exec \"$@\" > /dev/full",
+            Start::UnreadOutput => {
+                "trap '' PIPE; exec 9> >(exec 0<&-); wait $!; exec \"$@\" >&9 9>&-"
+            }
+            Start::IgnoredSignals => "trap '' PIPE HUP USR1; exec \"$@\"",
+        })
+    }
+}
+
 /// A command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Case {
+    /// What the finder starts with.
+    pub start: Start,
     /// Variables that are set.
     pub env: Vec<(String, String)>,
     /// `-H -L -P -O…`.
@@ -183,6 +224,12 @@ impl Case {
             || self.globals.iter().any(|g| first(&g.as_slice()))
     }
 
+    /// Whether it changes the tree.
+    pub fn changes(&self) -> bool {
+        let is_change = |leaf: &&[Word]| leaf.contains(&CHANGE.as_bytes().to_vec());
+        self.has("-delete") || self.leaves().iter().any(is_change)
+    }
+
     /// The same where `-quit` ends nothing.
     pub fn without_quit(&self) -> Case {
         let change = |words: &[Word]| match words {
@@ -214,6 +261,9 @@ impl Case {
         for at in 0..self.leading.len() {
             push(&|case| drop(case.leading.remove(at)));
         }
+        if self.start != Start::Usual {
+            push(&|case| case.start = Start::Usual);
+        }
         for at in 0..self.env.len() {
             push(&|case| drop(case.env.remove(at)));
         }
@@ -230,6 +280,9 @@ impl Case {
         let mut text = String::new();
         for (name, value) in &self.env {
             let _ = write!(text, "{name}={} ", quoted(value.as_bytes()));
+        }
+        if let Some(script) = self.start.script() {
+            let _ = write!(text, "bash -c {} _ ", quoted(script.as_bytes()));
         }
         text += find;
         for word in self.words() {

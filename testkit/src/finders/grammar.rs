@@ -9,7 +9,8 @@
 
 use std::collections::BTreeSet;
 
-use super::case::{Case, Expr, Operator, Word};
+use super::case::{Case, Expr, Operator, Start, Word};
+use super::changes;
 use super::formats::{self, Ending};
 use super::values::Values;
 use crate::prng::Prng;
@@ -192,6 +193,25 @@ static ACTIONS: &[Action] = &[
     ),
     (
         1,
+        // Signals 1 to 28: those of the C library's own depend on how a process was started.
+        &[
+            "-exec",
+            "sed",
+            "-n",
+            "s/^SigIgn:.*\\(.\\{7\\}\\)$/\\1/p",
+            "/proc/self/status",
+            ";",
+        ],
+        &[
+            "-execdir",
+            "sh",
+            "-c",
+            "sed -n 's/^SigIgn:.*\\(.\\{7\\}\\)$/\\1/p' /proc/self/status | tr \\\\n \\\\0",
+            ";",
+        ],
+    ),
+    (
+        1,
         &["-ok", "echo", "{}", ";"],
         &["-okdir", "printf", "%s\\0", "{}", ";"],
     ),
@@ -353,6 +373,8 @@ pub enum Purpose {
     /// Delete: start points are relative, tests do not look at what differs
     /// between two copies of a tree.
     Delete,
+    /// Change entries by commands, and look at them behind that, in the same way.
+    Change,
 }
 
 /// Draws command lines.
@@ -379,36 +401,6 @@ struct Drawing<'a, 'p> {
     has_action: bool,
 }
 
-/// Tests whose answers differ between two copies of one tree, or after a
-/// part of it was deleted.
-const NOT_OF_COPIES: &[&str] = &[
-    "-inum",
-    "-ctime",
-    "-cmin",
-    "-cnewer",
-    "-newermc",
-    "-newerct",
-    "-used",
-    "-atime",
-    "-amin",
-    "-anewer",
-    "-neweraa",
-    "-neweram",
-    "-newerma",
-    "-newerat",
-    "-newer",
-    "-newermm",
-    "-newermt",
-    "-mtime",
-    "-mmin",
-    "-samefile",
-    "-empty",
-    "-links",
-    "-size",
-    "-follow",
-    "-prune",
-];
-
 impl Grammar<'_> {
     /// The next command line.
     pub fn draw(&self, prng: &mut Prng, purpose: Purpose) -> Case {
@@ -430,6 +422,7 @@ impl Grammar<'_> {
             globals: drawing.globals(),
             exprs: drawing.exprs(),
             env: drawing.environment(),
+            start: drawing.start(),
             ..Case::default()
         };
         drawing.starts(&mut case);
@@ -453,7 +446,7 @@ impl Drawing<'_, '_> {
             "",
         ];
         for (name, values, rarity) in [
-            ("LC_ALL", &["C", "POSIX"][..], 8),
+            ("LC_ALL", &["C", "POSIX", "C.UTF-8", "C.utf8"][..], 4),
             ("TZ", &zones, 8),
             ("POSIXLY_CORRECT", &["1"], 20),
         ] {
@@ -462,6 +455,20 @@ impl Drawing<'_, '_> {
             }
         }
         env
+    }
+
+    /// Commands that change the tree start as usual: what they print differs.
+    fn start(&mut self) -> Start {
+        if self.purpose != Purpose::Look || !self.prng.once_in(12) {
+            return Start::Usual;
+        }
+        *self.prng.pick(&[
+            Start::NoInput,
+            Start::NoOutput,
+            Start::FullOutput,
+            Start::UnreadOutput,
+            Start::IgnoredSignals,
+        ])
     }
 
     fn leading(&mut self) -> Vec<Word> {
@@ -495,7 +502,7 @@ impl Drawing<'_, '_> {
         let purpose = self.purpose;
         let one = |prng: &mut Prng| match purpose {
             Purpose::Look => values.start(prng),
-            Purpose::Delete => values.inner_start(prng),
+            Purpose::Delete | Purpose::Change => values.inner_start(prng),
         };
         let starts: Vec<Word> = (0..count).map(|_| one(self.prng)).collect();
         let from_file =
@@ -536,6 +543,11 @@ impl Drawing<'_, '_> {
             exprs.push(Expr::leaf(&["-delete"]));
             if self.prng.once_in(2) {
                 exprs.push(Expr::leaf(&["-print"]));
+            }
+        } else if self.purpose == Purpose::Change {
+            for _ in 0..1 + self.prng.below(2) {
+                exprs.push(changes::change(self.prng));
+                exprs.push(changes::look_behind(self.prng));
             }
         } else if !self.prng.once_in(4) {
             let last = self.action();
@@ -595,7 +607,8 @@ impl Drawing<'_, '_> {
         }
         for _ in 0..8 {
             let row = weighted(self.prng, TESTS);
-            let of_copies = self.purpose == Purpose::Look || !NOT_OF_COPIES.contains(&row.name);
+            let of_copies =
+                self.purpose == Purpose::Look || !changes::NOT_OF_COPIES.contains(&row.name);
             if self.knows(row.name) && of_copies {
                 return self.guarded(row);
             }

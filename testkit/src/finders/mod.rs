@@ -14,6 +14,7 @@
 
 pub mod build;
 pub mod case;
+mod changes;
 pub mod compare;
 pub mod formats;
 pub mod grammar;

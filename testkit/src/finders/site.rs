@@ -217,13 +217,13 @@ impl Site {
             text.push(0);
             std::fs::write(path_of(file), text).expect("our own directory");
         }
-        let deletes = case.has("-delete");
+        let deletes = case.changes();
         let (place, index) = if deletes {
             self.fresh_copy(side)
         } else {
             self.place()
         };
-        let mut line = self.command(side, &index, identity);
+        let mut line = self.command(side, case, &index, identity);
         line.args(case.words().into_iter().map(OsString::from_vec));
         line.envs(case.env.iter().map(|(name, value)| (name, value)));
         let ran = run(line.current_dir(&place));
@@ -265,9 +265,12 @@ impl Site {
         (copy, index)
     }
 
-    fn command(&self, side: Side, index: &Path, identity: &Identity) -> Command {
+    fn command(&self, side: Side, case: &Case, index: &Path, identity: &Identity) -> Command {
         let mut line = identity.command("timeout");
         line.args(["-s", "KILL", HANG_SECS]);
+        if let Some(script) = case.start.script() {
+            line.args(["bash", "-c", script, "_"]);
+        }
         match side {
             Side::Gnu => line.arg("find"),
             Side::Bfs => line.arg("bfs"),

@@ -24,6 +24,8 @@ pub struct Site {
 
 /// So much of a file is written rather than left as a hole.
 const WRITTEN_BYTES: u64 = 8_192;
+/// The file beside the tree to which links lead.
+const OUTSIDE: &[u8] = b"outside";
 
 impl Site {
     /// Builds the tree in a scratch directory that everybody may enter.
@@ -37,7 +39,11 @@ impl Site {
         let top = Folder::open(site.scratch.path())?;
         let above = top.make_folder(b"above")?;
         let root = above.make_folder(b"tree")?;
+        top.make_file(OUTSIDE, b"closed")?;
+        top.set_mode(OUTSIDE, 0o600)?;
+        let outside = site.scratch.join(OsStr::from_bytes(OUTSIDE));
         let mut builder = Builder {
+            outside: outside.into_os_string().into_encoded_bytes(),
             folders: BTreeMap::new(),
             files: BTreeMap::new(),
         };
@@ -76,6 +82,8 @@ impl Site {
 }
 
 struct Builder {
+    /// Where links out of the tree lead.
+    outside: Vec<u8>,
     folders: BTreeMap<usize, Folder>,
     /// Of each file, a folder that holds it, and its name.
     files: BTreeMap<usize, (Option<usize>, Vec<u8>)>,
@@ -110,6 +118,7 @@ impl Builder {
                 self.files.insert(node.number, (node.parent, name.clone()));
             }
             Kind::Symlink(target) => holder.make_symlink(name, target)?,
+            Kind::LinkOutside => holder.make_symlink(name, &self.outside)?,
             Kind::HardLink(to) => match self.files.get(to) {
                 Some((parent, file)) => {
                     let there = self.holder(root, *parent);
@@ -127,7 +136,7 @@ impl Builder {
         for node in nodes {
             let holder = self.holder(root, node.parent);
             match node.kind {
-                Kind::Symlink(_) => {
+                Kind::Symlink(_) | Kind::LinkOutside => {
                     let access = &node.access;
                     holder.set_owner(&node.name, access.uid, access.gid)?;
                 }

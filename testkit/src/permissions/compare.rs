@@ -7,10 +7,10 @@
 //!   search, find tells each name with an error, the program one error about
 //!   the directory. Neither shows anything of what is in it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::build::Site;
 use super::people::Person;
@@ -31,16 +31,25 @@ pub enum Check {
     List,
     /// stat: every attribute, of links and of what they lead to.
     Status,
+    /// locate: the paths that find prints.
+    Names,
+    /// search: the paths that find prints, from the index.
+    Search,
+    /// duplicates: files of one size, among those that find prints.
+    Duplicates,
 }
 
 impl Check {
     /// All of them.
-    pub const ALL: [Check; 5] = [
+    pub const ALL: [Check; 8] = [
         Check::Find,
         Check::Attributes,
         Check::Usage,
         Check::List,
         Check::Status,
+        Check::Names,
+        Check::Search,
+        Check::Duplicates,
     ];
 
     /// The word for it in messages and on the command line.
@@ -51,6 +60,9 @@ impl Check {
             Check::Usage => "du",
             Check::List => "ls",
             Check::Status => "stat",
+            Check::Names => "locate",
+            Check::Search => "search",
+            Check::Duplicates => "duplicates",
         }
     }
 }
@@ -146,6 +158,9 @@ impl<'a> Questions<'a> {
             Check::Usage => self.usage(),
             Check::List => self.list(),
             Check::Status => self.status(),
+            Check::Names => self.paths(&["locate", "-0", "--below"], &["/"]),
+            Check::Search => self.paths(&["search", "-0r", "--served-by=index", "*"], &[]),
+            Check::Duplicates => self.duplicates(),
         };
         outcome.map_err(|difference| {
             let (seed, word) = (self.site.plan.seed, check.word());
@@ -292,6 +307,100 @@ impl<'a> Questions<'a> {
             tally.live += live_lines(&ours);
         }
         Ok(tally)
+    }
+
+    /// A command of the program's that prints the paths below a start. What it leaves out of those
+    /// that find prints, it says.
+    fn paths(&self, words: &[&str], last: &[&str]) -> Result<Tally, String> {
+        let mut tally = Tally::default();
+        // A start that is a link is followed by these and not by find.
+        let is_link =
+            |start: &PathBuf| std::fs::symlink_metadata(start).is_ok_and(|meta| meta.is_symlink());
+        for start in self
+            .two_starts()
+            .into_iter()
+            .filter(|start| !is_link(start))
+        {
+            let format = ["-mindepth", "1", "-print0"];
+            let theirs = run(self.line(OsStr::new("find")).arg(&start).args(format));
+            let mut ours = self.line(self.site.trawl.as_os_str());
+            ours.arg("-i").arg(self.site.index_dir());
+            let ours = run(ours.args(words).arg(&start).args(last));
+            self.same_paths(&theirs, &ours)?;
+            tally.questions += 1;
+            tally.rows += split(&ours.stdout, Ending::Zero).len();
+            tally.refusals += refusals(&ours);
+        }
+        Ok(tally)
+    }
+
+    fn same_paths(&self, theirs: &Ran, ours: &Ran) -> Result<(), String> {
+        if ours.signal.is_some() || ours.errors().contains("panicked") {
+            return Err(format!("the program broke: {ours}"));
+        }
+        let set = |ran: &Ran| -> BTreeSet<Vec<u8>> {
+            let records = split(&ran.stdout, Ending::Zero).into_iter();
+            records.map(<[u8]>::to_vec).collect()
+        };
+        let (shown, told) = (set(theirs), set(ours));
+        let visible = |path: &Vec<u8>| path.escape_ascii().to_string();
+        if let Some(first) = told.difference(&shown).next() {
+            let first = visible(first);
+            return Err(format!(
+                "shown and not to be seen: {first}: {ours}\n{theirs}"
+            ));
+        }
+        // What lies in a directory of the known deviation may be left out.
+        let is_told = |path: &&Vec<u8>| {
+            let holder = Path::new(OsStr::from_bytes(path)).parent();
+            told.contains(*path) || holder.is_some_and(|dir| self.listed_only.contains(dir))
+        };
+        let left_out = shown.iter().find(|path| !is_told(path)).map(visible);
+        if let Some(first) = left_out.filter(|_| ours.code == Some(0) || ours.stderr.is_empty()) {
+            return Err(format!(
+                "left out without a word: {first}: {ours}\n{theirs}"
+            ));
+        }
+        Ok(())
+    }
+
+    fn duplicates(&self) -> Result<Tally, String> {
+        let start = self.site.root();
+        let format = ["-type", "f", "-size", "+0", "-printf", "%s %p\\0"];
+        let theirs = run(self.line(OsStr::new("find")).arg(&start).args(format));
+        let mut ours = self.line(self.site.trawl.as_os_str());
+        ours.arg("-i").arg(self.site.index_dir());
+        let ours = run(ours.args(["duplicates", "-0", "-n", "1000000"]).arg(&start));
+        if ours.signal.is_some() || ours.errors().contains("panicked") {
+            return Err(format!("the program broke: {ours}"));
+        }
+        let mut sizes = BTreeMap::new();
+        for record in split(&theirs.stdout, Ending::Zero) {
+            let at = record
+                .iter()
+                .position(|byte| *byte == b' ')
+                .unwrap_or_default();
+            sizes.insert(&record[at + 1..], &record[..at]);
+        }
+        let mut rows = 0;
+        for group in ours
+            .stdout
+            .split(|byte| *byte == 0)
+            .collect::<Vec<_>>()
+            .split(|path| path.is_empty())
+        {
+            let of: BTreeSet<Option<&&[u8]>> = group.iter().map(|path| sizes.get(path)).collect();
+            rows += group.len();
+            if of.contains(&None) || of.len() > 1 {
+                return Err(format!("a group of other files: {of:?}: {ours}\n{theirs}"));
+            }
+        }
+        Ok(Tally {
+            questions: 1,
+            rows,
+            refusals: refusals(&ours),
+            ..Tally::default()
+        })
     }
 
     fn usage(&self) -> Result<Tally, String> {

@@ -9,6 +9,7 @@
 //!   the same user on the index.
 //! - [`shrink`]: a smaller tree that still fails.
 //! - [`stage`]: one tree with secrets, for attackers.
+//! - [`view`]: all that a user can see of an index from outside.
 //!
 //! The same seed makes the same plan on every machine. Everything here needs
 //! root.
@@ -21,6 +22,7 @@ pub mod people;
 pub mod plan;
 pub mod shrink;
 pub mod stage;
+pub mod view;
 
 pub use build::Site;
 pub use compare::{Check, Tally};

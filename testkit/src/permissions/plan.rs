@@ -17,6 +17,8 @@ pub enum Kind {
     },
     /// A symbolic link that says this.
     Symlink(Vec<u8>),
+    /// A symbolic link to a file beside the tree that only root may read.
+    LinkOutside,
     /// Another name of the file with this number; a file of its own where
     /// that one was left out.
     HardLink(usize),
@@ -260,7 +262,7 @@ impl Planner {
         let sizes = [0, 1, 700, 4_096, 8_192, 8_193, 1 << 20];
         match self.prng.below(20) {
             0..=7 if depth < DEPTH => Kind::Folder,
-            8 | 9 => Kind::Symlink(self.target()),
+            8 | 9 => self.symlink(),
             10 | 11 => self.link(),
             12 => Kind::Fifo,
             13 => Kind::Socket,
@@ -285,17 +287,17 @@ impl Planner {
         Kind::HardLink(*self.prng.pick(&files))
     }
 
-    fn target(&mut self) -> Vec<u8> {
-        match self.prng.below(5) {
+    fn symlink(&mut self) -> Kind {
+        Kind::Symlink(match self.prng.below(5) {
             0 => b"nowhere".to_vec(),
             1 => b".".to_vec(),
-            2 => b"/etc/shadow".to_vec(),
+            2 => return Kind::LinkOutside,
             3 => b"../..".to_vec(),
             _ => self
                 .nodes
                 .last()
                 .map_or(b"x".to_vec(), |node| node.name.clone()),
-        }
+        })
     }
 
     fn xattrs(&mut self, kind: &Kind) -> Vec<(Vec<u8>, Vec<u8>)> {

@@ -1,14 +1,15 @@
 //! What is read passes through here on its way into a round: it is counted, and
 //! what something depends on is noted.
 
-use trawl_index::IndexError;
 use trawl_index::live::Round;
+use trawl_index::{GuardStep, IndexError};
 use trawl_model::sink::{PartSink, SourceRoot};
 use trawl_model::{DirAccess, DirBatch, DirId, FileType, IdMap, Issue, Sink};
 use trawl_scan::Extent;
 
 use super::Applied;
 use super::named::Settling;
+use crate::access;
 use crate::known::{Known, Listing};
 
 /// What a listing holds that something depends on.
@@ -18,6 +19,13 @@ pub(super) struct Found {
     pub(super) dir: Option<DirId>,
     /// By name.
     pub(super) entries: Vec<(Vec<u8>, Known)>,
+}
+
+/// A directory that was found and that not everybody may list and pass.
+pub(super) struct Closed {
+    pub(super) path: Vec<u8>,
+    /// Guards of shards where its listing belongs.
+    pub(super) places: [Vec<GuardStep>; 2],
 }
 
 /// What a batch says of the directory itself.
@@ -51,6 +59,8 @@ pub(super) struct Noted<'a, 'w> {
     pub(super) met: &'a mut Vec<(Vec<u8>, DirAccess)>,
     pub(super) settling: &'a mut Settling,
     pub(super) extent: Extent,
+    /// What was found and is not for everybody, of a subtree.
+    pub(super) closed: Vec<Closed>,
 }
 
 impl Noted<'_, '_> {
@@ -67,6 +77,23 @@ impl Noted<'_, '_> {
 }
 
 impl Noted<'_, '_> {
+    /// Notes a directory of a subtree, by its first batch.
+    fn note_closed(&mut self, batch: &DirBatch) {
+        let is_first = self.extent == Extent::Subtree && batch.fragment == 0;
+        let Some(above) = batch.parent.filter(|_| is_first) else {
+            return;
+        };
+        let mut access = batch.access.clone();
+        if let Some(map) = self.id_map {
+            map.apply_access(&mut access);
+        }
+        if !access::is_open(&access) {
+            let places = self.round.places_of(above, &batch.path, &access);
+            let path = batch.path.clone();
+            self.closed.push(Closed { path, places });
+        }
+    }
+
     /// Passes on a batch after it was noted.
     pub(super) fn pass(&mut self, batch: DirBatch) -> std::result::Result<(), IndexError> {
         if self.dir == Some(&batch.path[..]) {
@@ -94,6 +121,7 @@ impl Sink for Noted<'_, '_> {
         self.applied.directories += u64::from(batch.fragment == 0);
         self.applied.entries += batch.entries.len() as u64;
         self.settling.note(&batch, self.extent);
+        self.note_closed(&batch);
         if self.dir == Some(&batch.path[..]) {
             self.found.dir = Some(batch.dir);
             if batch.fragment == 0 {

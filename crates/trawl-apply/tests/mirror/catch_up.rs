@@ -362,16 +362,13 @@ fn mounts_are_seen() {
         let over = root.join("calm-5/below");
         let device = fs::metadata(&over).expect("it is there").dev();
         let words = ["-t", "tmpfs", "trawl-test"];
-        let ran = std::process::Command::new("mount")
-            .args(words)
-            .arg(&over)
-            .status();
+        let ran = oracle::command("mount").args(words).arg(&over).status();
         assert!(ran.expect("mount runs").success());
         catch_up(&mut kept, &mut source, note.as_ref());
         kept.checkpoint(Removal::WhenUnread);
         let label = format!("{kind}, mounted");
         fresh::compare_but(BLOCKS, &label, 0, &kept.index, &root);
-        let ran = std::process::Command::new("umount").arg(&over).status();
+        let ran = oracle::command("umount").arg(&over).status();
         assert!(ran.expect("umount runs").success());
         assert_eq!(fs::metadata(&over).expect("it is there").dev(), device);
         catch_up(&mut kept, &mut source, note.as_ref());

@@ -7,7 +7,6 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use trawl_index::live::Removal;
 use trawl_index::verify::{Scope, verify};
@@ -116,9 +115,12 @@ fn a_crash_while_a_snapshot_is_made_leaves_the_one_before_or_the_new_one() {
     change(&tree);
     let prepare = |_| {
         let _ = fs::remove_dir_all(&copy);
-        let copied = Command::new("cp").arg("-a").args([&base, &copy]).status();
+        let copied = trawl_testkit::oracle::command("cp")
+            .arg("-a")
+            .args([&base, &copy])
+            .status();
         assert!(copied.expect("cp runs").success());
-        let mut child = Command::new(std::env::current_exe().expect("we run"));
+        let mut child = trawl_testkit::oracle::command(std::env::current_exe().expect("we run"));
         child.args(["--exact", "crashes::child"]);
         child.env(INDEX, &copy).env(TREE, &tree);
         child

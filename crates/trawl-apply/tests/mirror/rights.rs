@@ -76,3 +76,65 @@ fn what_was_hidden_is_in_no_file_that_others_read() {
     }
     assert!(!is_told(&index, "wV5tXz3QaPk6BnRi"));
 }
+
+/// Replaces a directory by a closed one; what lay in it goes away, or elsewhere in the tree.
+fn replace(dir: &Path, mode: u32, away: Option<&Path>) {
+    match away {
+        Some(away) => fs::rename(dir, away).expect("room"),
+        None => fs::remove_dir_all(dir).expect("it is there"),
+    }
+    fs::create_dir(dir).expect("room");
+    fs::set_permissions(dir, fs::Permissions::from_mode(mode)).expect("root may");
+}
+
+#[test]
+fn a_closed_directory_in_the_place_of_an_open_one_hides_what_was_there() {
+    let test = "a_closed_directory_in_the_place_of_an_open_one_hides_what_was_there";
+    if let Some(skip) = without_root(test) {
+        return skip.say();
+    }
+    // Whether the directory goes in a round of its own, and what is closed: itself or one in it.
+    for (is_apart, is_inner, is_moved) in [
+        (false, false, true),
+        (true, false, true),
+        (false, true, true),
+        (true, true, true),
+        (false, false, false),
+        (true, false, false),
+    ] {
+        let what = format!("apart {is_apart}, inner {is_inner}, moved {is_moved}");
+        let scratch = Scratch::new("apply-replaced");
+        let [tree, index, away] = ["tree", "index", "away"].map(|name| scratch.join(name));
+        let dir = tree.join("dir");
+        fs::create_dir_all(dir.join("inner")).expect("room");
+        fs::create_dir(tree.join("open")).expect("room");
+        fs::write(dir.join("inner").join(NAMES[0]), "").expect("room");
+        let mut kept = Kept::new(index.clone(), &tree);
+        assert!(is_told(&index, NAMES[0]), "the test can fail");
+        if is_apart {
+            match is_moved {
+                true => fs::rename(&dir, &away).expect("room"),
+                false => fs::remove_dir_all(&dir).expect("it is there"),
+            }
+            read(&mut kept, &tree);
+            fs::create_dir(&dir).expect("room");
+        }
+        match (is_apart, is_inner) {
+            (false, false) => replace(&dir, 0o700, is_moved.then_some(&away)),
+            (false, true) => {
+                replace(&dir, 0o755, is_moved.then_some(&away));
+                fs::create_dir(dir.join("inner")).expect("room");
+            }
+            (true, true) => fs::create_dir(dir.join("inner")).expect("room"),
+            (true, false) => {}
+        }
+        let closed = if is_inner { dir.join("inner") } else { dir };
+        fs::set_permissions(&closed, fs::Permissions::from_mode(0o700)).expect("root may");
+        read(&mut kept, &tree);
+        if kept.applier.as_ref().expect("it goes on").must_checkpoint() {
+            kept.checkpoint(Removal::AtOnce);
+        }
+        assert!(!is_told(&index, NAMES[0]), "{what}");
+        fresh::compare(&what, 0, &index, &tree);
+    }
+}

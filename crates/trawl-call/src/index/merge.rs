@@ -17,7 +17,7 @@ use crate::executor::Stream;
 use crate::live::LiveWalk;
 use crate::live::records::Records;
 use crate::packed::{decode, encode};
-use crate::pattern::Pattern;
+use crate::pattern::{self, Pattern};
 use crate::request::{Request, Root, join};
 
 /// A block is sent when it has so many bytes.
@@ -82,7 +82,7 @@ impl<'a> Merge<'a> {
         if !pattern.matches_root() || was_given {
             return Ok(ControlFlow::Continue(()));
         }
-        let itself = Pattern::new(b"/", pattern.language())?;
+        let itself = Pattern::new(pattern::ROOT, pattern.language())?;
         self.walk_live(b"", itself, None)
     }
 

@@ -19,7 +19,7 @@ mod read;
 use std::ffi::OsStr;
 use std::ops::ControlFlow;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use trawl_model::column::{Column, ColumnSet};
@@ -35,14 +35,14 @@ use crate::mount_points::mount_points;
 use crate::options::{Links, Metadata, Mounts};
 use crate::request::{Request, Root};
 
-pub(crate) use chain::Chain;
+pub(crate) use chain::{Chain, has_match};
 
 /// Answers from an index.
 #[derive(Clone, Debug)]
 pub struct IndexRead {
     index: Arc<Index>,
-    /// Where it lies, as it has paths.
-    place: Option<Arc<[u8]>>,
+    /// Where it lies, as it has paths; several, if it is several.
+    places: Arc<[Vec<u8>]>,
 }
 
 /// One root's part of a search that the index can answer.
@@ -77,9 +77,14 @@ impl IndexRead {
     /// Answers from this index, which lies in this directory and is read as the user whose
     /// credentials it was opened with.
     pub fn new(index: Arc<Index>, place: &Path) -> IndexRead {
-        let place = canonical_path(place.as_os_str().as_bytes()).ok();
-        let place = place.map(Arc::from);
-        IndexRead { index, place }
+        IndexRead::of_all(index, &[place.to_owned()])
+    }
+
+    /// The same for several that were opened to be asked as one.
+    pub fn of_all(index: Arc<Index>, places: &[PathBuf]) -> IndexRead {
+        let canonical = |place: &PathBuf| canonical_path(place.as_os_str().as_bytes()).ok();
+        let places = places.iter().filter_map(canonical).collect();
+        IndexRead { index, places }
     }
 
     /// What is needed to answer about one root, which lies at this place.
@@ -144,8 +149,8 @@ impl IndexRead {
     fn live_parts(&self, start: &Start, request: &Request) -> Result<Vec<Vec<u8>>, CallError> {
         let root = &request.roots()[0];
         let mut live = self.closed(start, request)?;
-        let place = self.place.as_deref();
-        live.extend(place.and_then(|place| Some(relative(place, &start.path)?.to_vec())));
+        let own = self.places.iter();
+        live.extend(own.filter_map(|place| Some(relative(place, &start.path)?.to_vec())));
         live.retain(|path| !root.pattern().state_at(path).is_none());
         if live.iter().any(Vec::is_empty) {
             let why = "this user may not list it, or it is the index itself";

@@ -3,7 +3,8 @@
 //! A pattern is one or more alternatives, separated by `|`. An alternative is a list of
 //! components, separated by `/`, and matches paths by their last components: `b/*.c` matches
 //! `b/x.c` and `a/b/x.c`. One that begins with `/` must match from the searched directory on,
-//! and so bounds how deep a search goes. `/` alone is the searched directory itself.
+//! and so bounds how deep a search goes. `/` alone is all that the searched directory holds, as in
+//! the paper, and `/.` ([`ROOT`]) is that directory itself.
 //!
 //! Running a pattern over a path means going from [`State`] to state, one component at a time; so
 //! a search knows at each directory whether anything below it can match, and what is left of the
@@ -57,6 +58,8 @@ pub struct Language {
     pub period: Period,
 }
 
+/// The pattern of the searched directory itself.
+pub const ROOT: &[u8] = b"/.";
 /// The longest pattern.
 pub const PATTERN_MAX_BYTES: usize = 64 << 10;
 /// The most components that a pattern's alternatives have together.
@@ -300,7 +303,7 @@ impl Pattern {
         let program = &self.program;
         let mut parts: Vec<Vec<u8>> = Vec::new();
         if program.matches_root {
-            parts.push(b"/".to_vec());
+            parts.push(ROOT.to_vec());
         }
         for (anchor, range) in program.alternatives() {
             let steps = program.steps[range].iter();

@@ -19,7 +19,7 @@ pub enum PatternError {
     },
     /// An alternative ends in a slash.
     #[error(
-        "the pattern ends in a slash at byte {at}: leave it out, what matches may be of any type"
+        "the pattern ends in a slash at byte {at}: leave it out, or write a * behind it for what the directories hold"
     )]
     TrailingSlash {
         /// Where.
@@ -27,7 +27,7 @@ pub enum PatternError {
     },
     /// A component is `.` or `..`.
     #[error(
-        "no entry is called {name}, as the component at byte {at} of the pattern says: leave it out"
+        "no entry is called {name}, as the component at byte {at} of the pattern says: leave it out; /. alone is the searched directory"
     )]
     Dots {
         /// Where it begins.
@@ -202,19 +202,21 @@ impl Parsed {
             return Err(PatternError::Empty { at: range.start });
         }
         let is_slash = |at: usize| marks[at] == Mark::Slash;
-        if range.clone().all(is_slash) {
-            self.matches_root = true;
-            return Ok(());
-        }
-        if is_slash(range.end - 1) {
-            let at = range.end - 1;
-            return Err(PatternError::TrailingSlash { at });
-        }
         let anchor = match is_slash(range.start) {
             true => Anchor::Root,
             false => Anchor::Anywhere,
         };
         let mut components = Vec::new();
+        if range.clone().all(is_slash) {
+            // `/` lists the searched directory, as `/*` does.
+            components.push(component(b"*", range.start, mode)?);
+        } else if is_slash(range.end - 1) {
+            let at = range.end - 1;
+            return Err(PatternError::TrailingSlash { at });
+        } else if is_root(text, marks, range.clone()) {
+            self.matches_root = true;
+            return Ok(());
+        }
         let mut begin = range.start;
         for at in range.start..=range.end {
             if at < range.end && !is_slash(at) {
@@ -232,6 +234,13 @@ impl Parsed {
         self.alternatives.push(Alternative { anchor, components });
         Ok(())
     }
+}
+
+/// Whether an alternative is slashes and a period: the searched directory itself.
+fn is_root(text: &[u8], marks: &[Mark], range: std::ops::Range<usize>) -> bool {
+    let slashes = marks[range.clone()].iter();
+    let slashes = slashes.take_while(|mark| **mark == Mark::Slash).count();
+    slashes > 0 && matches!(&text[range.start + slashes..range.end], b"." | b"\\.")
 }
 
 fn component(text: &[u8], at: usize, mode: Mode) -> Result<Arc<Component>, PatternError> {

@@ -77,11 +77,28 @@ fn what_matches_as_fnmatch_has_it() {
 
 #[test]
 fn the_searched_directory_itself() {
-    assert!(paper("/").matches(b"") && !paper("/").matches(b"a"));
-    assert!(paper("//").matches(b""));
-    let both = paper("/|/a");
+    assert!(paper("/.").matches(b"") && !paper("/.").matches(b"a"));
+    assert!(paper("//.").matches(b"") && paper("/\\.").matches(b""));
+    let both = paper("/.|/a");
     assert!(both.matches(b"") && both.matches(b"a") && !both.matches(b"b"));
-    assert_eq!(paper("/").levels(paper("/").start()), Some(0));
+    assert_eq!(paper("/.").levels(paper("/.").start()), Some(0));
+}
+
+/// "`ls -l` is simply `opensearch(".", "/", METADATA)`": a slash alone is what is in it.
+#[test]
+fn a_slash_alone_is_what_the_searched_directory_holds() {
+    for text in ["/", "//", "/|/x", "\\/"] {
+        let pattern = paper(text);
+        for (path, is_match) in [("", false), ("a", true), (".a", true), ("a/b", false)] {
+            assert_eq!(pattern.matches(path.as_bytes()), is_match, "{text} {path}");
+        }
+        assert_eq!(pattern.levels(pattern.start()), Some(1), "{text}");
+    }
+    let period = Period::Explicit;
+    for mode in [Mode::Paper, Mode::Fnmatch] {
+        let pattern = Pattern::new(b"/", Language { mode, period }).unwrap();
+        assert!(pattern.matches(b"a") && !pattern.matches(b".a"));
+    }
 }
 
 #[test]
@@ -118,6 +135,10 @@ fn what_is_no_pattern_is_told() {
         (b"a\0", Bad::Nul { at: 1 }),
         (b"ab\\", Bad::Backslash { at: 2 }),
         (b"a/./b", Bad::Dots { at: 2, name: "." }),
+        (b".", Bad::Dots { at: 0, name: "." }),
+        (b"a/.", Bad::Dots { at: 2, name: "." }),
+        (b"/..", Bad::Dots { at: 1, name: ".." }),
+        (b"/./", Bad::TrailingSlash { at: 2 }),
         (b"\\..", Bad::Dots { at: 0, name: ".." }),
         (
             &[b'a'; PATTERN_MAX_BYTES + 1],
@@ -198,11 +219,13 @@ fn what_is_left_below_a_path() {
     for (pattern, path, left) in [
         ("/a/b", "a", Some("/b")),
         ("/a/b", "x", None),
-        ("/a/b", "a/b", Some("/")),
+        ("/a/b", "a/b", Some("/.")),
+        ("/", "a", Some("/.")),
+        ("/", "", Some("/*")),
         ("/a/b", "a/b/c", None),
         ("a/b", "a", Some("a/b|/b")),
         ("*.c", "x.c/y", Some("*.c")),
-        ("*.c", "y/x.c", Some("/|*.c")),
+        ("*.c", "y/x.c", Some("/.|*.c")),
         ("/*/x|/a/*", "a", Some("/x|/*")),
     ] {
         let below = paper(pattern).below(path.as_bytes());
@@ -226,11 +249,12 @@ fn naive(text: &[u8], path: &[u8]) -> bool {
         }
     }
     if path.is_empty() {
-        return alternatives.contains(&vec![(b'/', false)]);
+        return alternatives.contains(&vec![(b'/', false), (b'.', false)]);
     }
     alternatives.iter().any(|tokens| {
         if let [(b'/', _), rest @ ..] = &tokens[..] {
-            return naive_whole(rest, path);
+            let all = [(b'*', false)];
+            return naive_whole(if rest.is_empty() { &all } else { rest }, path);
         }
         let begins = (0..path.len()).filter(|at| *at == 0 || path[at - 1] == b'/');
         begins
@@ -260,7 +284,8 @@ pub(crate) fn a_pattern() -> impl Strategy<Value = String> {
         let slash = if is_anchored { "/" } else { "" };
         format!("{slash}{}", components.join("/"))
     });
-    let alternative = prop_oneof![8 => alternative, 1 => Just("/".to_owned())];
+    let alternative =
+        prop_oneof![8 => alternative, 1 => Just("/".to_owned()), 1 => Just("/.".to_owned())];
     proptest::collection::vec(alternative, 1..4).prop_map(|parts| parts.join("|"))
 }
 

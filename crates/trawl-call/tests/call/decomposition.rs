@@ -18,7 +18,8 @@ fn a_pattern() -> impl Strategy<Value = String> {
         let slash = if is_anchored { "/" } else { "" };
         format!("{slash}{}", components.join("/"))
     });
-    let alternative = prop_oneof![6 => alternative, 1 => Just("/".to_owned())];
+    let alternative =
+        prop_oneof![6 => alternative, 1 => Just("/".to_owned()), 1 => Just("/.".to_owned())];
     proptest::collection::vec(alternative, 1..3).prop_map(|parts| parts.join("|"))
 }
 

@@ -308,7 +308,7 @@ fn a_directory_that_is_not_there_ends_nothing() {
 fn the_searched_directory_has_a_name() {
     let tree = tree(&["a"]);
     assert_eq!(
-        ask("/|a", 0, &[tree.path(), tree.path()]),
+        ask("/.|a", 0, &[tree.path(), tree.path()]),
         [".", "a", "1:.", "1:a"]
     );
 }

@@ -17,8 +17,8 @@ use super::support::{
 };
 
 const PATTERNS: &[&str] = &[
-    "*", "/*", "/", "a*", "*a", "/*/*", "b/*", "*/b*", "a|b", "/a/b|*?b", "nothing", "/|/*/a*",
-    "*.?",
+    "*", "/*", "/", "/.", "a*", "*a", "/*/*", "b/*", "*/b*", "a|b", "/a/b|*?b", "nothing",
+    "/.|/*/a*", "*.?",
 ];
 
 fn read(index: &Path, who: Credentials) -> IndexRead {
@@ -112,7 +112,7 @@ fn from_every_place_the_index_gives_the_rest() {
     let into = Scratch::new("call-index");
     index_of(top, &into.join("index"));
     let index = read(&into.join("index"), root_credentials());
-    for (pattern, flags) in [("*|/", Flags::METADATA), ("x", 0)] {
+    for (pattern, flags) in [("*|/.", Flags::METADATA), ("x", 0)] {
         let roots = [top, top];
         let whole = lines(&records(&index, request(pattern, flags, &roots)));
         let mut search = Search::open(&index, request(pattern, flags, &roots)).unwrap();

@@ -11,4 +11,5 @@ mod oracle;
 mod paper;
 mod places;
 mod semantics;
+mod spread;
 mod support;

@@ -55,8 +55,15 @@ fn alternatives(text: &str, mode: Mode) -> Vec<(bool, Vec<Vec<Piece>>)> {
             byte => part.push(Piece::Byte(byte)),
         }
     }
-    for (_, parts) in &mut all {
+    for (is_anchored, parts) in &mut all {
         parts.retain(|part| !part.is_empty());
+        match &parts[..] {
+            // A slash alone: all that is in the searched directory.
+            [] if *is_anchored => parts.push(vec![Piece::Run]),
+            // The searched directory itself.
+            [part] if *is_anchored && matches!(part[..], [Piece::Byte(b'.')]) => parts.clear(),
+            _ => {}
+        }
     }
     all
 }

@@ -76,7 +76,7 @@ impl Asked {
 }
 
 /// The tree and the questions of the search call's first public implementation, which its own
-/// test asks: eleven, in the order in which it does.
+/// test asks in its later versions: eleven, in the order in which it does.
 #[test]
 fn the_first_implementations_own_questions() {
     let asked = Asked::of(&["b/bar", "b/foo", "b/c/bar"], |_| {});
@@ -132,9 +132,19 @@ fn what_patterns_mean() {
         ("and bounds the depth", Both, "/*/x", 0, &["a/x", "ab/x"]),
         ("at any depth", Both, "/*/*/x", 0, &["a/b/x"]),
         (
-            "a slash alone is the searched directory",
+            "a slash alone is all that the searched directory holds",
             Both,
             "/",
+            0,
+            &[
+                "[ab]", "a", "ab", "ax", "c.c", "c.h", "p q", "p:q", "p|q", "q", "q1", "q12", "q?",
+                "s*r", "sbr", "sr", "x", "xa",
+            ],
+        ),
+        (
+            "a slash and a period are the searched directory",
+            Both,
+            "/.",
             0,
             &["."],
         ),
@@ -403,7 +413,7 @@ fn the_clients_questions() {
         ["Makefile", "a.c", "a.h", "b.c", "configure", "sub"]
     );
     assert_eq!(
-        ask("/|*", of_links, &["include"]),
+        ask("/.|*", of_links, &["include"]),
         [".", "stdio.h", "sys", "sys/stat.h"]
     );
     // find -name '*.c'

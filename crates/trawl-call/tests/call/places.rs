@@ -45,8 +45,8 @@ fn from_every_place_the_rest_is_given() {
     let roots: Vec<&Path> = roots.iter().map(|root| &**root).collect();
     for (pattern, flags) in [
         ("x", 0),
-        ("/|*", Flags::FOLLOW),
-        ("x|/", Flags::INCLUDEROOT | Flags::METADATA),
+        ("/.|*", Flags::FOLLOW),
+        ("x|/.", Flags::INCLUDEROOT | Flags::METADATA),
         ("/x|/*/x", 0),
     ] {
         let all = cookies(pattern, flags, &roots);

@@ -28,8 +28,8 @@ fn patterns_are_anchored_at_the_end() {
         ("*", &["b", "b/bar", "b/c", "b/foo", "b/c/bar"]),
         ("/*", &["b"]),
         ("foo|c/bar", &["b/foo", "b/c/bar"]),
-        ("/", &["."]),
-        ("/|/b", &[".", "b"]),
+        ("/.", &["."]),
+        ("/.|/b", &[".", "b"]),
     ] {
         assert_eq!(ask(pattern, NONE, &[tree.path()]), answer, "{pattern}");
     }
@@ -51,8 +51,9 @@ fn the_root_is_included_as_it_was_given() {
     let ask = |pattern: &str, root: &str| ask(pattern, flags, &[Path::new(root)]);
     assert_eq!(ask("x", &top), [format!("{top}/a/x")]);
     assert_eq!(ask("x", &slashed), [format!("{top}/a/x")]);
-    assert_eq!(ask("/", &slashed), [format!("{top}/")]);
-    assert_eq!(ask("/etc/passwd", "/"), ["/etc/passwd"]);
+    assert_eq!(ask("/.", &slashed), [format!("{top}/")]);
+    let file = format!("{top}/a/x");
+    assert_eq!(ask(&file, "/"), [&*file]);
 }
 
 #[test]
@@ -62,10 +63,10 @@ fn every_root_is_told() {
     let roots: Vec<&Path> = roots.iter().map(|root| &**root).collect();
     assert_eq!(ask("x", NONE, &roots), ["x", "!2:open 2 .", "3:x"]);
     assert_eq!(ask("/x", NONE, &roots), ["x", "!2:open 2 .", "3:x"]);
-    assert_eq!(ask("/", NONE, &roots), [".", "1:.", "!2:open 2 .", "3:."]);
+    assert_eq!(ask("/.", NONE, &roots), [".", "1:.", "!2:open 2 .", "3:."]);
     let file = tree.join("one/x");
     assert_eq!(ask("*", NONE, &[&file]), ["!open 20 ."]);
-    assert_eq!(ask("/", NONE, &[&file]), ["."]);
+    assert_eq!(ask("/.", NONE, &[&file]), ["."]);
 }
 
 #[test]
@@ -246,7 +247,7 @@ fn paths_beyond_what_the_kernel_takes() {
     // From a root that is itself that deep.
     let deep = tree.path().join(vec![name; 30].join("/"));
     assert_eq!(ask("x", NONE, &[&deep]).len(), 1);
-    assert_eq!(ask("/", NONE, &[&deep]), ["."]);
+    assert_eq!(ask("/.", NONE, &[&deep]), ["."]);
 }
 
 #[test]

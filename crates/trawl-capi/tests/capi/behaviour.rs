@@ -114,6 +114,21 @@ fn a_search_belongs_to_its_process() {
 }
 
 #[test]
+fn signals_end_waits_and_handlers_end_searches() {
+    behave("interrupted", plain(1).path(), None);
+    let tree = plain(3000);
+    if let Some(answer) = behave("ticking", tree.path(), None) {
+        let expected = found(tree.path(), "%P\\0");
+        assert_same("ticking", &expected, &answer, Order::Any, Ending::Zero);
+    }
+}
+
+#[test]
+fn the_papers_bound_of_the_depth_ends_a_search() {
+    behave("bounded", plain(1).path(), None);
+}
+
+#[test]
 fn a_search_closed_early_leaves_nothing_behind() {
     behave("closed-early", plain(300).path(), None);
 }
@@ -147,6 +162,9 @@ fn the_same_with_the_address_sanitizer() {
         "polled-fill",
         "forked",
         "closed-early",
+        "interrupted",
+        "ticking",
+        "bounded",
     ] {
         let mut program = site.program("behaviour-asan");
         program.arg(what).arg(tree.path()).arg("4000");

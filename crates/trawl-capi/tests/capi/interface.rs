@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::mem::{offset_of, size_of};
 
 use trawl::layout::{
-    TRAWL_AUTO, TRAWL_INDEX, TRAWL_LIVE, TRAWL_REMOTE, trawl_search_options, trawl_search_place,
-    trawl_searchent,
+    TRAWL_AUTO, TRAWL_DEPTH16, TRAWL_INDEX, TRAWL_INTR, TRAWL_LIVE, TRAWL_REMOTE,
+    trawl_search_options, trawl_search_place, trawl_searchent,
 };
 use trawl_call::Source;
 use trawl_call::options::Flags;
@@ -59,7 +59,8 @@ fn assertions() -> String {
         cookie,
         cookie_bytes,
         wait_ms,
-        reserved
+        reserved,
+        remote
     );
     layout!(
         all,
@@ -85,7 +86,19 @@ fn assertions() -> String {
         ("FNMATCH", Flags::FNMATCH),
     ] {
         all.that(&format!("TRAWL_{name}"), flag);
-        all.that(&format!("SEARCH_{name}"), flag);
+        let bare = match name {
+            "R_OK" => libc::R_OK,
+            "W_OK" => libc::W_OK,
+            "X_OK" => libc::X_OK,
+            _ => (flag << 16).cast_signed(),
+        };
+        all.that(&format!("SEARCH_{name}"), bare);
+    }
+    for (name, flag) in [("INTR", TRAWL_INTR), ("DEPTH16", TRAWL_DEPTH16)] {
+        all.that(&format!("TRAWL_{name}"), flag);
+        all.that(&format!("SEARCH_{name}"), flag << 16);
+        // They are of the C interface alone.
+        assert_eq!(flag.cast_unsigned() & Flags::ALL, 0, "{name}");
     }
     for number in 0..=u8::MAX {
         if let Some(source) = Source::from_number(number) {
@@ -137,8 +150,36 @@ fn the_header_is_also_one_for_other_languages() {
     }
     let mut gcc = compiler("g++");
     gcc.args(["-std=c++17", "-pedantic", "-fsyntax-only", "-x", "c++"]);
-    gcc.arg(format!("{HERE}/include/trawl/searchcall.h"));
+    gcc.arg(format!("{HERE}/include/trawl/search.h"));
     oracle::run(&mut gcc).expect_code(0);
+}
+
+/// Each header by itself, from the oldest C on.
+#[test]
+fn the_headers_are_clean_in_every_c() {
+    let test = "the headers in C89";
+    if let Some(skip) = skip::without_program(test, "gcc") {
+        return skip.say();
+    }
+    for standard in [
+        "-std=c89",
+        "-std=c99",
+        "-std=c23",
+        "-std=gnu89",
+        "-std=gnu17",
+    ] {
+        for header in ["trawl.h", "trawl/searchcall.h", "trawl/search.h"] {
+            let mut gcc = compiler("gcc");
+            gcc.args([standard, "-pedantic", "-fsyntax-only", "-x", "c"]);
+            gcc.arg(format!("{HERE}/include/{header}"));
+            let ran = oracle::run(&mut gcc);
+            // Not every compiler knows the newest.
+            if standard == "-std=c23" && ran.errors().contains("unrecognized") {
+                continue;
+            }
+            ran.expect_code(0);
+        }
+    }
 }
 
 #[test]
@@ -194,7 +235,7 @@ fn what_pkg_config_says_makes_programs() {
         std::fs::create_dir_all(prefix.join(dir)).unwrap();
     }
     let copy = |from: &str, to: &str| std::fs::copy(from, prefix.join(to)).unwrap();
-    for header in ["trawl.h", "trawl/searchcall.h"] {
+    for header in ["trawl.h", "trawl/searchcall.h", "trawl/search.h"] {
         copy(
             &format!("{HERE}/include/{header}"),
             &format!("include/{header}"),
@@ -230,7 +271,7 @@ fn what_pkg_config_says_makes_programs() {
         oracle::run(&mut gcc).expect_code(0);
         let mut program = oracle::command(prefix.join(name));
         program
-            .args(["/", "/", "8"])
+            .args(["/", "/.", "524288"])
             .env("LD_LIBRARY_PATH", site.path(""));
         let ran = oracle::run(&mut program).expect_code(0);
         assert_eq!(ran.stdout, b"/\0", "{ran}");

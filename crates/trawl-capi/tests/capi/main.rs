@@ -2,6 +2,7 @@
 //! object, run, and compared with GNU find and the kernel.
 
 mod behaviour;
+mod examples;
 mod interface;
 mod paper;
 mod site;

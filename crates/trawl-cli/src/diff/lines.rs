@@ -3,7 +3,7 @@
 use trawl_diff::{Attribute, AttributeSet, Difference, Kind, State};
 use trawl_find::record;
 use trawl_model::{Acl, Timestamp};
-use trawl_text::json::{Object, decimal};
+use trawl_text::json::{Object, rfc3339};
 use trawl_text::locale::Locale;
 use trawl_text::owners::Owners;
 use trawl_text::quote::Terminal;
@@ -30,8 +30,9 @@ pub(super) enum Writing {
     Csv,
 }
 
-const CSV_HEADER: &str = "kind,path,from,type,changed,size_before,size_after,blocks_before,\
-                          blocks_after,mode_before,mode_after,uid_before,uid_after,gid_before,\
+const CSV_HEADER: &str = "kind,path,path_raw,from,from_raw,type,changed,size_before,\
+                          size_after,blocks_before,\
+                          blocks_after,permissions_before,permissions_after,uid_before,uid_after,gid_before,\
                           gid_after,mtime_before,mtime_after\n";
 
 /// Writes differences.
@@ -286,17 +287,17 @@ impl<'a> Lines<'a> {
         let kind = kind.map(|state| char::from(state.meta.file_type().letter()).to_string());
         let line = Line::new()
             .field(kind_name(difference.kind))
-            .field(self.named(&difference.path))
-            .field(from.unwrap_or_default())
+            .path(self.named(&difference.path))
+            .path(from.unwrap_or_default())
             .field(kind.unwrap_or_default())
             .field(changed.join("+"));
         let values: [fn(&State) -> String; 6] = [
             |state| state.meta.size.to_string(),
             |state| state.meta.blocks.to_string(),
-            |state| format!("{:04o}", state.meta.mode & 0o7777),
+            |state| record::permissions(state.meta.mode),
             |state| state.meta.uid.0.to_string(),
             |state| state.meta.gid.0.to_string(),
-            |state| decimal(state.meta.mtime),
+            |state| rfc3339(state.meta.mtime),
         ];
         let cells = values
             .iter()

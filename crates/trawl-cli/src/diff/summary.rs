@@ -164,7 +164,9 @@ impl<'a> Summary<'a> {
         match writing {
             Writing::Json => rows.iter().try_for_each(|row| output.put(self.json(row))),
             Writing::Csv => {
-                output.put("by,key,label,created,deleted,changed,moved,size_delta,disk_delta\n")?;
+                output.put(
+                    "by,key,key_raw,label,created,deleted,changed,moved,size_delta,disk_delta\n",
+                )?;
                 rows.iter().try_for_each(|row| output.put(self.csv(row)))
             }
             Writing::Text | Writing::Names | Writing::Null => output.put(self.text(&rows)),
@@ -188,7 +190,7 @@ impl<'a> Summary<'a> {
     fn csv(&self, (label, key, sums): &(Vec<u8>, Vec<u8>, Sums)) -> Vec<u8> {
         let line = Line::new()
             .field(self.grouping.name())
-            .field(key)
+            .path(key)
             .field(label);
         let counts = [sums.created, sums.deleted, sums.changed, sums.moved];
         let line = counts.into_iter().fold(line, Line::value);

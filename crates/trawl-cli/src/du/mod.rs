@@ -64,7 +64,7 @@ pub(crate) fn run(index: Option<PathBuf>, args: &DuArgs, manner: Manner) -> Resu
         zone: Zone::local(),
     };
     if plan.form == Form::Csv {
-        meter.output.put("path,disk_bytes,size_bytes,inodes\n")?;
+        meter.output.put("path,path_raw,disk_bytes,size,inodes\n")?;
     }
     let follow = match plan.links {
         Links::Themselves => Follow::Never,
@@ -363,11 +363,11 @@ impl Meter<'_> {
                 let object = Object::new()
                     .bytes("path", path)
                     .number("disk_bytes", disk_bytes);
-                let object = object.number("size_bytes", usage.size_bytes);
+                let object = object.number("size", usage.size_bytes);
                 (object.number("inodes", usage.inodes).close() + "\n").into_bytes()
             }
             Form::Csv => Line::new()
-                .field(path)
+                .path(path)
                 .value(disk_bytes)
                 .value(usage.size_bytes)
                 .value(usage.inodes)

@@ -5,9 +5,7 @@
 //! files that must not be counted twice.
 
 use std::collections::{BTreeMap, HashSet};
-use std::ffi::OsStr;
 use std::ops::ControlFlow;
-use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
 use trawl_model::column::{Column, ColumnSet};
@@ -17,7 +15,7 @@ use trawl_model::{FileType, Timestamp};
 use trawl_query::{Index, Located, Request, Start, Usage};
 
 use crate::du::options::{Links, Plan};
-use crate::failure::{Failure, quoted};
+use crate::failure::{Failure, cause, quoted};
 use crate::ls::item::{Item, TimeKind};
 use crate::output::say;
 use crate::resolve::{Remembered, Resolved, resolve};
@@ -346,13 +344,17 @@ impl<'a> Tally<'a> {
             Resolved::To(Located::NotDirectory { .. }, _) => {
                 return self.tell(printed, "not a directory");
             }
-            Resolved::To(Located::NotIndexed { .. } | Located::Hidden { .. }, end) => {
-                match self.outside(&end, printed) {
+            Resolved::To(Located::NotIndexed { .. } | Located::Hidden { .. }, _) => {
+                match self.outside(&path, printed) {
                     Some(target) => (target, None),
                     None => return Ok(()),
                 }
             }
+            Resolved::To(Located::Denied { .. }, _) => {
+                return self.tell(printed, "permission denied");
+            }
             Resolved::Loop => return self.tell(printed, "too many levels of symbolic links"),
+            Resolved::Unread(error) => return self.tell(printed, &cause(&error)),
             _ => return self.tell(printed, "it leads where nothing can be read"),
         };
         if self.plan.one_file_system && target.id.0 != place.device {
@@ -377,17 +379,17 @@ impl<'a> Tally<'a> {
         Ok(())
     }
 
-    /// What the live system says of something that is not in the index.
+    /// What the live system says of what the link at `path` leads to, which is
+    /// not in the index.
     fn outside(&mut self, path: &[u8], printed: &[u8]) -> Option<Entry> {
-        let live = std::fs::metadata(OsStr::from_bytes(trawl_model::path::display(path)));
-        let why = match live {
+        let why = match crate::live::target(path) {
             Ok(live) if !live.is_dir() => {
                 return Some(Entry::new(&Item::from_live(&live, b""), self.time));
             }
-            Ok(_) => "it leads to a directory that is not indexed: index that, too",
-            Err(_) => "no such file or directory",
+            Ok(_) => "it leads to a directory that is not indexed: index that, too".to_owned(),
+            Err(error) => cause(&error),
         };
-        let _ = self.tell(printed, why);
+        let _ = self.tell(printed, &why);
         None
     }
 

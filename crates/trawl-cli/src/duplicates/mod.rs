@@ -179,7 +179,7 @@ impl<'a> Writer<'a> {
 
     fn begin(&mut self) -> Result<(), Failure> {
         match self.writing {
-            Writing::Rows(Form::Csv) => self.output.put("group,size_bytes,disk_bytes,path\n"),
+            Writing::Rows(Form::Csv) => self.output.put("group,size,disk_bytes,path,path_raw\n"),
             _ => Ok(()),
         }
     }
@@ -203,7 +203,7 @@ impl<'a> Writer<'a> {
             }
             Writing::Rows(Form::Json) => {
                 let object = Object::new()
-                    .number("size_bytes", size)
+                    .number("size", size)
                     .number("reclaimable_bytes", reclaimable)
                     .flag("verified", self.args.verify);
                 let each = paths
@@ -217,7 +217,7 @@ impl<'a> Writer<'a> {
                         .value(self.groups)
                         .value(size)
                         .value(entry.row().blocks().saturating_mul(512))
-                        .field(path);
+                        .path(path);
                     self.output.put(line.close())?;
                 }
                 Ok(())

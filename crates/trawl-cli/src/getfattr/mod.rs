@@ -8,7 +8,6 @@
 pub(crate) mod encode;
 
 use std::ffi::{OsStr, OsString};
-use std::io::Write as _;
 use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -128,8 +127,7 @@ fn complain(tool: &str, message: &[u8]) {
 }
 
 fn tell(line: &[u8]) {
-    // That it cannot be told is no reason to stop.
-    let _ = std::io::stderr().lock().write_all(&[line, b"\n"].concat());
+    crate::output::tell_bytes(line);
 }
 
 /// Which attributes are shown.

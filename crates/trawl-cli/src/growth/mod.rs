@@ -15,7 +15,7 @@ use crate::failure::{Failure, quoted};
 use crate::output::{Output, say};
 use crate::resolve::Resolved;
 use crate::rows::Form;
-use crate::scope::{Follow, Session, not_indexed};
+use crate::scope::{Follow, Session, outside};
 
 use self::measure::{Measured, measure};
 use self::render::{CSV_HEADER, Series};
@@ -135,7 +135,7 @@ impl Asked<'_> {
             }
         };
         let Some((_, snapshots)) = session.index().snapshots_of(&path)? else {
-            say(not_indexed(&path, None));
+            say(outside(&session, &path)?);
             return Ok(Exit::Fatal);
         };
         let mut series = Series::new(self.by, self.given.as_bytes());

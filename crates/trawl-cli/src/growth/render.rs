@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use trawl_model::{Timestamp, Uid};
 use trawl_query::{Count, SnapshotInfo};
-use trawl_text::json::{Object, decimal};
+use trawl_text::json::Object;
 use trawl_text::locale::Locale;
 use trawl_text::owners::Owners;
 use trawl_text::quote::Terminal;
@@ -24,7 +24,7 @@ use crate::table::{Align, signed_size, table};
 const DAY_NS: f64 = 86_400e9;
 
 /// The header of the values for programs.
-pub(super) const CSV_HEADER: &str = "path,by,key,label,started,snapshot,entries,size_bytes,\
+pub(super) const CSV_HEADER: &str = "path,path_raw,by,key,key_raw,label,started,snapshot,entries,size,\
                                      disk_bytes,entries_delta,size_delta,disk_delta,\
                                      disk_per_day\n";
 
@@ -153,7 +153,7 @@ impl<'a> Series<'a> {
             .time("started", Some(time))
             .text("snapshot", &self.id(at))
             .number("entries", count.entries)
-            .number("size_bytes", count.size_bytes)
+            .number("size", count.size_bytes)
             .number("disk_bytes", count.blocks.wrapping_mul(512));
         let object = match self.delta(key, at) {
             None => object
@@ -178,11 +178,11 @@ impl<'a> Series<'a> {
     fn csv(&self, key: &[u8], at: usize) -> Vec<u8> {
         let (time, count) = self.point(key, at);
         let line = Line::new()
-            .field(self.given)
+            .path(self.given)
             .field(self.by.name())
-            .field(key)
+            .path(key)
             .field(self.label(key))
-            .field(decimal(time))
+            .time(Some(time))
             .field(self.id(at))
             .value(count.entries)
             .value(count.size_bytes)

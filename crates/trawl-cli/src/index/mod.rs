@@ -5,7 +5,9 @@
 //! was and removes its own files; the next root is tried all the same.
 
 pub(crate) mod check;
+mod handed_over;
 mod id_map;
+pub(crate) mod left_out;
 pub(crate) mod progress;
 mod refresh;
 pub(crate) mod scan;
@@ -58,9 +60,12 @@ pub(crate) struct IndexArgs {
     #[arg(long, overrides_with = "one_file_system")]
     cross_file_systems: bool,
     /// Leave out what this shell pattern matches: a name, or, with a slash
-    /// in it, a whole path
+    /// in it, a whole path. Kept with the source for its next scans
     #[arg(long, value_name = "GLOB")]
     exclude: Vec<OsString>,
+    /// Leave nothing out, whatever earlier scans left out
+    #[arg(long, conflicts_with = "exclude")]
+    no_exclude: bool,
     /// Threads that read [default: one a core, at most 8]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
@@ -180,7 +185,10 @@ pub(crate) fn run(index: Option<PathBuf>, args: &IndexArgs) -> Result<Exit, Fail
 }
 
 fn scan_all(dir: &std::path::Path, args: &IndexArgs) -> Result<Exit, Failure> {
-    let jobs = jobs(args)?;
+    let (jobs, handed_over) = hand_over(dir, jobs(args)?, args);
+    if jobs.is_empty() {
+        return Ok(handed_over);
+    }
     let readers = args.private.then_some(trawl_index::Readers::Owner);
     let index = trawl_index::IndexDir::create(dir, readers)?;
     if index.readers() == trawl_index::Readers::Everyone && !args.quiet {
@@ -188,7 +196,7 @@ fn scan_all(dir: &std::path::Path, args: &IndexArgs) -> Result<Exit, Failure> {
     }
     let scanner = Scanner::new(&index, args)?;
     let mut output = Output::stdout();
-    let mut exit = Exit::Complete;
+    let mut exit = handed_over;
     for job in jobs {
         let ended = scanner.run(&job).and_then(|done| {
             let exit = Exit::from_issues(done.issues.hiding);
@@ -199,6 +207,7 @@ fn scan_all(dir: &std::path::Path, args: &IndexArgs) -> Result<Exit, Failure> {
             }
             done.say_issues(args.issues);
             upkeep::retain(&index, &done.root, &args.retention)?;
+            handed_over::forget_killed(&index, &done.root)?;
             Ok(exit)
         });
         exit = exit.and(ended.unwrap_or_else(|failure| {
@@ -213,6 +222,22 @@ fn scan_all(dir: &std::path::Path, args: &IndexArgs) -> Result<Exit, Failure> {
     }
     output.finish()?;
     Ok(exit)
+}
+
+/// Has daemons scan the trees that they watch: what is left to be scanned here, and how that went.
+fn hand_over(dir: &std::path::Path, jobs: Vec<Job>, args: &IndexArgs) -> (Vec<Job>, Exit) {
+    let (mut left, mut exit) = (Vec::new(), Exit::Complete);
+    for job in jobs {
+        match handed_over::hand_over(dir, args, &job) {
+            Ok(None) => left.push(job),
+            Ok(Some(done)) => exit = exit.and(done),
+            Err(failure) => {
+                say(&failure);
+                exit = exit.and(failure.exit());
+            }
+        }
+    }
+    (left, exit)
 }
 
 fn jobs(args: &IndexArgs) -> Result<Vec<Job>, Failure> {

@@ -147,7 +147,7 @@ pub(crate) fn with_counts(object: Object, counts: &Progress) -> Object {
     object
         .number("entries", counts.entries)
         .number("directories", counts.directories)
-        .number("size_bytes", counts.bytes)
+        .number("size", counts.bytes)
         .number("issues", counts.issues)
 }
 

@@ -15,7 +15,7 @@ use super::{IndexArgs, scan_all};
 use crate::exit::Exit;
 use crate::failure::{Failure, quoted};
 use crate::output::say;
-use crate::settings;
+use crate::sources;
 use crate::watch::plain::words_again;
 
 /// How long a daemon may take to scan a directory.
@@ -23,11 +23,10 @@ const DEADLINE: Duration = Duration::from_secs(600);
 
 /// Refreshes what is named, one after the other.
 pub(super) fn run(index: Option<PathBuf>, args: &IndexArgs) -> Result<Exit, Failure> {
-    let dir = settings::index_to_ask(index)?;
-    let sources = IndexDir::open(&dir)?.sources()?;
+    let indexes = sources::opened(index)?;
     let mut exit = Exit::Complete;
     for given in &args.refresh {
-        let done = refresh(&dir, &sources, given);
+        let done = refresh_in(&indexes, given);
         exit = exit.and(done.unwrap_or_else(|failure| {
             say(&failure);
             failure.exit()
@@ -36,17 +35,34 @@ pub(super) fn run(index: Option<PathBuf>, args: &IndexArgs) -> Result<Exit, Fail
     Ok(exit)
 }
 
-fn refresh(dir: &Path, sources: &[Source], given: &OsStr) -> Result<Exit, Failure> {
+/// Refreshes a path in the index that has the source which is nearest to it, of two in the first.
+fn refresh_in(indexes: &[IndexDir], given: &OsStr) -> Result<Exit, Failure> {
     let path = resolved(given)?;
-    let around = sources
-        .iter()
-        .filter(|source| path::is_within(&path, source.root()));
+    let mut best: Option<(usize, &IndexDir)> = None;
+    for index in indexes {
+        let around = index.sources_around(&path)?.into_iter();
+        let nearest = around.map(|source| source.root().len()).max();
+        if let Some(nearest) = nearest.filter(|nearest| best.is_none_or(|(has, _)| *nearest > has))
+        {
+            best = Some((nearest, index));
+        }
+    }
+    let first = indexes.first();
+    match best.map(|(_, index)| index).or(first) {
+        Some(index) => refresh(index.path(), index, given),
+        None => Err(Failure::Usage(format!("{} is not indexed", quoted(&path)))),
+    }
+}
+
+pub(super) fn refresh(dir: &Path, index: &IndexDir, given: &OsStr) -> Result<Exit, Failure> {
+    let path = resolved(given)?;
+    let around = index.sources_around(&path)?.into_iter();
     let Some(source) = around.max_by_key(|source| source.root().len()) else {
         let text = "is not indexed: trawl index PATH indexes it";
         return Err(Failure::Usage(format!("{} {text}", quoted(&path))));
     };
-    let Some(answer) = client::ask_refresh(source, &path, DEADLINE)? else {
-        return without_daemon(dir, source, &path);
+    let Some(answer) = client::ask_refresh(&source, &path, DEADLINE)? else {
+        return without_daemon(dir, &source, &path);
     };
     let tell = |what: &str| {
         say(format_args!(

@@ -9,13 +9,17 @@ use std::time::Instant;
 
 use trawl_apply::ApplyOptions;
 use trawl_history::Tightened;
-use trawl_index::{Committed, IndexDir, IndexError, Prepared, SnapshotWriter, WriterOptions};
+use trawl_index::{
+    Committed, EXCLUDE, IndexDir, IndexError, Prepared, SnapshotWriter, WriterOptions, read_list,
+    write_list,
+};
 use trawl_model::sink::SourceRoot;
 use trawl_model::{DirBatch, DirId, IdMap, Issue, Sink, Timestamp};
 use trawl_scan::trace::{TraceOptions, default_root, read_trace};
-use trawl_scan::{Excludes, Mounts, Progress, ScanError, ScanProgress, WalkOptions, Xattrs, walk};
+use trawl_scan::{Mounts, Progress, ScanError, ScanProgress, WalkOptions, Xattrs, walk};
 
 use crate::failure::{Failure, shown};
+use crate::index::left_out::{self, LeftOut};
 use crate::index::progress::{Scan, Style, event, watch};
 use crate::index::summary::{Done, Issues, issue_event, issue_line};
 use crate::index::upkeep::{RetentionArgs, with_rule};
@@ -44,7 +48,6 @@ pub(crate) struct Scanner<'a> {
     index: &'a IndexDir,
     args: &'a IndexArgs,
     style: Style,
-    excludes: Excludes,
     id_map: id_map::Wanted,
     cancel: &'static AtomicBool,
 }
@@ -52,13 +55,8 @@ pub(crate) struct Scanner<'a> {
 impl<'a> Scanner<'a> {
     /// Checks the options and starts to watch for signals.
     pub(crate) fn new(index: &'a IndexDir, args: &'a IndexArgs) -> Result<Self, Failure> {
-        let mut excludes = Excludes::default();
-        for pattern in &args.exclude {
-            excludes.add(pattern.as_bytes()).map_err(|_| {
-                let text = shown(pattern.as_bytes());
-                Failure::Usage(format!("--exclude {text}: no pattern can hold that"))
-            })?;
-        }
+        // What cannot be is told before anything is done.
+        left_out::excludes(args.exclude.iter().map(|pattern| pattern.as_bytes()))?;
         // What fails must still be able to remove its files.
         let cancel = trawl_sys::signal::ignore_file_size_limit()
             .and_then(|()| trawl_sys::signal::watch_interrupts())
@@ -67,7 +65,6 @@ impl<'a> Scanner<'a> {
             index,
             args,
             style: args.style(),
-            excludes,
             id_map: id_map::Wanted::read(args.id_map.as_deref())?,
             cancel,
         })
@@ -90,7 +87,8 @@ impl<'a> Scanner<'a> {
     fn run_root(&self, job: &Job, root: Vec<u8>) -> Result<Done, Failure> {
         let clock = Instant::now();
         let id_map = self.id_map.for_source(self.index, &root)?;
-        let options = self.writer_options(id_map.as_ref());
+        let left_out = self.left_out(&root)?;
+        let options = self.writer_options(id_map.as_ref(), &left_out);
         let writer = SnapshotWriter::begin(self.index, &root, options)?
             .with_id_map(id_map)
             .with_writing(self.args.writing())
@@ -110,7 +108,7 @@ impl<'a> Scanner<'a> {
         };
         self.tell("start", &root);
         let (counts, (committed, tightened), issues) = watch(self.style, &scan, || {
-            let counts = self.read(job, &root, &progress, &mut sink)?;
+            let counts = self.read(job, (&root, &left_out), &progress, &mut sink)?;
             writing.store(true, Ordering::Relaxed);
             let Collector { writer, issues, .. } = sink;
             if self.cancel.load(Ordering::Relaxed) {
@@ -120,6 +118,7 @@ impl<'a> Scanner<'a> {
         })?;
         say_forgotten(&root, &tightened);
         let done = Done {
+            left_out,
             root,
             counts,
             committed,
@@ -154,7 +153,7 @@ impl<'a> Scanner<'a> {
     fn read(
         &self,
         job: &Job,
-        root: &[u8],
+        (root, left_out): (&[u8], &LeftOut),
         progress: &ScanProgress,
         sink: &mut Collector,
     ) -> Result<Progress, Failure> {
@@ -162,7 +161,7 @@ impl<'a> Scanner<'a> {
             Job::Walk(_) => {
                 let path = trawl_model::path::display(root);
                 let known = sink.writer.known();
-                let mut options = self.walk_options();
+                let mut options = self.walk_options(left_out)?;
                 if self.args.trust_ctime {
                     options.known = Some(&known);
                 }
@@ -184,14 +183,18 @@ impl<'a> Scanner<'a> {
     }
 
     /// The same for what is read of it later.
-    pub(crate) fn apply_options(&self) -> ApplyOptions {
-        let walk = self.walk_options();
-        ApplyOptions {
+    pub(crate) fn apply_options(&self, root: &[u8]) -> Result<ApplyOptions, Failure> {
+        let walk = self.walk_options(&self.left_out(root)?)?;
+        Ok(ApplyOptions {
             mounts: walk.mounts,
             excludes: walk.excludes,
             xattrs: walk.xattrs,
             memory_bytes: 0,
-        }
+        })
+    }
+
+    fn left_out(&self, root: &[u8]) -> Result<LeftOut, Failure> {
+        LeftOut::of(self.args, self.index, root)
     }
 
     /// True if a scan with these options (those of a snapshot) reads the same as this one of the
@@ -202,28 +205,33 @@ impl<'a> Scanner<'a> {
         options: &BTreeMap<String, String>,
     ) -> Result<bool, Failure> {
         let id_map = self.id_map.for_source(self.index, root)?;
-        let own = self.writer_options(id_map.as_ref()).options;
+        let left_out = self.left_out(root)?;
+        let own = self.writer_options(id_map.as_ref(), &left_out).options;
         // These say how it was read, not what.
         let counts = |name: &str| name != "trust-ctime" && name != trawl_index::CHECKPOINT;
-        let ours = own.iter().filter(|(name, _)| counts(name));
-        let theirs = options.iter().filter(|(name, _)| counts(name));
+        let meant = |(name, value): (&String, &String)| match &name[..] {
+            EXCLUDE => (name.clone(), write_list(&read_list(value))),
+            _ => (name.clone(), value.clone()),
+        };
+        let ours = own.iter().filter(|(name, _)| counts(name)).map(meant);
+        let theirs = options.iter().filter(|(name, _)| counts(name)).map(meant);
         Ok(ours.eq(theirs))
     }
 
-    fn walk_options<'o>(&self) -> WalkOptions<'o> {
+    fn walk_options<'o>(&self, left_out: &LeftOut) -> Result<WalkOptions<'o>, Failure> {
         let mut options = WalkOptions::new(self.cancel);
         options.threads = self.args.threads.map_or(0, usize::from);
-        options.excludes = self.excludes.clone();
+        options.excludes = left_out.excludes()?;
         if self.args.cross_file_systems {
             options.mounts = Mounts::Cross;
         }
         if self.args.no_xattr {
             options.xattrs = Xattrs::Skip;
         }
-        options
+        Ok(options)
     }
 
-    fn writer_options(&self, id_map: Option<&IdMap>) -> WriterOptions {
+    fn writer_options(&self, id_map: Option<&IdMap>, left_out: &LeftOut) -> WriterOptions {
         let mut options = BTreeMap::new();
         let mut note = |name: &str, value: String| options.insert(name.to_owned(), value);
         if self.args.cross_file_systems {
@@ -241,14 +249,8 @@ impl<'a> Scanner<'a> {
         if let Some(file) = &self.args.from_trace {
             note("from-trace", shown(file.as_os_str().as_bytes()));
         }
-        let patterns: Vec<String> = self
-            .args
-            .exclude
-            .iter()
-            .map(|pattern| shown(pattern.as_bytes()))
-            .collect();
-        if !patterns.is_empty() {
-            note("exclude", patterns.join(" "));
+        if !left_out.patterns.is_empty() {
+            note(EXCLUDE, write_list(&left_out.patterns));
         }
         WriterOptions {
             memory_bytes: trawl_index::DEFAULT_MEMORY_BYTES,

@@ -12,6 +12,7 @@ use trawl_text::units::{Scale, format};
 
 use crate::failure::shown;
 use crate::index::IssuesShown;
+use crate::index::left_out::LeftOut;
 use crate::index::progress::{counted, event, grouped, millis, rate};
 use trawl_text::json::Object;
 
@@ -45,6 +46,8 @@ impl Issues {
 pub(crate) struct Done {
     /// The source.
     pub(crate) root: Vec<u8>,
+    /// What was left out.
+    pub(crate) left_out: LeftOut,
     /// What the scanner counted, the root's own entry left out.
     pub(crate) counts: Progress,
     /// What was written.
@@ -58,7 +61,7 @@ pub(crate) struct Done {
 }
 
 impl Done {
-    /// Three lines for people, and one more if older snapshots changed.
+    /// Three lines for people, and more if something was left out or older snapshots changed.
     pub(crate) fn text(&self, index: &Path) -> String {
         let totals = &self.committed.totals;
         let entries = totals.entries;
@@ -88,6 +91,7 @@ impl Done {
             grouped(rate(entries, self.elapsed)),
             self.committed.id,
         );
+        out.push_str(&self.left_out.line());
         let older = self.tightened.snapshots.len();
         if older > 0 {
             let _ = writeln!(
@@ -122,7 +126,7 @@ impl Done {
         event("done", &self.root)
             .number("entries", totals.entries)
             .number("directories", totals.dirs)
-            .number("size_bytes", totals.size_bytes)
+            .number("size", totals.size_bytes)
             .number("issues", totals.issues)
             .number("vanished", self.counts.vanished)
             .number("unread", self.issues.hiding)

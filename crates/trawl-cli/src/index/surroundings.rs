@@ -20,6 +20,15 @@ pub(crate) fn warnings(index: &Path) -> Vec<String> {
     };
     let above: Vec<PathBuf> = index.ancestors().skip(1).map(Path::to_owned).collect();
     let mut said = Vec::new();
+    if let Ok(meta) = index.metadata()
+        && !is_open(&meta)
+    {
+        said.push(format!(
+            "other users cannot read this index, since {} is closed to some of them and keeps its \
+             permissions: open it (chmod go+rx), or make the index with --private",
+            quoted(index.as_os_str().as_bytes())
+        ));
+    }
     for dir in above.iter().rev() {
         let Ok(meta) = dir.metadata() else {
             continue;

@@ -51,10 +51,10 @@ pub(crate) struct GcArgs {
 // Which snapshots stay.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct RetentionArgs {
-    /// Which snapshots of each source to keep, beside the current one: so
-    /// many of the newest, or a rule such as last=3,daily=7,weekly=5 (also
-    /// hourly, monthly, yearly, within=30d). `trawl index` keeps the rule
-    /// with the source for its next scans [default: 2]
+    /// Which snapshots of each source to keep: the N newest, of which the
+    /// current one is the first, or a rule such as last=3,daily=7,weekly=5
+    /// (also hourly, monthly, yearly, within=30d). `trawl index` keeps the
+    /// rule with the source for its next scans [default: 2]
     #[arg(long, value_name = "N|RULE")]
     keep: Option<Rule>,
     /// Keep snapshots younger than this, such as 12h, 30d or 8w, too: the
@@ -273,7 +273,7 @@ pub(crate) fn verify(dir: &Path, json: bool) -> Result<Exit, Failure> {
         let object = object
             .number("snapshots", done.snapshots)
             .number("files", done.files);
-        let object = object.number("size_bytes", done.size_bytes);
+        let object = object.number("size", done.size_bytes);
         object.number("findings", done.findings.len()).close() + "\n"
     } else {
         let verdict = match (done.has_damage(), done.findings.is_empty()) {

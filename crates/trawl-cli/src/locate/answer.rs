@@ -63,7 +63,7 @@ impl Answer {
             waits: false,
         };
         if args.csv {
-            answer.output.put("path\n")?;
+            answer.output.put("path,path_raw\n")?;
         }
         Ok(answer)
     }
@@ -111,7 +111,7 @@ impl Answer {
                 let object = Object::new().bytes("path", path::display(path));
                 self.output.put(object.close() + "\n")
             }
-            Writing::Csv => self.output.put(Line::new().field(path).close()),
+            Writing::Csv => self.output.put(Line::new().path(path).close()),
         }
     }
 

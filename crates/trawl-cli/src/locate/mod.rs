@@ -14,7 +14,6 @@ use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use trawl_index::IndexDir;
 use trawl_model::need::Within;
 use trawl_model::path;
 use trawl_query::{Event, Hit, Matcher, NameRequest};
@@ -25,7 +24,6 @@ use crate::arguments::Manner;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::scope::{Depth, Session};
-use crate::settings;
 
 use self::answer::Answer;
 use self::fuzzy::{Best, Capitals, Fuzzy, Scored};
@@ -132,8 +130,7 @@ pub(crate) fn run(
         return Err(Failure::Usage(text.into()));
     }
     if args.statistics {
-        let index = IndexDir::open(&settings::index_to_ask(index)?)?;
-        return crate::sources::list(&index, args.json);
+        return crate::sources::list(&crate::sources::opened(index)?, args.json);
     }
     let words: Vec<&[u8]> = args.patterns.iter().map(|word| word.as_bytes()).collect();
     let manner = manner.then(args.manner);
@@ -141,6 +138,11 @@ pub(crate) fn run(
     let question = Question::new(args, &words)?;
     let mut session = Session::open(index, manner, Exit::Fatal)?;
     let places = places(&mut session, &args.below)?;
+    // Without directories it is about every source; with --status it is said in the end.
+    let is_about_all = session.is_past() && args.below.is_empty();
+    if is_about_all && !manner.status && session.say_who_has_none() {
+        return Ok(Exit::Fatal);
+    }
     let mut answer = Answer::begin(args)?;
     match question {
         Question::Fuzzy(fuzzy) => guess(&session, &places, args, &fuzzy, &mut answer)?,

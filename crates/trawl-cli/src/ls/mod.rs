@@ -61,7 +61,7 @@ pub(crate) fn run(index: Option<PathBuf>, args: &LsArgs, manner: Manner) -> Resu
     let mut lister = Lister {
         session: Session::open(index, manner, Exit::Fatal)?,
         renderer: renderer(&plan, &get),
-        output: Output::stdout(),
+        output: Output::stdout().with_own_controls(),
         written: Written::Nothing,
     };
     if plan.form == Form::Csv {

@@ -12,7 +12,8 @@ use trawl_model::FileType;
 use trawl_query::{Located, Start};
 
 use crate::exit::Exit;
-use crate::failure::{Failure, quoted};
+use crate::failure::{Failure, cause, quoted};
+use crate::live;
 use crate::ls::item::Item;
 use crate::ls::plan::{Indicator, Layout, Links};
 use crate::ls::sort::SortKey;
@@ -103,24 +104,23 @@ impl Lister<'_> {
     }
 
     /// What is at the end of the links that begin at `path`, and where.
-    fn behind(&self, path: &[u8]) -> Result<(Item, Vec<u8>), &'static str> {
-        const NOWHERE: &str = "no such file or directory";
+    fn behind(&self, path: &[u8]) -> Result<(Item, Vec<u8>), String> {
         match resolve(self.session.known(), b"", path, Follow::Last) {
             Ok(Resolved::To(Located::Found(start), end)) => {
                 Ok((Item::from_row(&row_of(&start), b""), end))
             }
             Ok(Resolved::To(Located::NotIndexed { .. } | Located::Hidden { .. }, end)) => {
-                let shown = OsStr::from_bytes(trawl_model::path::display(&end));
                 let live = match self.session.is_live() {
-                    true => std::fs::metadata(shown).map_err(|_| NOWHERE)?,
-                    false => return Err("it lies outside the index"),
+                    true => live::target(path).map_err(|error| cause(&error))?,
+                    false => return Err("it lies outside the index".into()),
                 };
                 Ok((Item::from_live(&live, b""), end))
             }
-            Ok(Resolved::To(Located::Denied { .. }, _)) => Err("permission denied"),
-            Ok(Resolved::To(Located::NotDirectory { .. }, _)) => Err("not a directory"),
-            Ok(Resolved::Loop) => Err("too many levels of symbolic links"),
-            _ => Err(NOWHERE),
+            Ok(Resolved::To(Located::Denied { .. }, _)) => Err("permission denied".into()),
+            Ok(Resolved::To(Located::NotDirectory { .. }, _)) => Err("not a directory".into()),
+            Ok(Resolved::Loop) => Err("too many levels of symbolic links".into()),
+            Ok(Resolved::Unread(error)) => Err(cause(&error)),
+            _ => Err("no such file or directory".into()),
         }
     }
 
@@ -166,14 +166,15 @@ impl Lister<'_> {
         is_long || sorts || types || marks || plan.blocks || plan.hyperlinks
     }
 
-    /// `.` and `..`. What lies above a source's root is not in the index and
-    /// is asked of the live system, unless the source is a recording.
+    /// `.` and `..`. What lies above a source's root is not in the index, and
+    /// what lies in a directory that may be passed but not listed is kept from
+    /// this user: the live system is asked, unless the source is a recording.
     pub(super) fn dots(&self, path: &[u8]) -> Result<Vec<Item>, Failure> {
         let above = trawl_model::path::split(path).map_or(path, |(above, _)| above);
         let item = |path: &[u8], name: &[u8]| -> Result<Item, Failure> {
             let mut item = match self.session.index().locate(path)? {
                 Located::Found(start) => Item::from_row(&row_of(&start), name),
-                Located::NotIndexed { .. } => self.live(path, name),
+                Located::NotIndexed { .. } | Located::Hidden { .. } => self.live(path, name),
                 _ => Item::unknown(name),
             };
             item.kind = FileType::Directory;
@@ -184,9 +185,8 @@ impl Lister<'_> {
     }
 
     fn live(&self, path: &[u8], name: &[u8]) -> Item {
-        let shown = OsStr::from_bytes(trawl_model::path::display(path));
         let meta = match self.session.is_live() {
-            true => std::fs::symlink_metadata(shown).ok(),
+            true => live::itself(path).ok(),
             false => None,
         };
         meta.map_or_else(|| Item::unknown(name), |meta| Item::from_live(&meta, name))

@@ -145,7 +145,7 @@ mod tests {
             ".1.~",
             "\u{e9}1",
         ];
-        let mut child = std::process::Command::new("sort")
+        let mut child = trawl_testkit::oracle::command("sort")
             .arg("-V")
             .env("LC_ALL", "C")
             .stdin(std::process::Stdio::piped())

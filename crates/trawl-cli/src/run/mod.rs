@@ -22,7 +22,7 @@ use trawl_remote::tls::Certificates;
 use trawl_text::units::{Scale, parse_block_size};
 
 use crate::exit::Exit;
-use crate::failure::Failure;
+use crate::failure::{Failure, quoted};
 use crate::output::say;
 use place::Place;
 use preload::{Preload, Wishes};
@@ -288,7 +288,7 @@ pub(crate) fn run(index: Option<PathBuf>, args: &RunArgs) -> Exit {
 }
 
 fn prepare(args: &RunArgs) -> Result<Vec<Shown>, Failure> {
-    let mut shown = Vec::new();
+    let mut shown: Vec<Shown> = Vec::new();
     for text in &args.remote {
         let (place, point) = place::with_point(text)?;
         let point = std::fs::canonicalize(&point).map_err(|source| Failure::File {
@@ -296,6 +296,12 @@ fn prepare(args: &RunArgs) -> Result<Vec<Shown>, Failure> {
             path: point,
             source,
         })?;
+        if shown.iter().any(|shown| shown.point == point) {
+            let point = quoted(point.as_os_str().as_encoded_bytes());
+            return Err(Failure::Usage(format!(
+                "cannot show two directories at {point}: give each --remote a directory of its own"
+            )));
+        }
         let tree = open(&place, &args.keeping)?;
         let mounted = Mounted::new(tree);
         shown.push(Shown { mounted, point });

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io::{Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -54,10 +54,48 @@ pub(crate) struct UnmountArgs {
 
 /// Mounts, and serves the mount.
 pub(crate) fn mount(args: &MountArgs) -> Result<Exit, Failure> {
+    if is_taken(&args.point) {
+        let point = shown_path(&args.point);
+        return Err(Failure::Usage(format!(
+            "cannot mount on {point}: a tree is mounted there already; take another directory, \
+             or run trawl unmount {point} first"
+        )));
+    }
     match args.foreground {
         true => foreground(args),
         false => background(args),
     }
+}
+
+/// Whether a tree is mounted there already, which another one would hide.
+///
+/// Source: <https://man7.org/linux/man-pages/man5/proc_pid_mountinfo.5.html>
+fn is_taken(point: &Path) -> bool {
+    let Ok(point) = point.canonicalize() else {
+        return false;
+    };
+    let table = std::fs::read("/proc/self/mountinfo").unwrap_or_default();
+    let point = escaped(point.as_os_str().as_bytes());
+    // The superuser mounts without fusermount3(1), and then the kernel is told no more.
+    let ours = [&b"fuse"[..], b"fuse.trawl"];
+    table.split(|byte| *byte == b'\n').any(|line| {
+        let mut fields = line.split(|byte| *byte == b' ');
+        let is_there = fields.nth(4) == Some(&point[..]);
+        let mut rest = fields.skip_while(|field| *field != b"-").skip(1);
+        is_there && rest.next().is_some_and(|kind| ours.contains(&kind))
+    })
+}
+
+/// A path as the table of mounts has it.
+fn escaped(path: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(path.len());
+    for byte in path {
+        match byte {
+            b' ' | b'\t' | b'\n' | b'\\' => out.extend(format!("\\{byte:03o}").bytes()),
+            byte => out.push(*byte),
+        }
+    }
+    out
 }
 
 fn foreground(args: &MountArgs) -> Result<Exit, Failure> {

@@ -19,7 +19,7 @@ use trawl_sys::enclosure::View;
 use super::Shown;
 use super::child::shown_path;
 use crate::output::say;
-use crate::settings::index_to_ask;
+use crate::settings::indexes_to_ask;
 
 /// The library where `make install` puts it, from the program's directory, and where cargo does.
 const LIBRARIES: [&str; 2] = ["../lib/trawl/libtrawl-preload.so", "libtrawl_preload.so"];
@@ -149,9 +149,14 @@ pub(super) fn known(given: Option<PathBuf>, when: Use) -> Option<Arc<dyn Known>>
             say(format_args!("{why}: the file system is asked"));
         }
     };
-    let index = match index_to_ask(given) {
-        // The command may change the working directory's own path.
-        Ok(index) => std::path::absolute(&index).unwrap_or(index),
+    let index = match indexes_to_ask(given) {
+        Ok(indexes) => {
+            // Names come from one of them: from the first that a daemon keeps.
+            let watched = indexes.iter().find(|index| IndexNames::is_watched(index));
+            let index = watched.or(indexes.first()).cloned().unwrap_or_default();
+            // The command may change the working directory's own path.
+            std::path::absolute(&index).unwrap_or(index)
+        }
         Err(failure) => {
             tell(&failure);
             return None;

@@ -101,6 +101,7 @@ impl Answer {
             Outcome::Match(None) => object,
             Outcome::Match(Some(of)) => object
                 .number("mode", of.mode)
+                .text("permissions", &trawl_find::record::permissions(of.mode))
                 .number("nlink", of.nlink)
                 .number("uid", of.uid)
                 .number("gid", of.gid)
@@ -108,7 +109,7 @@ impl Answer {
                 .number("blocks", of.blocks)
                 .number("blksize", of.blksize)
                 .number("dev", of.dev)
-                .number("inode", of.ino)
+                .number("ino", of.ino)
                 .number("rdev", of.rdev)
                 .time("atime", Some(time(of.atime)))
                 .time("mtime", Some(time(of.mtime)))

@@ -10,7 +10,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use trawl_call::options::{DEPTH_DEFAULT, Flags, Options};
+use trawl_call::options::{DEPTH_DEFAULT, DEPTH_PAPER, Flags, Options};
 use trawl_call::{Executor, LiveWalk, Pattern, Request, Search, ServedBy};
 use trawl_remote::tls::Certificates;
 use trawl_remote::{Address, Remote};
@@ -25,13 +25,14 @@ use crate::settings;
 
 const EXAMPLES: &str = "\
 PATTERN matches paths by their last components: x, b/x, *.c, src/*.h; with a /
-at its beginning from PATH on: /x, /*/x; / alone is PATH itself. * is any run
-of characters within a name, ? one or none (--fnmatch: just one, and [...] one
-of a set), | stands between alternatives, \\ quotes.
+at its beginning from PATH on: /x, /*/x; / alone is all that PATH holds, /. is
+PATH itself. * is any run of characters within a name, ? one or none
+(--fnmatch: just one, and [...] one of a set), | stands between alternatives,
+\\ quotes.
 
 Examples:
   trawl search '*.c|*.h' /usr/src       in a tree
-  trawl search '/*' --metadata .        what ls -l asks
+  trawl search / --metadata .           what ls -l asks
   trawl search -f --executable /cc /usr/local/bin /usr/bin
                                         the first in a list of directories
   trawl search --json x . | jq .path    records
@@ -90,8 +91,13 @@ pub(crate) struct SearchArgs {
     /// Go at most so many levels below PATH, and tell of what is deeper
     #[arg(long, value_name = "NUMBER", default_value_t = DEPTH_DEFAULT, hide_default_value = true)]
     max_depth: usize,
-    /// Who answers: the index where it is known to be as of now and the file
-    /// system elsewhere (auto), the file system, or the index as it is
+    /// End with an error where something lies more than 16 levels below PATH, as
+    /// the paper's search does
+    #[arg(long, conflicts_with = "max_depth")]
+    depth16: bool,
+    /// Who answers: the index where it is known to be as of now, servers about
+    /// their mounts and the file system elsewhere (auto), the file system, or the
+    /// index as it is
     #[arg(long, value_name = "WHO", value_enum, default_value = "auto")]
     served_by: Who,
     /// Ask a server, in one round trip: unix:PATH, tls:HOST:PORT, ssh:HOST (which
@@ -144,6 +150,10 @@ pub(crate) fn run(
     };
     let mut answer = Answer::begin(args.json, args.null, &request);
     let search = Search::open(&*executor, request)?;
+    let search = match args.depth16 {
+        true => search.ending_where_too_deep(),
+        false => search,
+    };
     let served_by = print(search, &mut answer)?;
     let mut exit = answer.finish()?;
     if manner.status {
@@ -190,7 +200,10 @@ fn request(args: &SearchArgs) -> Result<Request, Failure> {
     let flags = Flags(bits.fold(0, |all, (bit, _)| all | bit));
     let (language, options) = flags.read()?;
     let options = Options {
-        max_depth: args.max_depth,
+        max_depth: match args.depth16 {
+            true => DEPTH_PAPER,
+            false => args.max_depth,
+        },
         ..options
     };
     let pattern =
@@ -219,14 +232,16 @@ fn executor(index: Option<PathBuf>, who: Who, manner: Manner) -> Result<Asked, F
     match who {
         Who::Live => Ok((Box::new(LiveWalk::default()), None)),
         Who::Index => {
-            let dir = settings::index_to_ask(index)?;
-            let fresh = Freshness::ask(&dir, manner);
-            Ok((Box::new(trawl_ask::search::index(&dir)?), Some(fresh)))
+            let dirs = settings::indexes_to_ask(index)?;
+            let fresh = Freshness::ask(&dirs, manner);
+            let index = trawl_ask::search::index(&dirs, fresh.daemons())?;
+            Ok((Box::new(index), Some(fresh)))
         }
         Who::Auto => {
             let wait = manner.fresh.fresh.unwrap_or(DEADLINE);
             let wait = (!manner.fresh.no_wait).then_some(wait);
-            Ok((Box::new(trawl_ask::search::auto(index, wait)?), None))
+            let here = Box::new(trawl_ask::search::auto(index, wait)?);
+            Ok((trawl_ask::mounts::with_servers(here), None))
         }
     }
 }

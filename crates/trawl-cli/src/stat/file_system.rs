@@ -30,7 +30,7 @@ pub(crate) fn show(args: &StatArgs) -> Result<Exit, Failure> {
         Device::Terminal => Terminal::Watched(Locale::from_env()),
         Device::Other => Terminal::Absent,
     };
-    let (mut output, mut exit) = (Output::stdout(), Exit::Complete);
+    let (mut output, mut exit) = (Output::stdout().with_own_controls(), Exit::Complete);
     for given in &args.paths {
         let details = match of_path(Path::new(given)) {
             Ok(details) => details,

@@ -137,7 +137,7 @@ pub(crate) fn run(
         true => Follow::Last,
         false => Follow::Never,
     };
-    let mut output = Output::stdout();
+    let mut output = Output::stdout().with_own_controls();
     for (at, given) in args.paths.iter().enumerate() {
         if at % PATHS_AT_ONCE == 0 {
             let next = args.paths.iter().skip(at).take(PATHS_AT_ONCE);
@@ -155,6 +155,7 @@ pub(crate) fn run(
         }
         let shown = Item {
             name: device.show(&item.name).into_owned(),
+            target: device.show(&item.target).into_owned(),
             ..item
         };
         let format = formats.of(shown.file_type());
@@ -163,8 +164,8 @@ pub(crate) fn run(
             owners: &owners,
             time: &time,
             quote: &quote,
-            mount: &mount,
-            label: &label,
+            mount: &device.show(&mount),
+            label: &device.show(&label),
         };
         let mut bytes = Vec::new();
         format.render(&mut bytes, &|letter, part| {

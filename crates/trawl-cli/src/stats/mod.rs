@@ -94,9 +94,9 @@ pub(crate) fn run(
     };
     let expression = Expression::read(&args.expression)?;
     let form = Form::new(args.json, args.csv);
-    let (owners, mut output) = (Owners::default(), Output::stdout());
+    let (owners, mut output) = (Owners::default(), Output::stdout().with_own_controls());
     if form == Form::Csv {
-        output.put("path,by,key,entries,size_bytes,disk_bytes\n")?;
+        output.put(CSV_HEADER)?;
     }
     for given in paths {
         let Some(start) = session.locate(given, Follow::Last)? else {
@@ -190,6 +190,9 @@ impl Question<'_> {
     }
 }
 
+/// The header of [`csv`].
+pub(crate) const CSV_HEADER: &str = "path,path_raw,by,key,key_raw,entries,size,disk_bytes\n";
+
 pub(crate) fn json(given: &OsStr, row: &Group) -> String {
     let object = Object::new()
         .bytes("path", given.as_bytes())
@@ -201,7 +204,7 @@ pub(crate) fn json(given: &OsStr, row: &Group) -> String {
     let object = object
         .bytes("label", &row.label)
         .number("entries", row.count.entries)
-        .number("size_bytes", row.count.size_bytes)
+        .number("size", row.count.size_bytes)
         .number("disk_bytes", disk_bytes(&row.count));
     let object = match row.directories {
         Some(directories) => object.number("directories", directories),
@@ -212,9 +215,9 @@ pub(crate) fn json(given: &OsStr, row: &Group) -> String {
 
 pub(crate) fn csv(given: &OsStr, row: &Group) -> Vec<u8> {
     Line::new()
-        .field(given.as_bytes())
+        .path(given.as_bytes())
         .field(&row.by)
-        .field(row.key.as_deref().unwrap_or(&row.label))
+        .path(row.key.as_deref().unwrap_or(&row.label))
         .value(row.count.entries)
         .value(row.count.size_bytes)
         .value(disk_bytes(&row.count))

@@ -44,6 +44,19 @@ pub(crate) enum Weight {
 }
 
 impl Weight {
+    /// What a column of shares is headed by; of sections about regular files alone these are the
+    /// whole.
+    fn heading(self, is_of_files: bool) -> &'static str {
+        match (self, is_of_files) {
+            (Weight::Entries, false) => "share of entries",
+            (Weight::Content, false) => "share of content",
+            (Weight::Disk, false) => "share of disk",
+            (Weight::Entries, true) => "share of files",
+            (Weight::Content, true) => "share of files' content",
+            (Weight::Disk, true) => "share of files' disk",
+        }
+    }
+
     /// So much of a count.
     pub(crate) fn of(self, count: &Count) -> u64 {
         match self {
@@ -79,7 +92,8 @@ pub(crate) fn section(
         &heads.map(|head| head.as_bytes().to_vec()),
         &widths,
     );
-    out.extend_from_slice(b"   share\n");
+    let is_of_files = !rows.is_empty() && rows.iter().all(|row| row.is_of_files);
+    out.extend(format!("   {}\n", weight.heading(is_of_files)).bytes());
     for (row, cells) in rows.iter().zip(&cells) {
         push_line(&mut out, cells, &widths);
         let share = share(weight.of(&row.count), weight.of(&whole));
@@ -181,10 +195,26 @@ mod tests {
         let text = String::from_utf8(text).unwrap();
         assert_eq!(
             text,
-            "type   entries  content  disk   share\n\
+            "type   entries  content  disk   share of entries\n\
              files      750     5.0M  5.0M   75.0%  ###############\n\
              d?r        250        0     0   25.0%  #####\n"
         );
+    }
+
+    #[test]
+    fn shares_say_what_they_are_of() {
+        let mut of_files = row("c", 3, 0);
+        of_files.is_of_files = true;
+        let head = |row: &Group, weight| {
+            let whole = (Count::default(), weight);
+            let rows = std::slice::from_ref(row);
+            let text = section("x", rows, whole, Terminal::Absent, Ink::Signs);
+            let text = String::from_utf8(text).unwrap();
+            text.lines().next().unwrap_or_default().to_owned()
+        };
+        assert!(head(&of_files, Weight::Entries).ends_with("  share of files"));
+        assert!(head(&of_files, Weight::Disk).ends_with("  share of files' disk"));
+        assert!(head(&row("d", 1, 0), Weight::Content).ends_with("  share of content"));
     }
 
     #[test]

@@ -74,7 +74,7 @@ pub(super) fn write(
             .iter()
             .try_for_each(|held| output.put(json(held).close() + "\n")),
         Writing::Rows(Form::Csv) => {
-            output.put("path,entries,size_bytes,disk_bytes\n")?;
+            output.put("path,path_raw,entries,size,disk_bytes\n")?;
             found.iter().try_for_each(|held| output.put(csv(held)))
         }
         Writing::Rows(Form::Text) => {
@@ -163,13 +163,13 @@ fn json(held: &Held) -> Object {
     Object::new()
         .bytes("path", &held.path)
         .number("entries", held.entries)
-        .number("size_bytes", held.size_bytes)
+        .number("size", held.size_bytes)
         .number("disk_bytes", held.blocks.saturating_mul(512))
 }
 
 fn csv(held: &Held) -> Vec<u8> {
     Line::new()
-        .field(&held.path)
+        .path(&held.path)
         .value(held.entries)
         .value(held.size_bytes)
         .value(held.blocks.saturating_mul(512))

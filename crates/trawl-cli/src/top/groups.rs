@@ -59,7 +59,7 @@ pub(super) fn write(
         }),
         Writing::Rows(Form::Json) => limited().try_for_each(|row| output.put(json(given, row))),
         Writing::Rows(Form::Csv) => {
-            output.put("path,by,key,entries,size_bytes,disk_bytes\n")?;
+            output.put(crate::stats::CSV_HEADER)?;
             limited().try_for_each(|row| output.put(csv(given, row)))
         }
         Writing::Rows(Form::Text) => {

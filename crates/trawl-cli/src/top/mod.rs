@@ -273,7 +273,7 @@ pub(crate) fn run(index: Option<PathBuf>, args: &TopArgs, manner: Manner) -> Res
     for place in &places {
         ask.note(&session, &place.start)?;
     }
-    let mut output = Output::stdout();
+    let mut output = Output::stdout().with_own_controls();
     match ask.subject {
         Subject::Largest | Subject::Oldest(_) | Subject::Newest(_) => {
             entries::write(&ask, &session, &places, &mut output)?;

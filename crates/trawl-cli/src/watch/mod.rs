@@ -37,9 +37,6 @@ pub(crate) struct WatchArgs {
     /// Trees to watch, each a source of its own; indexed first if they are not
     #[arg(value_name = "PATH", required_unless_present = "status")]
     paths: Vec<PathBuf>,
-    /// Where the index lies, as before the command
-    #[arg(short, long, value_name = "DIR")]
-    index: Option<PathBuf>,
     /// Look at all directories at an interval, instead of being told of
     /// changes: for file systems that others change, too
     #[arg(long)]
@@ -85,7 +82,6 @@ pub(crate) struct WatchArgs {
 
 /// Runs the command.
 pub(crate) fn run(index: Option<PathBuf>, args: &WatchArgs) -> Result<Exit, Failure> {
-    let index = args.index.clone().or(index);
     match (args.status, args.socket_unit) {
         (true, _) => status::run(index, args),
         (_, true) => socket_unit::run(index, args),

@@ -254,6 +254,10 @@ impl ByParts {
         }
         Ok(Published {
             snapshot,
+            generation: match (&self.applier, snapshot) {
+                (Some(applier), None) => applier.generation(),
+                _ => 0,
+            },
             is_checkpoint: snapshot.is_some(),
             ..Published::default()
         })

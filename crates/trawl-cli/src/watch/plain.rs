@@ -4,11 +4,12 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::ErrorKind;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use trawl_apply::ApplyOptions;
-use trawl_index::{IndexDir, IndexError};
+use trawl_index::{EXCLUDE, IndexDir, IndexError, read_list};
 use trawl_live::Places;
 use trawl_serve::{Applier, ApplyError, ApplyErrorKind, Published, Scope, Taken};
 
@@ -92,7 +93,9 @@ impl Plain {
     /// How a part of the source is read.
     pub(crate) fn apply_options(&self) -> Result<ApplyOptions, Failure> {
         let index = IndexDir::open(&self.index)?;
-        Ok(Scanner::new(&index, &self.args)?.apply_options())
+        let root = self.root.as_os_str().as_bytes();
+        let root = trawl_model::path::normalize(root).unwrap_or_default();
+        Scanner::new(&index, &self.args)?.apply_options(&root)
     }
 }
 
@@ -151,12 +154,15 @@ pub(crate) fn words_again(
     if no_xattr || has("no-xattr") {
         words.push("--no-xattr".into());
     }
-    let before = last.get("exclude").map_or("", |patterns| &patterns[..]);
-    let before = before.split(' ').filter(|pattern| !pattern.is_empty());
+    let before = last.get(EXCLUDE).map_or(Vec::new(), |text| read_list(text));
     let patterns: Vec<OsString> = match exclude {
-        [] => before.map(OsString::from).collect(),
+        [] => before.into_iter().map(OsString::from_vec).collect(),
         given => given.to_vec(),
     };
+    if patterns.is_empty() {
+        // Said, so that nobody looks it up again.
+        words.push("--no-exclude".into());
+    }
     for pattern in patterns {
         let mut word = OsString::from("--exclude=");
         word.push(pattern);
@@ -168,21 +174,25 @@ pub(crate) fn words_again(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use trawl_index::write_list;
 
     #[test]
     fn a_source_is_scanned_as_it_was() {
         let option = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        let last = BTreeMap::from([option("exclude", "*.o .git"), option("no-xattr", "yes")]);
+        let patterns = [b"*.o".to_vec(), b"My Music".to_vec(), b"a\xff\n".to_vec()];
+        let patterns = write_list(&patterns);
+        let last = BTreeMap::from([option("exclude", &patterns), option("no-xattr", "yes")]);
         let words = words_again(&last, &[], false);
         assert_eq!(
-            words[3..],
-            ["--no-xattr", "--exclude=*.o", "--exclude=.git"]
+            words[3..6],
+            ["--no-xattr", "--exclude=*.o", "--exclude=My Music"]
         );
+        assert_eq!(words[6].as_bytes(), b"--exclude=a\xff\n");
         let words = words_again(&last, &["a b".into()], false);
         assert_eq!(words[4..], ["--exclude=a b"]);
         assert_eq!(
             words_again(&BTreeMap::new(), &[], true)[3..],
-            ["--no-xattr"]
+            ["--no-xattr", "--no-exclude"]
         );
     }
 }

@@ -3,22 +3,24 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use trawl_index::{IndexDir, Source};
+use trawl_index::Source;
 use trawl_model::path;
 use trawl_serve::client;
-use trawl_serve::status::{Kind, Status, prometheus};
+use trawl_serve::status::{Kind, Status, prometheus, prometheus_gauge};
 use trawl_text::json::Object;
 
 use crate::exit::Exit;
 use crate::failure::{Failure, shown};
+use crate::index::scan::now;
 use crate::output::{Output, say};
-use crate::settings;
+use crate::sources;
 use crate::watch::WatchArgs;
 
 /// Asks the daemons of all sources, or of those that the paths lie in.
 pub(crate) fn run(index: Option<PathBuf>, args: &WatchArgs) -> Result<Exit, Failure> {
-    let index = IndexDir::open(&settings::index_to_ask(index)?)?;
-    let mut sources = index.sources()?;
+    let indexes = sources::opened(index)?;
+    let all = sources::in_all(&indexes)?.into_iter();
+    let mut sources: Vec<Source> = all.map(|(source, _)| source).collect();
     let mut exit = Exit::Complete;
     if !args.paths.is_empty() {
         let wanted = wanted(&args.paths);
@@ -32,6 +34,7 @@ pub(crate) fn run(index: Option<PathBuf>, args: &WatchArgs) -> Result<Exit, Fail
     }
     let mut output = Output::stdout();
     let mut watched = Vec::new();
+    let mut known = Known::default();
     for source in &sources {
         let status = client::ask_status(source).unwrap_or_else(|error| {
             say(&error);
@@ -45,6 +48,9 @@ pub(crate) fn run(index: Option<PathBuf>, args: &WatchArgs) -> Result<Exit, Fail
         } else {
             Exit::Issues
         });
+        if args.prometheus {
+            known.add(source, status.is_some())?;
+        }
         match (args.prometheus, args.json) {
             (true, _) => watched.extend(status.map(|status| (shown(source.root()), status))),
             (_, true) => output.put(object(source, status.as_ref()).close() + "\n")?,
@@ -52,10 +58,45 @@ pub(crate) fn run(index: Option<PathBuf>, args: &WatchArgs) -> Result<Exit, Fail
         }
     }
     if args.prometheus {
+        output.put(known.text())?;
         output.put(prometheus(&watched))?;
     }
     output.finish()?;
     Ok(exit)
+}
+
+/// What Prometheus is told of every source, watched or not.
+#[derive(Default)]
+struct Known {
+    watched: Vec<(String, String)>,
+    ages: Vec<(String, String)>,
+}
+
+impl Known {
+    fn add(&mut self, source: &Source, is_watched: bool) -> Result<(), Failure> {
+        let root = shown(source.root());
+        let watched = u8::from(is_watched).to_string();
+        self.watched.push((root.clone(), watched));
+        if let Some(newest) = source.snapshots()?.last() {
+            let age = now().secs.saturating_sub(newest.started.secs).max(0);
+            self.ages.push((root, age.to_string()));
+        }
+        Ok(())
+    }
+
+    fn text(&self) -> String {
+        let watched = "1 if a daemon keeps the source as of now, 0 if none does";
+        let age = "time since the newest snapshot's scan began; a daemon's changes are newer";
+        let [watched, ages] = [
+            ("trawl_source_watched", watched, &self.watched),
+            ("trawl_source_snapshot_age_seconds", age, &self.ages),
+        ]
+        .map(|(name, help, samples)| match samples.is_empty() {
+            true => String::new(),
+            false => prometheus_gauge(name, help, samples),
+        });
+        watched + &ages
+    }
 }
 
 /// The roots that are meant by paths.

@@ -120,3 +120,40 @@ fn planted_names_beside_the_index_files_are_not_read() {
         "{verify}"
     );
 }
+
+/// A user's link leads the superuser's `--index` to a directory that was
+/// never an index: it is left as it is, whatever the link is spelled like.
+#[test]
+fn an_index_is_not_made_through_a_users_link() {
+    use std::os::unix::fs::{MetadataExt, chown, lchown, symlink};
+    if cannot("an index behind a link") {
+        return;
+    }
+    let stage = Stage::unindexed(program());
+    let (place, closed) = (stage.scratch.join("hers"), stage.scratch.join("closed"));
+    for dir in [&place, &closed] {
+        std::fs::create_dir(dir).expect("a directory");
+    }
+    chown(&place, Some(ALICE), Some(ALICE)).expect("hers");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+    std::fs::set_permissions(&closed, mode).expect("closed");
+    symlink(&closed, place.join("link")).expect("a link");
+    lchown(place.join("link"), Some(ALICE), Some(ALICE)).expect("hers");
+    for spelled in ["link", "link/", "link/."] {
+        let mut index = trawl_testkit::oracle::command(program());
+        index.arg("--index").arg(place.join(spelled)).arg("index");
+        let ran = trawl_testkit::oracle::run(index.arg("-q").arg(stage.path("")));
+        assert_eq!(ran.code, Some(2), "{spelled}: {ran}");
+        assert!(ran.errors().contains("symbolic link"), "{ran}");
+        let meta = closed.metadata().expect("it is there");
+        assert_eq!(meta.mode() & 0o7777, 0o700, "{spelled}");
+        assert_eq!(std::fs::read_dir(&closed).expect("it").count(), 0);
+    }
+    // Without a link it may become an index, and stays closed.
+    let mut index = trawl_testkit::oracle::command(program());
+    index.arg("--index").arg(&closed).arg("index");
+    let ran = trawl_testkit::oracle::run(index.arg(stage.path(""))).expect_code(0);
+    assert!(ran.errors().contains("keeps its permissions"), "{ran}");
+    let meta = closed.metadata().expect("it is there");
+    assert_eq!(meta.mode() & 0o7777, 0o700);
+}

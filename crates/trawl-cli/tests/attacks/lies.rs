@@ -169,12 +169,13 @@ fn links_and_devices_in_the_place_of_index_files() {
     }
     let stage = Stage::new(program());
     let index = hostile(&stage);
+    let link_to_text = format!("ln -s {}", stage.path("public/readme").display());
     for file in files(&index, "").into_iter().take(12) {
         let kept = file.with_extension("kept");
         fs::rename(&file, &kept).expect("our own");
         for planted in [
             "ln -s /dev/zero",
-            "ln -s /etc/passwd",
+            &link_to_text,
             "mkfifo",
             "mkdir",
             "ln -s /proc/self/mem",

@@ -34,7 +34,7 @@ fn locked(stage: &Stage, index: &std::path::Path, uid: u32) -> (Child, usize) {
 
 fn end(mut child: Child) {
     // `timeout` passes the signal on to the shell and its children.
-    let _ = std::process::Command::new("kill")
+    let _ = trawl_testkit::oracle::command("kill")
         .arg(child.id().to_string())
         .status();
     let _ = child.wait();

@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use trawl_testkit::permissions::stage::{ALICE, BOB, MALLORY, MARKER, Stage};
 
@@ -142,7 +142,7 @@ fn proc_shows_nothing_of_what_root_has_open() {
     let secret = stage.leaks(&stage.index_dir(), 0).remove(0);
     // Root reads the index, and takes its time.
     let script = "exec 9<\"$3\"; echo; sleep 50";
-    let mut reader = Command::new("sh");
+    let mut reader = trawl_testkit::oracle::command("sh");
     reader.args(["-c", script, "sh", "", ""]).arg(&secret);
     let mut reader = reader.stdout(Stdio::piped()).spawn().expect("a shell");
     until_ready(&mut reader);
@@ -162,7 +162,7 @@ fn proc_shows_nothing_of_what_root_has_open() {
 
     // What a helper that opens files for its users would do: the descriptor
     // is all it takes. So no process of ours opens files for another.
-    let mut given = Command::new("setpriv");
+    let mut given = trawl_testkit::oracle::command("setpriv");
     given.args([
         "--reuid=60009",
         "--regid=60009",

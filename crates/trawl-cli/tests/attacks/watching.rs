@@ -1,44 +1,25 @@
 //! Watching the index from outside: names, numbers, sizes and times of
 //! everything that can be reached must not depend on what is private.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use trawl_testkit::permissions::stage::{ALICE, BOB, MALLORY, MARKER, Stage};
+use trawl_testkit::permissions::stage::{ALICE, BOB, MALLORY, MARKER, Stage, identity};
+use trawl_testkit::permissions::view::view_of;
 use trawl_testkit::{lines, oracle};
 
 use crate::{cannot, program};
 
-/// All that a user can find out without knowing names: attributes of what
-/// can be reached, and the content of what can be read. Times of snapshots
-/// differ from build to build and are masked, and with them the lengths of
-/// files whose content is compared.
-const LOOK: &str = r#"
-cd "$1"
-find . -type f -readable ! -name '*.parquet' -printf '%p %m %U %G %n\n' \
-    -o -printf '%p %y %m %U %G %n %s\n' 2>/dev/null
-find . -exec getfacl -nc {} + 2>/dev/null
-find . -type f -name '*.parquet' -readable -exec sha256sum {} + 2>/dev/null
-find . -type f ! -name '*.parquet' -readable -exec cat {} + 2>/dev/null |
-    sed -E 's/"(s|ns)": ?-?[0-9]+/TIME/g; /^xxh3-128 /d'
-true
-"#;
-
-/// What a user sees of an index, sorted, since names hold ids.
-fn look(stage: &Stage, index: &Path, uid: u32) -> String {
-    let script = "find \"$1\" -name current -exec head -n 1 {} \\;";
-    let snapshot = stage.shell_about(index, 0, script).expect_code(0).text();
-    let text = stage.shell_about(index, uid, LOOK).expect_code(0).text();
-    let text = text.replace(snapshot.trim(), "SNAPSHOT");
-    let mut lines: Vec<&str> = text.lines().collect();
-    lines.sort_unstable();
-    lines.join("\n")
+/// What a user sees of an index.
+fn look(index: &Path, uid: u32) -> String {
+    view_of(index, &identity(uid))
 }
 
 /// Makes an index of its own at `name` and looks at it.
 fn built(stage: &Stage, uid: u32) -> String {
     oracle::run(oracle::command("rm").arg("-rf").arg(stage.index_dir())).expect_code(0);
     stage.index(&[]).expect_code(0);
-    look(stage, &stage.index_dir(), uid)
+    look(&stage.index_dir(), uid)
 }
 
 /// Changes that Mallory cannot see on the source: more entries, other
@@ -72,7 +53,7 @@ fn two_builds_that_differ_in_private_content_look_the_same() {
         lines::Order::Exact,
         lines::Ending::Newline,
     );
-    let as_root = look(&stage, &stage.index_dir(), 0);
+    let as_root = look(&stage.index_dir(), 0);
     change_private(&stage);
     let after = built(&stage, MALLORY);
     lines::assert_same(
@@ -82,13 +63,46 @@ fn two_builds_that_differ_in_private_content_look_the_same() {
         lines::Order::Exact,
         lines::Ending::Newline,
     );
-    let of_root = look(&stage, &stage.index_dir(), 0);
+    let of_root = look(&stage.index_dir(), 0);
     assert_ne!(of_root, as_root, "who may see it sees a difference");
     let lax = stage.lax();
-    let open = look(&stage, &lax, MALLORY);
+    let open = look(&lax, MALLORY);
     assert!(
         open.lines().count() > before.lines().count(),
         "a lax build shows it"
+    );
+}
+
+/// All directories of an index that a user comes upon.
+fn directories(stage: &Stage, uid: u32) -> String {
+    let script = "cd \"$1\" && find . -type d -printf '%p %m\\n' 2>/dev/null | sort";
+    stage.shell(uid, script).text()
+}
+
+#[test]
+fn what_is_closed_leaves_no_directories_behind() {
+    if cannot("skeletons") {
+        return;
+    }
+    let stage = Stage::new(program());
+    let lock = |name: &str| {
+        let closed = std::fs::Permissions::from_mode(0o700);
+        std::fs::set_permissions(stage.path(name), closed).expect("root may");
+    };
+    let before = directories(&stage, MALLORY);
+    lock("home");
+    // What was before stays as an older snapshot.
+    stage.index(&["--keep", "5"]).expect_code(0);
+    let after = directories(&stage, MALLORY);
+    assert_ne!(before, after, "it was to be seen");
+    oracle::run(oracle::command("rm").arg("-rf").arg(stage.index_dir())).expect_code(0);
+    stage.index(&[]).expect_code(0);
+    lines::assert_same(
+        "an index that never knew it open",
+        directories(&stage, MALLORY).as_bytes(),
+        after.as_bytes(),
+        lines::Order::Exact,
+        lines::Ending::Newline,
     );
 }
 

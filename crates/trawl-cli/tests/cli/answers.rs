@@ -19,16 +19,23 @@ fn what_is_not_indexed_says_what_to_do() {
     let site = small("not-indexed");
     let tree = site.tree().display().to_string();
     for question in QUESTIONS.iter().filter(|question| **question != "find") {
-        let ran = site.run(&format!("{question} /no/such/place"));
-        assert!(ran.code.is_some_and(|code| code > 0), "{ran}");
-        let errors = ran.errors();
-        assert!(errors.contains("‘/no/such/place’"), "{ran}");
-        assert!(
-            errors.contains(&format!("‘{tree}’")),
-            "{ran}: the nearest source is named"
-        );
-        assert!(errors.contains("trawl index /no/such/place"), "{ran}");
-        assert_eq!(ran.text(), "");
+        let beside = format!("{tree}-beside");
+        for (path, is_near) in [("/no/such/place", false), (&beside[..], true)] {
+            let ran = site.run(&format!("{question} {path}"));
+            assert!(ran.code.is_some_and(|code| code > 0), "{ran}");
+            let errors = ran.errors();
+            assert!(errors.contains(&format!("‘{path}’")), "{ran}");
+            // One that shares not even the first name is not near.
+            assert_eq!(errors.contains(&format!("‘{tree}’")), is_near, "{ran}");
+            assert!(errors.contains(&format!("trawl index {path}")), "{ran}");
+            assert!(!errors.contains("empty"), "{ran}");
+            assert_eq!(ran.text(), "");
+        }
+    }
+    for question in ["history", "growth"] {
+        let ran = site.run(&format!("{question} /proc")).expect_code(2);
+        assert!(ran.errors().contains("‘/proc’ is not indexed"), "{ran}");
+        assert!(!ran.errors().contains("empty"), "{ran}");
     }
 }
 
@@ -189,7 +196,7 @@ fn stats_count_what_find_counts() {
             .text();
         let sizes: Vec<u64> = listed.lines().map(|line| line.parse().unwrap()).collect();
         assert_eq!(row["entries"], sizes.len(), "{kind}");
-        assert_eq!(row["size_bytes"], sizes.iter().sum::<u64>(), "{kind}");
+        assert_eq!(row["size"], sizes.iter().sum::<u64>(), "{kind}");
     }
     let by_owner = objects(&site.run("stats --json --by owner --by group"));
     let sum = |by: &str| {
@@ -209,7 +216,7 @@ fn stats_count_what_find_counts() {
     );
     let csv = site.run("stats --csv --by age").expect_code(0).text();
     assert!(
-        csv.starts_with("path,by,key,entries,size_bytes,disk_bytes\n.,age,"),
+        csv.starts_with("path,path_raw,by,key,key_raw,entries,size,disk_bytes\n.,,age,"),
         "{csv}"
     );
 }
@@ -284,12 +291,15 @@ fn pages_and_completions_are_made() {
     }
     let man = site.scratch.join("man");
     std::fs::create_dir(&man).unwrap();
-    site.run(&format!("man {}", man.display())).expect_code(0);
+    site.run(&format!("man --output {}", man.display()))
+        .expect_code(0);
     for page in ["trawl.1", "trawl-find.1", "trawl-ls.1", "trawl-index.1"] {
         assert!(man.join(page).is_file(), "{page}");
     }
     site.run("completions nonsense").expect_code(2);
-    site.run("man /no/such/directory").expect_code(2);
+    site.run("man --output /no/such/directory").expect_code(2);
+    let ran = site.run("man nonsense").expect_code(2);
+    assert!(ran.errors().contains("‘nonsense’"), "{ran}");
 }
 
 #[test]

@@ -178,20 +178,44 @@ fn changes_since_the_snapshot_are_told_apart() {
     std::fs::remove_file(tree.join("group/b")).unwrap();
     let ran = site.run(&format!("index --check-permissions --all {USERS}"));
     let text = ran.text();
-    assert_eq!(ran.code, Some(0), "{text}{ran}");
-    for line in [
-        "open: permission denied; the index",
-        "own: it may be listed",
-        "group/b: it is not to be seen",
+    assert_eq!(ran.code, Some(1), "{text}{ran}");
+    for (word, line) in [
+        ("closed", "open: permission denied; the index"),
+        ("changed", "own: it may be listed"),
+        ("changed", "group/b: it is not to be seen"),
     ] {
-        let line = format!("    changed {}/{line}", tree.display());
+        let line = format!("    {word} {}/{line}", tree.display());
         assert!(text.contains(&line), "{line}\n{text}");
     }
+    assert!(
+        text.contains(": 1 directory closed since the scan: "),
+        "{text}"
+    );
+    assert!(!text.contains("no more\n"), "{text}");
+    let found = objects(&site.run(&format!("index --check-permissions --all --json {USERS}")));
+    let end = found.last().unwrap();
+    assert_eq!((&end["closed"], &end["sound"]), (&1.into(), &false.into()));
     // The same differences, and nothing that says why: the clock of the
     // snapshot counts.
     site.index();
     let ran = site.run(&format!("index --check-permissions --all {USERS}"));
     assert!(!ran.expect_code(0).text().contains("    changed "));
+}
+
+#[test]
+fn what_was_opened_or_removed_since_is_not_closed() {
+    if let Some(skip) = without_root("permissions compared") {
+        return skip.say();
+    }
+    let site = site("check-opened");
+    set_mode(&site.tree().join("own"), 0o755);
+    std::fs::remove_dir_all(site.tree().join("open/deep")).unwrap();
+    let ran = site.run(&format!("index --check-permissions --all {USERS}"));
+    let text = ran.expect_code(0).text();
+    assert!(
+        text.contains("no more\n") && text.contains("    changed "),
+        "{text}"
+    );
 }
 
 #[test]

@@ -202,10 +202,7 @@ fn machines_get_every_measure() {
     let all = objects(&site.run("du --json").expect_code(0));
     let whole = all.last().unwrap();
     assert_eq!(whole["path"], ".");
-    assert_eq!(
-        format!("{}\t.\n", whole["size_bytes"]),
-        site.gnu("du -sb").text()
-    );
+    assert_eq!(format!("{}\t.\n", whole["size"]), site.gnu("du -sb").text());
     assert_eq!(
         format!("{}\t.\n", whole["disk_bytes"]),
         site.gnu("du -s -B1").text()
@@ -217,11 +214,11 @@ fn machines_get_every_measure() {
     let csv = site.run("du --csv -d 0").expect_code(0).text();
     let values = format!(
         "{},{},{}",
-        whole["disk_bytes"], whole["size_bytes"], whole["inodes"]
+        whole["disk_bytes"], whole["size"], whole["inodes"]
     );
     assert_eq!(
         csv,
-        format!("path,disk_bytes,size_bytes,inodes\n.,{values}\n")
+        format!("path,path_raw,disk_bytes,size,inodes\n.,,{values}\n")
     );
     let zero = site.run("du -0 -d 1").expect_code(0);
     assert!(zero.stdout.ends_with(b"\t.\0") && !zero.stdout.contains(&b'\n'));

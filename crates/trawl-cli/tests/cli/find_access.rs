@@ -2,7 +2,6 @@
 //! the kernel says to GNU find, for every user.
 
 use std::path::Path;
-use std::process::Command;
 
 use trawl_testkit::Scratch;
 use trawl_testkit::skip::{without_program, without_root};
@@ -23,7 +22,7 @@ fn build(root: &Path) {
             done
         done
         ln -s nowhere broken; mkfifo p; ln -s / up"#;
-    let made = Command::new("sh")
+    let made = trawl_testkit::oracle::command("sh")
         .args(["-ec", script])
         .current_dir(root)
         .output()
@@ -32,7 +31,7 @@ fn build(root: &Path) {
 }
 
 fn ask(program: &[&str], user: &[&str], test: &str, root: &Path) -> Vec<String> {
-    let out = Command::new("setpriv")
+    let out = trawl_testkit::oracle::command("setpriv")
         .args(user)
         .args(program)
         .args([".", test, "-print"])
@@ -62,12 +61,12 @@ fn access_is_what_the_kernel_says() {
     // Other users run the program, and pass through the scratch directory.
     let trawl = scratch.join("trawl");
     std::fs::copy(env!("CARGO_BIN_EXE_trawl"), &trawl).unwrap();
-    let opened = Command::new("chmod")
+    let opened = trawl_testkit::oracle::command("chmod")
         .arg("755")
         .args([scratch.path(), &root, &trawl])
         .status();
     assert!(opened.unwrap().success());
-    let made = Command::new(&trawl)
+    let made = trawl_testkit::oracle::command(&trawl)
         .arg("-i")
         .args([&index, Path::new("index"), &root])
         .output();

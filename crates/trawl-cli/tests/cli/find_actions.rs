@@ -2,7 +2,6 @@
 //! leave behind, walking the file system and asking the index.
 
 use std::path::Path;
-use std::process::Command;
 
 use trawl_testkit::Scratch;
 
@@ -50,7 +49,7 @@ pub(crate) fn run(source: Source, command: &str) -> Outcome {
         Source::Bfs => "bfs".to_owned(),
         Source::Live => format!("{trawl} find --live"),
         Source::Index => {
-            let made = Command::new(trawl)
+            let made = trawl_testkit::oracle::command(trawl)
                 .arg("-i")
                 .args([&index, Path::new("index"), &root])
                 .output()
@@ -60,7 +59,7 @@ pub(crate) fn run(source: Source, command: &str) -> Outcome {
         }
     };
     let shell = |text: &str| {
-        Command::new("bash")
+        trawl_testkit::oracle::command("bash")
             .args(["-c", text])
             .current_dir(&root)
             .env("FIND", &find)

@@ -4,7 +4,6 @@
 
 use std::os::unix::fs::symlink;
 use std::path::Path;
-use std::process::Command;
 
 use trawl_testkit::Scratch;
 
@@ -20,7 +19,7 @@ fn build(root: &Path) {
         "set -e; mkdir deep wide circles; cd deep; i=0
          while [ $i -lt {LEVELS} ]; do mkdir {name} side; : > file; cd {name}; i=$((i+1)); done"
     );
-    let made = Command::new("bash")
+    let made = trawl_testkit::oracle::command("bash")
         .args(["-c", &script])
         .current_dir(root)
         .status();
@@ -46,7 +45,7 @@ fn build(root: &Path) {
 /// Exit code, output and messages of a shell line in which `$FIND` stands for
 /// the program.
 fn run(root: &Path, find: &str, line: &str) -> (Option<i32>, Vec<u8>, Vec<u8>) {
-    let ran = Command::new("bash")
+    let ran = trawl_testkit::oracle::command("bash")
         .args(["-c", line])
         .current_dir(root)
         .env("FIND", find)

@@ -2,7 +2,6 @@
 //! beside GNU find, which looks at every name.
 
 use std::path::Path;
-use std::process::Command;
 
 use trawl_testkit::Scratch;
 use trawl_testkit::prng::Prng;
@@ -66,7 +65,7 @@ fn answer(program: &[&str], root: &Path, expression: &str) -> Vec<String> {
         program.join(" "),
         root.display()
     );
-    let done = Command::new("bash")
+    let done = trawl_testkit::oracle::command("bash")
         .args(["-c", &script])
         .env("LC_ALL", "C.UTF-8")
         .output()
@@ -85,7 +84,7 @@ fn names_are_found_as_find_finds_them() {
     build(&root);
     let trawl = env!("CARGO_BIN_EXE_trawl");
     let index = index.to_str().unwrap();
-    let made = Command::new(trawl)
+    let made = trawl_testkit::oracle::command(trawl)
         .args(["-i", index, "index"])
         .arg(&root)
         .output()

@@ -5,7 +5,7 @@
 //! machine; owners have no names there.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use trawl_testkit::lines::{Ending, Order, assert_same};
 
@@ -61,7 +61,7 @@ fn a_trace_through_a_pipe_is_as_one_in_a_file() {
     let written = || site.gnu(&segments).text().lines().count();
     let from_file = written();
     std::fs::remove_dir_all(site.index_dir()).unwrap();
-    let mut cat = Command::new("cat")
+    let mut cat = trawl_testkit::oracle::command("cat")
         .arg(site.scratch.join("project.trace"))
         .stdout(Stdio::piped())
         .spawn()

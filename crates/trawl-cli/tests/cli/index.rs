@@ -1,7 +1,7 @@
 //! `trawl index`, `sources`, `verify` and `gc`.
 
 use std::io::Read;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use rustix::process::{Pid, Signal, kill_process};
 use trawl_testkit::oracle;
@@ -50,7 +50,7 @@ fn the_summary_says_what_was_read_and_written() {
     assert_eq!(sources[0]["root"], tree);
     let found = site.gnu(&format!("find {tree}")).expect_code(0);
     assert_eq!(found.text().lines().count(), 6, "what find counts");
-    for count in ["entries", "directories", "size_bytes", "issues"] {
+    for count in ["entries", "directories", "size", "issues"] {
         assert_eq!(sources[0][count], done[count], "{count}");
     }
     assert_eq!(sources[0]["entries"], 6, "the root's own entry counts");
@@ -77,7 +77,9 @@ fn options_leave_out_and_go_across() {
         site.tree().display()
     ));
     assert_eq!(without, ".:\nd\n\n./d:\none.c\n");
-    assert!(listed("--threads 1 --no-xattr --cross-file-systems").contains("two.o"));
+    // What was left out stays so until somebody says otherwise.
+    assert_eq!(listed("--threads 1 --no-xattr"), without);
+    assert!(listed("--no-exclude --no-xattr --cross-file-systems").contains("two.o"));
     for mistake in [
         "--threads 0",
         "--threads x",
@@ -153,6 +155,13 @@ fn snapshots_are_kept_as_told() {
         2,
         "the previous snapshot stays for those who read it"
     );
+    // The current one counts, and help says so.
+    let help = site.run("index --help").expect_code(0).text();
+    let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        help.contains("the N newest, of which the current one is the first"),
+        "{help}"
+    );
     assert_eq!(kept("--keep 3"), 3);
     assert_eq!(kept("--keep-for 1h"), 4);
     assert_eq!(kept("--keep 1"), 1);
@@ -219,7 +228,7 @@ fn interrupt(site: &Site, signal: Signal) -> (Option<i32>, String) {
     let ours = site.command();
     // Who runs the tests may have them ignored, as nohup(1) and a shell's
     // background jobs do.
-    let mut command = Command::new("env");
+    let mut command = oracle::command("env");
     command.arg("--default-signal=INT,TERM,HUP");
     command.arg(ours.get_program()).args(ours.get_args());
     for (name, value) in ours.get_envs() {
@@ -390,7 +399,7 @@ fn name_sidecars_that_are_gone_are_made_again() {
     }
     site.index();
     let find = || {
-        let mut find = trawl_testkit::oracle::command("find");
+        let mut find = oracle::command("find");
         find.arg(site.index_dir())
             .args(["-name", "*.names", "-size", "+0"]);
         let text = trawl_testkit::oracle::run(&mut find).expect_code(0).text();

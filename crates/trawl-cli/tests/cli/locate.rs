@@ -249,7 +249,7 @@ fn answers_for_machines_and_below_directories() {
     let ran = site.run("locate --csv -b main");
     assert_eq!(
         ran.text(),
-        format!("path\n{tree}/other/main\n{tree}/src/main.rs\n")
+        format!("path,path_raw\n{tree}/other/main,\n{tree}/src/main.rs,\n")
     );
     let ran = site.run("locate --fuzzy mainrs").expect_code(0);
     assert_eq!(ran.text(), format!("{tree}/src/main.rs\n"));

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use trawl_testkit::oracle;
 use trawl_testkit::prng::Prng;
@@ -15,28 +15,40 @@ use crate::watch::{Watched, change, compare, started};
 /// Where the kernel says which boot this is.
 const BOOT: &str = "/proc/sys/kernel/random/boot_id";
 
-/// The machine after it was started again: what runs there sees another boot, and the index that was
-/// left on the disk.
+/// Where it says when that was.
+const STAT: &str = "/proc/stat";
+
+/// The machine after it was started again: what runs there sees another boot, which came after all
+/// that is on the disk, and the index that was left there.
 struct Later {
     index: PathBuf,
     boot: PathBuf,
+    stat: PathBuf,
 }
 
 impl Later {
     fn new(disk: &LoopMount, watched: &Watched, round: usize) -> Later {
         let boot = watched.scratch.join(format!("boot-{round}"));
         fs::write(&boot, format!("00000000-0000-4000-8000-{round:012}\n")).expect("room");
+        let stat = watched.scratch.join(format!("stat-{round}"));
+        let now = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .expect("after 1970");
+        fs::write(&stat, format!("btime {}\n", now.as_secs() + 1)).expect("room");
         Later {
             index: disk.path().join("index"),
             boot,
+            stat,
         }
     }
 
     fn program(&self) -> Command {
-        let script = "mount --bind \"$0\" \"$1\" && shift && exec \"$@\"";
+        let script =
+            "mount --bind \"$0\" \"$1\" && mount --bind \"$2\" \"$3\" && shift 3 && exec \"$@\"";
         let mut command = oracle::command("unshare");
         command.args(["-m", "sh", "-c", script]);
         command.args([&self.boot, Path::new(BOOT)]);
+        command.args([&self.stat, Path::new(STAT)]);
         command.arg(env!("CARGO_BIN_EXE_trawl"));
         command.env("TRAWL_INDEX", &self.index);
         command

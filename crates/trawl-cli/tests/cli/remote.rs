@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::process::Child;
 use std::time::{Duration, Instant};
 
 use trawl_testkit::oracle::{self, Identity};
@@ -65,7 +65,7 @@ impl Drop for Listening {
 
 fn listen(program: &Path, socket: &Path) -> Listening {
     let address = format!("--listen=unix:{}", socket.display());
-    let child = Command::new(program).args(["serve", &address]).spawn();
+    let child = oracle::command(program).args(["serve", &address]).spawn();
     let server = Listening(child.expect("it starts"));
     let until = Instant::now() + Duration::from_secs(60);
     while !socket.exists() {

@@ -24,7 +24,8 @@ fn matches_come_in_order() {
     for (words, expected) in [
         ("*.c|*.h", "a/x.c\na/b/y.c\na/b/y.h\n"),
         ("-f *.c", "a/x.c\n"),
-        ("/ -r a a/b", "a\na/b\n"),
+        ("/. -r a a/b", "a\na/b\n"),
+        ("/ -r a/b", "a/b/y.c\na/b/y.h\n"),
         ("--fnmatch ?", "a\nz\na/b\n"),
         ("/z", "z\n"),
         ("nothing", ""),

@@ -114,25 +114,26 @@ fn json_has_every_attribute() {
     std::os::unix::fs::symlink("f", site.tree().join("l")).unwrap();
     std::fs::write(site.tree().join(std::ffi::OsStr::from_bytes(b"\xff\n")), "").unwrap();
     site.index();
-    let theirs = site.gnu("stat -c %i:%a:%u:%.9Y f").text();
+    let theirs = site.gnu("stat -c %i:%a:%u:%f:%d:%y f").text();
     let object = objects(&site.run("stat --json f").expect_code(0)).remove(0);
     let ours = format!(
-        "{}:{}:{}:{}\n",
-        object["inode"],
-        object["mode"].as_str().unwrap().trim_start_matches('0'),
+        "{}:{}:{}:{:x}:{}:{}\n",
+        object["ino"],
+        object["permissions"]
+            .as_str()
+            .unwrap()
+            .trim_start_matches('0'),
         object["uid"],
-        // As text: a number of this length loses digits in most parsers.
-        site.run("stat --json f")
-            .text()
-            .split("\"mtime\":")
-            .nth(1)
+        object["mode"].as_u64().unwrap(),
+        object["dev"],
+        object["mtime"]
+            .as_str()
             .unwrap()
-            .split(',')
-            .next()
-            .unwrap()
+            .replace('T', " ")
+            .replace('Z', " +0000"),
     );
     assert_eq!(ours, theirs);
-    assert_eq!(objects(&site.run("stat --json l"))[0]["target"], "f");
+    assert_eq!(objects(&site.run("stat --json l"))[0]["link_target"], "f");
     let odd = std::ffi::OsStr::from_bytes(b"\xff\n").to_owned();
     let ran = site
         .trawl(&[OsString::from("stat"), "--json".into(), odd])

@@ -25,13 +25,21 @@ fn once(ran: &Ran) -> Vec<i128> {
     lines.collect()
 }
 
-/// A number, or seconds with decimals as a number of nanoseconds.
-fn nanos(text: &str) -> i128 {
-    let (secs, rest) = parts(text);
-    match text.starts_with('-') {
-        true => secs - rest,
-        false => secs + rest,
-    }
+/// `1970-01-01T00:00:01.500000000Z` as nanoseconds since 1970, by the calendar of
+/// <https://howardhinnant.github.io/date_algorithms.html#days_from_civil>.
+fn nanos_of_rfc3339(text: &str) -> i128 {
+    let numbers = text.trim_end_matches('Z').split(['-', 'T', ':', '.']);
+    let numbers: Vec<i128> = numbers.map(|number| number.parse().unwrap()).collect();
+    let [year, month, day, hour, minute, second, rest] = numbers[..] else {
+        panic!("{text}");
+    };
+    let year = if month <= 2 { year - 1 } else { year };
+    let era = year.div_euclid(400);
+    let of_era = year - era * 400;
+    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    let days = era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468;
+    let seconds = ((days * 24 + hour) * 60 + minute) * 60 + second;
+    seconds * 1_000_000_000 + rest
 }
 
 /// The same as find writes it: the decimals are what comes on top of whole
@@ -60,7 +68,11 @@ fn values(ran: &Ran, key: &str) -> Vec<i128> {
     let key = format!("\"{key}\":");
     let value = |line: &str| {
         let (_, rest) = line.split_once(&key).unwrap();
-        nanos(rest.split([',', '}']).next().unwrap())
+        let value = rest.split([',', '}']).next().unwrap();
+        match value.trim_matches('"') {
+            time if time.ends_with('Z') => nanos_of_rfc3339(time),
+            number => number.parse().unwrap(),
+        }
     };
     text.lines().map(value).collect()
 }
@@ -159,7 +171,7 @@ fn directories_are_those_of_du() {
     assert_eq!(site.run("top --fullest -0 -n 1").stdout, b"./a/b\0");
     let csv = site.run("top --dirs --csv -n 1").text();
     assert!(
-        csv.starts_with("path,entries,size_bytes,disk_bytes\n.,"),
+        csv.starts_with("path,path_raw,entries,size,disk_bytes\n.,,"),
         "{csv}"
     );
 }
@@ -281,7 +293,7 @@ fn duplicates_are_told_in_groups() {
     let everything = groups("duplicates -0 --min-size 0", 0);
     assert_eq!(everything[2], ["./empty", "./x/empty"]);
     let rows = objects(&site.run("duplicates --json --verify"));
-    assert_eq!(rows[0]["size_bytes"], 70_000);
+    assert_eq!(rows[0]["size"], 70_000);
     assert_eq!(rows[0]["files"][1]["path"], "./x/two");
     assert!(rows[0]["reclaimable_bytes"].as_u64().unwrap() >= 70_000);
     let csv = site.run("duplicates --csv").text();

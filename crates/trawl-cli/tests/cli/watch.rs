@@ -245,6 +245,7 @@ fn status_is_said_in_three_ways_and_to_users_less() {
         metrics.contains("# TYPE trawl_watch_barriers_total counter\n"),
         "{metrics}"
     );
+    prometheus_reads(&watched, &metrics);
     let mut asks = Identity::user(ANN).command(env!("CARGO_BIN_EXE_trawl"));
     asks.env("TRAWL_INDEX", watched.scratch.join("index"));
     let told = oracle::run(asks.args(["watch", "--status", "--json"])).text();
@@ -498,4 +499,23 @@ fn an_ordinary_user_watches_their_own_tree() {
     let _ = daemon.kill();
     let _ = daemon.wait();
     assert!(ran.text().contains("tree/d/new"), "{ran}");
+}
+
+/// What is told of every source, and promtool's own judgement of all.
+fn prometheus_reads(watched: &Watched, metrics: &str) {
+    let root = watched.root().display().to_string();
+    let one = format!("trawl_source_watched{{source=\"{root}\"}} 1\n");
+    assert!(metrics.contains(&one), "{metrics}");
+    let age = format!("trawl_source_snapshot_age_seconds{{source=\"{root}\"}} ");
+    assert!(metrics.contains(&age), "{metrics}");
+    if let Some(skip) = trawl_testkit::skip::without_program("names and units", "promtool") {
+        return skip.say();
+    }
+    let file = watched.scratch.join("metrics");
+    std::fs::write(&file, metrics).unwrap();
+    let mut promtool = oracle::command("promtool");
+    promtool.args(["check", "metrics"]);
+    promtool.stdin(std::fs::File::open(file).unwrap());
+    let ran = oracle::run(&mut promtool).expect_code(0);
+    assert_eq!((ran.text(), ran.errors()), (String::new(), String::new()));
 }

@@ -127,7 +127,7 @@ pub(crate) static KNOWN: &[Known] = &[
     Known {
         what: "what was taken away at the first start has changed since it was indexed",
         sides: &[Side::Index],
-        is_in: |asked| asked.case.has("-delete") && starts(asked.case).len() > 1,
+        is_in: |asked| asked.case.changes() && starts(asked.case).len() > 1,
         asker: Asker::Ourselves,
         example: &["f", "f", "-delete"],
     },

@@ -195,9 +195,10 @@ impl Run {
             Some(most) if prng.once_in(3) => most.clone(),
             _ => Vocabulary { unknown: all },
         };
-        let purpose = match vocabulary.knows("-delete") && prng.once_in(12) {
-            true => Purpose::Delete,
-            false => Purpose::Look,
+        let purpose = match prng.below(24) {
+            0 | 1 if vocabulary.knows("-delete") => Purpose::Delete,
+            2..5 if vocabulary.knows("-exec") => Purpose::Change,
+            _ => Purpose::Look,
         };
         let grammar = Grammar {
             values: &site.values,

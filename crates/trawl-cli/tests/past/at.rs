@@ -77,13 +77,13 @@ fn a_time_is_that_of_a_snapshots_beginning() {
         .text()
         .lines()
         .map(|line| {
-            let (_, rest) = line.split_once("\"started\":").unwrap();
-            rest.split(',').next().unwrap().to_owned()
+            let (_, rest) = line.split_once("\"started\":\"").unwrap();
+            rest.split('"').next().unwrap().to_owned()
         })
         .collect();
     let first = &said[1][0];
     let line = "find --at TIME . -printf %p:%s:%m:%U:%i:%y\\n";
-    let exact = site.run(&line.replace("TIME", &format!("@{}", started[1])));
+    let exact = site.run(&line.replace("TIME", &started[1]));
     assert_eq!(&sorted(&exact), first, "{exact}");
     let now = site.run(&line.replace("TIME", "now"));
     assert_eq!(sorted(&now), said[2][0], "{now}");
@@ -173,12 +173,62 @@ fn a_time_that_is_shown_in_seconds_finds_its_snapshot() {
     let shown = site.run("growth --csv .").expect_code(0).text();
     // As `growth` has it, and as people are shown it: without the fraction.
     let line = shown.lines().nth(3).unwrap();
-    let started = line.split(',').nth(4).unwrap();
+    let started = line.split(',').nth(6).unwrap();
     let (seconds, _) = started.split_once('.').unwrap();
-    let id = line.split(',').nth(5).unwrap();
-    let ran = site.run(&format!("--at @{seconds} --status du -s ."));
+    let id = line.split(',').nth(7).unwrap();
+    let ran = site.run(&format!("--at {seconds}Z --status du -s ."));
     assert!(
         ran.expect_code(0).errors().contains(id),
         "{id} at {seconds}"
     );
+}
+
+#[test]
+fn before_the_first_snapshot_every_command_says_so() {
+    let (site, _) = changing("at-before");
+    for line in [
+        "locate file",
+        "locate -c file",
+        "locate --fuzzy file",
+        "locate --below . file",
+        "find .",
+        "du -s .",
+        "ls .",
+        "stat .",
+        "stats .",
+        "top .",
+        "top --dirs .",
+        "duplicates .",
+        "getfattr -d .",
+    ] {
+        let ran = site.run(&format!("--at 1990-01-01 {line}"));
+        assert!(matches!(ran.code, Some(1 | 2)), "{line}: {ran}");
+        assert!(
+            ran.errors().contains("it has no snapshot that began by"),
+            "{line}: {ran}"
+        );
+    }
+    site.run("--at 1990-01-01 locate file").expect_code(2);
+    // One that came later is told of, the others answer.
+    let later = site.scratch.join("later");
+    std::fs::create_dir(&later).unwrap();
+    write(later.join("unseen"), "x");
+    let mut began = site.run("sources --snapshots --json").text();
+    began = began
+        .lines()
+        .last()
+        .unwrap()
+        .split("\"started\":\"")
+        .nth(1)
+        .unwrap()
+        .to_owned();
+    let began = began.split('"').next().unwrap();
+    let later = later.display().to_string();
+    site.run(&format!("index --quiet {later}")).expect_code(0);
+    let tree = site.tree().display().to_string();
+    let ran = site
+        .run(&format!("--at {began} locate {tree}"))
+        .expect_code(0);
+    assert!(ran.errors().contains("/later: it has no snapshot"), "{ran}");
+    site.run("locate unseen").expect_code(0);
 }

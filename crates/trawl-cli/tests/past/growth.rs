@@ -88,7 +88,7 @@ fn growth_is_what_du_said_each_time() {
     let logs: Vec<u64> = by_ext
         .iter()
         .filter(|line| line["label"] == ".log")
-        .map(|line| line["size_bytes"].as_u64().unwrap())
+        .map(|line| line["size"].as_u64().unwrap())
         .collect();
     assert_eq!(logs, [0, 200_000, 200_001]);
     let by_owner = objects(&site.run("growth --by owner --json").expect_code(0));

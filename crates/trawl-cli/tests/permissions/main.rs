@@ -13,6 +13,9 @@
 
 #![forbid(unsafe_code)]
 
+mod above;
 mod deviation;
+mod hidden;
 mod kernel;
+mod raw;
 mod watched;

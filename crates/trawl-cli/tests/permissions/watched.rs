@@ -17,6 +17,7 @@ use trawl_testkit::prng::Prng;
 use trawl_testkit::{Scratch, oracle};
 
 use super::kernel::number;
+use super::raw;
 
 /// Trees where nothing else is asked for.
 const TREES: u64 = 4;
@@ -27,13 +28,18 @@ const ROUNDS: u64 = 3;
 const CHANGES: u64 = 25;
 
 /// A daemon, until dropped.
-struct Daemon(Child);
+pub(crate) struct Daemon(Child);
 
 impl Daemon {
     fn start(site: &Site) -> Daemon {
-        let mut command = oracle::command(&site.trawl);
-        command.arg("-i").arg(site.index_dir());
-        command.arg("watch").arg(site.root()).stderr(Stdio::piped());
+        Daemon::watch(&site.trawl, &site.index_dir(), &site.root())
+    }
+
+    /// Indexes a tree, watches it, and has said so.
+    pub(crate) fn watch(trawl: &Path, index: &Path, root: &Path) -> Daemon {
+        let mut command = oracle::command(trawl);
+        command.arg("-i").arg(index);
+        command.arg("watch").arg(root).stderr(Stdio::piped());
         let mut child = command.spawn().expect("it starts");
         let mut said = BufReader::new(child.stderr.take().expect("a pipe"));
         let mut line = String::new();
@@ -140,12 +146,11 @@ fn every_user_sees_what_the_kernel_shows_while_it_changes() {
     }
     let scratch = Scratch::new("permissions-watched");
     let trawl = scratch.install(Path::new(env!("CARGO_BIN_EXE_trawl")));
+    let decoder = raw::decoder("reading the files of a watched index as they are");
     let first = number("TRAWL_SEED", 1);
     let mut rows = 0;
     for seed in first..first + number("TRAWL_WATCHED_TREES", TREES) {
-        let mut plan = Plan::new(seed);
-        // What is above the root and lies in no tree is a test of its own.
-        plan.above = Access::plain(0o755);
+        let plan = Plan::new(seed);
         if plan.is_deep {
             continue;
         }
@@ -169,6 +174,10 @@ fn every_user_sees_what_the_kernel_shows_while_it_changes() {
                         Err(why) => panic!("seed {seed}, round {round}: {why}"),
                     }
                 }
+            }
+            if let Some(python) = &decoder {
+                let what = format!("seed {seed}, round {round}");
+                rows += raw::check_everybody(&site.index_dir(), python, &what);
             }
         }
         drop(daemon);

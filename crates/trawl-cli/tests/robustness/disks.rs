@@ -179,7 +179,7 @@ fn an_index_of_someone_else_is_read_and_not_written() {
     site.trawl([std::ffi::OsStr::new("index"), tree.as_os_str()])
         .expect_code(0);
     let own = site.scratch.join("private");
-    run(std::process::Command::new(TRAWL)
+    run(trawl_testkit::oracle::command(TRAWL)
         .arg("-i")
         .arg(&own)
         .args(["index", "-q", "--private"])

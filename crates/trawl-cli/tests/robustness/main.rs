@@ -12,6 +12,7 @@ mod disks;
 mod kills;
 mod readers;
 mod site;
+mod small_files;
 mod sources;
 mod traces;
 mod trees;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use trawl_testkit::oracle;
 
@@ -39,6 +39,21 @@ fn exit_codes_are_the_commands() {
     let ran = oracle::run(command.arg(site.point().join("say")).arg("hello"));
     assert_eq!(ran.expect_code(0).text(), "hello\n");
     site.expect_nothing_left();
+}
+
+#[test]
+fn one_directory_shows_one_tree() {
+    let site = Site::empty("running-twice");
+    let (server, point) = (site.server(), site.point().display().to_string());
+    let mut command = oracle::command(TRAWL);
+    command.args(["run", "--remote", &format!("{server}:/={point}")]);
+    command.args(["--remote", &format!("{server}:/={point}/.")]);
+    let ran = oracle::run(command.args(["--", "echo", "ran"])).expect_code(125);
+    assert!(
+        ran.errors().contains("cannot show two directories"),
+        "{ran}"
+    );
+    assert_eq!(ran.text(), "");
 }
 
 #[test]
@@ -80,7 +95,7 @@ fn signals_are_passed_on() {
         let mut line = String::new();
         output.read_line(&mut line).expect("a line");
         assert_eq!(line, "ready\n");
-        let mut sent = Command::new("kill");
+        let mut sent = oracle::command("kill");
         sent.arg(format!("-{signal}")).arg(child.id().to_string());
         sent.status().expect("kill is there");
         assert_eq!(

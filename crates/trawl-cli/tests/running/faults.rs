@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::Shutdown;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -68,7 +68,7 @@ fn serve(mut client: UnixStream, line: &Arc<Line>, is_first: bool) {
         std::thread::sleep(line.delay);
     }
     let (mut server, theirs) = UnixStream::pair().expect("room");
-    let mut command = Command::new(TRAWL);
+    let mut command = oracle::command(TRAWL);
     let output = theirs.try_clone().expect("room");
     command
         .args(["serve", "--stdio"])

@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod attributes;
+mod contents;
 mod covered;
 mod ends;
 mod faults;
@@ -11,6 +12,8 @@ mod indexed;
 mod same;
 mod sandbox;
 mod search_path;
+mod searches;
 mod site;
+mod soak;
 mod tables;
 mod watched;

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 use trawl_testkit::oracle::{self, Ran};
 use trawl_testkit::skip::{self, Skip};
@@ -234,7 +233,7 @@ fn programs_without_a_loader_are_shown_it_too() {
                 if (!f || stat(v[1], &s) || !fgets(b, 99, f)) return 9;\n\
                 printf(\"%ld %s\", (long)s.st_size, b); return 4; }\n";
     fs::write(&source, text).expect("room");
-    let mut compiler = Command::new("cc");
+    let mut compiler = oracle::command("cc");
     let made = compiler
         .args(["-static", "-o"])
         .arg(&program)

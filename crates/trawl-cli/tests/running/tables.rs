@@ -4,7 +4,6 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::Command;
 
 use trawl_testkit::oracle::{self, Ran};
 use trawl_testkit::skip::{Skip, without_program};
@@ -265,7 +264,7 @@ fn an_ordinary_users_own_namespace_shows_the_same() {
         return;
     }
     open_for_others(&site);
-    let chown = Command::new("chown")
+    let chown = oracle::command("chown")
         .arg("4711:4712")
         .arg(site.tree().join("big"))
         .status();

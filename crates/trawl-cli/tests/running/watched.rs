@@ -10,7 +10,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -69,7 +69,7 @@ impl Line {
     fn serve(&self, mut client: UnixStream, words: &[String]) {
         let (mut server, theirs) = UnixStream::pair().expect("room");
         let output = OwnedFd::from(theirs.try_clone().expect("room"));
-        let mut command = Command::new(&words[0]);
+        let mut command = trawl_testkit::oracle::command(&words[0]);
         command.args(&words[1..]).stdout(Stdio::from(output));
         command.stdin(Stdio::from(OwnedFd::from(theirs)));
         let mut child = command.spawn().expect("it starts");

@@ -4,7 +4,6 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::{MetadataExt, symlink};
-use std::process::Command;
 
 use trawl_testkit::oracle;
 use trawl_testkit::skip;
@@ -23,7 +22,7 @@ fn serve(site: &Site, words: &[String]) -> Server {
 /// What the client prints.
 fn ask(server: &Server, words: &[&str]) -> String {
     let program = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/server/chirp_client.py");
-    let mut client = Command::new("python3");
+    let mut client = oracle::command("python3");
     client
         .arg(program)
         .arg(server.port().to_string())
@@ -81,6 +80,11 @@ fn a_client_of_chirp_is_answered() {
         ask("*.c", "/t/open/deep:/t/open", "5"),
         ["0\t/t/open/deep/x.c\t"]
     );
+    // The flag for periods does nothing there.
+    fs::write(tree.join("open/deep/.y.c"), "").expect("room");
+    let with_period = ["0\t/.y.c\t", "0\t/x.c\t", "0\t/y.c\t"];
+    assert_eq!(ask("*.c", "/t/open/deep", "8"), with_period);
+    assert_eq!(ask("*.c", "/t/open/deep", "0"), with_period);
     // What stat(2) says, of what a link leads to, in Chirp's order.
     let of = fs::metadata(tree.join("open/link.c")).expect("it is there");
     let numbers = format!(

@@ -18,6 +18,15 @@ class Connection:
     def say(self, line: str) -> None:
         self.socket.sendall(line.encode() + b"\n")
 
+    def hear_bytes(self, length: int) -> str:
+        while len(self.rest) < length:
+            piece = self.socket.recv(65536)
+            if not piece:
+                raise EOFError("the server has left")
+            self.rest += piece
+        told, self.rest = self.rest[:length], self.rest[length:]
+        return told.decode()
+
     def hear(self) -> str:
         while b"\n" not in self.rest:
             piece = self.socket.recv(65536)
@@ -62,6 +71,11 @@ def main() -> None:
     port, pattern, paths, flags, *lines = sys.argv[1:]
     connection = Connection(int(port))
     log_in(connection)
+    # Clients of Chirp ask who they are before anything else: a length, then so many bytes.
+    for most in [1024, 4]:
+        connection.say(f"whoami {most}")
+        told = connection.hear_bytes(int(connection.hear()))
+        assert told == "hostname:127.0.0.1"[:most], told
     connection.say(f"search {pattern} {paths} {flags}")
     result = int(connection.hear())
     print("result", result)

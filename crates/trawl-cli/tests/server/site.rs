@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -54,7 +54,7 @@ impl Site {
     }
 
     pub(crate) fn serve(&self, words: &[String]) -> Server {
-        let mut command = Command::new(&self.program);
+        let mut command = trawl_testkit::oracle::command(&self.program);
         command.arg("serve").args(words).stderr(Stdio::piped());
         Server::new(command.spawn().expect("it starts"))
     }

@@ -87,7 +87,7 @@ fn who_has_a_certificate_is_served_as_their_user() {
     );
     let files = secured.files(&secured.servers, Some(&own));
     let told = |path: Option<&PathBuf>| path.expect("it is given").display().to_string();
-    let mut command = std::process::Command::new(&secured.site.program);
+    let mut command = oracle::command(&secured.site.program);
     command.args(["search", "--status", "--remote"]);
     command.arg(format!("tls:localhost:{port}"));
     command.args(["--ca", &told(files.ca.as_ref())]);

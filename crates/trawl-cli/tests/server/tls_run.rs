@@ -124,7 +124,16 @@ fn mounted(shown: &Shown, port: u16, files: &Certificates) {
     let ended = command.stdin(input).stdout(output).stderr(errors).status();
     assert!(ended.expect("it starts").success());
     let text = std::fs::read_to_string(shown.point.join("open/deep/x.c"));
+    // A second one would hide the first. Were it mounted, it would keep pipes open.
+    let mut again = shown.command(&["mount"], files);
+    again.arg(&place).arg(&shown.point);
+    let said = std::fs::File::create(shown.secured.site.scratch.join("said")).expect("room");
+    let ended = again.stdout(Stdio::null()).stderr(said).status();
+    let said = std::fs::read_to_string(shown.secured.site.scratch.join("said"));
     let mut unmount = oracle::command(&shown.secured.site.program);
     oracle::run(unmount.arg("unmount").arg(&shown.point)).expect_code(0);
     assert_eq!(text.expect("it is shown"), "tree/open/deep");
+    let said = said.expect("it is there");
+    assert!(said.contains("mounted there already"), "{said}");
+    assert_eq!(ended.expect("it starts").code(), Some(2), "{said}");
 }

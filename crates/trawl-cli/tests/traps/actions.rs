@@ -35,6 +35,7 @@ pub(crate) static TRAPS: &[&str] = &[
     r"$FIND a/one -printf ''",
     r"$FIND a/one -printf '[%5m][%-5m][%05m][%#m][%#05m][%.4m]\n'",
     r"$FIND s1025 -printf '[%5s][%-5s][%05s][%+s][%k][%b]\n'",
+    r"$FIND a/one -printf '%2000000p|%2000000d|%-2000000s|%.2000000d|' | md5sum",
     r"$FIND a/one -printf '[%10p][%-10p][%.2p][%010p]\n'",
     r"$FIND a -printf '[%3d][%-3d][%03d][%+d][% d]\n'",
     r"$FIND a/one -printf '%T\n'",

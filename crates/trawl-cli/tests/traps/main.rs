@@ -11,6 +11,8 @@
 #![forbid(unsafe_code)]
 
 mod actions;
+mod effects;
+mod outputs;
 mod paths;
 mod pending;
 mod process;
@@ -30,6 +32,8 @@ fn traps() -> Vec<&'static str> {
         paths::TRAPS,
         tests::TRAPS,
         actions::TRAPS,
+        effects::TRAPS,
+        outputs::TRAPS,
         process::TRAPS,
         suites::TRAPS,
         scripts::TRAPS,

@@ -28,6 +28,20 @@ pub(crate) static PENDING: &[Row] = &[
         &[Index],
         &[r"ulimit -n 12; $FIND a -type f -execdir echo {} +"],
     ),
+    (
+        "find forgets why standard output took nothing when a command was run behind that",
+        &[Index, Live],
+        &[
+            r"$FIND a -type f -print -exec rm {} ';' > /dev/full; ls -R a; : -delete",
+            r"$FIND a -type f -printf '%p\n' -exec sh -c 'echo {} >&2' ';' > /dev/full",
+            r"$FIND a -type f -print0 -exec sh -c 'echo $# >&2' sh {} + > /dev/full",
+        ],
+    ),
+    (
+        "the index is not gone into a directory again that a command took away",
+        &[Index],
+        &[r"$FIND a -name c -exec rm -r {} ';' -printf '%y %m\n'; : -delete"],
+    ),
 ];
 
 /// Whether a trap is known to fail.

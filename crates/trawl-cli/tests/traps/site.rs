@@ -23,12 +23,15 @@ for n in 0 1 511 512 513 1023 1024 1025 1048575 1048576 1048577; do truncate -s 
 mkdir -p a/b/c empty full/sub
 echo one > a/one; echo two > a/b/two; echo three > a/b/c/three; : > full/sub/file
 mkdir modes; for m in 0000 0644 0755 4755 2755 1644 0444 0222 0111 7777; do : > modes/f$m; chmod $m modes/f$m; done
+mkdir sets; for m in 0000 2000 4000 6000 7777 2755 4755 0755; do mkdir sets/d$m; chmod $m sets/d$m; done
 mkdir ages
 for h in 1 23 25 47 49 71 73; do touch -d "-$h hours -30 minutes" ages/h$h; done
 for s in 30 90 150 210; do touch -d "-$s seconds" ages/s$s; done
 touch -d '+25 hours' ages/future; touch -d '1960-01-02 03:04:05.5' ages/old; touch -d '2400-01-01' ages/far
 mkdir links
 ln -s ../a/one links/ok; ln -s nothing links/broken; ln -s loop links/loop; ln -s ../a links/dir
+ln -s ../a/one/ links/slash; ln -s ../a/one/. links/dot; ln -s ../a/ links/dirslash; ln -s ../a/. links/dirdot
+ln -s ../../../outside/file links/out; ln -s ../../../outside/none links/outnone; ln -s ../../../outside links/outdir
 ln -s ok links/chain; ln -s .. links/up; ln -s ../a/one/x links/through; ln a/one links/hard
 mkfifo pipe
 mkdir odd; for n in -dash -name '(' '!' '{}' ' ' 'a b' '*' '\' "it's" '"q"' "$(printf 'new\nline')" "$(printf '\377')" \
@@ -40,7 +43,9 @@ mkdir many; long=$(printf '%0200d' 0); for n in $(seq 1 99); do : > "many/$long-
 /// `shut` may be closed to ourselves.
 const RESTORE: &str = r#"
 [ ! -d work ] || chmod u+rwx work/tree/shut 2>/dev/null
-rm -rf work; mkdir work; chmod u+rwx pristine/shut; cp -a pristine work/tree; chmod 000 work/tree/shut
+rm -rf work outside; mkdir work outside; echo out > outside/file; chmod 755 outside/file; mkdir outside/empty
+mkdir work/far; ln -s ../tree/a/one work/far/0; for n in $(seq 1 41); do ln -s $((n - 1)) work/far/$n; done
+ chmod u+rwx pristine/shut; cp -a pristine work/tree; chmod 000 work/tree/shut
 "#;
 
 pub(crate) struct Site {

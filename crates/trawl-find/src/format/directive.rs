@@ -1,5 +1,6 @@
 //! The directives of `-printf`: one variant, one row in each `match`.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use trawl_model::rows::Row;
@@ -10,6 +11,7 @@ use super::Field;
 use crate::age::Which;
 use crate::base_name::{base_name, leading};
 use crate::context::Context;
+use crate::leaf::Facts;
 use crate::probe::Target;
 
 /// What a directive stands for. The letters are find's.
@@ -156,6 +158,21 @@ impl Directive {
         })
     }
 
+    /// What of an entry has to be known for it.
+    pub fn facts(self) -> Facts {
+        match self {
+            Directive::Depth
+            | Directive::Name
+            | Directive::Leading
+            | Directive::Path
+            | Directive::Below
+            | Directive::Start
+            | Directive::Context => Facts::Name,
+            Directive::Type => Facts::Type,
+            _ => Facts::Attributes,
+        }
+    }
+
     /// Prints it for a row.
     pub fn print(self, field: Field, row: &Row<'_>, cx: &mut Context<'_>) {
         match self {
@@ -186,9 +203,13 @@ impl Directive {
     /// characters.
     fn print_name(self, field: Field, row: &Row<'_>, cx: &mut Context<'_>) {
         let terminal = cx.terminal;
+        let target;
         let text = match self {
             Directive::Start => &cx.start.spelled,
-            Directive::LinkTarget => row.link_target(),
+            Directive::LinkTarget => {
+                target = link_target(row, cx);
+                &*target
+            }
             Directive::Name => base_name(cx.path(row)),
             Directive::Leading => leading(cx.path(row)),
             Directive::Below => cx.path_below_start(row),
@@ -259,6 +280,17 @@ impl Moment {
         }
         // The last zero is find's own, against scripts that count columns.
         let _ = write!(out, ".{:09}0", time.nanos);
+    }
+}
+
+/// Empty of what is no link, or cannot be read.
+fn link_target<'r>(row: &Row<'r>, cx: &mut Context<'_>) -> Cow<'r, [u8]> {
+    match row.file_type() {
+        FileType::Symlink => {
+            let told = |cx: &mut Context<'_>, error| cx.cannot_look(row, error);
+            cx.link_target(row, told).unwrap_or_default()
+        }
+        _ => Cow::default(),
     }
 }
 

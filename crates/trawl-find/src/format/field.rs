@@ -19,8 +19,8 @@ pub struct Field {
     pub precision: Option<usize>,
 }
 
-/// Widths and precisions beyond this are cut.
-const WIDEST: usize = 1 << 20;
+/// Widths and precisions beyond this are cut: each entry takes so much memory.
+const WIDEST: usize = 1 << 24;
 
 impl Field {
     /// Reads flags, width and precision at the start of `text`; how many

@@ -11,6 +11,7 @@ use trawl_model::ColumnSet;
 use trawl_model::rows::Row;
 
 use crate::context::Context;
+use crate::leaf::Facts;
 pub use directive::{Directive, Moment};
 pub use field::Field;
 pub use parse::FormatError;
@@ -53,6 +54,15 @@ impl Format {
                 Segment::Stop => return,
             }
         }
+    }
+
+    /// What of an entry has to be known for it.
+    pub fn facts(&self) -> Facts {
+        let facts = self.segments.iter().filter_map(|segment| match segment {
+            Segment::Directive(directive, _) => Some(directive.facts()),
+            _ => None,
+        });
+        facts.max().unwrap_or(Facts::Name)
     }
 
     /// The columns that it reads.

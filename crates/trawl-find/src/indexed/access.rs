@@ -15,21 +15,32 @@ use crate::probe::Access;
 /// `STATX_ATTR_IMMUTABLE`: nobody may write.
 const IMMUTABLE: u64 = 0x10;
 
+/// What the mounts allow at an entry.
+pub(super) struct Mounts<'m> {
+    pub(super) file_systems: &'m FileSystems,
+    /// Where the entry lies, as stored.
+    pub(super) stored: &'m dyn Fn() -> Vec<u8>,
+}
+
 /// Whether this user may do something with the entry.
 pub(super) fn admits(
     row: &Row<'_>,
     who: &Credentials,
     access: Access,
-    file_systems: &FileSystems,
+    mounts: &Mounts<'_>,
 ) -> bool {
     let kind = row.file_type();
     let forbidden = match access {
         Access::Read => false,
         Access::Write => {
             let is_kept = matches!(kind, FileType::Regular | FileType::Directory);
-            row.attributes() & IMMUTABLE != 0 || is_kept && file_systems.is_read_only(row.dev())
+            row.attributes() & IMMUTABLE != 0
+                || is_kept && mounts.file_systems.is_read_only(row.dev(), mounts.stored)
         }
-        Access::Execute => kind == FileType::Regular && file_systems.is_without_programs(row.dev()),
+        Access::Execute => {
+            let file_systems = mounts.file_systems;
+            kind == FileType::Regular && file_systems.is_without_programs(row.dev(), mounts.stored)
+        }
     };
     !forbidden
         && match who.uid == Uid::ROOT {

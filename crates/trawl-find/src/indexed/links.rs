@@ -21,11 +21,11 @@ use super::walk::{Walk, rows_of};
 use super::{Place, Stretch, joined, rest};
 use crate::context::Context;
 use crate::driver::{DENIED, DriverError, LOOP};
-use crate::live;
+use crate::leaf::Facts;
+use crate::live::{self, Visited};
 use crate::printer::Part;
 use crate::probe::Probe;
-use crate::resolve::{Follow, Remembered, Resolved, resolve};
-use crate::start::asks_for_directory;
+use crate::resolve::{Follow, Remembered, Resolved, resolve_target};
 
 /// Links of which it is found out together where they lead.
 const LINKS_AT_ONCE: usize = 4096;
@@ -145,16 +145,8 @@ impl Walk<'_, '_> {
         if target.is_empty() {
             return self.alone(link);
         }
-        match resolve(places, &link.dir, target, Follow::Last)? {
-            Resolved::To(Located::Found(found), _)
-                if found.is_dir || !asks_for_directory(target) =>
-            {
-                self.behind(link, &found, turns)
-            }
-            Resolved::To(Located::Found(_), _) => {
-                self.search.complain(&spelled(), "Not a directory")?;
-                self.alone(link)
-            }
+        match resolve_target(places, &link.dir, target)? {
+            Resolved::To(Located::Found(found), _) => self.behind(link, &found, turns),
             Resolved::To(Located::Missing { .. }, _) => self.alone(link),
             Resolved::To(Located::NotDirectory { .. }, _) => {
                 self.search.complain(&spelled(), "Not a directory")?;
@@ -162,7 +154,7 @@ impl Walk<'_, '_> {
             }
             Resolved::To(Located::Denied { .. }, _) => {
                 self.search.complain(&spelled(), DENIED)?;
-                self.alone(link)
+                self.unknown(link)
             }
             Resolved::Loop => self.search.complain(&spelled(), LOOP),
             // What was there then is not known.
@@ -171,7 +163,11 @@ impl Walk<'_, '_> {
                 let depth = self.place.depth + link.dir_depth + 1;
                 let below = self.place.below(&stored);
                 let device = self.place.device.as_u64();
-                live::visit_link(self.search, self.point, (&below, depth), device)
+                let place = (&below[..], depth);
+                match live::visit_link(self.search, self.point, place, device)? {
+                    Visited::Unread => self.unknown(link),
+                    Visited::Whole => Ok(()),
+                }
             }
         }
     }
@@ -179,6 +175,13 @@ impl Walk<'_, '_> {
     /// A link that leads nowhere stands for itself.
     fn alone(&self, link: &Link) -> Result<(), DriverError> {
         self.evaluate(link, &link.row(), &self.probe).map(drop)
+    }
+
+    /// Of what a link leads to no more is known than that it is there.
+    fn unknown(&self, link: &Link) -> Result<(), DriverError> {
+        let row = link.row();
+        self.evaluate_knowing(Facts::Type, link, &row, &self.probe)
+            .map(drop)
     }
 
     /// What the link leads to, with everything in it.
@@ -279,6 +282,17 @@ impl Walk<'_, '_> {
     /// Puts a link's row, or that of what it leads to, to the expression;
     /// whether it was pruned.
     fn evaluate(&self, link: &Link, row: &Row<'_>, probe: &dyn Probe) -> Result<bool, DriverError> {
+        self.evaluate_knowing(Facts::Attributes, link, row, probe)
+    }
+
+    /// The same where so much is known of what the row is of.
+    fn evaluate_knowing(
+        &self,
+        known: Facts,
+        link: &Link,
+        row: &Row<'_>,
+        probe: &dyn Probe,
+    ) -> Result<bool, DriverError> {
         let question = &self.search.question;
         let depth = self.place.depth + link.dir_depth;
         if question.program.traversal.min_depth > depth + 1 {
@@ -287,6 +301,7 @@ impl Walk<'_, '_> {
         let mut part = Part::default();
         let mut cx = Context::new(&question.world, self.point, probe);
         cx.enter_below(&self.place.parts(&link.dir), depth);
+        cx.known = known;
         question.program.expr.eval(row, &mut cx);
         let pruned = cx.pruned;
         part.take_back(cx);

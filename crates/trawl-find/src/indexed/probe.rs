@@ -1,56 +1,101 @@
 //! What leaves ask about an entry of the index beyond its row.
 
-use std::ffi::{CString, OsStr};
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
+use std::sync::Arc;
 
 use trawl_model::rows::Row;
-use trawl_model::{FileType, path};
-use trawl_query::{Index, Located};
-use trawl_sys::CWD;
-use trawl_sys::access::check;
+use trawl_model::{Dev, FileType, path};
+use trawl_query::{Asker, Index, Located, View, asker};
+use trawl_sys::{Errno, far};
 
+use super::access::Mounts;
 use super::{access, row_of};
 use crate::base_name::bare_name;
 use crate::context::World;
+use crate::live;
 use crate::lookups::{AttributeTest, Lookups};
 use crate::probe::{Access, Cause, Place, Probe, Target};
-use crate::reference::error_text;
-use crate::resolve::{self, Resolved, resolve};
+use crate::resolve::{self, Resolved, is_recorded, resolve};
 use crate::traversal::Follow;
 
 /// Answers from the index.
 pub(super) struct IndexProbe<'p> {
     index: &'p Index,
     world: &'p World,
+    /// The snapshot that is searched.
+    view: Arc<View>,
     pub(super) lookups: Lookups,
 }
 
+/// What begins the names of a snapshot's options that left entries out of it.
+const EXCLUDED: &str = "exclude";
+
 impl<'p> IndexProbe<'p> {
-    pub(super) fn new(index: &'p Index, world: &'p World) -> IndexProbe<'p> {
+    pub(super) fn new(index: &'p Index, world: &'p World, view: &Arc<View>) -> IndexProbe<'p> {
         IndexProbe {
             index,
             world,
+            view: Arc::clone(view),
             lookups: Lookups::default(),
         }
     }
+
+    /// Whether the directory stored so, on the device `dev`, holds nothing.
+    fn is_empty(&self, stored: &[u8], dev: Dev) -> Result<bool, Cause> {
+        let is_empty = self.lookups.empty_directories.holds(stored)?;
+        let is_elsewhere = self
+            .lookups
+            .empty_directories
+            .device
+            .is_some_and(|own| own != dev);
+        let has_left_out =
+            || (self.view.info().options.keys()).any(|option| option.starts_with(EXCLUDED));
+        // The index knows nothing of entries that it left out, and of other
+        // file systems.
+        match is_elsewhere || is_empty && has_left_out() {
+            true if is_recorded(&self.view) => Err(Cause(UNKNOWN.into())),
+            true => live_emptiness(path::display(stored)),
+            false => Ok(is_empty),
+        }
+    }
+
+    /// Whether the asker may do something with an entry that is no link and
+    /// is stored so.
+    fn admits(&self, row: &Row<'_>, stored: impl Fn() -> Vec<u8>, access: Access) -> bool {
+        if asker() != Asker::Known && !is_recorded(&self.view) {
+            return far::may(path::display(&stored()), access.wish()).is_ok();
+        }
+        let mounts = Mounts {
+            file_systems: &self.world.file_systems,
+            stored: &stored,
+        };
+        access::admits(row, self.index.who(), access, &mounts)
+    }
+}
+
+/// What is said of a directory of which some entries were left out.
+const UNKNOWN: &str = "not known to be empty, since entries were excluded from the index";
+
+/// Whether a directory of the live system holds nothing.
+fn live_emptiness(path: &[u8]) -> Result<bool, Cause> {
+    let empty = far::is_empty_directory(path);
+    empty.map_err(|error| live::probe::cause(&error))
 }
 
 /// What the live system has at the end of a path, links followed.
 fn live_target(path: &[u8]) -> Target {
-    match std::fs::metadata(OsStr::from_bytes(path)) {
-        Ok(meta) => Target::Is(FileType::from_mode(meta.mode())),
-        Err(error) => match error.kind() {
-            std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => Target::Missing,
-            _ if error_text(&error).starts_with("Too many levels") => Target::Loop,
-            _ => Target::Unknown(Cause(error_text(&error))),
+    match far::stat(path) {
+        Ok(stat) => Target::Is(FileType::from_mode(stat.mode)),
+        Err(error) => match error.errno {
+            Errno::NOENT | Errno::NOTDIR => Target::Missing,
+            Errno::LOOP => Target::Loop,
+            _ => Target::Unknown(live::probe::cause(&error)),
         },
     }
 }
 
 impl Probe for IndexProbe<'_> {
     fn is_empty_directory(&self, row: &Row<'_>, _: &[u8]) -> Result<bool, Cause> {
-        self.lookups.empty_directories.holds(&row.path())
+        self.is_empty(&row.path(), row.dev())
     }
 
     fn target(&self, row: &Row<'_>, _: &[u8]) -> Target {
@@ -70,7 +115,7 @@ impl Probe for IndexProbe<'_> {
             }
             Ok(Resolved::Loop) => Target::Loop,
             // What was there then is not known.
-            _ if self.index.is_as_of().is_past() => Target::Missing,
+            _ if is_recorded(&self.view) => Target::Missing,
             // What is not in the index, or not for this asker.
             _ => live_target(path::display(&stored)),
         }
@@ -80,8 +125,7 @@ impl Probe for IndexProbe<'_> {
         // Of a start point that is a link, the row is that of what it leads to.
         let is_link = self.world.follow != Follow::Never
             && bare_name(path) != row.name()
-            && std::fs::symlink_metadata(OsStr::from_bytes(path))
-                .is_ok_and(|meta| meta.is_symlink());
+            && far::stat_itself(path).is_ok_and(|stat| stat.is_symlink());
         Target::Is(match is_link {
             true => FileType::Symlink,
             false => row.file_type(),
@@ -90,19 +134,16 @@ impl Probe for IndexProbe<'_> {
 
     fn may(&self, row: &Row<'_>, _: &[u8], access: Access) -> bool {
         if row.file_type() != FileType::Symlink {
-            let file_systems = &self.world.file_systems;
-            return access::admits(row, self.index.who(), access, file_systems);
+            return self.admits(row, || row.path(), access);
         }
-        if self.index.is_as_of().is_past() {
+        if is_recorded(&self.view) {
             let found = resolve(self.index, b"", &row.path(), resolve::Follow::Last);
-            return matches!(found, Ok(Resolved::To(Located::Found(found), _)) if access::admits(
-                &row_of(&found, b""), self.index.who(), access, &self.world.file_systems,
-            ));
+            return matches!(found, Ok(Resolved::To(Located::Found(found), _))
+                if self.admits(&row_of(&found, b""), || found.path.clone(), access));
         }
         // What a link leads to, and what lies before that, only the kernel
         // knows for sure.
-        CString::new(path::display(&row.path()))
-            .is_ok_and(|path| check(CWD, &path, access.wish()).is_ok())
+        far::may(path::display(&row.path()), access.wish()).is_ok()
     }
 
     fn has_attribute(&self, row: &Row<'_>, _: &[u8], test: &AttributeTest) -> bool {
@@ -122,8 +163,8 @@ pub(super) struct BehindLink<'p> {
 }
 
 impl Probe for BehindLink<'_> {
-    fn is_empty_directory(&self, _: &Row<'_>, _: &[u8]) -> Result<bool, Cause> {
-        self.inner.lookups.empty_directories.holds(self.stored)
+    fn is_empty_directory(&self, row: &Row<'_>, _: &[u8]) -> Result<bool, Cause> {
+        self.inner.is_empty(self.stored, row.dev())
     }
 
     fn target(&self, row: &Row<'_>, _: &[u8]) -> Target {
@@ -134,8 +175,8 @@ impl Probe for BehindLink<'_> {
         Target::Is(FileType::Symlink)
     }
 
-    fn may(&self, row: &Row<'_>, path: &[u8], access: Access) -> bool {
-        self.inner.may(row, path, access)
+    fn may(&self, row: &Row<'_>, _: &[u8], access: Access) -> bool {
+        self.inner.admits(row, || self.stored.to_vec(), access)
     }
 
     fn has_attribute(&self, _: &Row<'_>, _: &[u8], test: &AttributeTest) -> bool {

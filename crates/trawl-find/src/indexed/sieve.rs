@@ -75,7 +75,7 @@ impl Sieve {
     pub fn at<'s>(&'s self, index: &'s Index, start: &Start, spelled: &[u8]) -> SieveAt<'s> {
         SieveAt {
             sieve: self,
-            probe: IndexProbe::new(index, &self.world),
+            probe: IndexProbe::new(index, &self.world, &start.view),
             point: StartPoint {
                 spelled: spelled.to_vec(),
                 stored: start.path.clone(),

@@ -2,7 +2,8 @@
 //!
 //! Where a command is run or a file changed, the file is looked at as it is
 //! now, and the expression is put to that: what changed since it was indexed
-//! is passed over and told.
+//! is passed over and told. Words behind a command are put to what it left,
+//! as in the live search: see [`crate::probe::LateLook`].
 
 use std::ffi::CString;
 use std::os::fd::{AsFd, OwnedFd};
@@ -17,15 +18,27 @@ use super::probe::IndexProbe;
 use super::walk::Waiting;
 use crate::context::{Context, Races, StartPoint, Stop, Turn};
 use crate::driver::{DriverError, Search};
-use crate::leaf::Effect;
-use crate::live::looker::{Looker, Meaning};
+use crate::leaf::{Effect, Facts};
+use crate::live::looker::{Late, Looker, Meaning};
 use crate::live::probe::{LiveProbe, cause};
 use crate::printer::Part;
-use crate::probe::Probe;
+use crate::probe::{LateLook, Probe};
 use crate::traversal::Follow;
 
 /// What is said of a file that the index knows otherwise.
 const CHANGED: &str = "changed since it was indexed, and is left alone";
+
+/// A row whose turn it is.
+struct Candidate<'c> {
+    row: &'c Row<'c>,
+    probe: &'c dyn Probe,
+    /// Looks at it once more where a leaf needs its attributes.
+    late: Option<&'c dyn LateLook>,
+    /// The directory it lies in, below the start point, and how deep that is;
+    /// `None` for the start point.
+    place: Option<(&'c [u8], usize)>,
+    stop: Stop,
+}
 
 /// Takes rows in order.
 pub(super) struct Turns<'t, 's> {
@@ -82,10 +95,21 @@ impl<'t, 's> Turns<'t, 's> {
                 return Ok(false);
             }
             let probe = LiveProbe::at_start(CWD, follow);
-            let row = self.looker.row();
-            return self.evaluate(&row, &probe, None, stop);
+            return self.evaluate(&Candidate {
+                row: &self.looker.row(),
+                probe: &probe,
+                late: None,
+                place: None,
+                stop,
+            });
         }
-        self.evaluate(row, self.probe, None, stop)
+        self.evaluate(&Candidate {
+            row,
+            probe: self.probe,
+            late: None,
+            place: None,
+            stop,
+        })
     }
 
     /// Takes rows below the start point.
@@ -106,7 +130,13 @@ impl<'t, 's> Turns<'t, 's> {
             let place = (below(self.point, &waiting.dir), waiting.dir_depth);
             let pruned = match self.looks_again {
                 true => self.look_again(&row, place, waiting.stop)?,
-                false => self.evaluate(&row, self.probe, Some(place), waiting.stop)?,
+                false => self.evaluate(&Candidate {
+                    row: &row,
+                    probe: self.probe,
+                    late: None,
+                    place: Some(place),
+                    stop: waiting.stop,
+                })?,
             };
             if pruned {
                 self.pruned.push(stored);
@@ -127,10 +157,8 @@ impl<'t, 's> Turns<'t, 's> {
         place: (&[u8], usize),
         stop: Stop,
     ) -> Result<bool, DriverError> {
-        let meaning = match self.search.question.world.follow {
-            Follow::Always => Meaning::Target,
-            _ => Meaning::Itself,
-        };
+        let follow = self.search.question.world.follow;
+        let meaning = Meaning::below(follow);
         let name = CString::new(row.name()).unwrap_or_default();
         let found = match self.open(place.0) {
             Ok(()) => match &self.dir {
@@ -143,16 +171,25 @@ impl<'t, 's> Turns<'t, 's> {
             let dir = self.point.spell(place.0);
             path::join(dir.strip_suffix(b"/").unwrap_or(&dir), row.name())
         };
-        if let Err(error) = found {
-            self.tell(&spelled(), &error)?;
-            return Ok(false);
-        }
+        let looked = match found {
+            Ok(looked) => looked,
+            Err(error) => {
+                self.tell(&spelled(), &error)?;
+                return Ok(false);
+            }
+        };
         let Some((_, fd)) = &self.dir else {
             return Ok(false);
         };
-        let probe = LiveProbe::below(fd.as_fd(), self.search.question.world.follow);
-        let row = self.looker.row();
-        self.evaluate(&row, &probe, Some(place), stop)
+        let columns = self.search.question.program.expr.columns();
+        let late = Late::new(fd.as_fd(), meaning, columns);
+        self.evaluate(&Candidate {
+            row: &self.looker.row(),
+            probe: &LiveProbe::below(fd.as_fd(), follow),
+            late: (!looked.is_dir).then_some(&late),
+            place: Some(place),
+            stop,
+        })
     }
 
     /// Opens a directory below the start point, through no link unless links
@@ -195,16 +232,11 @@ impl<'t, 's> Turns<'t, 's> {
 
     /// Puts a row to the expression, whose leaves may act now; whether it was
     /// pruned.
-    fn evaluate(
-        &self,
-        row: &Row<'_>,
-        probe: &dyn Probe,
-        place: Option<(&[u8], usize)>,
-        stop: Stop,
-    ) -> Result<bool, DriverError> {
+    fn evaluate(&self, candidate: &Candidate<'_>) -> Result<bool, DriverError> {
+        let Candidate { row, stop, .. } = *candidate;
         let mut part = Part::default();
-        let mut cx = Context::new(&self.search.question.world, self.point, probe);
-        if let Some((dir, depth)) = place {
+        let mut cx = Context::new(&self.search.question.world, self.point, candidate.probe);
+        if let Some((dir, depth)) = candidate.place {
             cx.enter_below(&[dir], depth);
         }
         let expr = &self.search.question.program.expr;
@@ -223,6 +255,10 @@ impl<'t, 's> Turns<'t, 's> {
         }
         cx.turn = Turn::Mine;
         cx.hands = Some(&self.search.printer);
+        if candidate.late.is_some() {
+            cx.late = candidate.late;
+            cx.look_late(Facts::Type);
+        }
         let program = self.search.question.program;
         match program.exclusion() {
             Some(exclusion) if cx.depth < program.traversal.min_depth => {

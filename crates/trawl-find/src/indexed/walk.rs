@@ -9,7 +9,8 @@ use trawl_model::filter::{Clause, Filter};
 use trawl_model::rows::{Row, RowBatch};
 use trawl_model::{Column, ColumnSet, FileType, path};
 use trawl_query::{
-    Batch, DeniedRequest, DirRequest, Index, Listing, Order, QueryError, Request, Start,
+    Asker, Batch, DeniedRequest, DirRequest, Index, Listing, Order, QueryError, Request, Start,
+    asker,
 };
 use trawl_text::quote::Terminal;
 
@@ -24,6 +25,9 @@ use crate::lookups::{Emptiness, Lookups, Paths};
 use crate::path_lines::PathLines;
 use crate::printer::Part;
 use crate::traversal::Follow;
+
+/// The option of a snapshot that was scanned across file systems.
+const CROSSES: &str = "cross-file-systems";
 
 /// A row that has to wait for its turn.
 pub(super) struct Waiting {
@@ -78,7 +82,7 @@ impl<'w, 's> Walk<'w, 's> {
             point,
             found,
             place,
-            probe: IndexProbe::new(index, &search.question.world),
+            probe: IndexProbe::new(index, &search.question.world, &found.view),
         };
         walk.probe.lookups = Lookups {
             empty_directories: walk.empty_directories()?,
@@ -112,6 +116,8 @@ impl<'w, 's> Walk<'w, 's> {
         let first = self.search.question.program.traversal.contents_first;
         let mut skip = self.find_pruned()?;
         self.keep_out_of_loops(&mut skip)?;
+        let told = skip.clone();
+        self.keep_out_of_closed(&mut skip)?;
         // What a directory holds, and that is behind its links, is on the
         // same side of the directory's own row.
         if self.follows() && first {
@@ -121,8 +127,29 @@ impl<'w, 's> Walk<'w, 's> {
         if self.follows() && !first {
             self.follow_links(&skip, turns)?;
         }
+        let mut skip = told;
         skip.extend(turns.pruned().iter().cloned());
         self.report_issues(&skip)
+    }
+
+    /// Adds the directories that the kernel would not list for a superuser
+    /// who is none to it; the index has what is in them.
+    fn keep_out_of_closed(&self, skip: &mut Vec<Vec<u8>>) -> Result<(), DriverError> {
+        if asker() != Asker::Limited {
+            return Ok(());
+        }
+        let request = DeniedRequest {
+            max_depth: depth_limit(self.levels()),
+            skip: skip.clone(),
+            cancel: self.search.question.options.cancel,
+        };
+        self.index.denied(self.found, &request, |path| {
+            skip.push(path.to_vec());
+            ControlFlow::Continue(())
+        })?;
+        skip.sort_by(|a, b| path::cmp(a, b));
+        skip.dedup_by(|later, kept| path::is_within(later, kept));
+        Ok(())
     }
 
     /// Adds the directories that the way here went through.
@@ -206,6 +233,9 @@ impl<'w, 's> Walk<'w, 's> {
         if !self.found.is_dir || !self.search.question.program.expr.needs_empty_directories() {
             return Ok(known);
         }
+        // What is mounted below was listed only if the source crosses.
+        let crosses = (self.found.view.info().options).contains_key(CROSSES);
+        known.device = (!crosses).then(|| row_of(self.found, b"").dev());
         let max_depth = self.levels();
         let request = DirRequest {
             // A directory at the greatest depth is tested, too.

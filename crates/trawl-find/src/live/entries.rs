@@ -65,6 +65,8 @@ impl Entries {
                 // The next call finds the end again.
                 None => return More::Yes,
                 Some(Err(error)) if error.errno == Errno::INTR => {}
+                // A directory that was removed holds nothing: readdir(3).
+                Some(Err(error)) if error.errno == Errno::NOENT => return More::No,
                 Some(Err(_)) if !self.ahead.ino.is_empty() => return More::Yes,
                 Some(Err(error)) => return More::Failed(error),
                 Some(Ok(entry)) if entry.is_dot() => {}

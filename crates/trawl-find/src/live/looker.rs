@@ -1,12 +1,17 @@
 //! One entry of the live file system, as a row.
 
-use std::ffi::CStr;
+use std::cell::RefCell;
+use std::ffi::{CStr, CString};
+use std::rc::Rc;
 
 use trawl_model::rows::{NO_BTIME, NO_PROJECT, Row, RowBatch};
 use trawl_model::{Column, ColumnSet, FileType};
 use trawl_sys::link::{TargetBuffer, read_link_at};
 use trawl_sys::stat::{Stat, stat_at, stat_at_followed};
 use trawl_sys::{BorrowedFd, Errno, SysError, xattr};
+
+use crate::probe::LateLook;
+use crate::traversal::Follow;
 
 /// Which of an entry is meant where it is a symbolic link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +20,16 @@ pub(crate) enum Meaning {
     Itself,
     /// What it leads to; itself if that is nothing.
     Target,
+}
+
+impl Meaning {
+    /// What is meant of an entry below the start point.
+    pub(crate) fn below(follow: Follow) -> Meaning {
+        match follow {
+            Follow::Always => Meaning::Target,
+            _ => Meaning::Itself,
+        }
+    }
 }
 
 /// What was found in any case.
@@ -140,6 +155,37 @@ impl Looker {
             let value = reader.get(dir, name, attribute).ok().flatten();
             column.push(value.unwrap_or_default());
         }
+    }
+}
+
+/// Looks at entries of one directory when a leaf first needs that.
+pub(crate) struct Late<'d> {
+    dir: BorrowedFd<'d>,
+    meaning: Meaning,
+    wanted: ColumnSet,
+    /// Made when it is first needed: most entries are never looked at.
+    looker: RefCell<Option<Looker>>,
+}
+
+impl<'d> Late<'d> {
+    /// For the entries of `dir`, of which leaves read these columns.
+    pub(crate) fn new(dir: BorrowedFd<'d>, meaning: Meaning, wanted: ColumnSet) -> Late<'d> {
+        Late {
+            dir,
+            meaning,
+            wanted,
+            looker: RefCell::default(),
+        }
+    }
+}
+
+impl LateLook for Late<'_> {
+    fn look(&self, row: &Row<'_>) -> Result<Rc<RowBatch>, SysError> {
+        let name = CString::new(row.name()).unwrap_or_default();
+        let mut looker = self.looker.borrow_mut();
+        let looker = looker.get_or_insert_with(|| Looker::new(self.wanted));
+        looker.look(self.dir, &name, self.meaning)?;
+        Ok(Rc::new(std::mem::take(&mut looker.row)))
     }
 }
 

@@ -25,8 +25,9 @@ mod visitor;
 
 use std::ffi::CString;
 
-use trawl_sys::CWD;
 use trawl_sys::directory::Links;
+use trawl_sys::far::Far;
+use trawl_sys::{CWD, Errno, SysError};
 
 use crate::base_name::bare_name as base_name;
 use crate::context::{Context, StartPoint};
@@ -65,6 +66,24 @@ pub(crate) fn visit(search: &Search<'_>, spelled: &[u8]) -> Result<(), DriverErr
     }
 }
 
+/// What came of a visit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Visited {
+    /// All that is to be done.
+    Whole,
+    /// It could not be looked at, which was told: its path may still be put
+    /// to the expression.
+    Unread,
+}
+
+fn unread(search: &Search<'_>, spelled: &[u8], error: &SysError) -> Result<Visited, DriverError> {
+    search.complain(spelled, &cause(error).0)?;
+    Ok(match error.errno {
+        Errno::LOOP => Visited::Whole,
+        _ => Visited::Unread,
+    })
+}
+
 /// Searches what a link leads to that lies at the path `below` the start
 /// point, so many levels deep; the start point lies on `device`.
 pub(crate) fn visit_link(
@@ -72,14 +91,16 @@ pub(crate) fn visit_link(
     point: &StartPoint,
     below: (&[u8], usize),
     device: u64,
-) -> Result<(), DriverError> {
+) -> Result<Visited, DriverError> {
     let spelled = point.spell(below.0);
     let mut visitor = Visitor::new(&search.question);
-    let Some(path) = path_of(&spelled) else {
-        return search.complain(&spelled, ABSENT);
+    let far = match Far::at(&spelled) {
+        Ok(far) => far,
+        Err(error) => return unread(search, &spelled, &error),
     };
+    let path = far.short_path();
     match visitor.look_at_path(&path, base_name(below.0)) {
-        Err(error) => search.complain(&spelled, &cause(&error).0),
+        Err(error) => unread(search, &spelled, &error),
         Ok(looked) => {
             let entry = Entry {
                 search,
@@ -88,7 +109,7 @@ pub(crate) fn visit_link(
                 below: Some(below),
                 device,
             };
-            entry.visit(&mut visitor, &looked)
+            entry.visit(&mut visitor, &looked).map(|()| Visited::Whole)
         }
     }
 }
@@ -164,7 +185,10 @@ impl Entry<'_, '_> {
         if asked != Asked::Exclusion && question.program.traversal.min_depth > depth {
             return Ok(false);
         }
-        let probe = LiveProbe::at_start(CWD, question.world.follow);
+        let probe = match self.below {
+            None => LiveProbe::at_start(CWD, question.world.follow),
+            Some(_) => LiveProbe::behind(&self.path),
+        };
         let mut part = Part::default();
         let mut cx = Context::new(&question.world, self.point, &probe);
         if self.below.is_some() {

@@ -311,7 +311,9 @@ impl<'p> Worker<'p> {
         let traversal = &question.program.traversal;
         let probe = LiveProbe::below(fd.as_fd(), question.world.follow);
         let buffers = std::mem::take(&mut self.buffers);
+        let late = self.visitor.late(fd.as_fd());
         let mut cx = Context::new(&question.world, self.pool.point, &probe).with_buffers(buffers);
+        cx.late = Some(&late);
         cx.enter_below(&[&task.below], task.node.depth);
         for position in 0..self.entries.len() {
             let row = self.entries.row(position);

@@ -20,6 +20,8 @@ pub(crate) struct LiveProbe<'p> {
     dir: BorrowedFd<'p>,
     links: Links,
     is_start: bool,
+    /// The path to ask about, whatever the row is called.
+    path: Option<CString>,
 }
 
 impl<'p> LiveProbe<'p> {
@@ -32,6 +34,7 @@ impl<'p> LiveProbe<'p> {
                 _ => Links::Refused,
             },
             is_start: false,
+            path: None,
         }
     }
 
@@ -44,10 +47,24 @@ impl<'p> LiveProbe<'p> {
                 _ => Links::Followed,
             },
             is_start: true,
+            path: None,
+        }
+    }
+
+    /// For what a link at this path from the working directory leads to.
+    pub(crate) fn behind(path: &CString) -> LiveProbe<'static> {
+        LiveProbe {
+            dir: trawl_sys::CWD,
+            links: Links::Followed,
+            is_start: false,
+            path: Some(path.clone()),
         }
     }
 
     fn name(&self, row: &Row<'_>, path: &[u8]) -> Option<CString> {
+        if let Some(path) = &self.path {
+            return Some(path.clone());
+        }
         CString::new(if self.is_start { path } else { row.name() }).ok()
     }
 
@@ -57,8 +74,12 @@ impl<'p> LiveProbe<'p> {
         let mut buffer = ReadBuffer::new(4096);
         let mut reader = buffer.read(&dir);
         while let Some(entry) = reader.next() {
-            if !entry?.is_dot() {
-                return Ok(false);
+            match entry {
+                Ok(entry) if entry.is_dot() => {}
+                Ok(_) => return Ok(false),
+                // A directory that was removed holds nothing: readdir(3).
+                Err(error) if error.errno == Errno::NOENT => break,
+                Err(error) => return Err(error),
             }
         }
         Ok(true)

@@ -10,13 +10,12 @@ use trawl_sys::directory::Links;
 use trawl_sys::{CWD, Errno, SysError};
 use trawl_text::quote;
 
-use super::looker::{Looked, Looker, Meaning};
+use super::looker::{Late, Looked, Looker, Meaning};
 use super::node::Node;
-use super::probe::cause;
 use crate::context::{Context, Races};
 use crate::driver::Question;
 use crate::expr::Expr;
-use crate::leaf::Facts;
+use crate::leaf::{Effect, Facts};
 use crate::traversal::Follow;
 
 /// What is known of an entry before it is put to the expression.
@@ -41,6 +40,9 @@ pub(super) struct Visitor<'v> {
     /// Whether inode numbers matter: what is mounted on a directory has
     /// another one than the directory's entry.
     asks_inodes: bool,
+    /// True if entries are looked at when a leaf needs that and not before:
+    /// leaves change them.
+    looks_late: bool,
     /// True if directories are looked at before the search goes into them.
     looks_before: bool,
     name: Vec<u8>,
@@ -53,12 +55,19 @@ impl<'v> Visitor<'v> {
         Visitor {
             question,
             looks_before: traversal.contents_first && expr.facts() == Facts::Attributes,
+            looks_late: expr.has(Effect::Change),
             looker: Looker::new(expr.columns()),
             asks_inodes: expr.columns().contains(Column::Ino),
             facts: expr.facts(),
             follow: question.program.traversal.follow,
             name: Vec::new(),
         }
+    }
+
+    /// What looks at the entries of `dir` when a leaf needs that.
+    pub(super) fn late<'d>(&self, dir: BorrowedFd<'d>) -> Late<'d> {
+        let wanted = self.question.program.expr.columns();
+        Late::new(dir, Meaning::below(self.follow), wanted)
     }
 
     /// How directories below the start point are opened.
@@ -121,10 +130,7 @@ impl<'v> Visitor<'v> {
     }
 
     fn look(&mut self, dir: BorrowedFd<'_>, row: &Row<'_>) -> Result<Looked, SysError> {
-        let meaning = match self.follow {
-            Follow::Always => Meaning::Target,
-            _ => Meaning::Itself,
-        };
+        let meaning = Meaning::below(self.follow);
         self.name.clear();
         self.name.extend_from_slice(row.name());
         self.name.push(0);
@@ -201,7 +207,7 @@ impl<'v> Visitor<'v> {
         match &seen.error {
             Some(error) if self.passes_over(error) => false,
             Some(error) => {
-                complain(row, cx, error);
+                cx.cannot_look(row, *error);
                 error.errno != Errno::LOOP
             }
             None => true,
@@ -223,10 +229,18 @@ impl<'v> Visitor<'v> {
             return true;
         }
         if self.facts <= Facts::Type {
+            cx.look_late(Facts::Type);
             expr.eval(row, cx);
+            cx.look_late(Facts::Attributes);
             return true;
         }
         if row.mode() != 0 && expr.is_idle(row, cx, Facts::Type) {
+            return true;
+        }
+        if self.looks_late && row.mode() != 0 && !seen.is_dir {
+            cx.look_late(Facts::Type);
+            expr.eval(row, cx);
+            cx.look_late(Facts::Attributes);
             return true;
         }
         let looked = match seen.error {
@@ -240,12 +254,10 @@ impl<'v> Visitor<'v> {
             }
             Err(error) if self.passes_over(&error) => false,
             Err(error) => {
-                if seen.error.is_none() {
-                    complain(row, cx, &error);
-                }
-                cx.known = Facts::Type;
+                cx.cannot_look(row, error);
+                cx.look_late(Facts::Type);
                 expr.eval(row, cx);
-                cx.known = Facts::Attributes;
+                cx.look_late(Facts::Attributes);
                 false
             }
         }
@@ -289,12 +301,6 @@ impl<'v> Visitor<'v> {
         let name = CString::new(row.name()).unwrap_or_default();
         Node::child(node, name, self.links_below(), seen.id)
     }
-}
-
-fn complain(row: &Row<'_>, cx: &mut Context<'_>, error: &SysError) {
-    let path = cx.path(row).to_vec();
-    let quoted = quote::message(&path, cx.world.locale);
-    cx.complain(&format!("{quoted}: {}", cause(error).0));
 }
 
 /// The path so many levels above.

@@ -16,7 +16,7 @@ pub(crate) static EMPTY: Predicate = Predicate {
     kind: Kind::Test,
     help: "is a regular file of 0 bytes or a directory without entries",
     cost: Cost::Look,
-    columns: ColumnSet::of(&[Column::Mode, Column::Size, Column::Name]),
+    columns: ColumnSet::of(&[Column::Mode, Column::Size, Column::Name, Column::Dev]),
     standard: Standard::Gnu,
     parse: Parse::Leaf(|_| Ok(Box::new(Empty))),
 };

@@ -58,7 +58,7 @@ mod tests {
         let printed = String::from_utf8(run_on("-size +1k -json", &spec).printed).unwrap();
         let begins = r#"{"path":"./top/a\n\"b","type":"f","size":4097,"#;
         assert!(printed.starts_with(begins), "{printed}");
-        assert!(printed.contains(r#""inode":17,"#) && printed.ends_with("}\n"));
+        assert!(printed.contains(r#""ino":17,"#) && printed.ends_with("}\n"));
         assert_eq!(printed.lines().count(), 1);
         assert!(run_on("-size -1k -json", &spec).printed.is_empty());
     }

@@ -29,8 +29,12 @@ struct LinkName {
 }
 
 impl Leaf for LinkName {
-    fn eval(&self, row: &Row<'_>, _: &mut Context<'_>) -> bool {
-        row.file_type() == FileType::Symlink && self.glob.matches(row.link_target())
+    fn eval(&self, row: &Row<'_>, cx: &mut Context<'_>) -> bool {
+        if row.file_type() != FileType::Symlink {
+            return false;
+        }
+        let target = cx.link_target(row, |cx, error| cx.cannot_look(row, error));
+        target.is_some_and(|target| self.glob.matches(&target))
     }
 }
 

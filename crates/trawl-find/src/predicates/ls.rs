@@ -2,12 +2,14 @@
 
 use trawl_model::rows::Row;
 use trawl_model::{Column, ColumnSet, FileType};
+use trawl_sys::SysError;
 use trawl_text::{mode, quote, time_style};
 
 use crate::context::Context;
 use crate::leaf::{Effect, Leaf};
 use crate::output::{LsColumn, Sink};
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
+use crate::reference::error_text;
 
 /// What a line is made from.
 pub(super) const COLUMNS: ColumnSet = ColumnSet::of(&[
@@ -69,11 +71,19 @@ fn push_line(row: &Row<'_>, cx: &mut Context<'_>) {
     cx.out.bytes.extend_from_slice(time.as_bytes());
     let path = cx.path(row).to_vec();
     quote::find_ls(&mut cx.out.bytes, &path);
-    if row.file_type() == FileType::Symlink {
+    if row.file_type() == FileType::Symlink
+        && let Some(target) = cx.link_target(row, |cx, error| cannot_read(&path, cx, error))
+    {
         cx.out.bytes.extend_from_slice(b" -> ");
-        quote::find_ls(&mut cx.out.bytes, row.link_target());
+        quote::find_ls(&mut cx.out.bytes, &target);
     }
     cx.out.bytes.push(b'\n');
+}
+
+/// find puts no quotation marks around the path here.
+fn cannot_read(path: &[u8], cx: &mut Context<'_>, error: SysError) {
+    quote::find_ls(&mut cx.complaints, path);
+    cx.complain(&format!(": {}", error_text(&error.into())));
 }
 
 /// Inode, blocks, mode and links.

@@ -6,7 +6,7 @@ use trawl_model::rows::Row;
 use crate::context::Context;
 use crate::error::FindError;
 use crate::format::Format;
-use crate::leaf::{Effect, Leaf};
+use crate::leaf::{Effect, Facts, Leaf};
 use crate::output::Sink;
 use crate::parser::Arguments;
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
@@ -41,6 +41,10 @@ impl Leaf for Printf {
 
     fn columns(&self) -> ColumnSet {
         self.format.columns()
+    }
+
+    fn facts(&self) -> Option<Facts> {
+        Some(self.format.facts())
     }
 
     fn effect(&self) -> Effect {

@@ -31,8 +31,12 @@ pub(crate) fn node() -> Node {
 
 impl Leaf for Prune {
     fn eval(&self, row: &Row<'_>, cx: &mut Context<'_>) -> bool {
-        cx.pruned |= row.file_type() == FileType::Directory;
-        true
+        if row.file_type() == FileType::Directory {
+            cx.pruned = true;
+            return true;
+        }
+        // find looks at it first, and is false of what cannot be looked at.
+        cx.is_there(row)
     }
 
     fn effect(&self) -> Effect {

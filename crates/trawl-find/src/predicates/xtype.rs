@@ -7,7 +7,7 @@ use trawl_text::quote;
 
 use super::file_type;
 use crate::context::Context;
-use crate::leaf::{Facts, Leaf};
+use crate::leaf::Leaf;
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 use crate::probe::Target;
 use crate::traversal::Follow;
@@ -60,10 +60,6 @@ impl Leaf for OtherType {
         let quoted = quote::message(&path, cx.world.locale);
         cx.complain(&format!("{quoted}: {why}"));
         false
-    }
-
-    fn facts(&self) -> Option<Facts> {
-        Some(Facts::Type)
     }
 }
 

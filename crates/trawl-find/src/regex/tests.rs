@@ -2,7 +2,6 @@
 
 use super::*;
 use std::os::unix::ffi::OsStrExt;
-use std::process::Command;
 
 const NAMES: &[&[u8]] = &[
     b"a",
@@ -179,7 +178,7 @@ fn ask_find(
     locale: &str,
 ) -> (Vec<Vec<u8>>, String) {
     let pattern = format!("./{pattern}");
-    let output = Command::new("find")
+    let output = trawl_testkit::oracle::command("find")
         .args([
             ".",
             "-mindepth",

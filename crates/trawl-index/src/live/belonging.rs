@@ -50,6 +50,17 @@ impl Round<'_> {
         }
     }
 
+    /// The guards of shards in which the listing of the directory at `path`, which lies in `above`
+    /// and has this access, belongs now: the second if it gets a barrier for its size, or loses it.
+    pub fn places_of(
+        &mut self,
+        above: DirId,
+        path: &[u8],
+        access: &DirAccess,
+    ) -> [Vec<GuardStep>; 2] {
+        self.steps_of(above, path, access)
+    }
+
     /// The guards below the source's root that [`Placer::guards_of`] gives.
     fn steps_of(&mut self, above: DirId, path: &[u8], access: &DirAccess) -> [Vec<GuardStep>; 2] {
         let length = self.writer.above.0.len();

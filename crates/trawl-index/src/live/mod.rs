@@ -30,5 +30,5 @@ mod writer;
 pub use belonging::Belonging;
 pub use checkpoint::Checkpoint;
 pub use overlay::{Dead, LiveInfo};
-pub(crate) use overlay::{Live, Overlaid, Overlay, edition, forget, goes_on_from};
+pub(crate) use overlay::{Live, Overlaid, Overlay, edition, forget, forget_damaged, goes_on_from};
 pub use writer::{LiveWriter, Published, Removal, Round};

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::ops::Range;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 use trawl_model::Timestamp;
@@ -20,8 +21,9 @@ use trawl_sys::lock::{Lock, try_lock};
 
 /// The file that names the generation that counts.
 pub(crate) const STATE_FILE: &str = "state";
-/// Where the kernel tells which boot of the machine this is.
+/// Where the kernel tells which boot of the machine this is, and when that was.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
+const BOOT_TIME: &str = "/proc/stat";
 
 /// What `state` says.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -222,26 +224,73 @@ pub(crate) fn boot_id() -> String {
     text.trim().to_owned()
 }
 
+/// Whether the machine was started after a file changed last: nobody makes `state` durable, so
+/// what is left of one may be anything. Where the kernel does not tell, it was not.
+fn is_before_boot(file: &File) -> bool {
+    let text = std::fs::read_to_string(BOOT_TIME).unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("btime "));
+    let booted = line.and_then(|time| time.trim().parse::<i64>().ok());
+    let changed = file.metadata().map(|meta| meta.ctime()).ok();
+    matches!((booted, changed), (Some(booted), Some(changed)) if changed < booted)
+}
+
+/// What `state` says, of whatever edition and boot, and its file, locked where that can be;
+/// `None` if there is none that can be of this boot.
+///
+/// # Errors
+/// [`IndexError::Damaged`]: what the snapshot alone says is not all that was published.
+fn read_state(source: &Dir) -> Result<Option<(State, Option<File>)>> {
+    let Some(dir) = if_there(source.open_dir(layout::LIVE))? else {
+        return Ok(None);
+    };
+    let Some(file) = if_there(dir.open_file(STATE_FILE))? else {
+        return Ok(None);
+    };
+    // The lock is taken before the file is read: what is read is pinned.
+    let pin = try_lock(&file, Lock::Shared).is_ok_and(|locked| locked);
+    let path = dir.join(STATE_FILE);
+    match parse_state(&file, &path) {
+        Ok(state) => Ok(Some((state, pin.then_some(file)))),
+        Err(_) if is_before_boot(&file) => Ok(None),
+        Err(IndexError::Damaged { path, problem }) => Err(IndexError::damaged(
+            &path,
+            format!("{problem}: index the source again, or restart the daemon that watches it"),
+        )),
+        Err(error) => Err(error),
+    }
+}
+
+fn parse_state(file: &File, path: &Path) -> Result<State> {
+    let bytes = crate::store::read_file(file, path)?;
+    let state: State = sealed::unseal_json(&bytes, path)?;
+    check_format(state.format, path)?;
+    match state.edition.parse::<Edition>() {
+        Ok(_) => Ok(state),
+        Err(_) => Err(IndexError::damaged(path, "it names no edition")),
+    }
+}
+
 impl Live {
     /// The generation that counts for an edition; `None` if the snapshot
     /// alone does.
-    pub(crate) fn open(source: &Dir, edition: Edition) -> Option<Live> {
-        let dir = source.open_dir(layout::LIVE).ok()?;
-        // The lock is taken before the file is read: what is read is pinned.
-        let file = dir.open_file(STATE_FILE).ok()?;
-        let pin = try_lock(&file, Lock::Shared).is_ok_and(|locked| locked);
-        let bytes = crate::store::read_file(&file, &dir.join(STATE_FILE)).ok()?;
-        let state: State = sealed::unseal_json(&bytes, &dir.join(STATE_FILE)).ok()?;
-        let is_of_it = state.format == FORMAT && state.edition == edition.to_string();
+    ///
+    /// # Errors
+    /// If that cannot be told, since `state` is damaged.
+    pub(crate) fn open(source: &Dir, edition: Edition) -> Result<Option<Live>> {
+        let Some((state, pin)) = read_state(source)? else {
+            return Ok(None);
+        };
         let boot = boot_id();
-        (is_of_it && !boot.is_empty() && state.boot == boot).then_some(Live {
+        let is_of_boot = !boot.is_empty() && state.boot == boot;
+        let counts = state.edition == edition.to_string() && is_of_boot;
+        Ok(counts.then_some(Live {
             info: LiveInfo {
                 generation: state.generation,
                 as_of: state.as_of,
             },
             edition,
-            _pin: pin.then_some(file),
-        })
+            _pin: pin,
+        }))
     }
 
     /// The overlay of the shard whose `data` directory this is, if it has one.
@@ -289,16 +338,28 @@ impl Live {
 }
 
 /// From which edition what was published last goes on, in this boot or before.
-pub(crate) fn edition(source: &Dir) -> Option<Edition> {
-    let dir = source.open_dir(layout::LIVE).ok()?;
-    let bytes = dir.read(STATE_FILE).ok()?;
-    let state: State = sealed::unseal_json(&bytes, &dir.join(STATE_FILE)).ok()?;
-    state.edition.parse::<Edition>().ok()
+///
+/// # Errors
+/// If that cannot be told.
+pub(crate) fn edition(source: &Dir) -> Result<Option<Edition>> {
+    let state = read_state(source)?;
+    Ok(state.and_then(|(state, _)| state.edition.parse::<Edition>().ok()))
 }
 
-/// True if what was published last goes on from this snapshot.
+/// True if what was published last goes on from this snapshot, or may.
 pub(crate) fn goes_on_from(source: &Dir, id: SnapshotId) -> bool {
-    edition(source).is_some_and(|edition| edition.id == id)
+    edition(source).map_or(true, |edition| {
+        edition.is_some_and(|edition| edition.id == id)
+    })
+}
+
+/// Removes a `state` of which nobody can tell what it goes on from: it stands in the way of the
+/// snapshot that has just become current.
+pub(crate) fn forget_damaged(source: &Dir) -> Result<()> {
+    match edition(source) {
+        Err(IndexError::Damaged { .. }) => forget(source),
+        _ => Ok(()),
+    }
 }
 
 /// Makes readers go by the snapshot alone, before files of its generations

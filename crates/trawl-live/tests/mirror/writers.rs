@@ -4,7 +4,7 @@ use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
 use trawl_sys::CWD;
 use trawl_sys::file::{Existing, rename};
@@ -55,7 +55,7 @@ for line in sys.stdin:
 
 impl Mapper {
     pub(crate) fn start() -> io::Result<Self> {
-        let mut child = Command::new("python3")
+        let mut child = trawl_testkit::oracle::command("python3")
             .args(["-c", MAPPER])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -169,7 +169,7 @@ impl Flow {
 fn request(path: &[u8], cancel: &Cancel) -> Result<Request, CallError> {
     let flags = Flags(Flags::METADATA | Flags::NOFOLLOW | Flags::XDEV);
     let (language, options) = flags.read()?;
-    let pattern = Pattern::new(b"/|*", language).map_err(CallError::Pattern)?;
+    let pattern = Pattern::new(b"/.|*", language).map_err(CallError::Pattern)?;
     let request = Request::new(&pattern, &[path], options)?;
     Ok(request.cancelled_by(cancel.clone()))
 }

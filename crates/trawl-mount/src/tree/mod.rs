@@ -15,6 +15,7 @@ mod bare;
 mod bulk;
 mod content;
 mod each;
+mod held;
 mod listing;
 mod singles;
 mod store;
@@ -45,7 +46,8 @@ pub(crate) use watched::is_within;
 use watched::{Term, Watched};
 use xattrs::Xattrs;
 
-pub use content::Content;
+pub use content::{Content, MAPPED_LEAST};
+pub use held::{Held, Seen, Version};
 pub use listing::{Entry, Listing, is_directory, is_link};
 pub use watching::Hear;
 

@@ -119,6 +119,7 @@ def search(
     xdev: bool = False,
     fnmatch: bool = False,
     max_depth: Optional[int] = None,
+    depth16: bool = False,
     served_by: Literal["auto", "live", "index"] = "auto",
     index: Optional[AnyPath] = None,
     remote: Union[str, bytes, None] = None,
@@ -127,7 +128,7 @@ def search(
 ) -> Search[AnyStr]:
     """Searches directories for what matches a pattern.
 
-    pattern         as in docs/search-call.md: "*.c|*.h", "/*", "b/x"; paths of records are str if it is
+    pattern         as in docs/search-call.md: "*.c|*.h", "/", "b/x"; paths of records are str if it is
                     str (os.fsdecode() makes them), bytes if it is bytes
     paths           one directory or several, in which no character is special
     flags           Flags, besides what the keywords say:
@@ -140,7 +141,9 @@ def search(
     xdev            does not go into other file systems
     fnmatch         ? is one byte and [...] a set, as in fnmatch(3)
     max_depth       levels below a directory; what is deeper is an error record
-    served_by       "auto": the index where it is known to be as of now, and the file system elsewhere;
+    depth16         the paper's bound: a directory more than 16 levels down ends the search with an error
+    served_by       "auto": the index where it is known to be as of now, servers about their mounts, and
+                    the file system elsewhere;
                     "live": the file system; "index": the index as it is
     index           the index's directory, else the one that the trawl command asks
     remote          a server that answers instead: unix:PATH, ssh:HOST or command:WORDS
@@ -174,6 +177,7 @@ def search(
         int(flags),
         isinstance(pattern, bytes),
         max_depth,
+        depth16,
         served_by,
         None if index is None else os.fsencode(index),
         None if remote is None else os.fsencode(remote),

@@ -36,6 +36,7 @@ class Stream:
         flags: int,
         is_bytes: bool,
         max_depth: Optional[int],
+        depth16: bool,
         served_by: str,
         index: Optional[bytes],
         remote: Optional[bytes],

@@ -8,12 +8,12 @@ const PATH_MAX_BYTES: usize = 1024;
 /// The most paths of one question.
 const PATHS_MAX: usize = 1024;
 
-/// Bits of a line's flags, and ours.
+/// Bits of a line's flags, and ours. That for periods does nothing in Chirp, and so here.
 const BITS: [(u32, u32); 7] = [
     (1 << 0, Flags::STOPATFIRST),
     (1 << 1, Flags::METADATA),
     (1 << 2, Flags::INCLUDEROOT),
-    (1 << 3, Flags::PERIOD),
+    (1 << 3, 0),
     (1 << 4, Flags::R_OK),
     (1 << 5, Flags::W_OK),
     (1 << 6, Flags::X_OK),
@@ -24,6 +24,11 @@ const INCLUDEROOT: u32 = 1 << 2;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Asked {
     Search(Question),
+    /// The client's own name.
+    Whoami {
+        /// So many bytes of it at most.
+        most: usize,
+    },
     /// Something that is not done here.
     Other,
 }
@@ -46,8 +51,10 @@ pub(super) fn parse(line: &[u8]) -> Result<Asked, BadLine> {
     let mut words = line
         .split(|byte| *byte == b' ')
         .filter(|word| !word.is_empty());
-    if words.next() != Some(b"search") {
-        return Ok(Asked::Other);
+    match words.next() {
+        Some(b"search") => {}
+        Some(b"whoami") => return whoami(words),
+        _ => return Ok(Asked::Other),
     }
     let (Some(pattern), Some(paths), Some(bits), None) =
         (words.next(), words.next(), words.next(), words.next())
@@ -71,6 +78,15 @@ pub(super) fn parse(line: &[u8]) -> Result<Asked, BadLine> {
         paths,
         bits,
     }))
+}
+
+fn whoami<'w>(mut words: impl Iterator<Item = &'w [u8]>) -> Result<Asked, BadLine> {
+    let most = words.next().and_then(|most| std::str::from_utf8(most).ok());
+    let most = most.and_then(|most| most.parse().ok());
+    match (most, words.next()) {
+        (Some(most), None) => Ok(Asked::Whoami { most }),
+        _ => Err(BadLine),
+    }
 }
 
 /// Bytes that were written as `%` and two hexadecimal digits.
@@ -258,6 +274,12 @@ mod tests {
         ] {
             assert_eq!(parse(bad.as_bytes()), Err(BadLine), "{bad}");
         }
+        assert_eq!(parse(b"whoami 1024"), Ok(Asked::Whoami { most: 1024 }));
+        for bad in ["whoami", "whoami -1", "whoami x", "whoami 1 2"] {
+            assert_eq!(parse(bad.as_bytes()), Err(BadLine), "{bad}");
+        }
+        // A period is as any other, whatever the flags say.
+        assert_eq!(question("search * / 8").flags().0, Flags::FNMATCH);
         assert_eq!(parse(b"unlink /x"), Ok(Asked::Other));
         assert_eq!(parse(b""), Ok(Asked::Other));
     }

@@ -3,6 +3,7 @@
 //!
 //! What a client says first is how it may say who it is: `hostname` and `address` are agreed to, which is
 //! to say that whoever connects is let in, as the one user that this process is. Then
+//! `whoami LENGTH`, which clients ask before anything else and are told their name, and
 //! `search PATTERN PATHS FLAGS`, with `|` or `:` between paths and `%` before hexadecimal digits in
 //! them. Answered is `0`, a line for each record, and an empty line; a number below 0 instead of the `0`
 //! says why not.
@@ -11,6 +12,8 @@
 //! |---|---|
 //! | a match | `0:PATH:ATTRIBUTES:`, attributes only if they were asked for |
 //! | an error | `ERRNO:SOURCE:PATH:` |
+//!
+//! The flag for periods is taken and does nothing, as with the other servers of this line.
 //!
 //! Invariants: nothing but searches is done; lines and memory are bounded; a name that the lines
 //! cannot tell (with `:` or a line's end in it, or too long) is told as an error of its directory, never
@@ -50,12 +53,19 @@ pub(crate) fn serve(socket: OwnedFd, serving: &Serving) -> Result<(), RemoteErro
     let half = serving.limits.half_frame;
     let mut from = LineReader::new(transport.receive, half);
     let mut to = LineWriter::new(transport.transmit, serving.limits.stall);
-    if !greet(&mut from, &mut to, &subject.unwrap_or_default(), half).map_err(failed)? {
+    let name = greet(&mut from, &mut to, &subject.unwrap_or_default(), half).map_err(failed)?;
+    let Some(name) = name else {
         return Ok(());
-    }
+    };
     while let Some(line) = from.next(IDLE).map_err(failed)? {
         match parse(&line) {
             Ok(Asked::Search(question)) => answer(&question, serving, &mut to).map_err(failed)?,
+            Ok(Asked::Whoami { most }) => {
+                let told = &name[..name.len().min(most)];
+                to.put(format!("{}\n", told.len()).as_bytes())
+                    .and_then(|()| to.put(told))
+                    .map_err(failed)?;
+            }
             Ok(Asked::Other) | Err(_) => to.put(INVALID).map_err(failed)?,
         }
         to.flush().map_err(failed)?;
@@ -63,13 +73,13 @@ pub(crate) fn serve(socket: OwnedFd, serving: &Serving) -> Result<(), RemoteErro
     Ok(())
 }
 
-/// Lets a client say who it is; false if it leaves.
+/// Lets a client say who it is: its name, as Chirp has names, or `None` if it leaves.
 fn greet(
     from: &mut LineReader,
     to: &mut LineWriter,
     subject: &str,
     patience: Duration,
-) -> std::io::Result<bool> {
+) -> std::io::Result<Option<Vec<u8>>> {
     while let Some(line) = from.next(patience)? {
         match &line[..] {
             b"hostname" | b"address" => {
@@ -78,7 +88,7 @@ fn greet(
                 to.put(&line)?;
                 to.put(format!("\n{subject}\n").as_bytes())?;
                 to.flush()?;
-                return Ok(true);
+                return Ok(Some([&line[..], b":", subject.as_bytes()].concat()));
             }
             _ => {
                 to.put(b"no\n")?;
@@ -86,7 +96,7 @@ fn greet(
             }
         }
     }
-    Ok(false)
+    Ok(None)
 }
 
 /// Answers a question, or says that it makes no sense.

@@ -2,6 +2,7 @@
 
 mod address;
 mod connection;
+mod contents;
 mod stream;
 mod watch;
 
@@ -20,6 +21,7 @@ use crate::wire::{ATTRIBUTES_MAX_BYTES, BadFrame, Code, Ending, LINKS_MAX, Messa
 pub use crate::wire::attributes::ExtendedAttributes;
 pub use address::Address;
 use connection::Connection;
+pub use contents::Fetched;
 use stream::RemoteStream;
 pub use watch::Watch;
 

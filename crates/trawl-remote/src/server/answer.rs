@@ -1,25 +1,22 @@
 //! The answers to requests.
 
-use std::os::unix::fs::FileExt;
-
 use trawl_call::options::{Flags, Options};
 use trawl_call::packed::encode;
 use trawl_call::{
     Attributes, CallError, Cookie, Outcome, Pattern, RecordRef, Request, Root, RootParts, Search,
     ServedBy, Source, Trouble,
 };
-use trawl_sys::confined::open_file_anywhere;
 use trawl_sys::directory::Links;
 use trawl_sys::link::{TargetBuffer, read_link_at};
 use trawl_sys::stat::stat_fd;
-use trawl_sys::{Errno, Op, SysError};
+use trawl_sys::{Errno, Op};
 
-use super::Serving;
 use super::attributes::{Asked, attributes};
 use super::outlet::{Leave, Outlet, Task, refusal};
 use super::watch::watch;
+use super::{Serving, contents};
 use crate::exports::{Exports, Place, Places};
-use crate::wire::{Answerer, Code, Ending, LINKS_MAX, Message, Question, READ_MAX_BYTES, feature};
+use crate::wire::{Answerer, Code, Ending, LINKS_MAX, Message, Question, feature};
 
 /// Records are sent once they have so many bytes, or the next one is not there yet.
 pub(super) const BLOCK_BYTES: usize = 64 << 10;
@@ -57,7 +54,12 @@ pub(super) fn answer(
             offset,
             length,
             path,
-        } => read(outlet, id, exports, &path, (offset, length)),
+        } => contents::read(outlet, id, exports, &path, (offset, length)),
+        Message::Fetch {
+            offset,
+            length,
+            path,
+        } => contents::fetch(outlet, id, exports, &path, (offset, length)),
         Message::Links(paths) => links(outlet, id, task, exports, &paths),
         Message::Watch { top, dirs } => watch(serving, outlet, id, task, (&top, dirs)),
         Message::Attributes { entries, top, from } => {
@@ -272,46 +274,6 @@ fn stat(path: &[u8], links: Links, exports: &Exports) -> RecordRef<'static> {
         path: b".",
         outcome,
     }
-}
-
-/// Sends a part of a file.
-fn read(
-    outlet: &Outlet,
-    id: u32,
-    exports: &Exports,
-    path: &[u8],
-    (offset, length): (u64, u32),
-) -> Result<Message, Message> {
-    if length > READ_MAX_BYTES {
-        return Err(bad("so much cannot be read at once"));
-    }
-    let opened = match Places::new(exports).find(path) {
-        Place::Anywhere(path) => open_file_anywhere(&path),
-        Place::Confined(confined) => confined.open_file(),
-    };
-    let failed = |error: SysError| refusal(Code::System, error.errno.0, &error.to_string());
-    let file = std::fs::File::from(opened.map_err(failed)?);
-    let mut bytes = vec![0; BLOCK_BYTES];
-    let (mut at, mut left, mut sent) = (offset, length as usize, 0u64);
-    while left > 0 {
-        let most = left.min(BLOCK_BYTES);
-        let count = match file.read_at(&mut bytes[..most], at) {
-            Ok(count) => count,
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
-            Err(error) => {
-                let errno = error.raw_os_error().unwrap_or(0);
-                return Err(refusal(Code::System, errno, &error.to_string()));
-            }
-        };
-        if count == 0 {
-            break;
-        }
-        outlet.say(id, &Message::Data(bytes[..count].to_vec()));
-        at = at.saturating_add(count as u64);
-        left -= count;
-        sent += count as u64;
-    }
-    Ok(whole(sent))
 }
 
 /// Sends where links lead: of each an errno and the target.

@@ -7,6 +7,7 @@
 
 mod answer;
 mod attributes;
+mod contents;
 mod feed;
 mod marks;
 mod outlet;
@@ -284,6 +285,7 @@ impl Connection {
                 self.begin(id, message)?;
             }
             Message::Read { .. }
+            | Message::Fetch { .. }
             | Message::Links(_)
             | Message::Attributes { .. }
             | Message::Watch { .. } => {

@@ -196,7 +196,7 @@ mod tests {
         let scratch = trawl_testkit::Scratch::new("fingerprint");
         let der = certificate(&["x"], vec![]);
         std::fs::write(scratch.join("der"), &der).unwrap();
-        let mut sum = std::process::Command::new("sha256sum");
+        let mut sum = trawl_testkit::oracle::command("sha256sum");
         let output = sum.arg(scratch.join("der")).output().unwrap().stdout;
         let text = String::from_utf8(output).unwrap();
         let digits = text.split(' ').next().unwrap();

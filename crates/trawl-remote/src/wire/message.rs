@@ -141,6 +141,11 @@ pub enum Message {
         length: u32,
         path: Vec<u8>,
     },
+    Fetch {
+        offset: u64,
+        length: u32,
+        path: Vec<u8>,
+    },
     Data(Vec<u8>),
     Alive,
     ServedBy(Answerer),
@@ -177,12 +182,13 @@ impl Message {
             Message::Attributes { .. } => 15,
             Message::Watch { .. } => 16,
             Message::News(_) => 17,
+            Message::Fetch { .. } => 18,
         }
     }
 
     /// Its name.
     pub fn name(&self) -> &'static str {
-        const NAMES: [&str; 17] = [
+        const NAMES: [&str; 18] = [
             "hello",
             "search",
             "block",
@@ -200,6 +206,7 @@ impl Message {
             "attributes",
             "watch",
             "news",
+            "fetch",
         ];
         NAMES[usize::from(self.kind()) - 1]
     }
@@ -255,6 +262,11 @@ impl Message {
                 out.u32(*credit).bytes(path);
             }
             Message::Read {
+                offset,
+                length,
+                path,
+            }
+            | Message::Fetch {
                 offset,
                 length,
                 path,
@@ -343,6 +355,11 @@ impl Message {
                 entries: body.u32("number of entries")?,
                 top: body.bytes("path")?.to_vec(),
                 from: body.bytes("path")?.to_vec(),
+            },
+            18 => Message::Fetch {
+                offset: body.u64("offset")?,
+                length: body.u32("length")?,
+                path: body.bytes("path")?.to_vec(),
             },
             kind => return Err(BadFrame::Kind(kind)),
         };
@@ -540,6 +557,13 @@ mod tests {
             (any::<u32>(), bytes()).prop_map(|(credit, path)| Message::List { credit, path }),
             (any::<u64>(), any::<u32>(), bytes()).prop_map(|(offset, length, path)| {
                 Message::Read {
+                    offset,
+                    length,
+                    path,
+                }
+            }),
+            (any::<u64>(), any::<u32>(), bytes()).prop_map(|(offset, length, path)| {
+                Message::Fetch {
                     offset,
                     length,
                     path,

@@ -23,6 +23,7 @@
 //! | 15 attributes | client | entries at most (4), path of a directory, path below it (bytes); the answer is data: [`attributes`] of that object (with an empty path of the directory itself, links followed), then of what a search of the directory has behind it |
 //! | 16 watch | client | the top (bytes), number of directories (4), these, relative to the top (bytes). The answer is news, until it is interrupted; with the number of one that goes on: these, too, once all before have been answered |
 //! | 17 news | server | number of these (4), of each: 0 watched, 1 not watched, 2 changed, 3 lost (1), zeros (3), path relative to the top (bytes), for 2 a number of names (4), of each: 0 attributes or contents, 1 which file it is (1), zeros (3), the name (bytes; `.`: the directory itself). None: everything is as it was |
+//! | 18 fetch | client | offset (8), length (4), path (bytes); the answer is data: [`version`] of the file, then its bytes under that version |
 //!
 //! Invariants: bytes are untrusted. No length is believed before so many bytes are there; just
 //! what [`Message::encode`] writes is accepted; a frame of an unknown kind can be passed over.
@@ -31,12 +32,14 @@ pub mod attributes;
 mod fields;
 mod message;
 mod news;
+pub mod version;
 
 pub use message::{Answerer, Code, Ending, Hello, Message, Question, QuestionRoot};
 pub use news::{Happened, News, NewsName};
 
-/// The version that this program speaks.
-pub const VERSION: u16 = 1;
+/// The version that this program speaks. In version 1 the pattern `/` was the searched directory
+/// itself; it is what that directory holds.
+pub const VERSION: u16 = 2;
 
 /// What a server can do besides searching, and a client understand.
 pub mod feature {
@@ -54,15 +57,17 @@ pub mod feature {
     pub const ATTRIBUTES: u64 = 1 << 5;
     /// `watch`.
     pub const WATCH: u64 = 1 << 6;
+    /// `fetch`.
+    pub const FETCH: u64 = 1 << 7;
     /// All of this version.
-    pub const ALL: u64 = STAT | LIST | READ | SERVED_BY | LINKS | ATTRIBUTES | WATCH;
+    pub const ALL: u64 = STAT | LIST | READ | SERVED_BY | LINKS | ATTRIBUTES | WATCH | FETCH;
 }
 
 /// The longest frame that a client sends.
 pub const REQUEST_MAX_BYTES: usize = 4 << 20;
 /// The longest frame that a server sends: one record can have more than 16 MiB.
 pub const ANSWER_MAX_BYTES: usize = (16 << 20) + (64 << 10);
-/// The most that one `read` gives.
+/// The most that one `read` or `fetch` gives.
 pub const READ_MAX_BYTES: u32 = 1 << 20;
 /// The most paths of one `links`.
 pub const LINKS_MAX: usize = 4096;

@@ -106,7 +106,7 @@ fn without_links_out_an_export_is_the_tree() {
         Flags::METADATA | Flags::NOFOLLOW,
         Flags::STOPATFIRST | Flags::R_OK,
     ] {
-        for pattern in ["*", "/", "/a/*", "file", "b/file"] {
+        for pattern in ["*", "/", "/.", "/a/*", "file", "b/file"] {
             let live = packed(
                 &LiveWalk::default(),
                 request(pattern, flags, &[bytes(&top)]),

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use trawl_call::{Block, CallError, Executor, LiveWalk, Request, Search, Stream};
 use trawl_remote::client::Patience;
-use trawl_remote::wire::{Code, Ending, Hello, Message};
+use trawl_remote::wire::{Code, Ending, Hello, Message, VERSION};
 use trawl_remote::{Address, Exports, Limits, Remote, Serving};
 
 use crate::support::{
@@ -116,18 +116,19 @@ fn what_is_not_said_to_be_whole_is_an_error() {
 fn versions_that_differ_are_told() {
     let scratch = binary_tree(1);
     let later = Hello {
-        lowest: 2,
-        highest: 7,
+        lowest: VERSION + 1,
+        highest: VERSION + 6,
         requests: 0,
         features: 0,
     };
     let frames = vec![Message::Hello(later).encode(0)];
     let remote = says(&scratch, "later", frames);
     let error = packed(&remote, request("*", 0, &[b"/"])).unwrap_err();
-    assert!(error.to_string().contains("versions 2 to 7"), "{error}");
+    let versions = format!("versions {} to {}", VERSION + 1, VERSION + 6);
+    assert!(error.to_string().contains(&versions), "{error}");
     let mut raw = Raw::new(serving(Exports::Everything));
     raw.say(0, &Message::Hello(later));
-    assert!(matches!(raw.hear(), Some((0, Message::Hello(ours))) if ours.highest == 1));
+    assert!(matches!(raw.hear(), Some((0, Message::Hello(ours))) if ours.highest == VERSION));
     let Some((0, Message::Error { code, .. })) = raw.hear() else {
         panic!("no error");
     };

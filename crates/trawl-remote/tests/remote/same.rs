@@ -33,7 +33,16 @@ fn records_are_those_of_the_walk_byte_for_byte() {
         Flags::FNMATCH | Flags::XDEV,
     ];
     for flags in flags {
-        for pattern in ["*", "x.c", "/*", "/", "0/1/*|link", "nothing", "1/x.?"] {
+        for pattern in [
+            "*",
+            "x.c",
+            "/*",
+            "/",
+            "/.",
+            "0/1/*|link",
+            "nothing",
+            "1/x.?",
+        ] {
             let ask = || request(pattern, flags, &roots);
             let live = packed(&LiveWalk::default(), ask()).unwrap();
             let answer = packed(&remote, ask()).unwrap();

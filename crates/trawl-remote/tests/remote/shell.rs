@@ -1,7 +1,7 @@
 //! `trawl-shell` under words and variables that ask for something else.
 
 use std::io::Write;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use trawl_call::options::Flags;
 use trawl_remote::{Address, Remote};
@@ -18,7 +18,7 @@ fn without_its_file_it_serves_nobody() {
         return;
     }
     for words in [&[][..], &["-c", "id"], &["--help"], &["--export", "x=/"]] {
-        let ran = Command::new(SHELL)
+        let ran = trawl_testkit::oracle::command(SHELL)
             .args(words)
             .stdin(Stdio::null())
             .output()

@@ -7,7 +7,6 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::convert::Infallible;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::process::Command;
 use std::sync::atomic::AtomicBool;
 
 use trawl_model::sink::SourceRoot;
@@ -143,7 +142,7 @@ const FIELDS: &str = r"%y %i %m %n %U %G %s %b %D %A@ %T@ %C@\0%l\0";
 
 /// What `find` prints of the entries below `root`, with further arguments before `-printf`.
 pub(crate) fn find(root: &Path, arguments: &[&str]) -> BTreeMap<Vec<u8>, Vec<u8>> {
-    let mut find = Command::new("find");
+    let mut find = trawl_testkit::oracle::command("find");
     find.arg(root)
         .args(["-mindepth", "1"])
         .args(arguments)
@@ -208,7 +207,10 @@ pub(crate) fn assert_same(recorder: &Recorder, found: &BTreeMap<Vec<u8>, Vec<u8>
 
 /// Whether a tool can be run here; says so if not.
 pub(crate) fn has(tool: &str) -> bool {
-    let found = Command::new(tool).arg("--version").output().is_ok();
+    let found = trawl_testkit::oracle::command(tool)
+        .arg("--version")
+        .output()
+        .is_ok();
     if !found {
         println!("skipped, because {tool} is not installed");
     }
@@ -254,6 +256,9 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        let _ = Command::new("rm").arg("-rf").arg(&self.0).status();
+        let _ = trawl_testkit::oracle::command("rm")
+            .arg("-rf")
+            .arg(&self.0)
+            .status();
     }
 }

@@ -137,6 +137,7 @@ impl Caller {
                 outcome => outcome,
             },
             snapshot: state.last.snapshot,
+            generation: state.last.generation,
             as_of: state.last.as_of,
             seen: state.description.interval.map_or(Seen::Now, Seen::Every),
             stale,

@@ -252,6 +252,7 @@ impl Inner {
                 .chain(remarks(&state.description))
                 .collect(),
             snapshot: before.snapshot,
+            generation: before.generation,
             stale: before.stale,
             ended: Some(if has_published {
                 now
@@ -303,6 +304,7 @@ impl Inner {
         }
         let Some(published) = published else { return };
         state.last.snapshot = published.snapshot.or(state.last.snapshot);
+        state.last.generation = published.generation;
         state.last.stale = published.stale;
         let counters = &mut state.counters;
         let has_method = |recovery: &Recovery| recovery.method.is_some();
@@ -401,6 +403,7 @@ impl Inner {
             Ok(None) => {}
             Ok(snapshot) => {
                 state.last.snapshot = snapshot;
+                state.last.generation = 0;
                 state.counters.checkpoints += 1;
             }
             Err(error) if error.kind == ApplyErrorKind::Broken => {

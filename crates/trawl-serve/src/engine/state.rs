@@ -59,6 +59,8 @@ pub(super) struct LastRound {
     /// What else should be known.
     pub(super) remarks: Vec<String>,
     pub(super) snapshot: Option<SnapshotId>,
+    /// What was published beside that; 0: nothing.
+    pub(super) generation: u64,
     /// When it ended.
     pub(super) ended: Option<Instant>,
 }

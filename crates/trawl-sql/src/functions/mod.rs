@@ -3,6 +3,7 @@
 //! A function is one row of [`FUNCTIONS`] and a few lines in a module of its
 //! group; names, help, completion and documentation come from the row.
 
+mod bounded;
 mod owners;
 mod paths;
 mod sizes;
@@ -169,6 +170,11 @@ pub(crate) fn all(now: Timestamp) -> Vec<Arc<ScalarUDF>> {
     functions
         .map(|one| Arc::new(ScalarUDF::new_from_impl(one)))
         .collect()
+}
+
+/// Keeps the engine's own functions from making more than so much at once.
+pub(crate) fn bound(functions: &mut [Arc<ScalarUDF>], most_bytes: u64) {
+    bounded::bounded(functions, most_bytes);
 }
 
 /// A function, as the engine calls it.

@@ -4,12 +4,19 @@ use arrow::array::RecordBatch;
 use arrow::error::ArrowError;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 
+/// How times are written, always with nine digits: `docs/json.md`.
+pub(super) const UTC_TIME: &str = "%Y-%m-%dT%H:%M:%S%.9fZ";
+/// The same for times that the query gave no zone.
+pub(super) const TIME: &str = "%Y-%m-%dT%H:%M:%S%.9f";
+
 /// Calls `visit` with each row's values as text; nothing for a null.
 pub(super) fn for_each_row<E: From<ArrowError>>(
     batch: &RecordBatch,
     mut visit: impl FnMut(&[Option<String>]) -> Result<(), E>,
 ) -> Result<(), E> {
-    let options = FormatOptions::default();
+    let options = FormatOptions::default()
+        .with_timestamp_tz_format(Some(UTC_TIME))
+        .with_timestamp_format(Some(TIME));
     let columns = batch.columns();
     let formatters: Result<Vec<ArrayFormatter<'_>>, ArrowError> = columns
         .iter()

@@ -1,15 +1,20 @@
 //! One line a row: comma- and tab-separated values, JSON; and values ended
 //! by a NUL.
 
-use arrow::array::{AsArray, RecordBatch};
-use arrow::datatypes::{DataType, SchemaRef};
-use arrow::json::LineDelimitedWriter;
-use arrow::json::WriterBuilder;
-use arrow::json::writer::LineDelimited;
+use std::borrow::Cow;
+use std::sync::Arc;
 
-use super::Reader;
-use super::cells::{for_each_row, is_control, without_controls};
+use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::datatypes::{DataType, FieldRef, Int64Type, SchemaRef, UInt64Type};
+use arrow::error::ArrowError;
+use arrow::json::writer::{LineDelimited, NullableEncoder};
+use arrow::json::{Encoder, EncoderFactory, EncoderOptions, LineDelimitedWriter, WriterBuilder};
+use trawl_cli::sql::protected;
+use trawl_text::json::push_integer;
+
+use super::cells::{TIME, UTC_TIME, for_each_row, is_control, without_controls};
 use super::file::{Sink, arrow_error};
+use super::{Cells, Reader};
 use crate::error::{Result, SqlError};
 
 /// Values with something between them.
@@ -17,19 +22,32 @@ pub(super) struct Delimited {
     sink: Sink,
     reader: Reader,
     dialect: Dialect,
+    /// Columns of text, which a spreadsheet may take for formulas.
+    texts: Vec<bool>,
 }
 
 #[derive(Clone, Copy)]
 enum Dialect {
     /// RFC 4180.
     Csv,
+    /// The same for spreadsheets: no text begins as a formula does.
+    Spreadsheet,
     /// Tabs, newlines and backslashes escaped.
     Tsv,
 }
 
 impl Delimited {
-    pub(super) fn csv(schema: &SchemaRef, sink: Sink, reader: Reader) -> Result<Delimited> {
-        Delimited::new(schema, sink, reader, Dialect::Csv)
+    pub(super) fn csv(
+        schema: &SchemaRef,
+        sink: Sink,
+        reader: Reader,
+        cells: Cells,
+    ) -> Result<Delimited> {
+        let dialect = match cells {
+            Cells::AsTheyAre => Dialect::Csv,
+            Cells::Protected => Dialect::Spreadsheet,
+        };
+        Delimited::new(schema, sink, reader, dialect)
     }
 
     pub(super) fn tsv(schema: &SchemaRef, sink: Sink, reader: Reader) -> Result<Delimited> {
@@ -41,12 +59,18 @@ impl Delimited {
             sink,
             reader,
             dialect,
+            texts: vec![true; schema.fields().len()],
         };
         let names = schema
             .fields()
             .iter()
             .map(|field| Some(field.name().clone()));
         out.row(&names.collect::<Vec<_>>())?;
+        let is_text = |field: &FieldRef| {
+            let kind = field.data_type();
+            !kind.is_numeric() && !kind.is_temporal()
+        };
+        out.texts = schema.fields().iter().map(is_text).collect();
         Ok(out)
     }
 
@@ -59,7 +83,7 @@ impl Delimited {
         for (at, value) in row.iter().enumerate() {
             if at > 0 {
                 line.push(match self.dialect {
-                    Dialect::Csv => ',',
+                    Dialect::Csv | Dialect::Spreadsheet => ',',
                     Dialect::Tsv => '\t',
                 });
             }
@@ -67,8 +91,13 @@ impl Delimited {
                 Reader::Terminal => without_controls(value),
                 Reader::Program => value.to_owned(),
             });
+            let is_text = self.texts.get(at).copied().unwrap_or(true);
             match self.dialect {
-                Dialect::Csv => push_quoted(&mut line, shown.as_deref()),
+                Dialect::Spreadsheet if is_text => {
+                    let shown: Option<Cow<'_, str>> = shown.as_deref().map(protected);
+                    push_quoted(&mut line, shown.as_deref());
+                }
+                Dialect::Csv | Dialect::Spreadsheet => push_quoted(&mut line, shown.as_deref()),
                 Dialect::Tsv => push_escaped(&mut line, shown.as_deref().unwrap_or_default()),
             }
         }
@@ -143,7 +172,11 @@ impl JsonLines {
     }
 
     pub(super) fn write(&mut self, batch: &RecordBatch) -> Result<()> {
-        let builder = WriterBuilder::new().with_explicit_nulls(true);
+        let builder = WriterBuilder::new()
+            .with_explicit_nulls(true)
+            .with_timestamp_tz_format(UTC_TIME.to_owned())
+            .with_timestamp_format(TIME.to_owned())
+            .with_encoder_factory(Arc::new(Exact));
         let mut writer: LineDelimitedWriter<Vec<u8>> =
             builder.build::<_, LineDelimited>(Vec::new());
         writer.write(batch).map_err(arrow_error)?;
@@ -157,6 +190,39 @@ impl JsonLines {
 
     pub(super) fn finish(self) -> Sink {
         self.sink
+    }
+}
+
+/// Whole numbers as every reader keeps them ([`trawl_text::json::push_integer`]).
+#[derive(Debug)]
+struct Exact;
+
+impl EncoderFactory for Exact {
+    fn make_default_encoder<'a>(
+        &self,
+        _: &'a FieldRef,
+        array: &'a dyn Array,
+        _: &'a EncoderOptions,
+    ) -> std::result::Result<Option<NullableEncoder<'a>>, ArrowError> {
+        let signed = array.as_primitive_opt::<Int64Type>();
+        let unsigned = array.as_primitive_opt::<UInt64Type>();
+        let encoder: Box<dyn Encoder + 'a> = match (signed, unsigned) {
+            (Some(numbers), _) => Box::new(Whole(|at| i128::from(numbers.value(at)))),
+            (_, Some(numbers)) => Box::new(Whole(|at| i128::from(numbers.value(at)))),
+            _ => return Ok(None),
+        };
+        Ok(Some(NullableEncoder::new(encoder, array.nulls().cloned())))
+    }
+}
+
+/// A column of whole numbers, by row.
+struct Whole<N>(N);
+
+impl<N: Fn(usize) -> i128> Encoder for Whole<N> {
+    fn encode(&mut self, at: usize, out: &mut Vec<u8>) {
+        let mut text = String::new();
+        push_integer(&mut text, (self.0)(at));
+        out.extend_from_slice(text.as_bytes());
     }
 }
 

@@ -32,6 +32,25 @@ pub(crate) enum Form {
     Null,
 }
 
+/// How texts of comma-separated values are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cells {
+    /// As they are.
+    AsTheyAre,
+    /// So that no spreadsheet takes them for formulas.
+    Protected,
+}
+
+impl Cells {
+    /// What the command line asks for.
+    pub(crate) fn of(is_protected: bool) -> Cells {
+        match is_protected {
+            true => Cells::Protected,
+            false => Cells::AsTheyAre,
+        }
+    }
+}
+
 /// Who reads what is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reader {
@@ -77,21 +96,31 @@ pub(crate) fn check(form: Form, output: Option<&Path>) -> Result<()> {
 impl Writer {
     /// Begins to write rows with these columns, to a new file or to standard
     /// output.
-    pub(crate) fn open(form: Form, schema: &SchemaRef, output: Option<&Path>) -> Result<Writer> {
+    pub(crate) fn open(
+        (form, cells): (Form, Cells),
+        schema: &SchemaRef,
+        output: Option<&Path>,
+    ) -> Result<Writer> {
         let sink = match output {
             Some(path) => Sink::file(path)?,
             None => Sink::stdout(),
         };
-        Writer::to(form, schema, sink)
+        Writer::to((form, cells), schema, sink)
     }
 
     /// The same, to a place that is open.
-    pub(crate) fn to(form: Form, schema: &SchemaRef, sink: Sink) -> Result<Writer> {
+    pub(crate) fn to(
+        (form, cells): (Form, Cells),
+        schema: &SchemaRef,
+        sink: Sink,
+    ) -> Result<Writer> {
         let reader = sink.reader();
         let form = match form {
             Form::Null => Encoder::Null(NulEnded::new(sink)),
             Form::Named(Format::Table) => Encoder::Table(Table::new(schema, sink, reader)),
-            Form::Named(Format::Csv) => Encoder::Delimited(Delimited::csv(schema, sink, reader)?),
+            Form::Named(Format::Csv) => {
+                Encoder::Delimited(Delimited::csv(schema, sink, reader, cells)?)
+            }
             Form::Named(Format::Tsv) => Encoder::Delimited(Delimited::tsv(schema, sink, reader)?),
             Form::Named(Format::Json) => Encoder::Json(JsonLines::new(sink, reader)),
             Form::Named(Format::Parquet) => {

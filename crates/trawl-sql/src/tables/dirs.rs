@@ -136,7 +136,7 @@ fn below(
                 true => fold(&mut above, directory.depth, directory.sums),
                 false => Tree::default(),
             };
-            if directory.depth <= wanted {
+            if directory.depth <= wanted && !target.skips(&directory.path) {
                 add(&mut rows, directory, &tree, target.start.view.info());
             }
             if rows.is_full() {

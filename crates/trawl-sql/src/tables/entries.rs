@@ -135,25 +135,31 @@ pub(super) fn produce(job: &Job<'_>, take: Take<'_>) -> Result<()> {
     for target in job.targets {
         let info = target.start.view.info();
         let fresh = || Rows::new(&table, job.columns);
-        if target.reach.has_own() && take(own_row(target, &wanted, fresh())?).is_break() {
+        let has_own = target.reach.has_own() && !target.skips(&target.start.path);
+        if has_own && take(own_row(target, &wanted, fresh())?).is_break() {
             return Ok(());
         }
         let request = Request {
-            columns: needed,
+            columns: match target.skip.is_empty() {
+                true => needed,
+                false => needed.union(ColumnSet::of(&[Column::Name])),
+            },
             filter: job.filter.clone(),
             max_depth: target.reach.max_depth(),
+            skip: target.skip.clone(),
             threads: Some(job.threads),
             cancel: Some(job.cancel),
             ..Request::default()
         };
         let work = |listing: &Listing<'_>, out: &mut Option<Rows>| {
             let rows = out.get_or_insert_with(fresh);
-            let mut left = listing.range.clone();
-            while !left.is_empty() {
-                let end = left.end.min(left.start + rows.room());
-                let piece = left.start..end;
-                add(rows, &wanted, listing.dir.path, listing.batch, piece, info);
-                left.start = end;
+            for mut left in without_skipped(target, listing) {
+                while !left.is_empty() {
+                    let end = left.end.min(left.start + rows.room());
+                    let piece = left.start..end;
+                    add(rows, &wanted, listing.dir.path, listing.batch, piece, info);
+                    left.start = end;
+                }
             }
         };
         let mut ended = Ok(ControlFlow::Continue(()));
@@ -166,6 +172,33 @@ pub(super) fn produce(job: &Job<'_>, take: Take<'_>) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// The rows of a listing, but for those of directories that another source answers about.
+fn without_skipped(target: &Target, listing: &Listing<'_>) -> Vec<Range<usize>> {
+    let mut left = listing.range.clone();
+    let mut pieces = Vec::new();
+    let here = |root: &&Vec<u8>| path::split(root).is_some_and(|(dir, _)| dir == listing.dir.path);
+    let skipped: Vec<&[u8]> = target
+        .skip
+        .iter()
+        .filter(here)
+        .map(|root| name_of(root))
+        .collect();
+    if !skipped.is_empty() {
+        for at in listing.range.clone() {
+            if skipped.contains(&listing.batch.name.get(at)) {
+                pieces.push(left.start..at);
+                left.start = at + 1;
+            }
+        }
+    }
+    pieces.push(left);
+    pieces
+}
+
+fn name_of(wanted: &[u8]) -> &[u8] {
+    path::split(wanted).map_or(&b""[..], |(_, name)| name)
 }
 
 fn give(rows: Rows, take: Take<'_>) -> Result<ControlFlow<()>> {

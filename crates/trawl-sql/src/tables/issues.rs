@@ -50,7 +50,7 @@ pub(super) fn produce(job: &Job<'_>, take: Take<'_>) -> Result<()> {
             .index()
             .issues(&target.start, target.reach.max_depth())?;
         let mut rows = Rows::new(&table, job.columns);
-        for issue in &issues {
+        for issue in issues.iter().filter(|issue| !target.skips(&issue.path)) {
             fill(&mut rows, issue, target.start.view.info());
             if rows.is_full() {
                 let full = std::mem::replace(&mut rows, Rows::new(&table, job.columns));

@@ -21,6 +21,7 @@ use arrow::datatypes::{Field, Schema, SchemaRef};
 use std::num::NonZeroUsize;
 use trawl_model::column::Column;
 use trawl_model::filter::Filter;
+use trawl_model::path;
 use trawl_query::{Index, SnapshotInfo, Start};
 
 use crate::catalog::{Catalog, Edition};
@@ -153,6 +154,36 @@ pub(crate) struct Target {
     pub(crate) start: Start,
     /// How far.
     pub(crate) reach: Reach,
+    /// Subtrees that another source answers about, none within another.
+    pub(crate) skip: Vec<Vec<u8>>,
+}
+
+impl Target {
+    /// All that lies so far below a start.
+    pub(crate) fn new(start: Start, reach: Reach) -> Target {
+        let skip = Vec::new();
+        Target { start, reach, skip }
+    }
+
+    /// Leaves to sources with these roots what lies in them, if they are nearer to it than this
+    /// one's: each path has one row.
+    pub(crate) fn leave_to(&mut self, roots: &[&[u8]]) {
+        let own = self.start.view.root();
+        let is_nearer = |root: &&&[u8]| root.len() > own.len();
+        let inner = roots.iter().filter(is_nearer);
+        let mut inner: Vec<Vec<u8>> = inner
+            .filter(|root| path::is_within(root, &self.start.path))
+            .map(|root| root.to_vec())
+            .collect();
+        inner.sort_by(|a, b| path::cmp(a, b));
+        inner.dedup_by(|later, first| path::is_within(later, first));
+        self.skip = inner;
+    }
+
+    /// True for what another source answers about.
+    fn skips(&self, wanted: &[u8]) -> bool {
+        self.skip.iter().any(|root| path::is_within(wanted, root))
+    }
 }
 
 /// How far below a start rows are taken from.

@@ -60,7 +60,7 @@ pub(super) fn produce(job: &Job<'_>, take: Take<'_>) -> Result<()> {
 
 fn target_rows(job: &Job<'_>, target: &Target, out: &mut Out<'_, '_>) -> Result<ControlFlow<()>> {
     let (start, info) = (&target.start, target.start.view.info());
-    if target.reach.has_own() {
+    if target.reach.has_own() && !target.skips(&start.path) {
         for attribute in job.index().attributes(start)? {
             if out.add(&start.path, &attribute, info)?.is_break() {
                 return Ok(ControlFlow::Break(()));
@@ -77,7 +77,8 @@ fn target_rows(job: &Job<'_>, target: &Target, out: &mut Out<'_, '_>) -> Result<
     };
     let mut flow = Ok(ControlFlow::Continue(()));
     job.index().attributes_below(start, &request, |entry| {
-        for attribute in &entry.attributes {
+        let of_others = target.skips(&entry.path);
+        for attribute in entry.attributes.iter().filter(|_| !of_others) {
             flow = out.add(&entry.path, attribute, info);
             if !matches!(flow, Ok(ControlFlow::Continue(()))) {
                 return ControlFlow::Break(());

@@ -45,9 +45,7 @@ fn python(module: &str) -> Result<PathBuf, Skip> {
     let cache = cache.or(home).unwrap_or_default();
     let python = cache.join("trawl/tools/python/bin/python");
     let import = format!("import {module}");
-    let found = std::process::Command::new(&python)
-        .args(["-c", &import])
-        .output();
+    let found = oracle::command(&python).args(["-c", &import]).output();
     match found {
         Ok(output) if output.status.success() => Ok(python),
         _ => Err(Skip::new(
@@ -96,7 +94,7 @@ fn duckdb_answers_the_same() {
         Err(skip) => return skip.say(),
     };
     let site = Site::server("sql-duckdb");
-    let has_xattrs = std::process::Command::new("setfattr")
+    let has_xattrs = oracle::command("setfattr")
         .args(["-n", "user.note", "-v", "kept"])
         .arg(site.tree().join("sw/bin/tool"))
         .status()

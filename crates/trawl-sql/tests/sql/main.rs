@@ -13,11 +13,13 @@
 //! | `documents` | what is generated in the documentation is fresh |
 #![forbid(unsafe_code)]
 
+mod absent;
 mod answers;
 mod behaviour;
 mod cookbook;
 mod documents;
 mod exports;
+mod limits;
 mod plans;
 mod reading_only;
 mod shell;

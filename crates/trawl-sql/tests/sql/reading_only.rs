@@ -7,7 +7,7 @@ use crate::site::Site;
 
 /// Every name below a directory with size and time of change.
 fn listing(dir: &Path) -> Vec<String> {
-    let found = std::process::Command::new("find")
+    let found = trawl_testkit::oracle::command("find")
         .arg(dir)
         .args(["-printf", "%p %y %s %C@\\n"])
         .output()

@@ -113,7 +113,9 @@ fn the_shell_takes_lines_completes_words_and_remembers() {
     }
     let site = Site::server("sql-shell");
     let mut shell = Terminal::open(&site);
-    shell.enter("SELECT count(*) AS ways\rFROM generate_series(1, 7);\r");
+    shell.enter("SELECT count(*) AS ways\r");
+    shell.expect("  ...> ");
+    shell.press("FROM generate_series(1, 7);\r");
     shell.expect("ways\r\n");
     shell.expect("7\r\n(1 row)");
     // A word of the language and one of a table's columns.

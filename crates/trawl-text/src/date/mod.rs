@@ -58,7 +58,6 @@ fn quoted(text: &[u8]) -> Option<(String, &[u8])> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use std::process::Command;
     use std::time::{SystemTime, UNIX_EPOCH};
 
     /// Separated by bars.
@@ -95,6 +94,8 @@ mod tests {
         "6 months ago|-9 months|+200 days|TZ=\"EST5EDT\" 9:00|TZ=\"XYZ-3:30\" noon|TZ=\"a\\\"b\" 9:00",
         "2021-03-28 02:30 +0100|3 feb +90 minutes|3-feb-90|2 wednesday 1 month 2 days ago",
         "99999999999999 years|2021-06-01 12:00 local|last monday 10:00",
+        "(X NOW 2261|(|2021-02-03 (x|2021-02-03 (a(b)|6 feb 1628 IST|6 feb 1628 CET|6 jul 1628 CEST",
+        "6 jul 1628 EST|6 feb 1628 EDT|6 jul 1942 CEST|6 feb 1942 CET|6 jul 1942 CET|6 jul 2021 EST",
     ];
 
     fn now() -> Timestamp {
@@ -107,7 +108,7 @@ mod tests {
 
     /// What date(1) says.
     fn ask_date(text: &str, zone: &str) -> Option<Timestamp> {
-        let mut date = Command::new("date");
+        let mut date = trawl_testkit::oracle::command("date");
         let date = date.args(["-d", text, "+%s %N"]).env("TZ", zone);
         let output = date.env("LC_ALL", "C").output().unwrap();
         let line = String::from_utf8(output.stdout).unwrap();

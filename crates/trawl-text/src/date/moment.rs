@@ -25,6 +25,9 @@ enum Distance {
     Asked,
     /// Seconds east, whatever the season.
     Fixed(i64),
+    /// As the zone has it at that time, if it is summer time there or not as is
+    /// said; otherwise so many seconds east, as in that season of this year.
+    Season { is_summer: bool, east: i64 },
 }
 
 /// The time.
@@ -89,7 +92,10 @@ impl Moment<'_> {
     fn at<'a>(local: Local, said: &Said, now: Timestamp, zone: &'a Zone) -> Option<Moment<'a>> {
         let seen = said.seen;
         let distance = if seen.locals > 0 {
-            Distance::Fixed(season(said.is_summer, now.secs, zone))
+            Distance::Season {
+                is_summer: said.is_summer,
+                east: season(said.is_summer, now.secs, zone),
+            }
         } else if seen.dates + seen.days + seen.times > 0 {
             Distance::Asked
         } else {
@@ -222,9 +228,19 @@ fn flat(local: Local) -> Option<i64> {
 /// Greenwich; where clocks were put forward, as if they had not been.
 fn resolve(local: Local, distance: Distance, zone: &Zone) -> Option<i64> {
     let flat = flat(local)?;
-    if let Distance::Fixed(offset) = distance {
-        return flat.checked_sub(offset);
+    match distance {
+        Distance::Fixed(offset) => flat.checked_sub(offset),
+        Distance::Asked => as_shown(flat, zone),
+        Distance::Season { is_summer, east } => {
+            let shown = as_shown(flat, zone);
+            let is_so = |secs: &i64| zone.is_summer(*secs) == is_summer;
+            shown.filter(is_so).or_else(|| flat.checked_sub(east))
+        }
     }
+}
+
+/// The seconds of a time that a clock of the zone shows so.
+fn as_shown(flat: i64, zone: &Zone) -> Option<i64> {
     let (mut guess, mut latest) = (flat, i64::MIN);
     for _ in 0..4 {
         let offset = i64::from(zone.civil(guess).offset_secs);

@@ -230,7 +230,7 @@ pub(super) fn split(text: &[u8], local: &Local) -> Option<Vec<Word>> {
                 )?);
                 rest = behind;
             }
-            b'(' => rest = comment(rest)?,
+            b'(' => rest = comment(rest),
             byte => {
                 words.push(Word::Other(*byte));
                 rest = after;
@@ -240,8 +240,9 @@ pub(super) fn split(text: &[u8], local: &Local) -> Option<Vec<Word>> {
     Some(words)
 }
 
-/// What is behind a comment; comments nest.
-fn comment(text: &[u8]) -> Option<&[u8]> {
+/// What is behind a comment; comments nest, and one without an end goes to the
+/// end of the text.
+fn comment(text: &[u8]) -> &[u8] {
     let mut depth = 0u64;
     for (at, byte) in text.iter().enumerate() {
         match byte {
@@ -250,10 +251,10 @@ fn comment(text: &[u8]) -> Option<&[u8]> {
             _ => {}
         }
         if depth == 0 {
-            return text.get(at + 1..);
+            return &text[at + 1..];
         }
     }
-    None
+    &[]
 }
 
 fn number(text: &[u8], sign: Option<bool>) -> Option<(Word, &[u8])> {

@@ -8,10 +8,14 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <trawl.h>
 #include <unistd.h>
@@ -418,6 +422,114 @@ static void served(int who, const char *index) {
     trawl_closesearch(search);
 }
 
+/* A search of a server that never says anything. */
+static struct trawl_search_options silent_options(void) {
+    struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = "silent"};
+    struct trawl_search_options options = {.size = sizeof options, .remote = "unix:silent"};
+    int listener = socket(AF_UNIX, SOCK_STREAM, 0);
+    CHECK(chdir(top) == 0);
+    unlink("silent");
+    CHECK(bind(listener, (struct sockaddr *)&address, sizeof address) == 0);
+    CHECK(listen(listener, 100) == 0);
+    return options;
+}
+
+static volatile sig_atomic_t ticks;
+static TRAWL_SEARCH *volatile to_cancel;
+
+static void on_tick(int number) {
+    const int before = errno;
+    (void)number;
+    ticks++;
+    if (to_cancel != NULL) {
+        errno = 77;
+        if (trawl_search_cancel(to_cancel) != 0 || errno != 77)
+            _exit(3);
+        to_cancel = NULL;
+    }
+    errno = before;
+}
+
+/* A handler that asks for calls to be restarted, again and again. */
+static void tick(void) {
+    struct sigaction action = {.sa_handler = on_tick, .sa_flags = SA_RESTART};
+    const struct itimerval often = {{0, 3000}, {0, 3000}};
+    CHECK(sigaction(SIGALRM, &action, NULL) == 0);
+    CHECK(setitimer(ITIMER_REAL, &often, NULL) == 0);
+}
+
+/* Waits end at a signal where that is asked for, and searches where a handler cancels them. */
+static void interrupted(void) {
+    static char buffer[1000];
+    const char *const one[] = {"/"};
+    const struct trawl_search_options options = silent_options();
+    size_t next = 1;
+    TRAWL_SEARCH *search = trawl_opensearch_array(one, 1, "*", TRAWL_INTR, &options);
+    CHECK(search != NULL);
+    tick();
+    for (int round = 0; round < 3; round++) {
+        FAILS_WITH(EINTR, trawl_readsearch(search) == NULL);
+        CHECK(strstr(trawl_strerror(search), "signal") != NULL);
+        FAILS_WITH(EINTR, trawl_fillsearch(search, buffer, sizeof buffer, &next) == -1);
+    }
+    CHECK(ticks >= 6);
+    to_cancel = search;
+    FAILS_WITH(ECANCELED, trawl_readsearch(search) == NULL);
+    FAILS_WITH(ECANCELED, trawl_readsearch(search) == NULL);
+    CHECK(trawl_closesearch(search) == 0);
+    FAILS_WITH(EINTR, trawl_search("/", "*", TRAWL_INTR, &options, buffer, sizeof buffer, NULL) == -1);
+    /* Without it a wait goes on through signals, until a handler cancels the search. */
+    search = trawl_opensearch_array(one, 1, "*", 0, &options);
+    CHECK(search != NULL);
+    to_cancel = search;
+    FAILS_WITH(ECANCELED, trawl_readsearch(search) == NULL);
+    CHECK(trawl_closesearch(search) == 0);
+    unlink("silent");
+}
+
+/* Signals change nothing but the waits: what is given is the whole answer. */
+static void ticking(void) {
+    TRAWL_SEARCH *search = trawl_opensearch(top, "*", TRAWL_INTR);
+    struct trawl_searchent *entry;
+    CHECK(search != NULL);
+    tick();
+    do {
+        errno = 0;
+        while ((entry = trawl_readsearch(search)) != NULL)
+            print(entry->path);
+    } while (errno == EINTR);
+    CHECK(errno == 0);
+    trawl_closesearch(search);
+}
+
+/* The paper's bound: what lies below 16 levels ends the search. */
+static void bounded(void) {
+    char path[100] = "levels";
+    struct trawl_searchent *entry = NULL;
+    CHECK(chdir(top) == 0 && mkdir(path, 0755) == 0);
+    for (int level = 1; level <= 17; level++) {
+        TRAWL_SEARCH *search = trawl_opensearch("levels", "x", TRAWL_DEPTH16);
+        CHECK(search != NULL);
+        FAILS_WITH(0, trawl_readsearch(search) == NULL);
+        trawl_closesearch(search);
+        snprintf(path + strlen(path), 10, "/%d", level);
+        CHECK(mkdir(path, 0755) == 0);
+    }
+    TRAWL_SEARCH *search = trawl_opensearch("levels", "*", TRAWL_DEPTH16);
+    for (int level = 1; level <= 17; level++) {
+        entry = trawl_readsearch(search);
+        CHECK(entry != NULL && entry->err == 0);
+    }
+    FAILS_WITH(EOVERFLOW, trawl_readsearch(search) == NULL);
+    CHECK(strstr(trawl_strerror(search), "16 levels") != NULL);
+    FAILS_WITH(EOVERFLOW, trawl_readsearch(search) == NULL);
+    trawl_closesearch(search);
+    /* Without the bound it is all there. */
+    search = trawl_opensearch("levels", "17", 0);
+    CHECK(trawl_readsearch(search) != NULL);
+    trawl_closesearch(search);
+}
+
 static const struct {
     const char *name;
     void (*run)(void);
@@ -426,6 +538,7 @@ static const struct {
     {"call", call},           {"resume", resume},           {"threads", threads},
     {"busy", busy},           {"cancel", cancel},           {"polled", polled},
     {"polled-fill", polled_fill}, {"forked", forked},       {"closed-early", closed_early},
+    {"interrupted", interrupted}, {"bounded", bounded},     {"ticking", ticking},
 };
 
 int main(int argc, char **argv) {

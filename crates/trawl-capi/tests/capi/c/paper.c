@@ -11,11 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <trawl/searchcall.h>
+#include <unistd.h>
 
-/* Numbers and order that programs were compiled with which know the first implementation. */
-_Static_assert(SEARCH_STOPATFIRST == 1 && SEARCH_METADATA == 4, "flags");
-_Static_assert(SEARCH_INCLUDEROOT == 8 && SEARCH_PERIOD == 16, "flags");
-_Static_assert(SEARCH_R_OK == 32 && SEARCH_W_OK == 64 && SEARCH_X_OK == 128, "flags");
+/* Either may be written: the paper means those of access(2). */
+_Static_assert(SEARCH_R_OK == R_OK && SEARCH_W_OK == W_OK && SEARCH_X_OK == X_OK, "flags");
+/* Numbers and order of the first implementation. */
 _Static_assert(SEARCH_ERR_OPEN == 1 && SEARCH_ERR_READ == 2, "errors");
 _Static_assert(SEARCH_ERR_CLOSE == 3 && SEARCH_ERR_STAT == 4, "errors");
 _Static_assert(offsetof(struct searchent, path) == 0, "order");

@@ -17,6 +17,10 @@ pub(super) enum Kind {
     Differs,
     /// The source has changed since the snapshot began.
     Changed,
+    /// A directory was closed since: the index still lists it.
+    Closed,
+    /// An attribute's value may no longer be read: the index still shows it.
+    Withdrawn,
 }
 
 impl Kind {
@@ -27,6 +31,8 @@ impl Kind {
             Kind::Missing => "missing",
             Kind::Differs => "differs",
             Kind::Changed => "changed",
+            Kind::Closed => "closed",
+            Kind::Withdrawn => "withdrawn",
         }
     }
 }
@@ -100,6 +106,11 @@ impl Case<'_> {
     /// Compares what one user sees and is shown.
     pub(super) fn compare(&self, seen: Seen, shown: Shown, reached: Reached, tally: &mut Tally) {
         tally.directories += 1;
+        // What is not there any more was not closed.
+        let if_changed = match seen {
+            Seen::Gone => Kind::Changed,
+            _ => Kind::Closed,
+        };
         match (seen, shown) {
             (Seen::NamesOnly, Shown::Nothing | Shown::Live) => {
                 tally.unsearchable += 1;
@@ -126,7 +137,7 @@ impl Case<'_> {
                 tally.add(kind, self.dir, "it is not there; the index lists it");
             }
             (Seen::Refused | Seen::NamesOnly, Shown::Listing(_)) => {
-                let kind = self.unless_changed(Kind::Leak);
+                let kind = self.leak_or(Kind::Closed);
                 tally.add(kind, self.dir, "permission denied; the index lists it");
             }
         }
@@ -140,7 +151,7 @@ impl Case<'_> {
                 );
             }
             (false, true) => {
-                let kind = self.unless_changed(Kind::Leak);
+                let kind = self.leak_or(if_changed);
                 tally.add(
                     kind,
                     self.dir,
@@ -155,6 +166,14 @@ impl Case<'_> {
         match self.is_changed {
             true => Kind::Changed,
             false => kind,
+        }
+    }
+
+    /// A leak, or what it is where permissions have changed since.
+    fn leak_or(&self, if_changed: Kind) -> Kind {
+        match self.is_changed {
+            true => if_changed,
+            false => Kind::Leak,
         }
     }
 
@@ -204,7 +223,10 @@ impl Case<'_> {
                     tally.add(missing, path, format!("its attribute {label} is not shown"))
                 }
                 (None, Some(Some(_))) => {
-                    let kind = self.unless_since(Kind::Leak, seen.ctime);
+                    let kind = match self.unless_since(Kind::Leak, seen.ctime) {
+                        Kind::Changed => Kind::Withdrawn,
+                        kind => kind,
+                    };
                     let what = format!("the value of {label} may not be read; the index shows it");
                     tally.add(kind, path, what);
                 }
@@ -299,7 +321,7 @@ mod tests {
         assert_eq!(ask(false, reached(true, true)), []);
         assert_eq!(ask(false, reached(false, true)), [Kind::Leak]);
         assert_eq!(ask(false, reached(true, false)), [Kind::Missing]);
-        assert_eq!(ask(true, reached(false, true)), [Kind::Changed]);
+        assert_eq!(ask(true, reached(false, true)), [Kind::Closed]);
     }
 
     #[test]

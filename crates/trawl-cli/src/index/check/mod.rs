@@ -38,7 +38,7 @@ use crate::failure::Failure;
 use crate::index::progress::Style;
 use crate::index::scan::now;
 use crate::output::{Output, say};
-use crate::scope::not_indexed;
+use crate::scope::{not_indexed, shared_names};
 
 /// Directories that are looked at of each source unless said otherwise.
 const SAMPLE: u32 = 1000;
@@ -168,7 +168,10 @@ fn targets(
         match around {
             Some(target) => targets.push(target),
             None => {
-                say(not_indexed(real, None));
+                let sources = sources()?;
+                let roots = sources.iter().map(trawl_index::Source::root);
+                let nearest = roots.max_by_key(|root| shared_names(real, root));
+                say(not_indexed(real, nearest));
                 *exit = exit.and(Exit::Fatal);
             }
         }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt;
 
 use trawl_index::verify::Finding;
-use trawl_model::path::display;
+use trawl_model::path::{self, display};
 use trawl_query::SnapshotInfo;
 use trawl_text::time_style::full_iso;
 use trawl_text::zone::Zone;
@@ -67,9 +67,25 @@ impl Report {
         self.users.iter().map(|(_, tally)| tally.count(kind)).sum()
     }
 
+    /// Directories that were closed since the scan, but for those within others.
+    fn closed(&self) -> u64 {
+        let differences = self.users.iter().flat_map(|(_, tally)| &tally.differences);
+        let closed = differences.filter(|found| found.kind == Kind::Closed);
+        let mut closed: Vec<&[u8]> = closed.map(|found| &found.path[..]).collect();
+        closed.sort_by(|a, b| path::cmp(a, b));
+        closed.dedup_by(|later, first| path::is_within(later, first));
+        closed.len() as u64
+    }
+
     /// 1 if anything is not as it is to be.
     pub(super) fn exit(&self) -> Exit {
-        let kinds = [Kind::Leak, Kind::Missing, Kind::Differs];
+        let kinds = [
+            Kind::Leak,
+            Kind::Missing,
+            Kind::Differs,
+            Kind::Closed,
+            Kind::Withdrawn,
+        ];
         let found: u64 = kinds.iter().map(|kind| self.count(*kind)).sum();
         Exit::from_issues(found + self.findings.len() as u64)
     }
@@ -123,9 +139,22 @@ impl Report {
         let root = shown(&self.root);
         let leaks = self.count(Kind::Leak);
         let others = self.count(Kind::Missing) + self.count(Kind::Differs);
+        let closed = (self.closed(), self.count(Kind::Withdrawn));
         match (self.exit(), leaks, others) {
             (Exit::Complete, ..) => {
                 format!("{root}: every user is shown what they may see and no more\n")
+            }
+            (_, 0, _) if closed != (0, 0) => {
+                let values = match closed.1 {
+                    0 => String::new(),
+                    values => format!(", {} withdrawn", counted(values, "attribute value")),
+                };
+                format!(
+                    "{root}: {} closed since the scan{values}: the index still shows what was \
+                     there to users who may no longer see it: index the source again, or keep it \
+                     as of now with trawl watch\n",
+                    counted(closed.0, "directory")
+                )
             }
             (_, 0, 0) => {
                 format!("{root}: REPAIR the index's permissions: index the source again\n")
@@ -172,6 +201,8 @@ impl Report {
             .number("leaks", self.count(Kind::Leak))
             .number("missing", self.count(Kind::Missing))
             .number("differs", self.count(Kind::Differs))
+            .number("closed", self.closed())
+            .number("withdrawn", self.count(Kind::Withdrawn))
             .number("changed", self.count(Kind::Changed));
         objects.push(object.flag("sound", exit == Exit::Complete));
         objects
@@ -205,7 +236,14 @@ fn person_text(person: &Person, tally: &Tally, out: &mut String) {
         grouped(tally.agreed),
         counted(tally.entries, "entry"),
     );
-    let kinds = [Kind::Leak, Kind::Missing, Kind::Differs, Kind::Changed];
+    let kinds = [
+        Kind::Leak,
+        Kind::Missing,
+        Kind::Differs,
+        Kind::Closed,
+        Kind::Withdrawn,
+        Kind::Changed,
+    ];
     for kind in kinds {
         let count = tally.count(kind);
         if count > 0 {
@@ -262,5 +300,7 @@ fn person_json(person: &Person, tally: &Tally, root: &[u8]) -> Object {
         .number("leaks", tally.count(Kind::Leak))
         .number("missing", tally.count(Kind::Missing))
         .number("differs", tally.count(Kind::Differs))
+        .number("closed", tally.count(Kind::Closed))
+        .number("withdrawn", tally.count(Kind::Withdrawn))
         .number("changed", tally.count(Kind::Changed))
 }

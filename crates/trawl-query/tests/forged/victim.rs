@@ -12,6 +12,15 @@ use trawl_model::Timestamp;
 use trawl_scan::{ScanProgress, WalkOptions, walk};
 use xxhash_rust::xxh3::xxh3_64;
 
+/// `body` closed by the checksum line that `docs/format.md` asks for.
+pub fn sealed(body: &[u8]) -> Vec<u8> {
+    let mut file = body.to_vec();
+    file.push(b'\n');
+    let line = format!("xxh3-128 {}\n", Hash::of(&file));
+    file.extend_from_slice(line.as_bytes());
+    file
+}
+
 /// A segment file as it was written.
 struct SegmentFile {
     path: PathBuf,
@@ -41,9 +50,8 @@ pub struct Victim {
 }
 
 impl Victim {
-    /// Makes a tree and the index of it.
-    pub fn new() -> Victim {
-        let top = crate::scratch("index");
+    /// Makes a tree and the index of it in a directory that is the caller's.
+    pub fn new(top: &Path) -> Victim {
         let tree = top.join("tree");
         make_tree(&tree);
         let index = top.join("index");
@@ -92,14 +100,10 @@ impl Victim {
                     &Hash::of(&bytes[tail..]).to_string(),
                 )
         };
-        fs::write(&manifest.path, crate::sealed(text.trim_end().as_bytes())).expect("our own file");
+        fs::write(&manifest.path, sealed(text.trim_end().as_bytes())).expect("our own file");
         ask(&self.index);
         fs::write(&segment.path, &segment.bytes).expect("our own file");
-        fs::write(
-            &manifest.path,
-            crate::sealed(manifest.text.trim_end().as_bytes()),
-        )
-        .expect("our own");
+        fs::write(&manifest.path, sealed(manifest.text.trim_end().as_bytes())).expect("our own");
     }
 
     fn load(&mut self) {
@@ -150,12 +154,6 @@ impl Victim {
             });
         }
         self.segments.sort_by(|a, b| a.path.cmp(&b.path));
-    }
-}
-
-impl Default for Victim {
-    fn default() -> Self {
-        Self::new()
     }
 }
 

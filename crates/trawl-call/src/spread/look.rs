@@ -1,0 +1,173 @@
+//! Asks a server, and looks here at what only this machine knows of its answer.
+
+use std::ffi::CString;
+use std::sync::Arc;
+
+use trawl_sys::CWD;
+use trawl_sys::access;
+use trawl_sys::stat::{stat_at, stat_at_followed};
+
+use super::{Mount, Server};
+use crate::error::CallError;
+use crate::executor::{Block, Executor, Stream};
+use crate::live::LiveWalk;
+use crate::options::{Access, Extent, Metadata};
+use crate::packed::{decode, encode};
+use crate::record::{Attributes, Outcome, RecordRef, Source, Trouble};
+use crate::request::{Request, Root, RootParts, join};
+use crate::rescued::Rescued;
+
+/// Those of a mode's bits that say the type, and what they are of a symbolic link; inode(7).
+const TYPE_BITS: u32 = 0o170_000;
+const LINK_BITS: u32 = 0o120_000;
+
+/// Asks the server whose tree is mounted there about roots that lie on the mount.
+pub(super) fn ask_server(
+    mount: &Mount,
+    request: Request,
+    here: &Arc<dyn Executor>,
+) -> Result<Box<dyn Stream>, CallError> {
+    let Some(server) = &mount.server else {
+        return here.begin(request);
+    };
+    let asked = asked(server, &mount.point, &request);
+    let begun = asked.and_then(|asked| server.executor.begin(asked));
+    let stream = match begun {
+        Ok(stream) => stream,
+        Err(CallError::Cancelled) => return Err(CallError::Cancelled),
+        // The mount may still know, and says what it cannot.
+        Err(_) => return here.begin(request),
+    };
+    let stream: Box<dyn Stream> = match needs_look(&request) {
+        false => stream,
+        true => Box::new(Looked {
+            request: request.clone(),
+            device: mount.device,
+            stream,
+            is_over: false,
+        }),
+    };
+    Ok(Box::new(Rescued::new(stream, request, LiveWalk::default())))
+}
+
+/// Whether records are not whole as a server gives them: links lead elsewhere there, others may be
+/// allowed something, and the device is another.
+fn needs_look(request: &Request) -> bool {
+    let options = request.options();
+    !options.access.is_none() || options.metadata != Metadata::Omit
+}
+
+/// The question as it is put to the server.
+fn asked(server: &Server, point: &[u8], request: &Request) -> Result<Request, CallError> {
+    let mut options = *request.options();
+    if needs_look(request) {
+        options.access = Access::NONE;
+        // What is first here may not be there.
+        options.extent = Extent::All;
+        if options.metadata == Metadata::OfTarget {
+            options.metadata = Metadata::OfLink;
+        }
+    }
+    let mut roots = Vec::with_capacity(request.roots().len());
+    for root in request.roots() {
+        let parts = RootParts {
+            number: root.number(),
+            path: place(server, point, root)?,
+            shown: root.shown().to_vec(),
+            prefix: root.prefix().to_vec(),
+            pattern: root.pattern().clone(),
+            skip: root.skip().to_vec(),
+        };
+        roots.push(Root::of_parts(parts, None));
+    }
+    let asked = Request::of_roots(roots, options)?.cancelled_by(request.cancel().clone());
+    let resume = request.resume().map(|place| place.of_question(&asked));
+    Ok(asked.begun_at(resume))
+}
+
+/// Where the server has a root.
+fn place(server: &Server, point: &[u8], root: &Root) -> Result<Vec<u8>, CallError> {
+    let elsewhere = || CallError::not_served(root.path(), "it does not lie on the mount");
+    let at = crate::index::canonical(root).map_err(|_| elsewhere())?;
+    let below = crate::index::relative(&at, point).ok_or_else(elsewhere)?;
+    let top = server.path.strip_suffix(b"/").unwrap_or(&server.path);
+    let path = join(top, below);
+    Ok(match (top, &path[..]) {
+        (_, b"") => b"/".to_vec(),
+        // `join` leaves out what is empty.
+        (b"", below) => [b"/", below].concat(),
+        _ => path,
+    })
+}
+
+/// A server's answer, looked at match by match.
+struct Looked {
+    /// As it is asked here.
+    request: Request,
+    /// Of what is mounted.
+    device: u64,
+    stream: Box<dyn Stream>,
+    is_over: bool,
+}
+
+impl Stream for Looked {
+    fn next_block(&mut self) -> Result<Option<Block>, CallError> {
+        while !self.is_over {
+            let Some(block) = self.stream.next_block()? else {
+                self.is_over = true;
+                break;
+            };
+            let (mut packed, mut rest) =
+                (Vec::with_capacity(block.packed.len()), &block.packed[..]);
+            while !rest.is_empty() && !self.is_over {
+                self.request.cancel().check()?;
+                let (record, length) = decode(rest)?;
+                rest = &rest[length..];
+                if let Some(outcome) = self.look(&record) {
+                    let is_match = matches!(outcome, Outcome::Match(_));
+                    self.is_over = is_match && self.request.is_first();
+                    encode(&RecordRef { outcome, ..record }, &mut packed);
+                }
+            }
+            if !packed.is_empty() {
+                let served_by = block.served_by;
+                return Ok(Some(Block { served_by, packed }));
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl Looked {
+    /// What a record says here; `None` if it is none.
+    fn look(&self, record: &RecordRef<'_>) -> Option<Outcome> {
+        let (Outcome::Match(known), Some(root)) = (record.outcome, self.request.root(record.root))
+        else {
+            return Some(record.outcome);
+        };
+        let below = self.request.unspell(root, record.path);
+        let path = CString::new(join(root.path(), below)).unwrap_or_default();
+        let options = self.request.options();
+        let mut wishes = options.access.wishes();
+        if wishes.any(|wish| access::check(CWD, &path, wish).is_err()) {
+            return None;
+        }
+        let is_link = known.is_some_and(|known| known.mode & TYPE_BITS == LINK_BITS);
+        if options.metadata != Metadata::OfTarget || !is_link {
+            let device = self.device;
+            let here = |known| Attributes {
+                dev: device,
+                ..known
+            };
+            return Some(Outcome::Match(known.map(here)));
+        }
+        match stat_at_followed(CWD, &path) {
+            Ok(stat) => Some(Outcome::Match(Some(Attributes::from(&stat)))),
+            Err(error) if error.is_vanished() && stat_at(CWD, &path).is_err() => None,
+            Err(error) => Some(Outcome::Error(Trouble {
+                source: Source::Stat,
+                errno: error.errno.0,
+            })),
+        }
+    }
+}

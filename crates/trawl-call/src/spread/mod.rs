@@ -1,0 +1,269 @@
+//! Parts of a search go to whoever answers for their file systems: below a mount of a server's the
+//! server is asked, once, for what is left of the pattern there ([`mod@crate::decompose`]); the rest
+//! is answered here. The answer is one, in the order that it has without servers.
+//!
+//! What the server cannot know is looked at here, match by match: what links lead to and what may
+//! be done with a match, as this machine has it; the device is the mount's. Searches that go through links or stay on one
+//! file system are answered here alone. Where a server cannot be asked, or its answer breaks off,
+//! the answer is gone on with through the mount.
+
+mod look;
+mod merge;
+
+use std::collections::VecDeque;
+use std::ffi::CString;
+use std::sync::Arc;
+
+use trawl_model::path;
+use trawl_sys::CWD;
+use trawl_sys::stat::stat_at_followed;
+
+use crate::decompose::{Part, decompose};
+use crate::error::CallError;
+use crate::executor::{Block, Executor, Stream};
+use crate::index::canonical;
+use crate::options::{Links, Metadata, Mounts, Options};
+use crate::request::{Request, Root};
+
+use look::ask_server;
+use merge::Merge;
+
+/// Who answers for a mount.
+#[derive(Clone)]
+pub struct Server {
+    /// Whoever asks it.
+    pub executor: Arc<dyn Executor>,
+    /// What is mounted, by the path that the server has for it.
+    pub path: Vec<u8>,
+}
+
+/// A mount. It need not be visible: something else may be mounted on it or above it.
+#[derive(Clone)]
+pub struct Mount {
+    /// Where: an absolute and normal path.
+    pub point: Vec<u8>,
+    /// The device number of all that is there, as stat(2) says it.
+    pub device: u64,
+    /// The server; `None` for a file system that is asked as always, mounted below one.
+    pub server: Option<Server>,
+}
+
+impl std::fmt::Debug for Mount {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Mount")
+            .field("point", &self.point.escape_ascii().to_string())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Whose ids stat(2) says on the mounts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ids {
+    /// The server's.
+    AsServed,
+    /// Others, as in a user namespace: attributes are asked through the mounts.
+    Mapped,
+}
+
+/// Asks servers about what lies on their mounts, and somebody else about the rest.
+pub struct Spread {
+    here: Arc<dyn Executor>,
+    mounts: Arc<[Mount]>,
+    ids: Ids,
+}
+
+impl std::fmt::Debug for Spread {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Spread")
+            .field("mounts", &self.mounts)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Spread {
+    /// `here` answers what lies on none of the servers' mounts.
+    pub fn new(here: Box<dyn Executor>, mounts: Vec<Mount>, ids: Ids) -> Spread {
+        Spread {
+            here: here.into(),
+            mounts: mounts.into(),
+            ids,
+        }
+    }
+
+    /// Whether all of a question is answered here, whatever it meets.
+    fn asks_nobody(&self, options: &Options) -> bool {
+        self.mounts.is_empty()
+            || options.links == Links::Follow
+            || options.mounts == Mounts::Stay
+            || (self.ids == Ids::Mapped && options.metadata != Metadata::Omit)
+    }
+
+    /// Who answers about a root.
+    fn way(&self, request: &Request, root: &Root) -> Way {
+        if root.confined().is_some() {
+            return Way::Here;
+        }
+        let Ok(at) = canonical(root) else {
+            return Way::Here;
+        };
+        let (met, points) = self.met(&at);
+        let mut parts = decompose(request, root, &at, &points);
+        for part in &mut parts {
+            part.mount = part.mount.and_then(|mount| met.get(mount).copied());
+        }
+        let served = |part: &Part| {
+            part.mount
+                .filter(|mount| self.mounts[*mount].server.is_some())
+        };
+        match &parts[..] {
+            [one] => served(one).map_or(Way::Here, Way::There),
+            parts if parts.iter().any(|part| served(part).is_some()) => Way::Both(parts.to_vec()),
+            _ => Way::Here,
+        }
+    }
+
+    /// The mounts that a search at this place can meet, by their places in the list, and where they
+    /// are. No other one is looked at: it may not answer.
+    fn met(&self, at: &[u8]) -> (Vec<usize>, Vec<Vec<u8>>) {
+        let all = self.mounts.iter().enumerate();
+        let met = all.filter(|(_, mount)| {
+            let is_near = path::is_within(&mount.point, at) || path::is_within(at, &mount.point);
+            is_near && is_visible(mount)
+        });
+        met.map(|(index, mount)| (index, mount.point.clone()))
+            .unzip()
+    }
+
+    /// The roots, those together that follow each other and go the same way.
+    fn steps(&self, request: &Request) -> VecDeque<Step> {
+        let mut steps: VecDeque<Step> = VecDeque::new();
+        for (at, root) in request.roots().iter().enumerate() {
+            if request
+                .resume()
+                .is_some_and(|place| root.number() < place.root)
+            {
+                continue;
+            }
+            let way = self.way(request, root);
+            match steps.back_mut() {
+                Some(last) if last.way.goes_with(&way) => last.roots.end = at + 1,
+                _ => steps.push_back(Step {
+                    way,
+                    roots: at..at + 1,
+                }),
+            }
+        }
+        steps
+    }
+}
+
+/// Whether it is this mount that its path leads to.
+fn is_visible(mount: &Mount) -> bool {
+    let point = CString::new(path::display(&mount.point)).unwrap_or_default();
+    let stat = stat_at_followed(CWD, &point);
+    stat.is_ok_and(|stat| stat.dev.as_u64() == mount.device)
+}
+
+/// Who answers about a root.
+enum Way {
+    Here,
+    /// The server of this mount, alone.
+    There(usize),
+    /// Several.
+    Both(Vec<Part>),
+}
+
+impl Way {
+    fn goes_with(&self, other: &Way) -> bool {
+        match (self, other) {
+            (Way::Here, Way::Here) => true,
+            (Way::There(one), Way::There(other)) => one == other,
+            _ => false,
+        }
+    }
+}
+
+/// Roots that follow each other and go the same way.
+struct Step {
+    way: Way,
+    roots: std::ops::Range<usize>,
+}
+
+impl Executor for Spread {
+    fn begin(&self, request: Request) -> Result<Box<dyn Stream>, CallError> {
+        if self.asks_nobody(request.options()) {
+            return self.here.begin(request);
+        }
+        let steps = self.steps(&request);
+        if steps.iter().all(|step| matches!(step.way, Way::Here)) {
+            return self.here.begin(request);
+        }
+        Ok(Box::new(Steps {
+            here: Arc::clone(&self.here),
+            mounts: Arc::clone(&self.mounts),
+            request,
+            steps,
+            current: None,
+            is_over: false,
+        }))
+    }
+}
+
+/// One step after the other.
+struct Steps {
+    here: Arc<dyn Executor>,
+    mounts: Arc<[Mount]>,
+    request: Request,
+    steps: VecDeque<Step>,
+    current: Option<Box<dyn Stream>>,
+    is_over: bool,
+}
+
+impl Steps {
+    fn begin(&self, step: Step) -> Result<Box<dyn Stream>, CallError> {
+        let request = self.request.some(step.roots);
+        match step.way {
+            Way::Here => self.here.begin(request),
+            Way::There(mount) => begin_part(&self.here, self.mounts.get(mount), request),
+            Way::Both(parts) => {
+                let (here, mounts) = (Arc::clone(&self.here), Arc::clone(&self.mounts));
+                Ok(Box::new(Merge::new(request, parts, here, mounts)?))
+            }
+        }
+    }
+}
+
+impl Stream for Steps {
+    fn next_block(&mut self) -> Result<Option<Block>, CallError> {
+        while !self.is_over {
+            let Some(current) = &mut self.current else {
+                match self.steps.pop_front() {
+                    Some(step) => self.current = Some(self.begin(step)?),
+                    None => self.is_over = true,
+                }
+                continue;
+            };
+            match current.next_block()? {
+                None => self.current = None,
+                Some(block) => {
+                    self.is_over =
+                        self.request.is_first() && crate::index::has_match(&block.packed)?;
+                    return Ok(Some(block));
+                }
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Begins to answer a part, at the server of its mount if it has one.
+fn begin_part(
+    here: &Arc<dyn Executor>,
+    mount: Option<&Mount>,
+    request: Request,
+) -> Result<Box<dyn Stream>, CallError> {
+    match mount {
+        Some(mount) if mount.server.is_some() => ask_server(mount, request, here),
+        _ => here.begin(request),
+    }
+}

@@ -1,0 +1,89 @@
+//! What scans leave out: given now, or remembered from the last scan of the source.
+
+use std::ffi::CString;
+use std::os::unix::ffi::OsStrExt;
+
+use trawl_index::IndexDir;
+use trawl_query::SnapshotInfo;
+use trawl_scan::Excludes;
+
+use super::IndexArgs;
+use crate::failure::{Failure, quoted, shown};
+
+/// Patterns, and where they are from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct LeftOut {
+    /// As they were given.
+    pub(crate) patterns: Vec<Vec<u8>>,
+    /// True if an earlier scan was given them.
+    pub(crate) is_remembered: bool,
+}
+
+impl LeftOut {
+    /// What holds for the source with this root: what is given, else what its last scan left out.
+    pub(crate) fn of(args: &IndexArgs, index: &IndexDir, root: &[u8]) -> Result<LeftOut, Failure> {
+        let given = args.exclude.iter().map(|pattern| pattern.as_bytes());
+        let given: Vec<Vec<u8>> = given.map(<[u8]>::to_vec).collect();
+        if !given.is_empty() || args.no_exclude || args.from_trace.is_some() {
+            return Ok(LeftOut {
+                patterns: given,
+                is_remembered: false,
+            });
+        }
+        let last = match index.source(root)? {
+            Some(source) => source.snapshots()?.pop(),
+            None => None,
+        };
+        Ok(LeftOut {
+            patterns: last.map_or(Vec::new(), |info| info.excludes()),
+            is_remembered: true,
+        })
+    }
+
+    /// As the scanner takes them.
+    pub(crate) fn excludes(&self) -> Result<Excludes, Failure> {
+        excludes(self.patterns.iter().map(|pattern| &pattern[..]))
+    }
+
+    /// A line for people; empty if nothing is left out.
+    pub(crate) fn line(&self) -> String {
+        let why = match self.is_remembered {
+            true => " (as the last time; --no-exclude reads everything)",
+            false => "",
+        };
+        match self.patterns.is_empty() {
+            true => String::new(),
+            false => format!("  left out: {}{why}\n", listed(&self.patterns)),
+        }
+    }
+}
+
+/// Patterns as the scanner takes them.
+pub(crate) fn excludes<'p>(patterns: impl Iterator<Item = &'p [u8]>) -> Result<Excludes, Failure> {
+    let mut excludes = Excludes::default();
+    for pattern in patterns {
+        excludes.add(pattern).map_err(|_| {
+            let text = shown(pattern);
+            Failure::Usage(format!("--exclude {text}: no pattern can hold that"))
+        })?;
+    }
+    Ok(excludes)
+}
+
+/// Patterns as text, quoted.
+pub(crate) fn listed(patterns: &[Vec<u8>]) -> String {
+    let all = patterns.iter().map(|pattern| quoted(pattern));
+    all.collect::<Vec<_>>().join(", ")
+}
+
+/// The pattern because of which a snapshot has nothing of `path`, if there is one: `dir` is the
+/// nearest directory above that it has.
+pub(crate) fn pattern_for(info: &SnapshotInfo, dir: &[u8], path: &[u8]) -> Option<Vec<u8>> {
+    let below = path.strip_prefix(dir)?.strip_prefix(b"/")?;
+    let name = below.split(|byte| *byte == b'/').next()?;
+    let name = CString::new(name).ok()?;
+    info.excludes().into_iter().find(|pattern| {
+        let one = excludes([&pattern[..]].into_iter());
+        one.is_ok_and(|one| one.excludes(dir, &name, &mut Vec::new()))
+    })
+}

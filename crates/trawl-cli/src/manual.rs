@@ -1,0 +1,310 @@
+//! What manual pages say besides options: notes and examples (from the help text, else from the
+//! table here), files, environment, other pages. Pure.
+//!
+//! Each page has the sections EXAMPLES, FILES, ENVIRONMENT and SEE ALSO. A help text is laid out
+//! for a terminal: what is indented by two columns is an item, what follows two blanks in it, or
+//! stands far to the right below it, is about it. Here it becomes paragraphs and items of man(7),
+//! so that every width does.
+
+use std::fmt::Write;
+
+/// A page, by its command's name.
+#[derive(Debug)]
+pub(crate) struct About {
+    command: String,
+    /// Where the help text has none.
+    examples: &'static str,
+    see_also: &'static [&'static str],
+}
+
+/// What a page is about.
+struct Row {
+    command: &'static str,
+    examples: &'static str,
+    see_also: &'static [&'static str],
+}
+
+const fn row(
+    command: &'static str,
+    examples: &'static str,
+    see_also: &'static [&'static str],
+) -> Row {
+    Row {
+        command,
+        examples,
+        see_also,
+    }
+}
+
+/// The pages; examples stand here where the command's help has none.
+#[rustfmt::skip]
+const ROWS: &[Row] = &[
+    row("trawl", "", &["trawl-find(1)", "trawl-index(1)", "trawl-watch(1)", "find(1)", "locate(1)"]),
+    row("index", "", &["trawl-sources(1)", "trawl-watch(1)", "trawl-gc(1)", "trawl-verify(1)"]),
+    row("sources", "  trawl sources                   what is indexed, as of when\n  trawl sources --snapshots       which older snapshots there are\n  trawl sources remove /srv/old   forget a tree", &["trawl-index(1)", "trawl-history(1)"]),
+    row("watch", "", &["trawl-index(1)", "trawl-sources(1)", "fanotify(7)", "systemd.service(5)"]),
+    row("serve", "", &["trawl-search(1)", "trawl-run(1)", "ssh(1)"]),
+    row("run", "", &["trawl-mount(1)", "trawl-serve(1)", "ld.so(8)"]),
+    row("mount", "  trawl mount host:/srv/data /mnt   host's /srv/data, through ssh\n  trawl unmount /mnt", &["trawl-unmount(1)", "trawl-run(1)", "trawl-serve(1)", "mount(8)"]),
+    row("unmount", "  trawl unmount /mnt", &["trawl-mount(1)", "umount(8)"]),
+    row("verify", "  trawl verify          check every byte of the index\n  trawl verify --json   the same for programs", &["trawl-index(1)", "trawl-gc(1)"]),
+    row("gc", "  trawl gc --dry-run            what would go, and why\n  trawl gc --keep 1             keep the current snapshot alone\n  trawl gc --keep daily=7       and one of each of seven days", &["trawl-index(1)", "trawl-history(1)"]),
+    row("find", "  trawl find /home -name '*.c'             what find would print\n  trawl find . -type f -size +1G -mtime +90\n  trawl find /srv -name '*.tmp' -delete    each file is looked at again first\n  trawl find --live . -newer stamp         walk the file system instead", &["find(1)", "trawl-locate(1)", "trawl-search(1)"]),
+    row("locate", "", &["locate(1)", "trawl-find(1)", "trawl-search(1)"]),
+    row("search", "", &["trawl-find(1)", "trawl-serve(1)", "opensearch(3)"]),
+    row("ls", "  trawl ls -l /srv/data     list a directory\n  trawl ls -lR --status .   a tree, and as of when that is true", &["ls(1)", "trawl-stat(1)", "trawl-find(1)"]),
+    row("stat", "  trawl stat README              every attribute\n  trawl stat -c '%n %s' *.c      name and size\n  trawl stat --at yesterday .    as it was", &["stat(1)", "trawl-ls(1)", "trawl-history(1)"]),
+    row("du", "  trawl du -sh /home/*       sizes of directories\n  trawl du -d 1 --inodes .   how many entries each holds", &["du(1)", "trawl-top(1)", "trawl-growth(1)"]),
+    row("getfattr", "  trawl getfattr -d README        names and values\n  trawl getfattr -R -n user.note .", &["getfattr(1)", "xattr(7)"]),
+    row("stats", "", &["trawl-top(1)", "trawl-sql(1)"]),
+    row("sql", "", &["trawl-export(1)", "trawl-stats(1)"]),
+    row("export", "", &["trawl-sql(1)"]),
+    row("top", "", &["trawl-stats(1)", "trawl-du(1)", "trawl-duplicates(1)"]),
+    row("duplicates", "", &["trawl-top(1)", "cmp(1)"]),
+    row("diff", "", &["trawl-history(1)", "trawl-growth(1)"]),
+    row("history", "  trawl history notes.txt          when it came, changed and went\n  trawl history --all --json .     each snapshot, for programs", &["trawl-diff(1)", "trawl-growth(1)"]),
+    row("growth", "", &["trawl-history(1)", "trawl-du(1)"]),
+    row("help", "  trawl help          the commands\n  trawl help stats    the options of trawl stats", &["trawl-man(1)"]),
+    row("completions", "  trawl completions bash > /etc/bash_completion.d/trawl", &["bash(1)"]),
+    row("man", "  trawl man find              the page of trawl find\n  trawl man find | man -l -   the same from a pipe\n  trawl man --output /usr/local/share/man/man1", &["man(1)", "trawl-help(1)"]),
+];
+
+/// A file or a variable, what it is for, and on which pages it stands; on all if there are none.
+type Item = (&'static str, &'static str, &'static [&'static str]);
+
+#[rustfmt::skip]
+const FILES: &[Item] = &[
+    ("/var/lib/trawl", "The superuser's index, and the one that users ask who have none of their own.", &[]),
+    ("$XDG_DATA_HOME/trawl or ~/.local/share/trawl", "A user's own index.", &[]),
+    ("/etc/default/trawld", "The trees that trawld.service watches.", &["watch", "trawl"]),
+    ("/etc/trawl/exports", "The directories that are shown to other machines.", &["serve"]),
+    ("/etc/trawl/users", "The users that certificates stand for.", &["serve"]),
+];
+
+#[rustfmt::skip]
+const VARIABLES: &[Item] = &[
+    ("TRAWL_INDEX", "Where the index lies, unless --index says it.", &[]),
+    ("XDG_DATA_HOME, HOME", "Where a user's own index lies by default.", &[]),
+    ("LC_ALL, LC_CTYPE, LANG", "The character set of names, and how they are quoted in messages.", &[]),
+    ("TZ", "The time zone of times that are read and printed.", &[]),
+    ("NO_COLOR", "No colours, unless --color asks for them.", &["ls", "trawl"]),
+    ("TRAWL_FIND", "With the value index the program asks the index when it is called find.", &["find"]),
+    ("POSIXLY_CORRECT", "Units and warnings as POSIX has them, as in the GNU tools.", &["find", "ls", "du"]),
+    ("FIND_BLOCK_SIZE", "The GNU tool's variable; it is refused.", &["find"]),
+    ("LS_COLORS, TIME_STYLE, QUOTING_STYLE, COLUMNS, TABSIZE", "As ls(1) has them.", &["ls"]),
+    ("BLOCK_SIZE, BLOCKSIZE", "The unit of sizes, as in the GNU tools.", &["ls", "du"]),
+    ("LS_BLOCK_SIZE", "The unit of sizes for ls alone.", &["ls"]),
+    ("DU_BLOCK_SIZE", "The unit of sizes for du alone.", &["du"]),
+    ("QUOTING_STYLE", "How names are quoted, as in stat(1).", &["stat"]),
+    ("XDG_STATE_HOME", "Where the shell keeps its history.", &["sql"]),
+    ("XDG_CONFIG_HOME", "Where certificates for servers lie by default.", &["search", "run", "mount"]),
+    ("LD_PRELOAD, LD_AUDIT", "Set for the command, before what they say already.", &["run"]),
+];
+
+/// What the page of a command says besides its options.
+pub(crate) fn of(command: &str) -> About {
+    let row = ROWS.iter().find(|row| row.command == command);
+    About {
+        command: command.to_owned(),
+        examples: row.map_or("", |row| row.examples),
+        see_also: row.map_or(&[], |row| row.see_also),
+    }
+}
+
+impl About {
+    /// The sections behind the options, in the language of man(7); `help` is what the help text
+    /// says behind its options.
+    pub(crate) fn sections(&self, help: &str) -> String {
+        let mut notes = String::new();
+        let mut examples = String::new();
+        lay_out(help, &mut notes, &mut examples);
+        lay_out(
+            &format!("Examples:\n{}", self.examples),
+            &mut notes,
+            &mut examples,
+        );
+        let mut out = String::new();
+        for (title, text) in [("NOTES", notes), ("EXAMPLES", examples)] {
+            if !text.is_empty() {
+                let _ = write!(out, ".SH {title}\n{text}");
+            }
+        }
+        for (title, items) in [("FILES", FILES), ("ENVIRONMENT", VARIABLES)] {
+            let _ = writeln!(out, ".SH {title}");
+            let here = items
+                .iter()
+                .filter(|(_, _, pages)| pages.is_empty() || pages.contains(&&self.command[..]));
+            for (name, text, _) in here {
+                item(&mut out, name, text);
+            }
+        }
+        let main = (self.command != "trawl").then_some(&"trawl(1)");
+        let pages = main.into_iter().chain(self.see_also);
+        let pages: Vec<String> = pages.map(|page| reference(page)).collect();
+        let _ = writeln!(out, ".SH SEE ALSO\n{}", pages.join(",\n"));
+        out
+    }
+}
+
+/// `name(section)`, the name in bold.
+fn reference(page: &str) -> String {
+    let (name, section) = page.split_once('(').unwrap_or((page, "1)"));
+    format!("\\fB{}\\fR({section}", escaped(name))
+}
+
+/// A line of text, or an item, of a help text.
+enum Block {
+    Heading(String),
+    Text(String),
+    Item(String, String),
+    Gap,
+}
+
+/// Continuations of an item's own words stand left of this column, of what is about it right.
+const COLUMN_OF_TEXT: usize = 20;
+
+fn blocks(help: &str) -> Vec<Block> {
+    let mut found: Vec<Block> = Vec::new();
+    for line in help.lines() {
+        let words = line.trim_start();
+        let indent = line.len() - words.len();
+        match found.last_mut() {
+            _ if words.is_empty() => found.push(Block::Gap),
+            Some(Block::Item(name, about)) if indent > 2 => {
+                let is_name = about.is_empty() && indent < COLUMN_OF_TEXT;
+                let more = if is_name { name } else { about };
+                if !more.is_empty() {
+                    more.push(' ');
+                }
+                more.push_str(words);
+            }
+            _ if indent > 0 => {
+                let (name, about) = words.split_once("  ").unwrap_or((words, ""));
+                found.push(Block::Item(name.to_owned(), about.trim_start().to_owned()));
+            }
+            _ if words.ends_with(':') => found.push(Block::Heading(words.to_owned())),
+            Some(Block::Text(text)) => {
+                text.push('\n');
+                text.push_str(words);
+            }
+            _ => found.push(Block::Text(words.to_owned())),
+        }
+    }
+    found
+}
+
+/// Writes what a help text says, its examples apart.
+fn lay_out(help: &str, notes: &mut String, examples: &mut String) {
+    let mut is_example = false;
+    for block in blocks(help) {
+        match block {
+            Block::Heading(heading) if heading == "Examples:" => is_example = true,
+            Block::Heading(heading) => {
+                is_example = false;
+                let _ = writeln!(notes, ".SS \"{}\"", escaped(heading.trim_end_matches(':')));
+            }
+            Block::Text(text) => {
+                is_example = false;
+                let lines: Vec<String> = text.lines().map(escaped).collect();
+                let _ = writeln!(notes, ".PP\n{}", lines.join("\n"));
+            }
+            Block::Item(name, about) => {
+                item(if is_example { examples } else { notes }, &name, &about);
+            }
+            Block::Gap => {}
+        }
+    }
+}
+
+fn item(out: &mut String, name: &str, about: &str) {
+    let _ = writeln!(out, ".TP\n\\fB{}\\fR", escaped(name));
+    if !about.is_empty() {
+        let _ = writeln!(out, "{}", escaped(about));
+    }
+}
+
+/// Text as man(7) has to be given it.
+fn escaped(text: &str) -> String {
+    let mut out = String::new();
+    if text.starts_with(['.', '\'']) {
+        out.push_str("\\&");
+    }
+    for character in text.chars() {
+        match character {
+            '\\' => out.push_str("\\e"),
+            '-' => out.push_str("\\-"),
+            '\'' => out.push_str("\\(aq"),
+            '"' => out.push_str("\\(dq"),
+            '`' => out.push_str("\\(ga"),
+            '^' => out.push_str("\\(ha"),
+            '~' => out.push_str("\\(ti"),
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_help_text_becomes_paragraphs_and_items() {
+        let help = "Of all.\nMore.\n\nExamples:\n  trawl a 'b'     what it\n                           does\n  trawl \"x\n      y\"\n\nEnd.";
+        let text = of("none").sections(help);
+        let (notes, rest) = text.split_once(".SH EXAMPLES\n").unwrap();
+        assert_eq!(notes, ".SH NOTES\n.PP\nOf all.\nMore.\n.PP\nEnd.\n");
+        let (examples, _) = rest.split_once(".SH FILES\n").unwrap();
+        let expected = ".TP\n\\fBtrawl a \\(aqb\\(aq\\fR\nwhat it does\n\
+                        .TP\n\\fBtrawl \\(dqx y\\(dq\\fR\n";
+        assert_eq!(examples, expected);
+    }
+
+    #[test]
+    fn every_page_has_a_row_with_all_sections() {
+        for (name, page) in crate::generate::man_pages().unwrap() {
+            let text = String::from_utf8(page).unwrap();
+            let sections = text.lines().filter_map(|line| line.strip_prefix(".SH "));
+            let sections: Vec<&str> = sections.collect();
+            let last = ["EXAMPLES", "FILES", "ENVIRONMENT", "\"SEE ALSO\""];
+            let last = last.map(|title| title.trim_matches('"'));
+            assert!(sections.ends_with(&last), "{name}: {sections:?}");
+            let command = name.trim_end_matches(".1").trim_start_matches("trawl-");
+            assert!(ROWS.iter().any(|row| row.command == command), "{name}");
+        }
+    }
+
+    /// As man(1) shows it: no line is cut or runs out of the window, each example has its own.
+    #[test]
+    fn pages_are_readable_in_eighty_columns() {
+        use std::io::Write as _;
+        if let Some(skip) = trawl_testkit::skip::without_program("pages on a terminal", "groff") {
+            return skip.say();
+        }
+        for (name, page) in crate::generate::man_pages().unwrap() {
+            let mut groff = trawl_testkit::oracle::command("groff");
+            groff.args([
+                "-man", "-Tutf8", "-Kutf8", "-ww", "-rLL=80n", "-P-c", "-P-bou",
+            ]);
+            groff.stdin(std::process::Stdio::piped());
+            groff.stdout(std::process::Stdio::piped());
+            groff.stderr(std::process::Stdio::piped());
+            let mut running = groff.spawn().unwrap();
+            running.stdin.take().unwrap().write_all(&page).unwrap();
+            let ended = running.wait_with_output().unwrap();
+            let warnings = String::from_utf8(ended.stderr).unwrap();
+            assert_eq!(warnings, "", "{name}");
+            let shown = String::from_utf8(ended.stdout).unwrap();
+            for line in shown.lines() {
+                assert!(line.chars().count() <= 80, "{name}: {line}");
+            }
+            let (_, examples) = shown.split_once("\nEXAMPLES\n").unwrap();
+            let first = examples.lines().next().unwrap_or_default();
+            assert!(
+                first.starts_with("       ") && first.trim().len() > 4,
+                "{name}: {first}"
+            );
+            assert!(!examples.contains("EXTRA"), "{name}");
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! Changes that the kernel hides from somebody leave everything that this user can see of the
+//! index byte for byte as it would be without them: names, numbers, modes, sizes, contents.
+//!
+//! Each random tree is indexed twice, by the same steps: once as it is, once with changes inside
+//! of directories that the user can neither list nor pass.
+
+use std::collections::BTreeSet;
+use std::fs::{self, OpenOptions, Permissions};
+use std::io::Write;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Access as Wanted, AtFlags, XattrFlags, accessat, lsetxattr};
+use trawl_sys::become_user::{User, as_user};
+use trawl_testkit::permissions::stage::cannot;
+use trawl_testkit::permissions::view::view_of;
+use trawl_testkit::permissions::{Person, Plan, Site, people};
+use trawl_testkit::prng::Prng;
+use trawl_testkit::{Scratch, lines, oracle};
+
+use super::kernel::number;
+
+/// Trees where nothing else is asked for.
+const TREES: u64 = 6;
+/// Things done where nobody sees them.
+const CHANGES: usize = 40;
+
+/// All directories of a tree.
+fn directories(root: &Path) -> Vec<PathBuf> {
+    let mut dirs = vec![root.to_owned()];
+    let mut at = 0;
+    while let Some(dir) = dirs.get(at).cloned() {
+        at += 1;
+        let entries = fs::read_dir(&dir).into_iter().flatten().flatten();
+        let below = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+        dirs.extend(below.map(|entry| entry.path()));
+    }
+    dirs
+}
+
+/// Directories of which the kernel tells this person nothing, not even that they are there:
+/// somewhere above each lies one that the person can neither list nor pass.
+fn hidden_from(person: &Person, root: &Path) -> Vec<PathBuf> {
+    let user = User {
+        uid: person.uid,
+        gid: person.gid,
+        groups: person.groups.clone(),
+    };
+    let dirs = directories(root);
+    let look = || {
+        let may =
+            |path: &Path, what| accessat(rustix::fs::CWD, path, what, AtFlags::EACCESS).is_ok();
+        let is_shut = |dir: &&PathBuf| !may(dir, Wanted::READ_OK) && !may(dir, Wanted::EXEC_OK);
+        dirs.iter()
+            .filter(is_shut)
+            .cloned()
+            .collect::<BTreeSet<_>>()
+    };
+    let shut = as_user(&user, look).expect("root may");
+    let is_below = |dir: &PathBuf| dir.ancestors().skip(1).any(|above| shut.contains(above));
+    dirs.into_iter().filter(is_below).collect()
+}
+
+/// Does something in a directory that is hidden; its own row is, too.
+fn change(dir: &Path, prng: &mut Prng, number: usize) {
+    let path = dir.join(format!("hidden-{number}"));
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    let is_alone = |path: &PathBuf| {
+        // Another name of it may be seen elsewhere.
+        fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file() && meta.nlink() == 1)
+    };
+    let files: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(is_alone).collect();
+    match prng.below(6) {
+        0 => drop(fs::create_dir(&path)),
+        1 if !files.is_empty() => drop(fs::remove_file(prng.pick(&files))),
+        2 if !files.is_empty() => {
+            let file = prng.pick(&files);
+            let _ = lsetxattr(file, "user.hidden", b"value", XattrFlags::empty());
+            // A right that is taken away has older snapshots written again, which everybody sees
+            // (docs/security.md, "Limits of the claim"), so this one only gives.
+            let mode = fs::metadata(file).map_or(0, |meta| meta.mode());
+            let _ = fs::set_permissions(file, Permissions::from_mode(mode | 0o444));
+        }
+        3 if !files.is_empty() => {
+            let file = OpenOptions::new().append(true).open(prng.pick(&files));
+            drop(file.and_then(|mut file| file.write_all(b"more")));
+        }
+        4 => (0..200).for_each(|at| drop(fs::write(path.with_extension(at.to_string()), "x"))),
+        _ => drop(fs::write(&path, "hidden")),
+    }
+}
+
+/// What a person sees of an index that is made anew of the tree and then renewed once, with
+/// `between` done before.
+fn seen(site: &Site, person: &Person, between: impl FnOnce()) -> String {
+    oracle::run(oracle::command("rm").arg("-rf").arg(site.index_dir())).expect_code(0);
+    site.index().expect_code(0);
+    between();
+    site.index().expect_code(0);
+    view_of(&site.index_dir(), &person.identity())
+}
+
+#[test]
+fn hidden_changes_leave_everything_that_a_user_sees_of_the_index_as_it_was() {
+    if cannot("hidden changes") {
+        return;
+    }
+    let scratch = Scratch::new("permissions-hidden");
+    let trawl = scratch.install(Path::new(env!("CARGO_BIN_EXE_trawl")));
+    let first = number("TRAWL_SEED", 1);
+    let mut compared = 0;
+    for seed in first..first + number("TRAWL_HIDDEN_TREES", TREES) {
+        let plan = Plan::new(seed);
+        if plan.is_deep {
+            continue;
+        }
+        let site = Site::build(&plan, &trawl).expect("a tree");
+        let mut prng = Prng::new(seed);
+        for person in people::everybody().iter().filter(|person| person.uid != 0) {
+            let dirs = hidden_from(person, &site.root());
+            if dirs.is_empty() || !prng.once_in(3) {
+                continue;
+            }
+            // Reading a link is an access, so the first scan changes what the next one finds.
+            site.index().expect_code(0);
+            let without = seen(&site, person, || {});
+            let with = seen(&site, person, || {
+                for number in 0..CHANGES {
+                    let dir = prng.pick(&dirs);
+                    change(dir, &mut prng, number);
+                }
+            });
+            let what = format!("seed {seed}, {person}");
+            lines::assert_same(
+                &what,
+                without.as_bytes(),
+                with.as_bytes(),
+                lines::Order::Exact,
+                lines::Ending::Newline,
+            );
+            compared += without.lines().count();
+        }
+    }
+    assert!(compared > 300, "{compared}");
+}

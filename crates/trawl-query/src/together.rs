@@ -1,0 +1,89 @@
+//! Several indexes that are asked as one: which of them answers about which path.
+//!
+//! A path is answered by the source whose root is nearest to it, whichever index that source is
+//! in. Of sources with the same root the one answers whose snapshot is the freshest. An index
+//! with fewer sources than another takes nothing away from it.
+
+use crate::as_of::AsOf;
+use crate::error::Result;
+use std::cmp::Reverse;
+use std::path::{Path, PathBuf};
+use trawl_index::{IndexDir, Source};
+use trawl_model::{Timestamp, path};
+
+/// Indexes to ask, and what daemons say of them.
+pub struct Places<'a> {
+    /// Where they lie; of two that are equally good the first answers.
+    pub dirs: &'a [PathBuf],
+    /// As of when a source is true, by its index's place and its own root, where a daemon says so.
+    pub known: &'a dyn Fn(&Path, &[u8]) -> Option<Timestamp>,
+}
+
+/// Nobody says anything.
+pub(crate) const UNKNOWN: fn(&Path, &[u8]) -> Option<Timestamp> = |_, _| None;
+
+impl std::fmt::Debug for Places<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Places").field("dirs", &self.dirs).finish()
+    }
+}
+
+/// A source, and which of the indexes has it.
+#[derive(Debug)]
+pub(crate) struct Held {
+    pub(crate) index: usize,
+    pub(crate) source: Source,
+}
+
+/// The sources of all indexes: those that answer, one for each root, and the others.
+#[derive(Debug, Default)]
+pub(crate) struct Merged {
+    pub(crate) chosen: Vec<Held>,
+    pub(crate) others: Vec<Held>,
+}
+
+/// Chooses among the sources of some indexes.
+pub(crate) fn merge(dirs: &[IndexDir], as_of: AsOf, places: &Places<'_>) -> Result<Merged> {
+    let mut all = Vec::new();
+    for (index, dir) in dirs.iter().enumerate() {
+        let held = |source| Held { index, source };
+        all.extend(dir.sources()?.into_iter().map(held));
+    }
+    // Of one index no two have the same root.
+    if dirs.len() > 1 {
+        all.sort_by(|a, b| path::cmp(a.source.root(), b.source.root()));
+    }
+    let mut merged = Merged::default();
+    let mut rest = all.into_iter().peekable();
+    while let Some(first) = rest.next() {
+        let mut alike = vec![first];
+        while let Some(next) = rest.next_if(|next| next.source.root() == alike[0].source.root()) {
+            alike.push(next);
+        }
+        if alike.len() > 1 {
+            alike.sort_by_cached_key(|held| {
+                let known = (places.known)(dirs[held.index].path(), held.source.root());
+                Reverse(freshness(&held.source, as_of).max(known.filter(|_| !as_of.is_past())))
+            });
+        }
+        let mut alike = alike.into_iter();
+        merged.chosen.extend(alike.next());
+        merged.others.extend(alike);
+    }
+    Ok(merged)
+}
+
+/// As of when a source's answer is true by its own account; `None` if it has none, or none that
+/// can be read: then another one answers, if there is one.
+fn freshness(source: &Source, as_of: AsOf) -> Option<Timestamp> {
+    if as_of.is_past() {
+        let snapshots = source.snapshots().ok()?;
+        return as_of.choose(&snapshots).map(|info| info.started);
+    }
+    let snapshot = source.now().ok()??;
+    let live = snapshot.live().map(|live| live.as_of);
+    Some(
+        live.unwrap_or(snapshot.info.started)
+            .max(snapshot.info.started),
+    )
+}

@@ -1,0 +1,143 @@
+//! Statements that ask for more stack, memory or time than there is end with an error.
+
+use std::io::Write as _;
+use std::process::Stdio;
+
+use trawl_testkit::oracle::{self, Identity, Ran};
+
+use crate::site::Site;
+
+/// Runs a statement that is too long for a command line.
+fn run_file(site: &Site, text: &str, options: &[&str]) -> Ran {
+    let file = site.scratch.join("statement.sql");
+    let mut out = std::fs::File::create(&file).unwrap();
+    out.write_all(text.as_bytes()).unwrap();
+    let mut command = site.command(&Identity::Ourselves);
+    command.args(options).args(["--csv", "-f"]).arg(&file);
+    oracle::run(command.stdin(Stdio::null()))
+}
+
+#[test]
+fn long_chains_are_refused_and_shorter_ones_answered() {
+    let site = Site::server("sql-chains");
+    let chain = |count: usize| format!("SELECT 1{} AS n", "+1".repeat(count));
+    let ran = run_file(&site, &chain(800), &[]).expect_code(0);
+    assert_eq!(ran.text(), "n\n801\n");
+    for text in [
+        format!("SELECT max(size{}) AS n FROM entries", "+1".repeat(800)),
+        format!("SELECT max(size{}) AS n FROM entries", "+ino".repeat(800)),
+        format!("SELECT 1 FROM entries WHERE {}true", "NOT ".repeat(40)),
+        format!(
+            "SELECT count(*) FROM entries WHERE name{} = 'a'",
+            "||'a'".repeat(800)
+        ),
+        vec!["SELECT 1"; 500].join(" UNION ALL "),
+    ] {
+        let ran = run_file(&site, &text, &[]);
+        ran.expect_code(0);
+    }
+    let either = vec!["name = 'x'"; 900].join(" OR ");
+    run_file(&site, &format!("SELECT 1 FROM entries WHERE {either}"), &[]).expect_code(0);
+    for text in [
+        chain(30_000),
+        format!("SELECT {}1{}", "(".repeat(30_000), ")".repeat(30_000)),
+        format!("SELECT {}1", "- ".repeat(30_000)),
+        format!("SELECT {}true", "NOT ".repeat(30_000)),
+        vec!["SELECT 1"; 30_000].join(" UNION ALL "),
+        format!("SELECT 'a'{}", "||'a'".repeat(30_000)),
+        format!("CREATE TABLE t AS {}", chain(30_000)),
+    ] {
+        let ran = run_file(&site, &text, &[]).expect_code(2);
+        assert!(
+            ran.errors().starts_with("trawl: the statement nests "),
+            "{ran}"
+        );
+    }
+}
+
+#[test]
+fn long_lists_are_answered() {
+    let site = Site::server("sql-lists");
+    let list: Vec<String> = (0..50_000).map(|n| n.to_string()).collect();
+    let text = format!(
+        "SELECT count(*) FROM entries WHERE size IN ({})",
+        list.join(",")
+    );
+    run_file(&site, &text, &[]).expect_code(0);
+}
+
+#[test]
+fn no_function_takes_more_memory_than_there_is() {
+    let site = Site::server("sql-large-values");
+    for value in [
+        "repeat('x', 2000000000)",
+        "lpad('x', 2000000000)",
+        "rpad('x', 2000000000, 'ab')",
+        "replace(repeat('x', 1000000), 'x', repeat('y', 100000))",
+        "repeat(repeat('x', 1000000), 10000)",
+        "array_repeat('x', 2000000000)",
+        "array_length(array_resize([1], 2000000000))",
+        "array_length(range(2000000000))",
+        "array_length(generate_series(1, 4000000000))",
+        "repeat(name, 1000000000)",
+        "max(length(lpad(name, 100000000)))",
+    ] {
+        let query = format!("SELECT {value} FROM entries");
+        let ran = site
+            .run(&["--memory-limit", "256M", "--csv", &query])
+            .expect_code(2);
+        assert!(ran.errors().contains("not enough memory"), "{value}: {ran}");
+    }
+    let ran = site.run(&[
+        "--csv",
+        "SELECT length(repeat('ab', 1000000)) AS n, lpad('7', 3, '0') AS p",
+    ]);
+    assert_eq!(ran.text(), "n,p\n2000000,007\n", "{ran}");
+}
+
+#[test]
+fn planning_ends_in_time_too() {
+    let site = Site::server("sql-planning");
+    // Constants are computed before there are rows.
+    let slow = "SELECT length(regexp_replace(repeat('ab', 20000000), 'a', 'cc', 'g')) \
+                + length(regexp_replace(repeat('ab', 20000001), '(a|b)(a|b)', 'cc', 'g'))";
+    let ran = site
+        .run(&["--memory-limit", "8G", "--timeout", "0.001", slow])
+        .expect_code(2);
+    assert!(ran.errors().contains("as --timeout says"), "{ran}");
+}
+
+#[test]
+fn numbers_and_times_survive_other_readers() {
+    let site = Site::server("sql-json-values");
+    let query = "SELECT 9007199254740991 AS a, 9007199254740992 AS b, -9007199254740993 AS c, \
+                 arrow_cast(18446744073709551615, 'UInt64') AS d, \
+                 arrow_cast(1500000000, 'Timestamp(Nanosecond, Some(\"UTC\"))') AS t";
+    let ran = site.run(&["--json", query]).expect_code(0);
+    assert_eq!(
+        ran.text(),
+        "{\"a\":9007199254740991,\"b\":\"9007199254740992\",\"c\":\"-9007199254740993\",\
+         \"d\":\"18446744073709551615\",\"t\":\"1970-01-01T00:00:01.500000000Z\"}\n"
+    );
+    let ran = site.run(&["--csv", query]).expect_code(0);
+    assert!(
+        ran.text().ends_with(",1970-01-01T00:00:01.500000000Z\n"),
+        "{ran}"
+    );
+}
+
+#[test]
+fn texts_are_kept_from_being_formulas_where_that_is_asked_for() {
+    let site = Site::server("sql-spreadsheet");
+    let query = "SELECT '=1+1' AS a, '+x' AS b, '@y' AS c, -5 AS d, 'plain' AS e, '-\"q\"' AS f";
+    let ran = site.run(&["--csv", "--spreadsheet", query]).expect_code(0);
+    assert_eq!(
+        ran.text(),
+        "a,b,c,d,e,f\n'=1+1,'+x,'@y,-5,plain,\"'-\"\"q\"\"\"\n"
+    );
+    let ran = site.run(&["--csv", query]).expect_code(0);
+    assert_eq!(
+        ran.text(),
+        "a,b,c,d,e,f\n=1+1,+x,@y,-5,plain,\"-\"\"q\"\"\"\n"
+    );
+}
