@@ -312,7 +312,11 @@ impl<R: ReadAt> Names<R> {
         }
         let (part, placed) = (Part::Symbols, &self.layout.symbols);
         let raw = &mut buffers.packed;
-        self.read_checked(part, placed.offset, placed.len, placed.hash, raw)?;
+        match self.layout.names.is_empty() {
+            // Without names no table is written: it would have no symbols.
+            true => *raw = 0u16.to_le_bytes().to_vec(),
+            false => self.read_checked(part, placed.offset, placed.len, placed.hash, raw)?,
+        }
         match Symbols::read(raw) {
             Some(symbols) => Ok(self.symbols.get_or_init(|| symbols)),
             None => Err(self.damaged(Part::Symbols, "it makes no sense")),

@@ -466,8 +466,26 @@ fn a_rare_text_selects_little() {
 
 #[test]
 fn an_empty_sidecar_holds_nothing() {
-    let bytes = written(&[]);
-    let names = open(&bytes).unwrap();
-    assert_eq!(found(&names, &Pattern::everything(), 0..9).unwrap(), []);
-    assert!(names.split(0..9, 4).is_empty());
+    for listings in [vec![], vec![(b"/empty".to_vec(), vec![])]] {
+        let bytes = written(&listings);
+        let names = open(&bytes).unwrap();
+        names.check().unwrap();
+        assert_eq!(found(&names, &Pattern::everything(), 0..9).unwrap(), []);
+        assert!(names.split(0..9, 4).is_empty());
+        let (mut bytes, mut offsets) = (Vec::new(), Vec::new());
+        let mut text = NameText {
+            bytes: &mut bytes,
+            offsets: &mut offsets,
+        };
+        let mut reader = RowReader::default();
+        for none in [&[][..], &[0..0]] {
+            reader.read(&names, none, &mut text).unwrap();
+            assert_eq!(text.offsets[..], [0]);
+        }
+        assert!(
+            reader
+                .read(&names, std::slice::from_ref(&(0..1)), &mut text)
+                .is_err()
+        );
+    }
 }
