@@ -12,6 +12,7 @@
 //! - [`lines`]: compares outputs and shows where they part.
 //! - [`loop_mount`]: a file system of given kind and size, unmounted afterwards.
 //! - [`crash`]: kills a writer at each of its crash points in turn.
+//! - [`tick`]: waits so that access times stay where the next read puts them.
 //! - [`prng`], [`skip`]: seeded randomness; how a test says that it did not run.
 //!
 //! This package is for tests: it panics where a test should fail. It knows
@@ -40,3 +41,12 @@ pub use prng::Prng;
 pub use random_tree::RandomTree;
 pub use scratch::Scratch;
 pub use skip::Skip;
+
+/// Waits until the kernel's clock has ticked.
+///
+/// A read moves an access time that is not behind the last change (relatime). Without a tick
+/// after the change, the moved one is not behind it either, and the next read moves it again.
+pub fn tick() {
+    // A tick takes 10 ms at most.
+    std::thread::sleep(std::time::Duration::from_millis(20));
+}

@@ -80,6 +80,7 @@ pub(crate) fn build(label: &str, seed: u64) -> Site {
     };
     RandomTree::build(&tree.join("random"), &plan).expect("a tree");
     // Reading sets access times once: do that before the tree is indexed.
+    trawl_testkit::tick();
     for line in [
         "ls -lRL .",
         "ls -laR .",

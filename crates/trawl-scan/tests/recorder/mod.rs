@@ -148,9 +148,8 @@ pub(crate) fn find(root: &Path, arguments: &[&str]) -> BTreeMap<Vec<u8>, Vec<u8>
         .args(arguments)
         .arg("-printf");
     find.arg(format!(r"%p\0{FIELDS}"));
-    // The first run moves access times that aren't later than the last change (relatime); after
-    // a tick of the kernel's clock they are, and what the second run prints stays.
-    std::thread::sleep(std::time::Duration::from_millis(20));
+    // The first run moves access times, and what the second one prints stays.
+    trawl_testkit::tick();
     find.output().expect("GNU find runs");
     let output = find.output().expect("GNU find runs");
     let mut fields = output.stdout.split(|b| *b == 0);
