@@ -459,6 +459,9 @@ impl Asked<'_> {
                 return self.visit_live(spelled, Some(&path), &why);
             }
             Some(Resolved::To(Located::Missing { root }, path)) => {
+                if let Some(why) = session.why_left_out(&path)? {
+                    return self.search.complain(spelled, &why).map_err(failure);
+                }
                 let done = self.search.visit_missing(index, spelled, &root, &path);
                 return done.map_err(failure);
             }

@@ -375,17 +375,29 @@ impl Session {
                 if let Some(issue) = issues.iter().find(about) {
                     return Ok(format!("it was not read ({})", described(issue)));
                 }
-                if let Some(pattern) = pattern_for(start.view.info(), &start.path, path) {
-                    let pattern = quoted(&pattern);
-                    return Ok(format!(
-                        "it was left out of the index (--exclude {pattern})"
-                    ));
-                }
                 break;
             }
             above = dir;
         }
-        Ok("no such file or directory in the index".into())
+        let why = self.why_left_out(path)?;
+        Ok(why.unwrap_or_else(|| "no such file or directory in the index".into()))
+    }
+
+    /// Says by which pattern a path that the index lacks was left out, if by any.
+    pub(crate) fn why_left_out(&self, path: &[u8]) -> Result<Option<String>, Failure> {
+        let mut above = path;
+        while let Some((dir, _)) = trawl_model::path::split(above) {
+            if let Located::Found(start) = self.index.locate(dir)? {
+                let pattern = pattern_for(start.view.info(), &start.path, path);
+                let text = |pattern: Vec<u8>| {
+                    let pattern = quoted(&pattern);
+                    format!("it was left out of the index (--exclude {pattern})")
+                };
+                return Ok(pattern.map(text));
+            }
+            above = dir;
+        }
+        Ok(None)
     }
 
     fn cwd(&self) -> Result<&[u8], Failure> {
