@@ -67,14 +67,13 @@ mod watch;
 mod width;
 
 use std::ffi::OsString;
-use std::io::{self, Write};
 
 use trawl_find::resolve;
 
 use arguments::{Arguments, Command};
 use exit::Exit;
 use failure::Failure;
-use output::{end_quietly_on_closed_pipe, say};
+use output::{end_quietly_on_closed_pipe, print_about_words, say};
 
 /// Runs the program with these words, the first being its own name, and
 /// returns how it ended.
@@ -100,7 +99,7 @@ fn ask(words: Vec<OsString>) -> Option<Exit> {
                 say("cannot write to standard output: bad file descriptor");
                 return Some(Exit::Fatal);
             }
-            let written = error.print().and_then(|()| io::stdout().flush());
+            let written = print_about_words(&error);
             if let Err(why) = &written
                 && !error.use_stderr()
             {

@@ -262,6 +262,21 @@ pub(crate) fn tell_bytes(line: &[u8]) {
     let _ = io::stderr().lock().write_all(&line);
 }
 
+/// Prints help, the version, or a mistake in the words of the command line, which it repeats.
+///
+/// # Errors
+/// If standard output takes no more.
+pub(crate) fn print_about_words(about: &clap::Error) -> io::Result<()> {
+    let text = about.render().to_string();
+    match Controls::Hidden.show(text.as_bytes()) == text.as_bytes() {
+        true => about.print().and_then(|()| io::stdout().flush()),
+        false => {
+            tell_bytes(text.trim_end().as_bytes());
+            Ok(())
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -27,7 +27,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 pub use crate::failure::cause;
 use crate::fresh::Freshness;
-use crate::output::say;
+use crate::output::{print_about_words, say};
 pub use crate::scope::shown_index;
 use crate::settings;
 
@@ -222,6 +222,11 @@ impl Order {
     }
 }
 
+/// Prints a line on standard error; a terminal is sent none of its control characters.
+pub fn tell(line: impl std::fmt::Display) {
+    crate::output::tell(line);
+}
+
 /// Reads the words that `trawl` was called with. Help and mistakes are told
 /// here; then there is nothing to do but to end.
 ///
@@ -229,7 +234,7 @@ impl Order {
 /// How the program ends.
 pub fn read(words: Vec<OsString>) -> Result<Order, Exit> {
     let arguments = arguments::parse(words).map_err(|error| {
-        let _ = error.print();
+        let _ = print_about_words(&error);
         match error.use_stderr() {
             true => Exit::Fatal,
             false => Exit::Complete,

@@ -38,6 +38,13 @@ const QUESTIONS: &[&str] = &[
     "stat --acl e*",
     "search . '*31m*'",
     "sources",
+    "gone*",
+    "--gone*",
+    "ls --gone*",
+    "find . -gone*",
+    "stats --gone*",
+    "index gone*",
+    "sql --gone*",
 ];
 
 #[test]

@@ -10,7 +10,7 @@ mod lines;
 mod table;
 
 use std::fmt::Display;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::path::Path;
 
 use arrow::array::RecordBatch;
@@ -76,7 +76,7 @@ enum Encoder {
 
 /// Tells the user something on standard error.
 pub(crate) fn say(message: impl Display) {
-    let _ = writeln!(io::stderr().lock(), "trawl: {message}");
+    trawl_cli::sql::tell(format_args!("trawl: {message}"));
 }
 
 /// Refuses what could only be a mistake, before anything is done.
