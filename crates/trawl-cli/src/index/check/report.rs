@@ -296,7 +296,7 @@ fn person_json(person: &Person, tally: &Tally, root: &[u8]) -> Object {
         .number("unsearchable", tally.unsearchable)
         .number("entries", tally.entries)
         .number("agreed", tally.agreed)
-        .number("attributes", tally.values)
+        .number("values", tally.values)
         .number("leaks", tally.count(Kind::Leak))
         .number("missing", tally.count(Kind::Missing))
         .number("differs", tally.count(Kind::Differs))
