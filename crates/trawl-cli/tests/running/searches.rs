@@ -56,6 +56,7 @@ fn site() -> Site {
     symlink("../w.c", site.tree().join("out.c")).expect("room");
     symlink("z.c", site.tree().join("in.c")).expect("room");
     // The first look at a directory sets when it was looked at.
+    trawl_testkit::tick();
     oracle::run(oracle::command("find").arg(site.scratch.path())).expect_code(0);
     site
 }
@@ -111,6 +112,49 @@ fn a_search_in_a_run_asks_the_server() {
     let ran = run("$0 search '*.c' $1");
     assert_ne!(ran.code, Some(0), "{ran}");
     site.expect_nothing_left();
+}
+
+/// Prints who answered, and the paths, by the library's functions for C.
+const C_INTERFACE: &str = r#"
+import ctypes, os, sys
+class Entry(ctypes.Structure):
+    _fields_ = [("path", ctypes.c_char_p), ("info", ctypes.c_void_p), ("errsource", ctypes.c_int), ("err", ctypes.c_int)]
+lib = ctypes.CDLL(sys.argv[1])
+lib.trawl_opensearch.restype = ctypes.c_void_p
+lib.trawl_readsearch.restype = ctypes.POINTER(Entry)
+search = ctypes.c_void_p(lib.trawl_opensearch(os.fsencode(sys.argv[2]), b"*.c", 0))
+paths = []
+while entry := lib.trawl_readsearch(search):
+    assert entry.contents.err == 0, entry.contents.path
+    paths.append(entry.contents.path.decode())
+by = lib.trawl_search_served_by(search)
+assert lib.trawl_closesearch(search) == 0
+print(by, *sorted(paths))
+"#;
+
+#[test]
+fn a_program_that_calls_the_library_asks_the_server() {
+    let test = "the library's searches in a run";
+    if let Some(skip) = cannot(test).or(trawl_testkit::skip::without_program(test, "python3")) {
+        return skip.say();
+    }
+    let library = Path::new(TRAWL).with_file_name("deps/libtrawl.so");
+    if !library.exists() {
+        return trawl_testkit::Skip::new(test, "libtrawl.so was not built").say();
+    }
+    let site = site();
+    let socket = site.scratch.join("socket");
+    let _server = Listening::at(&socket);
+    let mut command = site.command_with(&format!("unix:{}", socket.display()), &["--no-preload"]);
+    let words = [
+        Path::new("-c"),
+        Path::new(C_INTERFACE),
+        &library,
+        &site.point(),
+    ];
+    let ran = oracle::run(command.arg("python3").args(words));
+    // TRAWL_REMOTE.
+    assert_eq!(ran.text(), "3 a/b/y.c a/x.c in.c out.c z.c\n", "{ran}");
 }
 
 /// Who is not the one who mounted asks through the mount.
