@@ -235,6 +235,15 @@ pub static GENERAL: &[Note] = &[
         "`-L` below paths longer than `PATH_MAX`",
         Otherwise(Own, "goes on; GNU find stops there with a message"),
     ),
+    both(
+        "`-L` behind chains of links",
+        Otherwise(
+            Own,
+            "the links that lead to a directory and those that lead on from it may be 40 each; \
+             GNU find, which looks at whole paths, reports `Too many levels of symbolic links` \
+             where both together are more",
+        ),
+    ),
     Note {
         name: "`-L` and a directory with r and without x",
         index: Absent("as without `-L`"),

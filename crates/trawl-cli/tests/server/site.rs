@@ -7,6 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use trawl_call::options::Flags;
@@ -78,6 +79,8 @@ impl Site {
 pub(crate) struct Server {
     pub(crate) child: Child,
     said: Arc<Mutex<String>>,
+    /// Takes down what it says, to the end.
+    listener: JoinHandle<()>,
 }
 
 impl Drop for Server {
@@ -92,12 +95,16 @@ impl Server {
         let said = Arc::<Mutex<String>>::default();
         let errors = BufReader::new(child.stderr.take().expect("it is a pipe"));
         let notes = Arc::clone(&said);
-        std::thread::spawn(move || {
+        let listener = std::thread::spawn(move || {
             for line in errors.lines().map_while(Result::ok) {
                 notes.lock().expect("no panic").push_str(&(line + "\n"));
             }
         });
-        Server { child, said }
+        Server {
+            child,
+            said,
+            listener,
+        }
     }
 
     pub(crate) fn said(&self) -> String {
@@ -131,11 +138,10 @@ impl Server {
     /// How it ends by itself.
     pub(crate) fn end(mut self) -> String {
         let until = Instant::now() + LONG;
-        while self.child.try_wait().expect("it is ours").is_none() {
+        while self.child.try_wait().expect("it is ours").is_none() || !self.listener.is_finished() {
             assert!(Instant::now() < until, "it does not end: {}", self.said());
             std::thread::sleep(Duration::from_millis(5));
         }
-        std::thread::sleep(Duration::from_millis(20));
         self.said()
     }
 
