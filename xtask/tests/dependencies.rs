@@ -48,7 +48,7 @@ const RULES: &[Rule] = &[
     Rule { name: "trawl-audit", may_use: &["trawl-table", "trawl-bulk-client"], may_use_in_tests: &["trawl-bulk", "trawl-preload"] },
     Rule { name: "trawl-remote", may_use: &["trawl-sys", "trawl-call"], may_use_in_tests: &[] },
     Rule { name: "trawl-mount", may_use: &["trawl-sys", "trawl-call", "trawl-remote", "trawl-bulk"], may_use_in_tests: &[] },
-    Rule { name: "trawl-sandbox", may_use: &["trawl-sys", "trawl-call", "trawl-mount"], may_use_in_tests: &[] },
+    Rule { name: "trawl-sandbox", may_use: &["trawl-sys", "trawl-call", "trawl-mount"], may_use_in_tests: &["trawl-remote"] },
     Rule {
         name: "trawl-cli",
         may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-names", "trawl-scan", "trawl-index", "trawl-live", "trawl-serve", "trawl-apply", "trawl-query", "trawl-history", "trawl-diff", "trawl-find", "trawl-call", "trawl-ask", "trawl-remote", "trawl-mount", "trawl-sandbox", "trawl-bulk", "trawl-bulk-index"],

@@ -5,9 +5,10 @@
 //!
 //! Invariants: a file has all that is in it, of one version, or opening it fails; what is there
 //! stays until all that takes its place has come; no more is kept than was agreed on, whatever a
-//! server says how large files are; two calls never fill one file.
+//! server says how large files are; two calls never fill one file; what is noted of a file is of the
+//! one that lies there: whoever fills a file that is taken away meanwhile notes nothing.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::fs::File;
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
@@ -37,7 +38,37 @@ pub(crate) struct Contents {
 struct State {
     kept_bytes: u64,
     filled: HashMap<Vec<u8>, Filled>,
-    filling: HashSet<Vec<u8>>,
+    /// Files that calls fill now.
+    filling: HashMap<Vec<u8>, Place>,
+}
+
+/// What lies in the place of a file that is being filled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// The file that was there when the call began.
+    Same,
+    /// Another file, or none.
+    Other,
+}
+
+impl State {
+    fn insert(&mut self, path: &[u8], filled: Filled) {
+        self.remove(path);
+        self.filled.insert(path.to_vec(), filled);
+    }
+
+    fn remove(&mut self, path: &[u8]) {
+        if let Some(filled) = self.filled.remove(path) {
+            self.kept_bytes = self.kept_bytes.saturating_sub(filled.bytes);
+        }
+    }
+
+    /// Whoever fills it now fills what is no longer there.
+    fn overtake(&mut self, path: &[u8]) {
+        if let Some(place) = self.filling.get_mut(path) {
+            *place = Place::Other;
+        }
+    }
 }
 
 /// What a file in memory has in it.
@@ -60,6 +91,8 @@ pub(crate) enum Refused {
     Full { most: u64 },
     /// Its name leads to another file by now, or to none.
     Elsewhere,
+    /// Somebody runs it.
+    Busy,
 }
 
 impl From<Errno> for Refused {
@@ -76,6 +109,7 @@ impl Refused {
         match self {
             Refused::Failed(errno) => errno,
             Refused::Elsewhere => Errno::STALE,
+            Refused::Busy => Errno(rustix::io::Errno::TXTBSY.raw_os_error()),
             Refused::TooLarge { size, most } => {
                 tree.failed(&format_args!(
                     "cannot open {name}: it has {size} bytes, and at most {most} of contents are \
@@ -110,24 +144,32 @@ impl Contents {
     /// need not be, and then says that it has ended. Waits for whoever fills it now.
     pub(crate) fn begin(&self, path: &[u8]) -> Option<Filled> {
         let mut state = self.state();
-        while state.filling.contains(path) {
+        while state.filling.contains_key(path) {
             let waited = self.changed.wait(state);
             state = waited.unwrap_or_else(PoisonError::into_inner);
         }
-        state.filling.insert(path.to_vec());
+        state.filling.insert(path.to_vec(), Place::Same);
         state.filled.get(path).cloned()
     }
 
-    /// See [`Contents::begin`].
-    pub(crate) fn end(&self, path: &[u8], filled: Option<Filled>) {
+    /// See [`Contents::begin`]. Notes what the file has in it now, if that is another version. False
+    /// if the file was taken away meanwhile: nothing is noted then.
+    pub(crate) fn end(&self, path: &[u8], filled: Option<Filled>) -> bool {
         let mut state = self.state();
-        state.filling.remove(path);
+        let is_there = state.filling.remove(path) == Some(Place::Same);
         match filled {
-            Some(filled) => state.filled.insert(path.to_vec(), filled),
-            None => state.filled.remove(path),
-        };
+            Some(filled) if is_there => state.insert(path, filled),
+            Some(filled) => state.kept_bytes = state.kept_bytes.saturating_sub(filled.bytes),
+            None => {}
+        }
         drop(state);
         self.changed.notify_all();
+        is_there
+    }
+
+    /// Whether the file that is being filled still lies there.
+    pub(crate) fn is_there(&self, path: &[u8]) -> bool {
+        self.state().filling.get(path) == Some(&Place::Same)
     }
 
     /// What a file has in it, if it has been filled.
@@ -135,13 +177,25 @@ impl Contents {
         self.state().filled.get(path).cloned()
     }
 
+    /// Whether a file has been filled, or is being filled.
+    pub(crate) fn is_used(&self, path: &[u8]) -> bool {
+        let state = self.state();
+        state.filled.contains_key(path) || state.filling.contains_key(path)
+    }
+
     /// A name is taken away, and what is in the file with it. Who has it open keeps that, which
     /// does not count any more.
     pub(crate) fn forget(&self, path: &[u8]) {
         let mut state = self.state();
-        if let Some(filled) = state.filled.remove(path) {
-            state.kept_bytes = state.kept_bytes.saturating_sub(filled.bytes);
-        }
+        state.remove(path);
+        state.overtake(path);
+    }
+
+    /// A new file was put there with all that is in it.
+    pub(crate) fn put(&self, path: &[u8], filled: Filled) {
+        let mut state = self.state();
+        state.insert(path, filled);
+        state.overtake(path);
     }
 
     /// Whether so much could be kept now in place of what there is: nothing is read in vain.
@@ -202,20 +256,35 @@ impl Contents {
     }
 
     /// Writes what is in a file now over what was in it, once all of it is here.
-    pub(crate) fn write_over(&self, file: &File, before: &Filled) -> Result<Filled, Refused> {
+    pub(crate) fn write_over(
+        &self,
+        path: &[u8],
+        file: &File,
+        before: &Filled,
+    ) -> Result<Filled, Refused> {
         let content = Content::new(before.held.clone());
         let (chunks, seen) = gather(&content)?;
-        self.give_back(before.bytes);
+        self.use_again(path);
         let mut bytes = 0;
         let mut chunks = chunks.into_iter();
         let mut read = |_| Ok(chunks.next().unwrap_or_default());
         let written = self.copy(file, &mut read, &mut bytes);
         if let Err(refused) = written {
             self.give_back(bytes);
+            // Of neither version: the next call fills it from the beginning.
+            self.state().remove(path);
             return Err(refused);
         }
         let held = before.held.clone();
         Ok(Filled { held, seen, bytes })
+    }
+
+    /// The memory that a file takes is counted anew.
+    fn use_again(&self, path: &[u8]) {
+        let mut state = self.state();
+        let before = state.filled.get_mut(path);
+        let bytes = before.map_or(0, |before| std::mem::take(&mut before.bytes));
+        state.kept_bytes = state.kept_bytes.saturating_sub(bytes);
     }
 
     fn give_back(&self, bytes: u64) {
@@ -302,10 +371,22 @@ mod tests {
         assert!(contents.begin(b"a").is_none() && contents.begin(b"b").is_none());
         std::thread::scope(|scope| {
             let waiting = scope.spawn(|| contents.begin(b"a").is_none());
-            contents.end(b"a", None);
+            assert!(contents.end(b"a", None));
             assert!(waiting.join().expect("no panic"));
         });
-        contents.end(b"b", None);
+        assert!(contents.end(b"b", None));
         assert!(contents.begin(b"b").is_none());
+    }
+
+    #[test]
+    fn who_fills_what_was_taken_away_is_told() {
+        let contents = Contents::new(PAGE_BYTES);
+        contents.begin(b"a");
+        assert!(contents.is_there(b"a") && contents.is_used(b"a"));
+        contents.forget(b"a");
+        assert!(!contents.is_there(b"a") && !contents.end(b"a", None));
+        assert!(!contents.is_used(b"a"));
+        contents.begin(b"a");
+        assert!(contents.is_there(b"a") && contents.end(b"a", None));
     }
 }

@@ -10,8 +10,9 @@
 //!
 //! - [`calls`]: which calls are asked about, and what each needs.
 //! - `place`: which path in which tree a call means.
-//! - `plant`: names, put there when they are first needed; `contents`: what is in files, in
-//!   bounded memory.
+//! - `plant`: names, put there when they are first needed; `filling`: what is in files, put there
+//!   before they are opened; `contents`: the same in bounded memory; `awaited`: which paths the
+//!   kernel is about to look at.
 //! - `attributes`: extended attributes.
 //! - [`supervise`]: the loop.
 //!
@@ -22,8 +23,10 @@
 #![forbid(unsafe_code)]
 
 mod attributes;
+mod awaited;
 pub mod calls;
 mod contents;
+mod filling;
 mod place;
 mod plant;
 pub mod supervise;

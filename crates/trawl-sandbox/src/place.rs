@@ -7,8 +7,17 @@ use trawl_sys::seccomp::{Asked, read_path};
 
 use crate::calls::Named;
 
-/// The path that a call names, absolute and without dots; `None` if that cannot be told.
-pub(crate) fn absolute(asked: &Asked, named: &Named) -> Option<Vec<u8>> {
+/// Where a call leads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// The path, absolute and without dots.
+    pub(crate) path: Vec<u8>,
+    /// The kernel's link to what is open, if the call means that, whatever has its name by now.
+    pub(crate) open: Option<String>,
+}
+
+/// Where a call leads; `None` if that cannot be told.
+pub(crate) fn absolute(asked: &Asked, named: &Named) -> Option<Place> {
     let text = match named.path {
         Some(address) => read_path(asked.thread, address).ok()?,
         None => Vec::new(),
@@ -16,20 +25,38 @@ pub(crate) fn absolute(asked: &Asked, named: &Named) -> Option<Vec<u8>> {
     if text.is_empty() && named.directory.is_none() {
         return None;
     }
-    let mut path = match text.first() {
-        Some(b'/') => Vec::new(),
-        _ => base(asked.thread, named.directory)?,
+    let mut place = match text.first() {
+        Some(b'/') => Place {
+            path: plain(&text),
+            open: None,
+        },
+        _ => below_open(asked.thread, named.directory, &text)?,
     };
-    path.push(b'/');
-    path.extend_from_slice(&text);
-    let mut path = plain(&path);
     for _ in 0..OPEN_MAX {
-        match behind(asked.thread, &path, named.is_followed) {
-            Some(open) => path = open,
+        match behind(asked.thread, &place.path, named.is_followed) {
+            Some(further) => place = further,
             None => break,
         }
     }
-    Some(path)
+    Some(place)
+}
+
+/// A path from what a process has open, or that itself.
+fn below_open(process: i32, directory: Option<i32>, rest: &[u8]) -> Option<Place> {
+    let link = match directory {
+        Some(fd) if fd >= 0 => format!("/proc/{process}/fd/{fd}"),
+        Some(_) => return None,
+        None => format!("/proc/{process}/cwd"),
+    };
+    let target = std::fs::read_link(Path::new(&link)).ok()?;
+    let bytes = target.as_os_str().as_bytes();
+    if !bytes.starts_with(b"/") {
+        return None;
+    }
+    Some(Place {
+        path: plain(&[bytes, b"/", rest].concat()),
+        open: rest.is_empty().then_some(link),
+    })
 }
 
 /// What is open and leads to something else that is open.
@@ -37,7 +64,7 @@ const OPEN_MAX: usize = 8;
 
 /// Where a path leads that begins at something that a process has open, as the kernel shows it;
 /// programs spell out so what their descriptors are.
-fn behind(thread: i32, path: &[u8], is_followed: bool) -> Option<Vec<u8>> {
+fn behind(thread: i32, path: &[u8], is_followed: bool) -> Option<Place> {
     let text = path
         .strip_prefix(b"/dev/fd/")
         .map(|rest| [b"self/fd/", rest].concat());
@@ -62,22 +89,7 @@ fn behind(thread: i32, path: &[u8], is_followed: bool) -> Option<Vec<u8>> {
     if rest.is_none() && !is_followed {
         return None;
     }
-    let mut open = base(process, descriptor)?;
-    open.push(b'/');
-    open.extend_from_slice(rest.unwrap_or_default());
-    Some(plain(&open))
-}
-
-/// Where a descriptor, or the process, is.
-fn base(thread: i32, directory: Option<i32>) -> Option<Vec<u8>> {
-    let link = match directory {
-        Some(fd) if fd >= 0 => format!("/proc/{thread}/fd/{fd}"),
-        Some(_) => return None,
-        None => format!("/proc/{thread}/cwd"),
-    };
-    let target = std::fs::read_link(Path::new(&link)).ok()?;
-    let bytes = target.as_os_str().as_bytes();
-    bytes.starts_with(b"/").then(|| bytes.to_vec())
+    below_open(process, descriptor, rest.unwrap_or_default())
 }
 
 /// Without empty names and dots; two dots take the name before them away.
@@ -129,7 +141,8 @@ mod tests {
         let ours = std::process::id() as i32;
         let opened = std::fs::File::open("/usr").expect("there is one");
         let fd = opened.as_raw_fd();
-        let behind = |path: String, is_followed| behind(ours, path.as_bytes(), is_followed);
+        let led = |path: String, is_followed| behind(ours, path.as_bytes(), is_followed);
+        let behind = |path, is_followed| led(path, is_followed).map(|place| place.path);
         let usr = std::fs::canonicalize("/usr").expect("there is one");
         let usr = usr.as_os_str().as_bytes();
         for place in ["/proc/self", "/proc/thread-self", &format!("/proc/{ours}")] {
@@ -138,6 +151,10 @@ mod tests {
             assert_eq!(behind(open.clone(), false), None);
             let wanted = [usr, b"/a/b"].concat();
             assert_eq!(behind(format!("{open}/a/b"), false), Some(wanted));
+            let itself = led(open.clone(), true).and_then(|place| place.open);
+            assert_eq!(itself, Some(format!("/proc/{ours}/fd/{fd}")));
+            let below = led(format!("{open}/a/b"), true).expect("a place");
+            assert_eq!(below.open, None);
         }
         assert_eq!(behind(format!("/dev/fd/{fd}"), true).as_deref(), Some(usr));
         let here = std::env::current_dir().expect("there is one");

@@ -4,47 +4,59 @@
 //! server says otherwise; what stands for a file has its length and nothing in it until it is
 //! opened. Another file of the same name is another one here, too: who has the one before open
 //! keeps it. Nobody but this process can write there.
+//!
+//! Invariants: of a directory the listing that was asked for last is planted, and calls are told
+//! what that one says; a file that a call may be about to open never appears without what is in it.
 
 use std::collections::{HashMap, HashSet};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use rustix::fs::{
-    AtFlags, CWD, FileType, Gid, Mode, OFlags, Timespec, Timestamps, Uid, chmodat, chownat, fchmod,
-    ftruncate, futimens, linkat, mkdirat, mknodat, openat, renameat, symlinkat, unlinkat,
-    utimensat,
+    AtFlags, FileType, Mode, OFlags, Timespec, Timestamps, chmodat, chownat, fchmod, ftruncate,
+    linkat, mkdirat, mknodat, openat, symlinkat, unlinkat, utimensat,
 };
 use rustix::io::Errno as Failure;
 use trawl_call::Attributes;
-use trawl_mount::tree::{Entry, Listing, Version, is_directory, is_link};
-use trawl_mount::{ExtendedAttributes, Tree};
+use trawl_mount::tree::{Entry, Listing, is_directory, is_link};
+use trawl_mount::{Asking, ExtendedAttributes, Tree};
 use trawl_sys::Errno;
 
-use crate::contents::{Contents, Filled, Refused};
+use crate::awaited::Awaited;
+use crate::contents::Contents;
 
-/// The name of a file for the moment in which it takes another one's place.
-const STAGED: &std::ffi::CStr = c".trawl-staged";
 /// Links that lead to each other.
 const LINKS_MAX: usize = 40;
 
 /// A tree and what stands for it.
 pub(crate) struct Plant {
-    tree: Tree,
-    root: OwnedFd,
+    pub(crate) tree: Tree,
+    pub(crate) root: OwnedFd,
     /// Where it is seen.
     pub(crate) point: Vec<u8>,
     state: Mutex<State>,
-    contents: Contents,
-    is_superuser: bool,
+    pub(crate) contents: Contents,
+    pub(crate) is_superuser: bool,
 }
 
 #[derive(Default)]
-struct State {
+pub(crate) struct State {
     listed: HashMap<Vec<u8>, Arc<Listing>>,
     /// Those of them that may not be listed over there.
-    shut: HashSet<Vec<u8>>,
+    pub(crate) shut: HashSet<Vec<u8>>,
     /// Files with several names: the first of them.
-    names: HashMap<(u64, u64), Vec<u8>>,
+    pub(crate) names: HashMap<(u64, u64), Vec<u8>>,
+    /// Where calls go on that open something.
+    pub(crate) awaited: Awaited,
+}
+
+impl State {
+    /// What was planted at a path, and what was said of it.
+    pub(crate) fn planted(&self, path: &[u8]) -> Option<Attributes> {
+        let entry = self.listed.get(parent(path))?.get(name(path))?;
+        entry.found.ok()
+    }
 }
 
 /// What is at the end of a path.
@@ -54,6 +66,8 @@ pub(crate) enum Found {
     Here(Vec<u8>, Attributes),
     /// The kernel says what is wrong.
     Nothing,
+    /// So does it of a name that is not there: the path, and how much of it leads to that name.
+    Missing(Vec<u8>, usize),
     /// It lies elsewhere: an absolute path.
     Elsewhere(Vec<u8>),
 }
@@ -65,17 +79,23 @@ fn join(dir: &[u8], name: &[u8]) -> Vec<u8> {
     }
 }
 
-fn parent(path: &[u8]) -> &[u8] {
+pub(crate) fn parent(path: &[u8]) -> &[u8] {
     let end = path.iter().rposition(|byte| *byte == b'/');
     &path[..end.unwrap_or(0)]
 }
 
+/// The last name of a path.
+pub(crate) fn name(path: &[u8]) -> &[u8] {
+    let begin = path.iter().rposition(|byte| *byte == b'/');
+    &path[begin.map_or(0, |begin| begin + 1)..]
+}
+
 /// Which file it is, whatever its name.
-fn identity(attributes: &Attributes) -> (u64, u64) {
+pub(crate) fn identity(attributes: &Attributes) -> (u64, u64) {
     (attributes.dev, attributes.ino)
 }
 
-fn stamps(attributes: &Attributes) -> Timestamps {
+pub(crate) fn stamps(attributes: &Attributes) -> Timestamps {
     let spec = |time: trawl_sys::stat::Time| Timespec {
         tv_sec: time.secs,
         tv_nsec: time.nanos.into(),
@@ -86,12 +106,12 @@ fn stamps(attributes: &Attributes) -> Timestamps {
     }
 }
 
-fn mode(attributes: &Attributes) -> Mode {
+pub(crate) fn mode(attributes: &Attributes) -> Mode {
     // Nobody becomes anybody here.
     Mode::from_raw_mode(attributes.mode & 0o1777)
 }
 
-fn errno(failure: Failure) -> Errno {
+pub(crate) fn errno(failure: Failure) -> Errno {
     Errno(failure.raw_os_error())
 }
 
@@ -108,7 +128,7 @@ impl Plant {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -120,9 +140,10 @@ impl Plant {
         let mut attributes = self.tree.attributes(b"")?.what;
         let mut links = 0;
         loop {
-            if is_directory(&attributes) {
-                self.list(&here, &attributes)?;
-            }
+            let listing = match is_directory(&attributes) {
+                true => Some(self.list(&here, &attributes)?),
+                false => None,
+            };
             let Some(name) = left.pop() else {
                 return Ok(Found::Here(here, attributes));
             };
@@ -131,13 +152,17 @@ impl Plant {
                 attributes = self.tree.attributes(&here)?.what;
                 continue;
             }
-            if !is_directory(&attributes) {
-                return Ok(Found::Nothing);
-            }
-            let Some(found) = self.tree.lookup(&here, &name)?.what else {
+            let Some(listing) = listing else {
                 return Ok(Found::Nothing);
             };
             let next = join(&here, &name);
+            let Some(found) = self.entry(&listing, &attributes, &next)? else {
+                let (length, mut path) = (next.len(), next);
+                for name in left.iter().rev() {
+                    path = join(&path, name);
+                }
+                return Ok(Found::Missing(path, length));
+            };
             if !is_link(&found) || (left.is_empty() && !is_followed) {
                 (here, attributes) = (next, found);
                 continue;
@@ -157,7 +182,7 @@ impl Plant {
     }
 
     /// Opens what stands for a path.
-    fn open(&self, path: &[u8], flags: OFlags) -> Result<OwnedFd, Errno> {
+    pub(crate) fn open(&self, path: &[u8], flags: OFlags) -> Result<OwnedFd, Errno> {
         let path = match path {
             b"" => b".",
             path => path,
@@ -166,15 +191,61 @@ impl Plant {
         openat(&self.root, path, flags, Mode::empty()).map_err(errno)
     }
 
-    /// Plants what is in a directory, or what differs from what was in it.
-    fn list(&self, dir: &[u8], attributes: &Attributes) -> Result<(), Errno> {
-        let listing = self.tree.listing(dir)?;
-        let mut state = self.state();
-        let before = state.listed.get(dir).cloned();
-        // Another call may have planted what was asked for after this.
-        if before.as_ref().is_some_and(|it| it.asked >= listing.asked) {
-            return Ok(());
+    /// What the listing of a directory that is planted says of a path in it.
+    fn entry(
+        &self,
+        listing: &Listing,
+        dir: &Attributes,
+        path: &[u8],
+    ) -> Result<Option<Attributes>, Errno> {
+        let planted = |listing: &Listing| {
+            let entry = listing.get(name(path));
+            entry.map(|entry| entry.found).transpose()
+        };
+        let is_shut = listing.trouble.is_some();
+        if !is_shut && self.tree.asking() == Asking::Bulk {
+            return planted(listing);
         }
+        // Who may not list may pass.
+        let now = self.tree.lookup(parent(path), name(path))?.what;
+        let is_planted = match (planted(listing)?, &now) {
+            (None, None) => true,
+            (Some(then), Some(now)) => is_same_file(&then, now),
+            _ => false,
+        };
+        if is_shut || is_planted {
+            return Ok(now);
+        }
+        self.tree.look_again(path)?;
+        planted(&*self.list(parent(path), dir)?)
+    }
+
+    /// Whether the kernel may say that a name is not there, which is so long a part of a path: it
+    /// is not planted. When it is, what is in a file at that path will be there, too.
+    pub(crate) fn goes_without(&self, path: &[u8], length: usize) -> bool {
+        let mut state = self.state();
+        state.awaited.insert(path);
+        state.planted(&path[..length]).is_none()
+    }
+
+    /// Plants what is in a directory, or what differs from what was in it: what is planted then.
+    fn list(&self, dir: &[u8], attributes: &Attributes) -> Result<Arc<Listing>, Errno> {
+        let begun = Instant::now();
+        let mut listing = self.tree.listing(dir)?;
+        let mut state = self.state();
+        // Another call may have planted what was asked for after this.
+        while let Some(planted) = state.listed.get(dir).filter(|it| it.asked >= listing.asked) {
+            let is_told = planted.number == listing.number
+                || planted.at >= begun
+                || planted.at.elapsed() < self.tree.max_age();
+            if is_told {
+                return Ok(Arc::clone(planted));
+            }
+            drop(state);
+            listing = self.tree.list_again(dir)?;
+            state = self.state();
+        }
+        let before = state.listed.get(dir).cloned();
         match listing.trouble {
             // Who may not list may pass.
             Some(Errno::ACCES) => {
@@ -183,13 +254,13 @@ impl Plant {
             Some(trouble) => return Err(trouble),
             None => {
                 state.shut.remove(dir);
-                let here = self.open_directory(dir)?;
-                self.change(&mut state, (&here, dir), before.as_deref(), &listing)?;
-                self.dress(&here, b".", attributes)?;
             }
         }
-        state.listed.insert(dir.to_vec(), listing);
-        Ok(())
+        let here = self.open_directory(dir)?;
+        self.change(&mut state, (&here, dir), before.as_deref(), &listing)?;
+        self.dress(&here, b".", attributes)?;
+        state.listed.insert(dir.to_vec(), Arc::clone(&listing));
+        Ok(listing)
     }
 
     /// A directory in which names can be made and taken away.
@@ -235,8 +306,8 @@ impl Plant {
             };
             entry.found.as_ref().is_ok_and(is_file)
         };
-        let is_filled = || self.contents.filled(&join(dir, &now.name)).is_some();
-        is_same(before, now) || is_file(before) && is_file(now) && is_filled()
+        let is_used = || self.contents.is_used(&join(dir, &now.name));
+        is_same(before, now) || is_file(before) && is_file(now) && is_used()
     }
 
     /// Takes away what stands for a name, and all below it.
@@ -277,7 +348,7 @@ impl Plant {
             return Ok(());
         };
         let is_file = FileType::from_raw_mode(of.mode) == FileType::RegularFile;
-        if is_file && self.contents.filled(&join(dir, name)).is_none() && of.nlink < 2 {
+        if is_file && !self.contents.is_used(&join(dir, name)) && of.nlink < 2 {
             chmodat(here, name, Mode::from_raw_mode(0o600), AtFlags::empty()).map_err(errno)?;
             let flags = OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
             let file = openat(here, name, flags, Mode::empty()).map_err(errno)?;
@@ -297,22 +368,49 @@ impl Plant {
             return Ok(());
         };
         let path = join(dir, name);
-        if is_link(&attributes) {
-            let target = self.tree.target(&path)?;
+        let planted = self.plant_new(state, here, &path, &attributes);
+        match planted {
+            // Left by a call that could not go on.
+            Err(Errno::EXIST) => {
+                self.uproot(state, here, dir, entry)?;
+                self.plant_new(state, here, &path, &attributes)
+            }
+            planted => planted,
+        }
+    }
+
+    fn plant_new(
+        &self,
+        state: &mut State,
+        here: &OwnedFd,
+        path: &[u8],
+        of: &Attributes,
+    ) -> Result<(), Errno> {
+        let name = name(path);
+        if is_link(of) {
+            let target = match self.tree.target(path) {
+                // It went meanwhile.
+                Err(Errno::NOENT | Errno::INVAL) => return Ok(()),
+                target => target?,
+            };
             symlinkat(&target[..], here, name).map_err(errno)?;
-        } else if is_directory(&attributes) {
+        } else if is_directory(of) {
             mkdirat(here, name, Mode::from_raw_mode(0o700)).map_err(errno)?;
         } else {
-            let identity = identity(&attributes);
-            if let Some(first) = state.names.get(&identity) {
+            if let Some(first) = state.names.get(&identity(of)) {
                 return linkat(&self.root, &first[..], here, name, AtFlags::empty()).map_err(errno);
             }
-            if attributes.nlink > 1 {
-                state.names.insert(identity, path);
+            let is_file = FileType::from_raw_mode(of.mode) == FileType::RegularFile;
+            let is_awaited = is_file && state.awaited.contains(path);
+            // If that cannot be, opening it will say why.
+            if !(is_awaited && self.plant_filled(here, path, of).is_ok()) {
+                self.plant_file(here, name, of)?;
             }
-            self.plant_file(here, name, &attributes)?;
+            if of.nlink > 1 {
+                state.names.insert(identity(of), path.to_vec());
+            }
         }
-        self.dress(here, name, &attributes)
+        self.dress(here, name, of)
     }
 
     fn plant_file(&self, here: &OwnedFd, name: &[u8], of: &Attributes) -> Result<(), Errno> {
@@ -351,150 +449,6 @@ impl Plant {
     pub(crate) fn xattrs(&self, path: &[u8]) -> Result<Arc<ExtendedAttributes>, Errno> {
         self.tree.xattrs(path)
     }
-
-    /// Puts into a file what is in it now; refuses a directory that may not be listed.
-    pub(crate) fn fill(&self, path: &[u8], attributes: &Attributes) -> Result<Ready, Errno> {
-        match FileType::from_raw_mode(attributes.mode) {
-            FileType::RegularFile => {}
-            // The kernel here, which may let them, would show nothing.
-            FileType::Directory if self.state().shut.contains(path) => return Err(Errno::ACCES),
-            _ => return Ok(Ready::Yes),
-        }
-        let path = &self.first(path, attributes)[..];
-        let before = self.contents.begin(path);
-        let filled = match self.filled(path, attributes, before.as_ref()) {
-            // Somebody may be about to open what is there, and is not to find it empty.
-            Err(Refused::Elsewhere) if before.is_some() => self.replaced(path, before.as_ref()),
-            filled => filled,
-        };
-        let is_gone = matches!(filled, Err(Refused::Elsewhere));
-        let now = match &filled {
-            Ok(filled) => Some(filled.clone()),
-            Err(_) => before.filter(|_| !is_gone),
-        };
-        self.contents.end(path, now);
-        match filled {
-            Ok(_) => Ok(Ready::Yes),
-            Err(Refused::Elsewhere) => {
-                self.tree.look_again(path)?;
-                Ok(Ready::LookAgain)
-            }
-            Err(refused) => Err(refused.told(&self.tree, path)),
-        }
-    }
-
-    /// Puts another file, with all that is in it, in the place of the one that stands for a path:
-    /// who has that open, or runs it, keeps it.
-    fn replaced(&self, path: &[u8], before: Option<&Filled>) -> Result<Filled, Refused> {
-        let held = self.tree.held(path);
-        let now = match held.look() {
-            Ok(seen) => seen.attributes,
-            Err(Errno::STALE | Errno::NOENT) => return Err(Refused::Elsewhere),
-            Err(errno) => return Err(errno.into()),
-        };
-        self.contents.room_for(now.size, before)?;
-        let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
-        let made = openat(&self.root, c".", flags, Mode::from_raw_mode(0o600)).map_err(errno)?;
-        let file = std::fs::File::from(made);
-        let filled = self.contents.write(&file, &held, now.size)?;
-        let now = filled.seen.attributes;
-        if self.is_superuser {
-            let (uid, gid) = (Uid::from_raw(now.uid), Gid::from_raw(now.gid));
-            rustix::fs::fchown(&file, Some(uid), Some(gid)).map_err(errno)?;
-        }
-        fchmod(&file, mode(&now)).map_err(errno)?;
-        futimens(&file, &stamps(&now)).map_err(errno)?;
-        let opened = format!("/proc/self/fd/{}", file.as_raw_fd());
-        let _state = self.state();
-        let follow = AtFlags::SYMLINK_FOLLOW;
-        linkat(CWD, &opened, &self.root, STAGED, follow).map_err(errno)?;
-        let put = renameat(&self.root, STAGED, &self.root, path);
-        if put.is_err() {
-            let _ = unlinkat(&self.root, STAGED, AtFlags::empty());
-        }
-        match put {
-            Err(Failure::NOENT) => return Err(Refused::Elsewhere),
-            put => put.map_err(errno)?,
-        }
-        self.contents.forget(path);
-        Ok(filled)
-    }
-
-    /// A file with several names is filled once, by the first of them.
-    fn first(&self, path: &[u8], attributes: &Attributes) -> Vec<u8> {
-        let first = match attributes.nlink {
-            2.. => self.state().names.get(&identity(attributes)).cloned(),
-            _ => None,
-        };
-        first.unwrap_or_else(|| path.to_vec())
-    }
-
-    /// What is in a file that was opened goes with what is told of it.
-    pub(crate) fn follow(&self, path: &[u8], of: &Attributes) -> Result<Ready, Errno> {
-        let path = &self.first(path, of)[..];
-        match self.contents.filled(path) {
-            Some(filled) if !filled.seen.is_of(of) => {}
-            _ => return Ok(Ready::Yes),
-        }
-        match self.fill(path, of) {
-            // Looking at it is free; that it has grown too large was said.
-            Err(Errno::NOMEM) => Ok(Ready::Yes),
-            Err(errno) if errno.0 == Failure::FBIG.raw_os_error() => Ok(Ready::Yes),
-            ready => ready,
-        }
-    }
-
-    /// What is told of a file: what goes with what is in it here.
-    pub(crate) fn told(&self, path: &[u8], of: &Attributes) -> Attributes {
-        let filled = self.contents.filled(&self.first(path, of));
-        let here = filled.map(|filled| filled.seen.attributes);
-        let is_it = |here: &Attributes| {
-            identity(here) == identity(of) && Version::of(here) != Version::of(of)
-        };
-        here.filter(is_it).unwrap_or(*of)
-    }
-
-    fn filled(
-        &self,
-        path: &[u8],
-        attributes: &Attributes,
-        before: Option<&Filled>,
-    ) -> Result<Filled, Refused> {
-        let held = before.map_or_else(|| self.tree.held(path), |before| before.held.clone());
-        let seen = match held.look() {
-            Ok(seen) if identity(&seen.attributes) == identity(attributes) => seen,
-            Ok(_) | Err(Errno::STALE | Errno::NOENT) => return Err(Refused::Elsewhere),
-            Err(errno) => return Err(errno.into()),
-        };
-        let now = seen.attributes;
-        if let Some(before) = before.filter(|before| before.seen.is_of(&now)) {
-            return Ok(before.clone());
-        }
-        self.contents.room_for(now.size, before)?;
-        let file = self.open_to_fill(path)?;
-        let written = match before {
-            Some(before) => self.contents.write_over(&file, before),
-            None => self.contents.write(&file, &held, now.size),
-        };
-        // Whatever came of it, the file looks as it should.
-        futimens(&file, &stamps(&now)).map_err(errno)?;
-        fchmod(&file, mode(&now)).map_err(errno)?;
-        // A file that is written cannot be executed: it is closed before anybody is told.
-        drop(file);
-        written
-    }
-
-    /// What stands for a file, to be written.
-    fn open_to_fill(&self, path: &[u8]) -> Result<std::fs::File, Refused> {
-        let bits = Mode::from_raw_mode(0o600);
-        let _state = self.state();
-        chmodat(&self.root, path, bits, AtFlags::empty()).map_err(errno)?;
-        match self.open(path, OFlags::WRONLY) {
-            // Who runs it keeps what is there.
-            Err(busy) if busy.0 == Failure::TXTBSY.raw_os_error() => Err(Refused::Elsewhere),
-            opened => Ok(std::fs::File::from(opened?)),
-        }
-    }
 }
 
 /// Whether a call can go on.
@@ -510,8 +464,12 @@ fn is_same(one: &Entry, other: &Entry) -> bool {
     let (Ok(one), Ok(other)) = (one.found, other.found) else {
         return one.found.is_err() && other.found.is_err();
     };
+    is_same_file(&one, &other)
+}
+
+fn is_same_file(one: &Attributes, other: &Attributes) -> bool {
     let kind = |of: &Attributes| FileType::from_raw_mode(of.mode);
-    identity(&one) == identity(&other) && kind(&one) == kind(&other)
+    identity(one) == identity(other) && kind(one) == kind(other)
 }
 
 fn names(path: &[u8]) -> impl DoubleEndedIterator<Item = &[u8]> {

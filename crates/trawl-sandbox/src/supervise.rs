@@ -14,7 +14,7 @@ use trawl_sys::wait::{Waker, readable};
 
 use crate::attributes;
 use crate::calls::{Form, Named, Need, named};
-use crate::place::{absolute, below, plain};
+use crate::place::{Place, absolute, below, plain};
 use crate::plant::{Found, Plant, Ready};
 
 /// Calls that are looked at side by side.
@@ -108,7 +108,7 @@ impl Shared {
     fn work(&self) {
         loop {
             let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-            let (asked, named, path) = loop {
+            let (asked, named, place) = loop {
                 let Ok(asked) = self.next() else {
                     return;
                 };
@@ -117,11 +117,11 @@ impl Shared {
                 };
                 match self.wanted(&asked) {
                     None => self.listener.answer(&asked, Verdict::Continue),
-                    Some((named, path)) => break (asked, named, path),
+                    Some((named, place)) => break (asked, named, place),
                 }
             };
             drop(turn);
-            let verdict = self.judge(&asked, &named, path);
+            let verdict = self.judge(&asked, &named, place);
             self.listener.answer(&asked, verdict);
         }
     }
@@ -138,13 +138,13 @@ impl Shared {
         }
     }
 
-    /// What a call names, and its absolute path in a tree; `None` if it is the kernel's alone.
-    fn wanted(&self, asked: &Asked) -> Option<(Named, Vec<u8>)> {
+    /// What a call names, and where that lies in a tree; `None` if it is the kernel's alone.
+    fn wanted(&self, asked: &Asked) -> Option<(Named, Place)> {
         let named = named(asked)?;
-        let path = absolute(asked, &named)?;
+        let place = absolute(asked, &named)?;
         // What was read may have been somebody else's memory.
-        let is_wanted = self.tree(&path).is_some() && self.listener.is_waiting(asked);
-        is_wanted.then_some((named, path))
+        let is_wanted = self.tree(&place.path).is_some() && self.listener.is_waiting(asked);
+        is_wanted.then_some((named, place))
     }
 
     /// The tree that a path lies in, and where.
@@ -155,7 +155,8 @@ impl Shared {
         })
     }
 
-    fn judge(&self, asked: &Asked, named: &Named, mut path: Vec<u8>) -> Verdict {
+    fn judge(&self, asked: &Asked, named: &Named, place: Place) -> Verdict {
+        let Place { mut path, open } = place;
         for _ in 0..TREES_MAX {
             let Some((plant, device, below)) = self.tree(&path) else {
                 return Verdict::Continue;
@@ -163,10 +164,21 @@ impl Shared {
             match plant.find(&below, named.is_followed) {
                 Err(errno) => return Verdict::Fail(errno),
                 Ok(Found::Nothing) => return Verdict::Continue,
+                Ok(Found::Missing(below, length)) => {
+                    if named.need != Need::Content || plant.goes_without(&below, length) {
+                        return Verdict::Continue;
+                    }
+                }
                 Ok(Found::Elsewhere(target)) => path = plain(&target),
                 Ok(Found::Here(found, attributes)) => {
                     let here = (plant, device, &found[..]);
-                    if let Some(verdict) = meet(asked, named, here, &attributes) {
+                    let verdict = meet(asked, named, here, &attributes);
+                    let is_it = |open: &String| plant.is_open(&found, open);
+                    if named.need != Need::Content && !open.as_ref().is_none_or(is_it) {
+                        // Another file has its name by now: it stays as it was.
+                        return Verdict::Continue;
+                    }
+                    if let Some(verdict) = verdict {
                         return verdict;
                     }
                 }

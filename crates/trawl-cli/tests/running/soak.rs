@@ -70,13 +70,7 @@ fn a_mount_behind_tables_is_as_new_as_promised() {
     expect("tables", "asked", 500, &["--watched-age=0s"]);
 }
 
-/// Only in the long form for now: once in some 20,000 operations an open shows what was in the file
-/// just before it, so that one short run in eight fails.
 #[test]
 fn a_sandbox_is_as_new_as_promised() {
-    if std::env::var_os("TRAWL_SOAK_OPERATIONS").is_none() {
-        let why = "the sandbox has a known fault; TRAWL_SOAK_OPERATIONS=3000 shows it";
-        return Skip::new("a soak of the sandbox", why).say();
-    }
     expect("sandbox", "sandbox", 300, &["--sandbox"]);
 }

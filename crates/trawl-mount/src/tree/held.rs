@@ -18,7 +18,7 @@ use trawl_sys::stat::Time;
 use super::assembly::{join, split};
 use super::store::is_fresh;
 use super::watched::Term;
-use super::{Inner, Known, Tree};
+use super::{Inner, Known, Listing, Tree};
 
 /// A file that is gone is looked for so often at most.
 const SEEK: Duration = Duration::from_secs(1);
@@ -139,6 +139,14 @@ impl Tree {
     pub fn look_again(&self, path: &[u8]) -> Result<(), Errno> {
         self.0.state().singles.remove(path);
         self.0.list_now(split(path).0).map(drop)
+    }
+
+    /// What is in a directory, asked for now.
+    ///
+    /// # Errors
+    /// As [`Tree::listing`].
+    pub fn list_again(&self, dir: &[u8]) -> Result<Arc<Listing>, Errno> {
+        self.0.list_now(dir)
     }
 }
 

@@ -1,0 +1,294 @@
+//! What is in a file, put there before a call opens it, and again when it has changed.
+//!
+//! Each opening asks the server, once it is its turn to fill the file: so what it is told is of no
+//! earlier moment than what the one before it was told. A file that the server has replaced is
+//! replaced here, whole.
+//!
+//! Invariant: something is put under a name only while the listing that is planted has this file
+//! there. Names that a listing lacks are the kernel's to refuse, which asks nobody: what lay there
+//! would be shown as it was.
+
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use rustix::fs::{
+    AtFlags, CWD, FileType, Gid, Mode, OFlags, Stat, Uid, chmodat, fchmod, fchown, fstat, futimens,
+    linkat, openat, renameat, statat, unlinkat,
+};
+use rustix::io::Errno as Failure;
+use trawl_call::Attributes;
+use trawl_mount::tree::{Held, Version};
+use trawl_sys::Errno;
+
+use crate::contents::{Filled, Refused};
+use crate::plant::{Plant, Ready, State, errno, identity, mode, name, parent, stamps};
+
+/// The name of a file for the moment in which it takes another one's place.
+const STAGED: &std::ffi::CStr = c".trawl-staged";
+
+impl Plant {
+    /// Puts into a file what is in it now; refuses a directory that may not be listed.
+    pub(crate) fn fill(&self, path: &[u8], attributes: &Attributes) -> Result<Ready, Errno> {
+        let kind = FileType::from_raw_mode(attributes.mode);
+        {
+            let mut state = self.state();
+            if kind == FileType::Directory {
+                // The kernel here, which may let them, would show nothing.
+                let is_shut = state.shut.contains(path);
+                return if is_shut {
+                    Err(Errno::ACCES)
+                } else {
+                    Ok(Ready::Yes)
+                };
+            }
+            if state.shut.contains(parent(path)) {
+                return Err(Errno::NOENT);
+            }
+            state.awaited.insert(path);
+        }
+        if kind != FileType::RegularFile {
+            return Ok(Ready::Yes);
+        }
+        let first = &self.first(path, attributes)[..];
+        let before = self.contents.begin(first);
+        let filled = self.filled(first, attributes, before.as_ref());
+        let now = filled.as_ref().ok().cloned().flatten();
+        let is_there = self.contents.end(first, now);
+        match filled {
+            Ok(_) if is_there => Ok(Ready::Yes),
+            Ok(_) => Ok(Ready::LookAgain),
+            Err(Refused::Elsewhere | Refused::Failed(Errno::STALE | Errno::NOENT)) => {
+                if first != path {
+                    // The other name leads elsewhere, and this one stands for itself.
+                    self.state().names.remove(&identity(attributes));
+                }
+                self.tree.look_again(path)?;
+                Ok(Ready::LookAgain)
+            }
+            Err(refused) => Err(refused.told(&self.tree, path)),
+        }
+    }
+
+    /// Sees to it that a file has in it what is in it now; `None` if it has that already.
+    fn filled(
+        &self,
+        path: &[u8],
+        attributes: &Attributes,
+        before: Option<&Filled>,
+    ) -> Result<Option<Filled>, Refused> {
+        let wanted = identity(attributes);
+        let held = before.map_or_else(|| self.tree.held(path), |before| before.held.clone());
+        let now = match held.look() {
+            Ok(seen) if identity(&seen.attributes) == wanted => seen.attributes,
+            // Somebody may be about to open what is there, and is not to find it empty.
+            Ok(_) | Err(Errno::STALE | Errno::NOENT) if before.is_some() => {
+                return self.replaced(path, wanted, before).map(Some);
+            }
+            Ok(_) | Err(Errno::STALE | Errno::NOENT) => return Err(Refused::Elsewhere),
+            Err(errno) => return Err(errno.into()),
+        };
+        if before.is_some_and(|before| before.seen.is_of(&now)) {
+            return Ok(None);
+        }
+        self.contents.room_for(now.size, before)?;
+        let file = match self.open_to_fill(path, wanted) {
+            // Who runs it keeps what is there.
+            Err(Refused::Busy) => return self.replaced(path, wanted, before).map(Some),
+            file => file?,
+        };
+        let written = match before {
+            Some(before) => self.contents.write_over(path, &file, before),
+            None => self.contents.write(&file, &held, now.size),
+        };
+        // Whatever came of it, the file looks as it should.
+        let now = written
+            .as_ref()
+            .map_or(now, |filled| filled.seen.attributes);
+        futimens(&file, &stamps(&now)).map_err(errno)?;
+        fchmod(&file, mode(&now)).map_err(errno)?;
+        // A file that is written cannot be executed: it is closed before anybody is told.
+        drop(file);
+        written.map(Some)
+    }
+
+    /// Puts another file, with all that is in it, in the place of the one that stands for a path:
+    /// who has that open, or runs it, keeps it.
+    fn replaced(
+        &self,
+        path: &[u8],
+        wanted: (u64, u64),
+        before: Option<&Filled>,
+    ) -> Result<Filled, Refused> {
+        let held = self.tree.held(path);
+        let now = held.look()?.attributes;
+        if identity(&now) != wanted {
+            return Err(Refused::Elsewhere);
+        }
+        self.contents.room_for(now.size, before)?;
+        let file = {
+            let _state = self.state();
+            self.within(parent(path), |here| self.staged(here))?
+        };
+        let filled = self.write_staged(&file, &held, now.size)?;
+        let state = self.state();
+        if !self.may_fill(&state, path, wanted) {
+            return Err(Refused::Elsewhere);
+        }
+        self.within(parent(path), |here| self.put(here, name(path), &file))?;
+        Ok(filled)
+    }
+
+    /// A new file with all that is in it, under a name at which there is nothing. Who opened what was
+    /// there before, or was told that there is nothing, is not to find it empty.
+    pub(crate) fn plant_filled(
+        &self,
+        here: &OwnedFd,
+        path: &[u8],
+        attributes: &Attributes,
+    ) -> Result<(), Refused> {
+        let held = self.tree.held(path);
+        let now = held.look()?.attributes;
+        if identity(&now) != identity(attributes) {
+            return Err(Refused::Elsewhere);
+        }
+        self.contents.room_for(now.size, None)?;
+        let file = self.staged(here)?;
+        let filled = self.write_staged(&file, &held, now.size)?;
+        self.put(here, name(path), &file)?;
+        self.contents.put(path, filled);
+        Ok(())
+    }
+
+    /// Whether what stands for a path is this file, and nothing has come in its place since the
+    /// call began that fills it.
+    fn may_fill(&self, state: &State, path: &[u8], wanted: (u64, u64)) -> bool {
+        state
+            .planted(path)
+            .is_some_and(|of| identity(&of) == wanted)
+            && self.contents.is_there(path)
+    }
+
+    /// A file without a name, in a directory that may be written.
+    fn staged(&self, here: &OwnedFd) -> Result<std::fs::File, Refused> {
+        let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+        let made = openat(here, c".", flags, Mode::from_raw_mode(0o600)).map_err(errno)?;
+        Ok(std::fs::File::from(made))
+    }
+
+    fn write_staged(
+        &self,
+        file: &std::fs::File,
+        held: &Held,
+        size: u64,
+    ) -> Result<Filled, Refused> {
+        let filled = self.contents.write(file, held, size)?;
+        let now = filled.seen.attributes;
+        if self.is_superuser {
+            let (uid, gid) = (Uid::from_raw(now.uid), Gid::from_raw(now.gid));
+            fchown(file, Some(uid), Some(gid)).map_err(errno)?;
+        }
+        fchmod(file, mode(&now)).map_err(errno)?;
+        futimens(file, &stamps(&now)).map_err(errno)?;
+        Ok(filled)
+    }
+
+    /// Gives a file without a name this one, whatever has it now.
+    fn put(&self, here: &OwnedFd, name: &[u8], file: &std::fs::File) -> Result<(), Refused> {
+        let opened = format!("/proc/self/fd/{}", file.as_raw_fd());
+        linkat(CWD, &opened, here, STAGED, AtFlags::SYMLINK_FOLLOW).map_err(errno)?;
+        let put = renameat(here, STAGED, here, name);
+        if put.is_err() {
+            let _ = unlinkat(here, STAGED, AtFlags::empty());
+        }
+        Ok(put.map_err(errno)?)
+    }
+
+    /// Does something in a directory, which may be written meanwhile. The state is locked.
+    fn within<T>(
+        &self,
+        dir: &[u8],
+        work: impl FnOnce(&OwnedFd) -> Result<T, Refused>,
+    ) -> Result<T, Refused> {
+        let here = self.open(dir, OFlags::DIRECTORY | OFlags::RDONLY)?;
+        let bits = Mode::from_raw_mode(fstat(&here).map_err(errno)?.st_mode);
+        if !self.is_superuser {
+            fchmod(&here, Mode::from_raw_mode(0o700)).map_err(errno)?;
+        }
+        let done = work(&here);
+        if !self.is_superuser {
+            fchmod(&here, bits).map_err(errno)?;
+        }
+        done
+    }
+
+    /// A file with several names is filled once, by the first of them.
+    fn first(&self, path: &[u8], attributes: &Attributes) -> Vec<u8> {
+        let first = match attributes.nlink {
+            2.. => {
+                let state = self.state();
+                let first = state.names.get(&identity(attributes)).cloned();
+                first.filter(|first| self.is_one(first, path))
+            }
+            _ => None,
+        };
+        first.unwrap_or_else(|| path.to_vec())
+    }
+
+    /// Whether two names are of one file here, too: one of them may have been replaced.
+    fn is_one(&self, one: &[u8], other: &[u8]) -> bool {
+        let number = |path| statat(&self.root, path, AtFlags::SYMLINK_NOFOLLOW).map(|it| it.st_ino);
+        matches!((number(one), number(other)), (Ok(one), Ok(other)) if one == other)
+    }
+
+    /// Whether what a process has open, which the kernel's link leads to, stands for this path.
+    pub(crate) fn is_open(&self, path: &[u8], link: &str) -> bool {
+        let here = match path {
+            b"" => fstat(&self.root),
+            path => statat(&self.root, path, AtFlags::SYMLINK_NOFOLLOW),
+        };
+        let open = statat(CWD, link, AtFlags::empty());
+        let is_one =
+            |one: Stat, other: Stat| (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino);
+        matches!((here, open), (Ok(here), Ok(open)) if is_one(here, open))
+    }
+
+    /// What is in a file that was opened goes with what is told of it.
+    pub(crate) fn follow(&self, path: &[u8], of: &Attributes) -> Result<Ready, Errno> {
+        match self.contents.filled(&self.first(path, of)) {
+            Some(filled) if !filled.seen.is_of(of) => {}
+            _ => return Ok(Ready::Yes),
+        }
+        match self.fill(path, of) {
+            // Looking at it is free; that it has grown too large was said.
+            Err(Errno::NOMEM) => Ok(Ready::Yes),
+            Err(errno) if errno.0 == Failure::FBIG.raw_os_error() => Ok(Ready::Yes),
+            ready => ready,
+        }
+    }
+
+    /// What is told of a file: what goes with what is in it here.
+    pub(crate) fn told(&self, path: &[u8], of: &Attributes) -> Attributes {
+        let filled = self.contents.filled(&self.first(path, of));
+        let here = filled.map(|filled| filled.seen.attributes);
+        let is_it = |here: &Attributes| {
+            identity(here) == identity(of) && Version::of(here) != Version::of(of)
+        };
+        here.filter(is_it).unwrap_or(*of)
+    }
+
+    /// What stands for a file, to be written. Whoever takes its name away later takes this one's.
+    fn open_to_fill(&self, path: &[u8], wanted: (u64, u64)) -> Result<std::fs::File, Refused> {
+        let bits = Mode::from_raw_mode(0o600);
+        let state = self.state();
+        if !self.may_fill(&state, path, wanted) {
+            return Err(Refused::Elsewhere);
+        }
+        chmodat(&self.root, path, bits, AtFlags::empty()).map_err(errno)?;
+        match self.open(path, OFlags::WRONLY) {
+            Err(busy) if busy.0 == Failure::TXTBSY.raw_os_error() => Err(Refused::Busy),
+            opened => Ok(std::fs::File::from(opened?)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
