@@ -25,7 +25,7 @@ use trawl_sys::stat::Time;
 use crate::files::{Files, Handle, Reading};
 use crate::nodes::{Nodes, TOP};
 use crate::serving::Mounted;
-use crate::tree::{Asking, Entry, Known, Listing, Tree, join, split};
+use crate::tree::{Asking, Entry, Known, Listing, Tree, is_directory, join, split};
 
 /// What is asked of the kernel: names of directories and targets of links are kept, attributes
 /// come with names, contents that have changed are read again.
@@ -43,6 +43,9 @@ const BACKGROUND: u16 = 32;
 const NUMBER_SHIFT: u32 = 32;
 const NUMBER_MASK: u64 = 0x7fff_ffff;
 const PLACE_MASK: u64 = 0xffff_ffff;
+
+/// So often what is told is asked for once more because the file was opened meanwhile.
+const TRIES: usize = 3;
 
 /// What is shown as the number of a name of which nothing else is known.
 const UNKNOWN: u64 = u64::MAX;
@@ -113,64 +116,76 @@ impl RemoteFiles {
         let name = name.as_bytes();
         let Some(what) = known.what else {
             let telling = self.tree.telling(&dir, [known.asked, known.at]);
-            return reply.tell(&absent(), telling.absence(), Generation(0));
+            return reply.tell(&absent(), telling.absence());
         };
         let path = join(&dir, name);
-        let number = self.nodes.tell(&path, &what);
+        let mut number = self.nodes.tell(&path, &what);
         let Known { at, asked, .. } = known;
-        let known = match self.files.of_open(number, &path) {
-            Some(Ok(open)) => open,
-            // Another file has the number by now; or what is open has, and is told of by itself.
-            Some(Err(_)) | None => Known { what, at, asked },
-        };
-        let generation = self.nodes.generation(number);
-        self.tell((number, &dir, name), known, generation, reply);
+        for _ in 0..TRIES {
+            let known = match self.files.of_open(number, &path) {
+                Some(Ok(open)) => open,
+                Some(Err(_)) | None => Known { what, at, asked },
+            };
+            // What is open may turn out to be another file, which then keeps the number.
+            if !is_directory(&what) && self.nodes.number(&what) != number {
+                self.nodes.forget(number, 1);
+                number = self.nodes.tell(&path, &what);
+                continue;
+            }
+            if let Some(told) = self.files.to_tell(number, known) {
+                return self.tell((number, &dir, name), told, reply);
+            }
+        }
+        self.nodes.forget(number, 1);
+        reply.fail(Errno::ESTALE);
     }
 
     /// Tells what is known of a number, which has a name in a directory.
     fn tell<R: Answer + Send + 'static>(
         &self,
         (number, dir, name): (u64, &[u8], &[u8]),
-        known: Known<Attributes>,
-        generation: Generation,
+        (known, is_at_once): (Known<Attributes>, bool),
         reply: R,
     ) {
-        let (known, is_at_once) = self.files.to_tell(number, known);
         let attr = file_attr(number, &known.what);
         if !is_at_once {
             // What may have changed when that is done is asked for once more.
-            let then = move || reply.tell(&attr, Duration::ZERO, generation);
+            let then = move || reply.tell(&attr, Duration::ZERO);
             return self.files.tell(number, Box::new(then));
         }
         let telling = self.tree.telling(dir, [known.asked, known.at]);
-        reply.tell(&attr, telling.entry(name, &known.what), generation);
+        reply.tell(&attr, telling.entry(name, &known.what));
     }
 
     /// Tells what stat(2) says of a number.
     fn attributes(&self, number: INodeNo, handle: Option<FileHandle>, reply: ReplyAttr) {
         let handle = handle.and_then(|fh| lock(&self.handles).get(&fh.0).cloned());
-        let found = self.path(number).and_then(|path| {
-            let known = match &handle {
-                Some((handle, _)) => self.files.of_handle(handle, &path),
-                None => {
-                    let open = self.files.of_open(number.0, &path);
-                    open.unwrap_or_else(|| self.tree.attributes(&path))
-                }
+        for _ in 0..TRIES {
+            let found = self.path(number).and_then(|path| {
+                let known = match &handle {
+                    Some((handle, _)) => self.files.of_handle(handle, &path),
+                    None => {
+                        let open = self.files.of_open(number.0, &path);
+                        open.unwrap_or_else(|| self.tree.attributes(&path))
+                    }
+                };
+                Ok((path, known.map_err(errno)?))
+            });
+            let (path, known) = match found {
+                Ok(found) => found,
+                Err(errno) => return reply.fail(errno),
             };
-            Ok((path, known.map_err(errno)?))
-        });
-        match found {
-            Err(errno) => reply.fail(errno),
-            Ok((_, known)) if number.0 == TOP => {
+            if number.0 == TOP {
                 let telling = self.tree.telling(b"", [known.asked, known.at]);
                 let attr = file_attr(known.what.ino, &known.what);
-                reply.tell(&attr, telling.own(), Generation(0));
+                return reply.tell(&attr, telling.own());
             }
-            Ok((path, known)) => {
+            if let Some(told) = self.files.to_tell(number.0, known) {
                 let (dir, name) = split(&path);
-                self.tell((number.0, dir, name), known, Generation(0), reply);
+                return self.tell((number.0, dir, name), told, reply);
             }
         }
+        reply.fail(Errno::ESTALE);
     }
 
     /// The listing that an offset is of, and where in it.
@@ -231,13 +246,13 @@ impl RemoteFiles {
 
 /// An answer that tells of a file.
 trait Answer {
-    fn tell(self, attr: &FileAttr, lasts: Duration, generation: Generation);
+    fn tell(self, attr: &FileAttr, lasts: Duration);
     fn fail(self, errno: Errno);
 }
 
 impl Answer for ReplyEntry {
-    fn tell(self, attr: &FileAttr, lasts: Duration, generation: Generation) {
-        self.entry(&lasts, attr, generation);
+    fn tell(self, attr: &FileAttr, lasts: Duration) {
+        self.entry(&lasts, attr, Generation(0));
     }
 
     fn fail(self, errno: Errno) {
@@ -246,7 +261,7 @@ impl Answer for ReplyEntry {
 }
 
 impl Answer for ReplyAttr {
-    fn tell(self, attr: &FileAttr, lasts: Duration, _: Generation) {
+    fn tell(self, attr: &FileAttr, lasts: Duration) {
         self.attr(&lasts, attr);
     }
 
@@ -506,13 +521,11 @@ impl Filesystem for RemoteFiles {
                             let path = join(&directory.path, &entry.name);
                             let number = self.nodes.tell(&path, found);
                             let known = of(listing, *found);
-                            let (known, is_at_once) = self.files.to_tell(number, known);
-                            let what = known.what;
-                            match is_at_once {
-                                true => {
+                            match self.files.to_tell(number, known) {
+                                Some((Known { what, .. }, true)) => {
                                     (file_attr(number, &what), telling.entry(&entry.name, &what))
                                 }
-                                false => {
+                                _ => {
                                     self.nodes.forget(number, 1);
                                     unsaid()
                                 }
@@ -523,8 +536,7 @@ impl Filesystem for RemoteFiles {
                 }
             };
             let (behind, name) = (directory.behind(place), OsStr::from_bytes(name));
-            let generation = self.nodes.generation(attr.ino.0);
-            if reply.add(attr.ino, behind, name, &lasts, &attr, generation) {
+            if reply.add(attr.ino, behind, name, &lasts, &attr, Generation(0)) {
                 if place > 1 && attr.ino.0 != UNKNOWN {
                     self.nodes.forget(attr.ino.0, 1);
                 }

@@ -3,7 +3,9 @@
 //! Invariants: before the kernel is told another version of a file, or is given bytes of one, what
 //! it keeps of the one before is no longer taken for it: its pages are dropped before it hears of
 //! new attributes, and its attributes before it gets bytes that are of others. Pages that a program
-//! has mapped are looked after as well, without anybody asking.
+//! has mapped are looked after as well, without anybody asking. As long as somebody has a file open
+//! its number is that file's, and nothing that is said of a name is taken for it that may be of
+//! another file.
 //!
 //! Dropping pages waits for reads of them that are under way. So a thread of its own does it, which
 //! answers no request, and then gives the answer that waits for it.
@@ -56,6 +58,8 @@ enum Pages {
 struct Kernel {
     /// How often it is open.
     handles: usize,
+    /// How many are about to open it.
+    opening: usize,
     /// The version whose attributes the kernel was told last, and when that was asked for.
     told: Option<(Version, Instant)>,
     pages: Pages,
@@ -127,6 +131,11 @@ impl File {
 }
 
 impl Kernel {
+    /// Whether it is of this one file and no other, whatever has its number.
+    fn is_used(&self) -> bool {
+        self.handles > 0 || self.opening > 0
+    }
+
     /// Whether the kernel knows of a later version than this one: with bytes of this one it would
     /// show zeros at their end.
     fn is_past(&self, seen: &Seen) -> bool {
@@ -189,21 +198,25 @@ impl Files {
         lock(&self.known).contains_key(&number)
     }
 
+    /// A file that is about to be opened.
     fn file(&self, number: u64, path: &[u8]) -> Arc<File> {
         let mut known = lock(&self.known);
-        if let Some(file) = known.get(&number)
-            && (file.kernel().handles > 0 || file.held.path() == path)
-        {
-            return Arc::clone(file);
+        if let Some(file) = known.get(&number) {
+            let mut kernel = file.kernel();
+            if kernel.is_used() || file.held.path() == path {
+                kernel.opening += 1;
+                return Arc::clone(file);
+            }
         }
         if known.len() >= OPENED_MAX {
-            known.retain(|_, file| file.kernel().handles > 0);
+            known.retain(|_, file| file.kernel().is_used());
         }
         let file = Arc::new(File {
             number,
             held: self.tree.held(path),
             kernel: Mutex::new(Kernel {
                 handles: 0,
+                opening: 1,
                 told: None,
                 pages: Pages::Mixed,
                 drops: 0,
@@ -223,15 +236,14 @@ impl Files {
             None => file.held.look().map(|seen| (seen, 0)),
         };
         let is_it = |seen: &Seen| self.nodes.number(&seen.attributes) == number;
+        let is_opened = found.as_ref().is_ok_and(|(seen, _)| is_it(seen));
+        let is_opened = self.end_opening(&file, is_opened);
         let (seen, count) = match found {
-            Ok((seen, count)) if is_it(&seen) => (seen, count),
+            Ok(found) if is_opened => found,
             Err(errno) if !is_elsewhere(errno) => return Err(errno),
             Ok(_) | Err(_) => return Err(self.lose(&file, path)),
         };
-        let mut kernel = file.kernel();
-        kernel.handles += 1;
-        let is_kept = !kernel.has_others(&seen.attributes);
-        drop(kernel);
+        let is_kept = !file.kernel().has_others(&seen.attributes);
         // It may believe earlier ones, also if it was told of these a moment ago.
         self.forget_attributes(number);
         Ok(Opened {
@@ -242,19 +254,32 @@ impl Files {
         })
     }
 
+    /// Whether a file was opened: nobody has lost it meanwhile.
+    fn end_opening(&self, file: &Arc<File>, is_opened: bool) -> bool {
+        let known = lock(&self.known);
+        let is_opened = is_opened && is_known(&known, file);
+        let mut kernel = file.kernel();
+        kernel.opening -= 1;
+        kernel.handles += usize::from(is_opened);
+        is_opened
+    }
+
     /// The name leads to another file by now, or to none: the kernel is to look once more. Another
-    /// one may have the number of the one before, which somebody has open still.
+    /// one may have the number of the one before, which somebody has open still and keeps.
     fn lose(&self, file: &Arc<File>, path: &[u8]) -> Errno {
-        let there = self.tree.held(path).look();
-        let is_reused = there.is_ok_and(|seen| self.nodes.number(&seen.attributes) == file.number);
+        let other = self.tree.held(path);
+        let there = other.look().ok().filter(|_| !other.is_of(&file.held));
+        let there = there.map(|seen| seen.attributes);
         let mut known = lock(&self.known);
-        let now = known.get(&file.number);
-        let is_it = now.is_some_and(|now| Arc::ptr_eq(now, file));
-        let is_held = file.kernel().handles > 0;
-        if is_it && (is_reused || !is_held) {
-            known.remove(&file.number);
-            if is_held {
-                self.nodes.reuse(file.number);
+        if is_known(&known, file) {
+            match there {
+                _ if file.kernel().handles == 0 => {
+                    known.remove(&file.number);
+                }
+                Some(there) if self.nodes.number(&there) == file.number => {
+                    self.nodes.reuse(&there);
+                }
+                _ => {}
             }
         }
         drop(known);
@@ -384,19 +409,28 @@ impl Files {
 
     /// What the kernel is told of a file, which is the newer one of this and what was said when the
     /// file was opened or read, and whether it may be told that at once; otherwise [`Files::tell`]
-    /// is to. From now on it is given no bytes of an earlier version.
+    /// is to. From now on it is given no bytes of an earlier version. `None` if this may be of
+    /// another file than the one that is open: see [`Files::of_open`].
     pub(crate) fn to_tell(
         &self,
         number: u64,
         known: Known<Attributes>,
-    ) -> (Known<Attributes>, bool) {
+    ) -> Option<(Known<Attributes>, bool)> {
         let Some(file) = self.get(number) else {
-            return (known, true);
+            return Some((known, true));
         };
         let mut kernel = file.kernel();
-        let known = file.held.newer(known);
+        let known = match file.held.newer(known) {
+            Some(known) => known,
+            None if kernel.is_used() => return None,
+            // Whoever opens it opens what is there then.
+            None => {
+                file.held.forget();
+                known
+            }
+        };
         kernel.told = Some((Version::of(&known.what), known.asked));
-        (known, !kernel.has_others(&known.what))
+        Some((known, !kernel.has_others(&known.what)))
     }
 
     /// Has the kernel told once it has forgotten the pages that it keeps of another version.
@@ -446,6 +480,12 @@ impl Files {
             Err(_) => {}
         }
     }
+}
+
+/// Whether what is known of its number is known of this file.
+fn is_known(known: &HashMap<u64, Arc<File>>, file: &Arc<File>) -> bool {
+    let now = known.get(&file.number);
+    now.is_some_and(|now| Arc::ptr_eq(now, file))
 }
 
 /// Until nobody needs the files any more.

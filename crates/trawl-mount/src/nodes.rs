@@ -3,7 +3,9 @@
 //! A file's number is the one it has on the server, so it is the same every time and names of one
 //! file are known as such. What lies on another device there, or has a number that means
 //! something here, gets a number made of both; so does a directory that can be reached on two
-//! paths, since the kernel lets a directory have one.
+//! paths, since the kernel lets a directory have one, and a file whose number somebody has open as
+//! another file, which is gone on the server: the kernel asks by number, and each is told of its
+//! own.
 //!
 //! Tables tell numbers, too, and the kernel must tell the same ones later: a directory's number
 //! that a table has told is its path's from then on.
@@ -12,7 +14,6 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use fuser::Generation;
 use trawl_call::Attributes;
 
 use crate::tree::{is_directory, is_within};
@@ -38,7 +39,8 @@ struct Told {
     numbers: HashMap<Arc<[u8]>, u64>,
     /// The hash of the path that a directory's number is for, of those that tables told.
     claims: HashMap<u64, u64>,
-    /// How often a number was given to another file while the one before was open.
+    /// How often the number of an open file that is gone was another one's: by what would be the
+    /// first one's number.
     reused: HashMap<u64, u64>,
 }
 
@@ -84,7 +86,7 @@ impl Nodes {
     /// The number of a file that the kernel is told of now.
     pub(crate) fn tell(&self, path: &[u8], attributes: &Attributes) -> u64 {
         let mut told = self.told();
-        let mut number = self.number(attributes);
+        let mut number = self.number_now(&told, attributes);
         if is_directory(attributes) && told.is_anothers(number, path) {
             number = made(attributes, path);
         }
@@ -107,26 +109,21 @@ impl Nodes {
         number
     }
 
-    /// From now on a number is another file's: who has the one before open gets nothing of it.
-    pub(crate) fn reuse(&self, number: u64) {
+    /// Another file has the number of this one, which somebody has open: it gets a new one.
+    pub(crate) fn reuse(&self, attributes: &Attributes) {
         let mut told = self.told();
-        let times = told.reused.entry(number).or_default();
+        let times = told.reused.entry(self.first(attributes)).or_default();
         *times = times.wrapping_add(1);
-    }
-
-    /// Which of the files that had a number has it now.
-    pub(crate) fn generation(&self, number: u64) -> Generation {
-        Generation(self.told().reused.get(&number).copied().unwrap_or_default())
     }
 
     /// The number of a file that a table tells of now, which the kernel will be told, too; `None`
     /// if there are too many directories to remember.
     pub(crate) fn claim(&self, path: &[u8], attributes: &Attributes) -> Option<u64> {
-        let number = self.number(attributes);
+        let mut told = self.told();
+        let number = self.number_now(&told, attributes);
         if !is_directory(attributes) {
             return Some(number);
         }
-        let mut told = self.told();
         let is_anothers = told.is_anothers(number, path);
         if !told.claims.contains_key(&number) {
             if told.claims.len() >= CLAIMS_MAX {
@@ -145,6 +142,20 @@ impl Nodes {
 
     /// The number that a listing shows for a file of which the kernel is told nothing.
     pub(crate) fn number(&self, attributes: &Attributes) -> u64 {
+        self.number_now(&self.told(), attributes)
+    }
+
+    fn number_now(&self, told: &Told, attributes: &Attributes) -> u64 {
+        let first = self.first(attributes);
+        match told.reused.get(&first) {
+            // No path begins so.
+            Some(times) => made(attributes, &[b"/", &times.to_le_bytes()[..]].concat()),
+            None => first,
+        }
+    }
+
+    /// The number of what was the first to have it on the server.
+    fn first(&self, attributes: &Attributes) -> u64 {
         let is_plain = attributes.dev == self.device && attributes.ino > TOP;
         match is_plain && attributes.ino & MADE == 0 {
             true => attributes.ino,
@@ -250,6 +261,26 @@ mod tests {
         assert_eq!(nodes.number_at(b"b"), None);
         assert_eq!(nodes.path(TOP), Some(Vec::new()));
     }
+
+    #[test]
+    fn a_number_that_is_open_as_another_file_is_given_to_none() {
+        let nodes = Nodes::new(5);
+        let of = file(5, 100, 0o100_644);
+        let mut numbers = vec![nodes.tell(b"a", &of)];
+        for _ in 0..3 {
+            nodes.reuse(&of);
+            let number = nodes.tell(b"a", &of);
+            assert!(number > MADE && !numbers.contains(&number));
+            assert_eq!(nodes.claim(b"a", &of), Some(number));
+            assert_eq!(nodes.number_at(b"a"), Some(number));
+            numbers.push(number);
+        }
+        assert_eq!(nodes.path(100), Some(b"a".to_vec()));
+        nodes.forget(100, 1);
+        assert_eq!(nodes.number_at(b"a"), numbers.last().copied());
+        assert_eq!(nodes.number(&file(5, 101, 0o100_644)), 101);
+    }
+
     #[test]
     fn the_kernel_is_told_what_tables_told_and_the_other_way_round() {
         let nodes = Nodes::new(5);

@@ -172,6 +172,12 @@ impl Held {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
+    /// Whether they are of one file, as far as the server has said.
+    pub(crate) fn is_of(&self, other: &Held) -> bool {
+        let identity = self.state().identity;
+        identity.is_some() && identity == other.state().identity
+    }
+
     /// Where it was last.
     pub fn path(&self) -> Vec<u8> {
         self.state().path.clone()
@@ -249,16 +255,21 @@ impl Held {
         }
     }
 
-    /// The newer one of this and what the server said last, of which both are aware then.
-    pub fn newer(&self, known: Known<Attributes>) -> Known<Attributes> {
+    /// The newer one of this, which was said of a name, and what the server said last of the file;
+    /// both are aware of that then. `None` if it is later and of another version, or of another file
+    /// that has the number by now: a listing does not say when a file was made.
+    pub fn newer(&self, known: Known<Attributes>) -> Option<Known<Attributes>> {
         let Some(last) = self.last() else {
-            return known;
+            return Some(known);
         };
         if (known.what.dev, known.what.ino) != (last.attributes.dev, last.attributes.ino) {
-            return known;
+            return Some(known);
         }
         if last.asked > known.asked {
-            return last.known();
+            return Some(last.known());
+        }
+        if Version::of(&known.what) != last.version() {
+            return None;
         }
         let seen = Seen {
             attributes: known.what,
@@ -266,7 +277,14 @@ impl Held {
             asked: known.asked,
         };
         self.note(seen, false);
-        known
+        Some(known)
+    }
+
+    /// Nobody has it open: whichever file is there when it is opened next is the one.
+    pub fn forget(&self) {
+        let mut state = self.state();
+        state.identity = None;
+        state.seen = None;
     }
 
     /// Bytes, and the version of the file that they are of.
