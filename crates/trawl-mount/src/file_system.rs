@@ -103,6 +103,15 @@ impl RemoteFiles {
         self.nodes.path(number.0).ok_or(Errno::ESTALE)
     }
 
+    /// The number of a file that the kernel is told of now.
+    fn number(&self, path: &[u8], attributes: &Attributes) -> u64 {
+        let (number, stale) = self.nodes.tell(path, attributes);
+        if let Some(stale) = stale {
+            self.files.part(stale);
+        }
+        number
+    }
+
     /// Tells of a name in a directory.
     fn find(&self, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
         let found = self.path(parent).and_then(|dir| {
@@ -119,7 +128,7 @@ impl RemoteFiles {
             return reply.tell(&absent(), telling.absence());
         };
         let path = join(&dir, name);
-        let mut number = self.nodes.tell(&path, &what);
+        let mut number = self.number(&path, &what);
         let Known { at, asked, .. } = known;
         for _ in 0..TRIES {
             let known = match self.files.of_open(number, &path) {
@@ -127,9 +136,9 @@ impl RemoteFiles {
                 Some(Err(_)) | None => Known { what, at, asked },
             };
             // What is open may turn out to be another file, which then keeps the number.
-            if !is_directory(&what) && self.nodes.number(&what) != number {
+            if !is_directory(&what) && !self.nodes.is_of(number, &path, &what) {
                 self.nodes.forget(number, 1);
-                number = self.nodes.tell(&path, &what);
+                number = self.number(&path, &what);
                 continue;
             }
             if let Some(told) = self.files.to_tell(number, known) {
@@ -519,7 +528,7 @@ impl Filesystem for RemoteFiles {
                         Err(_) => unsaid(),
                         Ok(found) => {
                             let path = join(&directory.path, &entry.name);
-                            let number = self.nodes.tell(&path, found);
+                            let number = self.number(&path, found);
                             let known = of(listing, *found);
                             match self.files.to_tell(number, known) {
                                 Some((Known { what, .. }, true)) => {

@@ -8,10 +8,13 @@
 //! another file.
 //!
 //! Dropping pages waits for reads of them that are under way. So a thread of its own does it, which
-//! answers no request, and then gives the answer that waits for it.
+//! answers no request, and then gives the answer that waits for it. Forgetting a name waits for all
+//! that is looked up in its directory: a thread of its own does that, too, and no answer waits for it.
 
 use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -21,8 +24,8 @@ use trawl_call::Attributes;
 use trawl_sys::Errno;
 use trawl_sys::stat::Time;
 
-use crate::nodes::Nodes;
-use crate::tree::{Content, Held, Known, MAPPED_LEAST, Seen, Tree, Version};
+use crate::nodes::{Nodes, Stale};
+use crate::tree::{Content, Held, Known, MAPPED_LEAST, Seen, Tree, Version, split};
 
 /// Opened files of which it is known what the kernel keeps; at so many those that nobody has open
 /// are forgotten.
@@ -101,6 +104,7 @@ struct Job {
 struct Way {
     notifier: Notifier,
     jobs: Mutex<Sender<Job>>,
+    names: Mutex<Sender<Stale>>,
 }
 
 /// Files by number.
@@ -180,8 +184,23 @@ impl Files {
                 then();
             }
         })?;
-        let jobs = Mutex::new(jobs);
-        let _ = self.way.set(Way { notifier, jobs });
+        let (names, stale) = channel::<Stale>();
+        let files = Arc::downgrade(self);
+        let thread = std::thread::Builder::new().name("names".into());
+        thread.spawn(move || {
+            for name in stale {
+                let Some(files) = files.upgrade() else {
+                    return;
+                };
+                files.forget_name(&name);
+            }
+        })?;
+        let (jobs, names) = (Mutex::new(jobs), Mutex::new(names));
+        let _ = self.way.set(Way {
+            notifier,
+            jobs,
+            names,
+        });
         let files = Arc::downgrade(self);
         let pause = self.tree.max_age().max(2 * MAPPED_LEAST) / 2;
         let thread = std::thread::Builder::new().name("open files".into());
@@ -235,7 +254,7 @@ impl Files {
             Some(seen) => Ok((seen, 0)),
             None => file.held.look().map(|seen| (seen, 0)),
         };
-        let is_it = |seen: &Seen| self.nodes.number(&seen.attributes) == number;
+        let is_it = |seen: &Seen| self.nodes.is_of(number, path, &seen.attributes);
         let is_opened = found.as_ref().is_ok_and(|(seen, _)| is_it(seen));
         let is_opened = self.end_opening(&file, is_opened);
         let (seen, count) = match found {
@@ -276,7 +295,7 @@ impl Files {
                 _ if file.kernel().handles == 0 => {
                     known.remove(&file.number);
                 }
-                Some(there) if self.nodes.number(&there) == file.number => {
+                Some(there) if self.nodes.is_of(file.number, path, &there) => {
                     self.nodes.reuse(&there);
                 }
                 _ => {}
@@ -313,6 +332,30 @@ impl Files {
         if let Some(way) = self.way.get() {
             let _ = way.notifier.inval_inode(INodeNo(number), -1, 0);
         }
+    }
+
+    /// Has the kernel forget a name whose number is another one's by now.
+    pub(crate) fn part(&self, stale: Stale) {
+        let unsent = match self.way.get() {
+            Some(way) => lock(&way.names).send(stale).err().map(|unsent| unsent.0),
+            None => Some(stale),
+        };
+        // Nobody takes it when the mount is gone.
+        if let Some(stale) = unsent {
+            self.nodes.parted(&stale);
+        }
+    }
+
+    fn forget_name(&self, stale: &Stale) {
+        let (dir, name) = split(&stale.path);
+        // Whoever looks for it next is told what is there now. If the server cannot be asked, what
+        // is known gets old.
+        let _ = self.tree.look_again(&stale.path);
+        if let (Some(way), Some(dir)) = (self.way.get(), self.nodes.number_at(dir)) {
+            let name = OsStr::from_bytes(name);
+            let _ = way.notifier.inval_entry(INodeNo(dir), name);
+        }
+        self.nodes.parted(stale);
     }
 
     /// Bytes of an open file, which the kernel is about to be given.

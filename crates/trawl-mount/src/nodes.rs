@@ -5,12 +5,14 @@
 //! something here, gets a number made of both; so does a directory that can be reached on two
 //! paths, since the kernel lets a directory have one, and a file whose number somebody has open as
 //! another file, which is gone on the server: the kernel asks by number, and each is told of its
-//! own.
+//! own. For a moment that is so, too, for a file of one name that the kernel knows by another: it
+//! was renamed, or is a new one with the number of one that is gone. Opening says no name, so the
+//! kernel has to forget the one before it is told of this one.
 //!
 //! Tables tell numbers, too, and the kernel must tell the same ones later: a directory's number
 //! that a table has told is its path's from then on.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -42,15 +44,30 @@ struct Told {
     /// How often the number of an open file that is gone was another one's: by what would be the
     /// first one's number.
     reused: HashMap<u64, u64>,
+    /// Numbers of which the kernel is about to forget a name.
+    parting: HashSet<u64>,
 }
 
 impl Told {
+    /// The name by which the kernel knows a number.
+    fn name_of(&self, number: u64) -> Option<Arc<[u8]>> {
+        let path = &self.nodes.get(&number)?.path;
+        (self.numbers.get(path) == Some(&number)).then(|| Arc::clone(path))
+    }
+
     /// Whether a directory's number is for another path than this one.
     fn is_anothers(&self, number: u64, path: &[u8]) -> bool {
         let node = self.nodes.get(&number);
         let claim = self.claims.get(&number);
         node.is_some_and(|node| *node.path != *path) || claim.is_some_and(|of| *of != hash(path))
     }
+}
+
+/// A name that the kernel has to forget, and the number that it knows it by.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Stale {
+    pub(crate) number: u64,
+    pub(crate) path: Arc<[u8]>,
 }
 
 /// Numbers that the kernel remembers, and that tables have told.
@@ -83,12 +100,23 @@ impl Nodes {
         }
     }
 
-    /// The number of a file that the kernel is told of now.
-    pub(crate) fn tell(&self, path: &[u8], attributes: &Attributes) -> u64 {
+    /// The number of a file that the kernel is told of now, and a name that it has to forget because
+    /// of that: see [`Nodes::parted`].
+    pub(crate) fn tell(&self, path: &[u8], attributes: &Attributes) -> (u64, Option<Stale>) {
         let mut told = self.told();
         let mut number = self.number_now(&told, attributes);
-        if is_directory(attributes) && told.is_anothers(number, path) {
-            number = made(attributes, path);
+        let mut stale = None;
+        if is_directory(attributes) {
+            if told.is_anothers(number, path) {
+                number = made(attributes, path);
+            }
+        } else if attributes.nlink < 2 && number != TOP {
+            let before = told.name_of(number).filter(|before| **before != *path);
+            if before.is_some() || told.parting.contains(&number) {
+                let before = before.filter(|_| told.parting.insert(number));
+                stale = before.map(|path| Stale { number, path });
+                number = apart(number, path);
+            }
         }
         let Told { nodes, numbers, .. } = &mut *told;
         let node = nodes.entry(number).or_insert_with(|| Node {
@@ -106,7 +134,22 @@ impl Nodes {
             numbers.insert(Arc::clone(&node.path), number);
         }
         node.lookups = node.lookups.saturating_add(1);
-        number
+        (number, stale)
+    }
+
+    /// The kernel has forgotten a name: its number is free for another one.
+    pub(crate) fn parted(&self, stale: &Stale) {
+        let mut told = self.told();
+        told.parting.remove(&stale.number);
+        if told.numbers.get(&stale.path) == Some(&stale.number) {
+            told.numbers.remove(&stale.path);
+        }
+    }
+
+    /// Whether a number that the kernel was told at a path is that of a file.
+    pub(crate) fn is_of(&self, number: u64, path: &[u8], attributes: &Attributes) -> bool {
+        let now = self.number(attributes);
+        number == now || number == apart(now, path)
     }
 
     /// Another file has the number of this one, which somebody has open: it gets a new one.
@@ -216,6 +259,12 @@ fn made(attributes: &Attributes, path: &[u8]) -> u64 {
     hash | MADE
 }
 
+/// The number of a file at a path while the kernel knows its own by another one.
+fn apart(number: u64, path: &[u8]) -> u64 {
+    let bytes = [&number.to_le_bytes()[..], path].concat();
+    hash(&bytes) | MADE
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -229,23 +278,53 @@ mod tests {
         }
     }
 
+    fn tell(nodes: &Nodes, path: &[u8], attributes: &Attributes) -> u64 {
+        let (number, stale) = nodes.tell(path, attributes);
+        assert_eq!(stale, None);
+        number
+    }
+
+    #[test]
+    fn a_number_has_one_name_in_the_kernel() {
+        let nodes = Nodes::new(5);
+        let of = file(5, 100, 0o100_644);
+        assert_eq!(tell(&nodes, b"a", &of), 100);
+        let (apart, stale) = nodes.tell(b"b", &of);
+        let stale = stale.expect("a name to forget");
+        assert!(apart > MADE && (stale.number, &*stale.path) == (100, b"a"));
+        // Whoever opens what was at `a` is not given what is at `b`.
+        assert_eq!(nodes.path(100), Some(b"a".to_vec()));
+        assert_eq!(nodes.path(apart), Some(b"b".to_vec()));
+        assert!(nodes.is_of(apart, b"b", &of) && !nodes.is_of(apart, b"a", &of));
+        assert_eq!(tell(&nodes, b"b", &of), apart);
+        assert!(tell(&nodes, b"a", &of) > MADE);
+        nodes.parted(&stale);
+        assert_eq!(tell(&nodes, b"b", &of), 100);
+        assert_eq!(nodes.path(100), Some(b"b".to_vec()));
+        assert_eq!(nodes.number_at(b"b"), Some(100));
+    }
+
     #[test]
     fn numbers_are_those_of_the_server_where_they_can_be() {
         let nodes = Nodes::new(5);
         let (link, dir) = (0o100_644, 0o040_755);
-        assert_eq!(nodes.tell(b"a", &file(5, 100, link)), 100);
-        assert_eq!(nodes.tell(b"b", &file(5, 100, link)), 100);
+        let linked = Attributes {
+            nlink: 2,
+            ..file(5, 100, link)
+        };
+        assert_eq!(tell(&nodes, b"a", &linked), 100);
+        assert_eq!(tell(&nodes, b"b", &linked), 100);
         assert_eq!(nodes.path(100), Some(b"b".to_vec()));
-        assert_eq!(nodes.tell(b"d", &file(5, 7, dir)), 7);
-        let again = nodes.tell(b"bound/d", &file(5, 7, dir));
+        assert_eq!(tell(&nodes, b"d", &file(5, 7, dir)), 7);
+        let again = tell(&nodes, b"bound/d", &file(5, 7, dir));
         assert!(again > MADE && nodes.path(7) == Some(b"d".to_vec()));
-        assert_eq!(nodes.tell(b"bound/d", &file(5, 7, dir)), again);
+        assert_eq!(tell(&nodes, b"bound/d", &file(5, 7, dir)), again);
         for odd in [
             file(6, 100, link),
             file(5, 1, link),
             file(5, u64::MAX, link),
         ] {
-            assert!(nodes.tell(b"odd", &odd) > MADE);
+            assert!(tell(&nodes, b"odd", &odd) > MADE);
         }
         assert_eq!(nodes.number_at(b"a"), None);
         assert_eq!(nodes.number_at(b"b"), Some(100));
@@ -266,10 +345,10 @@ mod tests {
     fn a_number_that_is_open_as_another_file_is_given_to_none() {
         let nodes = Nodes::new(5);
         let of = file(5, 100, 0o100_644);
-        let mut numbers = vec![nodes.tell(b"a", &of)];
+        let mut numbers = vec![tell(&nodes, b"a", &of)];
         for _ in 0..3 {
             nodes.reuse(&of);
-            let number = nodes.tell(b"a", &of);
+            let number = tell(&nodes, b"a", &of);
             assert!(number > MADE && !numbers.contains(&number));
             assert_eq!(nodes.claim(b"a", &of), Some(number));
             assert_eq!(nodes.number_at(b"a"), Some(number));
@@ -289,13 +368,13 @@ mod tests {
         assert_eq!(nodes.claim(b"a", &dir(7)), Some(7));
         let other = nodes.claim(b"b", &dir(7)).unwrap();
         assert!(other > MADE);
-        assert_eq!(nodes.tell(b"b", &dir(7)), other);
-        assert_eq!(nodes.tell(b"a", &dir(7)), 7);
+        assert_eq!(tell(&nodes, b"b", &dir(7)), other);
+        assert_eq!(tell(&nodes, b"a", &dir(7)), 7);
         // The kernel first, which then forgets.
-        assert_eq!(nodes.tell(b"c", &dir(8)), 8);
+        assert_eq!(tell(&nodes, b"c", &dir(8)), 8);
         let other = nodes.claim(b"d", &dir(8)).unwrap();
         nodes.forget(8, 1);
-        assert_eq!(nodes.tell(b"d", &dir(8)), other);
+        assert_eq!(tell(&nodes, b"d", &dir(8)), other);
         assert_eq!(nodes.claim(b"c", &dir(8)), Some(8));
         // Names of one file have one number.
         let link = file(5, 9, 0o100_644);
