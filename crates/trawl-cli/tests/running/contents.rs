@@ -187,6 +187,33 @@ fn a_replaced_file_is_itself_or_gone() {
     );
 }
 
+/// A name that is gone leads to no other file that has its number by now, however old names may be.
+const REUSED: &str = r#"
+put("before", b"before")
+put("way", b"way")
+same("at first", cat("before") + cat("way"), b"beforeway")
+number = os.stat(f"{TREE}/before").st_ino
+os.unlink(f"{TREE}/before")
+put("after", b"after")
+if os.stat(f"{TREE}/after").st_ino == number:
+    # Who opens a file that was replaced hears of all names beside it.
+    replace("way", b"another way")
+    same("the way", cat("way"), b"another way")
+    same("the new name", cat("after"), b"after")
+    try:
+        with open(f"{POINT}/before", "rb") as file:
+            sys.exit(f"there is {file.read()!r} under the name before")
+    except FileNotFoundError:
+        pass
+    same("the new name again", cat("after"), b"after")
+"#;
+
+#[test]
+fn a_name_that_is_gone_leads_to_no_other_file() {
+    let options = ["--watched-age=0s"];
+    expect("a number of two files", &[LONG], &options, REUSED);
+}
+
 /// A mapping shows changes without a call, and what is executed goes on when it is replaced.
 const MAPPED: &str = r#"
 PAGES = 300
