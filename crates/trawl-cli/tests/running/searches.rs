@@ -71,6 +71,14 @@ const WORDS: [&str; 7] = [
     "'/point/a/*|point'",
 ];
 
+/// Each run mounts anew, and the kernel gives mounts the number that is free then.
+fn without_devices(text: &str) -> String {
+    let mut parts = text.split("\"dev\":");
+    let first = parts.next().unwrap_or_default().to_owned();
+    let rest = parts.map(|part| part.trim_start_matches(|letter: char| letter.is_ascii_digit()));
+    rest.fold(first, |text, part| text + "\"dev\":" + part)
+}
+
 #[test]
 fn a_search_in_a_run_asks_the_server() {
     if let Some(skip) = cannot("searches in a run") {
@@ -89,7 +97,7 @@ fn a_search_in_a_run_asks_the_server() {
                 .arg(site.point()),
         )
     };
-    let walks = |text: &str| text.replace("remote (live)", "live");
+    let walks = |text: &str| without_devices(&text.replace("remote (live)", "live"));
     for words in WORDS {
         for place in ["$1", "$1/.."] {
             // It would be found before the mount is met, or only above it.
@@ -100,7 +108,11 @@ fn a_search_in_a_run_asks_the_server() {
             }
             let ask = |how: &str| run(&format!("$0 search --status {how} {words} {place}"));
             let (walked, asked) = (ask("--served-by live"), ask(""));
-            assert_eq!(walks(&asked.text()), walked.text(), "{words} {asked}");
+            assert_eq!(
+                walks(&asked.text()),
+                walks(&walked.text()),
+                "{words} {asked}"
+            );
             assert_eq!(asked.code, walked.code, "{words} {asked}");
             assert!(!walked.text().is_empty(), "{words} {walked}");
             let said = asked.errors();
