@@ -326,3 +326,71 @@ fn holes_take_no_memory() {
     assert!((1..=1024).contains(&used), "{ours}");
     site.expect_nothing_left();
 }
+
+/// Files are replaced in directories that may not be written, and directories are shut and opened.
+const RIGHTS: &str = r#"
+import os, sys, time
+point, tree = sys.argv[1] + "/d", sys.argv[2] + "/d"
+def put(text):
+    os.chmod(tree, 0o755)
+    with open(tree + "/new", "w") as file:
+        file.write(text)
+    os.rename(tree + "/new", tree + "/a")
+    os.chmod(tree, 0o555)
+def read():
+    with open(point + "/a") as file:
+        return file.read()
+os.mkdir(tree)
+put("one")
+print(read())
+held = os.open(point + "/a", os.O_RDONLY)
+put("two!")
+print(read(), os.pread(held, 10, 0), os.fstat(held).st_size, os.stat(point + "/a").st_size)
+os.chmod(tree, 0)
+time.sleep(0.3)
+try:
+    print(os.listdir(point))
+except OSError as error:
+    print(error.strerror)
+os.chmod(tree, 0o555)
+time.sleep(0.3)
+print(os.listdir(point), read())
+os.chmod(tree, 0o755)
+"#;
+
+#[test]
+fn an_ordinary_user_sees_what_becomes_of_rights() {
+    let test = "an ordinary user whose calls are asked about";
+    let missing = |program| skip::without_program(test, program);
+    if let Some(skip) = cannot(test)
+        .or_else(|| missing("setpriv"))
+        .or_else(|| missing("python3"))
+    {
+        return skip.say();
+    }
+    let site = Site::empty("running-sandbox-rights");
+    let program = site.scratch.install(Path::new(TRAWL));
+    for dir in [site.tree(), site.point()] {
+        std::os::unix::fs::chown(dir, Some(54321), Some(54321)).expect("root may");
+    }
+    let server = format!("command:{} serve --stdio", program.display());
+    let mut command = oracle::command("setpriv");
+    command.args(["--reuid=54321", "--regid=54321", "--clear-groups"]);
+    command
+        .arg(program)
+        .args(["run", "--sandbox", "--max-age=100ms", "--remote"]);
+    command
+        .arg(site.remote(&server))
+        .args(["--", "python3", "-c", RIGHTS]);
+    command
+        .arg(site.point())
+        .arg(site.tree())
+        .current_dir(site.scratch.path());
+    let ran = oracle::run(&mut command);
+    if ran.code == Some(125) && ran.errors().contains("cannot be asked about") {
+        return Skip::new(test, ran.errors()).say();
+    }
+    let wanted = "one\ntwo! b'one' 3 4\nPermission denied\n['a'] two!\n";
+    assert_eq!((ran.code, &*ran.text()), (Some(0), wanted), "{ran}");
+    site.expect_nothing_left();
+}
