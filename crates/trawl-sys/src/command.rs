@@ -7,7 +7,8 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, Stdio};
 
 use crate::process::closed_streams;
-use crate::signal::inherits_ignored_broken_pipe;
+use crate::signal::{ignore_kept_signal, inherits_ignored_broken_pipe, kept_signals_ignored};
+use crate::spawn;
 
 /// Where a command reads from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,9 +49,9 @@ impl Launch<'_> {
     /// Why the command could not be started; an unusable directory is such a reason, too.
     pub fn run(&self) -> io::Result<Ended> {
         let started = match self.dir {
-            None if inherits_oddly() => self.run_after_fork(libc::AT_FDCWD),
-            None => match self.command().status() {
-                // The fast way of the standard library gives such files to no shell.
+            None if closed_streams().contains(&true) => self.run_after_fork(libc::AT_FDCWD),
+            None => match spawn::run(self.words, self.input) {
+                // The fast way gives such files to no shell.
                 Err(error) if error.raw_os_error() == Some(libc::ENOEXEC) => {
                     self.run_after_fork(libc::AT_FDCWD)
                 }
@@ -81,6 +82,7 @@ impl Launch<'_> {
     fn run_after_fork(&self, dir: i32) -> io::Result<std::process::ExitStatus> {
         let mut command = self.command();
         let ignores_pipe = inherits_ignored_broken_pipe();
+        let kept = kept_signals_ignored();
         let mut closed = closed_streams();
         closed[0] &= self.input == Input::Inherited;
         let go = move || {
@@ -91,6 +93,9 @@ impl Launch<'_> {
                     return Err(io::Error::last_os_error());
                 }
             }
+            kept.iter()
+                .filter(|(_, is_ignored)| *is_ignored)
+                .for_each(|(signal, _)| ignore_kept_signal(*signal));
             for (number, _) in (0..).zip(closed).filter(|(_, is_closed)| *is_closed) {
                 // SAFETY: the runtime has `/dev/null` there, which nothing of the child uses.
                 unsafe { libc::close(number) };
@@ -102,17 +107,11 @@ impl Launch<'_> {
             }
             Ok(())
         };
-        // SAFETY: between fork and exec `go` calls nothing but signal(2), close(2) and fchdir(2),
-        // which are async-signal-safe (signal-safety(7)), and allocates nothing.
+        // SAFETY: between fork and exec `go` calls nothing but signal(2), rt_sigaction(2), close(2)
+        // and fchdir(2), which are async-signal-safe (signal-safety(7)), and allocates nothing.
         unsafe { command.pre_exec(go) };
         command.status()
     }
-}
-
-/// Whether the process was started with something that the standard library does not hand on:
-/// the signal of closed pipes ignored, a standard descriptor closed.
-fn inherits_oddly() -> bool {
-    inherits_ignored_broken_pipe() || closed_streams().contains(&true)
 }
 
 /// Starts a program that is this user from its first instruction on: groups, group and user are

@@ -81,6 +81,7 @@ pub mod seccomp;
 pub mod shared;
 pub mod shared_words;
 pub mod signal;
+mod spawn;
 pub mod stat;
 pub mod stat_layout;
 pub mod timer;

@@ -247,11 +247,67 @@ pub fn ignore_file_size_limit() -> Result<(), SysError> {
     Ok(())
 }
 
+/// Signals that a C library keeps to itself: 32 to 34 of musl, of which glibc has the first two.
+const KEPT: [libc::c_int; 3] = [32, 33, 34];
+/// Which of them the process was started with ignored.
+static KEPT_IGNORED: [AtomicBool; KEPT.len()] = [const { AtomicBool::new(false) }; KEPT.len()];
+/// Words of the kernel's `struct sigaction`, or more; the first one is the handler.
+type KernelAction = [usize; 8];
+/// Bytes of the kernel's signal set.
+const KERNEL_SET_BYTES: usize = 8;
+
+/// What is done on a signal; the C library's own function refuses those that it keeps.
+///
+/// Source: <https://man7.org/linux/man-pages/man2/rt_sigaction.2.html>
+fn kernel_handler(signal: libc::c_int) -> Option<usize> {
+    let mut action: KernelAction = [0; 8];
+    let no_new = std::ptr::null::<KernelAction>();
+    let old = &raw mut action;
+    // SAFETY: without a new action the call fills in the old one, for which there is more room than
+    // it takes.
+    let code = unsafe {
+        let number = libc::SYS_rt_sigaction;
+        libc::syscall(number, signal, no_new, old, KERNEL_SET_BYTES)
+    };
+    (code == 0).then_some(action[0])
+}
+
+/// Ignores a signal that the C library keeps to itself; for a process that is about to become
+/// another program.
+pub(crate) fn ignore_kept_signal(signal: libc::c_int) {
+    let mut action: KernelAction = [0; 8];
+    action[0] = libc::SIG_IGN;
+    let no_old = std::ptr::null_mut::<KernelAction>();
+    // SAFETY: the action is as large as the call reads, or larger, and installs no handler.
+    unsafe {
+        let number = libc::SYS_rt_sigaction;
+        libc::syscall(number, signal, &raw const action, no_old, KERNEL_SET_BYTES)
+    };
+}
+
+/// The signals that a C library keeps to itself, each with whether the process was started with it
+/// ignored. What starts programs by posix_spawn(3) leaves them so; fork(2) hands that on.
+pub(crate) fn kept_signals_ignored() -> [(libc::c_int, bool); KEPT.len()] {
+    let mut at = 0;
+    KEPT.map(|signal| {
+        let is_ignored = KEPT_IGNORED[at].load(Ordering::Relaxed);
+        at += 1;
+        (signal, is_ignored)
+    })
+}
+
 /// Whether the process was started with the signal of closed pipes ignored.
 static STARTED_WITHOUT_PIPE_SIGNAL: AtomicBool = AtomicBool::new(false);
 
-/// Notes it before the runtime of Rust, which ignores the signal whatever was inherited.
-extern "C" fn note_pipe_signal() {
+/// Notes it before the runtime of Rust, which ignores the signal whatever was inherited, and before
+/// there are threads, for which the C library handles those that it keeps.
+extern "C" fn note_ignored_signals() {
+    for (signal, is_ignored) in KEPT.into_iter().zip(&KEPT_IGNORED) {
+        is_ignored.store(
+            kernel_handler(signal) == Some(libc::SIG_IGN),
+            Ordering::Relaxed,
+        );
+    }
     let mut action = std::mem::MaybeUninit::<libc::sigaction>::zeroed();
     // SAFETY: without a new action it fills in the old one, which is as large as it takes; all
     // zeros are a valid value should it fail.
@@ -267,7 +323,7 @@ extern "C" fn note_pipe_signal() {
 // nothing of Rust's runtime set up; the function needs none of it and cannot unwind.
 #[used]
 #[unsafe(link_section = ".init_array")]
-static AT_START: extern "C" fn() = note_pipe_signal;
+static AT_START: extern "C" fn() = note_ignored_signals;
 
 /// Whether the process was started with the signal of closed pipes ignored, as service managers
 /// start programs: then a write to one fails, here and in programs that are started.

@@ -193,20 +193,12 @@ static ACTIONS: &[Action] = &[
     ),
     (
         1,
-        // Signals 1 to 28: those of the C library's own depend on how a process was started.
-        &[
-            "-exec",
-            "sed",
-            "-n",
-            "s/^SigIgn:.*\\(.\\{7\\}\\)$/\\1/p",
-            "/proc/self/status",
-            ";",
-        ],
+        &["-exec", "grep", "SigIgn", "/proc/self/status", ";"],
         &[
             "-execdir",
             "sh",
             "-c",
-            "sed -n 's/^SigIgn:.*\\(.\\{7\\}\\)$/\\1/p' /proc/self/status | tr \\\\n \\\\0",
+            "grep SigIgn /proc/self/status | tr \\\\n \\\\0",
             ";",
         ],
     ),

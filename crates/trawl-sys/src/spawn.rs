@@ -1,0 +1,191 @@
+//! Starting a command by posix_spawn(3), with the signals that this process was started with.
+//!
+//! The standard library's own way leaves the signals that the C library keeps to itself ignored in
+//! the command: posix_spawn(3) of glibc and musl does so unless told otherwise, and sigaddset(3)
+//! refuses to tell it. So the set of signals to reset is written here bit by bit.
+
+use std::ffi::{CString, OsString};
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+
+use crate::command::Input;
+use crate::signal::{inherits_ignored_broken_pipe, kept_signals_ignored};
+
+unsafe extern "C" {
+    static environ: *const *mut libc::c_char;
+}
+
+/// Bits in a word of a signal set.
+const WORD_BITS: usize = libc::c_ulong::BITS as usize;
+
+/// Runs a command to its end, in the working directory of this process. A script without an
+/// interpreter line gives `ENOEXEC`.
+///
+/// Source: <https://man7.org/linux/man-pages/man3/posix_spawn.3.html>
+///
+/// # Errors
+/// Why the command could not be started.
+pub(crate) fn run(words: &[OsString], input: Input) -> io::Result<ExitStatus> {
+    run_with(words, input, &signals_to_reset())
+}
+
+/// Signals that must have their default action in a command: those of closed pipes, which the
+/// runtime of Rust ignores, and those that posix_spawn(3) ignores, unless each was ignored when
+/// this process began.
+fn signals_to_reset() -> Vec<libc::c_int> {
+    let kept = kept_signals_ignored().into_iter();
+    let kept = kept.filter_map(|(signal, is_ignored)| (!is_ignored).then_some(signal));
+    let pipe = (!inherits_ignored_broken_pipe()).then_some(libc::SIGPIPE);
+    kept.chain(pipe).collect()
+}
+
+fn run_with(words: &[OsString], input: Input, reset: &[libc::c_int]) -> io::Result<ExitStatus> {
+    let words: Result<Vec<CString>, _> = words.iter().map(|w| CString::new(w.as_bytes())).collect();
+    let words = words?;
+    let mut pointers: Vec<*mut libc::c_char> =
+        words.iter().map(|w| w.as_ptr().cast_mut()).collect();
+    pointers.push(std::ptr::null_mut());
+    let program = words.first().map_or(c"", |word| word.as_c_str());
+    let attributes = Attributes::new(reset)?;
+    let actions = Actions::new(input)?;
+    let mut pid = 0;
+    // SAFETY: `program` and what `pointers` points to end with NUL and live until the call returns,
+    // `pointers` ends with a null pointer, both objects are initialised; nothing in the process
+    // changes its environment.
+    let code = unsafe {
+        libc::posix_spawnp(
+            &raw mut pid,
+            program.as_ptr(),
+            &raw const actions.0,
+            &raw const attributes.0,
+            pointers.as_ptr(),
+            environ,
+        )
+    };
+    done(code)?;
+    wait(pid)
+}
+
+fn wait(pid: libc::pid_t) -> io::Result<ExitStatus> {
+    let mut status = 0;
+    loop {
+        // SAFETY: `status` is valid for writes; the child is this function's own.
+        if unsafe { libc::waitpid(pid, &raw mut status, 0) } != -1 {
+            return Ok(ExitStatus::from_raw(status));
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+}
+
+/// The result of a function that returns an error number.
+fn done(code: libc::c_int) -> io::Result<()> {
+    match code {
+        0 => Ok(()),
+        _ => Err(io::Error::from_raw_os_error(code)),
+    }
+}
+
+struct Attributes(libc::posix_spawnattr_t);
+
+impl Attributes {
+    fn new(reset: &[libc::c_int]) -> io::Result<Attributes> {
+        let mut raw = MaybeUninit::uninit();
+        // SAFETY: `raw` is valid for writes.
+        done(unsafe { libc::posix_spawnattr_init(raw.as_mut_ptr()) })?;
+        // SAFETY: the call has initialised it.
+        let mut attributes = Attributes(unsafe { raw.assume_init() });
+        let set = set_of(reset);
+        let flags = libc::POSIX_SPAWN_SETSIGDEF as libc::c_short;
+        let raw = &raw mut attributes.0;
+        // SAFETY: `raw` is initialised, `set` is a set that is copied.
+        unsafe {
+            done(libc::posix_spawnattr_setsigdefault(raw, &raw const set))?;
+            done(libc::posix_spawnattr_setflags(raw, flags))?;
+        }
+        Ok(attributes)
+    }
+}
+
+impl Drop for Attributes {
+    fn drop(&mut self) {
+        // SAFETY: it was initialised, and nothing uses it any more.
+        unsafe { libc::posix_spawnattr_destroy(&raw mut self.0) };
+    }
+}
+
+struct Actions(libc::posix_spawn_file_actions_t);
+
+impl Actions {
+    fn new(input: Input) -> io::Result<Actions> {
+        let mut raw = MaybeUninit::uninit();
+        // SAFETY: `raw` is valid for writes.
+        done(unsafe { libc::posix_spawn_file_actions_init(raw.as_mut_ptr()) })?;
+        // SAFETY: the call has initialised it.
+        let mut actions = Actions(unsafe { raw.assume_init() });
+        if input == Input::Nothing {
+            let (raw, null) = (&raw mut actions.0, c"/dev/null".as_ptr());
+            // SAFETY: `raw` is initialised; the path is copied.
+            done(unsafe {
+                libc::posix_spawn_file_actions_addopen(raw, 0, null, libc::O_RDONLY, 0)
+            })?;
+        }
+        Ok(actions)
+    }
+}
+
+impl Drop for Actions {
+    fn drop(&mut self) {
+        // SAFETY: it was initialised, and nothing uses it any more.
+        unsafe { libc::posix_spawn_file_actions_destroy(&raw mut self.0) };
+    }
+}
+
+/// A set of these signals, those of the C library included, which sigaddset(3) refuses: signal N is
+/// bit N - 1 of an array of `unsigned long`, for the kernel and for every C library of Linux.
+fn set_of(signals: &[libc::c_int]) -> libc::sigset_t {
+    const WORDS: usize = size_of::<libc::sigset_t>() / size_of::<libc::c_ulong>();
+    let mut words: [libc::c_ulong; WORDS] = [0; WORDS];
+    for bit in signals
+        .iter()
+        .filter_map(|signal| usize::try_from(signal - 1).ok())
+    {
+        if let Some(word) = words.get_mut(bit / WORD_BITS) {
+            *word |= 1 << (bit % WORD_BITS);
+        }
+    }
+    // SAFETY: both are arrays of as many words, in which every value is valid.
+    unsafe { std::mem::transmute::<[libc::c_ulong; WORDS], libc::sigset_t>(words) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The signals that a command ignores when these are reset.
+    fn ignored(reset: &[libc::c_int]) -> u64 {
+        let folder = tempfile::tempdir().unwrap();
+        let script = folder.path().join("script");
+        std::fs::write(&script, "grep ^SigIgn: /proc/self/status > \"$1\"").unwrap();
+        let out = folder.path().join("out");
+        let words = [&"sh".into(), &script, &out].map(|word: &std::path::PathBuf| word.into());
+        assert!(run_with(&words, Input::Nothing, reset).unwrap().success());
+        let text = std::fs::read_to_string(out).unwrap();
+        u64::from_str_radix(text.trim_start_matches("SigIgn:").trim(), 16).unwrap()
+    }
+
+    #[test]
+    fn signals_of_the_c_library_are_reset_like_others() {
+        let bit = |signal: libc::c_int| 1u64 << (signal - 1);
+        let kept = bit(32) | bit(33);
+        let pipe = bit(libc::SIGPIPE);
+        assert_eq!(ignored(&[32, 33, 34, libc::SIGPIPE]) & (kept | pipe), 0);
+        assert_eq!(ignored(&[libc::SIGPIPE]) & (kept | pipe), kept);
+        assert_eq!(ignored(&[32, 33, 34]) & (kept | pipe), pipe);
+    }
+}
