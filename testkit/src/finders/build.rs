@@ -47,6 +47,10 @@ pub fn build(root: &Path, plan: &Plan) -> io::Result<Mounted> {
     for node in plan.nodes.iter().rev() {
         builder.dress(node)?;
     }
+    // What is mounted shows attributes of its own.
+    for node in &plan.nodes {
+        builder.bind(node)?;
+    }
     Ok(builder.mounted)
 }
 
@@ -73,6 +77,8 @@ impl Builder<'_> {
                 .make_folder(name)
                 .map(|folder| self.keep(node, folder)),
             Kind::Mount => self.mount(&holder, node),
+            Kind::Bound(of) if self.plan.is_folder(*of) => holder.make_folder(name).map(drop),
+            Kind::Bound(_) => make_file(&holder, name, 0),
             Kind::File { size_bytes } => make_file(&holder, name, *size_bytes),
             Kind::Symlink(target) => holder.make_symlink(name, target),
             Kind::HardLink(to) => self.link(*to, &holder, name),
@@ -109,6 +115,26 @@ impl Builder<'_> {
             below
         };
         self.keep(node, folder);
+        Ok(())
+    }
+
+    fn bind(&mut self, node: &Node) -> io::Result<()> {
+        let Kind::Bound(of) = node.kind else {
+            return Ok(());
+        };
+        let paths = [self.plan.node(of), Some(node)];
+        let [Some(from), Some(to)] = paths.map(|node| {
+            let path = self.plan.path(node?);
+            // mount(8) takes no longer ones.
+            (path.len() < 3_000).then(|| self.root_path.join(path_of(&path)))
+        }) else {
+            return Ok(());
+        };
+        let mut mount = command("mount");
+        mount.arg("--no-canonicalize").arg("--bind").arg(from);
+        if is_root() && run(mount.arg(&to)).code == Some(0) {
+            self.mounted.0.push(to);
+        }
         Ok(())
     }
 
@@ -184,6 +210,13 @@ pub fn script(plan: &Plan) -> String {
             .rev()
             .filter_map(|node| dressed_by(plan, node)),
     );
+    lines.extend(plan.nodes.iter().filter_map(|node| {
+        let Kind::Bound(of) = node.kind else {
+            return None;
+        };
+        let from = spelled(plan, plan.node(of)?);
+        Some(format!("mount --bind {from} {}", spelled(plan, node)))
+    }));
     lines.join("\n") + "\n"
 }
 
@@ -196,7 +229,8 @@ fn made_by(plan: &Plan, node: &Node) -> String {
     match &node.kind {
         Kind::Folder => format!("mkdir {path}"),
         Kind::Mount => format!("mkdir {path}; mount -t tmpfs trawl-test {path}"),
-        Kind::File { size_bytes: 0 } => format!(": > {path}"),
+        Kind::Bound(of) if plan.is_folder(*of) => format!("mkdir {path}"),
+        Kind::File { size_bytes: 0 } | Kind::Bound(_) => format!(": > {path}"),
         Kind::File { size_bytes } => {
             let written = (*size_bytes).min(WRITTEN_BYTES);
             format!("head -c {written} /dev/zero > {path}; truncate -s {size_bytes} {path}")
@@ -284,10 +318,8 @@ mod tests {
             for node in &mut plan.nodes {
                 let early = FileTime::new(1, 0);
                 node.times.get_or_insert((early, early));
-                if node.kind == Kind::Mount {
-                    node.kind = Kind::Folder;
-                }
             }
+            let plan = plan.unmounted();
             let scratch = Scratch::new("finders-build");
             let (one, two) = (scratch.join("one"), scratch.join("two"));
             for root in [&one, &two] {

@@ -86,6 +86,8 @@ pub struct Case {
     pub starts_file: Option<Vec<Word>>,
     /// Options for the whole search, each with its argument.
     pub globals: Vec<Vec<Word>>,
+    /// Words that stand in front of the rest and hide something; none if it is empty.
+    pub hides: Vec<Word>,
     /// The rest, joined by nothing.
     pub exprs: Vec<Expr>,
 }
@@ -196,15 +198,40 @@ fn smaller_join(operator: Operator, word: &Word, parts: &[Expr]) -> Vec<Expr> {
 }
 
 impl Case {
+    /// A command line of these words: start points, then leaves, each from a
+    /// word with a dash or of one character to the next.
+    pub fn of_words(words: &[&str]) -> Case {
+        let mut case = Case::default();
+        for word in words {
+            let bytes = word.as_bytes().to_vec();
+            let is_first = word.starts_with('-') || ["(", ")", "!", ","].contains(word);
+            match case.exprs.last_mut() {
+                _ if ["-L", "-H", "-P"].contains(word) => case.leading.push(bytes),
+                None if !is_first => case.starts.push(bytes),
+                Some(Expr::Leaf(leaf)) if !is_first => leaf.push(bytes),
+                _ => case.exprs.push(Expr::Leaf(vec![bytes])),
+            }
+        }
+        case
+    }
+
     /// Every word behind the program's name.
     pub fn words(&self) -> Vec<Word> {
         let mut words = self.leading.clone();
         words.extend_from_slice(&self.starts);
         words.extend(self.globals.iter().flatten().cloned());
+        words.extend_from_slice(&self.hides);
+        let is_within = !self.hides.is_empty() && !self.exprs.is_empty();
+        if is_within {
+            words.push(b"(".to_vec());
+        }
         for expr in &self.exprs {
             let is_loose =
                 self.exprs.len() > 1 && expr.binds().is_some_and(|op| op < Operator::And);
             expr.render_within(is_loose, &mut words);
+        }
+        if is_within {
+            words.push(b")".to_vec());
         }
         words
     }
@@ -239,6 +266,21 @@ impl Case {
         let mut case = self.clone();
         case.exprs = self.exprs.iter().map(|expr| expr.map(&change)).collect();
         case
+    }
+
+    /// The same without entries whose path has this in it.
+    pub fn without_paths(&self, part: &str) -> Case {
+        let pattern = format!("*{part}*").into_bytes();
+        Case {
+            hides: vec![b"!".to_vec(), b"-path".to_vec(), pattern],
+            ..self.clone()
+        }
+    }
+
+    /// Every start point, those in a file, too.
+    pub fn all_starts(&self) -> Vec<&Word> {
+        let from_file = self.starts_file.iter().flatten();
+        self.starts.iter().chain(from_file).collect()
     }
 
     /// Smaller command lines, the smallest first.

@@ -22,7 +22,7 @@ const CHANGES: &[&str] = &[
 const CHANGED_FORMATS: &[&str] = &[
     "%p %m %y\\n",
     "%f %M %U %G\\n",
-    "%p %l %Y\\n",
+    "%p %l %y\\n",
     "%p %y\\n",
     "%P %u %g %d\\n",
 ];
@@ -33,13 +33,13 @@ const CHANGED_TESTS: &[&[&str]] = &[
     &["-type", "f"],
     &["-type", "d"],
     &["-type", "f", "-size", "77c"],
-    &["-xtype", "l"],
+    &["-type", "l"],
     &["-uid", "7"],
     &["-nouser"],
     &["-lname", "no*"],
     &["-newermt", "2001-01-01", "-not", "-newermt", "2001-03-01"],
     &["-type", "f", "-empty"],
-    &["-readable"],
+    &["-not", "-type", "l", "-readable"],
     &["-prune"],
     &["-links", "1", "-type", "f"],
 ];
@@ -73,6 +73,9 @@ pub(super) const NOT_OF_COPIES: &[&str] = &[
     "-follow",
     "-prune",
 ];
+
+/// Tests of what a link leads to.
+pub(super) const THROUGH_LINKS: &[&str] = &["-xtype", "-readable", "-writable", "-executable"];
 
 /// A command that changes the entry.
 pub(super) fn change(prng: &mut Prng) -> Expr {

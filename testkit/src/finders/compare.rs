@@ -10,6 +10,7 @@
 //!   compared too and told apart.
 
 use super::case::Case;
+use super::environment::language;
 use super::site::Answer;
 use crate::lines::visible;
 
@@ -102,7 +103,13 @@ pub fn difference(
             |answer: &Answer| records(answer.left.as_deref().unwrap_or_default(), &[0], blanks);
         return found(Kind::Left, parted(&split(theirs), &split(ours)));
     }
-    let (a, b) = (classes(&theirs.ran.stderr), classes(&ours.ran.stderr));
+    // In another encoding than UTF-8 find shows characters that are bytes to us.
+    let is_bytes = language(case).is_some_and(|name| !name.ends_with("UTF-8"));
+    let plain = |stderr: &[u8]| match is_bytes {
+        true => classes(&unescaped(stderr)),
+        false => classes(stderr),
+    };
+    let (a, b) = (plain(&theirs.ran.stderr), plain(&ours.ran.stderr));
     if a != b {
         return found(Kind::Messages, parted(&a, &b));
     }
@@ -152,6 +159,26 @@ fn messages(stderr: &[u8]) -> Vec<String> {
         .split(['\n', '\0'])
         .filter(|line| !line.is_empty() && !line.contains(LIVE));
     lines.map(String::from).collect()
+}
+
+/// Bytes that are written as `\\ooo` as they are.
+fn unescaped(text: &[u8]) -> Vec<u8> {
+    let mut plain = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let [first, behind @ ..] = rest {
+        let octal = |byte: &u8| (b'0'..=b'7').contains(byte).then(|| byte - b'0');
+        let digits = behind.get(..3).filter(|_| *first == b'\\');
+        let value = digits.and_then(|digits| {
+            let each: Option<Vec<u8>> = digits.iter().map(octal).collect();
+            let value = each?
+                .iter()
+                .fold(0u32, |sum, digit| sum * 8 + u32::from(*digit));
+            u8::try_from(value).ok()
+        });
+        plain.push(value.unwrap_or(*first));
+        rest = &behind[if value.is_some() { 3 } else { 0 }..];
+    }
+    plain
 }
 
 /// Messages of one class that name one path are the same however worded.

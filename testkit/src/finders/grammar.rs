@@ -11,6 +11,7 @@ use std::collections::BTreeSet;
 
 use super::case::{Case, Expr, Operator, Start, Word};
 use super::changes;
+use super::environment::{self, Locales};
 use super::formats::{self, Ending};
 use super::values::Values;
 use crate::prng::Prng;
@@ -378,6 +379,8 @@ pub struct Grammar<'a> {
     pub vocabulary: &'a Vocabulary,
     /// Files that actions may write to.
     pub files: &'a [Word],
+    /// Locales that were made.
+    pub locales: &'a Locales,
     /// Whether reading a directory or a link leaves its access time alone.
     pub is_noatime: bool,
 }
@@ -413,7 +416,7 @@ impl Grammar<'_> {
             leading: drawing.leading(),
             globals: drawing.globals(),
             exprs: drawing.exprs(),
-            env: drawing.environment(),
+            env: environment::draw(drawing.prng, self.locales),
             start: drawing.start(),
             ..Case::default()
         };
@@ -425,28 +428,6 @@ impl Grammar<'_> {
 impl Drawing<'_, '_> {
     fn knows(&self, word: &str) -> bool {
         self.grammar.vocabulary.knows(word)
-    }
-
-    fn environment(&mut self) -> Vec<(String, String)> {
-        let mut env = Vec::new();
-        let zones = [
-            "Europe/Berlin",
-            "America/St_Johns",
-            "UTC+5",
-            "EST5EDT",
-            "Asia/Kathmandu",
-            "",
-        ];
-        for (name, values, rarity) in [
-            ("LC_ALL", &["C", "POSIX", "C.UTF-8", "C.utf8"][..], 4),
-            ("TZ", &zones, 8),
-            ("POSIXLY_CORRECT", &["1"], 20),
-        ] {
-            if self.prng.once_in(rarity) {
-                env.push((name.to_owned(), (self.prng.word(values)).to_owned()));
-            }
-        }
-        env
     }
 
     /// Commands that change the tree start as usual: what they print differs.
@@ -602,7 +583,10 @@ impl Drawing<'_, '_> {
             let of_copies =
                 self.purpose == Purpose::Look || !changes::NOT_OF_COPIES.contains(&row.name);
             if self.knows(row.name) && of_copies {
-                return self.guarded(row);
+                return match self.purpose {
+                    Purpose::Look => self.guarded(row),
+                    _ => self.of_no_link(row),
+                };
             }
         }
         Expr::leaf(&["-true"])
@@ -623,6 +607,18 @@ impl Drawing<'_, '_> {
             Vec::new(),
             vec![no_folder, leaf],
         )))
+    }
+
+    /// What a link leads to may have been changed before, or not yet: that
+    /// depends on the order of the walk.
+    fn of_no_link(&mut self, row: &Row) -> Expr {
+        let leaf = Expr::Leaf(self.leaf(row));
+        if !changes::THROUGH_LINKS.contains(&row.name) {
+            return leaf;
+        }
+        let no_link = Expr::Not(b"!".to_vec(), Box::new(Expr::leaf(&["-type", "l"])));
+        let both = vec![no_link, leaf];
+        Expr::Group(Box::new(Expr::Join(Operator::And, Vec::new(), both)))
     }
 
     fn leaf(&mut self, row: &Row) -> Vec<Word> {
@@ -756,6 +752,7 @@ mod tests {
             values: &values,
             vocabulary: &vocabulary,
             files: &[b"one".to_vec(), b"starts".to_vec()],
+            locales: &Locales::default(),
             is_noatime: true,
         };
         let mut prng = Prng::new(1);

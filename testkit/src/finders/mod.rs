@@ -6,6 +6,7 @@
 //!   as a script for a person.
 //! - [`values`]: what the tree has, for arguments that match.
 //! - [`case`]: a command line in parts; [`grammar`], [`formats`]: random ones.
+//! - [`environment`]: variables, and locales made for them.
 //! - [`site`]: a tree, its index, and the finders; what a build knows.
 //! - [`compare`]: how two answers differ in what is determined.
 //! - [`shrink`]: the smallest command line and tree that still differ.
@@ -16,6 +17,7 @@ pub mod build;
 pub mod case;
 mod changes;
 pub mod compare;
+pub mod environment;
 pub mod formats;
 pub mod grammar;
 pub mod names;
@@ -26,6 +28,7 @@ pub mod values;
 
 pub use case::Case;
 pub use compare::{Difference, difference};
+pub use environment::Locales;
 pub use grammar::{Grammar, Purpose, Vocabulary};
 pub use plan::Plan;
 pub use site::{Answer, Side, Site, vocabularies};

@@ -18,6 +18,8 @@ pub enum Kind {
     Folder,
     /// A directory on which a file system in memory is mounted.
     Mount,
+    /// A file or directory on which the one with this number is mounted.
+    Bound(usize),
     /// A regular file, of which only the first bytes are written.
     File {
         /// Its size.
@@ -55,6 +57,9 @@ pub struct Node {
     /// Whether it has an attribute of a user's.
     pub xattr: Option<Vec<u8>>,
 }
+
+/// What names of entries begin with that are left out of the index.
+pub const LEFT_OUT: &str = "left-out";
 
 /// A tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -131,6 +136,10 @@ const OWNERS: &[u32] = &[
 #[derive(Clone, Copy, Debug, Default)]
 struct Flavour {
     mounts: usize,
+    /// Files and directories that are mounted on others.
+    bounds: u64,
+    /// Parts that are left out of the index.
+    left_out: u64,
     listed_only: bool,
     /// Links to directories, each of which may multiply what `-L` shows.
     folder_links: usize,
@@ -142,6 +151,8 @@ impl Plan {
         let mut prng = Prng::new(seed ^ 0x7265_6469_6e66);
         let flavour = Flavour {
             mounts: usize::from(prng.once_in(5)),
+            bounds: u64::from(prng.once_in(6)) * (1 + prng.below(3)),
+            left_out: u64::from(prng.once_in(5)) * (1 + prng.below(3)),
             listed_only: prng.once_in(6),
             folder_links: 4,
         };
@@ -163,6 +174,8 @@ impl Plan {
             4..7 => planner.add_crowd(200),
             _ => {}
         }
+        (0..flavour.bounds).for_each(|_| planner.add_bound());
+        (0..flavour.left_out).for_each(|_| planner.add_left_out());
         Plan {
             seed,
             present_seconds,
@@ -173,6 +186,33 @@ impl Plan {
     /// The entry with this number.
     pub fn node(&self, number: usize) -> Option<&Node> {
         self.nodes.iter().find(|node| node.number == number)
+    }
+
+    /// Whether something is left out of the index.
+    pub fn leaves_out(&self) -> bool {
+        let is_left_out = |node: &Node| node.name.starts_with(LEFT_OUT.as_bytes());
+        self.nodes.iter().any(is_left_out)
+    }
+
+    /// The plan with nothing mounted in it.
+    #[must_use]
+    pub fn unmounted(&self) -> Plan {
+        let mut plan = self.clone();
+        for node in &mut plan.nodes {
+            node.kind = match node.kind {
+                Kind::Mount => Kind::Folder,
+                Kind::Bound(of) if self.is_folder(of) => Kind::Folder,
+                Kind::Bound(_) => Kind::File { size_bytes: 0 },
+                _ => continue,
+            };
+        }
+        plan
+    }
+
+    /// Whether this number is that of a directory.
+    pub fn is_folder(&self, number: usize) -> bool {
+        let node = self.node(number);
+        node.is_some_and(|node| matches!(node.kind, Kind::Folder | Kind::Mount))
     }
 
     /// The path of an entry from the root.
@@ -199,6 +239,7 @@ impl Plan {
         match &mut node.kind {
             Kind::File { size_bytes } => *size_bytes = 0,
             kind @ Kind::Mount => *kind = Kind::Folder,
+            kind @ Kind::Bound(_) => *kind = Kind::Folder,
             _ => {}
         }
         (smaller != *self).then_some(smaller)
@@ -259,6 +300,44 @@ impl Planner {
             let name = format!("c{file}").into_bytes();
             let size_bytes = *self.prng.pick(SIZES_BYTES);
             self.add(parent, name, Kind::File { size_bytes });
+        }
+    }
+
+    /// A name on which another file or directory is mounted: one above it is a loop.
+    fn add_bound(&mut self) {
+        let may = |node: &&Node| matches!(node.kind, Kind::File { .. } | Kind::Folder);
+        let sources: Vec<usize> = self.nodes.iter().filter(may).map(|n| n.number).collect();
+        if sources.is_empty() {
+            return;
+        }
+        let of = *self.prng.pick(&sources);
+        let parent = *self.prng.pick(&self.folders);
+        let name = names::draw(&mut self.prng, self.nodes.len());
+        self.add(parent, name, Kind::Bound(of));
+    }
+
+    /// A file or a folder that is left out of the index, everything in it open to all, and
+    /// perhaps a link that leads there.
+    fn add_left_out(&mut self) {
+        let parent = *self.prng.pick(&self.folders);
+        let number = self.nodes.len();
+        let name = format!("{LEFT_OUT}{number}").into_bytes();
+        if self.prng.once_in(3) {
+            let link = Kind::Symlink(name.clone());
+            self.add(parent, format!("to{number}").into_bytes(), link);
+        }
+        let first = self.nodes.len();
+        if self.prng.once_in(3) {
+            self.add(parent, name, Kind::File { size_bytes: 7 });
+        } else {
+            let top = Some(self.add(parent, name, Kind::Folder));
+            let inner = Some(self.add(top, b"ab".to_vec(), Kind::Folder));
+            self.add(inner, b"x".to_vec(), Kind::File { size_bytes: 1 });
+            self.add(top, b"_.txt".to_vec(), Kind::File { size_bytes: 512 });
+        }
+        for node in &mut self.nodes[first..] {
+            let is_folder = node.kind == Kind::Folder;
+            node.access = Access::plain(if is_folder { 0o755 } else { 0o644 });
         }
     }
 
@@ -332,6 +411,9 @@ impl Planner {
         let folder = |node: &&&Node| matches!(node.kind, Kind::Folder | Kind::Mount);
         let (folders, others): (Vec<&Node>, Vec<&Node>) =
             beside.into_iter().partition(|node| folder(&node));
+        if self.prng.once_in(10) {
+            return self.target_elsewhere(parent);
+        }
         let choice = self.prng.below(12);
         if choice < 4 && self.flavour.folder_links > 0 {
             self.flavour.folder_links -= 1;
@@ -364,6 +446,31 @@ impl Planner {
         }
     }
 
+    /// A target out of the tree: in what is indexed besides, or in what is not.
+    fn target_elsewhere(&mut self, parent: Option<usize>) -> Vec<u8> {
+        let mut ups = 1;
+        let mut above = parent;
+        while let Some(number) = above {
+            ups += 1;
+            above = self.nodes[number].parent;
+        }
+        let (more, rest) = *self.prng.pick(&[
+            (0, "beside/inner"),
+            (0, "beside/inner/file"),
+            (1, "outside"),
+            (1, "outside/"),
+            (1, "outside/file"),
+            (1, "outside/folder"),
+            (1, "outside/folder/.."),
+            (1, "outside/none"),
+            (1, "outside/back"),
+            (1, "outside/shut"),
+            (1, "outside/shut/file"),
+            (1, "outside/loop"),
+        ]);
+        ["../".repeat(ups + more).as_bytes(), rest.as_bytes()].concat()
+    }
+
     fn access(&mut self, kind: &Kind) -> Access {
         let is_folder = matches!(kind, Kind::Folder | Kind::Mount);
         let mode = match kind {
@@ -371,7 +478,7 @@ impl Planner {
                 *self.prng.pick(LISTED_ONLY)
             }
             Kind::Folder if self.prng.once_in(3) => *self.prng.pick(FOLDER_MODES),
-            Kind::Folder | Kind::Mount => 0o755,
+            Kind::Folder | Kind::Mount | Kind::Bound(_) => 0o755,
             _ => *self.prng.pick(FILE_MODES),
         };
         let mut access = Access::plain(mode);

@@ -5,6 +5,7 @@
 //! scratch/work/tree the planned tree, in which every finder runs
 //! scratch/work/beside  what `..` shows besides
 //! scratch/index     of `work`, made as we are
+//! scratch/outside   what links lead to, not indexed
 //! scratch/out       files that actions write, and the list of start points
 //! scratch/copy      a tree that is made again before each deletion
 //! ```
@@ -20,7 +21,7 @@ use std::process::Command;
 use super::build::{self, Mounted, build};
 use super::case::{Case, Word};
 use super::grammar::{Vocabulary, probes};
-use super::plan::Plan;
+use super::plan::{LEFT_OUT, Plan};
 use super::values::Values;
 use crate::oracle::{Identity, Ran, command, run};
 use crate::scratch::Scratch;
@@ -87,7 +88,10 @@ const LEFT: &str = "%P %y %m %U %G %l\\0";
 
 /// What is beside the tree, as a script makes it.
 const BESIDE: &str = "umask 022; mkdir -p work/tree work/beside/inner
-printf beside > work/beside/inner/file; cd work/tree\n";
+printf beside > work/beside/inner/file
+mkdir -p outside/folder/inner outside/shut; printf out > outside/file; : > outside/folder/x
+: > outside/shut/file; ln -s loop outside/loop; ln -s ../work/beside outside/back
+chmod 700 outside/shut; cd work/tree\n";
 
 /// A directory mounted on itself, so that mount options hold for it.
 #[derive(Debug)]
@@ -123,17 +127,12 @@ impl Site {
     /// Builds a tree and its index; `trawl` must be a program that every user may run.
     pub fn build(plan: &Plan, trawl: &Path) -> io::Result<Site> {
         let scratch = Scratch::new("finders");
-        for name in [
-            "work",
-            "work/tree",
-            "work/beside",
-            "work/beside/inner",
-            "out",
-            "copy",
-        ] {
+        for name in ["out", "copy"] {
             std::fs::create_dir(scratch.join(name))?;
         }
-        std::fs::write(scratch.join("work/beside/inner/file"), "beside")?;
+        let mut shell = command("sh");
+        let shell = shell.args(["-e", "-c", BESIDE]).current_dir(scratch.path());
+        run(shell).expect_code(0);
         let open = std::fs::Permissions::from_mode(0o1777);
         std::fs::set_permissions(scratch.join("out"), open)?;
         let bound = Bound::without_access_times(&scratch.join("work"));
@@ -178,6 +177,9 @@ impl Site {
         line.arg("-i")
             .arg(index)
             .args(["index", "-q", "--issues", "none", "--cross-file-systems"]);
+        if self.plan.leaves_out() {
+            line.arg("--exclude").arg(left_out());
+        }
         let ran = run(line.arg(root));
         // 1: parts could not be read.
         match ran.code {
@@ -241,6 +243,15 @@ impl Site {
         }
     }
 
+    /// The command line with which GNU find is the oracle for a side: of what
+    /// is left out of the index, the index shows nothing.
+    pub fn as_asked(&self, side: Side, case: &Case) -> Case {
+        match side {
+            Side::Index if self.plan.leaves_out() => case.without_paths(LEFT_OUT),
+            _ => case.clone(),
+        }
+    }
+
     fn place(&self) -> (PathBuf, PathBuf) {
         (self.tree(), self.scratch.join("index"))
     }
@@ -250,13 +261,7 @@ impl Site {
         let (copy, index) = (self.scratch.join("copy"), self.scratch.join("copy-index"));
         empty(&copy).expect("our own directory");
         // Nothing is mounted in copies: no finder deletes a mount point.
-        let mut plan = self.plan.clone();
-        for node in &mut plan.nodes {
-            if node.kind == super::plan::Kind::Mount {
-                node.kind = super::plan::Kind::Folder;
-            }
-        }
-        build(&copy, &plan)
+        build(&copy, &self.plan.unmounted())
             .map(drop)
             .expect("what could be built before");
         if side == Side::Index {
@@ -294,8 +299,11 @@ impl Site {
         let mut text = String::from(BESIDE);
         text += &build::script(&self.plan);
         if side == Side::Index {
-            text +=
-                "index=$PWD/../../index; trawl -i \"$index\" index -q --cross-file-systems ..\n";
+            text += "index=$PWD/../../index; trawl -i \"$index\" index -q --cross-file-systems ";
+            if self.plan.leaves_out() {
+                text += &format!("--exclude '{}' ", left_out());
+            }
+            text += "..\n";
         }
         if let (Some(starts), Some(file)) = (&case.starts_file, self.files.last()) {
             let list: Vec<String> = starts.iter().map(|start| build::quoted(start)).collect();
@@ -305,8 +313,14 @@ impl Site {
                 build::quoted(file)
             );
         }
-        text + &asked(Side::Gnu) + "\n" + &asked(side) + "\n"
+        let gnu = self.as_asked(side, case).shown(&format!("{user}find"));
+        text + &gnu + "\n" + &asked(side) + "\n"
     }
+}
+
+/// The pattern of what is left out of the index.
+fn left_out() -> String {
+    format!("{LEFT_OUT}*")
 }
 
 /// What a build knows of the language, from the index and live; `None` if it

@@ -3,6 +3,7 @@
 //! it is about is done.
 
 use trawl_testkit::finders::case::{Expr, Operator, Word};
+use trawl_testkit::finders::environment::language;
 use trawl_testkit::finders::plan::{Kind, Node, Plan};
 use trawl_testkit::finders::{Case, Side, Vocabulary};
 use trawl_testkit::oracle::Identity;
@@ -18,6 +19,8 @@ pub(crate) struct Known {
     pub(crate) is_in: fn(&Asked<'_>) -> bool,
     /// Who asks the example.
     pub(crate) asker: Asker,
+    /// The locale that the example is asked in.
+    pub(crate) language: Option<&'static str>,
     /// Words that show it, in the directory that [`place`] plans.
     pub(crate) example: &'static [&'static str],
 }
@@ -70,6 +73,7 @@ pub(crate) static KNOWN: &[Known] = &[
                 .any(|leaf| is_owner(leaf) && large(leaf))
         },
         asker: Asker::Ourselves,
+        language: None,
         example: &[".", "-user", "3000000000"],
     },
     Known {
@@ -77,6 +81,7 @@ pub(crate) static KNOWN: &[Known] = &[
         sides: &[Side::Index],
         is_in: |asked| asked.asker == Asker::User && asked.case.has("-empty"),
         asker: Asker::User,
+        language: None,
         example: &[".", "-empty", "-regex", "none"],
     },
     Known {
@@ -87,6 +92,7 @@ pub(crate) static KNOWN: &[Known] = &[
             follows(asked.case) && asked.plan.nodes.iter().any(is_long)
         },
         asker: Asker::Ourselves,
+        language: None,
         example: &["-L", "."],
     },
     Known {
@@ -98,6 +104,7 @@ pub(crate) static KNOWN: &[Known] = &[
             follows(asked.case) && asked.plan.nodes.iter().any(is_back)
         },
         asker: Asker::Ourselves,
+        language: None,
         example: &["-L", ".."],
     },
     Known {
@@ -108,6 +115,7 @@ pub(crate) static KNOWN: &[Known] = &[
             follows(asked.case) && starts(asked.case).iter().any(has_slash)
         },
         asker: Asker::Ourselves,
+        language: None,
         example: &["-L", "./"],
     },
     Known {
@@ -115,6 +123,7 @@ pub(crate) static KNOWN: &[Known] = &[
         sides: &[Side::Live],
         is_in: |asked| asked.asker == Asker::User && asked.case.has("-empty"),
         asker: Asker::User,
+        language: None,
         example: &[".", "-links", "9", "-not", "-empty"],
     },
     Known {
@@ -122,6 +131,7 @@ pub(crate) static KNOWN: &[Known] = &[
         sides: BOTH,
         is_in: |asked| asked.case.has("-xtype") && asked.plan.nodes.iter().any(is_loop),
         asker: Asker::Ourselves,
+        language: None,
         example: &[".", "-links", "100", "-xtype", "d"],
     },
     Known {
@@ -129,6 +139,7 @@ pub(crate) static KNOWN: &[Known] = &[
         sides: &[Side::Index],
         is_in: |asked| asked.case.changes() && starts(asked.case).len() > 1,
         asker: Asker::Ourselves,
+        language: None,
         example: &["f", "f", "-delete"],
     },
     Known {
@@ -139,11 +150,84 @@ pub(crate) static KNOWN: &[Known] = &[
             has_action_in_or(&all)
         },
         asker: Asker::Ourselves,
+        language: None,
         example: &[
             "(", "-print", "-o", "-type", "l", "-o", "-type", "d", ")", "-type", "b",
         ],
     },
+    Known {
+        what: "names of months and days, dates and fractions in the language of the locale",
+        sides: BOTH,
+        is_in: |asked| language(asked.case).is_some() && shows_language(asked.case),
+        asker: Asker::Ourselves,
+        language: Some("fr_FR.UTF-8"),
+        example: &["f", "-printf", "%TB\\n"],
+    },
+    Known {
+        what: "patterns in characters of another encoding than UTF-8, and ranges of a language",
+        sides: BOTH,
+        is_in: |asked| {
+            let name = language(asked.case);
+            name.is_some_and(|name| has_pattern_of(asked.case, !name.ends_with("UTF-8")))
+        },
+        asker: Asker::Ourselves,
+        language: Some("ja_JP.EUC-JP"),
+        example: &["é", "-name", "?"],
+    },
 ];
+
+/// Whether something is printed that a language spells in its own way.
+fn shows_language(case: &Case) -> bool {
+    let is_listing = case.has("-ls") || case.has("-fls");
+    let formats = case.leaves().into_iter().filter(|leaf| {
+        let name = leaf.first().map_or(&b""[..], Vec::as_slice);
+        name.ends_with(b"printf")
+    });
+    // 0.5 is 0,5 in some.
+    let is_fraction = |leaf: &&[Word]| {
+        let has_unit = leaf[0].ends_with(b"min") || leaf[0].ends_with(b"time");
+        has_unit && leaf.get(1).is_some_and(|age| age.contains(&b'.'))
+    };
+    is_listing
+        || case.leaves().iter().any(is_fraction)
+        || formats.into_iter().any(|leaf| {
+            let format = String::from_utf8_lossy(leaf.last().map_or(&[], Vec::as_slice));
+            let spelled = |directive: &str| {
+                let rest = directive.trim_start_matches(|c: char| !c.is_ascii_alphabetic());
+                let mut letters = rest.chars();
+                match (letters.next(), letters.next()) {
+                    (Some('S'), _) => true,
+                    (Some('A' | 'C' | 'T'), Some(part)) => "aAbBhcxXpr".contains(part),
+                    _ => false,
+                }
+            };
+            format.split('%').skip(1).any(spelled)
+        })
+}
+
+/// Whether a pattern has a range, or (in an encoding that is taken as bytes)
+/// something that stands for a character.
+fn has_pattern_of(case: &Case, is_bytes: bool) -> bool {
+    let tests: &[&[u8]] = &[
+        b"-name",
+        b"-iname",
+        b"-path",
+        b"-ipath",
+        b"-wholename",
+        b"-iwholename",
+        b"-lname",
+        b"-ilname",
+        b"-regex",
+        b"-iregex",
+    ];
+    let is_special = |byte: &u8| byte.is_ascii_punctuation() || !byte.is_ascii();
+    case.leaves().iter().any(|leaf| match leaf {
+        [test, pattern] if tests.contains(&&test[..]) => {
+            pattern.contains(&b'[') || is_bytes && pattern.iter().any(is_special)
+        }
+        _ => false,
+    })
+}
 
 /// Whether a link leads to itself.
 fn is_loop(node: &Node) -> bool {
@@ -226,6 +310,7 @@ pub(crate) fn place() -> Plan {
         ("via".into(), None, link("d/"), 0o777),
         ("x".into(), None, Kind::Folder, 0o711),
         ("loop".into(), None, link("loop"), 0o777),
+        ("é".into(), None, Kind::File { size_bytes: 0 }, 0o644),
     ];
     let mut parent = None;
     for _ in 0..LEVELS {

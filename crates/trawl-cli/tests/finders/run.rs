@@ -6,11 +6,11 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use trawl_testkit::finders::case::Expr;
 use trawl_testkit::finders::compare::{self, likeness};
 use trawl_testkit::finders::grammar::Vocabulary;
+use trawl_testkit::finders::plan::LEFT_OUT;
 use trawl_testkit::finders::{
-    self, Case, Difference, Grammar, Purpose, Side, Site, difference, shrink,
+    self, Answer, Case, Difference, Grammar, Locales, Purpose, Side, Site, difference, shrink,
 };
 use trawl_testkit::oracle::Identity;
 use trawl_testkit::prng::Prng;
@@ -72,11 +72,19 @@ pub(crate) struct Plan {
 pub(crate) struct Run {
     plan: Plan,
     vocabularies: BTreeMap<Side, Vocabulary>,
+    locales: Locales,
     has_bfs: bool,
     next: AtomicU64,
     tally: Mutex<Tally>,
     /// By the words that are left, each with its report.
     failures: Mutex<BTreeMap<String, String>>,
+}
+
+/// What GNU find says to a command line, and to the same without `-quit`.
+struct Oracle {
+    case: Case,
+    answer: Answer,
+    whole: Option<Answer>,
 }
 
 /// One question to one side.
@@ -100,6 +108,7 @@ impl Run {
         Run {
             plan,
             vocabularies,
+            locales: Locales::build(),
             has_bfs: skip::without_program("a second opinion", "bfs").is_none(),
             next: AtomicU64::new(0),
             tally: Mutex::default(),
@@ -153,6 +162,7 @@ impl Run {
             .collect();
         for (at, case) in cases.iter().enumerate() {
             let (identity, asker) = &people[at % people.len()];
+            let mut oracle = None;
             for &side in self.vocabularies.keys() {
                 let asked = Asked {
                     case,
@@ -161,7 +171,8 @@ impl Run {
                     is_listed_only: hidden[at % people.len()],
                 };
                 let is_hidden = side == Side::Index && asked.is_listed_only;
-                let is_left_out = is_hidden || known::may_differ(side, &asked);
+                let is_beyond = side == Side::Index && reaches_left_out(&plan, case);
+                let is_left_out = is_hidden || is_beyond || known::may_differ(side, &asked);
                 if is_left_out || !self.vocabularies[&side].knows_all(case) {
                     self.tally.lock().expect("no thread panicked").left_out += 1;
                     continue;
@@ -172,7 +183,7 @@ impl Run {
                     asker: *asker,
                     seed,
                 };
-                self.compare(&mut site, case, &question);
+                self.compare(&mut site, case, &question, &mut oracle);
             }
             if self.has_bfs && at % 4 == 0 {
                 self.ask_bfs(&site, case, identity);
@@ -204,6 +215,7 @@ impl Run {
             values: &site.values,
             vocabulary: &vocabulary,
             files: &site.files,
+            locales: &self.locales,
             is_noatime: site.is_noatime,
         };
         grammar.draw(prng, purpose)
@@ -218,9 +230,13 @@ impl Run {
             let Some(identity) = known.asker.identity() else {
                 continue;
             };
+            let language = known.language;
+            if language.is_some_and(|name| !self.locales.has(name)) {
+                continue;
+            }
             let case = Case {
-                exprs: vec![Expr::leaf(known.example)],
-                ..Case::default()
+                env: language.map_or(Vec::new(), |name| self.locales.variables(name)),
+                ..Case::of_words(known.example)
             };
             let asked = self.vocabularies.iter();
             let asked = asked.filter(|(side, words)| known::is_asked(known, **side, words));
@@ -243,14 +259,24 @@ impl Run {
         );
     }
 
-    fn compare(&self, site: &mut Site, case: &Case, question: &Question<'_>) {
-        let theirs = site.ask(Side::Gnu, case, question.identity);
+    /// Asks a side; GNU find only if it was not asked the same before.
+    fn compare(
+        &self,
+        site: &mut Site,
+        case: &Case,
+        question: &Question<'_>,
+        oracle: &mut Option<Oracle>,
+    ) {
+        let asked = site.as_asked(question.side, case);
+        let known = oracle.take().filter(|oracle| oracle.case == asked);
+        let known = known.unwrap_or_else(|| ask_oracle(site, asked, question.identity));
+        let Oracle { answer, whole, .. } = oracle.insert(known);
         let ours = site.ask(question.side, case, question.identity);
-        let whole = whole(site, case, question.identity);
-        match difference(case, &theirs, &ours, whole.as_ref()) {
+        match difference(case, answer, &ours, whole.as_ref()) {
             None => {
+                let likeness = likeness(answer, &ours);
                 let mut tally = self.tally.lock().expect("no thread panicked");
-                tally.add(question.side, &theirs, &ours, likeness(&theirs, &ours));
+                tally.add(question.side, question.asker, answer, &ours, likeness);
             }
             // A time may pass a limit between one finder and the other.
             Some(_) if differs(site, case, question).is_none() => {}
@@ -289,6 +315,10 @@ impl Run {
         let small = shrink::shrink_case(&small, |case| fails(site, case));
         let report = cut(&self.report(site, case, &small, question));
         site.rebuild(&whole).expect("a tree that was built before");
+        // Nobody waits for the end of a long run.
+        if self.plan.failures > 1 {
+            eprintln!("{report}");
+        }
         self.failures
             .lock()
             .expect("no thread panicked")
@@ -394,17 +424,31 @@ fn people() -> Vec<(Identity, Asker)> {
     both.into_iter().filter_map(known).collect()
 }
 
-/// The oracle's answer without `-quit`, where that is in the command line.
-fn whole(site: &Site, case: &Case, identity: &Identity) -> Option<finders::Answer> {
-    case.has("-quit")
-        .then(|| site.ask(Side::Gnu, &case.without_quit(), identity))
+fn ask_oracle(site: &Site, case: Case, identity: &Identity) -> Oracle {
+    let ask = |case: &Case| site.ask(Side::Gnu, case, identity);
+    Oracle {
+        answer: ask(&case),
+        whole: case.has("-quit").then(|| ask(&case.without_quit())),
+        case,
+    }
 }
 
 fn differs(site: &Site, case: &Case, question: &Question<'_>) -> Option<Difference> {
-    let theirs = site.ask(Side::Gnu, case, question.identity);
+    let asked = site.as_asked(question.side, case);
+    let oracle = ask_oracle(site, asked, question.identity);
     let ours = site.ask(question.side, case, question.identity);
-    let whole = whole(site, case, question.identity);
-    difference(case, &theirs, &ours, whole.as_ref())
+    difference(case, &oracle.answer, &ours, oracle.whole.as_ref())
+}
+
+/// Whether a question to the index reaches what is left out of it, which is
+/// then read from the file system, or cannot be put with that hidden.
+fn reaches_left_out(plan: &finders::Plan, case: &Case) -> bool {
+    let part = LEFT_OUT.as_bytes();
+    let names = |start: &&Vec<u8>| start.windows(part.len()).any(|window| window == part);
+    // Parentheses around it may mend a mistake.
+    let is_operator = |leaf: &&[Vec<u8>]| matches!(leaf, [only] if only.len() <= 2);
+    let is_mistaken = case.leaves().iter().any(is_operator);
+    plan.leaves_out() && (is_mistaken || case.all_starts().iter().any(names))
 }
 
 /// The longest line of a report that is shown whole.

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use crate::known::Asker;
 use trawl_testkit::finders::compare::Likeness;
 use trawl_testkit::finders::{Answer, Side};
 
@@ -23,6 +24,8 @@ struct Compared {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tally {
     sides: BTreeMap<&'static str, Compared>,
+    /// Questions by side and by who asked.
+    askers: BTreeMap<(&'static str, &'static str), usize>,
     /// bfs, where it was asked: as find, and not.
     pub(crate) bfs: (usize, usize),
     /// Command lines by how many sides were asked.
@@ -49,7 +52,19 @@ fn only(one: &Answer, other: &Answer) -> String {
 
 impl Tally {
     /// Counts one comparison that found nothing wrong.
-    pub(crate) fn add(&mut self, side: Side, theirs: &Answer, ours: &Answer, likeness: Likeness) {
+    pub(crate) fn add(
+        &mut self,
+        side: Side,
+        asker: Asker,
+        theirs: &Answer,
+        ours: &Answer,
+        likeness: Likeness,
+    ) {
+        let who = match asker {
+            Asker::Ourselves => "ourselves",
+            Asker::User => "an ordinary user",
+        };
+        *self.askers.entry((name(side), who)).or_default() += 1;
         let compared = self.sides.entry(name(side)).or_default();
         let lines = |bytes: &[u8]| {
             bytes
@@ -96,6 +111,9 @@ impl fmt::Display for Tally {
             for (theirs, ours) in it.wordings.iter().take(8) {
                 writeln!(f, "  find says {theirs}\n  {name} says {ours}")?;
             }
+        }
+        for ((side, who), questions) in &self.askers {
+            writeln!(f, "{side}, as {who}: {questions} questions")?;
         }
         let (same, others) = self.bfs;
         writeln!(f, "bfs: as find {same} times, otherwise {others} times")?;
