@@ -12,6 +12,7 @@ use trawl_find::context::Context;
 use trawl_find::driver::{DriverError, RunOptions, Search, Streams};
 use trawl_find::expr::Node;
 use trawl_find::leaf::{Effect, Leaf};
+use trawl_find::left_out::told_apart;
 use trawl_find::predicate::{Cost, Kind, Parse, Predicate, Standard};
 use trawl_find::record;
 use trawl_find::reference::error_text;
@@ -423,17 +424,18 @@ impl Asked<'_> {
             let why = "commands may empty directories";
             return self.visit_live(spelled, None, why);
         }
+        let resolve = |follow| {
+            let resolved = session.resolve_in_index(spelled, follow)?;
+            let told_apart = |resolved| told_apart(index, resolved);
+            Ok(resolved.map(told_apart).transpose()?)
+        };
         let resolved = match self.follow {
-            Links::Never => session.resolve_in_index(spelled, Follow::Never),
-            Links::Arguments | Links::Always => {
-                match session.resolve_in_index(spelled, Follow::Last) {
-                    // A link that leads nowhere stands for itself.
-                    Ok(Some(Resolved::To(Located::Missing { .. }, _))) => {
-                        session.resolve_in_index(spelled, Follow::Never)
-                    }
-                    other => other,
-                }
-            }
+            Links::Never => resolve(Follow::Never),
+            Links::Arguments | Links::Always => match resolve(Follow::Last) {
+                // A link that leads nowhere stands for itself.
+                Ok(Some(Resolved::To(Located::Missing { .. }, _))) => resolve(Follow::Never),
+                other => other,
+            },
         };
         let resolved = match resolved {
             Err(Failure::NoWorkingDirectory(_)) if !is_past => {

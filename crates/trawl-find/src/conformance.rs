@@ -247,15 +247,35 @@ pub static GENERAL: &[Note] = &[
     Note {
         name: "`-L` and a directory with r and without x",
         index: Absent("as without `-L`"),
-        live: Otherwise(Own, "what is in it is complained of twice"),
+        live: Gnu,
     },
+    Note {
+        name: "`-execdir` and `-okdir` in a directory with r and without x",
+        index: Absent("its names are not shown"),
+        live: Otherwise(
+            Own,
+            "each entry is complained of, and the search goes on; GNU find ends there",
+        ),
+    },
+    only_index(
+        "what was left out of the index (`--exclude`)",
+        Absent("not shown, except where a start point is walked live or a link leads there"),
+    ),
+    only_index(
+        "a directory that is mounted in itself",
+        Otherwise(
+            Own,
+            "shown, and told of as `Too many levels of symbolic links`; GNU find tells of a loop \
+             and does not show it",
+        ),
+    ),
     both(
         "languages",
         Otherwise(
             Own,
             "of a locale only counts whether its characters are UTF-8, and whether it is installed \
              (`LOCPATH` and the system's archive): messages, the names of months and days, dates \
-             (`%Tc`, `%Tx`), the decimal comma of `%S`, and ranges such as `[a-c]` are those of \
+             (`%Tc`, `%Tx`), the decimal comma of `%S` and of ages (`-mmin 0,5`), and ranges such as `[a-c]` are those of \
              C.UTF-8 in every language, and other encodings, such as EUC-JP, are bytes",
         ),
     ),
@@ -284,7 +304,8 @@ pub static GENERAL: &[Note] = &[
         "`-O`",
         Otherwise(
             Own,
-            "every level is the same: tests go by cost, and effects keep their order",
+            "every level is the same: tests go by cost, as on GNU find's own level, but not by \
+             how often they are likely to be true; effects keep their order",
         ),
     ),
     both(

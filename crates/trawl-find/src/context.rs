@@ -307,8 +307,13 @@ impl<'a> Context<'a> {
 
     /// Whether the row's entry can be looked at, which is told if not.
     pub(crate) fn is_there(&mut self, row: &Row<'_>) -> bool {
-        let is_known = self.known == Facts::Attributes || self.late.is_none();
+        let is_known = self.knows_attributes();
         self.looked(row, Facts::Attributes).is_some() || is_known
+    }
+
+    /// Whether the row has the entry's attributes.
+    pub(crate) fn knows_attributes(&self) -> bool {
+        self.known == Facts::Attributes || self.late.is_none()
     }
 
     /// Where the row's link leads; read again once a command was run, which may

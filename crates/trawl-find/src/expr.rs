@@ -5,6 +5,7 @@ use trawl_model::rows::Row;
 use trawl_model::{Column, ColumnSet};
 
 use crate::context::{Context, Stop, Turn};
+use crate::expr_order::arranged;
 use crate::leaf::{Effect, Facts, Leaf};
 use crate::predicate::{Cost, Predicate};
 use crate::predicates::constant;
@@ -26,9 +27,13 @@ impl Node {
     /// A leaf that came from this predicate.
     pub fn new(predicate: &'static Predicate, leaf: Box<dyn Leaf>) -> Node {
         let columns = predicate.columns.union(leaf.columns());
-        let by_columns = match columns.minus(NAME_ONLY).is_empty() {
-            true => Facts::Name,
-            false => Facts::Attributes,
+        let rest = columns.minus(NAME_ONLY);
+        let by_columns = if rest.is_empty() {
+            Facts::Name
+        } else if rest.minus(NUMBER_ONLY).is_empty() {
+            Facts::Number
+        } else {
+            Facts::Attributes
         };
         Node {
             predicate,
@@ -36,6 +41,11 @@ impl Node {
             facts: leaf.facts().unwrap_or(by_columns),
             leaf,
         }
+    }
+
+    /// What has to be known before it is run.
+    pub(crate) fn facts(&self) -> Facts {
+        self.facts
     }
 
     #[inline]
@@ -68,7 +78,8 @@ impl Node {
 }
 
 /// What a directory says of an entry without a look at it.
-const NAME_ONLY: ColumnSet = ColumnSet::of(&[Column::Name, Column::Ino]);
+const NAME_ONLY: ColumnSet = ColumnSet::of(&[Column::Name]);
+const NUMBER_ONLY: ColumnSet = ColumnSet::of(&[Column::Ino]);
 
 /// What is known of an expression before all of the row is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -300,30 +311,6 @@ impl Expr {
         }
     }
 
-    /// The most that evaluating it costs, if it is only true or false;
-    /// `None` if it does something.
-    fn pure_cost(&self) -> Option<Cost> {
-        let mut cost = Some(Cost::Free);
-        self.leaves(&mut |node| {
-            cost = match node.effect {
-                Effect::None => cost.map(|c| c.max(node.predicate.cost)),
-                _ => None,
-            };
-        });
-        cost
-    }
-
-    /// True if every leaf is a test of the name or the path.
-    fn reads_only_the_path(&self) -> bool {
-        let mut only = true;
-        self.leaves(&mut |node| {
-            let cost = node.predicate.cost;
-            only &= matches!(cost, Cost::Name | Cost::Path | Cost::Regex);
-            only &= node.effect == Effect::None;
-        });
-        only
-    }
-
     /// The same expression with cheap tests before dear ones. Nothing moves
     /// across a part that does something, so what happens is the same.
     #[must_use]
@@ -332,8 +319,24 @@ impl Expr {
         match self {
             Expr::Leaf(node) => Expr::Leaf(node),
             Expr::Not(inner) => Expr::Not(Box::new(inner.optimized())),
-            Expr::And(parts) => Expr::And(cheap_first(each(parts))),
-            Expr::Or(parts) => Expr::Or(cheap_first(each(parts))),
+            Expr::And(mut parts) => {
+                while let Some(Expr::And(_)) = parts.first() {
+                    let Expr::And(first) = parts.remove(0) else {
+                        break;
+                    };
+                    parts.splice(..0, first);
+                }
+                Expr::And(arranged(each(parts)))
+            }
+            Expr::Or(mut parts) => {
+                while let Some(Expr::Or(_)) = parts.first() {
+                    let Expr::Or(first) = parts.remove(0) else {
+                        break;
+                    };
+                    parts.splice(..0, first);
+                }
+                Expr::Or(arranged(each(parts)))
+            }
             Expr::Comma(parts) => Expr::Comma(each(parts)),
             Expr::Sorted(node, inner) => Expr::Sorted(node, Box::new(inner.optimized())),
         }
@@ -369,18 +372,6 @@ fn foresee_until(
     all
 }
 
-/// Sorts each run of pure parts by cost, keeping the order of equals.
-fn cheap_first(mut parts: Vec<Expr>) -> Vec<Expr> {
-    let runs = parts.chunk_by_mut(|a, b| a.pure_cost().is_some() && b.pure_cost().is_some());
-    for run in runs {
-        match run.iter().any(|part| part.pure_cost() == Some(Cost::Look)) {
-            false => run.sort_by_key(Expr::pure_cost),
-            true => run.sort_by_key(|part| !part.reads_only_the_path()),
-        }
-    }
-    parts
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -398,7 +389,7 @@ mod tests {
         };
         assert_eq!(
             order("-regex x -name a -size 1 -print"),
-            "-size -name -regex -print"
+            "-name -regex -size -print"
         );
         assert_eq!(order("-regex x -print -size 1"), "-regex -print -size");
         assert_eq!(

@@ -6,7 +6,7 @@
 //! one device may differ in what they allow: then the entry's path tells in
 //! which of them it lies.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::OnceLock;
 
 use trawl_model::{Dev, path};
@@ -23,6 +23,8 @@ struct Table {
     /// What lies at a mount point, as paths are stored: of several mounts on
     /// one point the last.
     by_point: HashMap<Vec<u8>, Allows>,
+    /// Whether a mount lies below another one of the same device.
+    is_nested: bool,
 }
 
 /// What is known of a device, over all its mounts.
@@ -54,6 +56,18 @@ impl FileSystems {
     pub fn kind(&self, dev: Dev) -> &str {
         let mounted = self.table().by_device.get(&dev);
         mounted.map_or("unknown", |mounted| &mounted.kind)
+    }
+
+    /// Whether something of this kind is mounted. What is not mounted is `unknown`.
+    pub fn has_kind(&self, kind: &str) -> bool {
+        let mut mounted = self.table().by_device.values();
+        kind == "unknown" || mounted.any(|mounted| mounted.kind == kind)
+    }
+
+    /// True if a part of a file system is mounted below another mount of it:
+    /// a directory may then lie below itself.
+    pub(crate) fn may_loop(&self) -> bool {
+        self.table().is_nested
     }
 
     /// True if nothing can be written to the entry on `dev` that is stored
@@ -92,6 +106,7 @@ impl Table {
 /// kind, the source and the file system's own options.
 fn parse(text: &[u8]) -> Table {
     let mut all = Table::default();
+    let mut points = HashSet::new();
     for line in text.split(|byte| *byte == b'\n') {
         let Some((dev, point, kind, allows)) = parse_line(line) else {
             continue;
@@ -102,8 +117,20 @@ fn parse(text: &[u8]) -> Table {
         });
         known.kind = kind;
         known.allows = known.allows.filter(|known| *known == allows);
+        points.insert((dev, point.clone()));
         all.by_point.insert(point, allows);
     }
+    let has_one_above = |(dev, point): &(Dev, Vec<u8>)| {
+        let mut above = &point[..];
+        while let Some(slash) = above.iter().rposition(|byte| *byte == b'/') {
+            above = &above[..slash];
+            if points.contains(&(*dev, above.to_vec())) {
+                return true;
+            }
+        }
+        false
+    };
+    all.is_nested = points.iter().any(has_one_above);
     all
 }
 
@@ -175,6 +202,18 @@ mod tests {
         assert_eq!(all.kind(dev(254, 0)), "ext4");
         assert_eq!(all.table().by_device.len(), 2);
         assert_eq!(all.kind(dev(u32::MAX, 7)), "unknown");
+    }
+
+    #[test]
+    fn a_mount_below_another_of_its_device_may_be_a_loop() {
+        let root = "1 1 8:1 / / rw - ext4 /dev/a rw\n";
+        for (line, expected) in [
+            ("2 1 8:2 / /b rw - ext4 /dev/b rw\n", false),
+            ("2 1 8:1 /a /a/b/c rw - ext4 /dev/a rw\n", true),
+        ] {
+            assert_eq!(of(&format!("{root}{line}")).may_loop(), expected, "{line}");
+        }
+        assert!(!of("1 1 8:1 /x /a rw - t s rw\n2 1 8:1 /x /ab rw - t s rw\n").may_loop());
     }
 
     #[test]

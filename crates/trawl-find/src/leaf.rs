@@ -45,8 +45,10 @@ impl Effect {
 /// be put to it: each more costly than the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Facts {
-    /// What a directory says of it: name, inode number.
+    /// Its name.
     Name,
+    /// And the inode number that its directory says.
+    Number,
     /// And its type.
     Type,
     /// And its attributes, stat(2).

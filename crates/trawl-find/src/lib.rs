@@ -25,6 +25,7 @@ pub mod driver;
 pub mod environment;
 pub mod error;
 pub mod expr;
+mod expr_order;
 #[cfg(test)]
 mod expr_properties;
 pub mod file_systems;
@@ -33,6 +34,7 @@ pub mod format;
 pub mod help;
 mod indexed;
 pub mod leaf;
+pub mod left_out;
 mod live;
 pub mod lookups;
 pub mod order;

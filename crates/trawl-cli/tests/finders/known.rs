@@ -21,8 +21,19 @@ pub(crate) struct Known {
     pub(crate) asker: Asker,
     /// The locale that the example is asked in.
     pub(crate) language: Option<&'static str>,
-    /// Words that show it, in the directory that [`place`] plans.
+    /// The tree of the example.
+    pub(crate) place: Place,
+    /// Words that show it, in that tree.
     pub(crate) example: &'static [&'static str],
+}
+
+/// Trees of examples.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Place {
+    /// With one of everything else.
+    Usual,
+    /// With a directory mounted in itself; only root can make it.
+    Mounted,
 }
 
 /// A command line, who asks it, and of which tree.
@@ -74,6 +85,7 @@ pub(crate) static KNOWN: &[Known] = &[
         },
         asker: Asker::Ourselves,
         language: None,
+        place: Place::Usual,
         example: &[".", "-user", "3000000000"],
     },
     Known {
@@ -82,6 +94,7 @@ pub(crate) static KNOWN: &[Known] = &[
         is_in: |asked| asked.asker == Asker::User && asked.case.has("-empty"),
         asker: Asker::User,
         language: None,
+        place: Place::Usual,
         example: &[".", "-empty", "-regex", "none"],
     },
     Known {
@@ -93,6 +106,7 @@ pub(crate) static KNOWN: &[Known] = &[
         },
         asker: Asker::Ourselves,
         language: None,
+        place: Place::Usual,
         example: &["-L", "."],
     },
     Known {
@@ -105,6 +119,7 @@ pub(crate) static KNOWN: &[Known] = &[
         },
         asker: Asker::Ourselves,
         language: None,
+        place: Place::Usual,
         example: &["-L", ".."],
     },
     Known {
@@ -116,6 +131,7 @@ pub(crate) static KNOWN: &[Known] = &[
         },
         asker: Asker::Ourselves,
         language: None,
+        place: Place::Usual,
         example: &["-L", "./"],
     },
     Known {
@@ -124,6 +140,7 @@ pub(crate) static KNOWN: &[Known] = &[
         is_in: |asked| asked.asker == Asker::User && asked.case.has("-empty"),
         asker: Asker::User,
         language: None,
+        place: Place::Usual,
         example: &[".", "-links", "9", "-not", "-empty"],
     },
     Known {
@@ -132,6 +149,7 @@ pub(crate) static KNOWN: &[Known] = &[
         is_in: |asked| asked.case.has("-xtype") && asked.plan.nodes.iter().any(is_loop),
         asker: Asker::Ourselves,
         language: None,
+        place: Place::Usual,
         example: &[".", "-links", "100", "-xtype", "d"],
     },
     Known {
@@ -140,6 +158,7 @@ pub(crate) static KNOWN: &[Known] = &[
         is_in: |asked| asked.case.changes() && starts(asked.case).len() > 1,
         asker: Asker::Ourselves,
         language: None,
+        place: Place::Usual,
         example: &["f", "f", "-delete"],
     },
     Known {
@@ -151,6 +170,7 @@ pub(crate) static KNOWN: &[Known] = &[
         },
         asker: Asker::Ourselves,
         language: None,
+        place: Place::Usual,
         example: &[
             "(", "-print", "-o", "-type", "l", "-o", "-type", "d", ")", "-type", "b",
         ],
@@ -161,6 +181,7 @@ pub(crate) static KNOWN: &[Known] = &[
         is_in: |asked| language(asked.case).is_some() && shows_language(asked.case),
         asker: Asker::Ourselves,
         language: Some("fr_FR.UTF-8"),
+        place: Place::Usual,
         example: &["f", "-printf", "%TB\\n"],
     },
     Known {
@@ -172,9 +193,52 @@ pub(crate) static KNOWN: &[Known] = &[
         },
         asker: Asker::Ourselves,
         language: Some("ja_JP.EUC-JP"),
+        place: Place::Usual,
         example: &["é", "-name", "?"],
     },
+    Known {
+        what: "find ends where a directory cannot be searched that -execdir is to run in",
+        sides: &[Side::Live],
+        is_in: |asked| {
+            let runs_there = asked.case.has("-execdir") || asked.case.has("-okdir");
+            asked.is_listed_only && runs_there
+        },
+        asker: Asker::User,
+        language: None,
+        place: Place::Usual,
+        example: &[".", "-execdir", "true", ";"],
+    },
+    Known {
+        what: "a directory that is mounted in itself is shown from the index, and told of in other words",
+        sides: &[Side::Index],
+        is_in: |asked| {
+            asked
+                .plan
+                .nodes
+                .iter()
+                .any(|node| is_within_itself(asked.plan, node))
+        },
+        asker: Asker::Ourselves,
+        language: None,
+        place: Place::Mounted,
+        example: &["."],
+    },
 ];
+
+/// Whether a directory above is mounted on this one.
+fn is_within_itself(plan: &Plan, node: &Node) -> bool {
+    let Kind::Bound(of) = node.kind else {
+        return false;
+    };
+    let mut above = node.parent;
+    while let Some(number) = above {
+        if number == of {
+            return true;
+        }
+        above = plan.node(number).and_then(|node| node.parent);
+    }
+    false
+}
 
 /// Whether something is printed that a language spells in its own way.
 fn shows_language(case: &Case) -> bool {
@@ -297,10 +361,45 @@ fn follows(case: &Case) -> bool {
 /// Folders of the chain whose path is longer than `PATH_MAX`.
 const LEVELS: usize = 18;
 
-/// The tree of the examples.
-pub(crate) fn place() -> Plan {
+/// The tree of an example.
+pub(crate) fn plan_of(place: Place) -> Plan {
     let link = |target: &str| Kind::Symlink(target.as_bytes().to_vec());
-    let mut planned = vec![
+    let folder = |name: &str, parent| (name.to_owned(), parent, Kind::Folder, 0o755);
+    let mut planned = match place {
+        Place::Usual => usual(link),
+        Place::Mounted => {
+            let inner = ("inner".into(), Some(0), Kind::Bound(0), 0o755);
+            vec![folder("outer", None), inner]
+        }
+    };
+    if place == Place::Usual {
+        let mut parent = None;
+        for _ in 0..LEVELS {
+            planned.push(("l".repeat(250), parent, Kind::Folder, 0o755));
+            parent = Some(planned.len() - 1);
+        }
+    }
+    let node = |(number, (name, parent, kind, mode)): (usize, Planned)| Node {
+        number,
+        parent,
+        name: name.into_bytes(),
+        kind,
+        access: Access::plain(mode),
+        times: None,
+        xattr: None,
+    };
+    Plan {
+        seed: 0,
+        present_seconds: 0,
+        nodes: planned.into_iter().enumerate().map(node).collect(),
+    }
+}
+
+/// A planned entry: its name, where it lies, its kind and its mode.
+type Planned = (String, Option<usize>, Kind, u32);
+
+fn usual(link: impl Fn(&str) -> Kind) -> Vec<Planned> {
+    vec![
         ("r".to_owned(), None, Kind::Folder, 0o744),
         ("inner".into(), Some(0), Kind::Folder, 0o755),
         ("f".into(), None, Kind::File { size_bytes: 3 }, 0o000),
@@ -311,25 +410,5 @@ pub(crate) fn place() -> Plan {
         ("x".into(), None, Kind::Folder, 0o711),
         ("loop".into(), None, link("loop"), 0o777),
         ("é".into(), None, Kind::File { size_bytes: 0 }, 0o644),
-    ];
-    let mut parent = None;
-    for _ in 0..LEVELS {
-        planned.push(("l".repeat(250), parent, Kind::Folder, 0o755));
-        parent = Some(planned.len() - 1);
-    }
-    let node =
-        |(number, (name, parent, kind, mode)): (usize, (String, Option<usize>, Kind, u32))| Node {
-            number,
-            parent,
-            name: name.into_bytes(),
-            kind,
-            access: Access::plain(mode),
-            times: None,
-            xattr: None,
-        };
-    Plan {
-        seed: 0,
-        present_seconds: 0,
-        nodes: planned.into_iter().enumerate().map(node).collect(),
-    }
+    ]
 }

@@ -58,5 +58,6 @@ pub(crate) static TRAPS: &[&str] = &[
     r"mkdir full/gone; cd full/gone; rmdir ../gone; $FIND . -exec echo {} ';'; $FIND . -execdir echo {} ';'; : -delete",
     r"mkdir full/gone; cd full/gone; rmdir ../gone; $FIND . -delete; $FIND ..; : -delete",
     // What is mounted on a name.
+    r"[ $(id -u) = 0 ] || exit 0; unshare -m sh -c 'mount --bind a a/b/c; $FIND a -name c; umount a/b/c'",
     r"[ $(id -u) = 0 ] || exit 0; unshare -m sh -c 'mount --bind pipe s1; $FIND . -maxdepth 1 -xtype p; $FIND . -maxdepth 1 -name s1 -xtype f; umount s1'",
 ];

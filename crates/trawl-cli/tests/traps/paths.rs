@@ -109,6 +109,16 @@ pub(crate) static TRAPS: &[&str] = &[
     r"$FIND links -type l -printf '%f %Y\n'",
     r"$FIND links -lname '*one*' -printf '%f %l\n'",
     r"$FIND links -printf '%f %s %m %y\n'",
+    // What was left out of the index.
+    r"$FIND ../left-out ../left-out/inside/file ../left-out/none",
+    r"$FIND links/left/ links/left/. links/left/inside -type f",
+    r"$FIND -L links/left",
+    r"$FIND -H links/left -type d",
+    r"$FIND links -maxdepth 1 -name left -printf '%p %y %Y\n' -xtype d -readable",
+    r"$FIND -L links -maxdepth 2 -path '*left*'",
+    // Through a file that lies elsewhere.
+    r"$FIND -L links -maxdepth 1 -name 'null*'",
+    r"$FIND links -maxdepth 1 -name 'null*' -printf '%p %Y\n'",
     // Words that look like something else.
     r"cd odd && $FIND -- -dash",
     r"cd odd && $FIND ./-dash ./-name",

@@ -168,6 +168,7 @@ impl Directive {
             | Directive::Below
             | Directive::Start
             | Directive::Context => Facts::Name,
+            Directive::Inode => Facts::Number,
             Directive::Type => Facts::Type,
             _ => Facts::Attributes,
         }

@@ -22,6 +22,7 @@ use super::{Place, Stretch, joined, rest};
 use crate::context::Context;
 use crate::driver::{DENIED, DriverError, LOOP};
 use crate::leaf::Facts;
+use crate::left_out::told_apart;
 use crate::live::{self, Visited};
 use crate::printer::Part;
 use crate::probe::Probe;
@@ -145,7 +146,7 @@ impl Walk<'_, '_> {
         if target.is_empty() {
             return self.alone(link);
         }
-        match resolve_target(places, &link.dir, target)? {
+        match told_apart(self.index, resolve_target(places, &link.dir, target)?)? {
             Resolved::To(Located::Found(found), _) => self.behind(link, &found, turns),
             Resolved::To(Located::Missing { .. }, _) => self.alone(link),
             Resolved::To(Located::NotDirectory { .. }, _) => {

@@ -11,6 +11,7 @@ use super::access::Mounts;
 use super::{access, row_of};
 use crate::base_name::bare_name;
 use crate::context::World;
+use crate::left_out::told_apart;
 use crate::live;
 use crate::lookups::{AttributeTest, Lookups};
 use crate::probe::{Access, Cause, Place, Probe, Target};
@@ -103,7 +104,8 @@ impl Probe for IndexProbe<'_> {
             return Target::Is(row.file_type());
         }
         let stored = row.path();
-        match resolve(self.index, b"", &stored, resolve::Follow::Last) {
+        let resolved = resolve(self.index, b"", &stored, resolve::Follow::Last);
+        match resolved.and_then(|resolved| told_apart(self.index, resolved)) {
             Ok(Resolved::To(Located::Found(found), _)) => {
                 Target::Is(row_of(&found, b"").file_type())
             }

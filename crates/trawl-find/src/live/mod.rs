@@ -102,6 +102,9 @@ pub(crate) fn visit_link(
     match visitor.look_at_path(&path, base_name(below.0)) {
         Err(error) => unread(search, &spelled, &error),
         Ok(looked) => {
+            if let Some(trouble) = &looked.trouble {
+                search.complain(&spelled, &cause(trouble).0)?;
+            }
             let entry = Entry {
                 search,
                 point,

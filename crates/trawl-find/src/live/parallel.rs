@@ -311,7 +311,7 @@ impl<'p> Worker<'p> {
         let traversal = &question.program.traversal;
         let probe = LiveProbe::below(fd.as_fd(), question.world.follow);
         let buffers = std::mem::take(&mut self.buffers);
-        let late = self.visitor.late(fd.as_fd());
+        let late = self.visitor.enter(fd.as_fd());
         let mut cx = Context::new(&question.world, self.pool.point, &probe).with_buffers(buffers);
         cx.late = Some(&late);
         cx.enter_below(&[&task.below], task.node.depth);

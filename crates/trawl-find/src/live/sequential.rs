@@ -164,7 +164,7 @@ impl Walk<'_, '_> {
         };
         let mut part = Part::default();
         let probe = LiveProbe::below(fd.as_fd(), self.search.question.world.follow);
-        let late = self.visitor.late(fd.as_fd());
+        let late = self.visitor.enter(fd.as_fd());
         let mut cx = Context::new(&self.search.question.world, self.point, &probe);
         cx.late = Some(&late);
         cx.enter_below(&[&frame.below], frame.node.depth);

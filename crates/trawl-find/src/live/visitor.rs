@@ -7,6 +7,7 @@ use std::os::fd::BorrowedFd;
 use trawl_model::rows::{Row, RowBatch};
 use trawl_model::{Column, FileType};
 use trawl_sys::directory::Links;
+use trawl_sys::stat::stat_at;
 use trawl_sys::{CWD, Errno, SysError};
 use trawl_text::quote;
 
@@ -45,6 +46,9 @@ pub(super) struct Visitor<'v> {
     looks_late: bool,
     /// True if directories are looked at before the search goes into them.
     looks_before: bool,
+    /// Why nothing in the directory whose entries are seen now can be looked
+    /// at, once that was asked.
+    shut: Option<Option<SysError>>,
     name: Vec<u8>,
 }
 
@@ -60,12 +64,15 @@ impl<'v> Visitor<'v> {
             asks_inodes: expr.columns().contains(Column::Ino),
             facts: expr.facts(),
             follow: question.program.traversal.follow,
+            shut: None,
             name: Vec::new(),
         }
     }
 
-    /// What looks at the entries of `dir` when a leaf needs that.
-    pub(super) fn late<'d>(&self, dir: BorrowedFd<'d>) -> Late<'d> {
+    /// Comes to the entries of `dir`; what looks at them when a leaf needs
+    /// that.
+    pub(super) fn enter<'d>(&mut self, dir: BorrowedFd<'d>) -> Late<'d> {
+        self.shut = None;
         let wanted = self.question.program.expr.columns();
         Late::new(dir, Meaning::below(self.follow), wanted)
     }
@@ -138,6 +145,19 @@ impl<'v> Visitor<'v> {
         self.looker.look(dir, name, meaning)
     }
 
+    /// Whether directories may lie below themselves where no link is followed.
+    fn may_loop(&self) -> bool {
+        self.question.world.file_systems.may_loop()
+    }
+
+    /// Why nothing in `dir` can be looked at: it may be listed and not
+    /// searched. Asked once for all that is in it.
+    fn shut(&mut self, dir: BorrowedFd<'_>) -> Option<SysError> {
+        let denied = |error: &SysError| error.errno == Errno::ACCES;
+        let ask = || stat_at(dir, c".").err().filter(denied);
+        *self.shut.get_or_insert_with(ask)
+    }
+
     /// Learns whether an entry of `dir` is a directory. `row` is what the
     /// directory says of it.
     pub(super) fn see(&mut self, dir: BorrowedFd<'_>, row: &Row<'_>) -> Seen {
@@ -148,16 +168,19 @@ impl<'v> Visitor<'v> {
             // number than the one that is listed here, and what comes after
             // its contents: there is no going into what cannot be looked at.
             Some(FileType::Directory) => {
-                self.follow != Follow::Always && !self.asks_inodes && !self.looks_before
+                let looks = self.asks_inodes || self.looks_before;
+                self.follow != Follow::Always && !looks && !self.may_loop()
             }
             kind => kind.is_some(),
         };
         if known {
+            let is_dir = kind == Some(FileType::Directory);
+            let error = self.shut(dir).filter(|_| is_dir);
             return Seen {
-                is_dir: kind == Some(FileType::Directory),
+                is_dir: is_dir && error.is_none(),
                 id: None,
                 in_looker: false,
-                error: None,
+                error,
             };
         }
         match self.look(dir, row) {
@@ -185,9 +208,7 @@ impl<'v> Visitor<'v> {
         row: &Row<'_>,
         cx: &mut Context<'_>,
     ) -> bool {
-        if let Some(id) = seen
-            .id
-            .filter(|_| seen.is_dir && self.follow == Follow::Always)
+        if let Some(id) = seen.id.filter(|_| seen.is_dir)
             && let Some(depth) = node.find_above(id)
         {
             let path = cx.path(row).to_vec();
@@ -228,36 +249,37 @@ impl<'v> Visitor<'v> {
             expr.eval(&self.looker.row(), cx);
             return true;
         }
+        if seen.error.is_some() {
+            // Its type is not known either: there is no going into it.
+            evaluate_late(expr, row, Facts::Name, cx);
+            return false;
+        }
         if self.facts <= Facts::Type {
-            cx.look_late(Facts::Type);
-            expr.eval(row, cx);
-            cx.look_late(Facts::Attributes);
+            evaluate_late(expr, row, Facts::Type, cx);
             return true;
         }
-        if row.mode() != 0 && expr.is_idle(row, cx, Facts::Type) {
+        let is_known = row.mode() != 0;
+        // Where nothing can be looked at, each look that find takes is told.
+        if is_known && expr.is_idle(row, cx, Facts::Type) && self.shut(dir).is_none() {
             return true;
         }
-        if self.looks_late && row.mode() != 0 && !seen.is_dir {
-            cx.look_late(Facts::Type);
-            expr.eval(row, cx);
-            cx.look_late(Facts::Attributes);
+        if is_known && !seen.is_dir && (self.looks_late || matches!(self.shut, Some(Some(_)))) {
+            evaluate_late(expr, row, Facts::Type, cx);
             return true;
         }
-        let looked = match seen.error {
-            None => self.look(dir, row),
-            Some(error) => Err(error),
-        };
-        match looked {
+        match self.look(dir, row) {
             Ok(_) => {
                 expr.eval(&self.looker.row(), cx);
                 true
             }
             Err(error) if self.passes_over(&error) => false,
+            Err(_) if is_known && !seen.is_dir => {
+                evaluate_late(expr, row, Facts::Type, cx);
+                false
+            }
             Err(error) => {
                 cx.cannot_look(row, error);
-                cx.look_late(Facts::Type);
-                expr.eval(row, cx);
-                cx.look_late(Facts::Attributes);
+                evaluate_late(expr, row, Facts::Name, cx);
                 false
             }
         }
@@ -301,6 +323,14 @@ impl<'v> Visitor<'v> {
         let name = CString::new(row.name()).unwrap_or_default();
         Node::child(node, name, self.links_below(), seen.id)
     }
+}
+
+/// Puts an entry of which so much is known to an expression, whose leaves look
+/// at it where they need more.
+fn evaluate_late(expr: &Expr, row: &Row<'_>, known: Facts, cx: &mut Context<'_>) {
+    cx.look_late(known);
+    expr.eval(row, cx);
+    cx.look_late(Facts::Attributes);
 }
 
 /// The path so many levels above.

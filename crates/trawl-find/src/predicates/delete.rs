@@ -60,7 +60,7 @@ impl Leaf for Delete {
     }
 
     fn facts(&self) -> Option<Facts> {
-        Some(Facts::Type)
+        Some(Facts::Name)
     }
 }
 

@@ -4,7 +4,7 @@ use trawl_model::rows::Row;
 use trawl_model::{Column, ColumnSet};
 
 use crate::context::Context;
-use crate::leaf::Leaf;
+use crate::leaf::{Facts, Leaf};
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 
 /// The predicate.
@@ -30,7 +30,26 @@ struct FsType {
 
 impl Leaf for FsType {
     fn eval(&self, row: &Row<'_>, cx: &mut Context<'_>) -> bool {
-        cx.world.file_systems.kind(row.dev()) == self.kind
+        let file_systems = &cx.world.file_systems;
+        // find knows of what is mounted nowhere without a look.
+        if !file_systems.has_kind(&self.kind) {
+            return false;
+        }
+        match cx.looked(row, Facts::Attributes) {
+            Some(batch) => {
+                let row = Row {
+                    batch: &batch,
+                    at: 0,
+                    dir: b"",
+                };
+                file_systems.kind(row.dev()) == self.kind
+            }
+            None => cx.knows_attributes() && file_systems.kind(row.dev()) == self.kind,
+        }
+    }
+
+    fn facts(&self) -> Option<Facts> {
+        Some(Facts::Name)
     }
 }
 

@@ -18,19 +18,28 @@ pub(crate) static PRUNE: Predicate = Predicate {
     cost: Cost::Free,
     columns: ColumnSet::of(&[Column::Mode]),
     standard: Standard::Posix,
-    parse: Parse::Leaf(|_| Ok(Box::new(Prune))),
+    parse: Parse::Leaf(|args| {
+        let is_idle = args.settings.traversal.contents_first;
+        Ok(Box::new(Prune { is_idle }))
+    }),
 };
 
 #[derive(Debug)]
-struct Prune;
+struct Prune {
+    /// Behind `-depth` there is nothing to look at.
+    is_idle: bool,
+}
 
 /// Prunes.
 pub(crate) fn node() -> Node {
-    Node::new(&PRUNE, Box::new(Prune))
+    Node::new(&PRUNE, Box::new(Prune { is_idle: false }))
 }
 
 impl Leaf for Prune {
     fn eval(&self, row: &Row<'_>, cx: &mut Context<'_>) -> bool {
+        if self.is_idle {
+            return true;
+        }
         if row.file_type() == FileType::Directory {
             cx.pruned = true;
             return true;
@@ -44,7 +53,10 @@ impl Leaf for Prune {
     }
 
     fn facts(&self) -> Option<Facts> {
-        Some(Facts::Type)
+        Some(match self.is_idle {
+            true => Facts::Name,
+            false => Facts::Type,
+        })
     }
 }
 

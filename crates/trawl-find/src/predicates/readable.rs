@@ -42,7 +42,7 @@ impl Leaf for May {
 
     /// The kernel is asked by name, where attributes may be out of reach.
     fn facts(&self) -> Option<Facts> {
-        Some(Facts::Type)
+        Some(Facts::Name)
     }
 }
 

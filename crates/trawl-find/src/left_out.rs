@@ -1,0 +1,84 @@
+//! Paths that a scan was told to leave out (`trawl index --exclude`): the
+//! index has nothing of them, but only the live file system knows what is
+//! there.
+
+use std::ffi::CString;
+
+use trawl_model::path;
+use trawl_query::{Index, Located, QueryError};
+use trawl_sys::pattern::{Flags, matches};
+
+use crate::resolve::{Resolved, is_recorded};
+
+/// The same, but a path that was left out of the index is not indexed rather
+/// than missing.
+///
+/// # Errors
+/// Whatever cannot be read of the index.
+pub fn told_apart(index: &Index, resolved: Resolved) -> Result<Resolved, QueryError> {
+    Ok(match resolved {
+        Resolved::To(Located::Missing { root }, path) if is_left_out(index, &root, &path)? => {
+            let nearest = Some(root);
+            Resolved::To(Located::NotIndexed { nearest }, path)
+        }
+        other => other,
+    })
+}
+
+/// Whether the source at `root` leaves out the path, or something above it.
+fn is_left_out(index: &Index, root: &[u8], path: &[u8]) -> Result<bool, QueryError> {
+    let Located::Found(source) = index.locate(root)? else {
+        return Ok(false);
+    };
+    let patterns = source.view.info().excludes();
+    if patterns.is_empty() || is_recorded(&source.view) || index.is_as_of().is_past() {
+        return Ok(false);
+    }
+    let mut here = path;
+    while here.len() > root.len() {
+        let Some((above, name)) = path::split(here) else {
+            break;
+        };
+        if patterns
+            .iter()
+            .any(|pattern| leaves_out(pattern, here, name))
+        {
+            return Ok(true);
+        }
+        here = above;
+    }
+    Ok(false)
+}
+
+/// A pattern without a slash is that of a name. Slashes at its end do not count.
+fn leaves_out(pattern: &[u8], path: &[u8], name: &[u8]) -> bool {
+    let end = pattern.iter().rposition(|byte| *byte != b'/');
+    let pattern = &pattern[..end.map_or(0, |last| last + 1)];
+    let text = match pattern.contains(&b'/') {
+        true => path,
+        false => name,
+    };
+    match (CString::new(pattern), CString::new(text)) {
+        (Ok(pattern), Ok(text)) => matches(&pattern, &text, Flags::NONE),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_are_of_names_or_of_whole_paths() {
+        for (pattern, path, name, expected) in [
+            ("cache/", "/home/u/cache", "cache", true),
+            ("*.o", "/src/a.o", "a.o", true),
+            ("cache", "/home/cache2", "cache2", false),
+            ("/home/*/cache", "/home/a/b/cache", "cache", true),
+            ("/tmp", "/var/tmp", "tmp", false),
+        ] {
+            let [pattern, path, name] = [pattern, path, name].map(str::as_bytes);
+            assert_eq!(leaves_out(pattern, path, name), expected);
+        }
+    }
+}
