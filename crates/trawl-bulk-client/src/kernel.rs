@@ -28,8 +28,16 @@ fn int(value: usize) -> c_int {
 /// # Errors
 /// As openat(2).
 pub fn open(path: &CStr, flags: c_int) -> Result<c_int, c_int> {
+    open_at(libc::AT_FDCWD, path, flags)
+}
+
+/// Opens a path from a directory on.
+///
+/// # Errors
+/// As openat(2).
+pub fn open_at(from: c_int, path: &CStr, flags: c_int) -> Result<c_int, c_int> {
     let words = [
-        libc::AT_FDCWD as usize,
+        from as usize,
         path.as_ptr() as usize,
         flags as usize,
         0,
@@ -69,6 +77,124 @@ pub fn fstat(fd: c_int) -> Option<libc::stat> {
             .is_ok()
             .then(|| of.assume_init())
     }
+}
+
+/// What stat(2) says of a path.
+pub fn stat(path: &CStr) -> Option<libc::stat> {
+    let mut of = MaybeUninit::<libc::stat>::zeroed();
+    let words = [
+        libc::AT_FDCWD as usize,
+        path.as_ptr() as usize,
+        of.as_mut_ptr() as usize,
+        0,
+        0,
+        0,
+    ];
+    // SAFETY: the path ends in NUL, and `of` has room for what is written and is a value whatever is.
+    unsafe {
+        call(libc::SYS_newfstatat, words)
+            .is_ok()
+            .then(|| of.assume_init())
+    }
+}
+
+/// Of which kind the file system of an open file is (statfs(2)).
+pub fn file_system(fd: c_int) -> Option<i64> {
+    let mut of = MaybeUninit::<libc::statfs>::zeroed();
+    let words = [fd as usize, of.as_mut_ptr() as usize, 0, 0, 0, 0];
+    // SAFETY: as above.
+    unsafe {
+        call(libc::SYS_fstatfs, words)
+            .is_ok()
+            .then(|| of.assume_init().f_type)
+    }
+}
+
+/// The working directory's path with a NUL, as long as the result says.
+pub fn working_directory(into: &mut [u8]) -> Option<usize> {
+    let words = [into.as_mut_ptr() as usize, into.len(), 0, 0, 0, 0];
+    // SAFETY: `into` has that many bytes.
+    unsafe { call(libc::SYS_getcwd, words) }.ok()
+}
+
+/// Where a link leads: so many bytes of `into`.
+pub fn read_link(path: &CStr, into: &mut [u8]) -> Option<usize> {
+    let words = [
+        libc::AT_FDCWD as usize,
+        path.as_ptr() as usize,
+        into.as_mut_ptr() as usize,
+        into.len(),
+        0,
+        0,
+    ];
+    // SAFETY: the path ends in NUL, `into` has that many bytes.
+    unsafe { call(libc::SYS_readlinkat, words) }.ok()
+}
+
+/// Changes the working directory.
+///
+/// # Errors
+/// As chdir(2).
+pub fn change_directory(path: &CStr) -> Result<(), c_int> {
+    // SAFETY: the path ends in NUL.
+    unsafe { call(libc::SYS_chdir, [path.as_ptr() as usize, 0, 0, 0, 0, 0]) }.map(drop)
+}
+
+/// Changes the working directory to an open one.
+///
+/// # Errors
+/// As fchdir(2).
+pub fn change_directory_to(fd: c_int) -> Result<(), c_int> {
+    // SAFETY: a number.
+    unsafe { call(libc::SYS_fchdir, [fd as usize, 0, 0, 0, 0, 0]) }.map(drop)
+}
+
+/// Which process this one is a child of.
+pub fn parent() -> c_int {
+    // SAFETY: no arguments.
+    unsafe { call(libc::SYS_getppid, [0; 6]) }.map_or(0, int)
+}
+
+/// Whether a process has not been waited for yet.
+pub fn is_alive(process: c_int) -> bool {
+    // SAFETY: numbers; no signal is sent.
+    let answer = unsafe { call(libc::SYS_kill, [process as usize, 0, 0, 0, 0, 0]) };
+    answer != Err(libc::ESRCH)
+}
+
+/// Which process traces this one; 0 if none does.
+pub fn tracer() -> c_int {
+    const NAME: &[u8] = b"\nTracerPid:\t";
+    let mut space = [0; 1024];
+    let text = match open(c"/proc/self/status", libc::O_RDONLY | libc::O_CLOEXEC).map(Own) {
+        Ok(file) => read(&file, &mut space),
+        Err(_) => &[],
+    };
+    let at = text.windows(NAME.len()).position(|part| part == NAME);
+    let digits = at.and_then(|at| text.get(at + NAME.len()..));
+    let digits = digits.unwrap_or_default().iter();
+    digits
+        .take_while(|byte| byte.is_ascii_digit())
+        .fold(0, |number: c_int, digit| {
+            number
+                .saturating_mul(10)
+                .saturating_add(c_int::from(digit - b'0'))
+        })
+}
+
+/// What a file begins with.
+fn read<'a>(file: &Own, into: &'a mut [u8]) -> &'a [u8] {
+    let words = [
+        file.0 as usize,
+        into.as_mut_ptr() as usize,
+        into.len(),
+        0,
+        0,
+        0,
+    ];
+    // SAFETY: `into` has that many bytes.
+    let length = unsafe { call(libc::SYS_read, words) }.unwrap_or(0);
+    into.get(..length).unwrap_or_default()
 }
 
 /// Which process this is.

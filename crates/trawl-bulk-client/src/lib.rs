@@ -15,6 +15,7 @@ mod call;
 mod directories;
 pub mod kernel;
 pub mod page;
+pub mod started;
 mod variables;
 
 pub use ask::{Mapped, ask};

@@ -1,11 +1,12 @@
-//! The page that all programs of a run share: a generation that each change moves on, and marks of
-//! files that somebody in the run has opened for writing.
+//! The page that all programs of a run share: a generation that each change moves on, marks of
+//! files that somebody in the run has opened for writing, and the programs that were started and
+//! have not said that they tell of their changes.
 //!
 //! It is a file of [`BYTES`] bytes, mapped shared, used as atomic 64-bit words in the machine's own
 //! byte order: it does not leave the machine.
 
 /// How long it is.
-pub const BYTES: usize = (FIRST_MARK_WORD + MARK_WORDS) * 8;
+pub const BYTES: usize = (FIRST_STARTED_WORD + STARTED_WORDS) * 8;
 /// How many words it has.
 pub const WORDS: usize = BYTES / 8;
 /// Always [`MAGIC`].
@@ -14,12 +15,43 @@ pub const MAGIC_WORD: usize = 0;
 pub const GENERATION_WORD: usize = 1;
 /// When it was last moved on, by the monotonic clock, nanoseconds.
 pub const CHANGED_WORD: usize = 2;
+/// Which of the words from [`FIRST_STARTED_WORD`] on stand for a program, a bit for each. While one
+/// does that is not the reader itself, no table is believed.
+pub const STARTED_WORD: usize = 3;
+/// Not 0 once programs were started of which nobody can say when they end: no table is believed
+/// any more.
+pub const UNCOUNTED_WORD: usize = 4;
+/// Not 0 once a process of the run went into another process namespace: process numbers do not
+/// say who is alive any more.
+pub const NAMESPACES_WORD: usize = 5;
 /// The first of the words whose bits are marks.
 pub const FIRST_MARK_WORD: usize = 8;
+/// The first of the words that stand for programs that were started ([`started`]); 0 for none.
+pub const FIRST_STARTED_WORD: usize = FIRST_MARK_WORD + MARK_WORDS;
+/// How many of them there are.
+pub const STARTED_WORDS: usize = 64;
 /// What the first word says.
-pub const MAGIC: u64 = u64::from_ne_bytes(*b"TRWLPAG1");
+pub const MAGIC: u64 = u64::from_ne_bytes(*b"TRWLPAG2");
 
 const MARK_WORDS: usize = 1 << 12;
+
+/// In a word of a started program: the process is the one that starts it, whose child is not known
+/// yet.
+pub const IS_PARENT: u64 = 1 << 22;
+/// In such a word: it is being taken away, and stands for nobody.
+pub const IS_LEAVING: u64 = 1 << 23;
+const PROCESS_BITS: u64 = IS_PARENT - 1;
+
+/// The word for a program that a process becomes, or starts with [`IS_PARENT`]: of the file that is
+/// executed, 40 bits of a hash. Process numbers have 22 bits.
+pub fn started(process: u32, file: u64) -> u64 {
+    (u64::from(process) & PROCESS_BITS) | (file << 24)
+}
+
+/// The process of such a word.
+pub fn process(started: u64) -> u32 {
+    (started & PROCESS_BITS) as u32
+}
 
 /// The word and the bit that are a file's mark. Other files may share it: that costs them an
 /// answer, and is never wrong.
@@ -35,10 +67,22 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_started_program_is_told_from_others() {
+        let of = |process, file| started(process, file);
+        assert_ne!(of(1, 2), of(2, 2));
+        assert_ne!(of(1, 2), of(1, 3));
+        for word in [of((1 << 22) - 1, u64::MAX), of(7, 0) | IS_PARENT] {
+            assert_eq!(word & IS_LEAVING, 0);
+        }
+        assert_eq!(process(of(4_194_303, u64::MAX) | IS_PARENT), 4_194_303);
+        assert_eq!(FIRST_STARTED_WORD + STARTED_WORDS, WORDS);
+    }
+
+    #[test]
     fn marks_lie_in_the_page() {
         for ino in (0..100_000).chain([u64::MAX]) {
             let (word, bit) = mark(ino % 7, ino);
-            assert!((FIRST_MARK_WORD..WORDS).contains(&word) && bit.count_ones() == 1);
+            assert!((FIRST_MARK_WORD..FIRST_STARTED_WORD).contains(&word) && bit.count_ones() == 1);
         }
     }
 }
