@@ -4,7 +4,7 @@ use core::ffi::c_char;
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
-use trawl_bulk_client::{Mapped, Text, Variables, kernel, page};
+use trawl_bulk_client::{Mapped, Text, Variables, kernel, page, started};
 use trawl_table::PATH_BYTES_MAX;
 use trawl_table::page::{GENERATION_WORD, WORDS};
 use trawl_table::wire::{Extent, Question};
@@ -55,7 +55,8 @@ pub(crate) fn age_ns() -> i64 {
     VARIABLES.age_ns()
 }
 
-/// The generation that tables must have; `None` if there is no page.
+/// The generation that tables must have; `None` if there is no page, and while no table is to be
+/// believed.
 pub(crate) fn generation() -> Option<u64> {
     let mut at = PAGE.load(Ordering::Relaxed);
     if at.is_null() {
@@ -64,7 +65,21 @@ pub(crate) fn generation() -> Option<u64> {
     // SAFETY: the mapping has that many words and is never taken back; any bits are a value, and
     // all processes use them as atomics.
     let words = unsafe { core::slice::from_raw_parts(at, WORDS) };
+    if started::is_any(words) && are_others_at_work(words) {
+        return None;
+    }
     Some(words.get(GENERATION_WORD)?.load(Ordering::SeqCst))
+}
+
+/// Whether programs live that may change something without saying so, other than this one, which has
+/// just been started, and the one that traces it.
+#[cold]
+fn are_others_at_work(words: &[AtomicU64]) -> bool {
+    let (own, parent, tracer) = (kernel::process(), kernel::parent(), kernel::tracer());
+    started::are_any(words, |process, is_parent| match is_parent {
+        true => process == parent,
+        false => process == own || process == tracer,
+    })
 }
 
 fn map_page() -> Option<*mut AtomicU64> {

@@ -2,14 +2,17 @@
 //!
 //! Their numbers are the last that the process may have, which the kernel gives out last. Only
 //! opens that nobody inherits (`O_CLOEXEC`) are virtual. A call that a table does not answer makes
-//! the descriptor real first, under the same number ([`make_real`]).
+//! the descriptor real first, under the same number ([`make_real`]), and so does one with a path
+//! that may name it, such as `/proc/self/fd/N` ([`before_path`]). Before a program looks at the list
+//! of its descriptors all are made real, and it gets no virtual ones from then on.
 
-use std::ffi::{CStr, c_int};
-use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
+use std::ffi::{CStr, c_char, c_int};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 
 use trawl_table::Directory;
 
 use crate::kernel::{self, Own, Quiet};
+use crate::settings;
 use crate::tables::{self, Held};
 
 const COUNT: usize = 64;
@@ -44,6 +47,8 @@ static SLOTS: [Slot; COUNT] = [const {
 static BASE: AtomicI32 = AtomicI32::new(0);
 /// Which numbers are known not to have been the program's own.
 static CHECKED: AtomicU64 = AtomicU64::new(0);
+/// Whether none is given out any more.
+static IS_OVER: AtomicBool = AtomicBool::new(false);
 
 /// The slot of a virtual descriptor.
 #[inline]
@@ -84,7 +89,7 @@ fn base() -> c_int {
 /// Gives out a number for a directory of a table; `None` if there is none.
 pub(crate) fn new(held: &Held, directory: u32, flags: c_int, least: c_int) -> Option<c_int> {
     let base = base();
-    if base < 0 || least > base {
+    if base < 0 || least > base || IS_OVER.load(Ordering::Relaxed) {
         return None;
     }
     // It must be possible to make it real.
@@ -161,6 +166,10 @@ fn become_not_virtual(fd: c_int, base: c_int, state: u32) -> bool {
     let Some(slot) = SLOTS.get(at) else {
         return false;
     };
+    // The child of vfork(2) has descriptors of its own, and its parent's threads go on.
+    if settings::is_borrowed() {
+        return false;
+    }
     if slot.state.load(Ordering::SeqCst) == REAL {
         // What closes it may fail: whether it is free is looked at again.
         CHECKED.fetch_and(!(1 << at), Ordering::Relaxed);
@@ -244,6 +253,67 @@ pub(crate) fn make_all_real() {
     }
     for at in 0..COUNT as c_int {
         make_real(base + at);
+    }
+}
+
+/// Gives out none any more, and makes all real.
+pub(crate) fn end() {
+    IS_OVER.store(true, Ordering::Relaxed);
+    make_all_real();
+}
+
+/// Makes real what a path of the caller's names by its number, and all if it names their list: to be
+/// called before the kernel follows it.
+///
+/// # Safety
+/// NULL or a string.
+#[inline]
+pub(crate) unsafe fn before_path(path: *const c_char) {
+    if BASE.load(Ordering::Relaxed) > 0 {
+        // SAFETY: as the caller promises.
+        before_bytes(unsafe { kernel::bytes(path) }.unwrap_or_default());
+    }
+}
+
+/// The same of a path that is known already.
+#[inline]
+pub(crate) fn before_name(path: &[u8]) {
+    if BASE.load(Ordering::Relaxed) > 0 {
+        before_bytes(path);
+    }
+}
+
+/// A link may lead to the list of descriptors, so any name that is a number may be one of them.
+fn before_bytes(path: &[u8]) {
+    for name in path.split(|byte| *byte == b'/') {
+        // All have three or four digits.
+        if (3..=4).contains(&name.len()) && name.iter().all(u8::is_ascii_digit) {
+            let digit = |number, digit: &u8| number * 10 + c_int::from(digit - b'0');
+            make_real(name.iter().fold(0, digit));
+        }
+    }
+    if names_list(path) {
+        make_all_real();
+    }
+}
+
+/// Whether a path may name the list of a process's descriptors: `/proc/self/fd`, `fdinfo` beside it,
+/// `/dev/fd`.
+pub(crate) fn names_list(path: &[u8]) -> bool {
+    let mut path = path;
+    while let Some(shorter) = path.strip_suffix(b"/").or_else(|| path.strip_suffix(b"/.")) {
+        path = shorter;
+    }
+    let name = path.strip_suffix(b"info").unwrap_or(path);
+    name == b"fd" || name.ends_with(b"/fd")
+}
+
+/// To be called where a directory was opened that may be the list of descriptors: gives no virtual
+/// ones from then on if it is, since it may be read at any time.
+#[cold]
+pub(crate) fn list_is_open(fd: c_int) {
+    if kernel::file_system(fd) == Some(libc::PROC_SUPER_MAGIC) {
+        end();
     }
 }
 

@@ -4,7 +4,8 @@
 use std::ffi::{CStr, c_char, c_int};
 
 pub(crate) use trawl_bulk_client::kernel::{
-    Own, effective_user, fcntl, fstat, open, process, unmap,
+    Own, change_directory, change_directory_to, fcntl, file_system, fstat, open, open_at, process,
+    stat, tracer, unmap,
 };
 
 /// Sets `errno`.
@@ -47,39 +48,69 @@ pub(crate) fn close(fd: c_int) -> c_int {
 
 /// The working directory.
 pub(crate) fn working_directory(into: &mut [u8]) -> Option<usize> {
-    // SAFETY: `into` has that many bytes.
-    let length = unsafe { libc::syscall(libc::SYS_getcwd, into.as_mut_ptr(), into.len()) };
     // The kernel counts the NUL.
-    let length = usize::try_from(length).ok()?.checked_sub(1)?;
+    let length = trawl_bulk_client::kernel::working_directory(into)?.checked_sub(1)?;
     into.first().filter(|first| **first == b'/')?;
     Some(length)
 }
 
+/// A path below `/proc`, with a NUL.
+pub(crate) struct ProcPath {
+    bytes: [u8; ProcPath::ROOM],
+    length: usize,
+}
+
+impl ProcPath {
+    const ROOM: usize = 48;
+
+    /// That of a descriptor of a process, or of this one.
+    pub(crate) fn of_descriptor(process: Option<u32>, fd: u32) -> ProcPath {
+        let mut path = ProcPath {
+            bytes: [0; ProcPath::ROOM],
+            length: 0,
+        };
+        path.push(b"/proc/");
+        match process {
+            Some(process) => path.push_number(process),
+            None => path.push(b"self"),
+        }
+        path.push(b"/fd/");
+        path.push_number(fd);
+        path
+    }
+
+    fn push(&mut self, bytes: &[u8]) {
+        // The last byte stays NUL.
+        let end = self.length + bytes.len();
+        if let Some(room) = self.bytes.get_mut(self.length..end)
+            && end < ProcPath::ROOM
+        {
+            room.copy_from_slice(bytes);
+            self.length = end;
+        }
+    }
+
+    fn push_number(&mut self, number: u32) {
+        let mut digits = [0; 10];
+        let (mut number, mut first) = (number, digits.len());
+        while first == digits.len() || number > 0 {
+            first -= 1;
+            digits[first] = b'0' + (number % 10) as u8;
+            number /= 10;
+        }
+        self.push(&digits[first..]);
+    }
+
+    pub(crate) fn as_c_str(&self) -> &CStr {
+        CStr::from_bytes_until_nul(&self.bytes).unwrap_or_default()
+    }
+}
+
 /// Where an open directory is, as the kernel sees it.
 pub(crate) fn path_of(fd: c_int, into: &mut [u8]) -> Option<usize> {
-    let mut link = *b"/proc/self/fd/\0\0\0\0\0\0\0\0\0\0\0\0";
-    let mut digits = [0; 10];
-    let (mut number, mut count) = (u32::try_from(fd).ok()?, 0);
-    while count == 0 || number > 0 {
-        digits[count] = b'0' + (number % 10) as u8;
-        (number, count) = (number / 10, count + 1);
-    }
-    for (to, digit) in link[14..].iter_mut().zip(digits[..count].iter().rev()) {
-        *to = *digit;
-    }
-    // SAFETY: the link ends in NUL, `into` has that many bytes.
-    let length = unsafe {
-        libc::syscall(
-            libc::SYS_readlinkat,
-            libc::AT_FDCWD,
-            link.as_ptr(),
-            into.as_mut_ptr(),
-            into.len(),
-        )
-    };
-    let length = usize::try_from(length)
-        .ok()
-        .filter(|length| *length < into.len())?;
+    let link = ProcPath::of_descriptor(None, u32::try_from(fd).ok()?);
+    let length = trawl_bulk_client::kernel::read_link(link.as_c_str(), into)?;
+    let length = Some(length).filter(|length| *length < into.len())?;
     let path = into.get(..length)?;
     (path.starts_with(b"/") && !path.ends_with(b" (deleted)")).then_some(length)
 }

@@ -60,8 +60,11 @@ static LEVEL_MISSES: AtomicU32 = AtomicU32::new(0);
 /// Whether it makes sense to find out where a path is.
 #[inline]
 pub(crate) fn is_worth_a_look() -> bool {
-    if tables::is_any_live() || settings::is_restless() {
+    if settings::is_restless() {
         return true;
+    }
+    if tables::is_any_live() {
+        return page::generation().is_some();
     }
     let is_dear = settings::is_ready() || meter::are_looks_dear(2) || meter::are_opens_dear(1);
     (is_dear || meter::is_sampled()) && kernel::now_ns() >= NOT_BEFORE_NS.load(Ordering::Relaxed)

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 
 use trawl_bulk_client::Variables;
 
-use crate::{behind, kernel, place, real, search_path, tables};
+use crate::{behind, kernel, page, place, real, search_path, tables};
 
 static VARIABLES: Variables = Variables::new();
 static USER: AtomicU32 = AtomicU32::new(u32::MAX);
@@ -50,19 +50,29 @@ unsafe extern "C" fn begin(
         return;
     }
     search_path::begin(path.unwrap_or_default());
-    USER.store(kernel::effective_user(), Ordering::Relaxed);
-    PROCESS.store(kernel::process(), Ordering::Relaxed);
+    // SAFETY: numbers; what the kernel has told the program is asked for.
+    let (user, file) = unsafe {
+        (
+            libc::getauxval(libc::AT_EUID),
+            libc::getauxval(libc::AT_EXECFN),
+        )
+    };
+    USER.store(u32::try_from(user).unwrap_or(u32::MAX), Ordering::Relaxed);
     // SAFETY: functions that live as long as this library, which is never unloaded: the loader
     // keeps what was preloaded.
     unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
     IS_IN_RUN.store(true, Ordering::Release);
     IS_ON.store(true, Ordering::Release);
+    // Now, and not when there is something to tell: by then its file may be out of reach.
+    let file: *const c_char = std::ptr::with_exposed_provenance(file as usize);
+    // SAFETY: the kernel's string, or NULL.
+    page::begins(unsafe { kernel::bytes(file) }.unwrap_or_default());
     behind::look();
 }
 
 extern "C" fn in_child() {
-    PROCESS.store(kernel::process(), Ordering::Relaxed);
     AFTER_VFORK.with(|flag| flag.store(false, Ordering::Relaxed));
+    page::after_fork();
     tables::after_fork();
     place::after_fork();
 }
@@ -94,13 +104,19 @@ pub(crate) fn switch_off() {
 
 /// Notes that this thread is about to call vfork(2).
 pub(crate) fn before_vfork() {
-    AFTER_VFORK.with(|flag| flag.store(true, Ordering::Relaxed));
+    AFTER_VFORK.with(|flag| {
+        // Else this may be such a child itself, and the number is its parent's.
+        if !flag.load(Ordering::Relaxed) {
+            PROCESS.store(kernel::process(), Ordering::Relaxed);
+        }
+        flag.store(true, Ordering::Relaxed);
+    });
 }
 
 /// Whether this is the child of a vfork(2), which runs in its parent's memory: nothing may be kept
 /// there that is true of the child alone.
 #[inline]
-fn is_borrowed() -> bool {
+pub(crate) fn is_borrowed() -> bool {
     AFTER_VFORK.with(|flag| flag.load(Ordering::Relaxed)) && is_child()
 }
 

@@ -9,7 +9,7 @@ use crate::place::look;
 use crate::policy::Want;
 use crate::real::real;
 use crate::tables::Known;
-use crate::{meter, page};
+use crate::{descriptors, meter, page};
 
 /// What getxattr(2) fails with, if that is known; `None` if the kernel is to say.
 unsafe fn failure(path: *const c_char, name: *const c_char, is_followed: bool) -> Option<c_int> {
@@ -58,6 +58,8 @@ macro_rules! gets {
                 set_errno(errno);
                 return -1;
             }
+            // SAFETY: as above.
+            unsafe { descriptors::before_path(path) };
             meter::timed(|| {
                 real!($name(
                     path => *const c_char, name => *const c_char, value => *mut c_void,

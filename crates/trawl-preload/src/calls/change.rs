@@ -5,6 +5,7 @@
 
 use std::ffi::{c_char, c_int, c_uint, c_ulong, c_void};
 
+use crate::calls::Argument;
 use crate::calls::open::write;
 use crate::real::real;
 use crate::{descriptors, page};
@@ -15,6 +16,8 @@ macro_rules! changes {
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $name($($argument: $kind),*) -> $result {
             $(descriptors::make_real($fd);)*
+            // SAFETY: the caller's strings.
+            unsafe { $($argument.is_followed();)* }
             page::change();
             let result = real!($name($($argument => $kind),*) -> $result, $failed);
             page::change();
@@ -61,8 +64,8 @@ changes! {
     mount(from: *const c_char, at: *const c_char, kind: *const c_char, flags: c_ulong, data: *const c_void;) -> c_int, -1;
     umount(at: *const c_char;) -> c_int, -1;
     umount2(at: *const c_char, flags: c_int;) -> c_int, -1;
-    bind(socket: c_int, address: *const c_void, length: c_uint;) -> c_int, -1;
-    mkdtemp(template: *mut c_char;) -> *mut c_char, std::ptr::null_mut();
+    move_mount(from: c_int, old: *const c_char, at: c_int, new: *const c_char, flags: c_uint; from at) -> c_int, -1;
+    mount_setattr(at: c_int, path: *const c_char, flags: c_uint, attributes: *mut c_void, size: usize; at) -> c_int, -1;
 }
 
 /// Functions after which a directory may be elsewhere or gone: descriptors are made real first.
@@ -92,19 +95,34 @@ moves! {
 macro_rules! temporary {
     ($($name:ident($($argument:ident: $kind:ty),*);)*) => {$(
         #[unsafe(no_mangle)]
-        unsafe extern "C" fn $name($($argument: $kind),*) -> c_int {
-            write(true, || real!($name($($argument => $kind),*) -> c_int, -1))
+        unsafe extern "C" fn $name(template: *mut c_char, $($argument: $kind),*) -> c_int {
+            // SAFETY: the caller's string.
+            unsafe { descriptors::before_path(template) };
+            write(true, || {
+                real!($name(template => *mut c_char, $($argument => $kind),*) -> c_int, -1)
+            })
         }
     )*};
 }
 
+/// mkdtemp(3).
+#[unsafe(no_mangle)]
+unsafe extern "C" fn mkdtemp(template: *mut c_char) -> *mut c_char {
+    // SAFETY: the caller's string.
+    unsafe { descriptors::before_path(template) };
+    page::change();
+    let made = real!(mkdtemp(template => *mut c_char) -> *mut c_char, std::ptr::null_mut());
+    page::change();
+    made
+}
+
 temporary! {
-    mkstemp(template: *mut c_char);
-    mkstemp64(template: *mut c_char);
-    mkostemp(template: *mut c_char, flags: c_int);
-    mkostemp64(template: *mut c_char, flags: c_int);
-    mkstemps(template: *mut c_char, suffix: c_int);
-    mkstemps64(template: *mut c_char, suffix: c_int);
-    mkostemps(template: *mut c_char, suffix: c_int, flags: c_int);
-    mkostemps64(template: *mut c_char, suffix: c_int, flags: c_int);
+    mkstemp();
+    mkstemp64();
+    mkostemp(flags: c_int);
+    mkostemp64(flags: c_int);
+    mkstemps(suffix: c_int);
+    mkstemps64(suffix: c_int);
+    mkostemps(suffix: c_int, flags: c_int);
+    mkostemps64(suffix: c_int, flags: c_int);
 }

@@ -4,27 +4,28 @@
 //! of its own. Here the same is done but for files that are known not to be there. This is also done
 //! in the child of vfork(2), which uses tables as a thread of its parent would.
 
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int};
 use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::kernel::{self, Quiet, set_errno};
+use crate::page::{self, Starter};
 use crate::real::real;
-use crate::{search_path, settings};
+use crate::{descriptors, search_path, settings};
 
 /// Where to look if `PATH` is not set: what confstr(3) says (`_CS_PATH`).
 const USUAL_PATH: &[u8] = b"/bin:/usr/bin";
 const SHELL: &CStr = c"/bin/sh";
 
-const NAME_BYTES_MAX: usize = 255;
+pub(crate) const NAME_BYTES_MAX: usize = 255;
 /// Longer elements of `PATH` are passed over, and `PATH` itself is never longer for the C library.
 const PATH_BYTES_MAX: usize = 4095;
 const ROOM: usize = PATH_BYTES_MAX + 1 + NAME_BYTES_MAX + 1;
 
-type Words = *const *const c_char;
+pub(crate) type Words = *const *const c_char;
 
 /// Errors after which the next directory is tried.
-fn goes_on(errno: c_int) -> bool {
+pub(crate) fn goes_on(errno: c_int) -> bool {
     matches!(
         errno,
         libc::EACCES | libc::ENOENT | libc::ESTALE | libc::ENOTDIR | libc::ENODEV | libc::ETIMEDOUT
@@ -40,11 +41,16 @@ fn path() -> &'static [u8] {
 }
 
 /// A file in a directory, as a C string.
-struct Candidate {
+pub(crate) struct Candidate {
     bytes: [u8; ROOM],
 }
 
 impl Candidate {
+    /// None yet.
+    pub(crate) fn new() -> Candidate {
+        Candidate { bytes: [0; ROOM] }
+    }
+
     /// The file with this name in an element of `PATH`; an empty one is the working directory.
     fn set(&mut self, directory: &[u8], name: &[u8]) -> Option<&CStr> {
         let mut length = 0;
@@ -61,8 +67,23 @@ impl Candidate {
     }
 }
 
+/// execve(2). Returns if that is not possible.
 unsafe fn execute(path: *const c_char, words: Words, environment: Words) {
-    real!(execve(path => *const c_char, words => Words, environment => Words) -> c_int, -1);
+    // SAFETY: the caller's string.
+    let name = unsafe { kernel::bytes(path) };
+    descriptors::before_name(name.unwrap_or_default());
+    noted(
+        name,
+        || real!(execve(path => *const c_char, words => Words, environment => Words) -> c_int, -1),
+    );
+}
+
+/// Becomes another program, which is noted until it tells of its changes itself.
+fn noted(file: Option<&[u8]>, execute: impl FnOnce() -> c_int) -> c_int {
+    let noted = page::starts(Starter::Itself, file);
+    let code = execute();
+    page::did_not_start(noted);
+    code
 }
 
 /// Lets the shell execute what is no program, as the C library does.
@@ -132,7 +153,7 @@ unsafe fn search_and_execute(file: *const c_char, words: Words, environment: Wor
     }
     let path = path();
     prepare(path);
-    let mut candidate = Candidate { bytes: [0; ROOM] };
+    let mut candidate = Candidate::new();
     let mut is_denied = false;
     for directory in path.split(|byte| *byte == b':') {
         let Some(path) = candidate.set(directory, name) else {
@@ -195,9 +216,11 @@ unsafe fn environment() -> Words {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn execvpe(file: *const c_char, words: Words, environment: Words) -> c_int {
     if !settings::is_on_here() {
-        return real!(execvpe(
-            file => *const c_char, words => Words, environment => Words,
-        ) -> c_int, -1);
+        return noted(None, || {
+            real!(execvpe(
+                file => *const c_char, words => Words, environment => Words,
+            ) -> c_int, -1)
+        });
     }
     // SAFETY: the caller's strings.
     unsafe { search_and_execute(file, words, environment) }
@@ -206,57 +229,81 @@ unsafe extern "C" fn execvpe(file: *const c_char, words: Words, environment: Wor
 #[unsafe(no_mangle)]
 unsafe extern "C" fn execvp(file: *const c_char, words: Words) -> c_int {
     if !settings::is_on_here() {
-        return real!(execvp(file => *const c_char, words => Words) -> c_int, -1);
+        return noted(
+            None,
+            || real!(execvp(file => *const c_char, words => Words) -> c_int, -1),
+        );
     }
     // SAFETY: the caller's strings.
     unsafe { search_and_execute(file, words, environment()) }
 }
 
-/// execlp(3) takes the words one by one. Those in registers are put on the stack before the others,
-/// so that they are an array.
-#[cfg(target_arch = "x86_64")]
-#[unsafe(no_mangle)]
-#[unsafe(naked)]
-unsafe extern "C" fn execlp(file: *const c_char, word: *const c_char) -> c_int {
-    std::arch::naked_asm!(
-        "endbr64",
-        "pop rax",
-        "push r9",
-        "push r8",
-        "push rcx",
-        "push rdx",
-        "push rsi",
-        "mov rsi, rsp",
-        "push rax",
-        "call {execvp}",
-        "pop rcx",
-        "add rsp, 40",
-        "push rcx",
-        "ret",
-        execvp = sym execvp,
-    )
+/// execle(3): the environment follows the words.
+unsafe extern "C" fn execve_behind(path: *const c_char, words: Words) -> c_int {
+    let mut end = words;
+    // SAFETY: the caller's words end in NULL, and the environment follows.
+    unsafe {
+        while !(*end).is_null() {
+            end = end.add(1);
+        }
+        execve(path, words, end.add(1).cast::<Words>().read())
+    }
 }
 
-/// As above.
-#[cfg(target_arch = "aarch64")]
-#[unsafe(no_mangle)]
-#[unsafe(naked)]
-unsafe extern "C" fn execlp(file: *const c_char, word: *const c_char) -> c_int {
-    std::arch::naked_asm!(
-        "sub sp, sp, #80",
-        "stp x29, x30, [sp]",
-        "stp x1, x2, [sp, #24]",
-        "stp x3, x4, [sp, #40]",
-        "stp x5, x6, [sp, #56]",
-        "str x7, [sp, #72]",
-        "mov x29, sp",
-        "add x1, sp, #24",
-        "bl {execvp}",
-        "ldp x29, x30, [sp]",
-        "add sp, sp, #80",
-        "ret",
-        execvp = sym execvp,
-    )
+/// execl(3) and the like take the words one by one. Those in registers are put on the stack before
+/// the others, so that they are an array.
+macro_rules! word_by_word {
+    ($($name:ident, $as_array:ident;)*) => {$(
+        #[cfg(target_arch = "x86_64")]
+        #[unsafe(no_mangle)]
+        #[unsafe(naked)]
+        unsafe extern "C" fn $name(file: *const c_char, word: *const c_char) -> c_int {
+            std::arch::naked_asm!(
+                "endbr64",
+                "pop rax",
+                "push r9",
+                "push r8",
+                "push rcx",
+                "push rdx",
+                "push rsi",
+                "mov rsi, rsp",
+                "push rax",
+                "call {as_array}",
+                "pop rcx",
+                "add rsp, 40",
+                "push rcx",
+                "ret",
+                as_array = sym $as_array,
+            )
+        }
+
+        #[cfg(target_arch = "aarch64")]
+        #[unsafe(no_mangle)]
+        #[unsafe(naked)]
+        unsafe extern "C" fn $name(file: *const c_char, word: *const c_char) -> c_int {
+            std::arch::naked_asm!(
+                "sub sp, sp, #80",
+                "stp x29, x30, [sp]",
+                "stp x1, x2, [sp, #24]",
+                "stp x3, x4, [sp, #40]",
+                "stp x5, x6, [sp, #56]",
+                "str x7, [sp, #72]",
+                "mov x29, sp",
+                "add x1, sp, #24",
+                "bl {as_array}",
+                "ldp x29, x30, [sp]",
+                "add sp, sp, #80",
+                "ret",
+                as_array = sym $as_array,
+            )
+        }
+    )*};
+}
+
+word_by_word! {
+    execl, execv;
+    execlp, execvp;
+    execle, execve_behind;
 }
 
 /// How many files could not be executed: who tries one after the other looks in `PATH` by itself, as
@@ -295,45 +342,40 @@ fn learns_about(path: &[u8]) -> bool {
     search_path::has(directory) && !search_path::is_known(directory) && search_path::ask_for()
 }
 
-/// posix_spawnp(3) looks for the program in the child, after what is to be done with descriptors.
-/// If there is just one file that may be there, that is the one.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn posix_spawnp(
-    child: *mut c_int,
-    file: *const c_char,
-    actions: *const c_void,
-    attributes: *const c_void,
+unsafe extern "C" fn fexecve(fd: c_int, words: Words, environment: Words) -> c_int {
+    descriptors::make_real(fd);
+    noted(
+        None,
+        || real!(fexecve(fd => c_int, words => Words, environment => Words) -> c_int, -1),
+    )
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn execveat(
+    at: c_int,
+    path: *const c_char,
     words: Words,
     environment: Words,
+    flags: c_int,
 ) -> c_int {
-    let mut candidate = Candidate { bytes: [0; ROOM] };
+    descriptors::make_real(at);
     // SAFETY: the caller's string.
-    let name = unsafe { kernel::bytes(file) }.unwrap_or_default();
-    let only = match name.is_empty() || name.contains(&b'/') || name.len() > NAME_BYTES_MAX {
-        true => None,
-        false => only_candidate(name, &mut candidate),
-    };
-    let Some((only, is_last)) = only else {
-        return real!(posix_spawnp(
-            child => *mut c_int, file => *const c_char, actions => *const c_void,
-            attributes => *const c_void, words => Words, environment => Words,
-        ) -> c_int, libc::ENOSYS);
-    };
-    let errno = real!(posix_spawn(
-        child => *mut c_int, only => *const c_char, actions => *const c_void,
-        attributes => *const c_void, words => Words, environment => Words,
-    ) -> c_int, libc::ENOSYS);
-    match errno {
-        libc::EACCES => errno,
-        // Then the next would have been tried, which is not there.
-        errno if goes_on(errno) && !is_last => libc::ENOENT,
-        errno => errno,
-    }
+    unsafe { descriptors::before_path(path) };
+    noted(None, || {
+        real!(execveat(
+            at => c_int, path => *const c_char, words => Words, environment => Words,
+            flags => c_int,
+        ) -> c_int, -1)
+    })
 }
 
 /// The file that is executed if one is: all others of `PATH` are known not to be there. And whether
 /// it is the last.
-fn only_candidate(name: &[u8], candidate: &mut Candidate) -> Option<(*const c_char, bool)> {
+pub(crate) fn only_candidate(
+    name: &[u8],
+    candidate: &mut Candidate,
+) -> Option<(*const c_char, bool)> {
     if !settings::is_on_here() {
         return None;
     }

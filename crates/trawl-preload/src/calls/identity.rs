@@ -1,7 +1,7 @@
 //! Calls after which the process is somebody else, or sees something else, than the service knows;
-//! and the one after which it is two processes in one memory.
+//! those after which it is two processes in one memory; and the one that may be any call.
 
-use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::ffi::{c_char, c_int, c_long, c_uint, c_void};
 
 use crate::real::real;
 use crate::{descriptors, page, place, settings};
@@ -44,9 +44,29 @@ becomes! {
     setfsgid(id: c_uint);
     chroot(path: *const c_char);
     pivot_root(new: *const c_char, old: *const c_char);
-    unshare(flags: c_int);
-    setns(fd: c_int, kind: c_int);
     capset(head: *mut c_void, data: *const c_void);
+}
+
+/// Functions after which children may be in another namespace of processes.
+macro_rules! changes_namespaces {
+    ($($name:ident($($fd:ident)?; $flags:ident);)*) => {$(
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $name($($fd: c_int,)? $flags: c_int) -> c_int {
+            leave();
+            // Of any kind, where none is said.
+            if $flags == 0 || $flags & libc::CLONE_NEWPID != 0 {
+                page::namespaces_are_left();
+            }
+            let result = real!($name($($fd => c_int,)? $flags => c_int) -> c_int, -1);
+            page::change();
+            result
+        }
+    )*};
+}
+
+changes_namespaces! {
+    unshare(; flags);
+    setns(fd; kind);
 }
 
 /// What is to be done before vfork(2); gives the C library's.
@@ -86,4 +106,103 @@ unsafe extern "C" fn vfork() -> c_int {
         "br x0",
         before = sym before_vfork,
     )
+}
+
+/// What is to be done before clone(2), which takes a function, a stack and flags first.
+extern "C" fn before_clone(
+    _run: *const c_void,
+    _stack: *const c_void,
+    flags: c_int,
+) -> *mut c_void {
+    static REAL: crate::real::Real = crate::real::Real::new(c"clone");
+    let is_vfork = flags & libc::CLONE_VM != 0 && flags & libc::CLONE_THREAD == 0;
+    if flags & libc::CLONE_NEWPID != 0 {
+        page::namespaces_are_left();
+    }
+    if flags & libc::CLONE_THREAD == 0 {
+        descriptors::make_all_real();
+        place::working_directory_changed();
+    }
+    if is_vfork {
+        settings::before_vfork();
+    }
+    REAL.get()
+}
+
+/// Frequent ones that take neither a descriptor nor a path.
+const OF_NO_DESCRIPTOR: [c_long; 6] = [
+    libc::SYS_futex,
+    libc::SYS_gettid,
+    libc::SYS_getrandom,
+    libc::SYS_membarrier,
+    libc::SYS_sched_yield,
+    libc::SYS_tgkill,
+];
+
+/// What is to be done before syscall(2): any argument may be a descriptor.
+extern "C" fn before_any(number: c_long) -> *mut c_void {
+    static REAL: crate::real::Real = crate::real::Real::new(c"syscall");
+    if !OF_NO_DESCRIPTOR.contains(&number) {
+        descriptors::make_all_real();
+    }
+    REAL.get()
+}
+
+/// Calls what is to be done before a function, which gives the C library's, and jumps to that with
+/// all arguments as they were, those on the stack too.
+macro_rules! jumps {
+    ($($name:ident, $before:ident;)*) => {$(
+        #[cfg(target_arch = "x86_64")]
+        #[unsafe(no_mangle)]
+        #[unsafe(naked)]
+        unsafe extern "C" fn $name() -> c_long {
+            std::arch::naked_asm!(
+                "endbr64",
+                "push rdi",
+                "push rsi",
+                "push rdx",
+                "push rcx",
+                "push r8",
+                "push r9",
+                "sub rsp, 8",
+                "call {before}",
+                "add rsp, 8",
+                "pop r9",
+                "pop r8",
+                "pop rcx",
+                "pop rdx",
+                "pop rsi",
+                "pop rdi",
+                "jmp rax",
+                before = sym $before,
+            )
+        }
+
+        #[cfg(target_arch = "aarch64")]
+        #[unsafe(no_mangle)]
+        #[unsafe(naked)]
+        unsafe extern "C" fn $name() -> c_long {
+            std::arch::naked_asm!(
+                "stp x29, x30, [sp, #-80]!",
+                "stp x0, x1, [sp, #16]",
+                "stp x2, x3, [sp, #32]",
+                "stp x4, x5, [sp, #48]",
+                "stp x6, x7, [sp, #64]",
+                "bl {before}",
+                "mov x16, x0",
+                "ldp x0, x1, [sp, #16]",
+                "ldp x2, x3, [sp, #32]",
+                "ldp x4, x5, [sp, #48]",
+                "ldp x6, x7, [sp, #64]",
+                "ldp x29, x30, [sp], #80",
+                "br x16",
+                before = sym $before,
+            )
+        }
+    )*};
+}
+
+jumps! {
+    clone, before_clone;
+    syscall, before_any;
 }

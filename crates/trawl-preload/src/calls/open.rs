@@ -1,6 +1,6 @@
 //! Opening and closing: directories without need, files for writing with a mark.
 
-use std::ffi::{c_char, c_int, c_uint};
+use std::ffi::{c_char, c_int, c_uint, c_void};
 
 use crate::kernel::{self, Quiet, set_errno};
 use crate::place::look;
@@ -10,7 +10,7 @@ use crate::tables::Known;
 use crate::{descriptors, meter, page, search_path, settings, streams};
 
 /// Whether opening so may change the file, or make it.
-fn is_writing(flags: c_int) -> bool {
+pub(crate) fn is_writing(flags: c_int) -> bool {
     flags & libc::O_ACCMODE != libc::O_RDONLY || flags & (libc::O_CREAT | libc::O_TRUNC) != 0
 }
 
@@ -55,6 +55,15 @@ unsafe fn opened(
         return -1;
     }
     descriptors::make_real(directory);
+    descriptors::before_name(name);
+    let is_list = descriptors::names_list(name);
+    let open = || {
+        let fd = open();
+        if is_list && fd >= 0 {
+            descriptors::list_is_open(fd);
+        }
+        fd
+    };
     if is_postponable(flags) {
         return meter::timed_open(open);
     }
@@ -102,6 +111,21 @@ fn by_table(directory: c_int, path: &[u8], flags: c_int) -> Option<c_int> {
     }
 }
 
+/// open_by_handle_at(2), which names no path.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn open_by_handle_at(mount: c_int, handle: *mut c_void, flags: c_int) -> c_int {
+    descriptors::make_real(mount);
+    let call = || {
+        real!(open_by_handle_at(
+            mount => c_int, handle => *mut c_void, flags => c_int,
+        ) -> c_int, -1)
+    };
+    match is_writing(flags) {
+        true => write(is_change(flags), call),
+        false => call(),
+    }
+}
+
 /// The functions that take flags and perhaps a mode.
 macro_rules! opens {
     ($($name:ident($($directory:ident)?);)*) => {$(
@@ -137,6 +161,8 @@ opens! {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn creat(path: *const c_char, mode: c_uint) -> c_int {
+    // SAFETY: the caller's string.
+    unsafe { descriptors::before_path(path) };
     write(
         true,
         || real!(creat(path => *const c_char, mode => c_uint) -> c_int, -1),
@@ -145,6 +171,8 @@ unsafe extern "C" fn creat(path: *const c_char, mode: c_uint) -> c_int {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn creat64(path: *const c_char, mode: c_uint) -> c_int {
+    // SAFETY: the caller's string.
+    unsafe { descriptors::before_path(path) };
     write(
         true,
         || real!(creat64(path => *const c_char, mode => c_uint) -> c_int, -1),
@@ -160,9 +188,7 @@ unsafe extern "C" fn opendir(path: *const c_char) -> *mut libc::DIR {
         std::ptr::null_mut()
     };
     match look(libc::AT_FDCWD, name, Want::List) {
-        Known::Unknown => meter::timed_open(
-            || real!(opendir(path => *const c_char) -> *mut libc::DIR, std::ptr::null_mut()),
-        ),
+        Known::Unknown => open_stream(path, name),
         Known::Absent => fail(libc::ENOENT),
         Known::NotDirectory => fail(libc::ENOTDIR),
         Known::Found(found) => match found.listed() {
@@ -173,6 +199,19 @@ unsafe extern "C" fn opendir(path: *const c_char) -> *mut libc::DIR {
             }
         },
     }
+}
+
+/// Opens a directory by the C library.
+fn open_stream(path: *const c_char, name: &[u8]) -> *mut libc::DIR {
+    descriptors::before_name(name);
+    let stream = meter::timed_open(
+        || real!(opendir(path => *const c_char) -> *mut libc::DIR, std::ptr::null_mut()),
+    );
+    if !stream.is_null() && descriptors::names_list(name) {
+        let fd = real!(dirfd(stream => *mut libc::DIR) -> c_int, -1);
+        descriptors::list_is_open(fd);
+    }
+    stream
 }
 
 #[unsafe(no_mangle)]
@@ -257,6 +296,17 @@ const LARGE: c_int = 0o100_000;
 #[cfg(target_arch = "aarch64")]
 const LARGE: c_int = 0o400_000;
 
+/// Whether two descriptors are of one open file; since Linux 6.10.
+const QUERY: c_int = 1024 + 3;
+
+/// Before the kernel gives out a number from this one on: it knows of none that is virtual.
+fn before_copy(least: c_int) {
+    let virtual_ones = descriptors::numbers();
+    if least >= virtual_ones.start && least < virtual_ones.end {
+        descriptors::make_all_real();
+    }
+}
+
 macro_rules! fcntls {
     ($($name:ident)*) => {$(
         #[unsafe(no_mangle)]
@@ -267,6 +317,9 @@ macro_rules! fcntls {
                     return result;
                 }
                 descriptors::make_real(fd);
+            }
+            if matches!(command, libc::F_DUPFD | libc::F_DUPFD_CLOEXEC | QUERY) {
+                before_copy(argument as c_int);
             }
             real!($name(fd => c_int, command => c_int, argument => usize) -> c_int, -1)
         }
@@ -308,6 +361,7 @@ unsafe fn file(
     // SAFETY: the caller's strings.
     let (path, mode) = unsafe { (kernel::bytes(path), kernel::bytes(mode)) };
     let mode = mode.unwrap_or_default();
+    descriptors::before_name(path.unwrap_or_default());
     let is_writing = mode.iter().any(|letter| b"wa+".contains(letter));
     if !is_writing || !settings::is_in_run() || path.is_some_and(is_elsewhere) {
         return open();

@@ -117,6 +117,7 @@ unsafe fn stat_or(
             }
             _ => {
                 descriptors::make_real(directory);
+                descriptors::before_path(path);
                 meter::timed(call)
             }
         }
@@ -228,6 +229,8 @@ unsafe extern "C" fn statx(
         }
     }
     descriptors::make_real(directory);
+    // SAFETY: the caller's string.
+    unsafe { descriptors::before_path(path) };
     let call = || {
         real!(statx(
         directory => c_int, path => *const c_char, flags => c_int, mask => c_uint,
@@ -290,11 +293,11 @@ macro_rules! accesses {
         unsafe extern "C" fn $name(path: *const c_char, mode: c_int) -> c_int {
             // SAFETY: the caller's string.
             match unsafe { existence(libc::AT_FDCWD, path, mode) } {
-                Some(answer) => answer,
-                None => meter::timed(|| {
-                    real!($name(path => *const c_char, mode => c_int) -> c_int, -1)
-                }),
+                Some(answer) => return answer,
+                // SAFETY: as above.
+                None => unsafe { descriptors::before_path(path) },
             }
+            meter::timed(|| real!($name(path => *const c_char, mode => c_int) -> c_int, -1))
         }
     )*};
 }
@@ -315,6 +318,8 @@ unsafe extern "C" fn faccessat(
         }
     }
     descriptors::make_real(directory);
+    // SAFETY: as above.
+    unsafe { descriptors::before_path(path) };
     meter::timed(|| {
         real!(faccessat(
             directory => c_int, path => *const c_char, mode => c_int, flags => c_int,
@@ -358,34 +363,43 @@ unsafe fn target(
     }
 }
 
-#[unsafe(no_mangle)]
-unsafe extern "C" fn readlink(path: *const c_char, into: *mut c_char, size: usize) -> isize {
-    // SAFETY: the caller's string and buffer.
-    match unsafe { target(libc::AT_FDCWD, path, into, size) } {
-        Some(answer) => answer,
-        None => meter::timed(|| {
-            real!(readlink(
-                path => *const c_char, into => *mut c_char, size => usize,
-            ) -> isize, -1)
-        }),
-    }
+macro_rules! links {
+    ($($name:ident($($directory:ident)?; $($room:ident)?);)*) => {$(
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $name(
+            $($directory: c_int,)?
+            path: *const c_char,
+            into: *mut c_char,
+            size: usize,
+            $($room: usize,)?
+        ) -> isize {
+            #[allow(unused_mut, unused_assignments, reason = "only some take a directory")]
+            let mut at = libc::AT_FDCWD;
+            $(at = $directory;)?
+            // Where there is less room, the C library ends the program.
+            #[allow(unused_mut, unused_assignments, reason = "only some are told")]
+            let mut has_room = true;
+            $(has_room = size <= $room;)?
+            // SAFETY: the caller's string and buffer.
+            if has_room && let Some(answer) = unsafe { target(at, path, into, size) } {
+                return answer;
+            }
+            descriptors::make_real(at);
+            // SAFETY: as above.
+            unsafe { descriptors::before_path(path) };
+            meter::timed(|| {
+                real!($name(
+                    $($directory => c_int,)? path => *const c_char, into => *mut c_char,
+                    size => usize, $($room => usize,)?
+                ) -> isize, -1)
+            })
+        }
+    )*};
 }
 
-#[unsafe(no_mangle)]
-unsafe extern "C" fn readlinkat(
-    directory: c_int,
-    path: *const c_char,
-    into: *mut c_char,
-    size: usize,
-) -> isize {
-    // SAFETY: the caller's string and buffer.
-    if let Some(answer) = unsafe { target(directory, path, into, size) } {
-        return answer;
-    }
-    descriptors::make_real(directory);
-    meter::timed(|| {
-        real!(readlinkat(
-            directory => c_int, path => *const c_char, into => *mut c_char, size => usize,
-        ) -> isize, -1)
-    })
+links! {
+    readlink(;);
+    readlinkat(directory;);
+    __readlink_chk(; room);
+    __readlinkat_chk(directory; room);
 }

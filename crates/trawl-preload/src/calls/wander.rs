@@ -20,21 +20,9 @@ pub(crate) type Identity = (libc::dev_t, libc::ino_t);
 /// What the C library fails with if it is another one by now.
 const ANOTHER: c_int = libc::ENOENT;
 
-/// What becomes of a call of the kernel's that says nothing but whether it was done.
-fn done(code: libc::c_long) -> Result<(), c_int> {
-    match code {
-        0 => Ok(()),
-        _ => Err(kernel::errno()),
-    }
-}
-
 /// fchdir(2); the step is where that leads, from the working directory on.
 fn go_to(fd: c_int, step: Step<'_>) -> Result<(), c_int> {
-    let _quiet = Quiet::new();
-    place::change_working_directory(step, || {
-        // SAFETY: a number.
-        done(unsafe { libc::syscall(libc::SYS_fchdir, fd) })
-    })
+    place::change_working_directory(step, || kernel::change_directory_to(fd))
 }
 
 /// Goes back to a directory that was open before.
@@ -44,11 +32,7 @@ pub(crate) fn back_to(fd: c_int) -> Result<(), c_int> {
 
 /// chdir(2).
 pub(crate) fn go(path: &CStr) -> Result<(), c_int> {
-    let _quiet = Quiet::new();
-    place::change_working_directory(Step::Anywhere, || {
-        // SAFETY: the path ends in NUL.
-        done(unsafe { libc::syscall(libc::SYS_chdir, path.as_ptr()) })
-    })
+    place::change_working_directory(Step::Anywhere, || kernel::change_directory(path))
 }
 
 /// Goes up, if that is this directory.
@@ -58,13 +42,7 @@ pub(crate) fn up(to: Identity) -> Result<(), c_int> {
 
 /// openat(2), by the kernel.
 pub(crate) fn open_at(from: c_int, path: &CStr, flags: c_int) -> Result<Own, c_int> {
-    let _quiet = Quiet::new();
-    // SAFETY: the path ends in NUL.
-    let fd = unsafe { libc::syscall(libc::SYS_openat, from, path.as_ptr(), flags) };
-    match fd {
-        0.. => Ok(Own(fd as c_int)),
-        _ => Err(kernel::errno()),
-    }
+    kernel::open_at(from, path, flags).map(Own)
 }
 
 /// Opens a directory to go into it, if it is this one still, listed before.

@@ -1,0 +1,152 @@
+//! posix_spawn(3): the C library starts a child by itself, and opens files for it.
+
+use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::calls::exec::{Candidate, NAME_BYTES_MAX, Words, goes_on, only_candidate};
+use crate::calls::open::is_writing;
+use crate::kernel::{self, ProcPath, Quiet};
+use crate::page::{self, Starter};
+use crate::real::real;
+use crate::{descriptors, settings};
+
+/// The numbers under which children of this program are given files to write to, a bit for each; the
+/// last for all that are higher.
+static WRITTEN: AtomicU64 = AtomicU64::new(0);
+const OTHERS: u32 = u64::BITS - 1;
+/// Of those that are higher, so many are looked at.
+const NUMBERS_MAX: u32 = 1024;
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn posix_spawn_file_actions_addopen(
+    actions: *mut c_void,
+    fd: c_int,
+    path: *const c_char,
+    flags: c_int,
+    mode: c_uint,
+) -> c_int {
+    // SAFETY: the caller's string.
+    unsafe { descriptors::before_path(path) };
+    if is_writing(flags) && fd >= 0 {
+        let bit = fd.unsigned_abs().min(OTHERS);
+        WRITTEN.fetch_or(1 << bit, Ordering::Relaxed);
+    }
+    real!(posix_spawn_file_actions_addopen(
+        actions => *mut c_void, fd => c_int, path => *const c_char, flags => c_int, mode => c_uint,
+    ) -> c_int, libc::ENOSYS)
+}
+
+/// Starts a child, from a file if its name is known.
+///
+/// # Safety
+/// As posix_spawn(3).
+unsafe fn start(
+    file: Option<&[u8]>,
+    child: *mut c_int,
+    actions: *const c_void,
+    call: impl FnOnce(*mut c_int) -> c_int,
+) -> c_int {
+    if !settings::is_in_run() {
+        return call(child);
+    }
+    let mut own = 0;
+    let child = match child.is_null() {
+        true => &raw mut own,
+        false => child,
+    };
+    descriptors::before_name(file.unwrap_or_default());
+    let written = match actions.is_null() {
+        true => 0,
+        false => WRITTEN.load(Ordering::Relaxed),
+    };
+    if written != 0 {
+        page::change();
+    }
+    let noted = page::starts(Starter::Parent, file);
+    let errno = call(child);
+    match errno {
+        // SAFETY: ours, or the caller's, and filled in.
+        0 => unsafe {
+            mark_written(*child, written);
+            page::is_child(noted, *child);
+        },
+        _ => page::did_not_start(noted),
+    }
+    if written != 0 {
+        page::change();
+    }
+    errno
+}
+
+/// Marks the files that a child was given to write to: it never opens them itself.
+fn mark_written(child: c_int, written: u64) {
+    if written == 0 {
+        return;
+    }
+    let _quiet = Quiet::new();
+    let numbers = (0..NUMBERS_MAX).filter(|number| written & (1 << number.min(&OTHERS)) != 0);
+    for number in numbers {
+        let path = ProcPath::of_descriptor(Some(child.unsigned_abs()), number);
+        if let Some(of) = kernel::stat(path.as_c_str()) {
+            page::mark_file(&of);
+        }
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn posix_spawn(
+    child: *mut c_int,
+    path: *const c_char,
+    actions: *const c_void,
+    attributes: *const c_void,
+    words: Words,
+    environment: Words,
+) -> c_int {
+    let call = |child| {
+        real!(posix_spawn(
+            child => *mut c_int, path => *const c_char, actions => *const c_void,
+            attributes => *const c_void, words => Words, environment => Words,
+        ) -> c_int, libc::ENOSYS)
+    };
+    // SAFETY: the caller's string and structures.
+    unsafe { start(kernel::bytes(path), child, actions, call) }
+}
+
+/// posix_spawnp(3) looks for the program in the child, after what is to be done with descriptors.
+/// If there is just one file that may be there, that is the one.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn posix_spawnp(
+    child: *mut c_int,
+    file: *const c_char,
+    actions: *const c_void,
+    attributes: *const c_void,
+    words: Words,
+    environment: Words,
+) -> c_int {
+    let mut candidate = Candidate::new();
+    // SAFETY: the caller's string.
+    let name = unsafe { kernel::bytes(file) }.unwrap_or_default();
+    let is_path = name.contains(&b'/');
+    let only = match name.is_empty() || is_path || name.len() > NAME_BYTES_MAX {
+        true => None,
+        false => only_candidate(name, &mut candidate),
+    };
+    let Some((only, is_last)) = only else {
+        let call = |child| {
+            real!(posix_spawnp(
+                child => *mut c_int, file => *const c_char, actions => *const c_void,
+                attributes => *const c_void, words => Words, environment => Words,
+            ) -> c_int, libc::ENOSYS)
+        };
+        // SAFETY: the caller's structures.
+        return unsafe { start(is_path.then_some(name), child, actions, call) };
+    };
+    // SAFETY: one string of ours, the rest the caller's.
+    let errno = unsafe { posix_spawn(child, only, actions, attributes, words, environment) };
+    match errno {
+        libc::EACCES => errno,
+        // Then the next would have been tried, which is not there.
+        errno if goes_on(errno) && !is_last => libc::ENOENT,
+        errno => errno,
+    }
+}
