@@ -6,8 +6,8 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicPtr, AtomicU64, Ordering};
 
 use trawl_bulk_client::page::{Use, map as map_page};
-pub(crate) use trawl_bulk_client::started::Starter;
-use trawl_bulk_client::started::{self, Note};
+use trawl_bulk_client::started;
+pub(crate) use trawl_bulk_client::started::{Note, Starter};
 use trawl_table::page;
 
 use crate::kernel::{self, Quiet};
@@ -107,8 +107,8 @@ pub(crate) fn begins(file: &[u8]) {
     }
 }
 
-/// A program that is about to be started, by its file's name if that is known: until it tells of its
-/// changes itself, or has ended, no table is believed.
+/// A program that is about to be started, by its file's name if it is expected to tell of its
+/// changes: until it does, or has ended, no table is believed.
 pub(crate) fn starts(starter: fn(c_int) -> Starter, file: Option<&[u8]>) -> Option<Note> {
     if !settings::is_in_run() {
         return None;
@@ -139,7 +139,7 @@ pub(crate) fn has_ended(child: c_int) {
     }
 }
 
-/// Says that programs have ended which this process has started from this file.
+/// Says that a child has ended whose number is not known, noted with this file.
 pub(crate) fn have_ended(file: &[u8]) {
     change();
     if let Some(words) = noted_in() {

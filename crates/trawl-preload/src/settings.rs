@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 
 use trawl_bulk_client::Variables;
 
-use crate::{behind, kernel, page, place, real, search_path, tables};
+use crate::{behind, descriptors, kernel, page, place, real, search_path, tables};
 
 static VARIABLES: Variables = Variables::new();
 static USER: AtomicU32 = AtomicU32::new(u32::MAX);
@@ -60,7 +60,7 @@ unsafe extern "C" fn begin(
     USER.store(u32::try_from(user).unwrap_or(u32::MAX), Ordering::Relaxed);
     // SAFETY: functions that live as long as this library, which is never unloaded: the loader
     // keeps what was preloaded.
-    unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+    unsafe { libc::pthread_atfork(Some(before_fork), None, Some(in_child)) };
     IS_IN_RUN.store(true, Ordering::Release);
     IS_ON.store(true, Ordering::Release);
     // Now, and not when there is something to tell: by then its file may be out of reach.
@@ -68,6 +68,11 @@ unsafe extern "C" fn begin(
     // SAFETY: the kernel's string, or NULL.
     page::begins(unsafe { kernel::bytes(file) }.unwrap_or_default());
     behind::look();
+}
+
+/// The child has the same open files, and may look at its parent's by their numbers.
+extern "C" fn before_fork() {
+    descriptors::make_all_real();
 }
 
 extern "C" fn in_child() {

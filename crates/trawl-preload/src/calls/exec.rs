@@ -72,11 +72,39 @@ unsafe fn execute(path: *const c_char, words: Words, environment: Words) {
     // SAFETY: the caller's string.
     let name = unsafe { kernel::bytes(path) };
     descriptors::before_name(name.unwrap_or_default());
+    // SAFETY: the caller's environment.
+    let expected = unsafe { expected(name, environment) };
     noted(
-        name,
+        expected,
         || real!(execve(path => *const c_char, words => Words, environment => Words) -> c_int, -1),
     );
 }
+
+/// The file of a program that is expected to load the library, as it is named. Who does so all the
+/// same was another program before, perhaps from a file of that name.
+///
+/// # Safety
+/// NULL or an environment.
+pub(crate) unsafe fn expected(file: Option<&[u8]>, environment: Words) -> Option<&[u8]> {
+    let (mut is_preloaded, mut has_page) = (false, false);
+    if environment.is_null() {
+        return None;
+    }
+    let mut at = environment;
+    // SAFETY: as the caller promises.
+    while let Some(text) = unsafe { kernel::bytes(*at) } {
+        if let Some(libraries) = text.strip_prefix(b"LD_PRELOAD=") {
+            is_preloaded = libraries.windows(LIBRARY.len()).any(|part| part == LIBRARY);
+        }
+        has_page |= text.starts_with(b"TRAWL_BULK_PAGE=");
+        // SAFETY: it was not the last one.
+        at = unsafe { at.add(1) };
+    }
+    file.filter(|_| is_preloaded && has_page)
+}
+
+/// What the library's file is called, whoever has built it.
+const LIBRARY: &[u8] = b"/libtrawl";
 
 /// Becomes another program, which is noted until it tells of its changes itself.
 fn noted(file: Option<&[u8]>, execute: impl FnOnce() -> c_int) -> c_int {
@@ -205,7 +233,7 @@ fn prepare(path: &[u8]) {
 }
 
 /// The program's environment.
-unsafe fn environment() -> Words {
+pub(crate) unsafe fn environment() -> Words {
     unsafe extern "C" {
         static environ: Words;
     }

@@ -108,6 +108,13 @@ unsafe extern "C" fn vfork() -> c_int {
     )
 }
 
+/// fork(2) without the functions that were registered for it.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn _Fork() -> c_int {
+    descriptors::make_all_real();
+    real!(_Fork() -> c_int, -1)
+}
+
 /// What is to be done before clone(2), which takes a function, a stack and flags first.
 extern "C" fn before_clone(
     _run: *const c_void,

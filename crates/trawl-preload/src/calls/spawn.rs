@@ -3,7 +3,7 @@
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::calls::exec::{Candidate, NAME_BYTES_MAX, Words, goes_on, only_candidate};
+use crate::calls::exec::{Candidate, NAME_BYTES_MAX, Words, expected, goes_on, only_candidate};
 use crate::calls::open::is_writing;
 use crate::kernel::{self, ProcPath, Quiet};
 use crate::page::{self, Starter};
@@ -36,7 +36,7 @@ unsafe extern "C" fn posix_spawn_file_actions_addopen(
     ) -> c_int, libc::ENOSYS)
 }
 
-/// Starts a child, from a file if its name is known.
+/// Starts a child, from this file if it is expected to tell of its changes.
 ///
 /// # Safety
 /// As posix_spawn(3).
@@ -54,7 +54,7 @@ unsafe fn start(
         true => &raw mut own,
         false => child,
     };
-    descriptors::before_name(file.unwrap_or_default());
+    descriptors::make_all_real();
     let written = match actions.is_null() {
         true => 0,
         false => WRITTEN.load(Ordering::Relaxed),
@@ -109,7 +109,10 @@ unsafe extern "C" fn posix_spawn(
         ) -> c_int, libc::ENOSYS)
     };
     // SAFETY: the caller's string and structures.
-    unsafe { start(kernel::bytes(path), child, actions, call) }
+    unsafe {
+        let file = expected(kernel::bytes(path), environment);
+        start(file, child, actions, call)
+    }
 }
 
 /// posix_spawnp(3) looks for the program in the child, after what is to be done with descriptors.
@@ -139,7 +142,10 @@ unsafe extern "C" fn posix_spawnp(
             ) -> c_int, libc::ENOSYS)
         };
         // SAFETY: the caller's structures.
-        return unsafe { start(is_path.then_some(name), child, actions, call) };
+        return unsafe {
+            let file = expected(is_path.then_some(name), environment);
+            start(file, child, actions, call)
+        };
     };
     // SAFETY: one string of ours, the rest the caller's.
     let errno = unsafe { posix_spawn(child, only, actions, attributes, words, environment) };

@@ -3,11 +3,14 @@
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
-use crate::page;
+use crate::calls::exec::{environment, expected};
 use crate::real::real;
+use crate::{descriptors, page};
 
 /// The shell that the C library starts.
-pub(crate) const SHELL: &[u8] = b"/bin/sh";
+const SHELL: &[u8] = b"/bin/sh";
+/// Stands for it where it does not load the library: no program is executed by this name.
+const OTHER_SHELL: &[u8] = b"";
 
 /// Takes a child down that was waited for, if it has ended.
 fn waited(child: c_int, status: c_int) -> c_int {
@@ -91,10 +94,18 @@ unsafe extern "C" fn waitid(
     code
 }
 
+/// Before the C library starts the shell.
+fn starts_shell() -> Option<page::Note> {
+    descriptors::make_all_real();
+    // SAFETY: the C library's own environment.
+    let file = unsafe { expected(Some(SHELL), environment()) };
+    page::starts(page::Starter::Parent, Some(file.unwrap_or(OTHER_SHELL)))
+}
+
 /// system(3), pclose(3): the C library starts the shell and waits by itself.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn system(command: *const c_char) -> c_int {
-    let noted = page::starts(page::Starter::Parent, Some(SHELL));
+    let noted = starts_shell();
     let code = real!(system(command => *const c_char) -> c_int, -1);
     page::change();
     page::did_not_start(noted);
@@ -103,7 +114,7 @@ unsafe extern "C" fn system(command: *const c_char) -> c_int {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn popen(command: *const c_char, mode: *const c_char) -> *mut c_void {
-    let noted = page::starts(page::Starter::Parent, Some(SHELL));
+    let noted = starts_shell();
     let stream = real!(popen(
         command => *const c_char, mode => *const c_char,
     ) -> *mut c_void, std::ptr::null_mut());
@@ -117,5 +128,6 @@ unsafe extern "C" fn popen(command: *const c_char, mode: *const c_char) -> *mut 
 unsafe extern "C" fn pclose(stream: *mut c_void) -> c_int {
     let code = real!(pclose(stream => *mut c_void) -> c_int, -1);
     page::have_ended(SHELL);
+    page::have_ended(OTHER_SHELL);
     code
 }
