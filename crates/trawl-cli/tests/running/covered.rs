@@ -9,7 +9,7 @@ use trawl_testkit::skip::Skip;
 use crate::site::Site;
 
 /// The program as it is installed, if its library was built.
-fn installed(site: &Site) -> Option<PathBuf> {
+pub(crate) fn installed(site: &Site) -> Option<PathBuf> {
     let installed = site.installed();
     if installed.is_none() {
         let what = "commands that are answered from tables";

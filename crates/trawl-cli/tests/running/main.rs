@@ -3,9 +3,11 @@
 
 #![forbid(unsafe_code)]
 
+mod at_once;
 mod attributes;
 mod contents;
 mod covered;
+mod descriptors;
 mod ends;
 mod faults;
 mod indexed;

@@ -30,6 +30,28 @@ pub(crate) fn cannot(what: &str) -> Option<Skip> {
     (ran.code != Some(0)).then(|| Skip::new(what, "there can be no mounts of its own"))
 }
 
+/// Compiles a C program of these tests; `None`, and why is said, where nothing can be compiled.
+pub(crate) fn compiled(what: &str, into: &Path, name: &str) -> Option<PathBuf> {
+    if let Some(skip) = without_program(what, "cc") {
+        skip.say();
+        return None;
+    }
+    let program = into.join(name);
+    let source = format!("{}/tests/running/c/{name}.c", env!("CARGO_MANIFEST_DIR"));
+    let mut compiler = oracle::command("cc");
+    compiler.args([
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        "-O1",
+        "-std=gnu11",
+        "-pthread",
+    ]);
+    compiler.arg("-o").arg(&program).arg(source);
+    oracle::run(&mut compiler).expect_code(0);
+    Some(program)
+}
+
 /// A tree, and where it is shown.
 pub(crate) struct Site {
     pub(crate) scratch: Scratch,
