@@ -451,7 +451,9 @@ impl Asked<'_> {
                 return self.search.tell(&why).map_err(failure);
             }
             Some(Resolved::To(Located::NotIndexed { .. }, path)) => {
-                return self.visit_live(spelled, Some(&path), "it is not indexed");
+                let why = session.why_left_out(&path)?;
+                let why = why.as_deref().unwrap_or("it is not indexed");
+                return self.visit_live(spelled, Some(&path), why);
             }
             Some(Resolved::To(Located::Hidden { dir, view }, path)) if !is_recorded(&view) => {
                 let why = format!(
@@ -461,9 +463,6 @@ impl Asked<'_> {
                 return self.visit_live(spelled, Some(&path), &why);
             }
             Some(Resolved::To(Located::Missing { root }, path)) => {
-                if let Some(why) = session.why_left_out(&path)? {
-                    return self.search.complain(spelled, &why).map_err(failure);
-                }
                 let done = self.search.visit_missing(index, spelled, &root, &path);
                 return done.map_err(failure);
             }

@@ -99,7 +99,14 @@ fn patterns_with_spaces_are_remembered_as_they_were() {
     compare(&site, "indexed again");
     site.run("index --refresh .").expect_code(0);
     compare(&site, "refreshed");
-    for command in ["find", "ls", "du", "stat", "top", "stats"] {
+    // find walks what is there, as GNU find does.
+    let told = site.trawl(&["find", "My Music/file"]);
+    assert!(
+        told.errors().contains("left out of the index (--exclude"),
+        "{told}"
+    );
+    assert_eq!(told.expect_code(0).text(), "My Music/file\n");
+    for command in ["ls", "du", "stat", "top", "stats"] {
         let told = site.trawl(&[command, "My Music/file"]);
         assert!(
             told.errors().contains("left out of the index (--exclude"),
