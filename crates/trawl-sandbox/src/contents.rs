@@ -255,18 +255,16 @@ impl Contents {
         }
     }
 
-    /// Writes what is in a file now over what was in it, once all of it is here.
+    /// Writes what is in a file now over what was in it.
     pub(crate) fn write_over(
         &self,
         path: &[u8],
         file: &File,
-        before: &Filled,
+        now: Gathered,
     ) -> Result<Filled, Refused> {
-        let content = Content::new(before.held.clone());
-        let (chunks, seen) = gather(&content)?;
         self.use_again(path);
         let mut bytes = 0;
-        let mut chunks = chunks.into_iter();
+        let mut chunks = now.chunks.into_iter();
         let mut read = |_| Ok(chunks.next().unwrap_or_default());
         let written = self.copy(file, &mut read, &mut bytes);
         if let Err(refused) = written {
@@ -275,8 +273,18 @@ impl Contents {
             self.state().remove(path);
             return Err(refused);
         }
-        let held = before.held.clone();
+        let Gathered { held, seen, .. } = now;
         Ok(Filled { held, seen, bytes })
+    }
+
+    /// What is in a file now is what was in it.
+    pub(crate) fn keep(&self, path: &[u8], now: Gathered) -> Filled {
+        let mut state = self.state();
+        // Counted once, with the one or the other.
+        let counted = state.filled.get_mut(path);
+        let bytes = counted.map_or(0, |counted| std::mem::take(&mut counted.bytes));
+        let Gathered { held, seen, .. } = now;
+        Filled { held, seen, bytes }
     }
 
     /// The memory that a file takes is counted anew.
@@ -323,23 +331,49 @@ impl Contents {
 }
 
 /// All that is in a file, of one version, unless it changes all the time.
-fn gather(content: &Content) -> Result<(Vec<Vec<u8>>, Seen), Errno> {
-    let mut tries = TRIES;
-    loop {
-        tries -= 1;
-        let (mut chunks, mut at, mut is_one) = (Vec::new(), 0, true);
-        let (mut bytes, mut all) = content.read(at, CHUNK_BYTES)?;
-        while !bytes.is_empty() {
-            at += bytes.len() as u64;
-            chunks.push(bytes);
-            let (next, seen) = content.read(at, CHUNK_BYTES)?;
-            is_one &= all.version() == seen.version();
-            all.is_settled &= seen.is_settled && is_one;
-            bytes = next;
+pub(crate) struct Gathered {
+    held: Held,
+    pub(crate) seen: Seen,
+    chunks: Vec<Vec<u8>>,
+}
+
+impl Gathered {
+    /// What the server has.
+    pub(crate) fn of(held: &Held) -> Result<Gathered, Errno> {
+        let content = Content::new(held.clone());
+        let mut tries = TRIES;
+        loop {
+            tries -= 1;
+            let (mut chunks, mut at, mut is_one) = (Vec::new(), 0, true);
+            let (mut bytes, mut all) = content.read(at, CHUNK_BYTES)?;
+            while !bytes.is_empty() {
+                at += bytes.len() as u64;
+                chunks.push(bytes);
+                let (next, seen) = content.read(at, CHUNK_BYTES)?;
+                is_one &= all.version() == seen.version();
+                all.is_settled &= seen.is_settled && is_one;
+                bytes = next;
+            }
+            if is_one || tries == 0 {
+                let (held, seen) = (held.clone(), all);
+                return Ok(Gathered { held, seen, chunks });
+            }
         }
-        if is_one || tries == 0 {
-            return Ok((chunks, all));
+    }
+
+    /// Whether a file has just that in it.
+    pub(crate) fn is_in(&self, file: &File) -> bool {
+        let length: u64 = self.chunks.iter().map(|chunk| chunk.len() as u64).sum();
+        if !file.metadata().is_ok_and(|found| found.len() == length) {
+            return false;
         }
+        let (mut at, mut found) = (0, Vec::new());
+        self.chunks.iter().all(|chunk| {
+            found.resize(chunk.len(), 0);
+            let is_same = file.read_exact_at(&mut found, at).is_ok() && found == *chunk;
+            at += chunk.len() as u64;
+            is_same
+        })
     }
 }
 

@@ -8,6 +8,7 @@
 //! there. Names that a listing lacks are the kernel's to refuse, which asks nobody: what lay there
 //! would be shown as it was.
 
+use std::fs::File;
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use rustix::fs::{
@@ -19,7 +20,7 @@ use trawl_call::Attributes;
 use trawl_mount::tree::{Held, Version};
 use trawl_sys::Errno;
 
-use crate::contents::{Filled, Refused};
+use crate::contents::{Filled, Gathered, Refused};
 use crate::plant::{Plant, Ready, State, errno, identity, mode, name, parent, stamps};
 
 /// The name of a file for the moment in which it takes another one's place.
@@ -90,14 +91,10 @@ impl Plant {
             return Ok(None);
         }
         self.contents.room_for(now.size, before)?;
-        let file = match self.open_to_fill(path, wanted) {
+        let (file, written) = match self.write(path, wanted, before, (&held, now.size)) {
             // Who runs it keeps what is there.
             Err(Refused::Busy) => return self.replaced(path, wanted, before).map(Some),
-            file => file?,
-        };
-        let written = match before {
-            Some(before) => self.contents.write_over(path, &file, before),
-            None => self.contents.write(&file, &held, now.size),
+            written => written?,
         };
         // Whatever came of it, the file looks as it should.
         let now = written
@@ -168,18 +165,13 @@ impl Plant {
     }
 
     /// A file without a name, in a directory that may be written.
-    fn staged(&self, here: &OwnedFd) -> Result<std::fs::File, Refused> {
+    fn staged(&self, here: &OwnedFd) -> Result<File, Refused> {
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
         let made = openat(here, c".", flags, Mode::from_raw_mode(0o600)).map_err(errno)?;
-        Ok(std::fs::File::from(made))
+        Ok(File::from(made))
     }
 
-    fn write_staged(
-        &self,
-        file: &std::fs::File,
-        held: &Held,
-        size: u64,
-    ) -> Result<Filled, Refused> {
+    fn write_staged(&self, file: &File, held: &Held, size: u64) -> Result<Filled, Refused> {
         let filled = self.contents.write(file, held, size)?;
         let now = filled.seen.attributes;
         if self.is_superuser {
@@ -192,7 +184,7 @@ impl Plant {
     }
 
     /// Gives a file without a name this one, whatever has it now.
-    fn put(&self, here: &OwnedFd, name: &[u8], file: &std::fs::File) -> Result<(), Refused> {
+    fn put(&self, here: &OwnedFd, name: &[u8], file: &File) -> Result<(), Refused> {
         let opened = format!("/proc/self/fd/{}", file.as_raw_fd());
         linkat(CWD, &opened, here, STAGED, AtFlags::SYMLINK_FOLLOW).map_err(errno)?;
         let put = renameat(here, STAGED, here, name);
@@ -210,13 +202,9 @@ impl Plant {
     ) -> Result<T, Refused> {
         let here = self.open(dir, OFlags::DIRECTORY | OFlags::RDONLY)?;
         let bits = Mode::from_raw_mode(fstat(&here).map_err(errno)?.st_mode);
-        if !self.is_superuser {
-            fchmod(&here, Mode::from_raw_mode(0o700)).map_err(errno)?;
-        }
+        fchmod(&here, bits | Mode::RWXU).map_err(errno)?;
         let done = work(&here);
-        if !self.is_superuser {
-            fchmod(&here, bits).map_err(errno)?;
-        }
+        fchmod(&here, bits).map_err(errno)?;
         done
     }
 
@@ -275,17 +263,48 @@ impl Plant {
         here.filter(is_it).unwrap_or(*of)
     }
 
-    /// What stands for a file, to be written. Whoever takes its name away later takes this one's.
-    fn open_to_fill(&self, path: &[u8], wanted: (u64, u64)) -> Result<std::fs::File, Refused> {
-        let bits = Mode::from_raw_mode(0o600);
+    /// Writes what is in a file now, where it lies. What is there already is not written: somebody
+    /// may be about to run it.
+    fn write(
+        &self,
+        path: &[u8],
+        wanted: (u64, u64),
+        before: Option<&Filled>,
+        (held, size): (&Held, u64),
+    ) -> Result<(File, Result<Filled, Refused>), Refused> {
+        let Some(before) = before else {
+            let file = self.open_to_fill(path, wanted, OFlags::WRONLY)?;
+            let written = self.contents.write(&file, held, size);
+            return Ok((file, written));
+        };
+        let now = Gathered::of(&before.held)?;
+        let file = self.open_to_fill(path, wanted, OFlags::RDONLY)?;
+        if now.is_in(&file) {
+            return Ok((file, Ok(self.contents.keep(path, now))));
+        }
+        let file = self.open_to_fill(path, wanted, OFlags::WRONLY)?;
+        let written = self.contents.write_over(path, &file, now);
+        Ok((file, written))
+    }
+
+    /// What stands for a file. Whoever takes its name away later takes this one's.
+    fn open_to_fill(
+        &self,
+        path: &[u8],
+        wanted: (u64, u64),
+        flags: OFlags,
+    ) -> Result<File, Refused> {
         let state = self.state();
         if !self.may_fill(&state, path, wanted) {
             return Err(Refused::Elsewhere);
         }
+        // Whoever may run it still may.
+        let now = statat(&self.root, path, AtFlags::SYMLINK_NOFOLLOW).map_err(errno)?;
+        let bits = Mode::from_raw_mode(now.st_mode) | Mode::RUSR | Mode::WUSR;
         chmodat(&self.root, path, bits, AtFlags::empty()).map_err(errno)?;
-        match self.open(path, OFlags::WRONLY) {
+        match self.open(path, flags) {
             Err(busy) if busy.0 == Failure::TXTBSY.raw_os_error() => Err(Refused::Busy),
-            opened => Ok(std::fs::File::from(opened?)),
+            opened => Ok(File::from(opened?)),
         }
     }
 }

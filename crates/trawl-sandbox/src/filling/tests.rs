@@ -257,3 +257,40 @@ fn what_is_open_is_told_from_what_has_its_name() {
     assert_eq!(site.open("a"), "two");
     assert!(!site.plant.is_open(b"a", &link));
 }
+
+#[test]
+fn what_is_there_already_is_not_written() {
+    let site = Site::new("sandbox-kept");
+    site.write("a", "one");
+    site.open("a");
+    // Nobody may run what somebody has open to write.
+    let mtime = || fs::metadata(site.here("a")).expect("a file").mtime();
+    for seconds in [1, 2] {
+        let times = fs::FileTimes::new();
+        let then = std::time::UNIX_EPOCH + Duration::from_secs(seconds);
+        let there = fs::File::options().write(true).open(site.there("a"));
+        let there = there.expect("a file");
+        there.set_times(times.set_modified(then)).expect("ours");
+        let attributes = site.find("a");
+        let before = site.plant.contents.begin(b"a");
+        let wanted = identity(&attributes);
+        let before = before.expect("it is filled");
+        let size = attributes.size;
+        let held = before.held.clone();
+        let (file, written) = site
+            .plant
+            .write(b"a", wanted, Some(&before), (&held, size))
+            .expect("a file");
+        let mut file = &file;
+        assert!(std::io::Write::write(&mut file, b"x").is_err());
+        assert!(site.plant.contents.end(b"a", Some(written.expect("kept"))));
+        assert_eq!(site.open("a"), "one");
+        assert_eq!(mtime(), seconds as i64);
+    }
+    site.write("a", "two");
+    assert_eq!(site.open("a"), "two");
+    // All of its memory is counted once.
+    let most = 1 << 20;
+    assert_eq!(site.plant.contents.room_for(most - 4096, None), Ok(()));
+    assert!(site.plant.contents.room_for(most, None).is_err());
+}
