@@ -243,10 +243,11 @@ impl Case {
         found
     }
 
-    /// Whether a word stands for itself somewhere.
+    /// Whether a word stands for itself somewhere; a leaf may be of several tests.
     pub fn has(&self, word: &str) -> bool {
         let first = |leaf: &&[Word]| leaf.first().is_some_and(|w| w == word.as_bytes());
-        self.leaves().iter().any(first)
+        let is_in = |leaf: &&[Word]| leaf.iter().any(|w| w == word.as_bytes());
+        self.leaves().iter().any(is_in)
             || self.leading.iter().any(|w| w == word.as_bytes())
             || self.globals.iter().any(|g| first(&g.as_slice()))
     }

@@ -77,6 +77,7 @@ pub(crate) static TRAPS: &[&str] = &[
     r"[ $(id -u) = 0 ] || exit 0; setpriv --reuid=60009 --regid=60009 --clear-groups $FIND ../../outside -size 0 -type f",
     r"[ $(id -u) = 0 ] || exit 0; setpriv --reuid=60009 --regid=60009 --clear-groups $FIND ../../outside -lname x",
     r"[ $(id -u) = 0 ] || exit 0; setpriv --reuid=60009 --regid=60009 --clear-groups $FIND ../../outside '!' -fstype nfs",
+    r"$FIND a -type f -size +0c -fstype $(stat -f -c %T a | sed 's,ext2/ext3,ext4,')",
     r"[ $(id -u) = 0 ] || exit 0; setpriv --reuid=60009 --regid=60009 --clear-groups $FIND ../../outside -depth -prune",
     r"[ $(id -u) = 0 ] || exit 0; setpriv --reuid=60009 --regid=60009 --clear-groups $FIND ../../outside -prune -o -print",
     r"[ $(id -u) = 0 ] || exit 0; setpriv --reuid=60009 --regid=60009 --clear-groups $FIND ../../outside -inum +0",

@@ -14,7 +14,8 @@ pub(crate) static FSTYPE: Predicate = Predicate {
     args: "TYPE",
     kind: Kind::Test,
     help: "lies on a file system of TYPE, as mounted now",
-    cost: Cost::LookUp,
+    // It looks at the entry itself, and only where it has to.
+    cost: Cost::Look,
     columns: ColumnSet::of(&[Column::Dev]),
     standard: Standard::Gnu,
     parse: Parse::Leaf(|args| {
