@@ -110,7 +110,7 @@ pub(crate) static TRAPS: &[&str] = &[
     r"$FIND links -lname '*one*' -printf '%f %l\n'",
     r"$FIND links -printf '%f %s %m %y\n'",
     // What was left out of the index.
-    r"$FIND ../left-out ../left-out/inside/file ../left-out/none",
+    r"$FIND ../beyond/left-out ../beyond/left-out/inside/file ../beyond/left-out/none",
     r"$FIND links/left/ links/left/. links/left/inside -type f",
     r"$FIND -L links/left",
     r"$FIND -H links/left -type d",

@@ -32,7 +32,7 @@ mkdir links
 ln -s ../a/one links/ok; ln -s nothing links/broken; ln -s loop links/loop; ln -s ../a links/dir
 ln -s ../a/one/ links/slash; ln -s ../a/one/. links/dot; ln -s ../a/ links/dirslash; ln -s ../a/. links/dirdot
 ln -s ../../../outside/file links/out; ln -s ../../../outside/none links/outnone; ln -s ../../../outside links/outdir
-ln -s ../../left-out links/left; ln -s ../../../outside/null links/null; ln -s null/x links/nulled
+ln -s ../../beyond/left-out links/left; ln -s ../../../outside/null links/null; ln -s null/x links/nulled
 ln -s ok links/chain; ln -s .. links/up; ln -s ../a/one/x links/through; ln a/one links/hard
 mkfifo pipe
 mkdir odd; for n in -dash -name '(' '!' '{}' ' ' 'a b' '*' '\' "it's" '"q"' "$(printf 'new\nline')" "$(printf '\377')" \
@@ -46,7 +46,7 @@ const RESTORE: &str = r#"
 [ ! -d work ] || chmod u+rwx work/tree/shut 2>/dev/null
 rm -rf work outside; mkdir work outside; echo out > outside/file; chmod 755 outside/file; mkdir outside/empty
 mkdir outside/listed outside/listed/dir; : > outside/listed/f; ln -s f outside/listed/l; chmod 744 outside/listed
-ln -s /dev/null outside/null; mkdir -p work/left-out/inside; : > work/left-out/inside/file
+ln -s /dev/null outside/null; mkdir -p work/beyond/left-out/inside; : > work/beyond/left-out/inside/file
 mkdir work/far; ln -s ../tree/a/one work/far/0; for n in $(seq 1 41); do ln -s $((n - 1)) work/far/$n; done
  chmod u+rwx pristine/shut; cp -a pristine work/tree; chmod 000 work/tree/shut
 "#;
