@@ -394,7 +394,7 @@ mod tests {
         assert_eq!(order("-regex x -print -size 1"), "-regex -print -size");
         assert_eq!(
             order("-path x -o ( -regex y -links 1 ) -o -uid 3 -print"),
-            "-path -links -regex -uid -print"
+            "-path -regex -links -uid -print"
         );
     }
 

@@ -241,12 +241,16 @@ mod tests {
     fn operators_bind_as_in_find() {
         for (words, expected) in [
             ("-true", "true"),
-            ("-true -false", "and(true false)"),
+            // The -print that nobody wrote is a part of the list.
+            ("-true -false", "and(true false print)"),
             ("-true -a -false -o -true", "or(and(true false) true)"),
-            ("! -true -false", "and(not(true) false)"),
+            ("! -true -false", "and(not(true) false print)"),
             ("! ! -true", "not(not(true))"),
             ("-true , -false -o -true", "comma(true or(false true))"),
-            ("( -true -o -false ) -true", "and(or(true false) true)"),
+            (
+                "( -true -o -false ) -true",
+                "and(or(true false) true print)",
+            ),
             ("-not ( -true , -false )", "not(comma(true false))"),
         ] {
             assert_eq!(
