@@ -66,10 +66,10 @@ mod tests {
         use crate::testing::shape;
         for (words, expected) in [
             ("-limit 3", "and(true print limit)"),
-            ("-limit 3 -name x", "and(and(true name) print limit)"),
+            ("-limit 3 -name x", "and(true name print limit)"),
             (
                 "-name x -limit 3 -limit 2",
-                "and(and(true true name) print limit limit)",
+                "and(true true name print limit limit)",
             ),
             ("-print -limit 3", "and(print limit)"),
         ] {

@@ -156,7 +156,7 @@ mod tests {
     #[test]
     fn a_limit_is_what_is_kept() {
         let program = program("-sort -size -exclude -name x -limit 3");
-        let expected = "or(and(or(name) prune) sorted(and(and(sort true true) print true)))";
+        let expected = "or(and(or(name) prune) sorted(and(sort true true print true)))";
         assert_eq!(shape(&program.expr), expected);
         assert!(!program.expr.needs_turns());
     }
