@@ -244,12 +244,12 @@ mod tests {
             // The -print that nobody wrote is a part of the list.
             ("-true -false", "and(true false print)"),
             ("-true -a -false -o -true", "or(true and(true false))"),
-            ("! -true -false", "and(not(true) false print)"),
+            ("! -true -false", "and(false not(true) print)"),
             ("! ! -true", "not(not(true))"),
             ("-true , -false -o -true", "comma(true or(false true))"),
             (
                 "( -true -o -false ) -true",
-                "and(or(true false) true print)",
+                "and(true or(true false) print)",
             ),
             ("-not ( -true , -false )", "not(comma(true false))"),
         ] {
