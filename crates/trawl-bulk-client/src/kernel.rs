@@ -1,6 +1,6 @@
 //! System calls for our own use. Errors are errnos.
 
-use core::ffi::{CStr, c_int};
+use core::ffi::{CStr, c_int, c_long};
 use core::mem::MaybeUninit;
 
 use crate::call::call;
@@ -242,6 +242,45 @@ pub fn map(fd: c_int, length: usize, protection: c_int) -> Option<*mut u8> {
     // SAFETY: a new mapping at an address of the kernel's choice.
     let at = unsafe { call(libc::SYS_mmap, words) }.ok()?;
     Some(at as *mut u8)
+}
+
+/// Maps as the caller wants it.
+///
+/// # Errors
+/// As mmap(2).
+///
+/// # Safety
+/// As mmap(2): nobody uses what is mapped at a fixed address.
+pub unsafe fn map_at(
+    at: *mut u8,
+    length: usize,
+    protection: c_int,
+    flags: c_int,
+    fd: c_int,
+    offset: i64,
+) -> Result<*mut u8, c_int> {
+    let words = [
+        at as usize,
+        length,
+        protection as usize,
+        flags as usize,
+        fd as usize,
+        offset as usize,
+    ];
+    // SAFETY: the caller promises it.
+    unsafe { call(libc::SYS_mmap, words) }.map(|at| at as *mut u8)
+}
+
+/// Any call.
+///
+/// # Errors
+/// As the call.
+///
+/// # Safety
+/// As the call.
+pub unsafe fn any(number: c_long, words: [usize; 6]) -> Result<usize, c_int> {
+    // SAFETY: the caller promises it.
+    unsafe { call(number, words) }
 }
 
 /// Takes a mapping back.

@@ -4,8 +4,8 @@
 use std::ffi::{CStr, c_char, c_int};
 
 pub(crate) use trawl_bulk_client::kernel::{
-    Own, change_directory, change_directory_to, fcntl, file_system, fstat, open, open_at, process,
-    stat, tracer, unmap,
+    Own, any, change_directory, change_directory_to, fcntl, file_system, fstat, map_at, open,
+    open_at, process, stat, tracer, unmap,
 };
 
 /// Sets `errno`.

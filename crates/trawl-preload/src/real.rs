@@ -42,6 +42,17 @@ impl Real {
         }
     }
 
+    /// Where it is, without looking it up: null before all were, and if there is none.
+    ///
+    /// For functions that an allocator may call before: looking up may allocate.
+    pub(crate) fn known(&self) -> *mut c_void {
+        let found = self.found.load(Ordering::Relaxed);
+        match found == nowhere() {
+            true => ptr::null_mut(),
+            false => found,
+        }
+    }
+
     #[cold]
     fn look_up(&self) -> *mut c_void {
         // SAFETY: the name ends in NUL; the result is a function of the C library or null.

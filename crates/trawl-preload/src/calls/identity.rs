@@ -4,7 +4,7 @@
 use std::ffi::{c_char, c_int, c_long, c_uint, c_void};
 
 use crate::real::real;
-use crate::{descriptors, page, place, settings};
+use crate::{descriptors, kernel, page, place, settings};
 
 /// Functions after which no table is used any more.
 macro_rules! becomes {
@@ -115,7 +115,7 @@ unsafe extern "C" fn _Fork() -> c_int {
     real!(_Fork() -> c_int, -1)
 }
 
-/// What is to be done before clone(2), which takes a function, a stack and flags first.
+/// Prepares clone(2), whose first arguments are a function, a stack and flags; gives the C library's.
 extern "C" fn before_clone(
     _run: *const c_void,
     _stack: *const c_void,
@@ -146,17 +146,46 @@ const OF_NO_DESCRIPTOR: [c_long; 6] = [
     libc::SYS_tgkill,
 ];
 
-/// What is to be done before syscall(2): any argument may be a descriptor.
+/// Prepares syscall(2), any argument of which may be a descriptor; gives the C library's.
 extern "C" fn before_any(number: c_long) -> *mut c_void {
     static REAL: crate::real::Real = crate::real::Real::new(c"syscall");
+    #[used]
+    #[unsafe(link_section = "trawl_real")]
+    static TO_BE_LOOKED_UP: &crate::real::Real = &REAL;
     if !OF_NO_DESCRIPTOR.contains(&number) {
         descriptors::make_all_real();
     }
-    REAL.get()
+    let found = REAL.known();
+    match found.is_null() {
+        // An allocator may call it before functions were looked up.
+        true => any as *mut c_void,
+        false => found,
+    }
 }
 
-/// Calls what is to be done before a function, which gives the C library's, and jumps to that with
-/// all arguments as they were, those on the stack too.
+/// syscall(2).
+unsafe extern "C" fn any(
+    number: c_long,
+    first: usize,
+    second: usize,
+    third: usize,
+    fourth: usize,
+    fifth: usize,
+    sixth: usize,
+) -> c_long {
+    let words = [first, second, third, fourth, fifth, sixth];
+    // SAFETY: the caller's arguments.
+    match unsafe { kernel::any(number, words) } {
+        Ok(value) => value as c_long,
+        Err(errno) => {
+            kernel::set_errno(errno);
+            -1
+        }
+    }
+}
+
+/// Functions that are prepared by another, which gives the C library's, and then jumped to with all
+/// arguments as they were, those on the stack too.
 macro_rules! jumps {
     ($($name:ident, $before:ident;)*) => {$(
         #[cfg(target_arch = "x86_64")]

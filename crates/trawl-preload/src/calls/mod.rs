@@ -29,7 +29,7 @@ trait Argument: Copy {
     unsafe fn is_followed(self) {}
 }
 
-/// What is no path. Characters that may be changed are room for some.
+/// Arguments that are no path. Characters that may be changed are room for an answer.
 macro_rules! others {
     ($($kind:ty)*) => {$(impl Argument for $kind {})*};
 }

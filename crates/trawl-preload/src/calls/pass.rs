@@ -8,7 +8,7 @@ use crate::calls::Argument;
 use crate::descriptors;
 use crate::kernel::{self, Own};
 use crate::place;
-use crate::real::real;
+use crate::real::{Real, real};
 
 /// Functions with descriptors or paths among their arguments, each with what they fail with.
 macro_rules! passes {
@@ -23,7 +23,7 @@ macro_rules! passes {
     )*};
 }
 
-// Reading, and where.
+// Contents of open files.
 passes! {
     read(fd: c_int, into: *mut c_void, size: usize; fd) -> isize, -1;
     __read_chk(fd: c_int, into: *mut c_void, size: usize, room: usize; fd) -> isize, -1;
@@ -39,8 +39,6 @@ passes! {
     getdents64(fd: c_int, into: *mut c_void, size: usize; fd) -> isize, -1;
     lseek(fd: c_int, offset: i64, whence: c_int; fd) -> i64, -1;
     lseek64(fd: c_int, offset: i64, whence: c_int; fd) -> i64, -1;
-    mmap(at: *mut c_void, size: usize, protection: c_int, flags: c_int, fd: c_int, offset: i64; fd) -> *mut c_void, libc::MAP_FAILED;
-    mmap64(at: *mut c_void, size: usize, protection: c_int, flags: c_int, fd: c_int, offset: i64; fd) -> *mut c_void, libc::MAP_FAILED;
     sendfile(to: c_int, from: c_int, offset: *mut c_void, size: usize; to from) -> isize, -1;
     sendfile64(to: c_int, from: c_int, offset: *mut c_void, size: usize; to from) -> isize, -1;
     copy_file_range(from: c_int, offset: *mut c_void, to: c_int, other: *mut c_void, size: usize, flags: c_uint; from to) -> isize, -1;
@@ -66,7 +64,7 @@ passes! {
     fdopen(fd: c_int, mode: *const c_char; fd) -> *mut c_void, std::ptr::null_mut();
 }
 
-// What is open, and what a path leads to.
+// Attributes of open files and of paths, watches, mounts, and what children are given.
 passes! {
     fstatfs(fd: c_int, into: *mut c_void; fd) -> c_int, -1;
     fstatfs64(fd: c_int, into: *mut c_void; fd) -> c_int, -1;
@@ -100,7 +98,7 @@ passes! {
     posix_spawn_file_actions_addchdir_np(actions: *mut c_void, path: *const c_char;) -> c_int, libc::ENOSYS;
 }
 
-// What is no directory.
+// Terminals, sockets and the like, which a directory is not: the kernel says so.
 passes! {
     isatty(fd: c_int; fd) -> c_int, 0;
     isfdtype(fd: c_int, kind: c_int; fd) -> c_int, -1;
@@ -145,6 +143,53 @@ passes! {
     eventfd_read(fd: c_int, into: *mut c_void; fd) -> c_int, -1;
     timerfd_gettime(fd: c_int, into: *mut c_void; fd) -> c_int, -1;
     timerfd_settime(fd: c_int, flags: c_int, from: *const c_void, into: *mut c_void; fd) -> c_int, -1;
+}
+
+/// mmap(2), which an allocator may call before functions were looked up.
+macro_rules! maps {
+    ($($name:ident, $text:literal;)*) => {$(
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $name(
+            at: *mut c_void,
+            size: usize,
+            protection: c_int,
+            flags: c_int,
+            fd: c_int,
+            offset: i64,
+        ) -> *mut c_void {
+            static REAL: Real = Real::new($text);
+            #[used]
+            #[unsafe(link_section = "trawl_real")]
+            static TO_BE_LOOKED_UP: &Real = &REAL;
+            type Map = unsafe extern "C" fn(
+                *mut c_void, usize, c_int, c_int, c_int, i64,
+            ) -> *mut c_void;
+            descriptors::make_real(fd);
+            let found = REAL.known();
+            if !found.is_null() {
+                // SAFETY: the C library's function of this name has this type; the arguments are the
+                // caller's own.
+                return unsafe {
+                    std::mem::transmute::<*mut c_void, Map>(found)(
+                        at, size, protection, flags, fd, offset,
+                    )
+                };
+            }
+            // SAFETY: as above.
+            match unsafe { kernel::map_at(at.cast(), size, protection, flags, fd, offset) } {
+                Ok(at) => at.cast(),
+                Err(errno) => {
+                    kernel::set_errno(errno);
+                    libc::MAP_FAILED
+                }
+            }
+        }
+    )*};
+}
+
+maps! {
+    mmap, c"mmap";
+    mmap64, c"mmap64";
 }
 
 /// ioctl(2): of some requests the argument is a descriptor, too.
