@@ -76,7 +76,7 @@ def foreign():
     expect(looks(), (False, False, False, None))
     child = shell(WORDS, ": > $1")
     line(child)
-    # What was to be told at its start was told.
+    # Its start may count as a change: tables are asked for again after it.
     time.sleep(0.05)
     for _ in range(3):
         expect(looks(), (False, False, False, None))

@@ -64,7 +64,7 @@ static void said(const char *what, long result, int error)
     printf("%s: %ld %s\n", what, result < 0 ? -1 : result, result < 0 ? strerror(error) : "");
 }
 
-/* What is not the same twice, such as a number or an address, is only there or not. */
+/* Numbers and addresses differ from run to run: only whether there is one is printed. */
 #define THERE(expression)                                                             \
     do {                                                                              \
         int fd = directory();                                                         \
