@@ -70,6 +70,16 @@ unsafe fn ours<'a>(stream: *mut libc::DIR) -> Option<&'a mut Stream> {
     is_ours.then(|| unsafe { &mut *at })
 }
 
+/// Whether a stream reads a table that is not to be believed any more.
+///
+/// # Safety
+/// An open directory stream that only this thread uses.
+pub(crate) unsafe fn is_old(stream: *mut libc::DIR) -> bool {
+    // SAFETY: as the caller promises.
+    let read = unsafe { ours(stream) }.filter(|stream| stream.real.is_null());
+    read.is_some_and(|stream| !std::mem::ManuallyDrop::new(Held::of_number(stream.held)).is_fresh())
+}
+
 impl Stream {
     fn listing(&self) -> Option<Directory<'static>> {
         let held = std::mem::ManuallyDrop::new(Held::of_number(self.held));

@@ -14,7 +14,7 @@ use std::ptr;
 use crate::calls::wander;
 use crate::kernel::{self, Own, set_errno};
 use crate::real::real;
-use crate::{descriptors, place, settings};
+use crate::{descriptors, place, settings, streams};
 
 unsafe extern "C" {
     fn opendir(path: *const c_char) -> *mut libc::DIR;
@@ -228,8 +228,7 @@ impl Walk {
         };
         // SAFETY: the stream is open, the descriptor a number.
         unsafe {
-            let place = descriptors::virtual_place(dirfd(open.stream));
-            if place.is_none_or(|(held, _)| held.is_fresh()) {
+            if !streams::is_old(open.stream) {
                 return;
             }
             let Some(way) = &open.way_back else {
