@@ -30,6 +30,9 @@ const WAYS: &[&str] = &[
 
 const QUESTIONS: &[&str] = &[
     r"-printf %p\040%y\040%s\n",
+    "-type l",
+    r"-type f,l -printf %p\040%i\n",
+    r"-inum +1 -printf %p\040%i\n",
     "-readable",
     "-type d -executable",
     "-type d -empty",

@@ -181,7 +181,7 @@ impl Walk<'_, '_> {
     /// Of what a link leads to no more is known than that it is there.
     fn unknown(&self, link: &Link) -> Result<(), DriverError> {
         let row = link.row();
-        self.evaluate_knowing(Facts::Type, link, &row, &self.probe)
+        self.evaluate_knowing(Facts::Name, link, &row, &self.probe)
             .map(drop)
     }
 

@@ -24,6 +24,9 @@ pub(crate) static FSTYPE: Predicate = Predicate {
     }),
 };
 
+/// The kind of a file system that is mounted nowhere.
+const UNKNOWN: &str = "unknown";
+
 #[derive(Debug)]
 struct FsType {
     kind: String,
@@ -36,6 +39,10 @@ impl Leaf for FsType {
         if !file_systems.has_kind(&self.kind) {
             return false;
         }
+        // What is mounted nowhere is only in the index: GNU find takes no look for it.
+        if self.kind == UNKNOWN {
+            return cx.known == Facts::Attributes && file_systems.kind(row.dev()) == UNKNOWN;
+        }
         match cx.looked(row, Facts::Attributes) {
             Some(batch) => {
                 let row = Row {
@@ -45,7 +52,7 @@ impl Leaf for FsType {
                 };
                 file_systems.kind(row.dev()) == self.kind
             }
-            None => cx.knows_attributes() && file_systems.kind(row.dev()) == self.kind,
+            None => cx.known == Facts::Attributes && file_systems.kind(row.dev()) == self.kind,
         }
     }
 
