@@ -104,6 +104,8 @@ pub(crate) static TRAPS: &[&str] = &[
     r"$FIND links -follow -maxdepth 1 -type l",
     r"$FIND links -maxdepth 1 -type l -follow",
     r"$FIND links -xtype f -printf '%f\n'",
+    r"$FIND links '!' -xtype d -exec true {} ';' -printf '%f\n'",
+    r"$FIND links '!' -xtype d -exec true {} +",
     r"$FIND links -xtype d -printf '%f\n'",
     r"$FIND links -xtype l -printf '%f\n'",
     r"$FIND links -type l -printf '%f %Y\n'",

@@ -542,8 +542,11 @@ impl Scope<'_> {
                 return ControlFlow::Continue(());
             }
             cx.next_row();
+            let told = cx.complaints.len();
             self.program.expr.eval(&row, cx);
             if let Some(stop) = cx.deferred {
+                // It is evaluated again when its turn comes, and complains then.
+                cx.complaints.truncate(told);
                 found.waiting.push(Waiting {
                     stop,
                     batch: row.alone(),
