@@ -209,6 +209,19 @@ pub(crate) static KNOWN: &[Known] = &[
         example: &[".", "-execdir", "true", ";"],
     },
     Known {
+        what: "find forgets the commands of -exec + where a start point is empty",
+        sides: BOTH,
+        is_in: |asked| {
+            let gathers =
+                |leaf: &&[Word]| leaf[0] == b"-exec" && leaf.last().is_some_and(|w| w == b"+");
+            starts(asked.case).iter().any(Vec::is_empty) && asked.case.leaves().iter().any(gathers)
+        },
+        asker: Asker::Ourselves,
+        language: None,
+        place: Place::Usual,
+        example: &["f", "", "-exec", "echo", "{}", "+"],
+    },
+    Known {
         what: "a directory that is mounted in itself is shown from the index, and told of in other words",
         sides: &[Side::Index],
         is_in: |asked| {
