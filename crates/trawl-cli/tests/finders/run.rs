@@ -453,7 +453,17 @@ fn reaches_left_out(plan: &finders::Plan, case: &Case) -> bool {
     let names = |start: &&Vec<u8>| start.windows(part.len()).any(|window| window == part);
     // Parentheses around it may mend a mistake.
     let is_operator = |leaf: &&[Vec<u8>]| matches!(leaf, [only] if only.len() <= 2);
-    let is_mistaken = case.leaves().iter().any(is_operator);
+    // Between parentheses options alone are a mistake.
+    let is_option = |leaf: &&[Vec<u8>]| OPTIONS.iter().any(|option| leaf[0] == option.as_bytes());
+    let leaves = case.leaves();
+    let is_mistaken =
+        leaves.iter().any(is_operator) || !leaves.is_empty() && leaves.iter().all(is_option);
+    let leads_there = |node: &finders::plan::Node| match &node.kind {
+        finders::plan::Kind::Symlink(to) => names(&to),
+        _ => false,
+    };
+    let follows = ["-L", "-H", "-follow"].iter().any(|word| case.has(word));
+    let is_followed = follows && plan.nodes.iter().any(leads_there);
     // Which is walked live, with what is left out.
     let acts = ["-exec", "-execdir", "-ok", "-okdir", "-delete"];
     let acts = acts.iter().any(|word| case.has(word));
@@ -461,9 +471,27 @@ fn reaches_left_out(plan: &finders::Plan, case: &Case) -> bool {
         && ["-empty", "-L", "-follow"]
             .iter()
             .any(|word| case.has(word));
-    let is_beyond = is_mistaken || is_live || case.all_starts().iter().any(names);
+    let is_beyond = is_mistaken || is_followed || is_live || case.all_starts().iter().any(names);
     plan.leaves_out() && is_beyond
 }
+
+/// Words that say how to search, not for what.
+const OPTIONS: &[&str] = &[
+    "-d",
+    "-daystart",
+    "-depth",
+    "-follow",
+    "-ignore_readdir_race",
+    "-maxdepth",
+    "-mindepth",
+    "-mount",
+    "-noignore_readdir_race",
+    "-noleaf",
+    "-nowarn",
+    "-regextype",
+    "-warn",
+    "-xdev",
+];
 
 /// The longest line of a report that is shown whole.
 const LINE_BYTES: usize = 3_000;
