@@ -365,19 +365,14 @@ impl Session {
 
     /// Says whether something is not there or was not read.
     fn why_missing(&self, path: &[u8]) -> Result<String, Failure> {
-        let mut above = path;
-        while let Some((dir, _)) = trawl_model::path::split(above) {
-            if let Located::Found(start) = self.index.locate(dir)? {
-                let issues = self.index.recorded_issues(&start, Some(1))?;
-                let about = |issue: &&Issue| {
-                    issue.op.hides_entries() && trawl_model::path::is_within(path, &issue.path)
-                };
-                if let Some(issue) = issues.iter().find(about) {
-                    return Ok(format!("it was not read ({})", described(issue)));
-                }
-                break;
+        if let Some(start) = self.nearest_above(path)? {
+            let issues = self.index.recorded_issues(&start, Some(1))?;
+            let about = |issue: &&Issue| {
+                issue.op.hides_entries() && trawl_model::path::is_within(path, &issue.path)
+            };
+            if let Some(issue) = issues.iter().find(about) {
+                return Ok(format!("it was not read ({})", described(issue)));
             }
-            above = dir;
         }
         let why = self.why_left_out(path)?;
         Ok(why.unwrap_or_else(|| "no such file or directory in the index".into()))
@@ -385,15 +380,22 @@ impl Session {
 
     /// Says by which pattern a path that the index lacks was left out, if by any.
     pub(crate) fn why_left_out(&self, path: &[u8]) -> Result<Option<String>, Failure> {
+        let Some(start) = self.nearest_above(path)? else {
+            return Ok(None);
+        };
+        let pattern = pattern_for(start.view.info(), &start.path, path);
+        Ok(pattern.map(|pattern| {
+            let pattern = quoted(&pattern);
+            format!("it was left out of the index (--exclude {pattern})")
+        }))
+    }
+
+    /// The nearest directory above a path that the index has.
+    fn nearest_above(&self, path: &[u8]) -> Result<Option<Start>, Failure> {
         let mut above = path;
         while let Some((dir, _)) = trawl_model::path::split(above) {
             if let Located::Found(start) = self.index.locate(dir)? {
-                let pattern = pattern_for(start.view.info(), &start.path, path);
-                let text = |pattern: Vec<u8>| {
-                    let pattern = quoted(&pattern);
-                    format!("it was left out of the index (--exclude {pattern})")
-                };
-                return Ok(pattern.map(text));
+                return Ok(Some(*start));
             }
             above = dir;
         }
