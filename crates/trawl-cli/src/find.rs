@@ -151,9 +151,10 @@ pub(crate) fn run(
         Ok(Parsed::Search(program)) => program,
         Ok(Parsed::Help) => return print(&help()),
         Ok(Parsed::Version) => return print(VERSION),
-        Err(error) => {
-            complain(&error);
-            if called == Called::Trawl && is_late(&error) {
+        Err(refusal) => {
+            refusal.warnings.iter().for_each(|line| complain(line));
+            complain(&refusal.error);
+            if called == Called::Trawl && is_late(&refusal.error) {
                 complain(&"options of trawl come before the paths");
             }
             return Ok(Exit::Find(1));

@@ -206,6 +206,10 @@ impl Leaf for Age {
             .is_some_and(|time| self.window.holds(time))
     }
 
+    fn moment(&self) -> Option<Timestamp> {
+        Some(self.window.reference)
+    }
+
     fn filter(&self) -> Filter {
         let (low, high) = self.window.seconds();
         self.which.seconds_between(low, high)
@@ -224,6 +228,10 @@ pub struct Newer {
 impl Leaf for Newer {
     fn eval(&self, row: &Row<'_>, _: &mut Context<'_>) -> bool {
         self.which.of(row).is_some_and(|time| time > self.than)
+    }
+
+    fn moment(&self) -> Option<Timestamp> {
+        Some(self.than)
     }
 
     fn filter(&self) -> Filter {

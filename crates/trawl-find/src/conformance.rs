@@ -269,6 +269,14 @@ pub static GENERAL: &[Note] = &[
         Absent("not shown, except where a start point is walked live or a link leads there"),
     ),
     only_index(
+        "`%i` and `-inum` of a file with another one mounted on it",
+        Otherwise(
+            Own,
+            "the number of the mounted file, as stat(2) has it; GNU find gives that of the file \
+             below, unless it has to look at the entry for another reason",
+        ),
+    ),
+    only_index(
         "a directory that is mounted in itself",
         Otherwise(
             Own,
@@ -311,8 +319,8 @@ pub static GENERAL: &[Note] = &[
         "`-O`",
         Otherwise(
             Own,
-            "every level is the same: tests go by cost, as on GNU find's own level, but not by \
-             how often they are likely to be true; effects keep their order",
+            "every level is the same: tests go by cost and by how often they are likely to be \
+             true, in the order that GNU find has by default; effects keep their order",
         ),
     ),
     both(

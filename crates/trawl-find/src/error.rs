@@ -1,5 +1,21 @@
 //! What ends a search before it begins, in find's words.
 
+/// Words that make no program, and what was remarked upon before that was seen.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{error}")]
+pub struct Refusal {
+    /// What is wrong.
+    pub error: FindError,
+    /// Remarks that come first, without the program's name.
+    pub warnings: Vec<String>,
+}
+
+impl From<Refusal> for FindError {
+    fn from(refusal: Refusal) -> FindError {
+        refusal.error
+    }
+}
+
 /// Why arguments make no program. Every one means exit code 1.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]

@@ -5,7 +5,7 @@ use trawl_model::rows::Row;
 use trawl_model::{Column, ColumnSet};
 
 use crate::context::{Context, Stop, Turn};
-use crate::expr_order::arranged;
+use crate::expr_order::Part;
 use crate::leaf::{Effect, Facts, Leaf};
 use crate::predicate::{Cost, Predicate};
 use crate::predicates::constant;
@@ -21,6 +21,8 @@ pub struct Node {
     pub effect: Effect,
     /// What has to be known before it is run.
     facts: Facts,
+    /// How often it is true, as far as can be guessed: from 0 to 1.
+    likelihood: f32,
 }
 
 impl Node {
@@ -39,8 +41,19 @@ impl Node {
             predicate,
             effect: leaf.effect(),
             facts: leaf.facts().unwrap_or(by_columns),
+            likelihood: 1.0,
             leaf,
         }
+    }
+
+    /// The same, with a guess how often it is true.
+    pub(crate) fn guessed(self, likelihood: f32) -> Node {
+        Node { likelihood, ..self }
+    }
+
+    /// How often it is true, as far as can be guessed.
+    pub(crate) fn likelihood(&self) -> f32 {
+        self.likelihood
     }
 
     /// What has to be known before it is run.
@@ -315,31 +328,7 @@ impl Expr {
     /// across a part that does something, so what happens is the same.
     #[must_use]
     pub fn optimized(self) -> Expr {
-        let each = |parts: Vec<Expr>| parts.into_iter().map(Expr::optimized).collect();
-        match self {
-            Expr::Leaf(node) => Expr::Leaf(node),
-            Expr::Not(inner) => Expr::Not(Box::new(inner.optimized())),
-            Expr::And(mut parts) => {
-                while let Some(Expr::And(_)) = parts.first() {
-                    let Expr::And(first) = parts.remove(0) else {
-                        break;
-                    };
-                    parts.splice(..0, first);
-                }
-                Expr::And(arranged(each(parts)))
-            }
-            Expr::Or(mut parts) => {
-                while let Some(Expr::Or(_)) = parts.first() {
-                    let Expr::Or(first) = parts.remove(0) else {
-                        break;
-                    };
-                    parts.splice(..0, first);
-                }
-                Expr::Or(arranged(each(parts)))
-            }
-            Expr::Comma(parts) => Expr::Comma(each(parts)),
-            Expr::Sorted(node, inner) => Expr::Sorted(node, Box::new(inner.optimized())),
-        }
+        Part::of(self).expr
     }
 }
 
@@ -382,9 +371,7 @@ mod tests {
     fn cheap_tests_come_first_and_actions_stay() {
         let order = |words: &str| {
             let mut names = Vec::new();
-            expression(words)
-                .optimized()
-                .leaves(&mut |node| names.push(node.predicate.name));
+            expression(words).leaves(&mut |node| names.push(node.predicate.name));
             names.join(" ")
         };
         assert_eq!(

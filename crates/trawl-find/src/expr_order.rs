@@ -7,7 +7,11 @@
 //! expressions, inode numbers and types; then, from the end to the beginning
 //! and once, a part is swapped with the one before it if that costs more.
 //! Nothing moves across a part that does something. Where two parts cost the
-//! same, GNU find goes by how often each is likely to be true; here they stay.
+//! same they are swapped if the second is likelier to be true, or in a list
+//! of `-o` less likely ([`crate::likelihood`]): with two tests that cost a look
+//! at the entry it shows which one complains.
+
+use std::cmp::Ordering;
 
 use crate::expr::{Expr, Node};
 use crate::leaf::{Effect, Facts};
@@ -27,7 +31,10 @@ enum Needs {
 impl Node {
     fn needs(&self) -> Needs {
         match (self.facts(), self.predicate.cost) {
-            _ if self.predicate.name == "-fstype" => Needs::Attributes,
+            _ if self.predicate.name == "-fstype" => match self.likelihood() > 0.0 {
+                true => Needs::Attributes,
+                false => Needs::Nothing,
+            },
             // The kernel is asked by name.
             (Facts::Name, Cost::LookUp) => Needs::Access,
             (Facts::Name, _) => Needs::Nothing,
@@ -74,18 +81,252 @@ fn needs(part: &Expr) -> Option<Needs> {
     most
 }
 
-/// The parts of a list in the order in which they are evaluated.
-pub(crate) fn arranged(mut parts: Vec<Expr>) -> Vec<Expr> {
-    let is_pure = |part: &Expr| needs(part).is_some();
-    for run in parts.chunk_by_mut(|a, b| is_pure(a) && is_pure(b)) {
-        run.sort_by_key(place);
-    }
-    for at in (1..parts.len()).rev() {
-        if let (Some(before), Some(here)) = (needs(&parts[at - 1]), needs(&parts[at]))
-            && before > here
-        {
-            parts.swap(at - 1, at);
+/// A part with how likely it is to be true.
+#[derive(Debug)]
+pub(crate) struct Part {
+    pub(crate) expr: Expr,
+    /// By all that is in it.
+    likelihood: f32,
+    /// As its list has it once the cheapest tests were moved to its front: GNU
+    /// find then goes by the part that was left at its end, and by those that
+    /// stood before that.
+    in_lists: f32,
+}
+
+impl Part {
+    fn new(expr: Expr, likelihood: f32) -> Part {
+        Part {
+            expr,
+            likelihood,
+            in_lists: likelihood,
         }
     }
-    parts
+
+    /// An expression and all below it, each list in its order.
+    pub(crate) fn of(expr: Expr) -> Part {
+        match expr {
+            Expr::Leaf(node) => {
+                let likelihood = node.likelihood();
+                Part::new(Expr::Leaf(node), likelihood)
+            }
+            Expr::Not(inner) => {
+                let inner = Part::of(*inner);
+                Part::new(Expr::Not(Box::new(inner.expr)), 1.0 - inner.likelihood)
+            }
+            Expr::And(mut parts) => {
+                while let Some(Expr::And(_)) = parts.first() {
+                    let Expr::And(first) = parts.remove(0) else {
+                        break;
+                    };
+                    parts.splice(..0, first);
+                }
+                Joins::And.list(parts)
+            }
+            Expr::Or(mut parts) => {
+                while let Some(Expr::Or(_)) = parts.first() {
+                    let Expr::Or(first) = parts.remove(0) else {
+                        break;
+                    };
+                    parts.splice(..0, first);
+                }
+                Joins::Or.list(parts)
+            }
+            Expr::Comma(parts) => {
+                let parts = parts.into_iter().map(|part| Part::of(part).expr);
+                Part::new(Expr::Comma(parts.collect()), 1.0)
+            }
+            Expr::Sorted(node, inner) => {
+                let inner = Part::of(*inner);
+                Part::new(Expr::Sorted(node, Box::new(inner.expr)), inner.likelihood)
+            }
+        }
+    }
+}
+
+/// What a list of parts is joined by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Joins {
+    And,
+    Or,
+}
+
+impl Joins {
+    /// A list in the order in which its parts are evaluated.
+    fn list(self, parts: Vec<Expr>) -> Part {
+        // Each with the likelihood of the list up to it.
+        let mut so_far = None;
+        let with_those_before = |expr: Expr| {
+            let part = Part::of(expr);
+            let here = match so_far {
+                None => part.likelihood,
+                Some(before) => self.likelihood(before, part.likelihood),
+            };
+            so_far = Some(here);
+            (part, here)
+        };
+        let mut parts: Vec<(Part, f32)> = parts.into_iter().map(with_those_before).collect();
+        let is_pure = |part: &(Part, f32)| needs(&part.0.expr).is_some();
+        for run in parts.chunk_by_mut(|a, b| is_pure(a) && is_pure(b)) {
+            run.sort_by_key(|(part, _)| place(&part.expr));
+        }
+        let in_lists = parts.last().map_or(1.0, |(_, so_far)| *so_far);
+        for at in (1..parts.len()).rev() {
+            if self.swaps(&parts[at - 1].0, &parts[at].0) {
+                parts.swap(at - 1, at);
+            }
+        }
+        let parts = parts.into_iter().map(|(part, _)| part.expr).collect();
+        Part {
+            expr: match self {
+                Joins::And => Expr::And(parts),
+                Joins::Or => Expr::Or(parts),
+            },
+            likelihood: so_far.unwrap_or(1.0),
+            in_lists,
+        }
+    }
+
+    fn likelihood(self, before: f32, here: f32) -> f32 {
+        match self {
+            Joins::And => before * here,
+            Joins::Or => (before + here).min(1.0),
+        }
+    }
+
+    /// Whether the second of two neighbours is to come first.
+    fn swaps(self, before: &Part, here: &Part) -> bool {
+        let (Some(first), Some(second)) = (needs(&before.expr), needs(&here.expr)) else {
+            return false;
+        };
+        match (first.cmp(&second), self) {
+            (Ordering::Greater, _) => true,
+            (Ordering::Less, _) => false,
+            (Ordering::Equal, Joins::And) => here.in_lists > before.in_lists,
+            (Ordering::Equal, Joins::Or) => here.in_lists < before.in_lists,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::expression;
+    use trawl_testkit::oracle::{command, run};
+    use trawl_testkit::{Prng, skip};
+
+    const TESTS: &[&str] = &[
+        "-name a*",
+        "-iname a",
+        "-path x",
+        "-regex .*",
+        "-type f",
+        "-type d,l",
+        "-xtype f",
+        "-xtype l",
+        "-size 1",
+        "-size +1",
+        "-size -9k",
+        "-perm 644",
+        "-perm -2",
+        "-perm /7",
+        "-perm /0",
+        "-links 1",
+        "-links -2",
+        "-links +7",
+        "-inum 7",
+        "-uid 5",
+        "-gid 500",
+        "-user root",
+        "-group root",
+        "-nouser",
+        "-nogroup",
+        "-readable",
+        "-writable",
+        "-executable",
+        "-empty",
+        "-lname x*",
+        "-ilname x",
+        "-mtime 0",
+        "-mtime +3",
+        "-atime -300",
+        "-mmin 5000",
+        "-cmin -3",
+        "-used 2",
+        "-newermt 1971-01-01",
+        "-newermt 2200-01-01",
+        "-fstype proc",
+        "-fstype none",
+        "-true",
+        "-false",
+        "-maxdepth 9",
+    ];
+
+    /// Of these nobody sees in which order they are evaluated.
+    const NAMES: &[&str] = &[
+        "-name",
+        "-iname",
+        "-path",
+        "-regex",
+        "-inum",
+        "-true",
+        "-false",
+        "-maxdepth",
+    ];
+
+    fn drawn(prng: &mut Prng, levels: u64) -> String {
+        if levels == 0 || prng.once_in(3) {
+            return prng.word(TESTS).to_owned();
+        }
+        let parts = (0..2 + prng.below(3)).map(|_| drawn(prng, levels - 1));
+        let parts: Vec<String> = parts.collect();
+        match prng.below(6) {
+            0 => format!("! {}", drawn(prng, levels - 1)),
+            1 | 2 => format!("( {} )", parts.join(" -o ")),
+            _ => format!("( {} )", parts.join(" ")),
+        }
+    }
+
+    /// The tests in the order in which GNU find says that it evaluates them.
+    fn of_find(words: &str) -> Vec<String> {
+        let mut find = command("find");
+        find.args(["-D", "tree", "/dev/null"])
+            .args(words.split(' '));
+        let said = run(&mut find).errors();
+        let tree = said.split("Optimized Eval Tree:").nth(1).expect("a tree");
+        let lines = tree
+            .lines()
+            .filter_map(|line| line.trim().strip_prefix("pred=["));
+        let tests = lines.filter(|line| line.contains("type=primary"));
+        let name = |line: &str| line.split([' ', ']']).next().unwrap_or_default().to_owned();
+        tests.map(name).collect()
+    }
+
+    /// The oracle is what find prints with `-D tree`.
+    #[test]
+    fn tests_are_evaluated_in_the_order_of_gnu_find() {
+        if let Some(skip) = skip::without_program("the order of tests", "find") {
+            return skip.say();
+        }
+        let seed = 1;
+        let mut prng = Prng::new(seed);
+        for _ in 0..400 {
+            let words = format!("{} -print", drawn(&mut prng, 3));
+            let mut ours = Vec::new();
+            let name = |name: &str| match name {
+                "-newerXY" => "-newermt".to_owned(),
+                _ => name.to_owned(),
+            };
+            let tree = expression(&words);
+            tree.leaves(&mut |node| ours.push(name(node.predicate.name)));
+            let theirs = of_find(&words);
+            let looks = |name: &&String| !NAMES.contains(&name.as_str());
+            let shown = |list: &[String]| {
+                list.iter()
+                    .filter(looks)
+                    .cloned()
+                    .collect::<Vec<_>>()
+                    .join(" ")
+            };
+            assert_eq!(shown(&ours), shown(&theirs), "find {words}");
+        }
+    }
 }

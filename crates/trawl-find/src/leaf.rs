@@ -1,8 +1,8 @@
 //! The trait that every test and action implements.
 
-use trawl_model::ColumnSet;
 use trawl_model::filter::Filter;
 use trawl_model::rows::Row;
+use trawl_model::{ColumnSet, Timestamp};
 
 use crate::context::Context;
 use crate::lookups::AttributeTest;
@@ -84,6 +84,16 @@ pub trait Leaf: Send + Sync + std::fmt::Debug {
     /// it does: many paths are printed at once.
     fn path_end(&self) -> Option<u8> {
         None
+    }
+
+    /// The time that it compares an entry's with.
+    fn moment(&self) -> Option<Timestamp> {
+        None
+    }
+
+    /// True if it can be false of nothing.
+    fn is_always_true(&self) -> bool {
+        false
     }
 
     /// What it has to know of an entry of the live file system; `None` if that

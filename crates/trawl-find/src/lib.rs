@@ -35,6 +35,7 @@ pub mod help;
 mod indexed;
 pub mod leaf;
 pub mod left_out;
+mod likelihood;
 mod live;
 pub mod lookups;
 pub mod order;
@@ -57,7 +58,7 @@ mod testing;
 pub mod traversal;
 
 pub use environment::Environment;
-pub use error::FindError;
+pub use error::{FindError, Refusal};
 pub use expr::Expr;
 pub use indexed::{Sieve, SieveAt};
 pub use leaf::Leaf;

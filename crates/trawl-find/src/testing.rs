@@ -212,7 +212,7 @@ pub(crate) fn parse_words(words: &str) -> Result<Parsed, FindError> {
         .split_whitespace()
         .map(|w| w.as_bytes().to_vec())
         .collect();
-    parse(&words, &environment())
+    parse(&words, &environment()).map_err(|refusal| refusal.error)
 }
 
 /// [`run_on`] for words that hold blanks.

@@ -134,6 +134,13 @@ fn chosen_expressions() {
         &["tree", "-name", "tree", "-print0", "-quit"],
         &["tree", "-false", "-quit", "-o", "-print0"],
         &["tree", "-foo"],
+        // Remarks come before the mistake behind them.
+        &["tree", "-perm", "/0", "-newer", "nowhere"],
+        &["tree", "-printf", "%q", "-foo"],
+        &["tree", "-path", "x/", "-o", "-type", "q"],
+        &["tree", "-warn", "-d", "-name", "a/b", "-foo"],
+        &["tree", "-D", "none", "-foo"],
+        &["-D", "none", "tree", "-foo"],
         &["tree", "-name"],
         &["tree", "-name", "a", "b"],
         &["tree", "-name", "a", "tree"],

@@ -9,7 +9,7 @@
 //! - Of each message the class and the path count, not the wording, which is
 //!   compared too and told apart.
 
-use super::case::Case;
+use super::case::{Case, Start, Word};
 use super::environment::language;
 use super::site::Answer;
 use crate::lines::visible;
@@ -38,6 +38,18 @@ pub struct Difference {
     pub kind: Kind,
     /// For a person.
     pub text: String,
+}
+
+/// Whether the order of the walk says how many commands `-execdir … +` starts,
+/// each of which complains of an output that takes nothing.
+fn counts_by_order(case: &Case) -> bool {
+    let is_shut = matches!(
+        case.start,
+        Start::NoOutput | Start::FullOutput | Start::UnreadOutput
+    );
+    let gathers =
+        |leaf: &&[Word]| leaf[0] == b"-execdir" && leaf.last().is_some_and(|word| word == b"+");
+    is_shut && case.leaves().iter().any(gathers)
 }
 
 /// How much of an answer is the same though nothing has to be.
@@ -105,9 +117,16 @@ pub fn difference(
     }
     // In another encoding than UTF-8 find shows characters that are bytes to us.
     let is_bytes = language(case).is_some_and(|name| !name.ends_with("UTF-8"));
-    let plain = |stderr: &[u8]| match is_bytes {
-        true => classes(&unescaped(stderr)),
-        false => classes(stderr),
+    let plain = |stderr: &[u8]| {
+        let unescaped = is_bytes.then(|| unescaped(stderr));
+        let mut classes = classes(unescaped.as_deref().unwrap_or(stderr));
+        if blanks {
+            classes = split(&classes.join(&endings[0]));
+        }
+        if counts_by_order(case) {
+            classes.dedup();
+        }
+        classes
     };
     let (a, b) = (plain(&theirs.ran.stderr), plain(&ours.ran.stderr));
     if a != b {

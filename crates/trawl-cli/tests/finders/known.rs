@@ -34,6 +34,8 @@ pub(crate) enum Place {
     Usual,
     /// With a directory mounted in itself; only root can make it.
     Mounted,
+    /// With a file mounted on another one.
+    Bound,
 }
 
 /// A command line, who asks it, and of which tree.
@@ -135,24 +137,6 @@ pub(crate) static KNOWN: &[Known] = &[
         example: &["-L", "./"],
     },
     Known {
-        what: "cheaper tests go before -empty, which then does not complain",
-        sides: &[Side::Live],
-        is_in: |asked| asked.asker == Asker::User && asked.case.has("-empty"),
-        asker: Asker::User,
-        language: None,
-        place: Place::Usual,
-        example: &[".", "-links", "9", "-not", "-empty"],
-    },
-    Known {
-        what: "find asks -xtype before what stands in front of it, and complains",
-        sides: BOTH,
-        is_in: |asked| asked.case.has("-xtype") && asked.plan.nodes.iter().any(is_loop),
-        asker: Asker::Ourselves,
-        language: None,
-        place: Place::Usual,
-        example: &[".", "-links", "100", "-xtype", "d"],
-    },
-    Known {
         what: "what was taken away at the first start has changed since it was indexed",
         sides: &[Side::Index],
         is_in: |asked| asked.case.changes() && starts(asked.case).len() > 1,
@@ -222,6 +206,18 @@ pub(crate) static KNOWN: &[Known] = &[
         example: &["f", "", "-exec", "echo", "{}", "+"],
     },
     Known {
+        what: "the inode number of a file that is mounted on, of which find knows what its directory says",
+        sides: &[Side::Index],
+        is_in: |asked| {
+            let is_bound = |node: &Node| matches!(node.kind, Kind::Bound(_));
+            asked.plan.nodes.iter().any(is_bound) && tells_numbers(asked.case)
+        },
+        asker: Asker::Ourselves,
+        language: None,
+        place: Place::Bound,
+        example: &[".", "-name", "inner", "-printf", "%i\\n"],
+    },
+    Known {
         what: "a directory that is mounted in itself is shown from the index, and told of in other words",
         sides: &[Side::Index],
         is_in: |asked| {
@@ -237,6 +233,15 @@ pub(crate) static KNOWN: &[Known] = &[
         example: &["."],
     },
 ];
+
+/// Whether inode numbers are asked for.
+fn tells_numbers(case: &Case) -> bool {
+    let is_format = |leaf: &&[Word]| leaf[0].ends_with(b"printf");
+    let has_number = |leaf: &[Word]| leaf.last().is_some_and(|format| format.contains(&b'i'));
+    let leaves = case.leaves();
+    let mut formats = leaves.iter().filter(|leaf| is_format(leaf));
+    case.has("-inum") || formats.any(|leaf| has_number(leaf))
+}
 
 /// Whether a directory above is mounted on this one.
 fn is_within_itself(plan: &Plan, node: &Node) -> bool {
@@ -304,11 +309,6 @@ fn has_pattern_of(case: &Case, is_bytes: bool) -> bool {
         }
         _ => false,
     })
-}
-
-/// Whether a link leads to itself.
-fn is_loop(node: &Node) -> bool {
-    matches!(&node.kind, Kind::Symlink(target) if target.ends_with(&node.name))
 }
 
 /// Whether an action stands in a list of `-o` that something is joined to.
@@ -383,6 +383,10 @@ pub(crate) fn plan_of(place: Place) -> Plan {
         Place::Mounted => {
             let inner = ("inner".into(), Some(0), Kind::Bound(0), 0o755);
             vec![folder("outer", None), inner]
+        }
+        Place::Bound => {
+            let file = ("file".into(), None, Kind::File { size_bytes: 1 }, 0o644);
+            vec![file, ("inner".into(), None, Kind::Bound(0), 0o644)]
         }
     };
     if place == Place::Usual {

@@ -11,7 +11,8 @@
 //!
 //! `TRAWL_FIND_FAILURES=20` goes on until so many different failures are
 //! shrunk, `TRAWL_FIND_PROGRAM` names another program than the one that was
-//! built, `TRAWL_FIND_SIDES=index` asks only this side.
+//! built, `TRAWL_FIND_SIDES=index` asks only this side, `TRAWL_FIND_SHRINK=0`
+//! reports failures as they were drawn.
 
 #![forbid(unsafe_code)]
 
@@ -72,6 +73,7 @@ fn every_finder_answers_as_gnu_find_does() {
         seed: number("TRAWL_FIND_SEED", SEED),
         cases: number("TRAWL_FIND_CASES", CASES),
         failures: number("TRAWL_FIND_FAILURES", 1) as usize,
+        shrinks: number("TRAWL_FIND_SHRINK", 1) > 0,
     };
     let run = Run::new(plan);
     run.expect_known();
@@ -103,6 +105,7 @@ fn the_comparison_finds_what_is_wrong() {
             seed: 1,
             cases: 40,
             failures: 1,
+            shrinks: true,
         });
         run.work();
         run.failures()

@@ -7,10 +7,11 @@ use super::grammar::{Joined, Token, join};
 use super::settings::Settings;
 use crate::context::Races;
 use crate::environment::{Environment, Warnings};
-use crate::error::FindError;
+use crate::error::{FindError, Refusal};
 use crate::expr::{Expr, Node};
 use crate::files::OutputFile;
 use crate::leaf::Effect;
+use crate::likelihood::guess;
 use crate::predicate::{Kind, Parse, Predicate};
 use crate::predicates::{constant, exclude, limit, print, sort, unique};
 use crate::regex::Dialect;
@@ -95,9 +96,17 @@ pub enum Parsed {
 ///
 /// # Errors
 /// What find would exit with 1 for, in its words.
-pub fn parse(words: &[Vec<u8>], env: &Environment) -> Result<Parsed, FindError> {
+pub fn parse(words: &[Vec<u8>], env: &Environment) -> Result<Parsed, Refusal> {
     let mut warnings = Vec::new();
-    let (follow, words) = leading_options(words, env, &mut warnings)?;
+    read(words, env, &mut warnings).map_err(|error| Refusal { error, warnings })
+}
+
+fn read(
+    words: &[Vec<u8>],
+    env: &Environment,
+    warnings: &mut Vec<String>,
+) -> Result<Parsed, FindError> {
+    let (follow, words) = leading_options(words, env, warnings)?;
     let paths = words
         .iter()
         .take_while(|word| !begins_expression(word, Place::Leading))
@@ -226,7 +235,7 @@ fn special(words: &[Vec<u8>]) -> Option<Parsed> {
 struct Reader<'a> {
     env: &'a Environment,
     settings: Settings,
-    warnings: Vec<String>,
+    warnings: &'a mut Vec<String>,
     /// The first word that was no option, for a warning.
     first_test: Option<String>,
     /// The word of the predicate that was read last.
@@ -260,7 +269,7 @@ impl Reader<'_> {
         let name = String::from_utf8_lossy(word).into_owned();
         self.note_order(predicate, &name);
         let (env, settings) = (self.env, &mut self.settings);
-        let mut args = Arguments::new(env, settings, &mut self.warnings, word, rest);
+        let mut args = Arguments::new(env, settings, self.warnings, word, rest);
         let leaf = match predicate.parse {
             Parse::Leaf(parse) => parse(&mut args)?,
             Parse::Option(parse) => {
@@ -282,7 +291,10 @@ impl Reader<'_> {
             }
         };
         let used = args.used();
-        self.tokens.push(Token::Leaf(Node::new(predicate, leaf)));
+        let words = rest.get(..used).unwrap_or_default();
+        let guess = guess(predicate.name, words, &*leaf, &self.settings, env.now);
+        let node = Node::new(predicate, leaf).guessed(guess);
+        self.tokens.push(Token::Leaf(node));
         Ok(used)
     }
 
@@ -353,7 +365,7 @@ impl Reader<'_> {
             races: settings.races,
             expr: expr.optimized(),
             traversal: settings.traversal,
-            warnings: self.warnings,
+            warnings: std::mem::take(self.warnings),
             prints_by_default: !acts,
             excludes,
         })

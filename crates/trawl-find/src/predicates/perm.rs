@@ -51,6 +51,10 @@ impl Leaf for Perm {
             How::Any => wanted == 0 || bits & wanted != 0,
         }
     }
+
+    fn is_always_true(&self) -> bool {
+        self.how == How::Any && self.of_files == 0 && self.of_directories == 0
+    }
 }
 
 fn parse(args: &mut Arguments<'_>) -> Result<Box<dyn Leaf>, FindError> {

@@ -142,7 +142,12 @@ impl Site {
         let program = match parse(words, &env) {
             Ok(Parsed::Search(program)) => program,
             Ok(other) => panic!("{other:?}"),
-            Err(error) => return (1, out, format!("find: {error}\n").into_bytes()),
+            Err(refusal) => {
+                let lines = refusal.warnings.iter().cloned();
+                let lines = lines.chain([refusal.to_string()]);
+                let text: String = lines.map(|line| format!("find: {line}\n")).collect();
+                return (1, out, text.into_bytes());
+            }
         };
         let cwd = self.scratch.path().canonicalize().unwrap();
         let streams = Streams {
