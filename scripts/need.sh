@@ -20,6 +20,7 @@ test|mkfs.xfs|xfsprogs
 test|mkfs.btrfs|btrfs-progs
 test|setpriv|util-linux
 test|strace|strace
+test|chirp|coop-computing-tools
 test|mount|mount
 test|python3|python3-venv
 bench|python3|python3

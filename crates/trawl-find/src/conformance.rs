@@ -264,6 +264,13 @@ pub static GENERAL: &[Note] = &[
             "each entry is complained of, and the search goes on; GNU find ends there",
         ),
     },
+    both(
+        "`-execdir` and `-okdir` of a start point in a directory with x and without r",
+        Otherwise(
+            Own,
+            "the command is run there; GNU find cannot open the directory, says so, and ends",
+        ),
+    ),
     only_index(
         "what was left out of the index (`--exclude`)",
         Absent("not shown, except where a start point is walked live or a link leads there"),

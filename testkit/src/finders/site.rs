@@ -196,10 +196,18 @@ impl Site {
     /// Directories that somebody may list and not search: the index shows
     /// nothing of them.
     pub fn listed_only(&self, identity: &Identity) -> BTreeSet<PathBuf> {
+        self.directories(identity, &["-readable", "!", "-executable"])
+    }
+
+    /// Directories that somebody may search and not list.
+    pub fn searched_only(&self, identity: &Identity) -> BTreeSet<PathBuf> {
+        self.directories(identity, &["-executable", "!", "-readable"])
+    }
+
+    fn directories(&self, identity: &Identity, tests: &[&str]) -> BTreeSet<PathBuf> {
         let mut line = identity.command("find");
-        line.arg(self.scratch.join("work"));
-        line.args(["-type", "d", "-readable", "!", "-executable", "-print0"]);
-        let ran = run(&mut line);
+        line.arg(self.scratch.join("work")).args(["-type", "d"]);
+        let ran = run(line.args(tests).arg("-print0"));
         let paths = ran
             .stdout
             .split(|byte| *byte == 0)

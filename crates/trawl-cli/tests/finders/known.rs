@@ -45,6 +45,8 @@ pub(crate) struct Asked<'a> {
     pub(crate) plan: &'a Plan,
     /// Whether there are directories that they may list and not search.
     pub(crate) is_listed_only: bool,
+    /// Whether there are directories that they may search and not list.
+    pub(crate) is_searched_only: bool,
 }
 
 /// Who asks.
@@ -191,6 +193,18 @@ pub(crate) static KNOWN: &[Known] = &[
         language: None,
         place: Place::Usual,
         example: &[".", "-execdir", "true", ";"],
+    },
+    Known {
+        what: "find ends where it cannot open the directory that -execdir is to run in",
+        sides: BOTH,
+        is_in: |asked| {
+            let runs_there = asked.case.has("-execdir") || asked.case.has("-okdir");
+            asked.is_searched_only && runs_there
+        },
+        asker: Asker::User,
+        language: None,
+        place: Place::Usual,
+        example: &["x/g", "-execdir", "true", ";"],
     },
     Known {
         what: "find forgets the commands of -exec + where a start point is empty",
@@ -427,5 +441,6 @@ fn usual(link: impl Fn(&str) -> Kind) -> Vec<Planned> {
         ("x".into(), None, Kind::Folder, 0o711),
         ("loop".into(), None, link("loop"), 0o777),
         ("é".into(), None, Kind::File { size_bytes: 0 }, 0o644),
+        ("g".into(), Some(7), Kind::File { size_bytes: 0 }, 0o644),
     ]
 }

@@ -155,9 +155,9 @@ impl Run {
         };
         let mut prng = Prng::new(seed);
         let people = people();
-        let hidden: Vec<bool> = people
+        let half_closed: Vec<[bool; 2]> = people
             .iter()
-            .map(|(person, _)| !site.listed_only(person).is_empty())
+            .map(|(person, _)| half_closed(&site, person))
             .collect();
         let cases: Vec<Case> = (0..CASES_PER_TREE)
             .map(|_| self.draw(&site, &mut prng))
@@ -166,11 +166,13 @@ impl Run {
             let (identity, asker) = &people[at % people.len()];
             let mut oracle = None;
             for &side in self.vocabularies.keys() {
+                let [is_listed_only, is_searched_only] = half_closed[at % people.len()];
                 let asked = Asked {
                     case,
                     asker: *asker,
                     plan: &plan,
-                    is_listed_only: hidden[at % people.len()],
+                    is_listed_only,
+                    is_searched_only,
                 };
                 let is_hidden = side == Side::Index && asked.is_listed_only;
                 let is_beyond = side == Side::Index && reaches_left_out(&plan, case);
@@ -298,11 +300,13 @@ impl Run {
         let is_same =
             |found: Option<Difference>| found.is_some_and(|found| found.kind == first.kind);
         let fails = |site: &Site, case: &Case| {
+            let [is_listed_only, is_searched_only] = half_closed(site, question.identity);
             let asked = Asked {
                 case,
                 asker: question.asker,
                 plan: &site.plan,
-                is_listed_only: !site.listed_only(question.identity).is_empty(),
+                is_listed_only,
+                is_searched_only,
             };
             !known::may_differ(question.side, &asked) && is_same(differs(site, case, question))
         };
@@ -451,6 +455,12 @@ fn people() -> Vec<(Identity, Asker)> {
     let both = [Asker::Ourselves, Asker::User];
     let known = |asker: Asker| Some((asker.identity()?, asker));
     both.into_iter().filter_map(known).collect()
+}
+
+/// Whether there are directories that somebody may only list, and only search.
+fn half_closed(site: &Site, identity: &Identity) -> [bool; 2] {
+    let may_only = [site.listed_only(identity), site.searched_only(identity)];
+    may_only.map(|directories| !directories.is_empty())
 }
 
 fn ask_oracle(site: &Site, case: Case, identity: &Identity) -> Oracle {

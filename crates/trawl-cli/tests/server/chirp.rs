@@ -4,6 +4,8 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::{MetadataExt, symlink};
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
 
 use trawl_testkit::oracle;
 use trawl_testkit::skip;
@@ -109,6 +111,99 @@ fn a_client_of_chirp_is_answered() {
     );
     // Nothing outside the export.
     assert_eq!(ask("passwd", "/t/../../etc", "0"), ["2\t1\t/etc"]);
+}
+
+/// The server of cctools over the same tree, and where it listens.
+fn of_cctools(site: &Site) -> (Running, u16) {
+    let port = site.scratch.join("port");
+    let acl = site.write("tree/.__acl", "hostname:* rwldax\n");
+    mode(&acl, 0o644);
+    let transient = site.scratch.join("transient");
+    fs::create_dir(&transient).expect("room");
+    mode(&transient, 0o777);
+    let mut server = oracle::command("chirp_server");
+    server
+        .arg(format!("--root={}", site.tree().display()))
+        .arg(format!("--transient={}", transient.display()))
+        .arg(format!("--port-file={}", port.display()))
+        .args(["--inherit-default-acl", "--advertise=-", "--auth=hostname"])
+        .args(["--interface=127.0.0.1", "--no-core-dump"])
+        .arg("--debug-file=:stderr")
+        .stderr(Stdio::null());
+    if skip::is_root() {
+        server.args(["--user", "nobody"]);
+    }
+    let running = Running(server.spawn().expect("it starts"));
+    let until = Instant::now() + LONG;
+    loop {
+        let text = fs::read_to_string(&port).unwrap_or_default();
+        if let Ok(port) = text.trim().parse() {
+            return (running, port);
+        }
+        assert!(Instant::now() < until, "the server of cctools says no port");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// A program that ends with the test.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The client of cctools reads our answers as it reads those of its own server.
+#[test]
+fn the_client_of_cctools_is_answered_as_its_server_answers() {
+    for program in ["chirp", "chirp_server"] {
+        if let Some(skip) = skip::without_program("the client and server of cctools", program) {
+            return skip.say();
+        }
+    }
+    let site = Site::new("chirp-cctools");
+    let open = site.tree().join("open");
+    for name in ["a b.c", "xy.c", ".hidden.c", "deep/y.c", "deep/z.h"] {
+        fs::write(open.join(name), name).expect("room");
+    }
+    fs::create_dir_all(open.join("deep/deeper/deepest")).expect("room");
+    fs::write(open.join("deep/deeper/deepest/w.c"), "").expect("room");
+    symlink("xy.c", open.join("link.c")).expect("room");
+    let ours = serve(&site, &[format!("--export=open={}", open.display())]);
+    let (_running, theirs) = of_cctools(&site);
+    for question in [
+        "/open *.c",
+        "-i /open *.c",
+        "-m /open *.c",
+        "-im /open *.c",
+        "-s /open deep/y.c",
+        "-ims /open xy.c",
+        "/open /xy.c",
+        "/open /*.c",
+        "/open deep/*",
+        "/open deep/*.c|/xy.c",
+        "/open ?y.c",
+        "/open [xy]y.c",
+        "/open nothing",
+        "/open/deep *.c",
+        "-i /open/deep w.c",
+        "/open/deep/deeper /deepest/w.c",
+        "/none *.c",
+        "/open/xy.c *",
+    ] {
+        let ask = |port: u16| {
+            let mut client = oracle::command("chirp");
+            client.args(["-a", "hostname", "-t", "60"]);
+            client.arg(format!("127.0.0.1:{port}")).arg("search");
+            let ran = oracle::run(client.args(question.split(' ')));
+            let mut lines: Vec<String> = ran.text().lines().map(str::to_owned).collect();
+            lines.sort_unstable();
+            (lines, ran.errors(), ran.code)
+        };
+        assert_eq!(ask(ours.port()), ask(theirs), "search {question}");
+    }
 }
 
 #[test]
