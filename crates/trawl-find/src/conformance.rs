@@ -236,7 +236,7 @@ pub static GENERAL: &[Note] = &[
         Otherwise(Own, "goes on; GNU find stops there with a message"),
     ),
     both(
-        "`-exec … +` and an empty start point",
+        "`-exec … +`, `-execdir … +` and an empty start point",
         Otherwise(
             Own,
             "the empty one is complained of and the command run for the others; GNU find forgets it",

@@ -25,7 +25,8 @@ pub struct Environment {
     /// Size of the blocks that `-ls` counts: 1024 bytes, or 512 if
     /// `POSIXLY_CORRECT` is set.
     pub ls_block_bytes: u64,
-    /// Whether `POSIXLY_CORRECT` is set: no warnings beyond POSIX.
+    /// Whether `POSIXLY_CORRECT` is set: no warnings beyond POSIX, and patterns
+    /// as POSIX has them.
     pub is_posix: bool,
     /// Attributes of files that arguments name (`-newer FILE`).
     pub references: Box<dyn References>,

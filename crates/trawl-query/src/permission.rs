@@ -39,6 +39,13 @@ pub(crate) fn shown(found: Located) -> Located {
     Located::Denied { dir: dir.to_vec() }
 }
 
+/// Says of a directory whether what is in it is shown to a reader for whom the
+/// kernel does not decide that by letting them open a shard.
+pub(crate) fn showing(view: &View) -> impl Fn(&[u8]) -> bool + Sync {
+    let asks = asker() == Asker::Limited && asks_kernel(view);
+    move |dir| !asks || of_kernel(dir).is_none_or(|access| access == Access::Full)
+}
+
 fn asks_kernel(view: &View) -> bool {
     let is_recorded = || view.is_past() || view.info().options.contains_key("from-trace");
     asker() != Asker::Known && !is_recorded()

@@ -16,6 +16,7 @@ mod workers;
 
 use crate::error::Result;
 use crate::index::{Index, Start, View};
+use crate::permission;
 use crate::segment::Scratch;
 use crate::walk::check_cancelled_by;
 use merge::{Hits, InOrder};
@@ -145,6 +146,12 @@ fn run<O: Default + Send>(
     work: impl Fn(Hit<'_>, &mut O) + Sync,
     collect: impl FnOnce(&Workers<'_, O>) -> Result<()>,
 ) -> Result<()> {
+    let shows = permission::showing(view);
+    let work = |hit: Hit<'_>, out: &mut O| {
+        if shows(hit.dir) {
+            work(hit, out);
+        }
+    };
     let search = |at: usize, scratch: &mut Scratch| match pieces.get(at) {
         Some(piece) => search_piece(view, piece, request, &work, scratch),
         None => Ok(O::default()),

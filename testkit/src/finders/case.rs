@@ -341,6 +341,10 @@ impl Case {
             .iter()
             .filter_map(|leaf| ending(leaf))
             .collect();
+        // A start point of this name is none.
+        if self.starts.iter().any(|start| start == b"-print") {
+            endings.push(b'\n');
+        }
         endings.sort_unstable();
         endings.dedup();
         if endings.is_empty() {

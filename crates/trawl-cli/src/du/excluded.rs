@@ -7,7 +7,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use trawl_text::glob::{Case, Glob};
-use trawl_text::locale::Locale;
 
 use crate::failure::Failure;
 
@@ -20,8 +19,7 @@ pub(crate) struct Excluded {
 impl Excluded {
     /// Those given, and the lines of files.
     pub(crate) fn read(given: &[OsString], files: &[PathBuf]) -> Result<Excluded, Failure> {
-        let locale = Locale::from_env();
-        let glob = |text: &[u8]| Glob::new(text, Case::Sensitive, locale);
+        let glob = |text: &[u8]| Glob::of_environment(text, Case::Sensitive);
         let mut patterns: Vec<Glob> = given.iter().map(|text| glob(text.as_bytes())).collect();
         for file in files {
             let text = contents(file)?;

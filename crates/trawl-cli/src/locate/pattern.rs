@@ -3,7 +3,7 @@
 use trawl_find::regex::{Dialect, Manner, Regex};
 use trawl_model::need::{Literal, Need, Within};
 use trawl_query::{Beginning, Matcher, Trail};
-use trawl_text::glob::{Case, Glob};
+use trawl_text::glob::{Case, Glob, for_fnmatch};
 use trawl_text::locale::Locale;
 
 /// What the words on the command line are.
@@ -112,6 +112,8 @@ impl Pattern {
         let dialect = match language {
             Language::Plain => {
                 let glob = to_glob(word).ok_or_else(|| wrong(word, "it ends in a backslash"))?;
+                let is_posix = std::env::var_os("POSIXLY_CORRECT").is_some();
+                let glob = for_fnmatch(&glob, is_posix);
                 return Ok(Pattern::Glob(Glob::new(&glob, case, locale)));
             }
             Language::Basic => Dialect::PosixBasic,

@@ -6,7 +6,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
 use trawl_text::glob::{Case, Glob};
-use trawl_text::locale::Locale;
 use trawl_text::quote::Quoting;
 
 use crate::block_size::SizeFormat;
@@ -416,7 +415,7 @@ fn refuse(flags: &Flags) -> Result<(), String> {
 
 fn ignored(flags: &Flags, hidden: Hidden) -> Ignored {
     let pattern = |text: &[u8]| Pattern {
-        glob: Glob::new(text, Case::Sensitive, Locale::from_env()),
+        glob: Glob::of_environment(text, Case::Sensitive),
         begins_with_dot: text.starts_with(b".") || text.starts_with(b"\\."),
     };
     let mut patterns: Vec<Pattern> = flags

@@ -97,5 +97,15 @@ fn a_user_namespace_is_told_what_may_not_be_read() {
                 .arg(&tree));
             assert_eq!(ours.code, Some(1), "{way}: {question}: {ours}");
         }
+        // Names, from their own files, are those that find prints.
+        let mut theirs = in_way(way, Path::new("find"));
+        let theirs = run(theirs.arg(&tree).args(["-mindepth", "1"]));
+        for options in [&["--below"][..], &["--fuzzy", "-l999", "--below"]] {
+            let mut ours = in_way(way, &trawl);
+            ours.arg("-i").arg(&index).args(["locate", "tree"]);
+            let ours = run(ours.args(options).arg(&tree));
+            let (ours, theirs) = (ours.text(), theirs.text());
+            assert_eq!(sorted(&ours), sorted(&theirs), "{way}: locate {options:?}");
+        }
     }
 }

@@ -51,6 +51,7 @@ const OPTIONS: &[&[&str]] = &[
         "--exclude=./plain/sub",
         "--exclude=*",
         "--exclude=pl?in",
+        "--exclude=[^ps]*",
     ],
     &[
         "--exclude=deep",

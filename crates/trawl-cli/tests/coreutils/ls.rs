@@ -113,6 +113,7 @@ const OPTIONS: &[&[&str]] = &[
         "--ignore=.*",
         "--hide=a*",
         "-I[!a]*",
+        "-I[^a]*",
         "--ignore-backups",
     ],
     &[

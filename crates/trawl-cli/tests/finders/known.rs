@@ -207,11 +207,12 @@ pub(crate) static KNOWN: &[Known] = &[
         example: &["x/g", "-execdir", "true", ";"],
     },
     Known {
-        what: "find forgets the commands of -exec + where a start point is empty",
+        what: "find forgets the commands of -exec and -execdir + where a start point is empty",
         sides: BOTH,
         is_in: |asked| {
-            let gathers =
-                |leaf: &&[Word]| leaf[0] == b"-exec" && leaf.last().is_some_and(|w| w == b"+");
+            let gathers = |leaf: &&[Word]| {
+                leaf[0].starts_with(b"-exec") && leaf.last().is_some_and(|w| w == b"+")
+            };
             starts(asked.case).iter().any(Vec::is_empty) && asked.case.leaves().iter().any(gathers)
         },
         asker: Asker::Ourselves,

@@ -2,6 +2,7 @@
 //! far and the outside.
 
 use trawl_model::Timestamp;
+use trawl_text::glob::{self, Case, Glob};
 use trawl_text::quote;
 
 use super::settings::Settings;
@@ -72,6 +73,12 @@ impl<'a> Arguments<'a> {
             name: self.spelled(),
             value: String::from_utf8_lossy(value).into_owned(),
         }
+    }
+
+    /// The shell pattern that a word is, as fnmatch(3) reads it.
+    pub fn glob(&self, pattern: &[u8], case: Case) -> Glob {
+        let pattern = glob::for_fnmatch(pattern, self.env.is_posix);
+        Glob::new(&pattern, case, self.env.locale)
     }
 
     /// A value between the quotation marks of messages.

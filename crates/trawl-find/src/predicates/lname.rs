@@ -41,7 +41,7 @@ impl Leaf for LinkName {
 /// Reads the pattern of `-lname` and `-ilname`.
 pub(super) fn parse(args: &mut Arguments<'_>, case: Case) -> Result<Box<dyn Leaf>, FindError> {
     let pattern = args.value()?;
-    let glob = Glob::new(pattern, case, args.env.locale);
+    let glob = args.glob(pattern, case);
     Ok(Box::new(LinkName { glob }))
 }
 

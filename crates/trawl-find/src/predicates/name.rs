@@ -57,7 +57,7 @@ pub(super) fn parse(args: &mut Arguments<'_>, case: Case) -> Result<Box<dyn Leaf
         );
         args.warn(line);
     }
-    let glob = Glob::new(pattern, case, args.env.locale);
+    let glob = args.glob(pattern, case);
     Ok(Box::new(Name { glob }))
 }
 

@@ -43,7 +43,7 @@ impl Leaf for PathTest {
 /// Reads the pattern of `-path` and `-ipath`.
 pub(super) fn parse(args: &mut Arguments<'_>, case: Case) -> Result<Box<dyn Leaf>, FindError> {
     let pattern = args.value()?;
-    let glob = Glob::new(pattern, case, args.env.locale);
+    let glob = args.glob(pattern, case);
     let starts = &args.settings.starts;
     if pattern.ends_with(b"/")
         && !args.env.is_posix

@@ -3,7 +3,7 @@
 
 use trawl_model::rows::Row;
 use trawl_model::{Column, ColumnSet};
-use trawl_text::glob::{Case, Glob};
+use trawl_text::glob::Case;
 
 use crate::context::Context;
 use crate::leaf::Leaf;
@@ -27,7 +27,7 @@ pub(crate) static XATTR: Predicate = Predicate {
             Some(at) => (&word[..at], Some(&word[at + 1..])),
             None => (word, None),
         };
-        let glob = |pattern: &[u8]| Glob::new(pattern, Case::Sensitive, args.env.locale);
+        let glob = |pattern: &[u8]| args.glob(pattern, Case::Sensitive);
         Ok(Box::new(HasAttribute(AttributeTest {
             word: word.to_vec(),
             name: AttributeName::Like(glob(name)),

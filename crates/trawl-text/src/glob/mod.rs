@@ -17,6 +17,8 @@ mod matcher;
 mod parse;
 mod set;
 
+use std::borrow::Cow;
+
 use memchr::memmem::Finder;
 
 use crate::locale::Locale;
@@ -61,7 +63,32 @@ struct General {
     is_wide: bool,
 }
 
+/// A pattern as fnmatch(3) of the GNU C library reads it: where
+/// `POSIXLY_CORRECT` is set, only `!` makes a list of characters one of all
+/// others, and `^` is a character of the list.
+pub fn for_fnmatch(pattern: &[u8], is_posix: bool) -> Cow<'_, [u8]> {
+    if !is_posix || !pattern.windows(2).any(|two| two == b"[^") {
+        return Cow::Borrowed(pattern);
+    }
+    let mut quoted = Vec::with_capacity(pattern.len() + 1);
+    for (at, byte) in pattern.iter().enumerate() {
+        if *byte == b'^' && at > 0 && pattern[at - 1] == b'[' {
+            quoted.push(b'\\');
+        }
+        quoted.push(*byte);
+    }
+    Cow::Owned(quoted)
+}
+
 impl Glob {
+    /// Compiles a pattern as fnmatch(3) does in this process's environment:
+    /// its locale, and `POSIXLY_CORRECT`.
+    pub fn of_environment(pattern: &[u8], case: Case) -> Glob {
+        let is_posix = std::env::var_os("POSIXLY_CORRECT").is_some();
+        let pattern = for_fnmatch(pattern, is_posix);
+        Glob::new(&pattern, case, Locale::from_env())
+    }
+
     /// Compiles a pattern. Every pattern is valid; some match nothing.
     pub fn new(pattern: &[u8], case: Case, locale: Locale) -> Glob {
         let by_bytes = parse(pattern, None, case);
@@ -247,6 +274,27 @@ mod tests {
                 [_, behind @ ..] => behind,
             };
             first = false;
+        }
+    }
+
+    /// find -name over names of one character, with POSIXLY_CORRECT set.
+    #[test]
+    fn a_caret_negates_nothing_for_posix() {
+        for (pattern, expected) in [
+            ("[^a]", "a^"),
+            ("[!a]", "b^[]"),
+            ("[a^]", "a^"),
+            ("[^]", "^"),
+            ("[[^]", "^["),
+            ("\\[^", ""),
+            ("x[^", ""),
+        ] {
+            let spelled = for_fnmatch(pattern.as_bytes(), true);
+            let glob = Glob::new(&spelled, Case::Sensitive, Locale::Utf8);
+            let matched = "ab^[]"
+                .chars()
+                .filter(|name| glob.matches(name.to_string().as_bytes()));
+            assert_eq!(matched.collect::<String>(), expected, "{pattern}");
         }
     }
 
