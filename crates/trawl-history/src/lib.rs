@@ -13,16 +13,19 @@
 //! - whoever can read something of an old snapshot afterwards could before;
 //! - memory is bounded by batches of rows and by the runs of rows that move;
 //! - nothing is read where digests say that all directories are guarded as
-//!   they were, and no more than the paths of directories and the names of
-//!   attributes where nothing has to move.
+//!   they were and nothing new lies behind a guard, and no more than which
+//!   directories there are and the names of attributes where nothing has to
+//!   move.
 //!
 //! Read first: [`tighten`]; `now` finds what guards a path in the new
-//! snapshot, `plan` what has to move, `apply` moves it.
+//! snapshot, `moved` which directories are elsewhere in it, `plan` what has to
+//! move, `apply` moves it.
 #![forbid(unsafe_code)]
 
 mod apply;
 mod error;
 mod guards;
+mod moved;
 mod now;
 mod plan;
 mod read_back;
@@ -66,12 +69,12 @@ pub fn tighten(prepared: &Prepared) -> Result<Tightened> {
     if older.is_empty() {
         return Ok(done);
     }
+    let mut now = None;
     // Then what there is has been held against these guards before.
     let is_same = match older.last() {
-        Some(current) => prepared.is_placed_as(current.id),
+        Some(current) => is_placed_as(prepared, current.id, &mut now)?,
         None => true,
     };
-    let mut now = None;
     // The current one comes last: if it is guarded as the new one is, nothing
     // is left to do for those before it, also where a run was cut short.
     for info in &older {
@@ -93,6 +96,22 @@ pub fn tighten(prepared: &Prepared) -> Result<Tightened> {
         }
     }
     Ok(done)
+}
+
+/// True if the directories of the snapshot `id` are the same in the new one, and guarded alike.
+fn is_placed_as(prepared: &Prepared, id: SnapshotId, now: &mut Option<now::Now>) -> Result<bool> {
+    if !prepared.is_placed_as(id) {
+        return Ok(false);
+    }
+    // Directories may have taken each other's paths.
+    let Ok(before) = prepared.older(id) else {
+        return Ok(false);
+    };
+    let now = match now {
+        Some(now) => now,
+        None => now.insert(now::Now::of(prepared)?),
+    };
+    Ok(!moved::may_have(&view_of(before), now))
 }
 
 fn tighten_one(

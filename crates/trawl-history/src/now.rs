@@ -15,6 +15,7 @@ use trawl_query::stored::Listings;
 use trawl_query::{Located, View};
 
 use crate::error::Result;
+use crate::moved::ByPlace;
 use crate::view_of;
 
 /// The new snapshot.
@@ -123,6 +124,30 @@ impl Now {
         self.intern(guard)
     }
 
+    /// What both of these ask for.
+    pub(crate) fn both(&mut self, one: usize, other: usize) -> usize {
+        let other = self.guard(other);
+        self.with(one, other.0.iter().map(who_lists))
+    }
+
+    /// The guard of a shard without name barriers: only who may list passes. Rows from elsewhere
+    /// have no name there.
+    pub(crate) fn without_barriers(&mut self, shard: usize) -> usize {
+        let around = self.root_guard();
+        self.both(around, shard)
+    }
+
+    /// True if a shard that not everybody reads has rows that no shard in its place had `before`.
+    pub(crate) fn has_new_rows(&self, shard: usize, before: &ByPlace<'_>) -> bool {
+        let Some(shard) = self.view.shards().get(shard) else {
+            return false;
+        };
+        let known = before.get(shard.components()).map(|(_, segments)| segments);
+        let is_new = |id| known.is_none_or(|known| !known.contains(&id));
+        let mut segments = shard.manifest.segments.iter();
+        !shard.manifest.guard.is_empty() && segments.any(|segment| is_new(segment.id))
+    }
+
     /// The permissions of what lies at `path`, if it is there.
     fn access(&self, path: &[u8]) -> Result<Option<(FileType, DirAccess)>> {
         let Located::Found(start) = self.view.locate(path)? else {
@@ -149,6 +174,14 @@ impl Now {
             Some((_, access)) => self.with(listing, [Predicate::of(&access, Bit::Read)]),
             None => self.for_superuser(listing),
         })
+    }
+}
+
+/// Whom an element lets through who knows no name.
+fn who_lists(element: &Element) -> Predicate {
+    match element {
+        Element::Predicate(who) => who.clone(),
+        Element::Barrier { list, .. } => list.clone(),
     }
 }
 

@@ -14,6 +14,7 @@ use trawl_query::stored::{Place, Value, Values};
 
 use crate::error::Result;
 use crate::guards::{Guards, TargetId};
+use crate::moved::{self, Moved};
 use crate::now::{Beside, Now};
 
 /// Directories that are held; where more are guarded differently, all are gone
@@ -97,8 +98,10 @@ pub(crate) fn make(then: &View, snapshot: &Snapshot, now: &mut Now) -> Result<Pl
         then,
         view: Arc::clone(&now.view),
         now,
+        moved: Moved::new(),
         plan,
     };
+    planner.moved = moved::find(then, planner.now)?;
     planner.listings()?;
     planner.own_rows()?;
     planner.values()?;
@@ -117,6 +120,8 @@ struct Planner<'a> {
     /// The new snapshot.
     view: Arc<View>,
     now: &'a mut Now,
+    /// Directories that are elsewhere now, where fewer reach them.
+    moved: Moved,
     plan: Plan,
 }
 
@@ -144,11 +149,25 @@ impl Planner<'_> {
         let mut beside = Beside::new(&view)?;
         let mut last = None;
         for (dir, place) in &elsewhere {
-            let now = beside.guard_in(self.now, dir)?;
+            let now = self.guard_in(&mut beside, dir)?;
             self.place_listing(*place, now, last != Some(dir));
             last = Some(dir);
         }
         Ok(())
+    }
+
+    /// What guards what is in `dir` now: at that path, and where the directory is.
+    fn guard_in(&mut self, beside: &mut Beside<'_>, dir: &[u8]) -> Result<usize> {
+        let there = beside.guard_in(self.now, dir)?;
+        Ok(self.with_moved(there, dir))
+    }
+
+    /// `guard`, and where the directory is now that was `dir`, if it was moved.
+    fn with_moved(&mut self, guard: usize, dir: &[u8]) -> usize {
+        match self.moved.get(dir) {
+            Some(moved) => self.now.both(guard, *moved),
+            None => guard,
+        }
     }
 
     /// Finds the directories of a shard that are not in the shard of the new
@@ -156,7 +175,8 @@ impl Planner<'_> {
     fn not_in_same_shard(&self, shard: usize, out: &mut Vec<(Vec<u8>, Place)>) -> Result<()> {
         let same = self.plan.guards.same_shard(shard, self.now);
         let digest_of = |view: &View, at: usize| view.shards().get(at)?.digest;
-        if let Some(same) = same
+        if self.moved.is_empty()
+            && let Some(same) = same
             && let Some(digest) = digest_of(&self.view, same)
             && digest_of(self.then, shard) == Some(digest)
         {
@@ -180,7 +200,8 @@ impl Planner<'_> {
                 }
                 has_other = others.advance()?;
             }
-            if order != Ordering::Equal || !has_other {
+            let is_moved = || self.moved.contains_key(listings.path());
+            if order != Ordering::Equal || !has_other || is_moved() {
                 out.push((listings.path().to_vec(), listings.place()));
             }
         }
@@ -194,7 +215,7 @@ impl Planner<'_> {
         let mut listings = self.then.listings()?;
         let mut last: Option<Vec<u8>> = None;
         while listings.advance()? {
-            let now = beside.guard_in(self.now, listings.path())?;
+            let now = self.guard_in(&mut beside, listings.path())?;
             let is_new = last.as_deref() != Some(listings.path());
             self.place_listing(listings.place(), now, is_new);
             if is_new {
@@ -265,8 +286,8 @@ impl Planner<'_> {
         let mut beside = Beside::new(&view)?;
         for (barrier, segment) in behind {
             let now = match self.now.barrier(&barrier) {
-                Some(now) => now,
-                None => beside.guard_in(self.now, parent(&barrier))?,
+                Some(now) => self.with_moved(now, parent(&barrier)),
+                None => self.guard_in(&mut beside, parent(&barrier))?,
             };
             let guard = self.now.guard(now);
             let then = self.shard_of(segment);
@@ -295,7 +316,7 @@ impl Planner<'_> {
         loop {
             group.find(&value)?;
             let now = match group.guard_of(self.then, &value) {
-                Some(now) => now,
+                Some(now) => self.with_moved(now, &value.dir),
                 None => self.value_guard(&mut beside, &value)?,
             };
             let Place { segment, row } = value.place;
@@ -315,7 +336,7 @@ impl Planner<'_> {
         let path = value.path();
         let listing = match path == self.then.root() {
             true => self.now.root_guard(),
-            false => beside.guard_in(self.now, &value.dir)?,
+            false => self.guard_in(beside, &value.dir)?,
         };
         match value.attr.starts_with(b"user.") {
             true => self.now.reading(listing, &path),
@@ -354,7 +375,7 @@ impl Planner<'_> {
         for (path, Place { segment, row }) in batch.drain(..) {
             let now = match path == self.then.root() {
                 true => self.now.root_guard(),
-                false => beside.guard_in(self.now, parent(&path))?,
+                false => self.guard_in(&mut beside, parent(&path))?,
             };
             if let Some(target) = self.target(segment, now) {
                 self.plan.moves(segment).issues.push(row, target);

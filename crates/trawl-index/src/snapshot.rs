@@ -644,7 +644,7 @@ impl Shard {
     }
 
     /// Directory names from the source's `data` to its own.
-    pub(crate) fn components(&self) -> &[String] {
+    pub fn components(&self) -> &[String] {
         self.manifest.components()
     }
 

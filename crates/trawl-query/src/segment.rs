@@ -19,7 +19,7 @@ mod rows;
 mod tests;
 mod thrift;
 
-pub(crate) use dirs::{DirChunk, DirRows, read_dirs, read_root_kind};
+pub(crate) use dirs::{DirChunk, DirRows, read_dir_numbers, read_dirs, read_root_kind};
 pub(crate) use file::row_count;
 pub use file::{Scratch, SegmentFile};
 pub(crate) use names::{is_worth_a_sidecar, read_sidecar};

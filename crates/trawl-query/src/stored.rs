@@ -10,6 +10,7 @@ use crate::error::Result;
 use crate::issues::read_issue_rows;
 use crate::locate::Span;
 use crate::merge::Merge;
+use crate::objects::{self, DirObject};
 use crate::segment::{Scratch, SegmentFile, read_dirs, read_rows};
 use crate::view::View;
 use crate::walk::Order;
@@ -66,22 +67,31 @@ impl View {
 
     /// All listed directories.
     pub fn listings(&self) -> Result<Listings<'_>> {
-        self.listings_where(|_| true)
+        self.listings_where(&[], |_| true)
     }
 
     /// The listed directories of one of [`View::shards`].
     pub fn listings_in(&self, shard: usize) -> Result<Listings<'_>> {
-        self.listings_where(|at| at == shard)
+        self.listings_where(&[], |at| at == shard)
     }
 
-    fn listings_where(&self, is_wanted: impl Fn(usize) -> bool) -> Result<Listings<'_>> {
+    /// The same, each with [`Listings::object`].
+    pub fn objects_in_shard(&self, shard: usize) -> Result<Listings<'_>> {
+        self.listings_where(&objects::COLUMNS, |at| at == shard)
+    }
+
+    fn listings_where(
+        &self,
+        columns: &'static [DirColumn],
+        is_wanted: impl Fn(usize) -> bool,
+    ) -> Result<Listings<'_>> {
         let spans = self.segments().filter_map(|(segment, _, info)| {
             let dirs = u64::from(info.own_row)..info.dirs;
             let (shard, _) = self.shard_of(segment)?;
             (is_wanted(shard) && !dirs.is_empty()).then_some(Span { segment, dirs })
         });
         Ok(Listings {
-            merge: Merge::new(self, spans.collect(), &[], Order::Forward)?,
+            merge: Merge::new(self, spans.collect(), columns, Order::Forward)?,
             segment: 0,
             run: 0..0,
         })
@@ -212,6 +222,13 @@ impl Listings<'_> {
     pub fn path(&self) -> &[u8] {
         let chunk = self.merge.given_chunk();
         chunk.map_or(&[], |chunk| chunk.path(self.run.start))
+    }
+
+    /// Which one it is, where that was asked for.
+    pub fn object(&self) -> DirObject {
+        let chunk = self.merge.given_chunk();
+        let number = |column| chunk.map_or(0, |chunk| chunk.number(column, self.run.start));
+        DirObject::read(number)
     }
 
     /// Where it is.

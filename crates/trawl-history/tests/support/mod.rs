@@ -189,7 +189,7 @@ impl State {
     pub fn feed(&self, writer: &mut SnapshotWriter) {
         let mut heap = DirBatch::default();
         let entry = Entry {
-            meta: meta(&self.nodes[ROOT]),
+            meta: meta(&self.nodes[ROOT], ROOT),
             name: heap.push_bytes(b"srv"),
             ..Entry::default()
         };
@@ -230,7 +230,7 @@ impl State {
                 gid: Gid(node.gid),
                 acl: None,
             },
-            own: meta(node),
+            own: meta(node, dir),
             ..DirBatch::default()
         };
         let children = self.children(dir);
@@ -240,7 +240,7 @@ impl State {
                 batch.push_bytes(if node.has_value { b"user.k\0" } else { b"" }),
             );
             batch.entries.push(Entry {
-                meta: meta(node),
+                meta: meta(node, &path::join(dir, name)),
                 name: span,
                 xattr_names,
                 ..Entry::default()
@@ -270,10 +270,16 @@ impl State {
     }
 }
 
-fn meta(node: &Node) -> Meta {
+/// Each path has a number of its own, as on a file system.
+fn number_of(path: &[u8]) -> u64 {
+    let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    path.iter().fold(0xcbf2_9ce4_8422_2325, mix)
+}
+
+fn meta(node: &Node, path: &[u8]) -> Meta {
     let kind = if node.is_dir { 0o040_000 } else { 0o100_000 };
     Meta {
-        ino: 7,
+        ino: number_of(path),
         mode: kind | node.mode,
         uid: Uid(node.uid),
         gid: Gid(node.gid),

@@ -187,6 +187,16 @@ fn read_numbers(
     Ok(numbers)
 }
 
+/// Reads `columns` of `rows`, and no paths.
+pub(crate) fn read_dir_numbers(
+    file: &SegmentFile,
+    rows: Range<u64>,
+    columns: &[DirColumn],
+    scratch: &mut Scratch,
+) -> Result<Vec<Vec<u64>>> {
+    read_numbers(file, &[rows], columns, scratch)
+}
+
 /// Reads paths and `columns` of `rows`.
 pub(crate) fn read_dirs(
     file: &SegmentFile,

@@ -1,0 +1,147 @@
+//! Which directories rows tell of, whatever their paths: a directory that was moved is the same.
+
+use crate::error::Result;
+use crate::index::{SegmentAt, View};
+use crate::segment::{Scratch, read_dir_numbers, read_dirs};
+use crate::superseded::RowsOf;
+use std::ops::Range;
+use trawl_index::schema::{DirColumn, Table};
+use trawl_model::{Dev, Meta};
+
+/// Rows of a dirs table that are read at a time.
+const DIRS_ROWS: u64 = 8 * 1024;
+
+/// What is read of a directory to know it again.
+pub(crate) const COLUMNS: [DirColumn; 4] = [
+    DirColumn::OwnDev,
+    DirColumn::OwnIno,
+    DirColumn::OwnBtime,
+    DirColumn::OwnBtimeNs,
+];
+
+/// A directory wherever it is: its device, its inode number, and when it was made, if that is
+/// known, since numbers are given again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct DirObject([u64; 4]);
+
+impl DirObject {
+    /// The one with these attributes.
+    pub fn of(own: &Meta) -> DirObject {
+        let born = own.btime.unwrap_or_default();
+        let born = [born.secs as u64, u64::from(born.nanos)];
+        DirObject([own.dev.as_u64(), own.ino, born[0], born[1]])
+    }
+
+    /// False where nobody noted which one it is, as in some recordings.
+    pub fn is_known(&self) -> bool {
+        self.0[1] != 0
+    }
+
+    /// True if this is its inode number, on its device.
+    pub fn has_number(&self, dev: Dev, ino: u64) -> bool {
+        (self.0[0], self.0[1]) == (dev.as_u64(), ino)
+    }
+
+    /// The one whose [`COLUMNS`] are given by `number`.
+    pub(crate) fn read(number: impl Fn(usize) -> u64) -> DirObject {
+        DirObject([0, 1, 2, 3].map(number))
+    }
+}
+
+/// A directory of which rows tell at a path where it is no more.
+#[derive(Debug)]
+pub struct GoneDirectory<'v> {
+    /// Where it was.
+    pub path: Vec<u8>,
+    /// Which one.
+    pub object: DirObject,
+    /// The row.
+    pub rows: RowsOf<'v>,
+}
+
+impl View {
+    /// Directories that are `wanted`, of which rows tell that no longer hold: those of the view,
+    /// and these.
+    ///
+    /// # Errors
+    /// Whatever cannot be read of the index.
+    pub fn gone_directories<'v>(
+        &'v self,
+        killed: &[RowsOf<'v>],
+        wanted: impl Fn(&DirObject) -> bool,
+    ) -> Result<Vec<GoneDirectory<'v>>> {
+        let mut scratch = Scratch::default();
+        let mut found = Vec::new();
+        for (at, shard, segment) in self.segments() {
+            let mut dead = self.dead(at, Table::Dirs).to_vec();
+            let is_here = |rows: &&RowsOf<'_>| {
+                rows.segment == segment.id
+                    && rows.table == Table::Dirs
+                    && rows.shard.components() == shard.components()
+            };
+            dead.extend(killed.iter().filter(is_here).map(|rows| rows.rows.clone()));
+            dead.sort_by_key(|rows| (rows.start, rows.end));
+            for rows in dead {
+                let rows = rows.start.max(u64::from(segment.own_row))..rows.end;
+                self.objects_in(at, rows, &mut scratch, &wanted, |path, object, row| {
+                    let rows = RowsOf {
+                        shard,
+                        segment: segment.id,
+                        table: Table::Dirs,
+                        rows: row..row + 1,
+                    };
+                    found.push(GoneDirectory { path, object, rows });
+                })?;
+            }
+        }
+        Ok(found)
+    }
+
+    /// Gives the directories that are `wanted` among rows of a segment's dirs table.
+    fn objects_in(
+        &self,
+        at: SegmentAt,
+        rows: Range<u64>,
+        scratch: &mut Scratch,
+        wanted: impl Fn(&DirObject) -> bool,
+        mut give: impl FnMut(Vec<u8>, DirObject, u64),
+    ) -> Result<()> {
+        let Some(file) = self.file(at, Table::Dirs)? else {
+            return Ok(());
+        };
+        for start in rows.clone().step_by(DIRS_ROWS as usize) {
+            let some = start..rows.end.min(start + DIRS_ROWS);
+            let numbers = read_dir_numbers(&file, some.clone(), &COLUMNS, scratch)?;
+            for row in some.clone() {
+                let nth = (row - some.start) as usize;
+                let number = |column: usize| {
+                    let values: Option<&Vec<u64>> = numbers.get(column);
+                    values.and_then(|values| values.get(nth)).copied()
+                };
+                let object = DirObject::read(|column| number(column).unwrap_or_default());
+                if wanted(&object) {
+                    let chunk = read_dirs(&file, row..row + 1, &[], scratch)?;
+                    give(chunk.path.get(0).to_vec(), object, row);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives the directories that are `wanted` among those that a segment lists, each with its row
+    /// and path.
+    ///
+    /// # Errors
+    /// Whatever cannot be read of the index.
+    pub fn stored_objects(
+        &self,
+        segment: usize,
+        wanted: impl Fn(&DirObject) -> bool,
+        give: impl FnMut(Vec<u8>, DirObject, u64),
+    ) -> Result<()> {
+        let rows = self.segment(segment).map_or(0..0, |(_, info)| {
+            u64::from(info.own_row)..info.dirs.max(u64::from(info.own_row))
+        });
+        self.objects_in(segment, rows, &mut Scratch::default(), wanted, give)
+    }
+}
