@@ -1,6 +1,7 @@
 //! The work: reading what is dirty, and publishing it.
 
 mod kept;
+mod moved;
 pub(crate) mod named;
 mod noted;
 
@@ -23,6 +24,7 @@ use crate::granted::Granted;
 use crate::known::{self, Became, Known, Listing};
 use crate::targets::{NameSet, Origin, Targets};
 use kept::Kept;
+use moved::Shut;
 use named::{Settling, Unsettled};
 use noted::{Closed, Found, Noted};
 
@@ -274,6 +276,8 @@ impl Applier {
             id_map: self.id_map.as_ref(),
             round: self.writer.round(),
             parts,
+            shut: Shut::default(),
+            killed: Vec::new(),
             targets: &mut targets,
             applied: Applied::default(),
             superusers,
@@ -400,6 +404,10 @@ struct Reading<'a> {
     applied: Applied,
     /// What is found of objects that may have other names.
     settling: Settling,
+    /// What was found that not everybody reaches.
+    shut: Shut,
+    /// Rows of directories of the view that no longer hold, from this round on.
+    killed: Vec<RowsOf<'a>>,
     /// The source's root as it is now.
     root: Option<SourceRoot>,
     /// Only the superuser reaches it.
@@ -479,6 +487,7 @@ impl<'a> Reading<'a> {
                 Extent::Subtree => drop(self.read(&dir, Extent::Subtree, &listing, None)?),
             }
         }
+        self.hide_moved()?;
         Ok(self.parts.finish(&mut self.round)?)
     }
 
@@ -551,7 +560,8 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
-    fn kill_rows(&mut self, known: Vec<RowsOf<'_>>) {
+    fn kill_rows(&mut self, known: Vec<RowsOf<'a>>) {
+        self.note_killed(&known);
         for rows in known {
             self.round
                 .kill(rows.shard, rows.segment, rows.table, rows.rows);
@@ -579,6 +589,7 @@ impl<'a> Reading<'a> {
             settling: &mut self.settling,
             extent,
             closed: Vec::new(),
+            shut: &mut self.shut,
         };
         let some = match kept {
             Some(kept) => self.parts.read_names(dir, kept.wanted(), &mut noted)?,
@@ -692,7 +703,11 @@ impl Reading<'_> {
     }
 
     fn hide_rows(&mut self, path: &[u8], known: Vec<RowsOf<'_>>) {
-        let segments: HashSet<SegmentId> = known.iter().map(|rows| rows.segment).collect();
+        self.hide_segments(path, known.iter().map(|rows| rows.segment));
+    }
+
+    fn hide_segments(&mut self, path: &[u8], segments: impl Iterator<Item = SegmentId>) {
+        let segments: HashSet<SegmentId> = segments.collect();
         let (beside, of_snapshot): (Vec<_>, Vec<_>) =
             (segments.into_iter()).partition(|segment| segment.snapshot == self.writer);
         if !of_snapshot.is_empty() {

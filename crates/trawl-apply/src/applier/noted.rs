@@ -5,9 +5,11 @@ use trawl_index::live::Round;
 use trawl_index::{GuardStep, IndexError};
 use trawl_model::sink::{PartSink, SourceRoot};
 use trawl_model::{DirAccess, DirBatch, DirId, FileType, IdMap, Issue, Sink};
+use trawl_query::DirObject;
 use trawl_scan::Extent;
 
 use super::Applied;
+use super::moved::Shut;
 use super::named::Settling;
 use crate::access;
 use crate::known::{Known, Listing};
@@ -61,6 +63,8 @@ pub(super) struct Noted<'a, 'w> {
     pub(super) extent: Extent,
     /// What was found and is not for everybody, of a subtree.
     pub(super) closed: Vec<Closed>,
+    /// And what of it not everybody reaches.
+    pub(super) shut: &'a mut Shut,
 }
 
 impl Noted<'_, '_> {
@@ -87,11 +91,14 @@ impl Noted<'_, '_> {
         if let Some(map) = self.id_map {
             map.apply_access(&mut access);
         }
+        let guards = self.round.guards_of(above, &batch.path, &access);
         if !access::is_open(&access) {
-            let places = self.round.places_of(above, &batch.path, &access);
+            let places = guards.each_ref().map(GuardStep::of_guard);
             let path = batch.path.clone();
             self.closed.push(Closed { path, places });
         }
+        let object = DirObject::of(&batch.own);
+        self.shut.note(object, &batch.path, guards);
     }
 
     /// Passes on a batch after it was noted.

@@ -9,6 +9,7 @@
 mod changing;
 mod lies;
 mod locks;
+mod moving;
 mod namespaces;
 mod reading;
 mod swaps;

@@ -1,7 +1,8 @@
 """Decodes tables of an index with pyarrow.
 
-Reads file names from standard input, each ended by a zero byte. Writes four fields a row, each
-ended by a zero byte: the file, `entry`, `listing` or `value`, the path, the attribute's name.
+Reads file names from standard input, each ended by a zero byte. Writes six fields a row, each
+ended by a zero byte: the file, `entry`, `listing` or `value`, the directory, the name in it, the
+attribute's name, and which directory it was: its inode number and when it was made, in ns.
 """
 
 import os
@@ -25,8 +26,14 @@ def put(*fields):
     sys.stdout.buffer.write(b"".join(field + b"\0" for field in fields))
 
 
-def below(path, name):
-    return (path if path != b"/" else b"") + b"/" + name
+def which(directory):
+    """Tells a directory from others that had its path; nothing where that is not known."""
+    seconds, nanoseconds = directory["own_btime"], directory["own_btime_ns"]
+    if seconds is None:
+        return b""
+    if hasattr(seconds, "timestamp"):
+        raise TypeError("a time is decoded otherwise than expected")
+    return b"%d %d" % (directory["own_ino"], seconds * 1_000_000_000 + (nanoseconds or 0))
 
 
 for file in sys.stdin.buffer.read().split(b"\0"):
@@ -35,13 +42,13 @@ for file in sys.stdin.buffer.read().split(b"\0"):
         for directory in rows(file, b"dirs"):
             path, first = raw(directory, "path"), directory["first_row"]
             for entry in entries[first : first + directory["rows"]]:
-                put(file, b"entry", below(path, raw(entry, "name")), b"")
+                put(file, b"entry", path, raw(entry, "name"), b"", which(directory))
     elif file.endswith(b".dirs.parquet"):
         for directory in rows(file, b"dirs"):
             # Directories above a source's root stand only for the way to it.
             if directory["kind"] == 0:
-                put(file, b"listing", raw(directory, "path"), b"")
+                put(file, b"listing", raw(directory, "path"), b"", b"", which(directory))
     elif file.endswith(b".xattrs.parquet"):
         for value in rows(file, b"xattrs"):
-            path = below(raw(value, "dir"), raw(value, "name")) if value["name"] else raw(value, "dir")
-            put(file, b"value", path, value["attr"] if isinstance(value["attr"], bytes) else value["attr"].encode())
+            attribute = value["attr"] if isinstance(value["attr"], bytes) else value["attr"].encode()
+            put(file, b"value", raw(value, "dir"), raw(value, "name"), attribute, b"")

@@ -177,7 +177,8 @@ fn every_user_sees_what_the_kernel_shows_while_it_changes() {
             }
             if let Some(python) = &decoder {
                 let what = format!("seed {seed}, round {round}");
-                rows += raw::check_everybody(&site.index_dir(), python, &what);
+                let places = (&*site.index_dir(), &*site.root());
+                rows += raw::check_everybody(places, python, &what);
             }
         }
         drop(daemon);

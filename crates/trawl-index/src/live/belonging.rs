@@ -50,24 +50,18 @@ impl Round<'_> {
         }
     }
 
-    /// The guards of shards in which the listing of the directory at `path`, which lies in `above`
-    /// and has this access, belongs now: the second if it gets a barrier for its size, or loses it.
-    pub fn places_of(
-        &mut self,
-        above: DirId,
-        path: &[u8],
-        access: &DirAccess,
-    ) -> [Vec<GuardStep>; 2] {
-        self.steps_of(above, path, access)
-    }
-
-    /// The guards below the source's root that [`Placer::guards_of`] gives.
-    fn steps_of(&mut self, above: DirId, path: &[u8], access: &DirAccess) -> [Vec<GuardStep>; 2] {
+    /// The guards below the source's root behind which the listing of the directory at `path`, which
+    /// lies in `above` and has this access, belongs now: the second if it gets a barrier for its
+    /// size, or loses it.
+    pub fn guards_of(&mut self, above: DirId, path: &[u8], access: &DirAccess) -> [Guard; 2] {
         let length = self.writer.above.0.len();
         let guards = self.writer.placer.guards_of(above, path, access);
-        guards.map(|guard| {
-            let below = guard.0.get(length..).unwrap_or_default();
-            GuardStep::of_guard(&Guard(below.to_vec()))
-        })
+        guards.map(|guard| Guard(guard.0.get(length..).unwrap_or_default().to_vec()))
+    }
+
+    /// The same as steps.
+    fn steps_of(&mut self, above: DirId, path: &[u8], access: &DirAccess) -> [Vec<GuardStep>; 2] {
+        let guards = self.guards_of(above, path, access);
+        guards.each_ref().map(GuardStep::of_guard)
     }
 }

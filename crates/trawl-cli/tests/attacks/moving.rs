@@ -1,0 +1,298 @@
+//! Directories that move out of sight while a daemon watches: what they hold is in no file of the
+//! index that somebody can open who no longer reaches them.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Child, Stdio};
+
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use trawl_testkit::oracle::{command, run};
+use trawl_testkit::permissions::stage::{ALICE, MALLORY, MARKER, Stage, identity};
+
+use crate::{cannot, program};
+
+/// A daemon, until dropped.
+pub(crate) struct Daemon(Child);
+
+impl Daemon {
+    /// Indexes a tree, watches it, and has said so.
+    pub(crate) fn watching(stage: &Stage) -> Daemon {
+        let mut watch = command(&stage.trawl);
+        watch.arg("-i").arg(stage.index_dir()).arg("watch");
+        watch.arg(stage.path("")).stderr(Stdio::piped());
+        let mut child = watch.spawn().expect("it starts");
+        let mut said = BufReader::new(child.stderr.take().expect("a pipe"));
+        let mut line = String::new();
+        while !line.contains("watching") {
+            line.clear();
+            assert!(said.read_line(&mut line).expect("text") > 0, "it ended");
+        }
+        // Read on, so that it is never held up.
+        std::thread::spawn(move || said.lines().map_while(Result::ok).for_each(drop));
+        Daemon(child)
+    }
+
+    /// Ends it as a service manager does.
+    pub(crate) fn end(&mut self) {
+        let id = self.0.id().to_string();
+        run(command("kill").args(["-TERM", &id])).expect_code(0);
+        let ended = self.0.wait().expect("it ends");
+        assert!(ended.success(), "{ended}");
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A tree in which everybody reaches `public/out/open/in`, and Alice alone what lies below `alice`.
+fn site() -> Stage {
+    let stage = Stage::unindexed(program());
+    // Secrets of the stage itself are not looked for.
+    for name in ["home", "alice/deep", "for-bob", "public/token"] {
+        let path = stage.path(name);
+        run(command("rm").arg("-rf").arg(path)).expect_code(0);
+    }
+    for name in [
+        "public/out",
+        "public/out/open",
+        "public/out/open/in",
+        "public/else",
+    ] {
+        stage.folder(name, 0, 0o755);
+    }
+    stage.folder("alice/open", ALICE, 0o755);
+    stage.folder("alice/open/in", ALICE, 0o755);
+    stage.file("alice/open/in/plain", ALICE, 0o644);
+    stage
+}
+
+/// Puts a secret name and a secret value into a directory.
+fn fill(stage: &Stage, dir: &str) {
+    let secret = format!("{dir}/loot-{MARKER}");
+    stage.file(&secret, 0, 0o644);
+    let mut set = command("setfattr");
+    set.args(["-n", "user.note", "-v", MARKER]);
+    run(set.arg(stage.path(&secret))).expect_code(0);
+}
+
+fn rename(stage: &Stage, from: &str, to: &str) {
+    fs::rename(stage.path(from), stage.path(to)).expect("root may");
+}
+
+fn close(stage: &Stage, name: &str) {
+    let closed = fs::Permissions::from_mode(0o700);
+    fs::set_permissions(stage.path(name), closed).expect("root may");
+}
+
+/// Asks as Mallory, who is answered as of now.
+#[track_caller]
+pub(crate) fn ask(stage: &Stage) {
+    let asked = stage.ask(MALLORY, &["find", "--fresh=60s", ".", "-maxdepth", "0"]);
+    assert!(asked.code.is_some_and(|code| code < 2), "{asked}");
+    assert!(!asked.errors().contains("being scanned"), "{asked}");
+}
+
+/// Whether the kernel shows Mallory the secret.
+fn is_reached(stage: &Stage) -> bool {
+    let mut find = identity(MALLORY).command("find");
+    let found = run(find.arg(stage.path("")).args(["-name", "loot-*"]));
+    !found.text().is_empty()
+}
+
+/// What is done to the tree; between its steps somebody asks.
+type Steps<'a> = &'a [&'a dyn Fn(&Stage)];
+
+/// After the steps the kernel shows the secret to no stranger, and the index's files do not.
+#[track_caller]
+fn check(what: &str, steps: Steps<'_>) {
+    if cannot(what) {
+        return;
+    }
+    let stage = site();
+    fill(&stage, "public/out/open/in");
+    let mut daemon = Daemon::watching(&stage);
+    follow(&stage, what, steps);
+    daemon.end();
+    assert_eq!(
+        stage.leaks(&stage.index_dir(), MALLORY),
+        [""; 0],
+        "{what}, ended"
+    );
+    verify(&stage);
+}
+
+#[track_caller]
+fn follow(stage: &Stage, what: &str, steps: Steps<'_>) {
+    ask(stage);
+    assert!(is_reached(stage), "{what}: everybody reaches it at first");
+    let index = stage.index_dir();
+    assert!(
+        !stage.leaks(&index, MALLORY).is_empty(),
+        "{what}: so does the index"
+    );
+    for step in steps {
+        step(stage);
+        ask(stage);
+    }
+    assert!(!is_reached(stage), "{what}: the kernel hides it");
+    assert_eq!(stage.leaks(&index, MALLORY), [""; 0], "{what}");
+    assert!(!stage.leaks(&index, 0).is_empty(), "{what}: it is there");
+}
+
+/// Whatever was moved about, the index is whole.
+#[track_caller]
+fn verify(stage: &Stage) {
+    let verified = stage.ask(0, &["verify"]);
+    verified.expect_code(0);
+}
+
+#[test]
+fn a_directory_moved_into_a_closed_one_is_in_no_file_that_others_open() {
+    check(
+        "moving into a closed directory",
+        &[&|stage| {
+            rename(stage, "public/out/open", "alice/moved");
+        }],
+    );
+}
+
+#[test]
+fn an_ancestor_moved_into_a_closed_directory_takes_all_below_along() {
+    check(
+        "moving an ancestor",
+        &[&|stage| {
+            rename(stage, "public/out", "alice/moved");
+        }],
+    );
+}
+
+#[test]
+fn a_directory_moved_to_an_open_place_and_closed_there_is_closed() {
+    check(
+        "moving and closing at once",
+        &[&|stage| {
+            rename(stage, "public/out/open", "public/else/moved");
+            close(stage, "public/else/moved");
+        }],
+    );
+    check(
+        "moving, asking, closing",
+        &[
+            &|stage| rename(stage, "public/out/open", "public/else/moved"),
+            &|stage| close(stage, "public/else/moved"),
+        ],
+    );
+    check(
+        "moving, asking, closing what it lies in",
+        &[
+            &|stage| rename(stage, "public/out/open", "public/else/moved"),
+            &|stage| close(stage, "public/else"),
+        ],
+    );
+    check(
+        "moving, and closing what it holds",
+        &[
+            &|stage| rename(stage, "public/out/open", "public/else/moved"),
+            &|stage| close(stage, "public/else/moved/in"),
+        ],
+    );
+    check(
+        "moving twice",
+        &[
+            &|stage| rename(stage, "public/out/open", "public/else/moved"),
+            &|stage| rename(stage, "public/else/moved", "alice/moved"),
+        ],
+    );
+}
+
+#[test]
+fn what_takes_the_place_of_a_moved_directory_does_not_show_it() {
+    check(
+        "an open directory in its place",
+        &[&|stage| {
+            rename(stage, "public/out/open", "alice/moved");
+            stage.folder("public/out/open", 0, 0o755);
+            stage.folder("public/out/open/in", 0, 0o755);
+            stage.file("public/out/open/in/plain", 0, 0o644);
+        }],
+    );
+    check(
+        "an exchange",
+        &[&|stage| {
+            let [one, other] = ["public/out/open", "alice/open"].map(|name| stage.path(name));
+            renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE).expect("root may");
+        }],
+    );
+}
+
+#[test]
+fn older_snapshots_that_scans_made_do_not_show_what_was_moved() {
+    if cannot("moving between scans") {
+        return;
+    }
+    let stage = site();
+    fill(&stage, "public/out/open/in");
+    let index = stage.index_dir();
+    stage.index(&["--keep", "5"]).expect_code(0);
+    assert!(!stage.leaks(&index, MALLORY).is_empty(), "it was open");
+    rename(&stage, "public/out", "public/else/moved");
+    stage.index(&[]).expect_code(0);
+    assert!(!stage.leaks(&index, MALLORY).is_empty(), "it still is");
+    // The first snapshot has it elsewhere than the one before the next.
+    rename(&stage, "public/else/moved", "alice/moved");
+    stage.index(&[]).expect_code(0);
+    assert_eq!(stage.leaks(&index, MALLORY), [""; 0]);
+    // Alice takes it where nobody else comes, and the directory there takes its place.
+    let [one, other] = ["alice/moved/open", "alice/open"].map(|name| stage.path(name));
+    renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE).expect("root may");
+    stage.index(&[]).expect_code(0);
+    assert_eq!(stage.leaks(&index, MALLORY), [""; 0]);
+    // Who may see all sees it in all snapshots.
+    let listed = stage.ask(0, &["sources", "--snapshots"]).text();
+    let times = listed.lines().filter(|line| line.starts_with("  "));
+    let times: Vec<&str> = times
+        .filter_map(|line| line.split_whitespace().next())
+        .collect();
+    assert_eq!(times.len(), 4, "{listed}");
+    for time in times {
+        let found = stage.ask(0, &["find", "--at", time, ".", "-name", "loot-*"]);
+        assert_eq!(found.text().lines().count(), 1, "{time}: {found}");
+    }
+    verify(&stage);
+}
+
+#[test]
+fn what_came_after_the_snapshot_moves_out_of_sight_as_well() {
+    let what = "moving what came later";
+    if cannot(what) {
+        return;
+    }
+    let stage = site();
+    let _daemon = Daemon::watching(&stage);
+    fill(&stage, "public/out/open/in");
+    follow(
+        &stage,
+        what,
+        &[&|stage| {
+            rename(stage, "public/out/open", "alice/moved");
+        }],
+    );
+    // Made, asked for, moved to where all reach it, and closed there.
+    let stage = site();
+    let _daemon = Daemon::watching(&stage);
+    stage.folder("public/new", 0, 0o755);
+    fill(&stage, "public/new");
+    follow(
+        &stage,
+        what,
+        &[
+            &|stage| rename(stage, "public/new", "public/else/new"),
+            &|stage| close(stage, "public/else/new"),
+        ],
+    );
+}
