@@ -80,6 +80,12 @@ impl ReadRows for SegmentReader {
         .map_err(told)?;
         Ok(row)
     }
+
+    fn hides_names(&mut self, snapshot: &Snapshot, place: &[String]) -> trawl_index::Result<bool> {
+        let view = view_of(snapshot.clone());
+        view.hides_names(place)
+            .map_err(|error| told(HistoryError::from(error)))
+    }
 }
 
 fn told(error: HistoryError) -> IndexError {

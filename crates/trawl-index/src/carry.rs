@@ -95,6 +95,13 @@ pub trait ReadRows: ReadBack {
         shard: usize,
         segment: SegmentId,
     ) -> Result<Option<Stored>>;
+
+    /// True if directories whose listings lie in the shard at `place` are passed by more than may
+    /// list them: by those whom the shard's guard admits last.
+    ///
+    /// # Errors
+    /// As [`ReadBack::read`].
+    fn hides_names(&mut self, snapshot: &Snapshot, place: &[String]) -> Result<bool>;
 }
 
 /// One item of the previous snapshot, and its segment.

@@ -168,6 +168,16 @@ pub fn barriers_dir(list: &Predicate) -> String {
     format!("b{}", hashed(list.to_string().as_bytes()))
 }
 
+/// The names that lead to the shard of those who may list what a directory of barriers is for:
+/// listings of directories lie there whose names are hidden from others.
+pub fn listed_beside(barriers: &[String]) -> Option<Vec<String>> {
+    let (last, above) = barriers.split_last()?;
+    let hash = last.strip_prefix('b')?;
+    let mut components = above.to_vec();
+    components.extend([format!("p{hash}"), DATA.to_owned()]);
+    Some(components)
+}
+
 /// `<hash>`: the directory behind the barrier in front of this path.
 pub fn barrier_dir(path: &[u8]) -> String {
     hashed(path)

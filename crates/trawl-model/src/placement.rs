@@ -299,6 +299,11 @@ impl Placer {
         lists.map(|(guard, list)| (*guard, &self.predicates[list.0 as usize]))
     }
 
+    /// Forgets these: directories may have changed since they were made known.
+    pub fn forget_hidden_lists(&mut self) {
+        self.hidden_lists.clear();
+    }
+
     /// The subtrees found large and open so far, for the next snapshot.
     pub fn large_open(&self) -> &[Vec<u8>] {
         &self.large

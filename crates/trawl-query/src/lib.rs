@@ -36,6 +36,7 @@ mod directories;
 mod duplicates;
 mod entries_at;
 mod error;
+mod hidden;
 mod holders;
 mod index;
 mod issues;

@@ -8,6 +8,7 @@ use trawl_testkit::permissions::stage::{ALICE, BOB, MALLORY, MARKER, Stage, iden
 use trawl_testkit::permissions::view::view_of;
 use trawl_testkit::{lines, oracle};
 
+use crate::moving::{Daemon, ask};
 use crate::{cannot, program};
 
 /// What a user sees of an index.
@@ -103,6 +104,85 @@ fn what_is_closed_leaves_no_directories_behind() {
         after.as_bytes(),
         lines::Order::Exact,
         lines::Ending::Newline,
+    );
+}
+
+/// The directories of barriers that Mallory comes upon after something was done while a daemon
+/// watched are those of an index that was made then.
+#[track_caller]
+fn check_skeletons(what: &str, is_crowded: bool, steps: &[&dyn Fn(&Stage)]) {
+    let stage = match is_crowded {
+        true => Stage::crowded(program()),
+        false => Stage::new(program()),
+    };
+    let mut daemon = Daemon::watching(&stage);
+    ask(&stage);
+    for step in steps {
+        step(&stage);
+        ask(&stage);
+    }
+    let at_once = directories(&stage, MALLORY);
+    daemon.end();
+    let at_end = directories(&stage, MALLORY);
+    oracle::run(oracle::command("rm").arg("-rf").arg(stage.index_dir())).expect_code(0);
+    stage.index(&[]).expect_code(0);
+    // Older snapshots have rows that the new index has not, but no such directories for them.
+    let is_of_barriers = |line: &&str| line.contains("/data/b");
+    let fresh = directories(&stage, MALLORY);
+    for (when, seen) in [("answered", at_once), ("ended", at_end)] {
+        let seen: Vec<&str> = seen.lines().filter(is_of_barriers).collect();
+        let fresh: Vec<&str> = fresh.lines().filter(is_of_barriers).collect();
+        assert_eq!(seen, fresh, "{what}, {when}");
+    }
+}
+
+#[test]
+fn a_daemon_leaves_no_directories_of_barriers_behind() {
+    if cannot("skeletons of a watched index") {
+        return;
+    }
+    let close = |stage: &Stage, name: &str| {
+        let closed = std::fs::Permissions::from_mode(0o700);
+        std::fs::set_permissions(stage.path(name), closed).expect("root may");
+    };
+    check_skeletons("closed", false, &[&|stage| close(stage, "home")]);
+    check_skeletons("crowded and closed", true, &[&|stage| close(stage, "home")]);
+    check_skeletons(
+        "moved into a closed one",
+        true,
+        &[&|stage| {
+            std::fs::rename(stage.path("home"), stage.path("alice/home")).expect("root may");
+        }],
+    );
+    check_skeletons(
+        "nothing closed",
+        true,
+        &[&|stage| {
+            stage.folder("public/new", 0, 0o711);
+            stage.folder("public/new/inner", 0, 0o700);
+        }],
+    );
+    check_skeletons(
+        "by an access list",
+        false,
+        &[&|stage| {
+            close(stage, "home");
+            stage.folder("public/listed", ALICE, 0o750);
+            stage.acl("public/listed", &format!("u:{BOB}:--x"));
+            stage.folder("public/listed/inner", BOB, 0o755);
+        }],
+    );
+    check_skeletons(
+        "made and closed",
+        false,
+        &[
+            &|stage| {
+                stage.folder("public/homes", 0, 0o711);
+                stage.folder("public/homes/bob", BOB, 0o755);
+                stage.file("public/homes/bob/plain", BOB, 0o644);
+            },
+            &|stage| close(stage, "public/homes"),
+        ],
     );
 }
 

@@ -192,6 +192,9 @@ impl LiveWriter {
         self.shards.clear();
         self.next_segments.clear();
         self.dirs = GuardDirs::default();
+        // The snapshot has those that are needed.
+        self.barriers.clear();
+        self.placer.forget_hidden_lists();
         self.edition = base.info.edition();
         self.base = base;
         self.generation = 0;

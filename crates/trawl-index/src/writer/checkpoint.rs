@@ -457,16 +457,26 @@ impl<'a> Maker<'a> {
     }
 
     /// Makes all directories of barriers that there are look alike, those
-    /// without a barrier included.
-    fn disguise_barriers(&self, work: &mut Work) -> Result<()> {
-        let mut barriers: BTreeSet<Vec<String>> = work.barriers.drain(..).collect();
-        barriers.extend(self.barriers.iter().cloned());
+    /// without a barrier included. One for which no directory is left that
+    /// hides names does not belong to the snapshot.
+    fn disguise_barriers(&mut self, work: &mut Work) -> Result<()> {
+        let mut barriers: BTreeSet<Vec<String>> = BTreeSet::new();
         for shard in work.shards.values().filter(|shard| shard.is_used()) {
             let names = shard.components();
             let is_barriers =
                 |end: &usize| layout::guard_name(&names[end - 1]) == GuardName::Barriers;
             let ends = (1..=names.len()).filter(is_barriers);
             barriers.extend(ends.map(|end| names[..end].to_vec()));
+        }
+        let mut others: BTreeSet<Vec<String>> = work.barriers.drain(..).collect();
+        others.extend(self.barriers.iter().cloned());
+        for components in others {
+            if !barriers.contains(&components)
+                && let Some(place) = layout::listed_beside(&components)
+                && self.reader.hides_names(self.snapshot, &place)?
+            {
+                barriers.insert(components);
+            }
         }
         for components in barriers {
             if let Some(dir) = if_there(work.top.open_below(&components))? {

@@ -1,0 +1,96 @@
+//! Whether there still are directories that some may pass and not list: the index has a directory
+//! of barriers for them, and for nothing else.
+
+use crate::error::Result;
+use crate::index::View;
+use crate::locate::{Located, Span};
+use crate::merge::Merge;
+use crate::selection::without;
+use crate::walk::Order;
+use std::sync::Arc;
+use trawl_index::Shard;
+use trawl_index::schema::{DirColumn, Table};
+use trawl_model::guard::{Bit, Element, Predicate};
+use trawl_model::rows::Row;
+use trawl_model::{Acl, DirAccess, Gid, Uid, path};
+
+/// What is read of a directory.
+const COLUMNS: [DirColumn; 3] = [DirColumn::OwnMode, DirColumn::OwnUid, DirColumn::OwnGid];
+
+impl View {
+    /// True if a directory whose listing lies in the shard at `place` (directory names from the
+    /// source's `data`) is listed by fewer than pass it: by those whom the shard's guard admits
+    /// last.
+    ///
+    /// # Errors
+    /// Whatever cannot be read of the index.
+    pub fn hides_names(self: &Arc<Self>, place: &[String]) -> Result<bool> {
+        let mut spans = Vec::new();
+        let mut list = None;
+        for (segment, shard, info) in self.segments() {
+            if shard.components() != place {
+                continue;
+            }
+            list = last_of(shard)?;
+            let rows = u64::from(info.own_row)..info.dirs;
+            let live = without(self.dead(segment, Table::Dirs), &rows);
+            spans.extend(live.map(|dirs| Span { segment, dirs }));
+        }
+        match list {
+            Some(list) if !spans.is_empty() => self.is_one_hidden(spans, &list),
+            _ => Ok(false),
+        }
+    }
+
+    fn is_one_hidden(self: &Arc<Self>, spans: Vec<Span>, list: &Predicate) -> Result<bool> {
+        let mut merge = Merge::new(self, spans, &COLUMNS, Order::Forward)?;
+        // What lies below one that only these pass is for them alone whatever it is like.
+        let mut top: Option<Vec<u8>> = None;
+        while let Some(run) = merge.next_run()? {
+            for row in run.range.clone() {
+                let dir = run.chunk.path(row);
+                if top.as_ref().is_some_and(|top| path::is_within(dir, top)) {
+                    continue;
+                }
+                let number = |column| run.chunk.number(column, row) as u32;
+                let access = self.access_of(dir, [0, 1, 2].map(number))?;
+                if Predicate::of(&access, Bit::Search) != *list {
+                    return Ok(true);
+                }
+                top = Some(dir.to_vec());
+            }
+        }
+        Ok(false)
+    }
+
+    /// The permissions of the directory at `dir` with this mode, owner and group.
+    fn access_of(self: &Arc<Self>, dir: &[u8], [mode, uid, gid]: [u32; 3]) -> Result<DirAccess> {
+        let mut access = DirAccess {
+            mode,
+            uid: Uid(uid),
+            gid: Gid(gid),
+            acl: None,
+        };
+        // The group's bits are the mask of a list of access; where that is empty none is consulted.
+        if mode & 0o070 != 0
+            && let Located::Found(start) = self.locate(dir)?
+        {
+            let row = Row {
+                batch: &start.row,
+                at: 0,
+                dir: b"",
+            };
+            access.acl = Acl::parse(row.acl());
+        }
+        Ok(access)
+    }
+}
+
+/// The predicate that a shard's guard ends with, if it does.
+fn last_of(shard: &Shard) -> Result<Option<Predicate>> {
+    let guard = shard.manifest.guard()?;
+    Ok(match guard.0.last() {
+        Some(Element::Predicate(who)) => Some(who.clone()),
+        _ => None,
+    })
+}
