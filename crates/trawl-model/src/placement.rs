@@ -266,6 +266,13 @@ impl Placer {
         [small, large]
     }
 
+    /// True if nothing but what guards the source as a whole keeps anyone from
+    /// listing `dir`, which was made known.
+    pub fn is_for_all(&self, dir: DirId) -> bool {
+        let node = self.nodes.get(&dir);
+        node.is_some_and(|node| node.listing == self.above)
+    }
+
     fn probe(&mut self, parent: DirId, path: &[u8], access: &DirAccess) -> Guard {
         self.enter(PROBE, Some(parent), path, access);
         let guard = self.place(PROBE);

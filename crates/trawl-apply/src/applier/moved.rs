@@ -14,6 +14,9 @@ use trawl_query::{DirObject, Part, RowsOf, Values};
 use super::Reading;
 use crate::error::Result;
 
+/// Directories of a round that are remembered; of more it is as if all had been moved.
+const DIRECTORIES_MOST: usize = 256 * 1024;
+
 /// Directories that were found in a round and that not everybody reaches.
 #[derive(Default)]
 pub(super) struct Shut {
@@ -22,6 +25,8 @@ pub(super) struct Shut {
     places: Vec<[Guard; 2]>,
     numbers: HashMap<[Guard; 2], usize>,
     found: HashMap<DirObject, Found>,
+    /// One that there was no room for.
+    left_out: Option<Vec<u8>>,
 }
 
 /// Where one was found.
@@ -34,6 +39,10 @@ impl Shut {
     /// Notes a directory whose listing belongs there.
     pub(super) fn note(&mut self, object: DirObject, path: &[u8], places: [Guard; 2]) {
         if places.iter().all(Guard::is_trivial) {
+            return;
+        }
+        if self.found.len() >= DIRECTORIES_MOST {
+            self.left_out.get_or_insert_with(|| path.to_vec());
             return;
         }
         let next = self.places.len();
@@ -68,6 +77,10 @@ impl<'a> Reading<'a> {
     pub(super) fn hide_moved(&mut self) -> Result<()> {
         // A snapshot is to come that leaves out whatever no longer holds.
         if self.shut.found.is_empty() || self.more.withdrawn.is_some() {
+            return Ok(());
+        }
+        if let Some(path) = self.shut.left_out.take() {
+            self.more.withdrawn = Some(path);
             return Ok(());
         }
         let is_shut = |object: &DirObject| self.shut.found.contains_key(object);

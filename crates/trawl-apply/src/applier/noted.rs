@@ -91,8 +91,12 @@ impl Noted<'_, '_> {
         if let Some(map) = self.id_map {
             map.apply_access(&mut access);
         }
+        let is_open = access::is_open(&access);
+        if is_open && self.round.is_for_all(above) {
+            return;
+        }
         let guards = self.round.guards_of(above, &batch.path, &access);
-        if !access::is_open(&access) {
+        if !is_open {
             let places = guards.each_ref().map(GuardStep::of_guard);
             let path = batch.path.clone();
             self.closed.push(Closed { path, places });

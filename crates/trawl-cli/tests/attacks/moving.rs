@@ -231,6 +231,23 @@ fn what_takes_the_place_of_a_moved_directory_does_not_show_it() {
 }
 
 #[test]
+fn what_moved_while_no_daemon_listened_is_found_out() {
+    if cannot("moving while nobody listens") {
+        return;
+    }
+    let stage = site();
+    fill(&stage, "public/out/open/in");
+    let daemon = Daemon::watching(&stage);
+    ask(&stage);
+    drop(daemon);
+    rename(&stage, "public/out/open", "alice/moved");
+    let _daemon = Daemon::watching(&stage);
+    ask(&stage);
+    assert!(!is_reached(&stage));
+    assert_eq!(stage.leaks(&stage.index_dir(), MALLORY), [""; 0]);
+}
+
+#[test]
 fn older_snapshots_that_scans_made_do_not_show_what_was_moved() {
     if cannot("moving between scans") {
         return;

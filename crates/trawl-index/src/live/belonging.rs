@@ -59,6 +59,11 @@ impl Round<'_> {
         guards.map(|guard| Guard(guard.0.get(length..).unwrap_or_default().to_vec()))
     }
 
+    /// True if everybody who reaches the source's root may list `dir`, which was read or passed.
+    pub fn is_for_all(&self, dir: DirId) -> bool {
+        self.writer.placer.is_for_all(dir)
+    }
+
     /// The same as steps.
     fn steps_of(&mut self, above: DirId, path: &[u8], access: &DirAccess) -> [Vec<GuardStep>; 2] {
         let guards = self.guards_of(above, path, access);
