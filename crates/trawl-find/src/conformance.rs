@@ -275,14 +275,18 @@ pub static GENERAL: &[Note] = &[
         "what was left out of the index (`--exclude`)",
         Absent("not shown, except where a start point is walked live or a link leads there"),
     ),
-    only_index(
-        "`%i` and `-inum` of a file with another one mounted on it",
-        Otherwise(
+    Note {
+        name: "`%i` and `-inum` of a file with another one mounted on it",
+        index: Otherwise(
             Own,
             "the number of the mounted file, as stat(2) has it; GNU find gives that of the file \
-             below, unless it has to look at the entry for another reason",
+             below, unless an earlier test had to look at the entry",
         ),
-    ),
+        live: Otherwise(
+            Own,
+            "the same wherever the expression has to look at the entry, also if a later test does",
+        ),
+    },
     only_index(
         "a directory that is mounted in itself",
         Otherwise(

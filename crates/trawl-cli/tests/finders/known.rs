@@ -222,7 +222,7 @@ pub(crate) static KNOWN: &[Known] = &[
     },
     Known {
         what: "the inode number of a file that is mounted on, of which find knows what its directory says",
-        sides: &[Side::Index],
+        sides: BOTH,
         is_in: |asked| {
             let is_bound = |node: &Node| matches!(node.kind, Kind::Bound(_));
             asked.plan.nodes.iter().any(is_bound) && tells_numbers(asked.case)
@@ -230,7 +230,7 @@ pub(crate) static KNOWN: &[Known] = &[
         asker: Asker::Ourselves,
         language: None,
         place: Place::Bound,
-        example: &[".", "-name", "inner", "-printf", "%i\\n"],
+        example: &[".", "-name", "inner", "-printf", "%i\\n", "-size", "1c"],
     },
     Known {
         what: "a directory that is mounted in itself is shown from the index, and told of in other words",
