@@ -172,9 +172,9 @@ impl Expr {
     fn foresee(&self, row: &Row<'_>, cx: &mut Context<'_>, known: Facts) -> Foresight {
         match self {
             Expr::Leaf(node) if node.effect != Effect::None => Foresight::Acts,
+            // It may complain, whatever the parts behind it say.
+            Expr::Leaf(node) if node.predicate.cost == Cost::Look => Foresight::Acts,
             Expr::Leaf(node) if node.facts > known => Foresight::Open,
-            // It may complain, and would do so again.
-            Expr::Leaf(node) if node.predicate.cost == Cost::Look => Foresight::Open,
             Expr::Leaf(node) => Foresight::Value(node.leaf.eval(row, cx)),
             Expr::Not(inner) => match inner.foresee(row, cx, known) {
                 Foresight::Value(value) => Foresight::Value(!value),
@@ -302,7 +302,10 @@ impl Expr {
     /// ever does. Rows that do not fulfil it need not be read.
     pub fn filter_for(&self, effects: &[Effect]) -> Option<Filter> {
         match self {
-            Expr::Leaf(node) => effects.contains(&node.effect).then(Filter::default),
+            Expr::Leaf(node) if effects.contains(&node.effect) => Some(Filter::default()),
+            // Who sees what is printed sees complaints, too.
+            Expr::Leaf(node) if effects.contains(&Effect::Output) => node.leaf.complains_of(),
+            Expr::Leaf(_) => None,
             Expr::Not(inner) | Expr::Sorted(_, inner) => inner.filter_for(effects),
             Expr::And(parts) => {
                 // A part is reached only where those before it were true.

@@ -70,6 +70,11 @@ pub trait Leaf: Send + Sync + std::fmt::Debug {
         Filter::default()
     }
 
+    /// What every row fulfils of which it may complain; `None` if it does not.
+    fn complains_of(&self) -> Option<Filter> {
+        None
+    }
+
     /// What it does besides.
     fn effect(&self) -> Effect {
         Effect::None

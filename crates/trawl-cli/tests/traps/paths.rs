@@ -65,6 +65,12 @@ pub(crate) static TRAPS: &[&str] = &[
     r"$FIND -H links -printf '%p %y %Y\n'",
     r"$FIND -P -H links/dir -printf '%p %y\n'",
     r"$FIND -H -P links/dir -printf '%p %y\n'",
+    // What looks at a target complains before what stands behind it is asked.
+    r"$FIND links -xtype d -links 100",
+    r"$FIND links -links 100 -xtype d",
+    r"$FIND links -xtype b,c ! -readable",
+    r"$FIND links ! -xtype f -executable -print",
+    r"$FIND links -empty -o -xtype b -o -readable",
     // Links followed: broken ones are themselves, loops are told.
     r"$FIND -L links -maxdepth 1 -printf '%p %y %Y %s [%l]\n'",
     r"$FIND -L links/broken links/loop links/through",

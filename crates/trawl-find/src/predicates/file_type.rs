@@ -52,7 +52,7 @@ impl Leaf for Type {
 }
 
 /// The type's bits of a mode.
-fn type_bits(kind: FileType) -> u32 {
+pub(super) fn type_bits(kind: FileType) -> u32 {
     (0..16)
         .map(|bits| bits << 12)
         .find(|bits| FileType::from_mode(*bits) == kind)

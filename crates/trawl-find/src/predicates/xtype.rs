@@ -1,11 +1,13 @@
 //! `-xtype`: the type that `-type` does not see: of what a link leads to, or of
 //! the link itself where links are followed.
 
+use trawl_model::filter::Filter;
 use trawl_model::rows::Row;
 use trawl_model::{Column, ColumnSet, FileType};
 use trawl_text::quote;
 
 use super::file_type;
+use crate::compare::between;
 use crate::context::Context;
 use crate::leaf::Leaf;
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
@@ -61,6 +63,16 @@ impl Leaf for OtherType {
         cx.complain(&format!("{quoted}: {why}"));
         false
     }
+
+    fn complains_of(&self) -> Option<Filter> {
+        Some(of_links())
+    }
+}
+
+/// Of what a link leads to, it tells why that cannot be seen.
+fn of_links() -> Filter {
+    let bits = i128::from(file_type::type_bits(FileType::Symlink));
+    between(Column::Mode, bits, bits + 0o7777)
 }
 
 #[cfg(test)]
