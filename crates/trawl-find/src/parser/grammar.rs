@@ -243,7 +243,7 @@ mod tests {
             ("-true", "true"),
             // The -print that nobody wrote is a part of the list.
             ("-true -false", "and(true false print)"),
-            ("-true -a -false -o -true", "or(true and(true false))"),
+            ("-true -a -false -o -true", "or(and(true false) true)"),
             ("! -true -false", "and(false not(true) print)"),
             ("! ! -true", "not(not(true))"),
             ("-true , -false -o -true", "comma(true or(false true))"),

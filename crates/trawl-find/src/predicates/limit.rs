@@ -69,7 +69,7 @@ mod tests {
             ("-limit 3 -name x", "and(true name print limit)"),
             (
                 "-name x -limit 3 -limit 2",
-                "and(name true true print limit limit)",
+                "and(true name true print limit limit)",
             ),
             ("-print -limit 3", "and(print limit)"),
         ] {
