@@ -615,14 +615,17 @@ mod tests {
                     panic!("{view:?}")
                 };
                 assert!(top.stat.is_directory() && top.stat.dev.major == 0);
-                let table = io::read_to_string(&view.mounts).unwrap();
+                let mut table = Vec::new();
+                io::Read::read_to_end(&mut &view.mounts, &mut table).unwrap();
+                let table = String::from_utf8_lossy(&table);
                 let device = format!(" 0:{} / {} ", top.stat.dev.minor, folder.path().display());
                 assert!(table.contains(&device), "{table}");
                 // What is open keeps the mounts.
                 drop(view);
                 let output = child.join().unwrap().unwrap().wait_with_output().unwrap();
                 assert_eq!(output.stdout, b"1\n");
-                let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap();
+                let mounts = std::fs::read("/proc/self/mounts").unwrap();
+                let mounts = String::from_utf8_lossy(&mounts);
                 assert!(!mounts.contains(folder.path().to_str().unwrap()));
             }
             Err(refused) => {

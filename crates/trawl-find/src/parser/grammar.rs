@@ -249,7 +249,7 @@ mod tests {
             ("-true , -false -o -true", "comma(true or(false true))"),
             (
                 "( -true -o -false ) -true",
-                "and(true or(true false) print)",
+                "and(true or(false true) print)",
             ),
             ("-not ( -true , -false )", "not(comma(true false))"),
         ] {
