@@ -13,7 +13,7 @@ cd "$1" || exit
 { find . -type f -readable ! -name '*.parquet' -printf '%p %m %U %G %n\n' \
     -o -printf '%p %y %m %U %G %n %s\n'
 find . -exec getfacl -nc {} +; } 2>/dev/null |
-    sed -E 's:(/b[0-9a-f]{32})/[0-9a-f]{32}:\1/RANDOM:'
+    sed -E 's:(/b[0-9a-f]{32})/[0-9a-f]{32}:\1/RANDOM:g'
 find . -type f -name '*.parquet' -readable -exec sha256sum {} + 2>/dev/null
 find . -type f ! -name '*.parquet' -readable -exec cat {} + 2>/dev/null |
     sed -E 's/"(s|ns)": ?-?[0-9]+/TIME/g; /^xxh3-128 /d'
