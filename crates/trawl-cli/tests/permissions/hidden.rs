@@ -10,9 +10,10 @@ use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Access as Wanted, AtFlags, XattrFlags, accessat, lsetxattr};
+use rustix::buffer::spare_capacity;
+use rustix::fs::{Access as Wanted, AtFlags, XattrFlags, accessat, llistxattr, lsetxattr};
 use trawl_sys::become_user::{User, as_user};
-use trawl_testkit::permissions::stage::cannot;
+use trawl_testkit::permissions::stage::{ALICE, MALLORY, Stage, cannot, identity};
 use trawl_testkit::permissions::view::view_of;
 use trawl_testkit::permissions::{Person, Plan, Site, people};
 use trawl_testkit::prng::Prng;
@@ -61,7 +62,21 @@ fn hidden_from(person: &Person, root: &Path) -> Vec<PathBuf> {
     dirs.into_iter().filter(is_below).collect()
 }
 
+/// Whether a file has values that go with the right to read it.
+fn has_user_values(file: &PathBuf) -> bool {
+    let mut names = Vec::with_capacity(64 << 10);
+    let listed = llistxattr(file, spare_capacity(&mut names));
+    listed.is_err()
+        || names
+            .split(|byte| *byte == 0)
+            .any(|name| name.starts_with(b"user."))
+}
+
 /// Does something in a directory that is hidden; its own row is, too.
+///
+/// Nothing that takes a right away: older snapshots are written again then, which everybody sees
+/// (docs/security.md, "Limits of the claim"). To remove a file with `user.*` values is one of
+/// these things: older snapshots keep them for nobody but the superuser.
 fn change(dir: &Path, prng: &mut Prng, number: usize) {
     let path = dir.join(format!("hidden-{number}"));
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
@@ -70,14 +85,19 @@ fn change(dir: &Path, prng: &mut Prng, number: usize) {
         fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file() && meta.nlink() == 1)
     };
     let files: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(is_alone).collect();
+    let is_plain = |file: &PathBuf| !has_user_values(file);
+    let plain: Vec<PathBuf> = files
+        .iter()
+        .filter(|file| is_plain(file))
+        .cloned()
+        .collect();
     match prng.below(6) {
         0 => drop(fs::create_dir(&path)),
-        1 if !files.is_empty() => drop(fs::remove_file(prng.pick(&files))),
+        1 if !plain.is_empty() => drop(fs::remove_file(prng.pick(&plain))),
         2 if !files.is_empty() => {
             let file = prng.pick(&files);
             let _ = lsetxattr(file, "user.hidden", b"value", XattrFlags::empty());
-            // A right that is taken away has older snapshots written again, which everybody sees
-            // (docs/security.md, "Limits of the claim"), so this one only gives.
+            // It only gives.
             let mode = fs::metadata(file).map_or(0, |meta| meta.mode());
             let _ = fs::set_permissions(file, Permissions::from_mode(mode | 0o444));
         }
@@ -142,4 +162,106 @@ fn hidden_changes_leave_everything_that_a_user_sees_of_the_index_as_it_was() {
         }
     }
     assert!(compared > 300, "{compared}");
+}
+
+/// What Mallory sees of an index of two snapshots, with `between` done between them.
+fn seen_around(stage: &Stage, between: impl FnOnce()) -> String {
+    oracle::run(oracle::command("rm").arg("-rf").arg(stage.index_dir())).expect_code(0);
+    stage.index(&[]).expect_code(0);
+    between();
+    stage.index(&[]).expect_code(0);
+    view_of(&stage.index_dir(), &identity(MALLORY))
+}
+
+/// A view without what tells that the older snapshot was written again: the word for it in its
+/// description, the names of its manifests, and that these are no files of the later one.
+fn without_revision(view: &str) -> String {
+    let lines = view.lines().filter(|line| !line.contains("\"revision\""));
+    let renamed = lines.map(|line| line.replace("SNAPSHOT-0-SNAPSHOT-1.", "SNAPSHOT-0."));
+    let mut lines: Vec<String> = renamed
+        .map(|line| match line.rsplit_once(' ') {
+            Some((name, _links)) if name.contains(".manifest ") => name.to_owned(),
+            _ => line,
+        })
+        .collect();
+    lines.sort_unstable();
+    lines.join("\n")
+}
+
+/// What takes a right away, how, and how it is given back.
+type Taken<'a> = (&'a str, &'a dyn Fn(), &'a dyn Fn());
+
+/// That an older snapshot was written again is all that a hidden change can show, and only one
+/// that takes a right away does: docs/security.md, "Limits of the claim".
+#[test]
+fn a_right_that_is_taken_away_out_of_sight_shows_that_one_was_and_nothing_else() {
+    if cannot("rights that are taken away out of sight") {
+        return;
+    }
+    let stage = Stage::unindexed(Path::new(env!("CARGO_BIN_EXE_trawl")));
+    let note = "alice/deep/note";
+    let write = || {
+        stage.file(note, ALICE, 0o644);
+        let set = lsetxattr(
+            stage.path(note),
+            "user.hidden",
+            b"value",
+            XattrFlags::empty(),
+        );
+        set.expect("an attribute");
+    };
+    let mode = |path: &str, mode| {
+        fs::set_permissions(stage.path(path), Permissions::from_mode(mode)).expect("root may");
+    };
+    write();
+    stage.folder("for-bob/passed", 0, 0o711);
+    stage.folder("for-bob/passed/inner", 0, 0o755);
+    // The scans before have read the tree's link, which is an access.
+    stage.index(&[]).expect_code(0);
+    let without = seen_around(&stage, || {});
+    assert!(!without.contains("\"revision\""), "{without}");
+    let cases: [Taken<'_>; 4] = [
+        (
+            "a file with a value goes",
+            &|| fs::remove_file(stage.path(note)).expect("it is there"),
+            &write,
+        ),
+        (
+            "a directory goes whose name Bob had to know",
+            &|| fs::remove_dir(stage.path("for-bob/passed/inner")).expect("it is empty"),
+            &|| stage.folder("for-bob/passed/inner", 0, 0o755),
+        ),
+        ("a directory is closed", &|| mode("alice/deep", 0), &|| {
+            mode("alice/deep", 0o755)
+        }),
+        ("a file with a value is closed", &|| mode(note, 0), &|| {
+            mode(note, 0o644)
+        }),
+    ];
+    for (what, take, restore) in cases {
+        let with = seen_around(&stage, take);
+        restore();
+        assert_eq!(with.matches("\"revision\"").count(), 1, "{what}: {with}");
+        lines::assert_same(
+            what,
+            without_revision(&without).as_bytes(),
+            without_revision(&with).as_bytes(),
+            lines::Order::Exact,
+            lines::Ending::Newline,
+        );
+    }
+    let with = seen_around(&stage, || {
+        fs::write(stage.path("alice/deep/other"), "x").expect("root may");
+        let held = fs::read_dir(stage.path("alice/deep")).expect("it is there");
+        let mut held = held.flatten().map(|entry| entry.path());
+        let plain = held.find(|path| !has_user_values(path));
+        fs::remove_file(plain.expect("a letter")).expect("root may");
+    });
+    lines::assert_same(
+        "a file without a value goes",
+        without.as_bytes(),
+        with.as_bytes(),
+        lines::Order::Exact,
+        lines::Ending::Newline,
+    );
 }
