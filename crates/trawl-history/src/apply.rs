@@ -18,7 +18,7 @@ const ISSUES_AT_A_TIME: usize = 4096;
 pub(crate) fn apply(
     mut revision: Revision<'_>,
     then: &View,
-    now: &Now,
+    now: &mut Now,
     plan: &mut Plan,
 ) -> Result<()> {
     let segments = std::mem::take(&mut plan.segments);
@@ -49,7 +49,7 @@ pub(crate) fn apply(
 struct Mover<'m, 'r> {
     revision: &'m mut Revision<'r>,
     then: &'m View,
-    now: &'m Now,
+    now: &'m mut Now,
     plan: &'m mut Plan,
     segment: usize,
     /// The shard's place among those of `then`.
@@ -78,7 +78,8 @@ impl Mover<'_, '_> {
     }
 
     /// Copies the rows of directories that are behind barriers now to there,
-    /// for those who know their names and may not list what held them.
+    /// for those who know their names and may not list what held them. Behind what guards it where
+    /// it is now, too, if it was moved and something else has its place.
     fn copy_own_rows(&mut self, batch: &DirBatch) -> Result<()> {
         if !self.now.has_barriers_in(&batch.path) {
             return Ok(());
@@ -92,8 +93,9 @@ impl Mover<'_, '_> {
                 continue;
             }
             if let Some(barrier) = self.now.barrier(&at) {
-                let now = self.now.guard(barrier);
-                let target = self.plan.guards.copy_target(self.number, &now);
+                let all = self.plan.with_moved(self.now, barrier, &batch.path);
+                let [barrier, now] = [barrier, all].map(|at| self.now.guard(at));
+                let target = self.plan.guards.copy_target(self.number, &barrier, &now);
                 if let Some(guard) = target.and_then(|to| self.plan.guards.get(to)) {
                     let own = Stored::Rows(ListingKind::Barrier, own_row(batch, entry));
                     self.revision.add(guard, own)?;

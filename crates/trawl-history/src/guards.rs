@@ -113,9 +113,14 @@ impl Guards {
     }
 
     /// Where the copy of a row goes that lay in shard `then`, for those who
-    /// know the path behind the barrier that `now` ends with.
-    pub(crate) fn copy_target(&mut self, then: usize, now: &Guard) -> Option<TargetId> {
-        let barrier = now.0.last()?;
+    /// know the path behind the barrier that the guard `barrier` ends with, and pass `now`.
+    pub(crate) fn copy_target(
+        &mut self,
+        then: usize,
+        barrier: &Guard,
+        now: &Guard,
+    ) -> Option<TargetId> {
+        let barrier = barrier.0.last()?;
         let then = self.then.get(then)?;
         let guard = then.tightened(now).unwrap_or_else(|| then.clone());
         Some(self.intern(barrier_last(guard, barrier)))

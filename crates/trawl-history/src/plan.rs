@@ -67,6 +67,8 @@ pub(crate) struct Plan {
     pub(crate) continued: HashSet<Place>,
     /// Directories whose own row stands apart already.
     pub(crate) apart: HashSet<Vec<u8>>,
+    /// Directories that are elsewhere now, where fewer reach them.
+    pub(crate) moved: Moved,
     pub(crate) directories: u64,
     pub(crate) others: u64,
 }
@@ -77,6 +79,14 @@ impl Plan {
     /// for this snapshot from now on, also if the guard gets weaker again.
     pub(crate) fn is_empty(&self) -> bool {
         self.segments.is_empty() && !self.guards.is_source_stricter
+    }
+
+    /// `guard`, and where the directory is now that was `dir`, if it was moved.
+    pub(crate) fn with_moved(&self, now: &mut Now, guard: usize, dir: &[u8]) -> usize {
+        match self.moved.get(dir) {
+            Some(moved) => now.both(guard, *moved),
+            None => guard,
+        }
     }
 
     fn moves(&mut self, segment: usize) -> &mut SegmentMoves {
@@ -91,6 +101,7 @@ pub(crate) fn make(then: &View, snapshot: &Snapshot, now: &mut Now) -> Result<Pl
         segments: BTreeMap::new(),
         continued: HashSet::new(),
         apart: HashSet::new(),
+        moved: Moved::new(),
         directories: 0,
         others: 0,
     };
@@ -98,10 +109,9 @@ pub(crate) fn make(then: &View, snapshot: &Snapshot, now: &mut Now) -> Result<Pl
         then,
         view: Arc::clone(&now.view),
         now,
-        moved: Moved::new(),
         plan,
     };
-    planner.moved = moved::find(then, planner.now)?;
+    planner.plan.moved = moved::find(then, planner.now)?;
     planner.listings()?;
     planner.own_rows()?;
     planner.values()?;
@@ -120,8 +130,6 @@ struct Planner<'a> {
     /// The new snapshot.
     view: Arc<View>,
     now: &'a mut Now,
-    /// Directories that are elsewhere now, where fewer reach them.
-    moved: Moved,
     plan: Plan,
 }
 
@@ -162,12 +170,9 @@ impl Planner<'_> {
         Ok(self.with_moved(there, dir))
     }
 
-    /// `guard`, and where the directory is now that was `dir`, if it was moved.
+    /// The same of what guards a path now.
     fn with_moved(&mut self, guard: usize, dir: &[u8]) -> usize {
-        match self.moved.get(dir) {
-            Some(moved) => self.now.both(guard, *moved),
-            None => guard,
-        }
+        self.plan.with_moved(self.now, guard, dir)
     }
 
     /// Finds the directories of a shard that are not in the shard of the new
@@ -175,7 +180,7 @@ impl Planner<'_> {
     fn not_in_same_shard(&self, shard: usize, out: &mut Vec<(Vec<u8>, Place)>) -> Result<()> {
         let same = self.plan.guards.same_shard(shard, self.now);
         let digest_of = |view: &View, at: usize| view.shards().get(at)?.digest;
-        if self.moved.is_empty()
+        if self.plan.moved.is_empty()
             && let Some(same) = same
             && let Some(digest) = digest_of(&self.view, same)
             && digest_of(self.then, shard) == Some(digest)
@@ -200,7 +205,7 @@ impl Planner<'_> {
                 }
                 has_other = others.advance()?;
             }
-            let is_moved = || self.moved.contains_key(listings.path());
+            let is_moved = || self.plan.moved.contains_key(listings.path());
             if order != Ordering::Equal || !has_other || is_moved() {
                 out.push((listings.path().to_vec(), listings.place()));
             }

@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Stdio};
 
-use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::fs::{CWD, RenameFlags, XattrFlags, lsetxattr, renameat_with};
 use trawl_testkit::oracle::{command, run};
 use trawl_testkit::permissions::stage::{ALICE, MALLORY, MARKER, Stage, identity};
 
@@ -312,4 +312,36 @@ fn what_came_after_the_snapshot_moves_out_of_sight_as_well() {
             &|stage| close(stage, "public/else/new"),
         ],
     );
+}
+
+/// Files of the index with the secret that a user can open who knows each path.
+fn opened_by_path(stage: &Stage, uid: u32) -> Vec<String> {
+    let mut files = stage.leaks(&stage.index_dir(), 0);
+    let can_open = |file: &String| {
+        let mut opens = identity(uid).command("head");
+        run(opens.args(["-c", "1"]).arg(file).current_dir("/")).code == Some(0)
+    };
+    files.retain(can_open);
+    files
+}
+
+#[test]
+fn rows_of_a_moved_directory_do_not_go_behind_barriers_of_what_took_its_place() {
+    if cannot("barriers in the place of a moved directory") {
+        return;
+    }
+    let stage = site();
+    let inner = stage.path("public/out/open/in");
+    let name = format!("user.{MARKER}");
+    lsetxattr(inner, &name, b"", XattrFlags::empty()).expect("an attribute");
+    stage.index(&["--keep", "5"]).expect_code(0);
+    assert!(!opened_by_path(&stage, MALLORY).is_empty(), "it was open");
+    rename(&stage, "public/out/open", "alice/moved");
+    // Others know what it holds by name alone.
+    stage.folder("public/out/open", 0, 0o711);
+    stage.folder("public/out/open/in", 0, 0o755);
+    stage.index(&[]).expect_code(0);
+    assert_eq!(opened_by_path(&stage, MALLORY), [""; 0]);
+    assert!(!opened_by_path(&stage, ALICE).is_empty(), "Alice sees both");
+    verify(&stage);
 }
