@@ -84,9 +84,13 @@ fn rename(stage: &Stage, from: &str, to: &str) {
     fs::rename(stage.path(from), stage.path(to)).expect("root may");
 }
 
+fn mode(stage: &Stage, name: &str, mode: u32) {
+    let permissions = fs::Permissions::from_mode(mode);
+    fs::set_permissions(stage.path(name), permissions).expect("root may");
+}
+
 fn close(stage: &Stage, name: &str) {
-    let closed = fs::Permissions::from_mode(0o700);
-    fs::set_permissions(stage.path(name), closed).expect("root may");
+    mode(stage, name, 0o700);
 }
 
 /// Asks as Mallory, who is answered as of now.
@@ -343,5 +347,58 @@ fn rows_of_a_moved_directory_do_not_go_behind_barriers_of_what_took_its_place() 
     stage.index(&[]).expect_code(0);
     assert_eq!(opened_by_path(&stage, MALLORY), [""; 0]);
     assert!(!opened_by_path(&stage, ALICE).is_empty(), "Alice sees both");
+    verify(&stage);
+}
+
+#[test]
+fn rows_behind_barriers_of_a_moved_directory_move_out_of_sight_with_it() {
+    if cannot("moving what is behind barriers") {
+        return;
+    }
+    for scans in [true, false] {
+        let stage = site();
+        mode(&stage, "public/out/open", 0o711);
+        let inner = stage.path("public/out/open/in");
+        let name = format!("user.{MARKER}");
+        lsetxattr(&inner, &name, b"", XattrFlags::empty()).expect("an attribute");
+        stage.index(&["--keep", "5"]).expect_code(0);
+        let daemon = (!scans).then(|| Daemon::watching(&stage));
+        if daemon.is_some() {
+            ask(&stage);
+            stage.file("public/out/open/in/plain", 0, 0o644);
+            ask(&stage);
+        }
+        assert!(!opened_by_path(&stage, MALLORY).is_empty(), "it was open");
+        rename(&stage, "public/out/open", "alice/moved");
+        match scans {
+            true => drop(stage.index(&[]).expect_code(0)),
+            false => ask(&stage),
+        }
+        assert_eq!(opened_by_path(&stage, MALLORY), [""; 0], "scans: {scans}");
+        drop(daemon);
+        verify(&stage);
+    }
+}
+
+#[test]
+fn rows_behind_barriers_that_came_after_the_snapshot_move_out_of_sight_as_well() {
+    if cannot("moving what is behind barriers and came later") {
+        return;
+    }
+    let stage = site();
+    let _daemon = Daemon::watching(&stage);
+    stage.folder("public/new", 0, 0o711);
+    stage.folder("public/new/in", 0, 0o755);
+    stage.file("public/new/in/plain", 0, 0o644);
+    ask(&stage);
+    // Its own row is told again, and what it holds is not.
+    let name = format!("user.{MARKER}");
+    let inner = stage.path("public/new/in");
+    lsetxattr(&inner, &name, b"", XattrFlags::empty()).expect("an attribute");
+    ask(&stage);
+    assert!(!opened_by_path(&stage, MALLORY).is_empty(), "it was open");
+    rename(&stage, "public/new", "alice/moved");
+    ask(&stage);
+    assert_eq!(opened_by_path(&stage, MALLORY), [""; 0]);
     verify(&stage);
 }
