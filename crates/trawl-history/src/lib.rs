@@ -11,7 +11,8 @@
 //! Invariants:
 //!
 //! - whoever can read something of an old snapshot afterwards could before;
-//! - memory is bounded by batches of rows and by the runs of rows that move;
+//! - memory is bounded by batches of rows, by the runs of rows that move, and by the paths of
+//!   directories that are elsewhere now, where fewer reach them;
 //! - nothing is read where digests say that all directories are guarded as
 //!   they were and nothing new lies behind a guard, and no more than which
 //!   directories there are and the names of attributes where nothing has to

@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::index::{SegmentAt, View};
-use crate::segment::{Scratch, read_dir_numbers, read_dirs};
+use crate::segment::{Scratch, SegmentFile, read_dir_numbers, read_dirs};
 use crate::superseded::RowsOf;
 use std::ops::Range;
 use trawl_index::schema::{DirColumn, Table};
@@ -111,18 +111,16 @@ impl View {
         };
         for start in rows.clone().step_by(DIRS_ROWS as usize) {
             let some = start..rows.end.min(start + DIRS_ROWS);
-            let numbers = read_dir_numbers(&file, some.clone(), &COLUMNS, scratch)?;
-            for row in some.clone() {
-                let nth = (row - some.start) as usize;
-                let number = |column: usize| {
-                    let values: Option<&Vec<u64>> = numbers.get(column);
-                    values.and_then(|values| values.get(nth)).copied()
-                };
-                let object = DirObject::read(|column| number(column).unwrap_or_default());
-                if wanted(&object) {
-                    let chunk = read_dirs(&file, row..row + 1, &[], scratch)?;
-                    give(chunk.path.get(0).to_vec(), object, row);
-                }
+            let found = objects_of(&file, some, scratch, &wanted)?;
+            let (Some((first, _)), Some((last, _))) = (found.first(), found.last()) else {
+                continue;
+            };
+            let first = *first;
+            // Together: each page is decoded once.
+            let chunk = read_dirs(&file, first..last + 1, &[], scratch)?;
+            for (row, object) in found {
+                let path = chunk.path.get((row - first) as usize).to_vec();
+                give(path, object, row);
             }
         }
         Ok(())
@@ -144,4 +142,23 @@ impl View {
         });
         self.objects_in(segment, rows, &mut Scratch::default(), wanted, give)
     }
+}
+
+/// The directories that are `wanted` among these rows of a dirs table, ascending.
+fn objects_of(
+    file: &SegmentFile,
+    rows: Range<u64>,
+    scratch: &mut Scratch,
+    wanted: impl Fn(&DirObject) -> bool,
+) -> Result<Vec<(u64, DirObject)>> {
+    let numbers = read_dir_numbers(file, rows.clone(), &COLUMNS, scratch)?;
+    let number = |column: usize, nth: usize| {
+        let values: Option<&Vec<u64>> = numbers.get(column);
+        values.and_then(|values| values.get(nth)).copied()
+    };
+    let objects = rows.enumerate().map(|(nth, row)| {
+        let object = DirObject::read(|column| number(column, nth).unwrap_or_default());
+        (row, object)
+    });
+    Ok(objects.filter(|(_, object)| wanted(object)).collect())
 }
