@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::process::Child;
+use std::time::{Duration, Instant};
 
 use trawl_testkit::oracle;
 use trawl_testkit::skip::without_root;
@@ -77,7 +78,14 @@ fn end(mut daemon: Child, signal: &str) {
 }
 
 fn watch(site: &Site) -> Child {
-    started(site.command().args(["watch", "."]))
+    let daemon = started(site.command().args(["watch", "."]));
+    // It finds out what changed before it watched.
+    let until = Instant::now() + Duration::from_secs(100);
+    while site.trawl(&["find", ".", "-maxdepth", "0"]).code != Some(0) {
+        assert!(Instant::now() < until, "the daemon never is as of now");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    daemon
 }
 
 #[test]
