@@ -11,6 +11,7 @@
 //! - [`oracle`]: runs `find`, `du`, `ls`, `stat` in a fixed environment, as any user.
 //! - [`lines`]: compares outputs and shows where they part.
 //! - [`loop_mount`]: a file system of given kind and size, unmounted afterwards.
+//! - [`daemon`]: a daemon that runs until it is dropped, and answers that are as of now.
 //! - [`crash`]: kills a writer at each of its crash points in turn.
 //! - [`tick`]: waits so that access times stay where the next read puts them.
 //! - [`prng`], [`skip`]: seeded randomness; how a test says that it did not run.
@@ -21,6 +22,7 @@
 #![forbid(unsafe_code)]
 
 pub mod crash;
+pub mod daemon;
 pub mod finders;
 pub mod folder;
 pub mod lines;

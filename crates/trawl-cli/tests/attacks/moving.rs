@@ -2,51 +2,28 @@
 //! index that somebody can open who no longer reaches them.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
-use std::process::{Child, Stdio};
 
 use rustix::fs::{CWD, RenameFlags, XattrFlags, lsetxattr, renameat_with};
+use trawl_testkit::daemon::{Daemon, until_as_of_now};
 use trawl_testkit::oracle::{command, run};
 use trawl_testkit::permissions::stage::{ALICE, MALLORY, MARKER, Stage, identity};
 
 use crate::{cannot, program};
 
-/// A daemon, until dropped.
-pub(crate) struct Daemon(Child);
-
-impl Daemon {
-    /// Indexes a tree, watches it, and has said so.
-    pub(crate) fn watching(stage: &Stage) -> Daemon {
-        let mut watch = command(&stage.trawl);
-        watch.arg("-i").arg(stage.index_dir()).arg("watch");
-        watch.arg(stage.path("")).stderr(Stdio::piped());
-        let mut child = watch.spawn().expect("it starts");
-        let mut said = BufReader::new(child.stderr.take().expect("a pipe"));
-        let mut line = String::new();
-        while !line.contains("watching") {
-            line.clear();
-            assert!(said.read_line(&mut line).expect("text") > 0, "it ended");
-        }
-        // Read on, so that it is never held up.
-        std::thread::spawn(move || said.lines().map_while(Result::ok).for_each(drop));
-        Daemon(child)
-    }
-
-    /// Ends it as a service manager does.
-    pub(crate) fn end(&mut self) {
-        let id = self.0.id().to_string();
-        run(command("kill").args(["-TERM", &id])).expect_code(0);
-        let ended = self.0.wait().expect("it ends");
-        assert!(ended.success(), "{ended}");
-    }
+/// A daemon that watches the stage's tree.
+#[track_caller]
+pub(crate) fn watching(stage: &Stage) -> Daemon {
+    let mut watch = command(&stage.trawl);
+    watch.arg("-i").arg(stage.index_dir()).arg("watch");
+    Daemon::start(watch.arg(stage.path("")))
 }
 
-impl Drop for Daemon {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+/// Ends it as a service manager does.
+#[track_caller]
+pub(crate) fn end(daemon: &mut Daemon) {
+    let ended = daemon.end("-TERM");
+    assert!(ended.success(), "{ended}");
 }
 
 /// A tree in which everybody reaches `public/out/open/in`, and Alice alone what lies below `alice`.
@@ -96,9 +73,7 @@ fn close(stage: &Stage, name: &str) {
 /// Asks as Mallory, who is answered as of now.
 #[track_caller]
 pub(crate) fn ask(stage: &Stage) {
-    let asked = stage.ask(MALLORY, &["find", "--fresh=60s", ".", "-maxdepth", "0"]);
-    assert!(asked.code.is_some_and(|code| code < 2), "{asked}");
-    assert!(!asked.errors().contains("being scanned"), "{asked}");
+    until_as_of_now(|| stage.ask(MALLORY, &["find", "--fresh=60s", ".", "-maxdepth", "0"]));
 }
 
 /// Whether the kernel shows Mallory the secret.
@@ -119,9 +94,9 @@ fn check(what: &str, steps: Steps<'_>) {
     }
     let stage = site();
     fill(&stage, "public/out/open/in");
-    let mut daemon = Daemon::watching(&stage);
+    let mut daemon = watching(&stage);
     follow(&stage, what, steps);
-    daemon.end();
+    end(&mut daemon);
     assert_eq!(
         stage.leaks(&stage.index_dir(), MALLORY),
         [""; 0],
@@ -241,11 +216,11 @@ fn what_moved_while_no_daemon_listened_is_found_out() {
     }
     let stage = site();
     fill(&stage, "public/out/open/in");
-    let daemon = Daemon::watching(&stage);
+    let daemon = watching(&stage);
     ask(&stage);
     drop(daemon);
     rename(&stage, "public/out/open", "alice/moved");
-    let _daemon = Daemon::watching(&stage);
+    let _daemon = watching(&stage);
     ask(&stage);
     assert!(!is_reached(&stage));
     assert_eq!(stage.leaks(&stage.index_dir(), MALLORY), [""; 0]);
@@ -294,7 +269,7 @@ fn what_came_after_the_snapshot_moves_out_of_sight_as_well() {
         return;
     }
     let stage = site();
-    let _daemon = Daemon::watching(&stage);
+    let _daemon = watching(&stage);
     fill(&stage, "public/out/open/in");
     follow(
         &stage,
@@ -305,7 +280,7 @@ fn what_came_after_the_snapshot_moves_out_of_sight_as_well() {
     );
     // Made, asked for, moved to where all reach it, and closed there.
     let stage = site();
-    let _daemon = Daemon::watching(&stage);
+    let _daemon = watching(&stage);
     stage.folder("public/new", 0, 0o755);
     fill(&stage, "public/new");
     follow(
@@ -362,7 +337,7 @@ fn rows_behind_barriers_of_a_moved_directory_move_out_of_sight_with_it() {
         let name = format!("user.{MARKER}");
         lsetxattr(&inner, &name, b"", XattrFlags::empty()).expect("an attribute");
         stage.index(&["--keep", "5"]).expect_code(0);
-        let daemon = (!scans).then(|| Daemon::watching(&stage));
+        let daemon = (!scans).then(|| watching(&stage));
         if daemon.is_some() {
             ask(&stage);
             stage.file("public/out/open/in/plain", 0, 0o644);
@@ -386,7 +361,7 @@ fn rows_behind_barriers_that_came_after_the_snapshot_move_out_of_sight_as_well()
         return;
     }
     let stage = site();
-    let _daemon = Daemon::watching(&stage);
+    let _daemon = watching(&stage);
     stage.folder("public/new", 0, 0o711);
     stage.folder("public/new/in", 0, 0o755);
     stage.file("public/new/in/plain", 0, 0o644);

@@ -3,13 +3,12 @@
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use trawl_testkit::permissions::stage::{ALICE, BOB, MALLORY, MARKER, Stage, identity};
 use trawl_testkit::permissions::view::view_of;
 use trawl_testkit::{lines, oracle};
 
-use crate::moving::{Daemon, ask};
+use crate::moving::{ask, end, watching};
 use crate::{cannot, program};
 
 /// What a user sees of an index.
@@ -121,33 +120,29 @@ fn what_is_closed_leaves_no_directories_behind() {
     );
 }
 
-/// The directories of barriers that Mallory comes upon once something was done while a daemon
-/// watched are those of an index that was made then: soon after the answer, when a checkpoint is
-/// done, and once the daemon has ended.
+/// The directories of barriers that Mallory comes upon after something was done while a daemon
+/// watched are those of an index that was made then: once it has answered, and once it has ended.
 #[track_caller]
 fn check_skeletons(what: &str, is_crowded: bool, steps: &[&dyn Fn(&Stage)]) {
     let stage = match is_crowded {
         true => Stage::crowded(program()),
         false => Stage::new(program()),
     };
-    let mut daemon = Daemon::watching(&stage);
+    let mut daemon = watching(&stage);
     ask(&stage);
     for step in steps {
         step(&stage);
         ask(&stage);
     }
+    let at_once = barriers(&stage, "");
     let mut beside = stage.index_dir().into_os_string();
     beside.push("-beside");
     let mut index = oracle::command(program());
     index.arg("-i").arg(&beside).args(["index", "-q"]);
     oracle::run(index.arg(stage.path(""))).expect_code(0);
     let fresh = barriers(&stage, "-beside");
-    let until = Instant::now() + Duration::from_secs(30);
-    while barriers(&stage, "") != fresh && Instant::now() < until {
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    assert_eq!(barriers(&stage, ""), fresh, "{what}, answered");
-    daemon.end();
+    assert_eq!(at_once, fresh, "{what}, answered");
+    end(&mut daemon);
     assert_eq!(barriers(&stage, ""), fresh, "{what}, ended");
 }
 
@@ -162,6 +157,17 @@ fn a_daemon_leaves_no_directories_of_barriers_behind() {
     };
     check_skeletons("closed", false, &[&|stage| close(stage, "home")]);
     check_skeletons("crowded and closed", true, &[&|stage| close(stage, "home")]);
+    check_skeletons(
+        "changed, crowded and closed",
+        true,
+        &[
+            &|stage| {
+                stage.file("home/new", ALICE, 0o644);
+                stage.file(&format!("home/bob-{MARKER}/new"), BOB, 0o644);
+            },
+            &|stage| close(stage, "home"),
+        ],
+    );
     check_skeletons(
         "moved into a closed one",
         true,

@@ -4,14 +4,12 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::process::Child;
-use std::time::{Duration, Instant};
 
+use trawl_testkit::daemon::{Daemon, until_as_of_now};
 use trawl_testkit::oracle;
 use trawl_testkit::skip::without_root;
 
 use crate::site::Site;
-use crate::watch::started;
 
 /// Directories with names that are hard to put together in one text, and what else is there.
 const ODD: [&[u8]; 5] = [b"My Music", b"a:b", b"new\nline", b"caf\xe9", b"quo\"te\\"];
@@ -71,20 +69,9 @@ fn index_without_odd(site: &Site) {
     oracle::run(command.arg(".")).expect_code(0);
 }
 
-fn end(mut daemon: Child, signal: &str) {
-    let id = daemon.id().to_string();
-    oracle::run(oracle::command("kill").args([signal, &id])).expect_code(0);
-    daemon.wait().expect("it ends");
-}
-
-fn watch(site: &Site) -> Child {
-    let daemon = started(site.command().args(["watch", "."]));
-    // It finds out what changed before it watched.
-    let until = Instant::now() + Duration::from_secs(100);
-    while site.trawl(&["find", ".", "-maxdepth", "0"]).code != Some(0) {
-        assert!(Instant::now() < until, "the daemon never is as of now");
-        std::thread::sleep(Duration::from_millis(50));
-    }
+fn watch(site: &Site) -> Daemon {
+    let daemon = Daemon::start(site.command().args(["watch", "."]));
+    until_as_of_now(|| site.trawl(&["find", ".", "-maxdepth", "0"]));
     daemon
 }
 
@@ -135,14 +122,14 @@ fn a_daemon_leaves_out_what_the_scan_left_out() {
     }
     let site = site();
     index_without_odd(&site);
-    let daemon = watch(&site);
+    let mut daemon = watch(&site);
     fs::write(site.tree().join("My/new"), "").expect("room");
     fs::write(site.tree().join("My Music/new"), "").expect("room");
     fs::create_dir(site.tree().join("made")).expect("room");
     compare(&site, "watched");
     site.run("index --refresh .").expect_code(0);
     compare(&site, "refreshed by the daemon");
-    end(daemon, "-TERM");
+    daemon.end("-TERM");
     compare(&site, "afterwards");
 }
 
@@ -153,7 +140,7 @@ fn a_watched_tree_is_scanned_by_its_daemon() {
     }
     let site = site();
     index_without_odd(&site);
-    let daemon = watch(&site);
+    let mut daemon = watch(&site);
     // Something is published, so that the daemon writes the source from now on.
     fs::write(site.tree().join("My/new"), "").expect("room");
     compare(&site, "watched");
@@ -171,7 +158,7 @@ fn a_watched_tree_is_scanned_by_its_daemon() {
         "{refused}"
     );
     compare(&site, "refused");
-    end(daemon, "-TERM");
+    daemon.end("-TERM");
 }
 
 #[test]
@@ -181,10 +168,10 @@ fn after_a_killed_daemon_answers_say_until_when_it_watched() {
     }
     let site = site();
     site.index();
-    let daemon = watch(&site);
+    let mut daemon = watch(&site);
     fs::write(site.tree().join("My/new"), "").expect("room");
     assert!(site.run("find My").text().contains("My/new"));
-    end(daemon, "-KILL");
+    daemon.end("-KILL");
     fs::write(site.tree().join("My/later"), "").expect("room");
     for words in [&["find", "My"][..], &["ls", "My"], &["du", "My"]] {
         let told = site.trawl(words).expect_code(1);

@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use trawl_testkit::daemon::Daemon;
 use trawl_testkit::oracle;
 use trawl_testkit::prng::Prng;
 use trawl_testkit::{FileSystem, LoopMount, Skip};
 
-use crate::watch::{Watched, change, compare, started};
+use crate::watch::{Watched, change, compare};
 
 /// Where the kernel says which boot this is.
 const BOOT: &str = "/proc/sys/kernel/random/boot_id";
@@ -94,11 +95,9 @@ fn an_index_whose_disk_lost_its_power_is_whole_and_catches_up() {
                 .stdout
                 .starts_with(root.as_os_str().as_encoded_bytes())
         );
-        let mut daemon = started(later.program().arg("watch").arg(&root));
+        let mut daemon = Daemon::start(later.program().arg("watch").arg(&root));
         let compared = std::panic::catch_unwind(|| compare(&root, &mut later.program()));
-        let id = daemon.id().to_string();
-        oracle::run(oracle::command("kill").args(["-TERM", &id])).expect_code(0);
-        assert_eq!(daemon.wait().expect("it ends").code(), Some(0));
+        assert_eq!(daemon.end("-TERM").code(), Some(0));
         compared.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
     }
 }

@@ -1,15 +1,15 @@
 //! `trawl watch`: questions that are as of now, whatever ends the daemon; what users may.
 
-use std::ffi::OsStr;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::{FileTypeExt, chown};
 use std::os::unix::net::UnixDatagram;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use trawl_testkit::daemon::Daemon;
 use trawl_testkit::oracle::{self, Identity, Ran};
 use trawl_testkit::{FileSystem, LoopMount, Scratch, Skip, lines};
 
@@ -18,11 +18,12 @@ const ANN: u32 = 4811;
 
 /// A file system of its own, and an index beside it.
 pub(crate) struct Watched {
+    /// The first field: it ends before what it watches is unmounted.
+    daemon: Option<Daemon>,
     mount: LoopMount,
     pub(crate) scratch: Scratch,
     /// Where the index is.
     pub(crate) index: PathBuf,
-    daemon: Option<Child>,
 }
 
 impl Watched {
@@ -73,14 +74,13 @@ impl Watched {
         let mut command = self.program();
         command.arg0("trawld").arg(self.root());
         prepare(&mut command);
-        self.daemon = Some(started(&mut command));
+        self.daemon = Some(Daemon::start(&mut command));
     }
 
     /// Ends it with this signal; its exit code, if it has one.
     pub(crate) fn end(&mut self, signal: &str) -> Option<i32> {
-        self.signal(signal);
         let mut daemon = self.daemon.take().expect("it is there");
-        daemon.wait().expect("it ends").code()
+        daemon.end(signal).code()
     }
 
     /// Unmounts the file system and mounts it again.
@@ -95,24 +95,6 @@ impl Watched {
     }
 }
 
-/// Starts a daemon and waits until it says that it watches.
-pub(crate) fn started(command: &mut Command) -> Child {
-    let mut daemon = command.stderr(Stdio::piped()).spawn().expect("it starts");
-    let mut said = BufReader::new(daemon.stderr.take().expect("a pipe"));
-    let mut line = String::new();
-    while !line.contains("watching") {
-        line.clear();
-        assert!(said.read_line(&mut line).expect("text") > 0, "it ended");
-    }
-    // Read on, so that it is never held up.
-    std::thread::spawn(move || {
-        said.lines()
-            .map_while(Result::ok)
-            .for_each(|line| eprintln!("{line}"))
-    });
-    daemon
-}
-
 /// What find prints of a tree, live and from the index that a program asks.
 #[track_caller]
 pub(crate) fn compare(root: &Path, program: &mut Command) {
@@ -122,15 +104,6 @@ pub(crate) fn compare(root: &Path, program: &mut Command) {
     assert_eq!((found.code, found.errors()), (Some(0), String::new()));
     let (order, ending) = (lines::Order::Any, lines::Ending::Newline);
     lines::assert_same("the tree", &expected.stdout, &found.stdout, order, ending);
-}
-
-impl Drop for Watched {
-    fn drop(&mut self) {
-        if let Some(mut daemon) = self.daemon.take() {
-            let _ = daemon.kill();
-            let _ = daemon.wait();
-        }
-    }
 }
 
 /// Some of everything.
@@ -388,7 +361,7 @@ fn a_socket_that_the_manager_listens_on_is_used_and_stays() {
     let mut tell = daemon.stdin.take().expect("a pipe");
     std::io::Write::write_all(&mut tell, b"\n").expect("it listens");
     let answer = question.wait_with_output().expect("it ends");
-    watched.daemon = Some(daemon);
+    watched.daemon = Some(Daemon::of(daemon));
     let found = String::from_utf8_lossy(&answer.stdout).into_owned();
     assert!(
         answer.status.success() && found.ends_with("/d/new\n"),
@@ -428,11 +401,9 @@ fn a_socket_that_a_stranger_listens_on_is_not_believed() {
     let mut command = oracle::command("python3");
     command.args(["-c", STRANGER]).arg(&socket);
     let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
-    watched.daemon = Some(command.spawn().expect("python3 runs"));
-    let stdout = watched
-        .daemon
-        .as_mut()
-        .and_then(|stranger| stranger.stdout.take());
+    let mut stranger = command.spawn().expect("python3 runs");
+    let stdout = stranger.stdout.take();
+    watched.daemon = Some(Daemon::of(stranger));
     let mut line = String::new();
     BufReader::new(stdout.expect("a pipe"))
         .read_line(&mut line)
@@ -483,21 +454,10 @@ fn an_ordinary_user_watches_their_own_tree() {
         command.env("TRAWL_INDEX", home.join("index"));
         command
     };
-    let mut daemon = program()
-        .args([OsStr::new("watch"), home.join("tree").as_os_str()])
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("it starts");
-    let mut said = BufReader::new(daemon.stderr.take().expect("a pipe"));
-    let mut line = String::new();
-    while !line.contains("watching") {
-        line.clear();
-        assert!(said.read_line(&mut line).expect("text") > 0, "it ended");
-    }
+    let daemon = Daemon::start(program().arg("watch").arg(home.join("tree")));
     fs::write(home.join("tree/d/new"), "").expect("room");
     let ran = oracle::run(program().arg("find").arg(home.join("tree")));
-    let _ = daemon.kill();
-    let _ = daemon.wait();
+    drop(daemon);
     assert!(ran.text().contains("tree/d/new"), "{ran}");
 }
 

@@ -7,11 +7,12 @@ use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use trawl_testkit::daemon::Daemon;
 use trawl_testkit::oracle::{self, Identity, Ran};
 use trawl_testkit::permissions::stage::cannot;
 use trawl_testkit::{Scratch, lines};
 
-use super::watched::Daemon;
+use super::watched::watching;
 
 /// Asks, and is named by the access lists.
 const ANN: u32 = 60_031;
@@ -85,7 +86,7 @@ impl Site {
     }
 
     fn daemon(&self) -> Daemon {
-        Daemon::watch(&self.trawl, &self.scratch.join("index"), &self.root)
+        watching(&self.trawl, &self.scratch.join("index"), &self.root)
     }
 
     fn of_ann(&self, words: &[&str]) -> Ran {

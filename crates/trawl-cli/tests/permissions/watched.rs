@@ -2,13 +2,12 @@
 //! owners, modes, access lists. Every user's next answer is what the kernel shows.
 
 use std::fs::{self, Permissions};
-use std::io::{BufRead, BufReader};
 use std::os::unix::fs::{PermissionsExt, chown, lchown};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{XattrFlags, lsetxattr};
+use trawl_testkit::daemon::Daemon;
 use trawl_testkit::permissions::access::Access;
 use trawl_testkit::permissions::compare::Questions;
 use trawl_testkit::permissions::stage::cannot;
@@ -27,37 +26,11 @@ const STARTS: usize = 5;
 const ROUNDS: u64 = 3;
 const CHANGES: u64 = 25;
 
-/// A daemon, until dropped.
-pub(crate) struct Daemon(Child);
-
-impl Daemon {
-    fn start(site: &Site) -> Daemon {
-        Daemon::watch(&site.trawl, &site.index_dir(), &site.root())
-    }
-
-    /// Indexes a tree, watches it, and has said so.
-    pub(crate) fn watch(trawl: &Path, index: &Path, root: &Path) -> Daemon {
-        let mut command = oracle::command(trawl);
-        command.arg("-i").arg(index);
-        command.arg("watch").arg(root).stderr(Stdio::piped());
-        let mut child = command.spawn().expect("it starts");
-        let mut said = BufReader::new(child.stderr.take().expect("a pipe"));
-        let mut line = String::new();
-        while !line.contains("watching") {
-            line.clear();
-            assert!(said.read_line(&mut line).expect("text") > 0, "it ended");
-        }
-        // Read on, so that it is never held up.
-        std::thread::spawn(move || said.lines().map_while(Result::ok).for_each(drop));
-        Daemon(child)
-    }
-}
-
-impl Drop for Daemon {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+/// A daemon that keeps a tree's index as of now.
+#[track_caller]
+pub(crate) fn watching(trawl: &Path, index: &Path, root: &Path) -> Daemon {
+    let mut watch = oracle::command(trawl);
+    Daemon::start(watch.arg("-i").arg(index).arg("watch").arg(root))
 }
 
 /// All directories of a tree, and all else.
@@ -155,7 +128,7 @@ fn every_user_sees_what_the_kernel_shows_while_it_changes() {
             continue;
         }
         let site = Site::build(&plan, &trawl).expect("a tree");
-        let daemon = Daemon::start(&site);
+        let daemon = watching(&site.trawl, &site.index_dir(), &site.root());
         let mut prng = Prng::new(seed);
         for round in 0..ROUNDS {
             for number in 0..CHANGES {

@@ -4,11 +4,9 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::{BufRead, BufReader};
 use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 
 use trawl_index::IndexDir;
 use trawl_index::verify::{Scope, verify};
@@ -18,6 +16,7 @@ use trawl_model::rows::Row;
 use trawl_model::{Gid, Uid, column::Column};
 use trawl_query::{Index, Listing, Located, Request};
 use trawl_sys::become_user::{User, as_user};
+use trawl_testkit::daemon::Daemon;
 use trawl_testkit::oracle;
 use trawl_testkit::permissions::stage::cannot;
 
@@ -41,21 +40,13 @@ fn killed() -> (Site, PathBuf) {
     let mut command = oracle::command(TRAWL);
     command.arg("-i").arg(site.index());
     command.args(["watch", "--apply-after", "1h"]).arg(&tree);
-    let mut daemon = command.stderr(Stdio::piped()).spawn().expect("it starts");
-    let mut said = BufReader::new(daemon.stderr.take().expect("a pipe"));
-    let mut line = String::new();
-    while !line.contains("watching") {
-        line.clear();
-        assert!(said.read_line(&mut line).expect("text") > 0, "it ended");
-    }
-    std::thread::spawn(move || said.lines().map_while(Result::ok).for_each(drop));
+    let daemon = Daemon::start(&mut command);
     fs::write(tree.join("dir/after"), "xyz").expect("room");
     fs::create_dir(tree.join("dir/below/new")).expect("room");
     fs::remove_file(tree.join("dir/before")).expect("it is there");
     let asked = site.trawl(["find", tree_word]);
     assert!(asked.text().contains("after"), "{asked}");
-    daemon.kill().expect("it runs");
-    daemon.wait().expect("it ends");
+    drop(daemon);
     (site, tree)
 }
 

@@ -3,12 +3,12 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{BufRead, BufReader};
 use std::os::unix::fs::chown;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
+use trawl_testkit::daemon::Daemon;
 use trawl_testkit::oracle::{self, Identity, Ran};
 use trawl_testkit::skip::{Skip, without_program};
 use trawl_testkit::{FileSystem, LoopMount};
@@ -37,20 +37,12 @@ scan(sys.argv[1])
 
 /// A tree on a file system of its own, an index of it, and who keeps that.
 struct Kept {
+    /// The first field: it ends before what it watches is unmounted.
+    daemon: Option<Daemon>,
     mount: LoopMount,
     site: Site,
     trawl: PathBuf,
     index: PathBuf,
-    daemon: Option<Child>,
-}
-
-impl Drop for Kept {
-    fn drop(&mut self) {
-        if let Some(mut daemon) = self.daemon.take() {
-            let _ = daemon.kill();
-            let _ = daemon.wait();
-        }
-    }
 }
 
 impl Kept {
@@ -94,16 +86,7 @@ impl Kept {
     fn watch_as(&mut self, who: &Identity) {
         let mut command = who.command(&self.trawl);
         command.env("TRAWL_INDEX", &self.index).arg("watch");
-        command.arg(self.mount.path()).stderr(Stdio::piped());
-        let mut daemon = command.spawn().expect("it starts");
-        let mut said = BufReader::new(daemon.stderr.take().expect("a pipe"));
-        let mut line = String::new();
-        while !line.contains("watching") {
-            line.clear();
-            assert!(said.read_line(&mut line).expect("text") > 0, "it ended");
-        }
-        std::thread::spawn(move || said.lines().map_while(Result::ok).for_each(drop));
-        self.daemon = Some(daemon);
+        self.daemon = Some(Daemon::start(command.arg(self.mount.path())));
     }
 
     fn root(&self) -> PathBuf {
@@ -288,7 +271,7 @@ fn without_a_daemon_that_answers_the_file_system_is_asked() {
         fs::remove_file(kept.root().join("3/new")).expect("it is there");
     }
     if let Some(mut daemon) = kept.daemon.take() {
-        let _ = daemon.wait();
+        daemon.wait();
     }
     // The index is there, and old; so is the socket.
     fs::write(kept.root().join("5/later"), "").expect("room");
