@@ -69,6 +69,8 @@ pub struct Applier {
     /// their rows were.
     unsettled: HashSet<Vec<u8>>,
     granted: Granted,
+    /// Directories that the last round found, and that not everybody can reach.
+    shut: Shut,
     /// What fewer may see than files of the snapshot show, which must be made
     /// one that does not.
     pub(crate) withdrawn: Option<Vec<u8>>,
@@ -110,6 +112,7 @@ impl Applier {
             unread: HashSet::new(),
             unsettled: HashSet::new(),
             granted: Granted::default(),
+            shut: Shut::default(),
         })
     }
 
@@ -277,6 +280,7 @@ impl Applier {
             round: self.writer.round(),
             parts,
             shut: Shut::default(),
+            shut_before: &self.shut,
             killed: Vec::new(),
             targets: &mut targets,
             applied: Applied::default(),
@@ -301,7 +305,7 @@ impl Applier {
             false => Removal::AtOnce,
         };
         let published = round.publish(as_of, when)?;
-        (self.unread, self.unsettled) = left;
+        (self.unread, self.unsettled, self.shut) = left;
         let left = urgent.iter().find(|(id, _)| self.writer.has(**id));
         let withdrawn = more.withdrawn.as_ref().or(left.map(|(_, path)| path));
         if let Some(path) = withdrawn {
@@ -370,8 +374,8 @@ impl More {
 /// Rows of a directory, what of it something depends on, and what is kept.
 type HadOf<'v> = (Vec<RowsOf<'v>>, Listing, Option<Kept>);
 
-/// Directories that were not there, and unsettled ones.
-type Left = (HashSet<Vec<u8>>, HashSet<Vec<u8>>);
+/// Directories that were not there, unsettled ones, and those that not everybody can reach.
+type Left = (HashSet<Vec<u8>>, HashSet<Vec<u8>>, Shut);
 
 /// One round of reading.
 struct Reading<'a> {
@@ -404,8 +408,10 @@ struct Reading<'a> {
     applied: Applied,
     /// What is found of objects that may have other names.
     settling: Settling,
-    /// What was found that not everybody reaches.
+    /// Directories that this round found, and that not everybody can reach; and those of the round
+    /// before.
     shut: Shut,
+    shut_before: &'a Shut,
     /// Rows of directories of the view that no longer hold, from this round on.
     killed: Vec<RowsOf<'a>>,
     /// The source's root as it is now.
@@ -418,7 +424,7 @@ impl<'a> Reading<'a> {
     /// What it took, how much that was, what must go, and what is to be read
     /// the next time.
     fn into_parts(self) -> (Round<'a>, Applied, More, Left, HashSet<u64>) {
-        let left = (self.unread, self.unsettled);
+        let left = (self.unread, self.unsettled, self.shut);
         let asked = self.settling.into_left();
         (self.round, self.applied, self.more, left, asked)
     }

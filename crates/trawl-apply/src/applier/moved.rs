@@ -1,9 +1,13 @@
 //! Directories that were moved to where fewer reach them: files of the index tell of what they
 //! hold where they were, to those who could see it there.
 //!
-//! Nobody has to say that a directory was moved. What is scanned with all below (it is new at its
-//! path, or for others than before) and is not for everybody is looked for among the rows that no
-//! longer hold, as the directory that it is.
+//! No change source needs to report the move. A directory that is scanned with everything below it
+//! (because its path or its permissions are new), and that not everybody can reach, is looked for
+//! by its inode among the rows that no longer hold.
+//!
+//! A directory that is moved while a round reads can be found at its new path by that round, while
+//! only the next one learns that it left the old path. So what a round found counts for the next
+//! one, too, which has taken all events of such a move.
 
 use std::collections::HashMap;
 
@@ -76,18 +80,21 @@ impl<'a> Reading<'a> {
     /// the paths that they had.
     pub(super) fn hide_moved(&mut self) -> Result<()> {
         // A snapshot is to come that leaves out whatever no longer holds.
-        if self.shut.found.is_empty() || self.more.withdrawn.is_some() {
+        let rounds = [&self.shut, self.shut_before];
+        if rounds.iter().all(|shut| shut.found.is_empty()) || self.more.withdrawn.is_some() {
             return Ok(());
         }
-        if let Some(path) = self.shut.left_out.take() {
-            self.more.withdrawn = Some(path);
+        if let Some(path) = rounds.iter().find_map(|shut| shut.left_out.as_ref()) {
+            self.more.withdrawn = Some(path.clone());
             return Ok(());
         }
-        let is_shut = |object: &DirObject| self.shut.found.contains_key(object);
+        let is_shut =
+            |object: &DirObject| rounds.iter().any(|shut| shut.found.contains_key(object));
         let gone = self.view.gone_directories(&self.killed, is_shut)?;
         for one in gone {
             let guard = one.rows.shard.manifest.guard()?;
-            if self.shut.shows_less_than(&guard, &one.path, &one.object) {
+            let shows_less = |shut: &Shut| shut.shows_less_than(&guard, &one.path, &one.object);
+            if shows_less(&self.shut) || shows_less(self.shut_before) {
                 let rows = self
                     .all_rows()
                     .rows_of(&one.path, Part::Listing, Values::Some)?

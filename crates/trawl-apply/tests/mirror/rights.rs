@@ -138,3 +138,33 @@ fn a_closed_directory_in_the_place_of_an_open_one_hides_what_was_there() {
         fresh::compare(&what, 0, &index, &tree);
     }
 }
+
+/// "Close both before the barrier answers": the round that finds a directory at its new path need
+/// not be the one that learns that it left the old one.
+#[test]
+fn a_directory_that_moves_between_two_rounds_leaves_what_others_read() {
+    let test = "a_directory_that_moves_between_two_rounds_leaves_what_others_read";
+    if let Some(skip) = without_root(test) {
+        return skip.say();
+    }
+    for order in [["closed", "open"], ["open", "closed"]] {
+        let scratch = Scratch::new("apply-moved");
+        let [tree, index] = ["tree", "index"].map(|name| scratch.join(name));
+        fs::create_dir_all(tree.join("open/dir/inner")).expect("room");
+        fs::write(tree.join("open/dir/inner").join(NAMES[0]), "").expect("room");
+        fs::create_dir(tree.join("closed")).expect("room");
+        let mode = fs::Permissions::from_mode(0o700);
+        fs::set_permissions(tree.join("closed"), mode).expect("root may");
+        let mut kept = Kept::new(index.clone(), &tree);
+        assert!(is_told(&index, NAMES[0]), "the test can fail");
+        fs::rename(tree.join("open/dir"), tree.join("closed/dir")).expect("room");
+        for name in order {
+            read(&mut kept, &tree.join(name));
+            if kept.applier.as_ref().expect("it goes on").must_checkpoint() {
+                kept.checkpoint(Removal::AtOnce);
+            }
+        }
+        assert!(!is_told(&index, NAMES[0]), "{order:?}");
+        fresh::compare(&format!("{order:?}"), 0, &index, &tree);
+    }
+}
