@@ -89,7 +89,7 @@ const VARIABLES: &[Item] = &[
     ("TZ", "The time zone of times that are read and printed.", &[]),
     ("NO_COLOR", "No colours, unless --color asks for them.", &["ls", "trawl"]),
     ("TRAWL_FIND", "With the value index the program asks the index when it is called find.", &["find"]),
-    ("POSIXLY_CORRECT", "Units, warnings and patterns as POSIX has them, as in the GNU tools.", &["find", "ls", "du"]),
+    ("POSIXLY_CORRECT", "Units, warnings and patterns as POSIX has them, as in the GNU tools.", &["find", "ls", "du", "locate"]),
     ("FIND_BLOCK_SIZE", "The GNU tool's variable; it is refused.", &["find"]),
     ("LS_COLORS, TIME_STYLE, QUOTING_STYLE, COLUMNS, TABSIZE", "As ls(1) has them.", &["ls"]),
     ("BLOCK_SIZE, BLOCKSIZE", "The unit of sizes, as in the GNU tools.", &["ls", "du"]),

@@ -1,12 +1,12 @@
 //! What ends a search before it begins, in find's words.
 
-/// Words that make no program, and what was remarked upon before that was seen.
+/// A command line that cannot be read, and the warnings that came before the mistake.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{error}")]
 pub struct Refusal {
-    /// What is wrong.
+    /// The mistake.
     pub error: FindError,
-    /// Remarks that come first, without the program's name.
+    /// Warnings to print before it, without the program's name.
     pub warnings: Vec<String>,
 }
 

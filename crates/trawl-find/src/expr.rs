@@ -172,7 +172,7 @@ impl Expr {
     fn foresee(&self, row: &Row<'_>, cx: &mut Context<'_>, known: Facts) -> Foresight {
         match self {
             Expr::Leaf(node) if node.effect != Effect::None => Foresight::Acts,
-            // It may complain, whatever the parts behind it say.
+            // It may complain even if a later test is false.
             Expr::Leaf(node) if node.predicate.cost == Cost::Look => Foresight::Acts,
             Expr::Leaf(node) if node.facts > known => Foresight::Open,
             Expr::Leaf(node) => Foresight::Value(node.leaf.eval(row, cx)),
@@ -303,7 +303,7 @@ impl Expr {
     pub fn filter_for(&self, effects: &[Effect]) -> Option<Filter> {
         match self {
             Expr::Leaf(node) if effects.contains(&node.effect) => Some(Filter::default()),
-            // Who sees what is printed sees complaints, too.
+            // Complaints can be seen wherever output can.
             Expr::Leaf(node) if effects.contains(&Effect::Output) => node.leaf.complains_of(),
             Expr::Leaf(_) => None,
             Expr::Not(inner) | Expr::Sorted(_, inner) => inner.filter_for(effects),

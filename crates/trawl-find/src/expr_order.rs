@@ -85,7 +85,7 @@ fn needs(part: &Expr) -> Option<Needs> {
 #[derive(Debug)]
 pub(crate) struct Part {
     pub(crate) expr: Expr,
-    /// By all that is in it.
+    /// Computed from all of its tests.
     likelihood: f32,
     /// As its list has it once the cheapest tests were moved to its front: GNU
     /// find then goes by the part that was left at its end, and by those that
@@ -113,24 +113,8 @@ impl Part {
                 let inner = Part::of(*inner);
                 Part::new(Expr::Not(Box::new(inner.expr)), 1.0 - inner.likelihood)
             }
-            Expr::And(mut parts) => {
-                while let Some(Expr::And(_)) = parts.first() {
-                    let Expr::And(first) = parts.remove(0) else {
-                        break;
-                    };
-                    parts.splice(..0, first);
-                }
-                Joins::And.list(parts)
-            }
-            Expr::Or(mut parts) => {
-                while let Some(Expr::Or(_)) = parts.first() {
-                    let Expr::Or(first) = parts.remove(0) else {
-                        break;
-                    };
-                    parts.splice(..0, first);
-                }
-                Joins::Or.list(parts)
-            }
+            Expr::And(parts) => Joins::And.list(Joins::And.flatten(parts)),
+            Expr::Or(parts) => Joins::Or.list(Joins::Or.flatten(parts)),
             Expr::Comma(parts) => {
                 let parts = parts.into_iter().map(|part| Part::of(part).expr);
                 Part::new(Expr::Comma(parts.collect()), 1.0)
@@ -151,6 +135,20 @@ enum Joins {
 }
 
 impl Joins {
+    /// Puts the parts of a first part that is joined in the same way in its place, since all are
+    /// evaluated from left to right.
+    fn flatten(self, mut parts: Vec<Expr>) -> Vec<Expr> {
+        while let Some(first) = parts.first_mut() {
+            let inner = match (self, first) {
+                (Joins::And, Expr::And(inner)) | (Joins::Or, Expr::Or(inner)) => inner,
+                _ => break,
+            };
+            let inner = std::mem::take(inner);
+            parts.splice(..1, inner);
+        }
+        parts
+    }
+
     /// A list in the order in which its parts are evaluated.
     fn list(self, parts: Vec<Expr>) -> Part {
         // Each with the likelihood of the list up to it.

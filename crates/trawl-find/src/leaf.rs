@@ -70,7 +70,7 @@ pub trait Leaf: Send + Sync + std::fmt::Debug {
         Filter::default()
     }
 
-    /// What every row fulfils of which it may complain; `None` if it does not.
+    /// What a row must fulfil before this test can complain of it; `None` if it never complains.
     fn complains_of(&self) -> Option<Filter> {
         None
     }
@@ -96,7 +96,7 @@ pub trait Leaf: Send + Sync + std::fmt::Debug {
         None
     }
 
-    /// True if it can be false of nothing.
+    /// True if it holds for every entry.
     fn is_always_true(&self) -> bool {
         false
     }

@@ -65,7 +65,7 @@ fn of_type(letter: &[u8]) -> f32 {
     }
 }
 
-/// More is likely, less is not, exactly so much hardly ever.
+/// Larger than a number is likely, smaller is not, and equal is rare.
 fn of_relation(number: &[u8]) -> f32 {
     match number.first() {
         Some(b'+') => 0.9,

@@ -33,7 +33,7 @@ pub(crate) fn may_have(then: &View, now: &Now) -> bool {
     (0..now.view.shards().len()).any(|at| now.has_new_rows(at, &before))
 }
 
-/// Finds what of `then` was moved.
+/// Finds the directories of `then` that were moved.
 pub(crate) fn find(then: &View, now: &mut Now) -> Result<Moved> {
     let view = Arc::clone(&now.view);
     let before = by_place(then);
@@ -61,7 +61,7 @@ pub(crate) fn find(then: &View, now: &mut Now) -> Result<Moved> {
     Ok(moved)
 }
 
-/// Finds where these were.
+/// Finds where these directories were in the older snapshot.
 fn look_for(new: &mut New, then: &View, now: &mut Now, moved: &mut Moved) -> Result<()> {
     let new = std::mem::take(new);
     if new.is_empty() {

@@ -170,7 +170,7 @@ impl Planner<'_> {
         Ok(self.with_moved(there, dir))
     }
 
-    /// The same of what guards a path now.
+    /// The same for a path as it is guarded now.
     fn with_moved(&mut self, guard: usize, dir: &[u8]) -> usize {
         self.plan.with_moved(self.now, guard, dir)
     }

@@ -14,7 +14,7 @@ use trawl_model::guard::{Bit, Element, Predicate};
 use trawl_model::rows::Row;
 use trawl_model::{Acl, DirAccess, Gid, Uid, path};
 
-/// What is read of a directory.
+/// The columns that are read of a directory.
 const COLUMNS: [DirColumn; 3] = [DirColumn::OwnMode, DirColumn::OwnUid, DirColumn::OwnGid];
 
 impl View {

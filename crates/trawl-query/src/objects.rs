@@ -11,7 +11,7 @@ use trawl_model::{Dev, Meta};
 /// Rows of a dirs table that are read at a time.
 const DIRS_ROWS: u64 = 8 * 1024;
 
-/// What is read of a directory to know it again.
+/// The columns that identify a directory.
 pub(crate) const COLUMNS: [DirColumn; 4] = [
     DirColumn::OwnDev,
     DirColumn::OwnIno,
@@ -25,7 +25,7 @@ pub(crate) const COLUMNS: [DirColumn; 4] = [
 pub struct DirObject([u64; 4]);
 
 impl DirObject {
-    /// The one with these attributes.
+    /// The directory with these attributes.
     pub fn of(own: &Meta) -> DirObject {
         let born = own.btime.unwrap_or_default();
         let born = [born.secs as u64, u64::from(born.nanos)];
@@ -53,9 +53,9 @@ impl DirObject {
 pub struct GoneDirectory<'v> {
     /// Where it was.
     pub path: Vec<u8>,
-    /// Which one.
+    /// The directory.
     pub object: DirObject,
-    /// The row.
+    /// Its row.
     pub rows: RowsOf<'v>,
 }
 

@@ -224,7 +224,7 @@ impl Listings<'_> {
         chunk.map_or(&[], |chunk| chunk.path(self.run.start))
     }
 
-    /// Which one it is, where that was asked for.
+    /// Which directory it is, if the columns for that were read.
     pub fn object(&self) -> DirObject {
         let chunk = self.merge.given_chunk();
         let number = |column| chunk.map_or(0, |chunk| chunk.number(column, self.run.start));

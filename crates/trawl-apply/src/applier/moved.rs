@@ -18,7 +18,7 @@ use trawl_query::{DirObject, Part, RowsOf, Values};
 use super::Reading;
 use crate::error::Result;
 
-/// Directories of a round that are remembered; of more it is as if all had been moved.
+/// How many directories of a round are remembered. If there are more, all are taken to have moved.
 const DIRECTORIES_MOST: usize = 256 * 1024;
 
 /// Directories that were found in a round and that not everybody reaches.
@@ -29,11 +29,11 @@ pub(super) struct Shut {
     places: Vec<[Guard; 2]>,
     numbers: HashMap<[Guard; 2], usize>,
     found: HashMap<DirObject, Found>,
-    /// One that there was no room for.
+    /// A directory that there was no room for.
     left_out: Option<Vec<u8>>,
 }
 
-/// Where one was found.
+/// Where a directory was found.
 struct Found {
     path: Vec<u8>,
     place: usize,
@@ -79,7 +79,7 @@ impl<'a> Reading<'a> {
     /// Hides what directories hold that went where fewer reach them, where files tell of them by
     /// the paths that they had.
     pub(super) fn hide_moved(&mut self) -> Result<()> {
-        // A snapshot is to come that leaves out whatever no longer holds.
+        // The snapshot that must be made anyway leaves out all rows that no longer hold.
         let rounds = [&self.shut, self.shut_before];
         if rounds.iter().all(|shut| shut.found.is_empty()) || self.more.withdrawn.is_some() {
             return Ok(());

@@ -63,7 +63,7 @@ pub(super) struct Noted<'a, 'w> {
     pub(super) extent: Extent,
     /// What was found and is not for everybody, of a subtree.
     pub(super) closed: Vec<Closed>,
-    /// And what of it not everybody reaches.
+    /// And which of it not everybody can reach.
     pub(super) shut: &'a mut Shut,
 }
 

@@ -83,7 +83,7 @@ fn is_reached(stage: &Stage) -> bool {
     !found.text().is_empty()
 }
 
-/// What is done to the tree; between its steps somebody asks.
+/// The steps that change the tree. Somebody asks after each.
 type Steps<'a> = &'a [&'a dyn Fn(&Stage)];
 
 /// After the steps the kernel shows the secret to no stranger, and the index's files do not.
@@ -123,7 +123,7 @@ fn follow(stage: &Stage, what: &str, steps: Steps<'_>) {
     assert!(!stage.leaks(&index, 0).is_empty(), "{what}: it is there");
 }
 
-/// Whatever was moved about, the index is whole.
+/// The index is sound after all moves.
 #[track_caller]
 fn verify(stage: &Stage) {
     let verified = stage.ask(0, &["verify"]);
@@ -239,7 +239,7 @@ fn older_snapshots_that_scans_made_do_not_show_what_was_moved() {
     rename(&stage, "public/out", "public/else/moved");
     stage.index(&[]).expect_code(0);
     assert!(!stage.leaks(&index, MALLORY).is_empty(), "it still is");
-    // The first snapshot has it elsewhere than the one before the next.
+    // Two snapshots have the directory, at two different paths.
     rename(&stage, "public/else/moved", "alice/moved");
     stage.index(&[]).expect_code(0);
     assert_eq!(stage.leaks(&index, MALLORY), [""; 0]);
@@ -248,7 +248,7 @@ fn older_snapshots_that_scans_made_do_not_show_what_was_moved() {
     renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE).expect("root may");
     stage.index(&[]).expect_code(0);
     assert_eq!(stage.leaks(&index, MALLORY), [""; 0]);
-    // Who may see all sees it in all snapshots.
+    // The superuser still sees it in every snapshot.
     let listed = stage.ask(0, &["sources", "--snapshots"]).text();
     let times = listed.lines().filter(|line| line.starts_with("  "));
     let times: Vec<&str> = times
@@ -366,7 +366,7 @@ fn rows_behind_barriers_that_came_after_the_snapshot_move_out_of_sight_as_well()
     stage.folder("public/new/in", 0, 0o755);
     stage.file("public/new/in/plain", 0, 0o644);
     ask(&stage);
-    // Its own row is told again, and what it holds is not.
+    // Its own row is written anew; the rows of its entries are not.
     let name = format!("user.{MARKER}");
     let inner = stage.path("public/new/in");
     lsetxattr(&inner, &name, b"", XattrFlags::empty()).expect("an attribute");

@@ -79,7 +79,7 @@ fn directories(stage: &Stage, uid: u32) -> String {
     directories_of(stage, "", uid)
 }
 
-/// The same of the index beside it whose name goes on like this.
+/// The same for another index, whose name is the stage's own with `beside` at its end.
 fn directories_of(stage: &Stage, beside: &str, uid: u32) -> String {
     let find = "find . -type d -printf '%p %m\\n' 2>/dev/null | sort";
     let script = format!("cd \"$1{beside}\" && {find}");

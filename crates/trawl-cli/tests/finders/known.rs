@@ -45,7 +45,7 @@ pub(crate) struct Asked<'a> {
     pub(crate) plan: &'a Plan,
     /// Whether there are directories that they may list and not search.
     pub(crate) is_listed_only: bool,
-    /// Whether there are directories that they may search and not list.
+    /// Whether there are directories that this user may search but not list.
     pub(crate) is_searched_only: bool,
 }
 

@@ -342,7 +342,7 @@ impl Run {
             .insert(signature, report);
     }
 
-    /// What is left of a failure in the smallest tree that shows it.
+    /// The failure in the smallest tree that still shows it.
     fn smallest(
         &self,
         site: &mut Site,

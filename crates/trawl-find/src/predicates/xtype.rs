@@ -69,7 +69,7 @@ impl Leaf for OtherType {
     }
 }
 
-/// Of what a link leads to, it tells why that cannot be seen.
+/// It complains if a link's target cannot be looked at.
 fn of_links() -> Filter {
     let bits = i128::from(file_type::type_bits(FileType::Symlink));
     between(Column::Mode, bits, bits + 0o7777)

@@ -64,7 +64,7 @@ impl Round<'_> {
         self.writer.placer.is_for_all(dir)
     }
 
-    /// The same as steps.
+    /// The same guards, as steps.
     fn steps_of(&mut self, above: DirId, path: &[u8], access: &DirAccess) -> [Vec<GuardStep>; 2] {
         let guards = self.guards_of(above, path, access);
         guards.each_ref().map(GuardStep::of_guard)
