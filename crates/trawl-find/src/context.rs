@@ -103,8 +103,7 @@ pub trait Hands {
     /// command prints.
     fn flush(&self, out: Output, others: Vec<Output>);
 
-    /// Writes messages, line by line, to standard error, behind find's name;
-    /// the exit code is 1 if there is one.
+    /// Writes messages, line by line, to standard error, behind find's name.
     fn tell(&self, complaints: &[u8]);
 
     /// Writes to standard error.
@@ -503,8 +502,20 @@ impl<'a> Context<'a> {
 
     /// Notes a line for standard error; the exit code becomes 1.
     pub fn complain(&mut self, line: &str) {
+        self.failed = true;
+        self.mention(line);
+    }
+
+    /// Notes a line for standard error that does not change the exit code.
+    pub fn mention(&mut self, line: &str) {
         self.complaints.extend_from_slice(line.as_bytes());
         self.complaints.push(b'\n');
+    }
+
+    /// Forgets what was noted for standard error since it was this long, and whether that failed.
+    pub(crate) fn take_back_complaints(&mut self, (told, failed): (usize, bool)) {
+        self.complaints.truncate(told);
+        self.failed = failed;
     }
 }
 

@@ -241,6 +241,7 @@ impl<'a> Search<'a> {
     /// # Errors
     /// [`DriverError::Write`].
     pub fn tell(&self, line: &str) -> Result<(), DriverError> {
+        self.printer.fail();
         Ok(self.printer.tell(format!("{line}\n").as_bytes())?)
     }
 

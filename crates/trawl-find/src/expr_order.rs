@@ -206,12 +206,12 @@ impl Joins {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use crate::testing::expression;
     use trawl_testkit::oracle::{command, run};
     use trawl_testkit::{Prng, skip};
 
-    const TESTS: &[&str] = &[
+    pub(crate) const TESTS: &[&str] = &[
         "-name a*",
         "-iname a",
         "-path x",
@@ -223,6 +223,8 @@ mod tests {
         "-size 1",
         "-size +1",
         "-size -9k",
+        "-size -1G",
+        "-size +21k",
         "-perm 644",
         "-perm -2",
         "-perm /7",

@@ -132,15 +132,14 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// Writes messages, line by line; the exit code is 1 if there is one.
-    /// What was printed before is written before, as error(3) does it.
+    /// Writes messages, line by line. What was printed before is written before, as error(3) does
+    /// it.
     pub(crate) fn tell(&self, complaints: &[u8]) -> io::Result<()> {
         if complaints.is_empty() {
             return Ok(());
         }
         self.flush_all()?;
         for line in complaints.split_inclusive(|b| *b == b'\n') {
-            self.fail();
             self.say_all(&[b"find: ", line].concat());
         }
         Ok(())
@@ -149,6 +148,7 @@ impl<'a> Printer<'a> {
     /// Writes a message about a path; the exit code is 1.
     pub(crate) fn complain(&self, path: &[u8], why: &str) -> io::Result<()> {
         let quoted = quote::message(path, self.locale);
+        self.fail();
         self.tell(format!("{quoted}: {why}\n").as_bytes())
     }
 

@@ -115,6 +115,11 @@ pub(crate) static TRAPS: &[&str] = &[
     r"$FIND links -xtype d -printf '%f\n'",
     r"$FIND links -xtype l -printf '%f\n'",
     r"$FIND links -type l -printf '%f %Y\n'",
+    // Why a target cannot be looked at is said, and the exit code stays 0.
+    r"$FIND links/long -printf '%Y %.Y|\n' -printf '%.0Y'; echo $?",
+    r"$FIND -H links/long -printf '%Y\n'; echo $?",
+    r"$FIND links -name long -fprintf /dev/null '%Y' -print; echo $?",
+    r"$FIND links -name long -printf '%Y' -xtype f; echo $?",
     r"$FIND links -lname '*one*' -printf '%f %l\n'",
     r"$FIND links -printf '%f %s %m %y\n'",
     // What was left out of the index.

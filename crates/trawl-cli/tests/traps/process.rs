@@ -87,4 +87,5 @@ pub(crate) static TRAPS: &[&str] = &[
     r"[ $(id -u) = 0 ] || exit 0; setpriv --reuid=60009 --regid=60009 --clear-groups $FIND ../../outside/listed -delete",
     r"[ $(id -u) = 0 ] || exit 0; setpriv --reuid=60009 --regid=60009 --clear-groups $FIND ../../outside/listed -exec echo {} ';'",
     r"[ $(id -u) = 0 ] || exit 0; setpriv --reuid=60009 --regid=60009 --clear-groups $FIND ../../outside/listed -empty",
+    r"[ $(id -u) = 0 ] || exit 0; setpriv --reuid=60009 --regid=60009 --clear-groups $FIND ../../outside/into -printf '%p %Y\n'; echo $?",
 ];

@@ -29,7 +29,7 @@ for h in 1 23 25 47 49 71 73; do touch -d "-$h hours -30 minutes" ages/h$h; done
 for s in 30 90 150 210; do touch -d "-$s seconds" ages/s$s; done
 touch -d '+25 hours' ages/future; touch -d '1960-01-02 03:04:05.5' ages/old; touch -d '2400-01-01' ages/far
 mkdir links
-ln -s ../a/one links/ok; ln -s nothing links/broken; ln -s loop links/loop; ln -s ../a links/dir
+ln -s ../a/one links/ok; ln -s nothing links/broken; ln -s loop links/loop; ln -s ../a links/dir; ln -s $(printf %0300d 0) links/long
 ln -s ../a/one/ links/slash; ln -s ../a/one/. links/dot; ln -s ../a/ links/dirslash; ln -s ../a/. links/dirdot
 ln -s ../../../outside/file links/out; ln -s ../../../outside/none links/outnone; ln -s ../../../outside links/outdir
 ln -s ../../beyond/left-out links/left; ln -s ../../../outside/null links/null; ln -s null/x links/nulled
@@ -46,6 +46,7 @@ const RESTORE: &str = r#"
 [ ! -d work ] || chmod u+rwx work/tree/shut 2>/dev/null
 rm -rf work outside; mkdir work outside; echo out > outside/file; chmod 755 outside/file; mkdir outside/empty
 mkdir outside/listed outside/listed/dir; : > outside/listed/f; ln -s f outside/listed/l; chmod 744 outside/listed
+mkdir outside/shut; : > outside/shut/x; ln -s shut/x outside/into; chmod 700 outside/shut
 ln -s /dev/null outside/null; mkdir -p work/beyond/left-out/inside; : > work/beyond/left-out/inside/file
 mkdir work/far; ln -s ../tree/a/one work/far/0; for n in $(seq 1 41); do ln -s $((n - 1)) work/far/$n; done
  chmod u+rwx pristine/shut; cp -a pristine work/tree; chmod 000 work/tree/shut

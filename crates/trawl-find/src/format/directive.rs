@@ -306,20 +306,22 @@ fn sparseness(row: &Row<'_>) -> f64 {
 
 /// The letter of what a link leads to. The index does not follow links, so
 /// that is asked of the live file: `N` if there is none, `L` for a loop, `?`
-/// if it cannot be told.
+/// if it cannot be told. Then the reason goes to standard error, and the exit
+/// code stays as it is.
 fn target_type(row: &Row<'_>, cx: &mut Context<'_>) -> u8 {
-    let target = match (row.file_type(), cx.world.follow) {
-        (FileType::Symlink, _) => {
-            let path = cx.path(row).to_vec();
-            cx.probe.target(row, &path)
-        }
-        (other, _) => return other.letter(),
-    };
-    match target {
+    if row.file_type() != FileType::Symlink {
+        return row.file_type().letter();
+    }
+    let path = cx.path(row).to_vec();
+    match cx.probe.target(row, &path) {
         Target::Is(kind) => kind.letter(),
         Target::Missing => b'N',
         Target::Loop => b'L',
-        Target::Unknown(_) => b'?',
+        Target::Unknown(cause) => {
+            let quoted = trawl_text::quote::message(&path, cx.world.locale);
+            cx.mention(&format!("{quoted}: {}", cause.0));
+            b'?'
+        }
     }
 }
 

@@ -242,6 +242,7 @@ impl<'t, 's> Turns<'t, 's> {
         let expr = &self.search.question.program.expr;
         if self.looks_again && stop.effect == Effect::Change {
             cx.turn = Turn::Scout;
+            let told = (cx.complaints.len(), cx.failed);
             expr.eval(row, &mut cx);
             if cx.deferred != Some(stop) {
                 let path = cx.path(row).to_vec();
@@ -250,7 +251,7 @@ impl<'t, 's> Turns<'t, 's> {
                     Races::Told => self.search.complain(&path, CHANGED).map(|()| false),
                 };
             }
-            cx.complaints.clear();
+            cx.take_back_complaints(told);
             cx.next_row();
         }
         cx.turn = Turn::Mine;

@@ -542,11 +542,11 @@ impl Scope<'_> {
                 return ControlFlow::Continue(());
             }
             cx.next_row();
-            let told = cx.complaints.len();
+            let told = (cx.complaints.len(), cx.failed);
             self.program.expr.eval(&row, cx);
             if let Some(stop) = cx.deferred {
                 // It is evaluated again when its turn comes, and complains then.
-                cx.complaints.truncate(told);
+                cx.take_back_complaints(told);
                 found.waiting.push(Waiting {
                     stop,
                     batch: row.alone(),

@@ -357,6 +357,7 @@ impl<'p> Worker<'p> {
         let quoted = quote::message(&path, self.pool.question.world.locale);
         Some(Piece::Part(Box::new(Part {
             complaints: format!("{quoted}: {}\n", cause(error).0).into_bytes(),
+            failed: true,
             ..Part::default()
         })))
     }

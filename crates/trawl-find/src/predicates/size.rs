@@ -48,6 +48,19 @@ impl Leaf for Size {
     }
 }
 
+/// The unit that a letter behind the number stands for.
+pub(crate) fn unit_bytes(letter: u8) -> Option<u64> {
+    Some(match letter {
+        b'b' => 512,
+        b'c' => 1,
+        b'w' => 2,
+        b'k' => 1 << 10,
+        b'M' => 1 << 20,
+        b'G' => 1 << 30,
+        _ => return None,
+    })
+}
+
 fn parse(args: &mut Arguments<'_>) -> Result<Box<dyn Leaf>, FindError> {
     let text = args.value()?;
     let shown = String::from_utf8_lossy(text);
@@ -57,18 +70,10 @@ fn parse(args: &mut Arguments<'_>) -> Result<Box<dyn Leaf>, FindError> {
     let (unit_bytes, number) = match last {
         b'0'..=b'9' => (512, text),
         letter => {
-            let unit = match letter {
-                b'b' => 512,
-                b'c' => 1,
-                b'w' => 2,
-                b'k' => 1 << 10,
-                b'M' => 1 << 20,
-                b'G' => 1 << 30,
-                _ => {
-                    let letter = String::from_utf8_lossy(std::slice::from_ref(letter));
-                    let reason = format!("invalid -size type `{letter}'");
-                    return Err(FindError::bad("-size", reason));
-                }
+            let Some(unit) = unit_bytes(*letter) else {
+                let letter = String::from_utf8_lossy(std::slice::from_ref(letter));
+                let reason = format!("invalid -size type `{letter}'");
+                return Err(FindError::bad("-size", reason));
             };
             (unit, &text[..text.len() - 1])
         }
