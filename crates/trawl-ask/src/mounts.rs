@@ -10,11 +10,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
 use trawl_call::Executor;
-use trawl_call::mount_points::{MountLine, mount_lines};
-use trawl_call::spread::{Ids, Mount, Server, Spread};
+use trawl_call::spread::{self, Ids, Server, Spread};
 use trawl_model::path;
 use trawl_remote::{Address, Remote};
 use trawl_sys::identity::effective_uid;
+use trawl_sys::mount_table::{self, Mount};
 
 /// The type of Trawl's mounts.
 const KIND: &[u8] = b"fuse.trawl";
@@ -22,7 +22,7 @@ const KIND: &[u8] = b"fuse.trawl";
 /// The same executor, but servers answer for their mounts.
 pub fn with_servers(here: Box<dyn Executor>) -> Box<dyn Executor> {
     // Without the table the mounts are walked like others.
-    match mount_lines(KIND).ok().flatten().map(|lines| mounts(&lines)) {
+    match table().map(|table| mounts(&table)) {
         Some(mounts) if !mounts.is_empty() => Box::new(Spread::new(here, mounts, ids())),
         _ => here,
     }
@@ -49,25 +49,33 @@ fn ids() -> Ids {
 
 /// Whether a search may come to a server by itself, and so wait for one.
 pub fn are_there() -> bool {
-    mount_lines(KIND).is_ok_and(|lines| lines.is_some())
+    table().is_some()
+}
+
+/// The table of mounts if one of them is Trawl's. It can be long, so it is searched before it is
+/// read line by line.
+fn table() -> Option<Vec<u8>> {
+    let table = std::fs::read(mount_table::PATH).ok()?;
+    let has_one = table.windows(KIND.len()).any(|some| some == KIND);
+    has_one.then_some(table)
 }
 
 /// The mounts whose servers can be asked, and others that lie below those.
-fn mounts(lines: &[MountLine]) -> Vec<Mount> {
-    let mut mounts: Vec<Mount> = Vec::new();
-    for line in lines {
-        let Some(point) = path::normalize(&line.point) else {
+fn mounts(table: &[u8]) -> Vec<spread::Mount> {
+    let mut mounts: Vec<spread::Mount> = Vec::new();
+    for mount in mount_table::parse(table) {
+        let Some(point) = path::normalize(&mount.point) else {
             continue;
         };
         let is_below = mounts
             .iter()
             .any(|above| path::is_within(&point, &above.point));
-        let is_ours = line.kind == KIND && is_own(&line.options, effective_uid());
-        let server = is_ours.then(|| server(line)).flatten();
+        let is_ours = mount.kind == KIND && is_own(&mount, effective_uid());
+        let server = is_ours.then(|| server(&mount)).flatten();
         if server.is_some() || is_below {
-            mounts.push(Mount {
+            mounts.push(spread::Mount {
                 point,
-                device: line.device.as_u64(),
+                device: mount.device.as_u64(),
                 server,
             });
         }
@@ -76,8 +84,8 @@ fn mounts(lines: &[MountLine]) -> Vec<Mount> {
 }
 
 /// The server behind a mount.
-fn server(line: &MountLine) -> Option<Server> {
-    let (address, path) = place(&line.source)?;
+fn server(mount: &Mount) -> Option<Server> {
+    let (address, path) = place(&mount.source)?;
     Some(Server {
         executor: Arc::new(Remote::new(address)),
         path,
@@ -85,11 +93,8 @@ fn server(line: &MountLine) -> Option<Server> {
 }
 
 /// Whether a mount's options say that this user has made it.
-fn is_own(options: &[u8], uid: u32) -> bool {
-    let own = format!("user_id={uid}");
-    options
-        .split(|byte| *byte == b',')
-        .any(|option| option == own.as_bytes())
+fn is_own(mount: &Mount, uid: u32) -> bool {
+    mount.option(b"user_id") == Some(uid.to_string().as_bytes())
 }
 
 /// The server and the path there, from what a mount is said to be of: `SERVER:/PATH`, where odd
@@ -174,7 +179,12 @@ mod tests {
 
     #[test]
     fn only_mounts_of_this_user_are_believed() {
-        assert!(is_own(b"rw,user_id=7,group_id=7", 7));
-        assert!(!is_own(b"rw,user_id=70,group_id=7", 7) && !is_own(b"rw", 0));
+        let is_own = |options: &str, uid| {
+            let line = format!("9 1 0:50 / /m rw - fuse.trawl unix:/s:/ {options}");
+            let mut mounts = mount_table::parse(line.as_bytes());
+            mounts.all(|mount| super::is_own(&mount, uid))
+        };
+        assert!(is_own("rw,user_id=7,group_id=7", 7));
+        assert!(!is_own("rw,user_id=70,group_id=7", 7) && !is_own("rw", 0));
     }
 }

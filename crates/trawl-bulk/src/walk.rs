@@ -14,9 +14,10 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use trawl_model::relative_path::join;
 use trawl_sys::access::{self, Wish};
 use trawl_sys::directory::{self, AccessTime, Links, Purpose, ReadBuffer, Reader};
-use trawl_sys::filesystem;
+use trawl_sys::filesystem::{self, magic};
 use trawl_sys::identity::effective_uid;
 use trawl_sys::link::{TargetBuffer, read_link_at};
 use trawl_sys::stat::{self, stat_at};
@@ -38,35 +39,34 @@ const BUFFER_BYTES: usize = 32 << 10;
 const DOTS_BYTES: usize = 16 << 10;
 
 /// File systems that are made up as they are looked at, or in which a name that is not listed may
-/// be there in other letters: proc, sysfs, cgroup, devpts, debugfs, tracefs, securityfs, bpf, autofs;
-/// vfat, exfat, ntfs, ntfs3, cifs, smb2, hfs, hfsplus.
+/// be there in other letters.
 pub(crate) const LEFT_ALONE: [u64; 17] = [
-    0x9fa0,
-    0x6265_6572,
-    0x6367_7270,
-    0x1cd1,
-    0x6462_6720,
-    0x7472_6163,
-    0x7363_6673,
-    0xcafe_4a11,
-    0x0187,
-    0x4d44,
-    0x2011_bab0,
-    0x5346_544e,
-    0x7366_746e,
-    0xff53_4d42,
-    0xfe53_4d42,
-    0x4244,
-    0x482b,
+    magic::PROC,
+    magic::SYSFS,
+    magic::CGROUP2,
+    magic::DEVPTS,
+    magic::DEBUGFS,
+    magic::TRACEFS,
+    magic::SECURITYFS,
+    magic::BPF,
+    magic::AUTOFS,
+    magic::VFAT,
+    magic::EXFAT,
+    magic::NTFS,
+    magic::NTFS3,
+    magic::CIFS,
+    magic::SMB2,
+    magic::HFS,
+    magic::HFSPLUS,
 ];
 
 const BASIC_STATS: u32 = 0x7ff;
 const BTIME: u32 = 0x800;
 const MNT_ID: u32 = 0x1000;
 
-/// File systems on which a name and what it stands for have the same number: ext2 to ext4, XFS, Btrfs
-/// (but for subvolumes, which are other devices), tmpfs. On an overlay, say, they may differ.
-const SAME_NUMBERS: [u64; 4] = [0xef53, 0x5846_5342, 0x9123_683e, 0x0102_1994];
+/// File systems on which a name and what it stands for have the same number. (Subvolumes of Btrfs are
+/// other devices.) On an overlay, say, they may differ.
+const SAME_NUMBERS: [u64; 4] = [magic::EXT, magic::XFS, magic::BTRFS, magic::TMPFS];
 
 /// A walk of the file system as it is now.
 #[derive(Clone, Debug, Default)]
@@ -167,7 +167,7 @@ impl Dir {
     fn below(above: &Rc<Dir>, name: CString) -> Dir {
         Dir {
             opened: OnceCell::new(),
-            path: joined(&above.path, name.to_bytes()),
+            path: join(&above.path, name.to_bytes()),
             above: Some((Rc::clone(above), name)),
         }
     }
@@ -180,13 +180,6 @@ impl Dir {
         let purpose = Purpose::List(AccessTime::Keep);
         let opened = directory::open_at(above.open()?, name, purpose).map_err(errno)?;
         Ok(self.opened.get_or_init(|| opened))
-    }
-}
-
-fn joined(above: &[u8], name: &[u8]) -> Vec<u8> {
-    match above {
-        b"" => name.to_vec(),
-        above => [above, b"/", name].concat(),
     }
 }
 
@@ -492,7 +485,7 @@ impl Walk<'_> {
             return Some(Asked::default());
         }
         let top = self.top.open().ok()?;
-        let mut path = joined(&dir.path, name);
+        let mut path = join(&dir.path, name);
         let end = path.len();
         path.extend_from_slice(b"/.\0");
         let looked_into = stat_at(top, CStr::from_bytes_with_nul(&path).ok()?);

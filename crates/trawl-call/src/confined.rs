@@ -8,10 +8,9 @@ use std::ffi::CString;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
+use trawl_model::relative_path::join;
 use trawl_sys::directory::{Links, Purpose};
 use trawl_sys::{Errno, Op, SysError, confined};
-
-use crate::request::join;
 
 /// A place in a tree that nothing leads out of.
 #[derive(Clone, Debug)]

@@ -32,7 +32,6 @@ mod error;
 pub mod executor;
 pub mod index;
 pub mod live;
-pub mod mount_points;
 pub mod options;
 pub mod packed;
 pub mod pattern;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use trawl_model::path;
+use trawl_model::relative_path::join;
 
 use crate::confined::Confined;
 use crate::cookie::Cookie;
@@ -137,15 +137,6 @@ impl Root {
             skip,
             confined: self.confined.as_ref().map(|place| place.below(below)),
         }
-    }
-}
-
-/// `dir/name`, where either may be empty.
-pub(crate) fn join(dir: &[u8], name: &[u8]) -> Vec<u8> {
-    match (dir, name) {
-        (b"", name) => name.to_vec(),
-        (dir, b"") => dir.to_vec(),
-        (dir, name) => path::join(dir, name),
     }
 }
 

@@ -10,6 +10,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::OnceLock;
 
 use trawl_model::{Dev, path};
+use trawl_sys::mount_table::{self, Mount};
 
 /// The mounted file systems, read when first asked for.
 #[derive(Debug, Default)]
@@ -47,8 +48,9 @@ struct Allows {
 impl FileSystems {
     fn table(&self) -> &Table {
         self.mounted.get_or_init(|| {
-            let text = std::fs::read("/proc/self/mountinfo").unwrap_or_default();
-            parse(&text)
+            // Without the table every kind is unknown.
+            let mounts = mount_table::read().unwrap_or_default();
+            table(mounts.into_iter())
         })
     }
 
@@ -101,21 +103,28 @@ impl Table {
     }
 }
 
-/// Reads `/proc/self/mountinfo`, proc(5): the third field is the device, the
-/// fifth the mount point, the sixth the mount's options; behind ` - ` come the
-/// kind, the source and the file system's own options.
-fn parse(text: &[u8]) -> Table {
+/// What the mounts of a process say of its file systems.
+fn table(mounts: impl Iterator<Item = Mount>) -> Table {
     let mut all = Table::default();
     let mut points = HashSet::new();
-    for line in text.split(|byte| *byte == b'\n') {
-        let Some((dev, point, kind, allows)) = parse_line(line) else {
-            continue;
+    for mount in mounts {
+        let dev = Dev {
+            major: mount.device.major,
+            minor: mount.device.minor,
+        };
+        let allows = Allows {
+            read_only: mount.has_mount_option(b"ro") || mount.has_option(b"ro"),
+            without_programs: mount.has_mount_option(b"noexec"),
+        };
+        let point = match mount.point {
+            point if point == b"/" => Vec::new(),
+            point => point,
         };
         let known = all.by_device.entry(dev).or_insert_with(|| Mounted {
             kind: String::new(),
             allows: Some(allows),
         });
-        known.kind = kind;
+        known.kind = String::from_utf8_lossy(&mount.kind).into_owned();
         known.allows = known.allows.filter(|known| *known == allows);
         points.insert((dev, point.clone()));
         all.by_point.insert(point, allows);
@@ -134,52 +143,6 @@ fn parse(text: &[u8]) -> Table {
     all
 }
 
-fn parse_line(line: &[u8]) -> Option<(Dev, Vec<u8>, String, Allows)> {
-    let words: Vec<&[u8]> = line.split(|byte| *byte == b' ').collect();
-    let dash = words.iter().position(|word| *word == b"-")?;
-    let text = |word: Option<&&[u8]>| String::from_utf8(word?.to_vec()).ok();
-    let device = text(words.get(2))?;
-    let (major, minor) = device.split_once(':')?;
-    let dev = Dev {
-        major: major.parse().ok()?,
-        minor: minor.parse().ok()?,
-    };
-    let of_mount = text(words.get(5))?;
-    let own = text(words.get(dash + 3)).unwrap_or_default();
-    let has = |options: &str, word: &str| options.split(',').any(|option| option == word);
-    let allows = Allows {
-        read_only: has(&of_mount, "ro") || has(&own, "ro"),
-        without_programs: has(&of_mount, "noexec"),
-    };
-    let kind = text(words.get(dash + 1))?;
-    Some((dev, stored(words.get(4)?), kind, allows))
-}
-
-/// A mount point, of which the file has some characters in octal, as paths
-/// are stored.
-fn stored(point: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(point.len());
-    let mut rest = point;
-    while let Some((first, behind)) = rest.split_first() {
-        let digits = behind.get(..3).filter(|_| *first == b'\\');
-        let digits = digits.and_then(|digits| std::str::from_utf8(digits).ok());
-        match digits.and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
-            Some(byte) => {
-                out.push(byte);
-                rest = &behind[3..];
-            }
-            None => {
-                out.push(*first);
-                rest = behind;
-            }
-        }
-    }
-    match &out[..] {
-        b"/" => Vec::new(),
-        _ => out,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -190,7 +153,8 @@ mod tests {
 
     fn of(text: &str) -> FileSystems {
         let all = FileSystems::default();
-        all.mounted.get_or_init(|| parse(text.as_bytes()));
+        all.mounted
+            .get_or_init(|| table(mount_table::parse(text.as_bytes())));
         all
     }
 

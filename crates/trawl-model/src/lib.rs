@@ -21,6 +21,7 @@ pub mod issue;
 pub mod need;
 pub mod path;
 pub mod placement;
+pub mod relative_path;
 pub mod rows;
 pub mod sink;
 pub mod time;

@@ -47,6 +47,14 @@ pub fn join(dir: &[u8], name: &[u8]) -> Vec<u8> {
     path
 }
 
+/// The absolute path of `below`, which is relative to `dir` (see [`crate::relative_path`]).
+pub fn append(dir: &[u8], below: &[u8]) -> Vec<u8> {
+    match below {
+        b"" => dir.to_vec(),
+        below => join(dir, below),
+    }
+}
+
 /// The directory that holds `path` and the name in it; `None` for the root
 /// (the empty path).
 pub fn split(path: &[u8]) -> Option<(&[u8], &[u8])> {
@@ -132,6 +140,14 @@ mod tests {
         for (input, expected) in cases {
             assert_eq!(normalize(input).as_deref(), expected, "{input:?}");
         }
+    }
+
+    #[test]
+    fn relative_paths_are_appended_to_the_root_and_to_others() {
+        assert_eq!(append(b"", b"usr/lib"), b"/usr/lib");
+        assert_eq!(append(b"/usr", b"lib"), b"/usr/lib");
+        assert_eq!(append(b"/usr", b""), b"/usr");
+        assert_eq!(append(b"", b""), b"");
     }
 
     #[test]

@@ -20,12 +20,13 @@ use fuser::{
     ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs, ReplyXattr, Request,
 };
 use trawl_call::Attributes;
+use trawl_model::relative_path::{join, split};
 use trawl_sys::stat::Time;
 
 use crate::files::{Files, Handle, Reading};
 use crate::nodes::{Nodes, TOP};
 use crate::serving::Mounted;
-use crate::tree::{Asking, Entry, Known, Listing, Tree, is_directory, join, split};
+use crate::tree::{Asking, Entry, Known, Listing, Tree, is_directory};
 
 /// What is asked of the kernel: names of directories and targets of links are kept, attributes
 /// come with names, contents that have changed are read again.

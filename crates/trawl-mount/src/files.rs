@@ -21,11 +21,12 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use fuser::{INodeNo, Notifier};
 use trawl_call::Attributes;
+use trawl_model::relative_path::split;
 use trawl_sys::Errno;
 use trawl_sys::stat::Time;
 
 use crate::nodes::{Nodes, Stale};
-use crate::tree::{Content, Held, Known, MAPPED_LEAST, Seen, Tree, Version, split};
+use crate::tree::{Content, Held, Known, MAPPED_LEAST, Seen, Tree, Version};
 
 /// Opened files of which it is known what the kernel keeps; at so many those that nobody has open
 /// are forgotten.

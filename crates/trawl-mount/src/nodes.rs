@@ -17,8 +17,9 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use trawl_call::Attributes;
+use trawl_model::relative_path::is_within;
 
-use crate::tree::{is_directory, is_within};
+use crate::tree::is_directory;
 
 /// The number of the top.
 pub(crate) const TOP: u64 = 1;

@@ -10,11 +10,11 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Weak};
 
 use fuser::{INodeNo, Notifier};
+use trawl_model::relative_path::{join, split};
 use trawl_remote::wire::{Happened, News};
 
 use crate::files::Files;
 use crate::nodes::{Nodes, TOP};
-use crate::tree::{join, split};
 
 /// The way to that thread, which ends with it.
 pub(crate) struct Notices(Sender<Vec<News>>);

@@ -263,7 +263,7 @@ impl Scope<'_> {
         let is_elsewhere = |barrier: &[u8]| match self {
             Scope::Entry { dir, name } => {
                 // Behind its own barrier lies a copy of what it has.
-                !path::is_within(dir, barrier) && join(dir, name) != barrier
+                !path::is_within(dir, barrier) && path::append(dir, name) != barrier
             }
             Scope::Below(dir) | Scope::AllBelow(dir) => {
                 !path::is_within(dir, barrier) && !path::is_within(barrier, dir)
@@ -466,15 +466,7 @@ impl Chunk {
     }
 
     fn path(&self, at: usize) -> Vec<u8> {
-        join(self.dir.get(at), self.name.get(at))
-    }
-}
-
-/// The path of an entry; `/` itself has no name.
-fn join(dir: &[u8], name: &[u8]) -> Vec<u8> {
-    match name {
-        b"" => dir.to_vec(),
-        _ => path::join(dir, name),
+        path::append(self.dir.get(at), self.name.get(at))
     }
 }
 
@@ -733,7 +725,7 @@ impl<V: FnMut(Attributed) -> ControlFlow<()>> Join<V> {
 
     fn give(&mut self, key: &Key, is_link: bool, attributes: Vec<Attribute>) -> ControlFlow<()> {
         (self.visit)(Attributed {
-            path: join(&key.dir, &key.name),
+            path: path::append(&key.dir, &key.name),
             is_link,
             attributes,
         })

@@ -17,11 +17,12 @@ use rustix::fs::{
 };
 use rustix::io::Errno as Failure;
 use trawl_call::Attributes;
+use trawl_model::relative_path::split;
 use trawl_mount::tree::{Held, Version};
 use trawl_sys::Errno;
 
 use crate::contents::{Filled, Gathered, Refused};
-use crate::plant::{Plant, Ready, State, errno, identity, mode, name, parent, stamps};
+use crate::plant::{Plant, Ready, State, errno, identity, mode, stamps};
 
 /// The name of a file for the moment in which it takes another one's place.
 const STAGED: &std::ffi::CStr = c".trawl-staged";
@@ -41,7 +42,7 @@ impl Plant {
                     Ok(Ready::Yes)
                 };
             }
-            if state.shut.contains(parent(path)) {
+            if state.shut.contains(split(path).0) {
                 return Err(Errno::NOENT);
             }
             state.awaited.insert(path);
@@ -123,14 +124,14 @@ impl Plant {
         self.contents.room_for(now.size, before)?;
         let file = {
             let _state = self.state();
-            self.within(parent(path), |here| self.staged(here))?
+            self.within(split(path).0, |here| self.staged(here))?
         };
         let filled = self.write_staged(&file, &held, now.size)?;
         let state = self.state();
         if !self.may_fill(&state, path, wanted) {
             return Err(Refused::Elsewhere);
         }
-        self.within(parent(path), |here| self.put(here, name(path), &file))?;
+        self.within(split(path).0, |here| self.put(here, split(path).1, &file))?;
         Ok(filled)
     }
 
@@ -150,7 +151,7 @@ impl Plant {
         self.contents.room_for(now.size, None)?;
         let file = self.staged(here)?;
         let filled = self.write_staged(&file, &held, now.size)?;
-        self.put(here, name(path), &file)?;
+        self.put(here, split(path).1, &file)?;
         self.contents.put(path, filled);
         Ok(())
     }

@@ -19,6 +19,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno as Failure;
 use trawl_call::Attributes;
+use trawl_model::relative_path::{join, split};
 use trawl_mount::tree::{Entry, Listing, is_directory, is_link};
 use trawl_mount::{Asking, ExtendedAttributes, Tree};
 use trawl_sys::Errno;
@@ -54,7 +55,7 @@ pub(crate) struct State {
 impl State {
     /// What was planted at a path, and what was said of it.
     pub(crate) fn planted(&self, path: &[u8]) -> Option<Attributes> {
-        let entry = self.listed.get(parent(path))?.get(name(path))?;
+        let entry = self.listed.get(split(path).0)?.get(split(path).1)?;
         entry.found.ok()
     }
 }
@@ -70,24 +71,6 @@ pub(crate) enum Found {
     Missing(Vec<u8>, usize),
     /// It lies elsewhere: an absolute path.
     Elsewhere(Vec<u8>),
-}
-
-fn join(dir: &[u8], name: &[u8]) -> Vec<u8> {
-    match dir {
-        b"" => name.to_vec(),
-        dir => [dir, b"/", name].concat(),
-    }
-}
-
-pub(crate) fn parent(path: &[u8]) -> &[u8] {
-    let end = path.iter().rposition(|byte| *byte == b'/');
-    &path[..end.unwrap_or(0)]
-}
-
-/// The last name of a path.
-pub(crate) fn name(path: &[u8]) -> &[u8] {
-    let begin = path.iter().rposition(|byte| *byte == b'/');
-    &path[begin.map_or(0, |begin| begin + 1)..]
 }
 
 /// Which file it is, whatever its name.
@@ -148,7 +131,7 @@ impl Plant {
                 return Ok(Found::Here(here, attributes));
             };
             if name == b".." {
-                here = parent(&here).to_vec();
+                here = split(&here).0.to_vec();
                 attributes = self.tree.attributes(&here)?.what;
                 continue;
             }
@@ -199,7 +182,7 @@ impl Plant {
         path: &[u8],
     ) -> Result<Option<Attributes>, Errno> {
         let planted = |listing: &Listing| {
-            let entry = listing.get(name(path));
+            let entry = listing.get(split(path).1);
             entry.map(|entry| entry.found).transpose()
         };
         let is_shut = listing.trouble.is_some();
@@ -207,7 +190,7 @@ impl Plant {
             return planted(listing);
         }
         // Who may not list may pass.
-        let now = self.tree.lookup(parent(path), name(path))?.what;
+        let now = self.tree.lookup(split(path).0, split(path).1)?.what;
         let is_planted = match (planted(listing)?, &now) {
             (None, None) => true,
             (Some(then), Some(now)) => is_same_file(&then, now),
@@ -217,7 +200,7 @@ impl Plant {
             return Ok(now);
         }
         self.tree.look_again(path)?;
-        planted(&*self.list(parent(path), dir)?)
+        planted(&*self.list(split(path).0, dir)?)
     }
 
     /// Whether the kernel may say that a name is not there, which is so long a part of a path: it
@@ -386,7 +369,7 @@ impl Plant {
         path: &[u8],
         of: &Attributes,
     ) -> Result<(), Errno> {
-        let name = name(path);
+        let name = split(path).1;
         if is_link(of) {
             let target = match self.tree.target(path) {
                 // It went meanwhile.

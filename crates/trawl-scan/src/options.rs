@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 use trawl_model::KnownListings;
+use trawl_sys::filesystem::magic;
 
 use crate::excludes::Excludes;
 
@@ -58,8 +59,8 @@ pub struct WalkOptions<'a> {
 /// of its attributes changes, and lie under no others: ext2 to ext4, XFS, Btrfs. Not for network
 /// file systems, FUSE and overlays, whose times are somebody else's word, nor for those that have
 /// kept the time when an attribute was set (tmpfs before Linux 6.2).
-pub fn trusts_ctime(magic: u64) -> bool {
-    matches!(magic, 0xef53 | 0x5846_5342 | 0x9123_683e)
+pub fn trusts_ctime(number: u64) -> bool {
+    matches!(number, magic::EXT | magic::XFS | magic::BTRFS)
 }
 
 impl<'a> WalkOptions<'a> {

@@ -100,43 +100,109 @@ pub fn id_of_fd(fd: impl AsFd) -> Result<[u8; 8], SysError> {
     Ok(bytes)
 }
 
-/// The name of a file-system type as `/proc/mounts` spells it, where the magic number is known.
+/// The magic numbers of file-system types, as statfs(2) gives them.
 ///
 /// Source: `linux/magic.h`, <https://man7.org/linux/man-pages/man2/statfs.2.html>
+#[allow(missing_docs, reason = "each is named after its file system")]
+pub mod magic {
+    /// ext2, ext3 and ext4.
+    pub const EXT: u64 = 0xEF53;
+    pub const XFS: u64 = 0x5846_5342;
+    pub const BTRFS: u64 = 0x9123_683E;
+    pub const TMPFS: u64 = 0x0102_1994;
+    pub const OVERLAY: u64 = 0x794C_7630;
+    pub const NFS: u64 = 0x6969;
+    /// The older protocol of SMB.
+    pub const CIFS: u64 = 0xFF53_4D42;
+    /// SMB 2 and 3.
+    pub const SMB2: u64 = 0xFE53_4D42;
+    pub const FUSE: u64 = 0x6573_5546;
+    pub const ZFS: u64 = 0x2FC1_2FC1;
+    pub const F2FS: u64 = 0xF2F5_2010;
+    pub const LUSTRE: u64 = 0x0BD0_0BD0;
+    pub const CEPH: u64 = 0x00C3_6400;
+    pub const GPFS: u64 = 0x4750_4653;
+    pub const BCACHEFS: u64 = 0xCA45_1A4E;
+    pub const PROC: u64 = 0x9FA0;
+    pub const SYSFS: u64 = 0x6265_6572;
+    pub const DEVFS: u64 = 0x1373;
+    pub const DEVPTS: u64 = 0x1CD1;
+    pub const DEBUGFS: u64 = 0x6462_6720;
+    pub const TRACEFS: u64 = 0x7472_6163;
+    pub const SECURITYFS: u64 = 0x7363_6673;
+    pub const BPF: u64 = 0xCAFE_4A11;
+    pub const AUTOFS: u64 = 0x0187;
+    pub const CGROUP: u64 = 0x0027_E0EB;
+    pub const CGROUP2: u64 = 0x6367_7270;
+    pub const SQUASHFS: u64 = 0x7371_7368;
+    pub const VFAT: u64 = 0x4D44;
+    pub const EXFAT: u64 = 0x2011_BAB0;
+    pub const NTFS: u64 = 0x5346_544E;
+    pub const NTFS3: u64 = 0x7366_746E;
+    pub const HFS: u64 = 0x4244;
+    pub const HFSPLUS: u64 = 0x482B;
+    pub const ISO9660: u64 = 0x9660;
+    pub const NINE_P: u64 = 0x0102_1997;
+    pub const EROFS: u64 = 0xE0F5_E1E2;
+    pub const RAMFS: u64 = 0x8584_58F6;
+}
+
+/// The name of a file-system type as `/proc/mounts` spells it, where the magic number is known.
 #[must_use]
-pub fn name(magic: u64) -> Option<&'static str> {
-    Some(match magic {
-        0xEF53 => "ext4",
-        0x5846_5342 => "xfs",
-        0x9123_683E => "btrfs",
-        0x0102_1994 => "tmpfs",
-        0x794C_7630 => "overlay",
-        0x6969 => "nfs",
-        0xFF53_4D42 | 0xFE53_4D42 => "cifs",
-        0x6573_5546 => "fuse",
-        0x2FC1_2FC1 => "zfs",
-        0xF2F5_2010 => "f2fs",
-        0x0BD0_0BD0 => "lustre",
-        0x00C3_6400 => "ceph",
-        0x4750_4653 => "gpfs",
-        0xCA45_1A4E => "bcachefs",
-        0x9FA0 => "proc",
-        0x6265_6572 => "sysfs",
-        0x1373 => "devfs",
-        0x1CD1 => "devpts",
-        0x6462_6720 => "debugfs",
-        0x7472_6163 => "tracefs",
-        0x0027_E0EB => "cgroup",
-        0x6367_7270 => "cgroup2",
-        0x7371_7368 => "squashfs",
-        0x4D44 => "vfat",
-        0x2011_BAB0 => "exfat",
-        0x9660 => "iso9660",
-        0x0102_1997 => "9p",
-        0xE0F5_E1E2 => "erofs",
-        0x8584_58F6 => "ramfs",
+pub fn name(number: u64) -> Option<&'static str> {
+    Some(match number {
+        magic::EXT => "ext4",
+        magic::XFS => "xfs",
+        magic::BTRFS => "btrfs",
+        magic::TMPFS => "tmpfs",
+        magic::OVERLAY => "overlay",
+        magic::NFS => "nfs",
+        magic::CIFS | magic::SMB2 => "cifs",
+        magic::FUSE => "fuse",
+        magic::ZFS => "zfs",
+        magic::F2FS => "f2fs",
+        magic::LUSTRE => "lustre",
+        magic::CEPH => "ceph",
+        magic::GPFS => "gpfs",
+        magic::BCACHEFS => "bcachefs",
+        magic::PROC => "proc",
+        magic::SYSFS => "sysfs",
+        magic::DEVFS => "devfs",
+        magic::DEVPTS => "devpts",
+        magic::DEBUGFS => "debugfs",
+        magic::TRACEFS => "tracefs",
+        magic::SECURITYFS => "securityfs",
+        magic::BPF => "bpf",
+        magic::AUTOFS => "autofs",
+        magic::CGROUP => "cgroup",
+        magic::CGROUP2 => "cgroup2",
+        magic::SQUASHFS => "squashfs",
+        magic::VFAT => "vfat",
+        magic::EXFAT => "exfat",
+        magic::NTFS => "ntfs",
+        magic::NTFS3 => "ntfs3",
+        magic::HFS => "hfs",
+        magic::HFSPLUS => "hfsplus",
+        magic::ISO9660 => "iso9660",
+        magic::NINE_P => "9p",
+        magic::EROFS => "erofs",
+        magic::RAMFS => "ramfs",
         _ => return None,
     })
+}
+
+/// True for a kind of file system, as `/proc/mounts` spells it, that other machines or programs
+/// can change, and for which a look may have to wait: network file systems, FUSE, the automounter.
+#[must_use]
+pub fn is_shared(kind: &[u8]) -> bool {
+    // `nfs4`, `smb3` and `fuse.NAME` are among them.
+    const BEGINNINGS: [&[u8]; 11] = [
+        b"nfs", b"cifs", b"smb", b"fuse", b"lustre", b"ceph", b"gpfs", b"9p", b"afs", b"autofs",
+        b"beegfs",
+    ];
+    BEGINNINGS
+        .iter()
+        .any(|beginning| kind.starts_with(beginning))
 }
 
 #[cfg(test)]

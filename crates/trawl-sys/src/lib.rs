@@ -24,6 +24,7 @@
 //! | [`bpf`] | programs for the kernel's iterators over tasks |
 //! | [`mapping`] | which parts of a process's memory write to files |
 //! | [`mount`] | mounts that nobody else sees |
+//! | [`mount_table`] | what is mounted where |
 //! | [`timer`] | a descriptor that becomes readable at an interval |
 //! | [`device`] | device numbers to major and minor and back |
 //! | [`identity`] | users and groups by id and by name, the caller's own ids |
@@ -71,6 +72,7 @@ pub mod lock;
 pub mod mapping;
 pub mod message;
 pub mod mount;
+pub mod mount_table;
 pub mod pattern;
 pub mod peer;
 pub mod process;

@@ -18,7 +18,7 @@ use crate::live::LiveWalk;
 use crate::live::records::Records;
 use crate::packed::{decode, encode};
 use crate::pattern::{self, Pattern};
-use crate::request::{Request, Root, join};
+use crate::request::{Request, Root};
 
 /// A block is sent when it has so many bytes.
 const BLOCK_BYTES: usize = 64 << 10;
@@ -173,7 +173,7 @@ impl<'a> Merge<'a> {
         resume: Option<Cookie>,
     ) -> Result<ControlFlow<()>, CallError> {
         let request = &self.prepared.request;
-        let place = join(&self.prepared.start.path, below);
+        let place = path::append(&self.prepared.start.path, below);
         let place = path::display(&place).to_vec();
         let root = self.root.part(below, place, pattern, Vec::new());
         let mut options = *request.options();

@@ -27,11 +27,11 @@ use trawl_model::filter::{Clause, Filter};
 use trawl_model::rows::Row;
 use trawl_model::{FileType, path};
 use trawl_query::{DeniedRequest, Index, Listing, Located, Request as Walk, Start, View};
+use trawl_sys::mount_table;
 
 use crate::error::CallError;
 use crate::executor::{Executor, Stream};
 use crate::live::LiveWalk;
-use crate::mount_points::mount_points;
 use crate::options::{Links, Metadata, Mounts};
 use crate::request::{Request, Root};
 
@@ -264,11 +264,11 @@ fn check_options(start: &Start, root: &Root) -> Result<(), CallError> {
 fn check_mounts(start: &Start, request: &Request, elsewhere: &[Vec<u8>]) -> Result<(), CallError> {
     let root = &request.roots()[0];
     let not_served = |why: String| Err(CallError::not_served(root.path(), why));
-    let points = match mount_points() {
-        Ok(points) => points,
+    let mounts = match mount_table::read() {
+        Ok(mounts) => mounts,
         Err(error) => return not_served(format!("cannot read what is mounted: {error}")),
     };
-    for point in &points {
+    for point in mounts.iter().map(|mount| &mount.point) {
         if let Some(below) = relative(point, &start.path)
             && !below.is_empty()
             && root.pattern().below(below).is_some()

@@ -13,6 +13,7 @@ use trawl_model::FileType;
 use trawl_model::column::{Column, ColumnSet};
 use trawl_model::filter::Filter;
 use trawl_model::path;
+use trawl_model::relative_path::join;
 use trawl_model::rows::Row;
 use trawl_query::{Listing, QueryError, Request as Walk};
 use trawl_sys::directory::{Links, Purpose, open_below};
@@ -27,7 +28,7 @@ use crate::executor::{Block, ServedBy, Stream};
 use crate::live::records::Writer;
 use crate::options::{DEPTH_DEFAULT, Metadata};
 use crate::record::{Attributes, Outcome, Source};
-use crate::request::{Cancel, Root, join};
+use crate::request::{Cancel, Root};
 
 /// Blocks that may wait to be read.
 const WAITING_MAX: usize = 4;
@@ -165,7 +166,7 @@ fn walk<'p>(prepared: &'p Prepared, root: &Root, levels: Option<usize>) -> Walk<
     // One more than is gone into: for what is too deep.
     let deepest = options.max_depth + 1;
     let skip = prepared.live.iter();
-    let skip = skip.map(|dir| join(&prepared.start.path, dir));
+    let skip = skip.map(|dir| path::append(&prepared.start.path, dir));
     Walk {
         columns: columns(options.metadata),
         // What is too deep is told of directories, whatever their names.

@@ -3,6 +3,7 @@
 use std::ffi::CStr;
 use std::os::fd::BorrowedFd;
 
+use trawl_model::relative_path::join;
 use trawl_sys::SysError;
 use trawl_sys::access;
 use trawl_sys::directory::Links;
@@ -12,7 +13,7 @@ use crate::confined::Confined;
 use crate::options::Metadata;
 use crate::packed::{PATH_MAX_BYTES, encode};
 use crate::record::{Attributes, Outcome, RecordRef, Source, Trouble};
-use crate::request::{Request, Root, join};
+use crate::request::{Request, Root};
 
 /// Records that were written, one behind the other.
 #[derive(Debug, Default)]

@@ -5,6 +5,7 @@ use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
+use trawl_model::relative_path::join;
 use trawl_sys::access::{check, check_open};
 use trawl_sys::directory::{Links as OpenLinks, Purpose, ReadBuffer};
 use trawl_sys::stat::{stat_at, stat_at_followed, stat_fd};
@@ -17,7 +18,7 @@ use super::resume::Resume;
 use crate::options::{Access, Links, Metadata, Mounts};
 use crate::pattern::State;
 use crate::record::{Attributes, Source};
-use crate::request::{Request, Root, join};
+use crate::request::{Request, Root};
 
 /// So many names are looked for at most where a directory would otherwise be listed.
 const NAMES_MAX: usize = 16;

@@ -3,6 +3,7 @@
 use std::ffi::CString;
 use std::sync::Arc;
 
+use trawl_model::{path, relative_path};
 use trawl_sys::CWD;
 use trawl_sys::access;
 use trawl_sys::stat::{stat_at, stat_at_followed};
@@ -14,7 +15,7 @@ use crate::live::LiveWalk;
 use crate::options::{Access, Extent, Metadata};
 use crate::packed::{decode, encode};
 use crate::record::{Attributes, Outcome, RecordRef, Source, Trouble};
-use crate::request::{Request, Root, RootParts, join};
+use crate::request::{Request, Root, RootParts};
 use crate::rescued::Rescued;
 
 /// Those of a mode's bits that say the type, and what they are of a symbolic link; inode(7).
@@ -91,13 +92,7 @@ fn place(server: &Server, point: &[u8], root: &Root) -> Result<Vec<u8>, CallErro
     let at = crate::index::canonical(root).map_err(|_| elsewhere())?;
     let below = crate::index::relative(&at, point).ok_or_else(elsewhere)?;
     let top = server.path.strip_suffix(b"/").unwrap_or(&server.path);
-    let path = join(top, below);
-    Ok(match (top, &path[..]) {
-        (_, b"") => b"/".to_vec(),
-        // `join` leaves out what is empty.
-        (b"", below) => [b"/", below].concat(),
-        _ => path,
-    })
+    Ok(path::display(&path::append(top, below)).to_vec())
 }
 
 /// A server's answer, looked at match by match.
@@ -146,7 +141,7 @@ impl Looked {
             return Some(record.outcome);
         };
         let below = self.request.unspell(root, record.path);
-        let path = CString::new(join(root.path(), below)).unwrap_or_default();
+        let path = CString::new(relative_path::join(root.path(), below)).unwrap_or_default();
         let options = self.request.options();
         let mut wishes = options.access.wishes();
         if wishes.any(|wish| access::check(CWD, &path, wish).is_err()) {

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use trawl_sys::mount_table::{self, Mount};
 use trawl_sys::signal::StopSignals;
 use trawl_sys::wait::readable;
 
@@ -68,34 +69,17 @@ pub(crate) fn mount(args: &MountArgs) -> Result<Exit, Failure> {
 }
 
 /// Whether a tree is mounted there already, which another one would hide.
-///
-/// Source: <https://man7.org/linux/man-pages/man5/proc_pid_mountinfo.5.html>
 fn is_taken(point: &Path) -> bool {
     let Ok(point) = point.canonicalize() else {
         return false;
     };
-    let table = std::fs::read("/proc/self/mountinfo").unwrap_or_default();
-    let point = escaped(point.as_os_str().as_bytes());
+    let mounts = mount_table::read().unwrap_or_default();
     // The superuser mounts without fusermount3(1), and then the kernel is told no more.
     let ours = [&b"fuse"[..], b"fuse.trawl"];
-    table.split(|byte| *byte == b'\n').any(|line| {
-        let mut fields = line.split(|byte| *byte == b' ');
-        let is_there = fields.nth(4) == Some(&point[..]);
-        let mut rest = fields.skip_while(|field| *field != b"-").skip(1);
-        is_there && rest.next().is_some_and(|kind| ours.contains(&kind))
-    })
-}
-
-/// A path as the table of mounts has it.
-fn escaped(path: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(path.len());
-    for byte in path {
-        match byte {
-            b' ' | b'\t' | b'\n' | b'\\' => out.extend(format!("\\{byte:03o}").bytes()),
-            byte => out.push(*byte),
-        }
-    }
-    out
+    let is_ours = |mount: &Mount| {
+        mount.point == point.as_os_str().as_bytes() && ours.contains(&&mount.kind[..])
+    };
+    mounts.iter().any(is_ours)
 }
 
 fn foreground(args: &MountArgs) -> Result<Exit, Failure> {

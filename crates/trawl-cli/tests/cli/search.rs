@@ -3,7 +3,8 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use trawl_testkit::oracle;
+use trawl_testkit::skip::without_root;
+use trawl_testkit::{Scratch, oracle};
 
 use crate::site::{Site, objects};
 use crate::watch::Watched;
@@ -148,4 +149,38 @@ fn the_index_answers_while_a_daemon_keeps_it_as_of_now() {
     );
     assert_eq!(ran.text(), "late\n");
     assert!(ran.errors().contains("answered by: live"), "{ran}");
+}
+
+/// A small machine of its own: `/` is a tree of which everything but the program was made here.
+const MACHINE: &str = r#"
+set -e; cd "$1"
+mkdir usr proc srv srv/closed srv/open
+: > srv/closed/known; : > srv/open/known; chmod 700 srv/closed
+ln -s usr/bin bin; ln -s usr/lib lib; ln -s usr/lib64 lib64
+mount --rbind /usr usr; mount --rbind /proc proc
+cp "$2" trawl
+chroot . /trawl -i /index index -q /
+for by in live index; do
+    chroot --userspec=60009:60009 . /bin/sh -c \
+        'cd /usr; exec /trawl -i /index search --served-by "$1" "/srv/*/known" /' sh $by 2>&1 || echo "exit $?"
+done
+"#;
+
+#[test]
+fn the_file_systems_own_root_is_searched_alike() {
+    if let Some(skip) = without_root("a search of / in a tree of its own") {
+        return skip.say();
+    }
+    let scratch = Scratch::new("machine");
+    let top = scratch.join("top");
+    fs::create_dir(&top).expect("room");
+    fs::set_permissions(&top, fs::Permissions::from_mode(0o755)).expect("it is ours");
+    let mut unshare = oracle::command("unshare");
+    unshare.args(["-m", "sh", "-c", MACHINE, "sh"]).arg(&top);
+    let ran = oracle::run(unshare.arg(env!("CARGO_BIN_EXE_trawl"))).expect_code(0);
+    let text = ran.text();
+    let (live, index) = text.split_at(text.len() / 2);
+    assert!(live.contains("srv/open/known\n"), "{ran}");
+    assert!(live.contains("cannot open ‘srv/closed’"), "{ran}");
+    assert_eq!(live, index, "{ran}");
 }

@@ -10,6 +10,7 @@
 use std::ops::ControlFlow;
 
 use trawl_model::filter::{Clause, Filter};
+use trawl_model::relative_path::join;
 use trawl_model::rows::{Row, RowBatch};
 use trawl_model::{Column, ColumnSet, FileType};
 use trawl_query::{Index, Listing, Located, Start};
@@ -18,7 +19,7 @@ use trawl_text::quote;
 use super::probe::BehindLink;
 use super::turns::Turns;
 use super::walk::{Walk, rows_of};
-use super::{Place, Stretch, joined, rest};
+use super::{Place, Stretch, rest};
 use crate::context::Context;
 use crate::driver::{DENIED, DriverError, LOOP};
 use crate::leaf::Facts;
@@ -263,7 +264,7 @@ impl Walk<'_, '_> {
         let here = self.stretch(link);
         let mut way = self.place.way.iter().chain(std::iter::once(&here));
         let through = way.find(|stretch| stretch.leads_through(target))?;
-        Some(joined(&through.below, rest(target, &through.from)))
+        Some(join(&through.below, rest(target, &through.from)))
     }
 
     /// Tells that a directory is one of those above it; both as they are

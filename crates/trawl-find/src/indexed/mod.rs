@@ -18,6 +18,7 @@ mod walk;
 
 use std::io;
 
+use trawl_model::relative_path::join;
 use trawl_model::rows::Row;
 use trawl_model::{Dev, FileType, Issue, Op, path};
 use trawl_query::{Index, Located, Start};
@@ -109,7 +110,7 @@ impl Place {
     /// How an entry is reached from the start point.
     fn below(&self, stored: &[u8]) -> Vec<u8> {
         let [above, rest] = self.parts(stored);
-        joined(above, rest)
+        join(above, rest)
     }
 }
 
@@ -117,15 +118,6 @@ impl Place {
 fn rest<'p>(path: &'p [u8], dir: &[u8]) -> &'p [u8] {
     let rest = path.strip_prefix(dir).unwrap_or(path);
     rest.strip_prefix(b"/").unwrap_or(rest)
-}
-
-/// Two parts of a path below the start point, either of which may be empty.
-fn joined(above: &[u8], rest: &[u8]) -> Vec<u8> {
-    match (above.is_empty(), rest.is_empty()) {
-        (true, _) => rest.to_vec(),
-        (_, true) => above.to_vec(),
-        _ => path::join(above, rest),
-    }
 }
 
 /// See [`Search::visit`].

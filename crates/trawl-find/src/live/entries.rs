@@ -6,6 +6,7 @@ use std::os::fd::BorrowedFd;
 
 use trawl_model::rows::{Row, RowBatch};
 use trawl_sys::directory::ReadBuffer;
+use trawl_sys::filesystem::{self, magic};
 use trawl_sys::{Errno, SysError};
 
 /// The most entries that are taken of one directory at once; the rest is read
@@ -13,9 +14,8 @@ use trawl_sys::{Errno, SysError};
 const CHUNK_ENTRIES: usize = 100_000;
 /// More entries than this are sorted.
 const SORTED_FROM: usize = 10_000;
-/// Kinds of file systems on whose inode numbers nothing depends (`f_type`):
-/// tmpfs, NFS, CIFS.
-const UNSORTED: [u64; 3] = [0x0102_1994, 0x6969, 0xFF53_4D42];
+/// Kinds of file systems on whose inode numbers nothing depends.
+const UNSORTED: [u64; 3] = [magic::TMPFS, magic::NFS, magic::CIFS];
 
 /// Some entries of a directory.
 #[derive(Debug, Default)]
@@ -119,6 +119,6 @@ fn forget(batch: &mut RowBatch) {
 }
 
 fn is_worth_sorting(dir: BorrowedFd<'_>) -> bool {
-    let file_system = trawl_sys::filesystem::of_fd(dir);
+    let file_system = filesystem::of_fd(dir);
     file_system.is_ok_and(|found| !UNSORTED.contains(&found.magic))
 }

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use trawl_model::change::ObjectRef;
 use trawl_sys::directory::{Links, Purpose, open_path};
+use trawl_sys::mount_table::Mount;
 use trawl_sys::{CWD, Errno, SysError, filesystem, mount, stat};
 
 use crate::error::{About, LiveError, Result};
@@ -116,10 +117,9 @@ fn privileged(source: SysError, path: &[u8]) -> LiveError {
     }
 }
 
-/// That nobody changes the file system but through this machine's kernel.
+/// Refuses a file system that others can change without this machine's kernel.
 pub(crate) fn check_local(path: &[u8], kind: &str) -> Result<()> {
-    const SHARED: [&str; 7] = ["nfs", "cifs", "fuse", "lustre", "ceph", "gpfs", "9p"];
-    if !SHARED.contains(&kind) {
+    if !filesystem::is_shared(kind.as_bytes()) {
         return Ok(());
     }
     let why = "others may change it, of which the kernel of this machine hears nothing";
@@ -181,13 +181,10 @@ impl Superblock {
 
     fn overlay(fd: OwnedFd, path: Vec<u8>) -> Result<Self> {
         let mounted = mount_of(&fd, &path)?;
-        if mounted
-            .option("nfs_export")
-            .is_some_and(|value| value == b"on")
-        {
+        if mounted.option(b"nfs_export") == Some(b"on") {
             return Self::direct(Kind::Overlay, fd, path);
         }
-        let Some(upper) = mounted.option("upperdir") else {
+        let Some(upper) = mounted.option(b"upperdir") else {
             let why = "it has no upper directory, so nothing in it can change";
             return Err(unwatchable(&path, "overlay", why, "scan it once"));
         };
@@ -196,7 +193,7 @@ impl Superblock {
         if !upper.starts_with(b"/") {
             return Err(unwatchable(&path, "overlay", why, advice));
         }
-        let upper = Path::new(std::ffi::OsStr::from_bytes(&upper));
+        let upper = Path::new(std::ffi::OsStr::from_bytes(upper));
         let below = Self::of(upper).map_err(|_| unwatchable(&path, "overlay", why, advice))?;
         Ok(Superblock {
             kind: Kind::OverlayUpper,
@@ -210,7 +207,7 @@ impl Superblock {
     }
 }
 
-fn mount_of(fd: &OwnedFd, path: &[u8]) -> Result<mount_table::Mount> {
+fn mount_of(fd: &OwnedFd, path: &[u8]) -> Result<Mount> {
     let id = stat::stat_fd(fd).about("look at", path)?.mnt_id;
     let advice = "watch it where its mount can be seen";
     mount_table::find(id)?.ok_or_else(|| {

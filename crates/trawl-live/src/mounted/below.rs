@@ -7,11 +7,12 @@ use trawl_model::escape::escape;
 use trawl_model::path;
 use trawl_sys::CWD;
 use trawl_sys::device::DeviceNumber;
+use trawl_sys::filesystem;
+use trawl_sys::mount_table::Mount;
 use trawl_sys::stat::{Stat, Time, stat_at, unique_mount};
 
 use super::crossed::Point;
 use super::shown;
-use crate::mount_table::Mount;
 
 /// Whether what is mounted below the root belongs to the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,7 +71,10 @@ pub(super) struct Below {
 
 impl Seen {
     fn at(point: &[u8], mounts: &[Mount]) -> Seen {
-        let Some(top) = mounts.last().filter(|mount| !mount.is_remote()) else {
+        let Some(top) = mounts
+            .last()
+            .filter(|mount| !filesystem::is_shared(&mount.kind))
+        else {
             return Seen::Unasked;
         };
         let Ok(name) = CString::new(point) else {
@@ -109,7 +113,7 @@ impl Seen {
 }
 
 impl Spot {
-    fn identities(&self) -> impl Iterator<Item = (u64, u64, &[u8], &[u8])> {
+    fn identities(&self) -> impl Iterator<Item = (u64, u64, DeviceNumber, &[u8])> {
         self.mounts.iter().map(Mount::identity)
     }
 
@@ -140,7 +144,7 @@ impl Below {
             .iter()
             .filter(|mount| path::is_within(root, &at(mount)));
         let above: Vec<Mount> = above.cloned().collect();
-        let own = lies_on(&above).map(Mount::device);
+        let own = lies_on(&above).map(|mount| mount.device);
         let mut spots = BTreeMap::new();
         for mount in mounts {
             let point = at(mount);
@@ -149,7 +153,7 @@ impl Below {
             }
             let on = mounts.iter().find(|other| other.id == mount.parent);
             // What lies on another file system is not in the tree.
-            let is_in = crossing == Crossing::Crosses || on.map(Mount::device) == own;
+            let is_in = crossing == Crossing::Crosses || on.map(|mount| mount.device) == own;
             if is_in || spots.contains_key(&point) {
                 let spot = spots.entry(point).or_insert_with(|| Spot {
                     mounts: Vec::new(),
@@ -184,7 +188,7 @@ impl Below {
 
     /// Whether the root's file system is read-only.
     pub(super) fn is_read_only(&self) -> bool {
-        lies_on(&self.above).is_some_and(Mount::is_read_only)
+        lies_on(&self.above).is_some_and(|mount| mount.has_option(b"ro"))
     }
 
     /// Mount points at which a directory of another file system is seen that belongs to the tree.
@@ -242,9 +246,7 @@ impl Below {
         let mut differs = Vec::new();
         let lies_on = |below: &Below| -> Vec<_> {
             let mounts = below.above.iter().map(Mount::identity);
-            mounts
-                .map(|(a, b, c, d)| (a, b, c.to_vec(), d.to_vec()))
-                .collect()
+            mounts.map(|(a, b, c, d)| (a, b, c, d.to_vec())).collect()
         };
         if lies_on(self) != lies_on(now) {
             differs.push((self.root.clone(), Differs::Another));
@@ -290,7 +292,7 @@ impl Below {
             .iter()
             .find(|mount| mount.identity() == before.identity());
         let still = still.or_else(|| {
-            let moved = |mount: &&Mount| (mount.id, mount.device()) == (before.id, before.device());
+            let moved = |mount: &&Mount| (mount.id, mount.device) == (before.id, before.device);
             now.iter().find(moved)
         });
         let Some(still) = still else {
@@ -337,7 +339,7 @@ fn number_of(spots: &BTreeMap<Vec<u8>, Spot>) -> u64 {
         for (id, parent, device, root) in spot.identities() {
             add(&id.to_le_bytes());
             add(&parent.to_le_bytes());
-            add(device);
+            add(format!("{}:{}", device.major, device.minor).as_bytes());
             add(root);
         }
         let unique = spot.seen.identity().and_then(|(mount, ..)| mount);

@@ -5,19 +5,13 @@ use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::sync::{Mutex, PoisonError};
 
-use trawl_call::mount_points::unescape;
+use trawl_model::path;
 use trawl_sys::device::DeviceNumber;
+use trawl_sys::mount_table::{self, Mount};
 
 /// The table of the mounts of a namespace (`mountinfo`), read whenever it is asked.
 #[derive(Debug)]
 pub(super) struct MountTable(Mutex<File>);
-
-/// One mount.
-struct Mount {
-    parent: u64,
-    device: Vec<u8>,
-    point: Vec<u8>,
-}
 
 impl MountTable {
     pub(super) fn new(table: File) -> MountTable {
@@ -40,32 +34,14 @@ impl MountTable {
     }
 }
 
-/// Source: <https://man7.org/linux/man-pages/man5/proc_pid_mountinfo.5.html>
-fn parse(line: &[u8]) -> Option<(u64, Mount)> {
-    let mut words = line.split(|byte| *byte == b' ');
-    let number = |word: &[u8]| std::str::from_utf8(word).ok()?.parse().ok();
-    let id = number(words.next()?)?;
-    let mount = Mount {
-        parent: number(words.next()?)?,
-        device: words.next()?.to_vec(),
-        point: unescape(words.nth(1)?),
-    };
-    Some((id, mount))
-}
-
-/// Whether a path is this directory or lies below it.
+/// Whether an absolute path is this directory or lies below it.
 fn is_within(path: &[u8], directory: &[u8]) -> bool {
-    let rest = match directory {
-        b"/" => Some(path),
-        directory => path.strip_prefix(directory),
-    };
-    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/") || directory == b"/")
+    path::is_within(path, directory.strip_suffix(b"/").unwrap_or(directory))
 }
 
 fn below(text: &[u8], point: &[u8], device: DeviceNumber) -> Option<Vec<Vec<u8>>> {
-    let lines = text.split(|byte| *byte == b'\n');
-    let mounts: HashMap<u64, Mount> = lines.filter_map(parse).collect();
-    let device = format!("{}:{}", device.major, device.minor).into_bytes();
+    let mounts = mount_table::parse(text).map(|mount| (mount.id, mount));
+    let mounts: HashMap<u64, Mount> = mounts.collect();
     let ours = |mount: &&Mount| mount.point == point && mount.device == device;
     let mut ours = mounts.iter().filter(|(_, mount)| ours(mount));
     let (Some((id, _)), None) = (ours.next(), ours.next()) else {

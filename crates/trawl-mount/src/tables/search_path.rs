@@ -10,13 +10,14 @@ use std::time::Instant;
 use trawl_bulk::search_path::{Found, Name, search_table};
 use trawl_bulk::{Builder, Demand, Search};
 use trawl_call::Attributes;
+use trawl_model::relative_path::split;
 use trawl_sys::Errno;
 
 use super::Open;
 use super::shown::kind;
 use super::walk::{PATIENCE, PATIENCE_FIRST, Walk};
 use crate::file_system::{below, file_attr};
-use crate::tree::{Entry, is_directory, is_link, split};
+use crate::tree::{Entry, is_directory, is_link};
 
 /// As many links as the kernel follows.
 const LINKS_MAX: u32 = 40;

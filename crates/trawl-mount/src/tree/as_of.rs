@@ -4,8 +4,8 @@
 use std::time::Instant;
 
 use trawl_call::Attributes;
+use trawl_model::relative_path::{join, split};
 
-use super::assembly::{join, split};
 use super::bare::{Ahead, Bare, Names};
 use super::listing::{Listing, is_directory};
 use super::watched::Term;

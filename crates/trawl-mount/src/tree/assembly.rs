@@ -9,6 +9,7 @@
 //! nothing named, end the answer with an error.
 
 use trawl_call::{Outcome, RecordRef, Source};
+use trawl_model::relative_path::{join, split};
 use trawl_sys::Errno;
 
 use super::listing::{Entry, is_directory};
@@ -41,22 +42,6 @@ pub(super) struct Assembly {
     /// The next one last.
     due: Vec<Due>,
     open: Option<Group>,
-}
-
-/// A path's directory and its name.
-pub(crate) fn split(path: &[u8]) -> (&[u8], &[u8]) {
-    match path.iter().rposition(|byte| *byte == b'/') {
-        Some(at) => (&path[..at], &path[at + 1..]),
-        None => (b"", path),
-    }
-}
-
-/// The path of a name in a directory.
-pub(crate) fn join(dir: &[u8], name: &[u8]) -> Vec<u8> {
-    match dir {
-        b"" => name.to_vec(),
-        dir => [dir, b"/", name].concat(),
-    }
 }
 
 /// Whether it can be the name of anything in a directory.

@@ -5,7 +5,8 @@
 
 use std::time::{Duration, Instant};
 
-use super::assembly::join;
+use trawl_model::relative_path::join;
+
 use super::listing::{Entry, Listing};
 use super::store::is_fresh;
 use super::watched::Term;

@@ -11,11 +11,11 @@ use std::time::{Duration, Instant};
 use trawl_call::options::Flags;
 use trawl_call::packed::packed_length;
 use trawl_call::{CallError, Cancel, Outcome, Pattern, Request, Search};
+use trawl_model::relative_path::{is_within, join};
 
 use super::Inner;
-use super::assembly::{Assembly, Done, Nonsense, join};
+use super::assembly::{Assembly, Done, Nonsense};
 use super::listing::{Listing, is_link};
-use super::watched::is_within;
 
 /// So many entries come before anybody asks for more; each time more is wanted, twice as many.
 const AHEAD_ENTRIES: usize = 16 << 10;

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use trawl_call::{Attributes, Outcome, Source};
+use trawl_model::relative_path::join;
 use trawl_sys::Errno;
 
-use super::assembly::{is_name, join};
+use super::assembly::is_name;
 use super::listing::{Entry, Listing};
 use super::{Inner, Known};
 

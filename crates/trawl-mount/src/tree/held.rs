@@ -11,11 +11,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use trawl_call::Attributes;
+use trawl_model::relative_path::{join, split};
 use trawl_remote::client::Fetched;
 use trawl_sys::Errno;
 use trawl_sys::stat::Time;
 
-use super::assembly::{join, split};
 use super::store::is_fresh;
 use super::watched::Term;
 use super::{Inner, Known, Listing, Tree};

@@ -29,6 +29,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockRead
 use std::time::{Duration, Instant};
 
 use trawl_call::{Attributes, Outcome};
+use trawl_model::relative_path::{join, split};
 use trawl_remote::client::ExtendedAttributes;
 use trawl_remote::{Remote, RemoteError};
 use trawl_sys::Errno;
@@ -36,13 +37,11 @@ use trawl_sys::directory::Links;
 
 use crate::error::MountError;
 pub(crate) use as_of::Holds;
-pub(crate) use assembly::{join, split};
 pub(crate) use bare::{Ahead, Names};
 use bulk::{Bulk, Phase};
 use singles::Singles;
 use store::Store;
 use targets::Targets;
-pub(crate) use watched::is_within;
 use watched::{Term, Watched};
 use xattrs::Xattrs;
 
@@ -573,7 +572,7 @@ impl Inner {
         }
         if is_directory(found) {
             // Whoever looks at a directory may go on doing so.
-            state.watched.wish(&assembly::join(dir, name));
+            state.watched.wish(&join(dir, name));
         }
         let term = state.watched.entry(dir, listing.asked, name, found);
         store::is_fresh(listing.at, self.age(term))

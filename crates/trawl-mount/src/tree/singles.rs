@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use trawl_call::Attributes;
+use trawl_model::relative_path::is_within;
 use trawl_sys::Errno;
 
 use super::Known;
 use super::store::is_fresh;
-use super::watched::is_within;
 
 /// When there are so many all are forgotten.
 const COUNT_MAX: usize = 32 << 10;

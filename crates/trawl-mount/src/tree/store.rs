@@ -4,8 +4,9 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use trawl_model::relative_path::is_within;
+
 use super::listing::Listing;
-use super::watched::is_within;
 
 /// Listings that were replaced and may still be read from: so many in any case, and as long as they
 /// take no more than this part of the memory.

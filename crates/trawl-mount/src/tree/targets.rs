@@ -3,11 +3,11 @@
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
+use trawl_model::relative_path::is_within;
 use trawl_remote::client::Target;
 
 use super::Known;
 use super::store::is_fresh;
-use super::watched::is_within;
 
 /// Links that are read together, and how long their paths may be together.
 const TOGETHER: usize = 1024;

@@ -11,9 +11,9 @@ use std::collections::{HashMap, VecDeque};
 use std::time::Instant;
 
 use trawl_call::Attributes;
+use trawl_model::relative_path::{is_within, join, split};
 use trawl_remote::wire::News;
 
-use super::assembly::{join, split};
 use super::listing::is_directory;
 
 /// Directories of which is known whether they are watched; the others have the short age.
@@ -72,14 +72,6 @@ pub(super) struct Watched {
     known: HashMap<Vec<u8>, Standing>,
     wishes: VecDeque<Vec<u8>>,
     has_refused: bool,
-}
-
-/// Whether a path is another one or lies below it.
-pub(crate) fn is_within(path: &[u8], top: &[u8]) -> bool {
-    match path.strip_prefix(top) {
-        Some(rest) => top.is_empty() || rest.is_empty() || rest.starts_with(b"/"),
-        None => false,
-    }
 }
 
 impl Watched {

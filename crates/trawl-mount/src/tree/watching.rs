@@ -9,6 +9,7 @@
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
+use trawl_model::relative_path::{is_within, join};
 use trawl_remote::RemoteError;
 use trawl_remote::client::Watch;
 use trawl_remote::wire::News;
@@ -139,7 +140,7 @@ impl Inner {
                     for name in names {
                         let path = match &name.name[..] {
                             b"." => dir.clone(),
-                            name => super::assembly::join(dir, name),
+                            name => join(dir, name),
                         };
                         state.singles.remove(&path);
                         state.targets.remove(&path);
@@ -150,7 +151,7 @@ impl Inner {
                     state.singles.remove_below(path);
                     state.targets.remove_below(path);
                     for bulk in &state.bulks {
-                        if super::watched::is_within(&bulk.top, path) {
+                        if is_within(&bulk.top, path) {
                             bulk.cancel();
                         }
                     }

@@ -14,15 +14,15 @@ use std::sync::atomic::{AtomicU32, Ordering as Atomic};
 use std::sync::{Arc, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
+use trawl_model::relative_path::{is_within, join, split};
 use trawl_remote::RemoteError;
 use trawl_remote::client::{AttributesBelow, ExtendedAttributes};
 use trawl_sys::Errno;
 
-use super::assembly::{join, split};
 use super::bulk::in_order;
 use super::listing::Listing;
 use super::store::is_fresh;
-use super::watched::{Term, is_within};
+use super::watched::Term;
 use super::{Asking, Inner, OVERTAKE, State, TRIES};
 
 /// So many entries the first question is about; what follows, this many times more, but no more

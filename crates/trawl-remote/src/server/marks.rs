@@ -10,11 +10,12 @@
 use std::collections::{BTreeMap, HashMap};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-use trawl_call::mount_points::unescape;
+use trawl_model::relative_path::{is_within, join};
 use trawl_sys::confined::look_anywhere;
 use trawl_sys::directory::{AccessTime, Links, Purpose, open_at};
 use trawl_sys::fanotify::{Event, Events, Group, Mask, Named, QueueSize, Scope};
 use trawl_sys::handle::{self, Use};
+use trawl_sys::mount_table::{self, Mount};
 use trawl_sys::{SysError, filesystem};
 
 use crate::exports::{Exports, Place, Places};
@@ -53,7 +54,7 @@ pub(super) struct Marks<'a> {
     marked: HashMap<Key, Vec<Vec<u8>>>,
     most: usize,
     /// What is mounted on the way to the top and below it.
-    mounts: Vec<Vec<u8>>,
+    mounts: Vec<Mount>,
     buffer: Vec<u8>,
 }
 
@@ -73,20 +74,6 @@ fn key_of(fd: impl AsFd) -> Result<Key, SysError> {
     key.extend(handle.kind().to_ne_bytes());
     key.extend(handle.bytes());
     Ok(key)
-}
-
-fn join(dir: &[u8], name: &[u8]) -> Vec<u8> {
-    match dir {
-        b"" => name.to_vec(),
-        dir => [dir, b"/", name].concat(),
-    }
-}
-
-fn is_within(path: &[u8], top: &[u8]) -> bool {
-    match path.strip_prefix(top) {
-        Some(rest) => top.is_empty() || rest.is_empty() || rest.starts_with(b"/"),
-        None => false,
-    }
 }
 
 impl<'a> Marks<'a> {
@@ -267,24 +254,20 @@ impl Said {
     }
 }
 
-/// What is mounted on the way to a directory and below it, as lines of `/proc/self/mountinfo`.
-fn mounts(top: &OwnedFd) -> Vec<Vec<u8>> {
+/// What is mounted on the way to a directory and below it.
+fn mounts(top: &OwnedFd) -> Vec<Mount> {
     use std::os::unix::ffi::OsStrExt;
     let link = format!("/proc/self/fd/{}", top.as_raw_fd());
     let Ok(path) = std::fs::read_link(link) else {
         return Vec::new();
     };
     let top = path.as_os_str().as_bytes();
-    let table = std::fs::read("/proc/self/mountinfo").unwrap_or_default();
-    let lines = table.split(|byte| *byte == b'\n').filter(|line| {
-        let point = line.split(|byte| *byte == b' ').nth(4);
-        point.is_some_and(|point| {
-            let point = unescape(point);
-            let point = point.strip_suffix(b"/").unwrap_or(&point);
-            is_within(point, top) || is_within(top, point)
-        })
+    let mut mounts = mount_table::read().unwrap_or_default();
+    mounts.retain(|mount| {
+        let point = mount.point.strip_suffix(b"/").unwrap_or(&mount.point);
+        is_within(point, top) || is_within(top, point)
     });
-    lines.map(<[u8]>::to_vec).collect()
+    mounts
 }
 
 #[cfg(test)]

@@ -1,0 +1,54 @@
+//! Paths relative to a directory, as bytes: names with a slash between them and none at either
+//! end. The directory itself is the **empty** path.
+//!
+//! Absolute paths, as the index has them, are for [`crate::path`].
+
+/// `dir/name`, where either may be the empty path.
+pub fn join(dir: &[u8], name: &[u8]) -> Vec<u8> {
+    match (dir, name) {
+        (b"", path) | (path, b"") => path.to_vec(),
+        (dir, name) => [dir, b"/", name].concat(),
+    }
+}
+
+/// True if `path` is `dir` or lies below it.
+pub fn is_within(path: &[u8], dir: &[u8]) -> bool {
+    match path.strip_prefix(dir) {
+        Some(rest) => dir.is_empty() || rest.is_empty() || rest.starts_with(b"/"),
+        None => false,
+    }
+}
+
+/// The directory that holds `path`, and the name in it; both are empty for the empty path.
+pub fn split(path: &[u8]) -> (&[u8], &[u8]) {
+    match path.iter().rposition(|byte| *byte == b'/') {
+        Some(at) => (&path[..at], &path[at + 1..]),
+        None => (b"", path),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_directory_itself_is_the_empty_path() {
+        assert_eq!(join(b"", b"a"), b"a");
+        assert_eq!(join(b"a/b", b"c"), b"a/b/c");
+        assert_eq!(join(b"a", b""), b"a");
+        assert_eq!(split(b"a/b/c"), (&b"a/b"[..], &b"c"[..]));
+        assert_eq!(split(b"a"), (&b""[..], &b"a"[..]));
+        assert_eq!(split(b""), (&b""[..], &b""[..]));
+    }
+
+    #[test]
+    fn a_path_is_within_all_directories_that_lead_to_it() {
+        for dir in [&b""[..], b"a", b"a/b"] {
+            assert!(is_within(b"a/b", dir), "{dir:?}");
+        }
+        for dir in [&b"a/b/c"[..], b"b", b"a/"] {
+            assert!(!is_within(b"a/b", dir), "{dir:?}");
+        }
+        assert!(!is_within(b"ab", b"a"));
+    }
+}
