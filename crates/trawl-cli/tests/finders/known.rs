@@ -162,6 +162,35 @@ pub(crate) static KNOWN: &[Known] = &[
         ],
     },
     Known {
+        what: "find forgets an action in a list when it puts the tests behind it in another order, and moves tests ahead of the list",
+        sides: BOTH,
+        is_in: |asked| {
+            let all = Expr::Join(Operator::And, Word::new(), asked.case.exprs.clone());
+            moves_ahead_of_action(&all)
+        },
+        asker: Asker::Ourselves,
+        language: None,
+        place: Place::Usual,
+        example: &[
+            ".", "-print", "-size", "1", "-type", "s", "-o", "-name", "f",
+        ],
+    },
+    Known {
+        what: "find takes a slash from a start point that is an empty directory, with -L and -depth",
+        sides: BOTH,
+        is_in: |asked| {
+            let is_depth = ["-depth", "-d", "-delete"]
+                .iter()
+                .any(|word| asked.case.has(word));
+            let has_slash = |start: &Word| start.ends_with(b"/");
+            follows(asked.case) && is_depth && starts(asked.case).iter().any(has_slash)
+        },
+        asker: Asker::Ourselves,
+        language: None,
+        place: Place::Usual,
+        example: &["-L", "r/inner/", "-depth"],
+    },
+    Known {
         what: "names of months and days, dates and fractions in the language of the locale",
         sides: BOTH,
         is_in: |asked| language(asked.case).is_some() && shows_language(asked.case),
@@ -327,16 +356,43 @@ fn has_pattern_of(case: &Case, is_bytes: bool) -> bool {
 }
 
 /// Whether an action stands in a list of `-o` that something is joined to.
-fn has_action_in_or(expr: &Expr) -> bool {
-    let acts = |expr: &Expr| {
-        let mut leaves = Vec::new();
-        expr.leaves(&mut leaves);
-        let is_action = |leaf: &&[Word]| {
-            leaf.first()
-                .is_some_and(|word| ACTIONS.iter().any(|name| word.starts_with(name)))
-        };
-        leaves.iter().any(is_action)
+/// True if it does more than test.
+fn acts(expr: &Expr) -> bool {
+    let mut leaves = Vec::new();
+    expr.leaves(&mut leaves);
+    let is_action = |leaf: &&[Word]| {
+        leaf.first()
+            .is_some_and(|word| ACTIONS.iter().any(|name| word.starts_with(name)))
     };
+    leaves.iter().any(is_action)
+}
+
+/// True if a list has something behind a list of `-a` in which an action stands before two tests
+/// or more.
+fn moves_ahead_of_action(expr: &Expr) -> bool {
+    match expr {
+        Expr::Leaf(_) => false,
+        Expr::Not(_, inner) | Expr::Group(inner) => moves_ahead_of_action(inner),
+        Expr::Join(_, _, parts) => {
+            let before = parts.split_last().map_or(&[][..], |(_, before)| before);
+            before.iter().any(acts_before_tests) || parts.iter().any(moves_ahead_of_action)
+        }
+    }
+}
+
+fn acts_before_tests(expr: &Expr) -> bool {
+    match expr {
+        Expr::Leaf(_) | Expr::Not(..) => false,
+        Expr::Group(inner) => acts_before_tests(inner),
+        Expr::Join(Operator::And, _, parts) => {
+            let early = parts.len().saturating_sub(2);
+            parts[..early].iter().any(acts) || parts.iter().any(acts_before_tests)
+        }
+        Expr::Join(_, _, parts) => parts.iter().any(acts_before_tests),
+    }
+}
+
+fn has_action_in_or(expr: &Expr) -> bool {
     match expr {
         Expr::Leaf(_) => false,
         Expr::Not(_, inner) | Expr::Group(inner) => has_action_in_or(inner),

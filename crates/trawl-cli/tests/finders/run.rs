@@ -513,8 +513,13 @@ fn reaches_left_out(plan: &finders::Plan, case: &Case) -> bool {
     // Between parentheses options alone are a mistake.
     let is_option = |leaf: &&[Vec<u8>]| OPTIONS.iter().any(|option| leaf[0] == option.as_bytes());
     let leaves = case.leaves();
-    let is_mistaken =
-        leaves.iter().any(is_operator) || !leaves.is_empty() && leaves.iter().all(is_option);
+    // Before all words with a dash it is a start point, and behind a parenthesis a mistake.
+    let is_stray = leaves
+        .first()
+        .is_some_and(|leaf| !leaf[0].starts_with(b"-"));
+    let is_mistaken = is_stray
+        || leaves.iter().any(is_operator)
+        || !leaves.is_empty() && leaves.iter().all(is_option);
     let leads_there = |node: &finders::plan::Node| match &node.kind {
         finders::plan::Kind::Symlink(to) => names(&to),
         _ => false,

@@ -7,6 +7,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use memchr::memmem;
 
 use super::{Consent, Where};
+use crate::context::Races;
 use crate::error::FindError;
 use crate::parser::Arguments;
 
@@ -39,6 +40,8 @@ pub(super) fn read(
     let mut word = args.value()?;
     if place == Where::Beside {
         check_search_path(args)?;
+        // From here on GNU find tells of races that were to be ignored.
+        args.settings.races = Races::Told;
     }
     if word == b";" {
         return Err(args.invalid(word));

@@ -48,6 +48,10 @@ mod tests {
         for (words, expected) in [
             ("-true", Races::Told),
             ("-ignore_readdir_race", Races::Ignored),
+            ("-ignore_readdir_race -execdir true ;", Races::Told),
+            ("-ignore_readdir_race -okdir true ;", Races::Told),
+            ("-ignore_readdir_race -exec true ;", Races::Ignored),
+            ("-execdir true ; -ignore_readdir_race", Races::Ignored),
             ("-ignore_readdir_race -noignore_readdir_race", Races::Told),
         ] {
             assert_eq!(program(words).races, expected, "{words}");
