@@ -54,24 +54,7 @@ impl State {
     /// What a row says.
     pub fn of(row: &Row<'_>) -> State {
         State {
-            meta: Meta {
-                ino: row.ino(),
-                dev: row.dev(),
-                rdev: row.rdev(),
-                mode: row.mode(),
-                nlink: row.nlink(),
-                uid: row.uid(),
-                gid: row.gid(),
-                size: row.size(),
-                blocks: row.blocks(),
-                blksize: row.blksize(),
-                atime: row.atime(),
-                mtime: row.mtime(),
-                ctime: row.ctime(),
-                btime: row.btime(),
-                attributes: row.attributes(),
-                project: row.project(),
-            },
+            meta: row.meta(),
             link_target: row.link_target().to_vec(),
             xattr_names: row.xattr_names().to_vec(),
             acl: row.acl().to_vec(),

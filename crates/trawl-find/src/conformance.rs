@@ -93,6 +93,15 @@ pub static NOTES: &[Note] = &[
         ),
     ),
     both(
+        "-a",
+        Otherwise(
+            Posix,
+            "no test is moved ahead of a list of `-a` with an action in it; GNU find does that \
+             where it has put the tests behind the action in another order \
+             (`-print -size 1 -type s -o -name f` prints all there but `f`)",
+        ),
+    ),
+    both(
         ",",
         Otherwise(
             Posix,
@@ -234,6 +243,14 @@ pub static GENERAL: &[Note] = &[
     both(
         "`-L` below paths longer than `PATH_MAX`",
         Otherwise(Own, "goes on; GNU find stops there with a message"),
+    ),
+    both(
+        "`-L` with `-depth` and a start point with a slash",
+        Otherwise(
+            Own,
+            "the slash stays; GNU find takes it away if the directory is empty (`-L empty/ -depth` \
+             prints `empty`)",
+        ),
     ),
     both(
         "`-exec … +`, `-execdir … +` and an empty start point",

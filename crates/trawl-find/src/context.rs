@@ -512,7 +512,7 @@ impl<'a> Context<'a> {
         self.complaints.push(b'\n');
     }
 
-    /// Forgets what was noted for standard error since it was this long, and whether that failed.
+    /// Drops the messages behind the first `told` bytes; `failed` is what it was then.
     pub(crate) fn take_back_complaints(&mut self, (told, failed): (usize, bool)) {
         self.complaints.truncate(told);
         self.failed = failed;

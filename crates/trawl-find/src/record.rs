@@ -1,7 +1,6 @@
 //! An entry as a JSON object: the same keys wherever an entry is written so.
 
 use trawl_model::path::display;
-use trawl_model::rows::Row;
 use trawl_model::{Column, ColumnSet, Dev, Meta};
 use trawl_text::json::Object;
 use trawl_text::owners::Owners;
@@ -87,26 +86,4 @@ pub fn permissions(mode: u32) -> String {
 /// A device's two numbers.
 pub fn device(device: Dev) -> String {
     format!("{}:{}", device.major, device.minor)
-}
-
-/// A row's attributes as one value.
-pub fn meta(row: &Row<'_>) -> Meta {
-    Meta {
-        ino: row.ino(),
-        dev: row.dev(),
-        rdev: row.rdev(),
-        mode: row.mode(),
-        nlink: row.nlink(),
-        uid: row.uid(),
-        gid: row.gid(),
-        size: row.size(),
-        blocks: row.blocks(),
-        blksize: row.blksize(),
-        atime: row.atime(),
-        mtime: row.mtime(),
-        ctime: row.ctime(),
-        btime: row.btime(),
-        attributes: row.attributes(),
-        project: row.project(),
-    }
 }

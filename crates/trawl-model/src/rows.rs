@@ -6,7 +6,7 @@
 //! predicate is written once.
 
 use crate::column::{Column, ColumnSet};
-use crate::entry::FileType;
+use crate::entry::{FileType, Meta};
 use crate::id::{Dev, Gid, Uid};
 use crate::time::Timestamp;
 
@@ -453,6 +453,28 @@ impl<'a> Row<'a> {
             .copied()
             .unwrap_or_default();
         (secs != NO_BTIME).then_some(Timestamp { secs, nanos })
+    }
+
+    /// All attributes as one value; those whose columns were not read are zero or unknown.
+    pub fn meta(&self) -> Meta {
+        Meta {
+            ino: self.ino(),
+            dev: self.dev(),
+            rdev: self.rdev(),
+            mode: self.mode(),
+            nlink: self.nlink(),
+            uid: self.uid(),
+            gid: self.gid(),
+            size: self.size(),
+            blocks: self.blocks(),
+            blksize: self.blksize(),
+            atime: self.atime(),
+            mtime: self.mtime(),
+            ctime: self.ctime(),
+            btime: self.btime(),
+            attributes: self.attributes(),
+            project: self.project(),
+        }
     }
 
     /// Project id, where known.

@@ -475,26 +475,8 @@ fn own_meta(number: impl Fn(usize) -> u64, birth: i64) -> Meta {
 /// Adds a row, of which all columns were read, to a batch; attribute values
 /// have rows of their own.
 pub fn push_entry(out: &mut DirBatch, row: &Row<'_>) {
-    let meta = Meta {
-        ino: row.ino(),
-        dev: row.dev(),
-        rdev: row.rdev(),
-        mode: row.mode(),
-        nlink: row.nlink(),
-        uid: row.uid(),
-        gid: row.gid(),
-        size: row.size(),
-        blocks: row.blocks(),
-        blksize: row.blksize(),
-        atime: row.atime(),
-        mtime: row.mtime(),
-        ctime: row.ctime(),
-        btime: row.btime(),
-        attributes: row.attributes(),
-        project: row.project(),
-    };
     let entry = Entry {
-        meta,
+        meta: row.meta(),
         name: out.push_bytes(row.name()),
         link_target: out.push_bytes(row.link_target()),
         xattr_names: out.push_bytes(row.xattr_names()),

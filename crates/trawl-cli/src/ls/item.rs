@@ -2,7 +2,6 @@
 //! directory can be sorted.
 
 use trawl_find::record;
-use trawl_find::record::meta;
 use trawl_model::column::{Column, ColumnSet};
 use trawl_model::rows::Row;
 use trawl_model::{Dev, FileType, Gid, Meta, Timestamp, Uid};
@@ -54,7 +53,7 @@ impl Item {
     pub(crate) fn from_row(row: &Row<'_>, name: &[u8]) -> Item {
         Item {
             name: name.to_vec(),
-            meta: Some(meta(row)),
+            meta: Some(row.meta()),
             target: row.link_target().to_vec(),
             target_mode: None,
             mark: access_mark(row),

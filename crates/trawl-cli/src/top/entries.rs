@@ -1,6 +1,5 @@
 //! The first files by size or time.
 
-use trawl_find::record::meta;
 use trawl_model::path;
 use trawl_query::{Entry, RankBy, RankEnd, RankRequest, Ranked, RowTest};
 use trawl_text::time_style::long_iso;
@@ -97,7 +96,7 @@ fn ranked(ask: &Ask<'_>, session: &Session, place: &Place) -> Result<Vec<Entry>,
 
 /// What entries of several places are put in order by: the greatest first.
 fn key(ask: &Ask<'_>, entry: &Entry) -> i128 {
-    let meta = meta(&entry.row());
+    let meta = entry.row().meta();
     let time = |clock: Clock| {
         let time = match clock {
             Clock::Mtime => meta.mtime,

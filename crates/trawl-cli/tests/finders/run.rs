@@ -510,21 +510,23 @@ fn reaches_left_out(plan: &finders::Plan, case: &Case) -> bool {
     let names = |start: &&Vec<u8>| start.windows(part.len()).any(|window| window == part);
     // Parentheses around it may mend a mistake.
     let is_operator = |leaf: &&[Vec<u8>]| matches!(leaf, [only] if only.len() <= 2);
-    // Between parentheses options alone are a mistake.
+    // Some options leave nothing for the operator behind them, which at the beginning of a
+    // parenthesis is a mistake.
     let is_option = |leaf: &&[Vec<u8>]| OPTIONS.iter().any(|option| leaf[0] == option.as_bytes());
     let leaves = case.leaves();
     // Before all words with a dash it is a start point, and behind a parenthesis a mistake.
     let is_stray = leaves
         .first()
         .is_some_and(|leaf| !leaf[0].starts_with(b"-"));
-    let is_mistaken = is_stray
-        || leaves.iter().any(is_operator)
-        || !leaves.is_empty() && leaves.iter().all(is_option);
+    let is_mistaken =
+        is_stray || leaves.iter().any(is_operator) || leaves.first().is_some_and(is_option);
     let leads_there = |node: &finders::plan::Node| match &node.kind {
         finders::plan::Kind::Symlink(to) => names(&to),
         _ => false,
     };
     let follows = ["-L", "-H", "-follow"].iter().any(|word| case.has(word));
+    // A slash follows a link, too.
+    let follows = follows || case.all_starts().iter().any(|start| start.ends_with(b"/"));
     let is_followed = follows && plan.nodes.iter().any(leads_there);
     // Which is walked live, with what is left out.
     let acts = ["-exec", "-execdir", "-ok", "-okdir", "-delete"];

@@ -32,7 +32,7 @@ struct Json;
 impl Leaf for Json {
     fn eval(&self, row: &Row<'_>, cx: &mut Context<'_>) -> bool {
         let path = cx.path(row).to_vec();
-        let meta = record::meta(row);
+        let meta = row.meta();
         let object = record::object(&path, Some(&meta), row.link_target(), &cx.world.owners);
         cx.out.bytes.extend_from_slice(object.close().as_bytes());
         cx.out.bytes.push(b'\n');
