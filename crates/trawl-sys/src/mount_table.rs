@@ -143,7 +143,8 @@ mod tests {
             source: b"/dev/root".to_vec(),
             options: b"rw,errors=continue".to_vec(),
         };
-        assert_eq!(parse(line).collect::<Vec<_>>(), [expected.clone()]);
+        let mounts: Vec<Mount> = parse(line).collect();
+        assert_eq!(mounts, std::slice::from_ref(&expected));
         assert!(expected.has_mount_option(b"noatime") && !expected.has_mount_option(b"time"));
         assert!(expected.has_option(b"rw") && !expected.has_option(b"noatime"));
         assert_eq!(expected.option(b"errors"), Some(&b"continue"[..]));
