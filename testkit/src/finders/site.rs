@@ -214,7 +214,8 @@ impl Site {
         std::fs::write(&list, all).expect("our own directory");
         let list = std::fs::File::open(&list).expect("it was written");
         let mut line = identity.command("find");
-        line.args(["-files0-from", "-", "-maxdepth", "0"]).stdin(list);
+        line.args(["-files0-from", "-", "-maxdepth", "0"])
+            .stdin(list);
         let ran = run(line.args(tests).arg("-print0"));
         let paths = ran
             .stdout
