@@ -98,16 +98,49 @@ pub fn stat(path: &CStr) -> Option<libc::stat> {
     }
 }
 
-/// Of which kind the file system of an open file is (statfs(2)).
-pub fn file_system(fd: c_int) -> Option<i64> {
-    let mut of = MaybeUninit::<libc::statfs>::zeroed();
-    let words = [fd as usize, of.as_mut_ptr() as usize, 0, 0, 0, 0];
-    // SAFETY: as above.
-    unsafe {
-        call(libc::SYS_fstatfs, words)
+/// The attributes of an open file that the kernel has at hand, with its mount's id (statx(2)): a
+/// server of the file system is not asked. `None` if the kernel has no such call, or names no mount
+/// (before Linux 5.8).
+pub fn statx_kept(fd: c_int) -> Option<libc::statx> {
+    const MASK: u32 = libc::STATX_BASIC_STATS | libc::STATX_MNT_ID;
+    let flags = libc::AT_EMPTY_PATH | libc::AT_STATX_DONT_SYNC;
+    let mut of = MaybeUninit::<libc::statx>::zeroed();
+    let words = [
+        fd as usize,
+        c"".as_ptr() as usize,
+        flags as usize,
+        MASK as usize,
+        of.as_mut_ptr() as usize,
+        0,
+    ];
+    // SAFETY: the path is a string, and `of` has room for what is written and is a value whatever is.
+    let of = unsafe {
+        call(libc::SYS_statx, words)
             .is_ok()
-            .then(|| of.assume_init().f_type)
-    }
+            .then(|| of.assume_init())
+    };
+    of.filter(|of| of.stx_mask & MASK == MASK)
+}
+
+/// The fields of `struct statfs` as the kernel writes them on 64-bit machines, one word each:
+/// `libc::statfs` hides `f_flags`.
+fn statfs(fd: c_int) -> Option<[u64; 15]> {
+    let mut of = [0u64; 15];
+    let words = [fd as usize, of.as_mut_ptr() as usize, 0, 0, 0, 0];
+    // SAFETY: `of` has room for what is written: 120 bytes.
+    let done = unsafe { call(libc::SYS_fstatfs, words) };
+    done.is_ok().then_some(of)
+}
+
+/// Magic number of an open file's file system (`f_type` of statfs(2)).
+pub fn file_system(fd: c_int) -> Option<i64> {
+    statfs(fd).map(|[kind, ..]| kind.cast_signed())
+}
+
+/// How an open file's file system is mounted (`f_flags` of statfs(2)).
+pub fn mount_flags(fd: c_int) -> Option<u64> {
+    const FLAGS_WORD: usize = 10;
+    statfs(fd).map(|of| of[FLAGS_WORD])
 }
 
 /// The working directory's path with a NUL, as long as the result says.

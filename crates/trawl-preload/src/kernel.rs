@@ -4,8 +4,8 @@
 use std::ffi::{CStr, c_char, c_int};
 
 pub(crate) use trawl_bulk_client::kernel::{
-    Own, any, change_directory, change_directory_to, fcntl, file_system, fstat, map_at, open,
-    open_at, process, stat, tracer, unmap,
+    Own, any, change_directory, change_directory_to, fcntl, file_system, fstat, map_at,
+    mount_flags, open, open_at, process, stat, statx_kept, tracer, unmap,
 };
 
 /// Sets `errno`.
@@ -123,6 +123,11 @@ pub(crate) fn now_ns() -> i64 {
 /// The monotonic clock.
 pub(crate) fn exactly_now_ns() -> i64 {
     clock_ns(libc::CLOCK_MONOTONIC)
+}
+
+/// The date in seconds, as file systems take it for their times.
+pub(crate) fn date_secs() -> i64 {
+    clock_ns(libc::CLOCK_REALTIME_COARSE) / 1_000_000_000
 }
 
 fn clock_ns(clock: libc::clockid_t) -> i64 {

@@ -35,6 +35,7 @@ mod meter;
 mod page;
 mod place;
 mod policy;
+mod reads;
 mod real;
 mod search_path;
 mod settings;

@@ -66,6 +66,11 @@ pub(crate) fn generation() -> Option<u64> {
     Some(words.get(page::GENERATION_WORD)?.load(Ordering::SeqCst))
 }
 
+/// The run's generation, whether or not tables are believed now.
+pub(crate) fn changes() -> u64 {
+    word(page::GENERATION_WORD).map_or(0, |word| word.load(Ordering::SeqCst))
+}
+
 /// Whether programs live that may change something without saying so.
 #[cold]
 fn are_others_at_work(words: &[AtomicU64]) -> bool {
@@ -191,16 +196,21 @@ pub(crate) fn mark(fd: i32) {
 
 /// Marks a file that is open for writing, if it is a regular one.
 pub(crate) fn mark_file(of: &libc::stat) {
-    if of.st_mode & libc::S_IFMT != libc::S_IFREG {
-        return;
+    if of.st_mode & libc::S_IFMT == libc::S_IFREG {
+        mark_object(of.st_dev, of.st_ino);
     }
-    let (number, bit) = page::mark(of.st_dev, of.st_ino);
+}
+
+/// Marks a file or directory: what stat(2) says of it is the kernel's to say.
+pub(crate) fn mark_object(dev: u64, ino: u64) {
+    let (number, bit) = page::mark(dev, ino);
     if let Some(word) = word(number) {
         word.fetch_or(bit, Ordering::SeqCst);
     }
 }
 
-/// Whether somebody in the run may have opened this file for writing.
+/// True if a program of the run may have opened this file for writing, or opened it for reading in
+/// a way that moves its time of access.
 pub(crate) fn is_marked(dev: u64, ino: u64) -> bool {
     let (number, bit) = page::mark(dev, ino);
     word(number).is_none_or(|word| word.load(Ordering::SeqCst) & bit != 0)

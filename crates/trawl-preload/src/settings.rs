@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 
 use trawl_bulk_client::Variables;
 
-use crate::{behind, descriptors, kernel, page, place, real, search_path, tables};
+use crate::{behind, descriptors, kernel, page, place, reads, real, search_path, tables};
 
 static VARIABLES: Variables = Variables::new();
 static USER: AtomicU32 = AtomicU32::new(u32::MAX);
@@ -67,6 +67,8 @@ unsafe extern "C" fn begin(
     let file: *const c_char = std::ptr::with_exposed_provenance(file as usize);
     // SAFETY: the kernel's string, or NULL.
     page::begins(unsafe { kernel::bytes(file) }.unwrap_or_default());
+    // Whoever started this program may have opened it: the shell, or posix_spawn(3).
+    reads::opened(libc::STDIN_FILENO);
     behind::look();
 }
 

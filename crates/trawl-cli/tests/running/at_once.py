@@ -175,5 +175,53 @@ def spawned():
     os.waitpid(child, 0)
 
 
+def reads():
+    """Reading moves the time of access: of this program, of a file that it opened long before, and
+    of another program that lives on. Times are those of the kernel at once."""
+    def plant(number):
+        path = f"{HERE}/file {number}"
+        # Read before it was written: the next read moves the time, also with relatime.
+        os.utime(path, (1_000_000_000, 1_100_000_000))
+        return path, os.open(path, os.O_PATH)
+
+    def is_read(planted):
+        """Whether the time of access is the kernel's, which has moved."""
+        path, of = planted
+        now = os.fstat(of).st_atime_ns
+        expect(os.stat(path).st_atime_ns, now)
+        expect(os.stat(path, follow_symlinks=False).st_atime_ns, now)
+        return now > 1_050_000_000_000_000_000
+
+    own, held, stream, others = [plant(name) for name in range(4)]
+    opened = os.open(held[0], os.O_RDONLY)
+    child = subprocess.Popen(
+        ["sh", "-c", 'echo done; read line; read word < "$1"; echo done; read line', "sh", others[0]],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+    line(child)
+    warm()
+    for planted in (own, held, stream, others):
+        expect(is_read(planted), False)
+    fd = os.open(own[0], os.O_RDONLY)
+    os.read(fd, 10)
+    if os.fstat(own[1]).st_atime_ns < 1_050_000_000_000_000_000:
+        sys.exit("seen\nskipped, because reading moves no time of access on this file system")
+    expect(is_read(own), True)
+    os.read(opened, 10)
+    expect(is_read(held), True)
+    go_on(child)
+    expect(is_read(others), True)
+    import ctypes
+
+    libc = ctypes.CDLL(None)
+    libc.fopen.restype = ctypes.c_void_p
+    libc.fgetc.argtypes = [ctypes.c_void_p]
+    expect(libc.fgetc(libc.fopen(stream[0].encode(), b"r")), ord("t"))
+    expect(is_read(stream), True)
+    # None of that was a change.
+    expect(has_table(), True)
+    child.kill()
+    child.wait()
+
+
 globals()[CASE]()
 print("seen")

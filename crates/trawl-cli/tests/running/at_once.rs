@@ -35,7 +35,7 @@ fn expect_seen(label: &str, case: &str, words: &[&str]) {
     let all = std::os::unix::fs::PermissionsExt::from_mode(0o777);
     fs::set_permissions(&here, all).expect("our own");
     for number in 0..20 {
-        fs::write(here.join(format!("file {number}")), "").expect("room");
+        fs::write(here.join(format!("file {number}")), "text\n").expect("room");
     }
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/running/at_once.py");
     let mut command = covered(&trawl, &site);
@@ -121,6 +121,11 @@ fn changes_of_a_shell_that_the_c_library_starts_are_seen() {
 #[test]
 fn files_that_are_opened_for_a_child_are_seen() {
     expect_seen("running-at-once-spawned", "spawned", &[]);
+}
+
+#[test]
+fn times_of_access_are_seen_after_reading() {
+    expect_seen("running-at-once-reads", "reads", &[]);
 }
 
 #[test]

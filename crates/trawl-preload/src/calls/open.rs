@@ -7,7 +7,7 @@ use crate::place::look;
 use crate::policy::Want;
 use crate::real::real;
 use crate::tables::Known;
-use crate::{descriptors, meter, page, search_path, settings, streams};
+use crate::{descriptors, meter, page, reads, search_path, settings, streams};
 
 /// Whether opening so may change the file, or make it.
 pub(crate) fn is_writing(flags: c_int) -> bool {
@@ -65,12 +65,24 @@ unsafe fn opened(
         fd
     };
     if is_postponable(flags) {
-        return meter::timed_open(open);
+        return read(flags, || meter::timed_open(open));
     }
-    if !is_writing(flags) || is_elsewhere(name) {
+    if is_elsewhere(name) {
         return open();
     }
-    write(is_change(flags), open)
+    match is_writing(flags) {
+        true => write(is_change(flags), open),
+        false => read(flags, open),
+    }
+}
+
+/// Opens for reading, and notes that the time of access may be moved.
+fn read(flags: c_int, open: impl FnOnce() -> c_int) -> c_int {
+    let fd = open();
+    if flags & (libc::O_PATH | libc::O_NOATIME) == 0 {
+        reads::opened(fd);
+    }
+    fd
 }
 
 /// Opens for writing: marks the file, and tells of the change if it is one.
@@ -122,7 +134,7 @@ unsafe extern "C" fn open_by_handle_at(mount: c_int, handle: *mut c_void, flags:
     };
     match is_writing(flags) {
         true => write(is_change(flags), call),
-        false => call(),
+        false => read(flags, call),
     }
 }
 
@@ -207,9 +219,12 @@ fn open_stream(path: *const c_char, name: &[u8]) -> *mut libc::DIR {
     let stream = meter::timed_open(
         || real!(opendir(path => *const c_char) -> *mut libc::DIR, std::ptr::null_mut()),
     );
-    if !stream.is_null() && descriptors::names_list(name) {
+    if !stream.is_null() && settings::is_in_run() {
         let fd = real!(dirfd(stream => *mut libc::DIR) -> c_int, -1);
-        descriptors::list_is_open(fd);
+        reads::opened(fd);
+        if descriptors::names_list(name) {
+            descriptors::list_is_open(fd);
+        }
     }
     stream
 }
@@ -363,8 +378,16 @@ unsafe fn file(
     let mode = mode.unwrap_or_default();
     descriptors::before_name(path.unwrap_or_default());
     let is_writing = mode.iter().any(|letter| b"wa+".contains(letter));
-    if !is_writing || !settings::is_in_run() || path.is_some_and(is_elsewhere) {
+    if !settings::is_in_run() || path.is_some_and(is_elsewhere) {
         return open();
+    }
+    if !is_writing {
+        let file = open();
+        if !file.is_null() {
+            // SAFETY: a stream that was just opened.
+            reads::opened(unsafe { libc::fileno(file) });
+        }
+        return file;
     }
     page::change();
     let file = open();

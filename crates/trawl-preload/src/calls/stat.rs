@@ -45,11 +45,9 @@ unsafe fn answer(directory: c_int, path: *const c_char, flags: c_int) -> Answer 
             };
             let kind = FileKind::of_mode(stat.mode);
             let is_followed = flags & libc::AT_SYMLINK_NOFOLLOW == 0;
-            let is_written = || page::is_marked(stat.dev, stat.ino);
             let is_unknown = match kind {
-                Some(FileKind::Directory) => false,
                 Some(FileKind::Link) => is_followed,
-                _ => is_written(),
+                _ => page::is_marked(stat.dev, stat.ino),
             };
             if is_unknown {
                 return Answer::None;
