@@ -71,7 +71,12 @@ impl Scratch {
         // By another process: what another thread starts meanwhile would have
         // the copy open for writing, and nobody could run it.
         let mut cp = crate::oracle::command("cp");
-        let copied = cp.arg("--").arg(program).arg(&copy).status();
+        // The copy may still run: a file that is being executed cannot be written, only replaced.
+        let copied = cp
+            .args(["--remove-destination", "--"])
+            .arg(program)
+            .arg(&copy)
+            .status();
         let is_copied = copied.is_ok_and(|status| status.success());
         assert!(is_copied, "cannot copy {}", program.display());
         fs::set_permissions(&copy, fs::Permissions::from_mode(0o755)).expect("our own file");
