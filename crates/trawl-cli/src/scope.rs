@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use trawl_model::rows::Row;
-use trawl_model::{ColumnSet, Issue, Op, Timestamp, path};
+use trawl_model::{ColumnSet, Issue, Op, Subtrees, Timestamp, path};
 use trawl_query::{DeniedRequest, Index, Located, Start};
 use trawl_text::time_style::full_iso;
 use trawl_text::zone::Zone;
@@ -61,8 +61,8 @@ pub(crate) enum Denials {
 pub(crate) struct Part<'a> {
     /// How far.
     pub(crate) depth: Depth,
-    /// What was left out, in path order, none within another.
-    pub(crate) skip: Vec<Vec<u8>>,
+    /// Subtrees that were left out.
+    pub(crate) skip: Subtrees,
     /// True for directories that were left out for their names.
     pub(crate) hides: &'a dyn Fn(&[u8]) -> bool,
 }
@@ -72,7 +72,7 @@ impl Part<'_> {
     pub(crate) fn whole(depth: Depth) -> Part<'static> {
         Part {
             depth,
-            skip: Vec::new(),
+            skip: Subtrees::new(),
             hides: &|_| false,
         }
     }

@@ -24,6 +24,7 @@ pub mod placement;
 pub mod relative_path;
 pub mod rows;
 pub mod sink;
+mod subtrees;
 pub mod time;
 
 pub use acl::Acl;
@@ -34,4 +35,5 @@ pub use id::{Dev, DirId, Gid, Uid};
 pub use id_map::IdMap;
 pub use issue::{Errno, Issue, Op};
 pub use sink::{KnownListings, Sink};
+pub use subtrees::Subtrees;
 pub use time::Timestamp;

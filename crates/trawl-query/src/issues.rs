@@ -20,7 +20,7 @@ use trawl_index::schema::{DirColumn, IssueColumn, Table};
 use trawl_model::column::{Column, ColumnSet};
 use trawl_model::filter::{Clause, Filter};
 use trawl_model::rows::{ByteColumn, Row};
-use trawl_model::{Errno, FileType, Issue, Op, path};
+use trawl_model::{Errno, FileType, Issue, Op, Subtrees, path};
 
 /// "Permission denied", errno(3); the same number on every Linux.
 const EACCES: Errno = Errno(13);
@@ -34,9 +34,8 @@ pub struct DeniedRequest<'a> {
     /// How far the question goes: directories this far from the start are
     /// not gone into, so that it does not matter whether they may be listed.
     pub max_depth: Option<usize>,
-    /// Directories that are not gone into either, in
-    /// [`trawl_model::path::cmp`] order, none within another.
-    pub skip: Vec<Vec<u8>>,
+    /// Directories that are not entered either.
+    pub skip: Subtrees,
     /// Ends it with [`QueryError::Cancelled`](crate::QueryError::Cancelled)
     /// soon after it is set.
     pub cancel: Option<&'a AtomicBool>,
@@ -145,7 +144,7 @@ impl Index {
             let paths = closed.map(|row| row.path());
             found
                 .paths
-                .extend(paths.filter(|path| !is_one_of(path, &request.skip)));
+                .extend(paths.filter(|path| !request.skip.has_root(path)));
         };
         if asker() != Asker::Limited {
             return self.walk(start, &walk, work, |found: Found<'a>| {
@@ -153,14 +152,12 @@ impl Index {
             });
         }
         // What lies in one that is closed is not met.
-        let mut closed = Vec::new();
+        let mut closed = Subtrees::new();
         self.walk(start, &walk, work, |found: Found<'a>| {
             closed.extend(found.paths);
             ControlFlow::Continue(())
         })?;
-        closed.sort_by(|a, b| path::cmp(a, b));
-        closed.dedup_by(|later, kept| path::is_within(later, kept));
-        let _ = closed.iter().try_for_each(|path| visit(path));
+        let _ = closed.roots().iter().try_for_each(|path| visit(path));
         Ok(())
     }
 }
@@ -299,12 +296,6 @@ fn rows_to_judge<'a>(request: &DeniedRequest<'a>) -> Request<'a> {
         cancel: request.cancel,
         ..Request::default()
     }
-}
-
-fn is_one_of(path: &[u8], sorted: &[Vec<u8>]) -> bool {
-    sorted
-        .binary_search_by(|other| path::cmp(other, path))
-        .is_ok()
 }
 
 /// True for what happens only to a question that goes into a directory.

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use trawl_index::schema::{DirColumn, PAGE_ROWS, Table};
 use trawl_model::column::Column;
 use trawl_model::filter::Clause;
-use trawl_model::path;
+use trawl_model::{Subtrees, path};
 
 /// Rows of a morsel, about; also the most that a listing has.
 pub(crate) const MORSEL_ROWS: u64 = 32 * 1024;
@@ -408,7 +408,7 @@ impl Morsel {
 struct Selection<'a> {
     start_depth: usize,
     depths: Range<usize>,
-    skip: &'a [Vec<u8>],
+    skip: &'a Subtrees,
     only: Option<&'a HashSet<Vec<u8>>>,
     selected: Option<&'a RowSelection>,
     bounds: Vec<Bounds>,
@@ -433,25 +433,13 @@ impl Selection<'_> {
             let mut named = Vec::new();
             for at in picked {
                 let path = rows.decoded_path(at as usize, scratch)?;
-                if self.only.is_none_or(|only| only.contains(path)) && !self.is_skipped(path) {
+                if self.only.is_none_or(|only| only.contains(path)) && !self.skip.contains(path) {
                     named.push(at);
                 }
             }
             picked = named;
         }
         Ok(picked)
-    }
-
-    fn is_skipped(&self, path: &[u8]) -> bool {
-        if self.skip.is_empty() {
-            return false;
-        }
-        // The last subtree that does not begin after the path.
-        let after = self
-            .skip
-            .partition_point(|skip| path::cmp(skip, path).is_le());
-        let nearest = after.checked_sub(1).and_then(|at| self.skip.get(at));
-        nearest.is_some_and(|skip| path::is_within(path, skip))
     }
 
     fn may_match(&self, rows: &DirRows, at: usize) -> bool {

@@ -26,7 +26,7 @@ use std::num::NonZeroUsize;
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::AtomicBool;
 use trawl_model::need::{Literal, Need, Within};
-use trawl_model::path;
+use trawl_model::{Subtrees, path};
 use trawl_names::{Found, Matcher, Pattern, Subject};
 use workers::Workers;
 
@@ -50,7 +50,7 @@ pub struct NameRequest<'a> {
     /// Says of what matches whether it is given.
     pub keep: Option<&'a (dyn Fn(Hit<'_>) -> bool + Sync)>,
     /// Directories that are left out with everything below them.
-    pub skip: &'a [Vec<u8>],
+    pub skip: &'a Subtrees,
     /// Threads; as many as there are processors if `None`.
     pub threads: Option<NonZeroUsize>,
     /// Ends the search with [`QueryError::Cancelled`](crate::QueryError::Cancelled) soon after it is set.
@@ -83,7 +83,7 @@ impl NameRequest<'_> {
             path::is_within(dir, out)
                 || path::split(out).is_some_and(|(above, last)| above == dir && last == name)
         };
-        !self.skip.iter().any(is_out) && self.keep.is_none_or(|keep| keep(hit))
+        !self.skip.roots().iter().any(is_out) && self.keep.is_none_or(|keep| keep(hit))
     }
 }
 

@@ -19,6 +19,7 @@ use std::num::NonZeroUsize;
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use trawl_model::Subtrees;
 use trawl_model::column::ColumnSet;
 use trawl_model::filter::Filter;
 use trawl_model::rows::RowBatch;
@@ -50,9 +51,8 @@ pub struct Request<'a> {
     pub min_depth: usize,
     /// Entries further from the start are left out.
     pub max_depth: Option<usize>,
-    /// Directories that are not gone into (their own rows are given), in
-    /// [`trawl_model::path::cmp`] order, none within another.
-    pub skip: Vec<Vec<u8>>,
+    /// Directories that are not entered. Their own rows are given.
+    pub skip: Subtrees,
     /// Rows of other directories than these are left out.
     pub only: Option<&'a HashSet<Vec<u8>>>,
     /// Other rows than these are left out, and their pages are not read.

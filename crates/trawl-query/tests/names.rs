@@ -13,7 +13,7 @@ use trawl_model::column::{Column, ColumnSet};
 use trawl_model::filter::Filter;
 use trawl_model::guard::Credentials;
 use trawl_model::need::{At, Letters, Literal, Need, Within};
-use trawl_model::path;
+use trawl_model::{Subtrees, path};
 use trawl_query::{Event, Hit, Index, Listing, Located, NameRequest, Request, Start};
 
 struct Written {
@@ -74,13 +74,14 @@ impl Question {
         let test = |text: &[u8]| self.matches(text);
         let need = Need::Has(self.literal.clone());
         let is_exact = self.literal.letters == Letters::Exact;
+        let skip: Subtrees = skip.iter().cloned().collect();
         let request = NameRequest {
             within: self.literal.within,
             need: &need,
             test: &test,
             literal: (self.is_told && is_exact).then_some(&self.literal),
             keep: None,
-            skip,
+            skip: &skip,
             threads: NonZeroUsize::new(self.threads),
             cancel: None,
         };
@@ -310,7 +311,7 @@ fn a_search_may_end_early() {
             test: &test,
             literal: None,
             keep: None,
-            skip: &[],
+            skip: &Subtrees::new(),
             threads: NonZeroUsize::new(threads),
             cancel: None,
         };

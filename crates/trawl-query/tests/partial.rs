@@ -271,7 +271,10 @@ fn what_is_not_gone_into_is_no_issue() {
     assert_eq!(asked.index.issues(&closed, Some(1)).unwrap().len(), 1);
 
     let request = DeniedRequest {
-        skip: vec![b"/t/closed".to_vec(), b"/t/group".to_vec()],
+        skip: [&b"/t/group"[..], b"/t/closed"]
+            .map(<[u8]>::to_vec)
+            .into_iter()
+            .collect(),
         ..DeniedRequest::default()
     };
     let mut denied = Vec::new();

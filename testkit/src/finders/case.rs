@@ -206,7 +206,9 @@ impl Case {
             let bytes = word.as_bytes().to_vec();
             let is_first = word.starts_with('-') || ["(", ")", "!", ","].contains(word);
             match case.exprs.last_mut() {
-                _ if ["-L", "-H", "-P"].contains(word) => case.leading.push(bytes),
+                _ if ["-L", "-H", "-P"].contains(word) || word.starts_with("-O") => {
+                    case.leading.push(bytes);
+                }
                 None if !is_first => case.starts.push(bytes),
                 Some(Expr::Leaf(leaf)) if !is_first => leaf.push(bytes),
                 _ => case.exprs.push(Expr::Leaf(vec![bytes])),

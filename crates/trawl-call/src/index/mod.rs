@@ -175,8 +175,8 @@ impl IndexRead {
         let pattern = request.roots()[0].pattern();
         let denied = DeniedRequest {
             max_depth: pattern.levels(pattern.start()),
-            skip: Vec::new(),
             cancel: Some(request.cancel().flag()),
+            ..DeniedRequest::default()
         };
         let mut closed = Vec::new();
         self.index.denied(start, &denied, |path| {

@@ -8,11 +8,11 @@ use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
-use trawl_model::FileType;
 use trawl_model::column::{Column, ColumnSet};
 use trawl_model::filter::{Clause, Filter};
 use trawl_model::path::{cmp, is_within, split};
 use trawl_model::rows::Row;
+use trawl_model::{FileType, Subtrees};
 use trawl_query::{Request, Start, Usage, UsageOf};
 
 use crate::failure::Failure;
@@ -66,8 +66,8 @@ impl Correction {
         }
     }
 
-    /// Where what is left out lies, in path order.
-    pub(crate) fn excluded_paths(&self) -> Vec<Vec<u8>> {
+    /// The parts that are left out.
+    pub(crate) fn excluded_paths(&self) -> Subtrees {
         let paths = self.excluded.iter().map(|part| part.path.clone());
         paths.collect()
     }

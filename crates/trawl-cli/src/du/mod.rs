@@ -15,8 +15,8 @@ use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use trawl_model::Timestamp;
 use trawl_model::path::{is_within, split};
+use trawl_model::{Subtrees, Timestamp};
 use trawl_query::{Detail, SeenLinks, Start, Usage, UsageOf, UsageRequest};
 use trawl_text::locale::Locale;
 use trawl_text::quote::Terminal;
@@ -183,7 +183,7 @@ impl Meter<'_> {
         };
         let part = scope::Part {
             depth: Depth::All,
-            skip: Vec::new(),
+            skip: Subtrees::new(),
             hides: &hides,
         };
         session.note_part(start, name, &part)

@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 use std::sync::Arc;
 
-use trawl_model::path;
+use trawl_model::{Subtrees, path};
 use trawl_query::{Located, Start};
 
 use crate::failure::Failure;
@@ -15,8 +15,8 @@ pub(crate) struct Place {
     pub(crate) start: Start,
     /// Whether it is an answer itself.
     pub(crate) itself: Itself,
-    /// What is looked for elsewhere: other sources that lie in it.
-    pub(crate) skip: Vec<Vec<u8>>,
+    /// Other sources that lie in it, which are searched by themselves.
+    pub(crate) skip: Subtrees,
 }
 
 /// What a search of a directory is about.

@@ -22,7 +22,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use trawl_model::FileType;
+use trawl_model::{FileType, Subtrees};
 use trawl_query::Start;
 use trawl_text::locale::Locale;
 use trawl_text::owners::Owners;
@@ -240,7 +240,7 @@ impl Lister<'_> {
                 true => Depth::All,
                 false => Depth::Children,
             },
-            skip: Vec::new(),
+            skip: Subtrees::new(),
             hides: &hides,
         };
         let before = self.session.denied();

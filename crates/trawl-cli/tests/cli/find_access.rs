@@ -90,3 +90,54 @@ fn access_is_what_the_kernel_says() {
     }
     assert!(passed > 1000, "{passed}");
 }
+
+/// Directories that `-prune` keeps out in their turn may come in another order than that of paths:
+/// those that may not be listed are complained of only where the search enters them, as by GNU
+/// find. Here `b` is pruned before `a/inner/closed` is met.
+#[test]
+fn pruned_directories_are_not_complained_of() {
+    let what = "complaints of an ordinary user";
+    let skip = without_root(what).or_else(|| without_program(what, "setpriv"));
+    if let Some(skip) = skip {
+        return skip.say();
+    }
+    let scratch = Scratch::new("find-pruned");
+    let (root, index) = (scratch.join("w"), scratch.join("index"));
+    let script = "mkdir -p \"$1\"/a/inner/closed \"$1\"/a/shut \"$1\"/b/shut \"$1\"/c/shut
+        chmod 0311 \"$1\"/a/inner/closed \"$1\"/?/shut";
+    let mut sh = trawl_testkit::oracle::command("sh");
+    sh.args(["-ec", script, "sh"]).arg(&root);
+    trawl_testkit::oracle::run(&mut sh).expect_code(0);
+    let program = scratch.install(Path::new(env!("CARGO_BIN_EXE_trawl")));
+    let mut made = trawl_testkit::oracle::command(&program);
+    made.arg("-i").arg(&index).args(["index", "-q"]).arg(&root);
+    trawl_testkit::oracle::run(&mut made).expect_code(0);
+    let asked = |find: &[&str], words: &[&str]| {
+        let mut command = trawl_testkit::oracle::command("setpriv");
+        command.args(["--reuid=4711", "--regid=4711", "--clear-groups"]);
+        command.args(find).arg(".").args(words).current_dir(&root);
+        let ran = trawl_testkit::oracle::run(&mut command);
+        let lines = |bytes: &[u8]| {
+            let mut lines: Vec<String> = String::from_utf8_lossy(bytes)
+                .lines()
+                .map(str::to_owned)
+                .collect();
+            lines.sort();
+            lines
+        };
+        (ran.code, lines(&ran.stdout), lines(&ran.stderr))
+    };
+    let (program, index) = (program.to_str().unwrap(), index.to_str().unwrap());
+    for pruned in [
+        &["-name", "b"][..],
+        &["-name", "b", "-o", "-name", "closed"],
+    ] {
+        for act in [&["-exec", "true", ";"][..], &[]] {
+            let words = [&["("], pruned, &[")"], act, &["-prune", "-o", "-print"]].concat();
+            let theirs = asked(&["find"], &words);
+            assert!(!theirs.2.is_empty() && theirs.0 == Some(1), "{theirs:?}");
+            let ours = asked(&[program, "-i", index, "find"], &words);
+            assert_eq!(ours, theirs, "{words:?}");
+        }
+    }
+}

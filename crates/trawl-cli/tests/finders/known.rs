@@ -176,6 +176,22 @@ pub(crate) static KNOWN: &[Known] = &[
         ],
     },
     Known {
+        what: "find -O3 puts a test ahead of a list of -o that acts, in another list of -o",
+        sides: BOTH,
+        is_in: |asked| {
+            let is_highest = asked.case.leading.iter().any(|word| word == b"-O3");
+            let all = Expr::Join(Operator::And, Word::new(), asked.case.exprs.clone());
+            is_highest && has_acting_or_in_or(&all)
+        },
+        asker: Asker::Ourselves,
+        language: None,
+        place: Place::Usual,
+        example: &[
+            "-O3", "f", "-links", "5", "-o", "(", "-print", "-o", "-links", "6", "-o", "-links",
+            "7", ")", "-o", "-links", "1",
+        ],
+    },
+    Known {
         what: "find takes a slash from a start point that is an empty directory, with -L and -depth",
         sides: BOTH,
         is_in: |asked| {
@@ -401,6 +417,19 @@ fn has_action_in_or(expr: &Expr) -> bool {
             parts.len() > 1 && parts.iter().any(or) || parts.iter().any(has_action_in_or)
         }
         Expr::Join(_, _, parts) => parts.iter().any(has_action_in_or),
+    }
+}
+
+/// True if a list of `-o` holds another one that does more than test.
+fn has_acting_or_in_or(expr: &Expr) -> bool {
+    match expr {
+        Expr::Leaf(_) => false,
+        Expr::Not(_, inner) | Expr::Group(inner) => has_acting_or_in_or(inner),
+        Expr::Join(operator, _, parts) => {
+            let acts_in_or = |part: &Expr| contains_or(part) && acts(part);
+            *operator == Operator::Or && parts.iter().any(acts_in_or)
+                || parts.iter().any(has_acting_or_in_or)
+        }
     }
 }
 

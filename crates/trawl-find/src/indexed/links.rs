@@ -12,7 +12,7 @@ use std::ops::ControlFlow;
 use trawl_model::filter::{Clause, Filter};
 use trawl_model::relative_path::join;
 use trawl_model::rows::{Row, RowBatch};
-use trawl_model::{Column, ColumnSet, FileType};
+use trawl_model::{Column, ColumnSet, FileType, Subtrees};
 use trawl_query::{Index, Listing, Located, Start};
 use trawl_text::quote;
 
@@ -56,7 +56,7 @@ impl Walk<'_, '_> {
     /// Follows the links below the directory, but for those in `skip`.
     pub(super) fn follow_links(
         &self,
-        skip: &[Vec<u8>],
+        skip: &Subtrees,
         turns: &mut Turns<'_, '_>,
     ) -> Result<(), DriverError> {
         let links = self.links(skip)?;
@@ -108,7 +108,7 @@ impl Walk<'_, '_> {
         self.evaluate(link, &row, &probe).map(drop)
     }
 
-    fn links(&self, skip: &[Vec<u8>]) -> Result<Vec<Link>, DriverError> {
+    fn links(&self, skip: &Subtrees) -> Result<Vec<Link>, DriverError> {
         let mut filter = Filter::default();
         filter.add(Clause {
             column: Column::Mode,
@@ -117,7 +117,7 @@ impl Walk<'_, '_> {
         });
         let mut request = self.request(self.link_columns(), filter);
         request.min_depth = 1;
-        request.skip = skip.to_vec();
+        request.skip = skip.clone();
         let work = |listing: &Listing<'_>, links: &mut Vec<Link>| {
             let of_links = rows_of(listing).filter(|row| row.file_type() == FileType::Symlink);
             links.extend(of_links.map(|row| Link {

@@ -8,8 +8,8 @@
 use std::ffi::CString;
 use std::os::fd::{AsFd, OwnedFd};
 
-use trawl_model::path;
 use trawl_model::rows::Row;
+use trawl_model::{Subtrees, path};
 use trawl_sys::directory::{Links, Purpose, open_below, open_path};
 use trawl_sys::{CWD, Errno, SysError};
 
@@ -52,7 +52,8 @@ pub(super) struct Turns<'t, 's> {
     start: Option<OwnedFd>,
     /// The directory that was opened last, below the start point.
     dir: Option<(Vec<u8>, OwnedFd)>,
-    pruned: Vec<Vec<u8>>,
+    /// Directories that were pruned in their turn, of the walk that goes on.
+    pruned: Subtrees,
 }
 
 impl<'t, 's> Turns<'t, 's> {
@@ -70,13 +71,19 @@ impl<'t, 's> Turns<'t, 's> {
             looks_again: expr.has(Effect::Change),
             start: None,
             dir: None,
-            pruned: Vec::new(),
+            pruned: Subtrees::new(),
         }
     }
 
-    /// Directories that were pruned in their turn.
-    pub(super) fn pruned(&self) -> &[Vec<u8>] {
-        &self.pruned
+    /// Begins the walk of a directory: what was pruned around it is kept for [`Turns::leave`],
+    /// since the same directories may be met again behind a link, under other names.
+    pub(super) fn enter(&mut self) -> Subtrees {
+        std::mem::take(&mut self.pruned)
+    }
+
+    /// Ends the walk that [`Turns::enter`] began; returns the directories that it pruned.
+    pub(super) fn leave(&mut self, around: Subtrees) -> Subtrees {
+        std::mem::replace(&mut self.pruned, around)
     }
 
     /// Takes the start point's own row; whether it was pruned.
@@ -124,7 +131,7 @@ impl<'t, 's> Turns<'t, 's> {
                 dir: &waiting.dir,
             };
             let stored = row.path();
-            if self.is_kept_out(&stored) {
+            if self.pruned.contains(&stored) {
                 continue;
             }
             let place = (below(self.point, &waiting.dir), waiting.dir_depth);
@@ -139,16 +146,10 @@ impl<'t, 's> Turns<'t, 's> {
                 })?,
             };
             if pruned {
-                self.pruned.push(stored);
+                self.pruned.insert(stored);
             }
         }
         Ok(())
-    }
-
-    fn is_kept_out(&self, stored: &[u8]) -> bool {
-        let within = |dir: &Vec<u8>| path::is_within(stored, dir);
-        // The order is depth-first: what was pruned last is the nearest.
-        self.pruned.last().is_some_and(within) || self.pruned.iter().any(within)
     }
 
     fn look_again(

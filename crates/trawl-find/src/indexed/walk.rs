@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use trawl_model::filter::{Clause, Filter};
 use trawl_model::rows::{Row, RowBatch};
-use trawl_model::{Column, ColumnSet, FileType, path};
+use trawl_model::{Column, ColumnSet, FileType, Subtrees, path};
 use trawl_query::{
     Asker, Batch, DeniedRequest, DirRequest, Index, Listing, Order, QueryError, Request, Start,
     asker,
@@ -116,8 +116,9 @@ impl<'w, 's> Walk<'w, 's> {
         let first = self.search.question.program.traversal.contents_first;
         let mut skip = self.find_pruned()?;
         self.keep_out_of_loops(&mut skip)?;
-        let told = skip.clone();
+        let mut not_entered = skip.clone();
         self.keep_out_of_closed(&mut skip)?;
+        let around = turns.enter();
         // What a directory holds, and that is behind its links, is on the
         // same side of the directory's own row.
         if self.follows() && first {
@@ -127,14 +128,13 @@ impl<'w, 's> Walk<'w, 's> {
         if self.follows() && !first {
             self.follow_links(&skip, turns)?;
         }
-        let mut skip = told;
-        skip.extend(turns.pruned().iter().cloned());
-        self.report_issues(&skip)
+        not_entered.extend(turns.leave(around).into_roots());
+        self.report_issues(&not_entered)
     }
 
     /// Adds the directories that the kernel would not list for a superuser
     /// who is none to it; the index has what is in them.
-    fn keep_out_of_closed(&self, skip: &mut Vec<Vec<u8>>) -> Result<(), DriverError> {
+    fn keep_out_of_closed(&self, skip: &mut Subtrees) -> Result<(), DriverError> {
         if asker() != Asker::Limited {
             return Ok(());
         }
@@ -143,19 +143,19 @@ impl<'w, 's> Walk<'w, 's> {
             skip: skip.clone(),
             cancel: self.search.question.options.cancel,
         };
+        let mut closed = Vec::new();
         self.index.denied(self.found, &request, |path| {
-            skip.push(path.to_vec());
+            closed.push(path.to_vec());
             ControlFlow::Continue(())
         })?;
-        skip.sort_by(|a, b| path::cmp(a, b));
-        skip.dedup_by(|later, kept| path::is_within(later, kept));
+        skip.extend(closed);
         Ok(())
     }
 
     /// Adds the directories that the way here went through.
-    fn keep_out_of_loops(&self, skip: &mut Vec<Vec<u8>>) -> Result<(), DriverError> {
+    fn keep_out_of_loops(&self, skip: &mut Subtrees) -> Result<(), DriverError> {
         for stretch in self.place.loops() {
-            let is_out = skip.iter().any(|dir| is_below(&stretch.from, dir));
+            let is_out = skip.roots().iter().any(|dir| is_below(&stretch.from, dir));
             let depth = stretch.from.iter().filter(|byte| **byte == b'/').count()
                 - self
                     .place
@@ -167,10 +167,8 @@ impl<'w, 's> Walk<'w, 's> {
                 continue;
             }
             self.tell_of_loop(&self.place.below(&stretch.from), &stretch.below)?;
-            skip.push(stretch.from.clone());
+            skip.extend([stretch.from.clone()]);
         }
-        skip.sort_by(|a, b| path::cmp(a, b));
-        skip.dedup_by(|later, kept| path::is_within(later, kept));
         Ok(())
     }
 
@@ -292,9 +290,8 @@ impl<'w, 's> Walk<'w, 's> {
         Ok(passed)
     }
 
-    /// Directories that `-prune` and `-xdev` keep the search out of, in path
-    /// order, none within another.
-    fn find_pruned(&self) -> Result<Vec<Vec<u8>>, DriverError> {
+    /// Directories that `-prune` and `-xdev` keep the search out of.
+    fn find_pruned(&self) -> Result<Subtrees, DriverError> {
         let program = self.search.question.program;
         let traversal = &program.traversal;
         let asked = match traversal.contents_first {
@@ -304,7 +301,7 @@ impl<'w, 's> Walk<'w, 's> {
         let by_action = asked.and_then(|expr| expr.filter_for(&[Effect::Prune]));
         let one_device = traversal.one_file_system.then_some(self.place.device);
         if by_action.is_none() && one_device.is_none() || self.levels() < 2 {
-            return Ok(Vec::new());
+            return Ok(Subtrees::new());
         }
         let mut filter = match one_device {
             Some(_) => Filter::default(),
@@ -340,12 +337,10 @@ impl<'w, 's> Walk<'w, 's> {
                 pruned.extend(found.pruned);
                 ControlFlow::Continue(())
             })?;
-        pruned.sort_by(|a, b| path::cmp(a, b));
-        pruned.dedup_by(|later, kept| path::is_within(later, kept));
-        Ok(pruned)
+        Ok(pruned.into_iter().collect())
     }
 
-    fn walk(&self, skip: Vec<Vec<u8>>, turns: &mut Turns<'_, '_>) -> Result<(), DriverError> {
+    fn walk(&self, skip: Subtrees, turns: &mut Turns<'_, '_>) -> Result<(), DriverError> {
         let program = self.search.question.program;
         let mut visible = Effect::VISIBLE.to_vec();
         if program.expr.needs_turns() && !program.traversal.contents_first {
@@ -438,17 +433,20 @@ impl<'w, 's> Walk<'w, 's> {
     }
 
     /// Prints what could not be read of the part that was visited.
-    fn report_issues(&self, skip: &[Vec<u8>]) -> Result<(), DriverError> {
+    fn report_issues(&self, skip: &Subtrees) -> Result<(), DriverError> {
         if self.search.printer.has_ended() {
             return Ok(());
         }
         let max_depth = depth_limit(self.levels());
         let mut told: HashSet<Vec<u8>> = HashSet::new();
         for issue in self.index.recorded_issues(self.found, max_depth)? {
-            let skipped = skip.iter().any(|dir| match is_below(&issue.path, dir) {
-                true => true,
-                false => issue.path == *dir && lists(&issue),
-            });
+            let skipped = skip
+                .roots()
+                .iter()
+                .any(|dir| match is_below(&issue.path, dir) {
+                    true => true,
+                    false => issue.path == *dir && lists(&issue),
+                });
             if !skipped && issue.op.hides_entries() && !told.contains(&issue.path) {
                 self.search
                     .complain(&self.spell(&issue.path), &cause(&issue))?;
@@ -460,10 +458,10 @@ impl<'w, 's> Walk<'w, 's> {
 
     /// Prints which directories the asker may not list, but for those of
     /// which something was told already.
-    fn report_denied(&self, skip: &[Vec<u8>], told: &HashSet<Vec<u8>>) -> Result<(), DriverError> {
+    fn report_denied(&self, skip: &Subtrees, told: &HashSet<Vec<u8>>) -> Result<(), DriverError> {
         let request = DeniedRequest {
             max_depth: depth_limit(self.levels()),
-            skip: skip.to_vec(),
+            skip: skip.clone(),
             cancel: self.search.question.options.cancel,
         };
         let mut done = Ok(());

@@ -181,6 +181,7 @@ fn without_skipped(target: &Target, listing: &Listing<'_>) -> Vec<Range<usize>> 
     let here = |root: &&Vec<u8>| path::split(root).is_some_and(|(dir, _)| dir == listing.dir.path);
     let skipped: Vec<&[u8]> = target
         .skip
+        .roots()
         .iter()
         .filter(here)
         .map(|root| name_of(root))

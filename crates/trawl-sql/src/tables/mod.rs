@@ -21,7 +21,7 @@ use arrow::datatypes::{Field, Schema, SchemaRef};
 use std::num::NonZeroUsize;
 use trawl_model::column::Column;
 use trawl_model::filter::Filter;
-use trawl_model::path;
+use trawl_model::{Subtrees, path};
 use trawl_query::{Index, SnapshotInfo, Start};
 
 use crate::catalog::{Catalog, Edition};
@@ -154,14 +154,14 @@ pub(crate) struct Target {
     pub(crate) start: Start,
     /// How far.
     pub(crate) reach: Reach,
-    /// Subtrees that another source answers about, none within another.
-    pub(crate) skip: Vec<Vec<u8>>,
+    /// Subtrees that another source answers for.
+    pub(crate) skip: Subtrees,
 }
 
 impl Target {
     /// All that lies so far below a start.
     pub(crate) fn new(start: Start, reach: Reach) -> Target {
-        let skip = Vec::new();
+        let skip = Subtrees::new();
         Target { start, reach, skip }
     }
 
@@ -171,18 +171,15 @@ impl Target {
         let own = self.start.view.root();
         let is_nearer = |root: &&&[u8]| root.len() > own.len();
         let inner = roots.iter().filter(is_nearer);
-        let mut inner: Vec<Vec<u8>> = inner
+        self.skip = inner
             .filter(|root| path::is_within(root, &self.start.path))
             .map(|root| root.to_vec())
             .collect();
-        inner.sort_by(|a, b| path::cmp(a, b));
-        inner.dedup_by(|later, first| path::is_within(later, first));
-        self.skip = inner;
     }
 
     /// True for what another source answers about.
     fn skips(&self, wanted: &[u8]) -> bool {
-        self.skip.iter().any(|root| path::is_within(wanted, root))
+        self.skip.contains(wanted)
     }
 }
 

@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt;
 
 use trawl_index::verify::Finding;
-use trawl_model::path::{self, display};
+use trawl_model::Subtrees;
+use trawl_model::path::display;
 use trawl_query::SnapshotInfo;
 use trawl_text::time_style::full_iso;
 use trawl_text::zone::Zone;
@@ -71,9 +72,7 @@ impl Report {
     fn closed(&self) -> u64 {
         let differences = self.users.iter().flat_map(|(_, tally)| &tally.differences);
         let closed = differences.filter(|found| found.kind == Kind::Closed);
-        let mut closed: Vec<&[u8]> = closed.map(|found| &found.path[..]).collect();
-        closed.sort_by(|a, b| path::cmp(a, b));
-        closed.dedup_by(|later, first| path::is_within(later, first));
+        let closed: Subtrees = closed.map(|found| found.path.clone()).collect();
         closed.len() as u64
     }
 
