@@ -1,7 +1,7 @@
-//! Watches a file system until its standard input ends, and says what that cost: for the bench.
+//! Watches a file system until standard input ends, and prints the cost; used by the benchmark.
 //!
-//! `listen PATH [INTERVAL_MS]` drains every 10 ms (or as told) into a dirty set, prints `ready` at
-//! the start and a line of figures at the end.
+//! `listen PATH [INTERVAL_MS]` drains into a dirty set every 10 ms (or at the given interval),
+//! prints `ready` at the start and a line of figures at the end.
 
 #![forbid(unsafe_code)]
 

@@ -1,9 +1,10 @@
-//! One mark a directory: for trees that the user may read, without any privilege.
+//! A source with one mark per directory: for trees that the user may read, without any privilege.
 //!
-//! A directory is marked first and listed then, so nothing that happens in it falls between. What
-//! is new to the source (made, or moved in) is marked with all below it and reported as a subtree,
-//! since it may have had content before. The kernel lets nobody without privilege open a handle;
-//! so the place of each marked directory is kept here, and renames change it.
+//! A directory is marked before it is listed, so that no change in it is missed. A directory that
+//! is new to the source (created or moved in) is marked with everything below it and reported as a
+//! subtree, because it may have had content before. Without privilege the kernel does not allow
+//! handles to be opened, so the place of each marked directory is recorded here and updated after
+//! renames.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::{CStr, CString};
@@ -27,32 +28,32 @@ use crate::source::{
 const UNSEEN: [&str; 6] = [
     "access times, inode flags (chattr) and project ids change without an event",
     "files that are open for writing or mapped may change without an event until they are closed",
-    "blocks that a file system allocates or frees later, by itself, are no event",
-    "what is in file systems mounted below the root is another source's",
-    "a file with several names changes without an event through a name outside the root, or in a directory made a moment before",
+    "a file system may allocate or free blocks later without an event",
+    "file systems mounted below the root are not covered by this source",
+    "a file with several names may change without an event through a name outside the root, or in a directory created a moment before",
     "directories that the user may not read are not watched",
 ];
 
-/// Watches a tree directory by directory. See the module's documentation.
+/// Watches a tree directory by directory; see the module documentation.
 #[derive(Debug)]
 pub struct Directories {
     group: Group,
     root: Root,
-    /// The root, open as a starting point.
+    /// The root, opened with `O_PATH`.
     root_fd: OwnedFd,
     device: trawl_sys::device::DeviceNumber,
     kind: &'static str,
     known: Known,
-    /// New directories that are to be marked: where they were said to be.
+    /// New directories to be marked, at their reported places.
     new: Vec<Step>,
-    /// Directories that were moved: all the places where they were said to be.
+    /// Moved directories, each with all its reported places.
     moved: HashMap<ObjectKey, Vec<Step>>,
-    /// Directories that cannot be read, or are another file system's.
+    /// Directories that cannot be read or belong to another file system.
     refused: Vec<Step>,
     buffer: Vec<u8>,
 }
 
-/// A directory, and a name in it.
+/// A parent directory and a name in it.
 type Step = (ObjectKey, Box<[u8]>);
 
 fn step_of(place: Named<'_>) -> Option<Step> {
@@ -60,30 +61,30 @@ fn step_of(place: Named<'_>) -> Option<Step> {
     Some((directory.to_key(), place.name.into()))
 }
 
-/// Names from the kernel have no NUL.
+/// Converts a name from the kernel, which contains no NUL.
 fn c_name(name: &[u8]) -> CString {
     CString::new(name).unwrap_or_default()
 }
 
-/// Where the marked directories are.
+/// Places of the marked directories.
 #[derive(Debug)]
 struct Known {
     file_system: FileSystemId,
     root: ObjectKey,
     root_path: Vec<u8>,
-    /// Each but the root, with the directory that it is in and its name there.
+    /// Each directory except the root, with its parent and its name there.
     steps: HashMap<ObjectKey, Step>,
-    /// Directories that left the tree, while what was below them still has its steps.
+    /// Directories that have left the tree while the steps of directories below them remain.
     left: HashSet<ObjectKey>,
 }
 
-/// So many directories may have left before what was below them is looked for.
+/// Maximum number of directories that have left before the directories below them are removed.
 const LEFT_MAX: usize = 1024;
 
 impl Known {
-    /// Of a tree of which only the root is known.
+    /// Makes the record of a tree of which only the root is known.
     fn new(root: &OwnedFd, root_path: Vec<u8>, kind: &str) -> Result<Self> {
-        let id = filesystem::id_of_fd(root).about("ask for the id of", &root_path)?;
+        let id = filesystem::id_of_fd(root).about("get the id of", &root_path)?;
         let file_system = FileSystemId(id);
         let handle = handle::of_fd(root, Use::Compare);
         let handle = handle.map_err(|e| refused(e, &root_path, kind))?;
@@ -96,14 +97,15 @@ impl Known {
         })
     }
 
-    /// The path of a directory from the root; `None` if it is not below it, as far as is known.
+    /// Returns a directory's path relative to the root; `None` if it is not known to be below the
+    /// root.
     fn below_root(&self, directory: ObjectRef<'_>) -> Option<Vec<u8>> {
         let mut names: Vec<&[u8]> = Vec::new();
         let mut at = directory;
         while at != self.root.as_ref() {
             let (parent, name) = self.steps.get(at.as_bytes())?;
             names.push(name);
-            // Renames that were heard of in part can make a circle.
+            // If only some of several renames were reported, the steps can form a cycle.
             if names.len() > self.steps.len() {
                 return None;
             }
@@ -113,10 +115,11 @@ impl Known {
         Some(names.join(&b'/'))
     }
 
-    /// Whether the directory, or one that it is in, is known to have left the tree.
+    /// Returns true if the directory, or an ancestor of it, is known to have left the tree.
     fn is_outside(&self, directory: ObjectRef<'_>) -> bool {
         let mut at = directory;
-        // Renames that were heard of in part can make a circle, of which nothing is known.
+        // If only some of several renames were reported, the steps can form a cycle; then the
+        // answer is unknown.
         for _ in 0..=self.steps.len() {
             match self.steps.get(at.as_bytes()) {
                 Some((parent, _)) => at = parent.as_ref(),
@@ -126,16 +129,16 @@ impl Known {
         false
     }
 
-    /// Notes where a directory was found.
+    /// Records the place of a directory.
     fn insert(&mut self, directory: ObjectKey, step: Step) {
         if self.left.contains(&directory) {
-            // What was below it may be elsewhere by now, with more in it than was heard of.
+            // Directories below it may be elsewhere by now, with content that was not reported.
             self.forget_outside();
         }
         self.steps.insert(directory, step);
     }
 
-    /// Notes that a directory left the tree.
+    /// Records that a directory has left the tree.
     fn leave(&mut self, directory: ObjectRef<'_>) {
         if self.steps.remove(directory.as_bytes()).is_some() {
             self.left.insert(directory.to_key());
@@ -176,15 +179,15 @@ impl Places for Known {
     }
 }
 
-/// What came of marking one directory.
+/// Result of marking one directory.
 enum Marked {
-    /// It is, and these are the directories in it.
+    /// Marked; with its key and the names of its subdirectories.
     Yes(ObjectKey, Vec<CString>),
-    /// It is not to be: another file system's, or not for this user.
+    /// Not to be marked: it belongs to another file system, or the user may not read it.
     No,
-    /// It is not there, and nothing but an event will say where it is, if it matters.
+    /// It does not exist there. If it matters, an event will report its place.
     Absent,
-    /// The directory that it should be in is not where it was thought to be.
+    /// Its parent is not at its recorded place.
     Unclear,
 }
 
@@ -192,18 +195,19 @@ impl Directories {
     /// Marks every directory below `root`, on its file system, that this process may read.
     ///
     /// # Errors
-    /// Where the root cannot be watched, or the tree has more directories than the user may mark.
+    /// Fails if the root cannot be watched, or if the tree has more directories than the user may
+    /// mark.
     pub fn open(root: &Path) -> Result<Self> {
         let root = Root::new(root)?;
         let path = root.bytes();
         let root_fd = root.open()?;
         let magic = filesystem::of_fd(&root_fd)
-            .about("ask for the kind of", &path)?
+            .about("get the file system type of", &path)?
             .magic;
         let kind = filesystem::name(magic).unwrap_or("of an unknown kind");
         crate::fanotify::check_local(&path, kind)?;
         let group = Group::new(QueueSize::Limited).map_err(|e| refused(e, &path, kind))?;
-        let found = stat::stat_fd(&root_fd).about("look at", &path)?;
+        let found = stat::stat_fd(&root_fd).about("stat", &path)?;
         let mut source = Directories {
             group,
             root,
@@ -220,13 +224,13 @@ impl Directories {
         Ok(source)
     }
 
-    /// The file system's id, with which all keys begin.
+    /// Returns the file system's id, with which all keys begin.
     #[must_use]
     pub fn file_system(&self) -> FileSystemId {
         self.known.file_system
     }
 
-    /// How many directories are marked.
+    /// Returns the number of marked directories.
     #[must_use]
     pub fn marked(&self) -> usize {
         self.known.steps.len() + 1
@@ -247,13 +251,13 @@ impl Directories {
         }
     }
 
-    /// Marks an open directory and lists the directories in it.
+    /// Marks an open directory and lists its subdirectories.
     fn mark(&self, fd: &OwnedFd) -> Result<Marked> {
         let path = &self.known.root_path;
-        if stat::stat_fd(fd).about("look at", path)?.dev != self.device {
+        if stat::stat_fd(fd).about("stat", path)?.dev != self.device {
             return Ok(Marked::No);
         }
-        let handle = handle::of_fd(fd, Use::Compare).about("ask for the handle of", path)?;
+        let handle = handle::of_fd(fd, Use::Compare).about("get the handle of", path)?;
         let key = ObjectKey::new(self.known.file_system, handle.kind(), handle.bytes());
         match self
             .group
@@ -270,7 +274,8 @@ impl Directories {
             Err(e) if e.is_vanished() => return Ok(Marked::Absent),
             Err(e) => return Err(refused(e, path, self.kind)),
         }
-        // Opened anew: some file systems list only what was there when a directory was opened.
+        // Opened again: some file systems list only the entries that existed at the time of
+        // opening.
         let purpose = Purpose::List(AccessTime::Keep);
         let names = directory::open_at(fd, c".", purpose).and_then(|fd| directories_in(&fd));
         match names {
@@ -280,8 +285,8 @@ impl Directories {
         }
     }
 
-    /// Opens a directory that is known, if it is where it is thought to be. What is then looked up
-    /// in it is looked up in no other, whatever is renamed meanwhile.
+    /// Opens a known directory if it is at its recorded place. Names are then looked up in exactly
+    /// this directory, whatever is renamed meanwhile.
     fn open_known(&self, directory: &ObjectKey) -> Option<OwnedFd> {
         let mut below = self.known.below_root(directory.as_ref())?;
         if below.is_empty() {
@@ -293,7 +298,7 @@ impl Directories {
             .filter(|fd| self.is_object(fd, directory))
     }
 
-    /// Marks the directory called `name` in an open one.
+    /// Marks the directory `name` in an open one.
     fn mark_in(&self, parent: &OwnedFd, name: &CStr) -> Result<Marked> {
         match directory::open_at(parent, name, Purpose::List(AccessTime::Keep)) {
             Ok(fd) => self.mark(&fd),
@@ -305,7 +310,7 @@ impl Directories {
         }
     }
 
-    /// Marks the directory called `name` in one that is known.
+    /// Marks the directory `name` in a known one.
     fn mark_at(&self, parent: &ObjectKey, name: &CStr) -> Result<Marked> {
         match self.open_known(parent) {
             Some(fd) => self.mark_in(&fd, name),
@@ -314,7 +319,7 @@ impl Directories {
         }
     }
 
-    /// Marks everything below a directory, given the directories in it.
+    /// Marks everything below a directory, given the names of its subdirectories.
     fn watch_below(&mut self, key: &ObjectKey, inside: Vec<CString>) -> Result<()> {
         let mut to_do = vec![(key.clone(), inside)];
         while let Some((parent, inside)) = to_do.pop() {
@@ -339,12 +344,13 @@ impl Directories {
         Ok(())
     }
 
-    /// Marks what is new and finds what was renamed, as far as that can be told now; the rest waits
-    /// for the events that tell why not.
+    /// Marks new directories and determines the places of renamed ones, as far as that is possible
+    /// now. The rest waits for further events.
     ///
-    /// Events say that something moved and not where it is: the kernel puts equal ones together, so
-    /// their order is not that of the renames. What counts is which of the places is the right one
-    /// now. Finding one may show the way to another.
+    /// Events report that something moved, not where it is: the kernel merges equal events, so
+    /// their order is not that of the renames. What matters is which of the reported places is
+    /// correct now. Finding one directory may make it possible to find another, so this repeats
+    /// until nothing more is found.
     fn settle(&mut self, into: &mut dyn Receiver) -> Result<()> {
         loop {
             let mut found = false;
@@ -360,14 +366,14 @@ impl Directories {
         }
     }
 
-    /// Whether it was settled.
+    /// Determines the place of a moved directory; returns true if it was settled.
     fn settle_moved(
         &mut self,
         key: ObjectKey,
         mut places: Vec<Step>,
         into: &mut dyn Receiver,
     ) -> Result<bool> {
-        // Where it was found since, on the way to something else.
+        // It may have been found since, on the way to another directory.
         places.extend(self.known.steps.get(&key).cloned());
         let mut is_unclear = false;
         for (parent, name) in &places {
@@ -394,7 +400,7 @@ impl Directories {
         Ok(true)
     }
 
-    /// Whether it was settled.
+    /// Marks a new directory and reports it; returns true if it was settled.
     fn settle_new(
         &mut self,
         parent: ObjectKey,
@@ -428,9 +434,10 @@ impl Directories {
         handle::of_fd(fd, Use::Compare).is_ok_and(|handle| self.key(&handle) == *key)
     }
 
-    /// Follows what an event says of directories.
+    /// Updates the directories after an event.
     fn follow(&mut self, event: &Event<'_>) {
-        // One that is not marked, through the mark of the one above: it may be readable now.
+        // A directory that is not marked, reported through its parent's mark: it may be readable
+        // now.
         if event.mask.has(Mask::ATTRIB)
             && let Some(at) = event.at.and_then(|at| ObjectRef::parse(at.directory))
             && self.known.is_outside(at)
@@ -452,7 +459,7 @@ impl Directories {
             return;
         }
         if self.known.is_outside(object) {
-            // From outside, where nobody heard what was made in it.
+            // It comes from outside, where changes in it were not reported.
             self.known.leave(object);
         }
         let told = [event.from, event.to].into_iter().flatten();
@@ -464,7 +471,7 @@ impl Directories {
         }
     }
 
-    /// Reports the events in the first `length` bytes of the buffer; how many there are.
+    /// Reports the events in the first `length` bytes of the buffer; returns their number.
     fn take(&mut self, length: usize, into: &mut dyn Receiver) -> Result<u64> {
         let buffer = std::mem::take(&mut self.buffer);
         let file_system = self.known.file_system;
@@ -524,7 +531,7 @@ impl Directories {
     }
 }
 
-/// The names of the directories in an open one.
+/// Returns the names of the subdirectories of an open directory, including entries of unknown type.
 pub(crate) fn directories_in(fd: &OwnedFd) -> std::result::Result<Vec<CString>, SysError> {
     let mut names = Vec::new();
     let mut buffer = ReadBuffer::new(1 << 15);
@@ -565,7 +572,7 @@ impl ChangeSource for Directories {
     fn barrier(&mut self, into: &mut dyn Receiver) -> Result<Barrier> {
         self.root.check()?;
         let queued = self.group.queued_events();
-        let waiting = queued.about("ask for the events of", &self.known.root_path)?;
+        let waiting = queued.about("count the queued events of", &self.known.root_path)?;
         let events = self.read(waiting, into)?.events;
         self.settle(into)?;
         Ok(Barrier {
@@ -579,7 +586,7 @@ impl ChangeSource for Directories {
         &mut self.known
     }
 
-    /// Directories come to light that nobody marked.
+    /// Directories that are not marked may become visible.
     fn mounts_changed(&mut self, into: &mut dyn Receiver) -> Result<()> {
         self.watch_all()?;
         into.change(Change::Everything {

@@ -1,9 +1,9 @@
-//! What is dirty, each thing once, in bounded memory.
+//! A set of everything that is dirty, without duplicates, in bounded memory.
 //!
-//! Invariant: whatever was put in is covered by what is taken out ([`Dirty::covers_name`] and its
-//! kin), until it is taken. When there is too much, names become their directory, directories the
-//! subtree they are in ([`DirtySet::shrink`]), and in the end the file system ([`Change::Everything`]):
-//! more is said to be dirty, never less.
+//! Invariant: every change that was put in is covered by the contents ([`Dirty::covers_name`] and
+//! similar) until they are taken. If there is too much, names are replaced by their directory,
+//! directories by a subtree that contains them ([`DirtySet::shrink`]), and in the end by the file
+//! system ([`Change::Everything`]): more is marked dirty, never less.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -13,14 +13,15 @@ use trawl_model::change::{
 
 use crate::source::{Names, Places};
 
-/// How much a set may hold.
+/// Size limits of a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Names that are kept of one directory; with more, the directory is dirty as a whole.
+    /// Maximum number of names kept for one directory; beyond that, the directory is dirty as a
+    /// whole.
     pub names_a_directory: usize,
-    /// Bytes from which on the set asks to be made smaller ([`DirtySet::is_crowded`]).
+    /// Size in bytes at which the set should be made smaller ([`DirtySet::is_crowded`]).
     pub crowded_bytes: usize,
-    /// Bytes that it never exceeds: a file system that would is dirty as a whole.
+    /// Maximum size in bytes: if it would be exceeded, the file system is dirty as a whole.
     pub max_bytes: usize,
 }
 
@@ -34,30 +35,30 @@ impl Default for Limits {
     }
 }
 
-/// What is dirty of one directory.
+/// The dirty part of one directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DirtyDirectory {
-    /// These names; the directory's own attributes too, if one of them is [`NameChange::Listing`].
+    /// These names; also the directory's own attributes if one of them is [`NameChange::Listing`].
     Names(HashMap<Box<[u8]>, NameChange>),
-    /// All names, and its own attributes.
+    /// All names, and the directory's own attributes.
     Listing,
-    /// Everything below, too.
+    /// Also everything below it.
     Subtree(SubtreeCause),
 }
 
 /// Everything that is dirty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Dirty {
-    /// By directory.
+    /// Dirty directories.
     pub directories: HashMap<ObjectKey, DirtyDirectory>,
-    /// Objects whose attributes or content are dirty under all their names. One that was
-    /// [`Reached::ByName`] and has one name needs no further look: that name is dirty, too.
+    /// Objects whose attributes or content are dirty under all their names. An object that was
+    /// [`Reached::ByName`] and has one name needs no further look, because that name is dirty, too.
     pub objects: HashMap<ObjectKey, Reached>,
-    /// File systems of which nothing can be trusted. Nothing else is said of them.
+    /// File systems of which nothing can be trusted; they have no entries in the other maps.
     pub everything: BTreeMap<FileSystemId, Doubt>,
 }
 
-/// Collects changes. See the module's documentation.
+/// Collects changes; see the module documentation.
 #[derive(Clone, Debug)]
 pub struct DirtySet {
     limits: Limits,
@@ -65,7 +66,8 @@ pub struct DirtySet {
     bytes: usize,
 }
 
-/// What one entry of a map costs beside its key: its slot at a usual fill, the allocator's head.
+/// Approximate memory overhead in bytes of a map entry: its slot at a usual load, and the
+/// allocator's header.
 const ENTRY_BYTES: usize = 64;
 
 fn key_bytes(key: ObjectRef<'_>) -> usize {
@@ -84,13 +86,13 @@ fn names_bytes(directory: &DirtyDirectory) -> usize {
 }
 
 impl Dirty {
-    /// Whether nothing is.
+    /// Returns true if nothing is dirty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Names, directories, objects and file systems that are dirty.
+    /// Returns the number of dirty names, directories, objects and file systems.
     #[must_use]
     pub fn len(&self) -> usize {
         let inside = self.directories.values().map(|directory| match directory {
@@ -100,7 +102,8 @@ impl Dirty {
         inside.sum::<usize>() + self.objects.len() + self.everything.len()
     }
 
-    /// Whether a change of this kind to the name is covered, leaving aside subtrees further up.
+    /// Returns true if this kind of change to the name is covered, not considering subtrees further
+    /// up.
     #[must_use]
     pub fn covers_name(&self, directory: ObjectRef<'_>, name: &[u8], what: NameChange) -> bool {
         self.everything.contains_key(&directory.file_system())
@@ -113,8 +116,8 @@ impl Dirty {
             }
     }
 
-    /// Whether the object's attributes and content are covered under all its names. A directory's
-    /// are by any change of its listing.
+    /// Returns true if the object's attributes and content are covered under all its names. Those
+    /// of a directory are covered by any change of its listing.
     #[must_use]
     pub fn covers_object(&self, object: ObjectRef<'_>) -> bool {
         self.everything.contains_key(&object.file_system())
@@ -128,7 +131,8 @@ impl Dirty {
             }
     }
 
-    /// Whether all of the directory's listing is covered, leaving aside subtrees further up.
+    /// Returns true if the directory's whole listing is covered, not considering subtrees further
+    /// up.
     #[must_use]
     pub fn covers_listing(&self, directory: ObjectRef<'_>) -> bool {
         self.everything.contains_key(&directory.file_system())
@@ -138,7 +142,8 @@ impl Dirty {
             )
     }
 
-    /// Whether the directory and all below are covered, leaving aside subtrees further up.
+    /// Returns true if the directory and everything below is covered, not considering subtrees
+    /// further up.
     #[must_use]
     pub fn covers_subtree(&self, directory: ObjectRef<'_>) -> bool {
         self.everything.contains_key(&directory.file_system())
@@ -156,7 +161,7 @@ impl Default for DirtySet {
 }
 
 impl DirtySet {
-    /// An empty set.
+    /// Makes an empty set.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
         DirtySet {
@@ -166,31 +171,31 @@ impl DirtySet {
         }
     }
 
-    /// What is dirty now.
+    /// Returns the current contents.
     #[must_use]
     pub fn dirty(&self) -> &Dirty {
         &self.dirty
     }
 
-    /// Memory in use, about.
+    /// Returns the approximate memory use in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Whether it should be taken or made smaller soon.
+    /// Returns true if the set should soon be taken or made smaller.
     #[must_use]
     pub fn is_crowded(&self) -> bool {
         self.bytes >= self.limits.crowded_bytes
     }
 
-    /// Everything that is dirty; nothing is afterwards.
+    /// Removes and returns the contents.
     pub fn take(&mut self) -> Dirty {
         self.bytes = 0;
         std::mem::take(&mut self.dirty)
     }
 
-    /// Adds what was taken: it could not be dealt with after all.
+    /// Adds contents that were taken and could not be processed.
     pub fn merge(&mut self, other: &Dirty) {
         for (file_system, cause) in &other.everything {
             self.put_everything(*file_system, *cause);
@@ -241,7 +246,7 @@ impl DirtySet {
         }
     }
 
-    /// Puts a listing or a subtree.
+    /// Adds a listing or a subtree.
     fn put_whole(&mut self, key: ObjectRef<'_>, whole: DirtyDirectory) {
         if self.is_pointless(key) {
             return;
@@ -295,10 +300,10 @@ impl DirtySet {
         self.bytes = directories.sum::<usize>() + objects.sum::<usize>();
     }
 
-    /// Makes a crowded set smaller: leaves out objects that need no further look, then makes the
-    /// directories with the most names dirty as a whole, then puts subtrees in the place of
-    /// directories that lie together. Stops as soon as half of the limit is free. What is still
-    /// too much then is everything, of the file system that has the most.
+    /// Makes a crowded set smaller. First removes objects that need no further look, then marks the
+    /// directories with the most names dirty as a whole, then replaces directories that are close
+    /// together by subtrees. Stops as soon as half of the limit is free. If that is not enough, the
+    /// file systems with the most entries become dirty as a whole.
     pub fn shrink(&mut self, places: &mut dyn Places) {
         if !self.is_crowded() {
             return;
@@ -322,7 +327,8 @@ impl DirtySet {
         self.dirty.objects.retain(|key, reached| {
             match places.names_of(key.as_ref()) {
                 Names::None => false,
-                // Every link to it made or removed since would have been an event without a name.
+                // Creating or removing a link causes an event without a name. If there was none,
+                // the object's only name is the one that was reported.
                 Names::One => *reached == Reached::Unnamed,
                 Names::Several => true,
             }
@@ -347,8 +353,8 @@ impl DirtySet {
         }
     }
 
-    /// Replaces directories by the one they are in, first where that holds several; false if none
-    /// could be. Each goes up one level, so this comes to an end.
+    /// Replaces directories by their parents, first those whose parent has several; returns false
+    /// if nothing was replaced. Each directory moves up one level, so this terminates.
     fn fold_directories(&mut self, places: &mut dyn Places) -> bool {
         let mut below: HashMap<ObjectKey, Vec<ObjectKey>> = HashMap::new();
         for key in self.dirty.directories.keys() {

@@ -1,25 +1,25 @@
-//! What a source cannot do, with the path it is about and what to do instead.
+//! Errors of change sources, with the path concerned and advice.
 
 use std::io;
 
 use trawl_model::escape::escape;
 use trawl_sys::{Errno, SysError};
 
-/// A result of this crate.
+/// The result type of this crate.
 pub type Result<T> = std::result::Result<T, LiveError>;
 
-/// Why a source cannot be opened, or cannot go on.
+/// The reason why a source cannot be opened or cannot continue.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LiveError {
     /// A system call failed.
     #[error("cannot {doing} {}: {source}", shown(.path))]
     System {
-        /// What was being done.
+        /// The failed action.
         doing: &'static str,
-        /// To what.
+        /// The path concerned.
         path: Vec<u8>,
-        /// What failed.
+        /// The cause.
         source: SysError,
     },
     /// A file could not be read.
@@ -27,30 +27,30 @@ pub enum LiveError {
     Read {
         /// The file.
         path: Vec<u8>,
-        /// What failed.
+        /// The cause.
         source: io::Error,
     },
-    /// The file system cannot be watched in this way.
+    /// This type of file system cannot be watched in this way.
     #[error("cannot watch {} ({file_system}): {why}; {advice}", shown(.path))]
     Unwatchable {
         /// The root.
         path: Vec<u8>,
-        /// The kind of its file system.
+        /// Type of its file system.
         file_system: String,
-        /// What is missing.
+        /// The reason.
         why: &'static str,
-        /// What to do instead.
+        /// Advice on an alternative.
         advice: &'static str,
     },
-    /// Watching needs a right that this process does not have.
+    /// Watching needs a privilege that this process lacks.
     #[error("cannot watch {}: {source}; run as root, or watch it directory by directory", shown(.path))]
     Privilege {
         /// The root.
         path: Vec<u8>,
-        /// What was refused.
+        /// The call that was refused.
         source: SysError,
     },
-    /// The user has as many marks as are allowed.
+    /// The user has reached the limit on marks.
     #[error(
         "cannot watch {}: {marked} directories are watched, and the user may have no more marks; raise /proc/sys/fs/fanotify/max_user_marks, or poll",
         shown(.path)
@@ -58,10 +58,11 @@ pub enum LiveError {
     TooManyMarks {
         /// The directory that could not be marked.
         path: Vec<u8>,
-        /// How many are.
+        /// Number of marked directories.
         marked: usize,
     },
-    /// The root is not what it was: unmounted, moved, or something is mounted over it.
+    /// The root is another directory now: it was unmounted or moved, or something was mounted over
+    /// it.
     #[error(
         "{} is no longer the directory that was watched; open the source again and scan it",
         shown(.path)
@@ -70,22 +71,22 @@ pub enum LiveError {
         /// The root.
         path: Vec<u8>,
     },
-    /// The root is not what it was, and this is why.
+    /// The root is another directory now, for a known reason.
     #[error("{what}")]
     Replaced {
         /// The root.
         path: Vec<u8>,
-        /// What became of it, with its path.
+        /// The event that replaced it, in words that include the path.
         what: String,
     },
-    /// A line of a recording is not what its format prescribes.
+    /// A line of a recording is malformed.
     #[error("line {line} of the changelog {}: {what}; nothing after it was read", shown(.path))]
     Changelog {
         /// The recording.
         path: Vec<u8>,
-        /// The line, from 1.
+        /// The line number, from 1.
         line: u64,
-        /// What is wrong.
+        /// The problem.
         what: &'static str,
     },
 }
@@ -97,14 +98,14 @@ fn shown(path: &[u8]) -> String {
     escape(path).to_string()
 }
 
-/// The system's words in lower case, without the number behind them.
+/// Returns the system's message in lower case, without the error number at its end.
 fn cause(error: &io::Error) -> String {
     error
         .raw_os_error()
         .map_or_else(|| error.to_string(), |number| Errno(number).to_string())
 }
 
-/// Adds to a failed call what it was about.
+/// Adds the action and the path to the error of a failed call.
 pub(crate) trait About<T> {
     fn about(self, doing: &'static str, path: &[u8]) -> Result<T>;
 }

@@ -1,7 +1,7 @@
-//! One mark on a whole file system, as root: every change of it is an event.
+//! A source with one mark on a whole file system, for root: every change in it is an event.
 //!
-//! Kinds are on a list: those on which this was proved. A mark on a network file system or FUSE
-//! would be taken by the kernel and see only what this machine does.
+//! Only types of file systems on which this has been verified are accepted. The kernel would accept
+//! a mark on a network file system or FUSE, but it would report only changes made on this machine.
 
 mod report;
 mod superblock;
@@ -26,7 +26,7 @@ pub(crate) use report::report;
 pub(crate) use superblock::check_local;
 use superblock::{Kind, Superblock};
 
-/// The events that are asked for.
+/// The requested events.
 pub(crate) const MASK: Mask = Mask::CREATE
     .with(Mask::DELETE)
     .with(Mask::RENAME)
@@ -35,13 +35,13 @@ pub(crate) const MASK: Mask = Mask::CREATE
     .with(Mask::CLOSE_WRITE)
     .with(Mask::ONDIR);
 
-/// Bytes of events that one read takes.
+/// Maximum bytes of events that one read returns.
 pub(crate) const BUFFER_BYTES: usize = 1 << 16;
 
-/// An event is never smaller: its head, and a record with a handle.
+/// Minimum size in bytes of an event: its head, and a record with a handle.
 pub(crate) const EVENT_BYTES_MIN: u64 = 52;
 
-/// Watches a file system, or the part of it below a root. See the module's documentation.
+/// Watches a file system, or the part of it below a root; see the module documentation.
 #[derive(Debug)]
 pub struct Fanotify {
     group: Group,
@@ -52,7 +52,7 @@ pub struct Fanotify {
     buffer: Vec<u8>,
 }
 
-/// The directory that is watched, to be known again.
+/// The watched directory, with its identity.
 #[derive(Debug)]
 pub(crate) struct Root {
     path: PathBuf,
@@ -77,19 +77,19 @@ impl Root {
         &self.path
     }
 
-    /// As the index spells it: without a trailing slash.
+    /// Returns the path as in the index: without a trailing slash.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         let path = self.path.as_os_str().as_bytes();
         path.strip_suffix(b"/").unwrap_or(path).to_vec()
     }
 
-    /// Opens it, as a starting point for names below it.
+    /// Opens the root as a starting point for names below it.
     pub(crate) fn open(&self) -> Result<OwnedFd> {
         let name = CString::new(self.path.as_os_str().as_bytes()).unwrap_or_default();
         open_at(CWD, &name, Purpose::Pass).about("open", &self.bytes())
     }
 
-    /// That it is still there.
+    /// Checks that the root's path still leads to the same directory.
     pub(crate) fn check(&self) -> Result<()> {
         let found = self.path.symlink_metadata();
         if found.is_ok_and(|found| (found.dev(), found.ino()) == self.device_and_inode) {
@@ -100,15 +100,15 @@ impl Root {
 }
 
 impl Fanotify {
-    /// Watches the file system that `root` lies on. Paths are given for what is below `root`;
-    /// changes elsewhere in the file system are reported, too, and are [`Place::Outside`].
+    /// Watches the file system that contains `root`. Paths are available for objects below `root`;
+    /// changes elsewhere in the file system are also reported, and are [`Place::Outside`].
     ///
-    /// While this exists the file system can be unmounted, but stays in use by the kernel.
+    /// While this value exists, the file system can be unmounted, but the kernel keeps it in use.
     ///
     /// [`Place::Outside`]: crate::Place::Outside
     ///
     /// # Errors
-    /// Where the file system cannot be watched, with what to do instead.
+    /// Fails if the file system cannot be watched; the error contains advice.
     pub fn open(root: &Path, queue: QueueSize) -> Result<Self> {
         let root = Root::new(root)?;
         let superblock = Superblock::of(root.path())?;
@@ -117,12 +117,12 @@ impl Fanotify {
         Self::with_group(root, superblock, group)
     }
 
-    /// Goes on with the queue of a source that another process had open, which passed its
-    /// descriptor on: what happened in between is reported. The caller knows that it watched the
-    /// same file system; `None` if the descriptor is no queue.
+    /// Takes over the queue of a source that another process had opened and whose descriptor it
+    /// passed on; events from the time in between are reported. The caller must know that the queue
+    /// watches the same file system. Returns `None` if the descriptor is not a queue.
     ///
     /// # Errors
-    /// As [`Fanotify::open`].
+    /// Returns the errors of [`Fanotify::open`].
     pub fn take_over(root: &Path, queue: OwnedFd) -> Result<Option<Self>> {
         let Some(group) = Group::from_passed(queue) else {
             return Ok(None);
@@ -132,14 +132,14 @@ impl Fanotify {
         Self::with_group(root, superblock, group).map(Some)
     }
 
-    /// Marks the file system (again, if the group has that mark).
+    /// Marks the file system (again, if the group already has the mark).
     fn with_group(root: Root, superblock: Superblock, group: Group) -> Result<Self> {
         let path = root.bytes();
         let refused = |source: SysError| refused(source, &path, superblock.kind.name());
         group
             .mark(&superblock.mount, Scope::FileSystem, MASK)
             .map_err(refused)?;
-        let id = filesystem::id_of_fd(&superblock.mount).about("ask for the id of", &path)?;
+        let id = filesystem::id_of_fd(&superblock.mount).about("get the id of", &path)?;
         let file_system = FileSystemId(id);
         let anchor = handle::of_fd(&superblock.anchor, Use::Open).map_err(refused)?;
         let resolver = Resolver::new(
@@ -160,7 +160,7 @@ impl Fanotify {
         })
     }
 
-    /// The file system's id, with which all keys begin.
+    /// Returns the file system's id, with which all keys begin.
     #[must_use]
     pub fn file_system(&self) -> FileSystemId {
         self.file_system
@@ -170,7 +170,7 @@ impl Fanotify {
     fn read(&mut self, wanted: u64, into: &mut dyn Receiver) -> Result<Drained> {
         let mut events = 0;
         while events < wanted {
-            // So small that it cannot hold many more than are wanted.
+            // The buffer is so small that it cannot hold many more events than wanted.
             let room = (wanted - events).saturating_mul(EVENT_BYTES_MIN);
             let room = usize::try_from(room).unwrap_or(BUFFER_BYTES);
             let room = room.clamp(READ_BYTES_MIN, BUFFER_BYTES);
@@ -188,7 +188,7 @@ impl Fanotify {
     }
 }
 
-/// Reports the events in `bytes`; how many there are.
+/// Reports the events in `bytes`; returns their number.
 fn take(
     bytes: &[u8],
     (kind, file_system): (Kind, FileSystemId),
@@ -227,14 +227,14 @@ fn take(
     count
 }
 
-/// Why a group or a mark was refused.
+/// Converts the refusal of a group or a mark into an error with advice.
 pub(crate) fn refused(source: SysError, path: &[u8], kind: &str) -> LiveError {
     let path = path.to_vec();
     let (why, advice) = match (source.op, source.errno) {
         (_, Errno::PERM) => return LiveError::Privilege { path, source },
         (Op::FanotifyInit, Errno::NOSYS) => ("the kernel has no fanotify", "scan it at intervals"),
         (Op::FanotifyInit, Errno::INVAL) => {
-            ("it takes Linux 5.17 or newer", "scan it at intervals")
+            ("it needs Linux 5.17 or newer", "scan it at intervals")
         }
         (Op::FanotifyInit, Errno::MFILE) => (
             "the user has too many fanotify groups",
@@ -286,7 +286,7 @@ impl ChangeSource for Fanotify {
         self.root.check()?;
         let queued = self.group.queued_events();
         let waiting = queued.about(
-            "ask for the events of",
+            "count the queued events of",
             self.root.path.as_os_str().as_bytes(),
         )?;
         let events = self.read(waiting, into)?.events;
@@ -302,7 +302,7 @@ impl ChangeSource for Fanotify {
     }
 
     fn handles(&self) -> Option<FileSystemId> {
-        // Paths of an overlay are not those of its upper directory.
+        // Paths in an overlay differ from those in its upper directory.
         (self.kind != Kind::OverlayUpper).then_some(self.file_system)
     }
 }

@@ -1,30 +1,30 @@
-//! Inode numbers out of file handles.
+//! Extracts inode numbers from file handles.
 //!
-//! To user space a handle is opaque, but what some file systems put into it has stayed the same
-//! since handles there are, since NFS clients keep them: the number of the inode and its
-//! generation. Where that is known, an object need not be opened to learn its number.
+//! A handle is opaque to user space, but the handles of some file systems have had the same layout
+//! since handles were introduced, because NFS clients keep them: the inode number and its
+//! generation. If the layout is known, an object need not be opened to learn its number.
 
 use trawl_model::change::ObjectRef;
 use trawl_sys::filesystem;
 
-/// `FILEID_INO32_GEN` of the kernel's `include/linux/exportfs.h`.
+/// Value from the kernel's `include/linux/exportfs.h`.
 const INO32_GENERATION: i32 = 1;
-/// The same with numbers of 64 bits, as xfs has it (`fs/xfs/xfs_export.h`).
+/// The corresponding type with 64-bit numbers in xfs (`fs/xfs/xfs_export.h`).
 const XFS_INO64_GENERATION: i32 = 0x81;
 
-/// Whose handles these are.
+/// The type of file system that made the handles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Numbering {
     /// ext2, ext3, ext4.
     Ext,
     Xfs,
     Tmpfs,
-    /// Of several devices, or nobody knows.
+    /// Has several devices, or is unknown.
     Unknown,
 }
 
 impl Numbering {
-    /// That of the file systems with this magic number.
+    /// Returns the layout for the file systems with this magic number.
     pub(crate) fn of(magic: u64) -> Numbering {
         match filesystem::name(magic) {
             Some("ext4") => Numbering::Ext,
@@ -34,7 +34,7 @@ impl Numbering {
         }
     }
 
-    /// The number in a handle.
+    /// Returns the inode number in a handle.
     pub(crate) fn inode(self, object: ObjectRef<'_>) -> Option<u64> {
         let (kind, handle) = (object.kind(), object.handle());
         let word = |at: usize| -> Option<u64> {

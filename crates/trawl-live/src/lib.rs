@@ -1,21 +1,23 @@
-//! Change sources: what notices that a file system is no longer as it was recorded.
+//! Change sources: detect that a file system is no longer as it was recorded.
 //!
 //! A [`ChangeSource`] yields [`Change`]s: hints about names, objects, directories and subtrees,
-//! keyed by file handles. A [`DirtySet`] collects them in bounded memory; [`Places`] turn keys into
-//! paths. What a source promises and what it cannot see, it says itself ([`ChangeSource::describe`]).
+//! identified by file handles. A [`DirtySet`] collects them in bounded memory; [`Places`] convert
+//! keys to paths. Each source states its guarantees and limits ([`ChangeSource::describe`]).
 //!
-//! | source | for | how |
+//! | source | used for | method |
 //! |---|---|---|
-//! | [`Fanotify`] | ext4, xfs, btrfs, tmpfs, overlay; as root | one mark on the file system |
-//! | [`Directories`] | trees that the user may read | one mark a directory |
-//! | [`Polling`] | FUSE, network | directories' times, at an interval |
-//! | [`Lustre`] | recorded changelogs | the text of `lfs changelog` |
+//! | [`Fanotify`] | ext4, xfs, btrfs, tmpfs, overlay; needs root | one mark on the file system |
+//! | [`Directories`] | trees that the user may read | one mark per directory |
+//! | [`Polling`] | FUSE, network file systems | reads directories' times at an interval |
+//! | [`Lustre`] | recorded changelogs | reads the text output of `lfs changelog` |
 //!
-//! [`Mounted`] adds to a source that it notices what is mounted below the root. A [`WriterSearch`] finds the files that may be changing now without any event.
+//! [`Mounted`] adds detection of mounts below the root to any source. A [`WriterSearch`] finds
+//! files that may currently be changing without causing events.
 //!
-//! Open a source first and scan then: what happens in between is told.
+//! Open a source before scanning: changes made during the scan are then reported.
 //!
-//! Not here: an index, a clock of its own, threads, any decision about what to do with a change.
+//! This crate has no index, no clock of its own and no threads, and does not decide how to react to
+//! a change.
 
 #![forbid(unsafe_code)]
 

@@ -1,10 +1,10 @@
-//! Recorded Lustre changelogs: the text that `lfs changelog` prints.
+//! Reads recorded Lustre changelogs: the text output of `lfs changelog`.
 //!
-//! Read as the Lustre manual and the tool's source describe the text; tested on recordings written
-//! by hand, not on a Lustre file system. Keys are Lustre's own identifiers (FIDs); their paths are
-//! Lustre's to tell (`lfs fid2path`). Record numbers must follow each other: where one is missing,
-//! everything is in doubt. Names are printed as they are, so one that holds a newline cannot be
-//! told from the end of a record: such a line is an error.
+//! The parser follows the Lustre manual and the tool's source; it was tested on recordings written
+//! by hand, not on a Lustre file system. Keys are Lustre's own identifiers (FIDs); only Lustre can
+//! convert them to paths (`lfs fid2path`). Record numbers must be consecutive: if one is missing,
+//! everything is in doubt. Names are printed unescaped, so a newline in a name cannot be
+//! distinguished from the end of a record; such a line is an error.
 
 mod record;
 
@@ -25,18 +25,18 @@ use crate::source::{
 
 pub use record::{BadRecord, Fid, Kind, Record};
 
-/// A line cannot be longer: two names, and less than a page of numbers.
+/// Maximum length in bytes of a line: two names, and less than a page of numbers.
 const LINE_BYTES_MAX: u64 = 4096;
 
-/// The type of keys made of FIDs (`FILEID_LUSTRE` of the kernel).
+/// Type of keys made from FIDs (`FILEID_LUSTRE` in the kernel).
 const FID_KEY: i32 = 0x97;
 
 const UNSEEN: [&str; 2] = [
-    "what its changelog was not asked to record (its mask)",
-    "what came after the recording",
+    "changes that the changelog's mask excludes",
+    "changes after the end of the recording",
 ];
 
-/// Reads a recording. See the module's documentation.
+/// Reads a recording; see the module documentation.
 #[derive(Debug)]
 pub struct Lustre {
     path: Vec<u8>,
@@ -49,10 +49,10 @@ pub struct Lustre {
 }
 
 impl Lustre {
-    /// Reads the recording at `path`, of the file system with this id.
+    /// Opens the recording at `path`, of the file system with this id.
     ///
     /// # Errors
-    /// Where it cannot be opened.
+    /// Fails if it cannot be opened.
     pub fn open(path: &Path, file_system: FileSystemId) -> Result<Self> {
         let bytes = path.as_os_str().as_bytes().to_vec();
         let file = File::open(path).map_err(|source| LiveError::Read {
@@ -69,7 +69,7 @@ impl Lustre {
         })
     }
 
-    /// The next record; `None` at the end.
+    /// Reads the next record; returns `None` at the end.
     fn next(&mut self) -> Result<Option<Record>> {
         let mut text = Vec::new();
         let mut lines = std::io::Read::take(&mut self.lines, LINE_BYTES_MAX);
@@ -147,7 +147,7 @@ impl Lustre {
                 into.change(Change::Object { object, reached });
             }
         }
-        // Whether it is a directory is not told.
+        // The record does not say whether it is a directory.
         if let Some(moved) = record.moved {
             into.change(Change::Subtree {
                 directory: self.key(moved).as_ref(),
@@ -157,7 +157,7 @@ impl Lustre {
     }
 }
 
-/// Only Lustre knows where its FIDs are.
+/// Places are unknown: only Lustre can convert its FIDs to paths.
 #[derive(Debug)]
 struct Unknown;
 
@@ -198,7 +198,7 @@ impl ChangeSource for Lustre {
         self.read(limit as u64, into)
     }
 
-    /// Reads to the end that the recording has now.
+    /// Reads up to the current end of the recording.
     fn barrier(&mut self, into: &mut dyn Receiver) -> Result<Barrier> {
         let length = self
             .lines

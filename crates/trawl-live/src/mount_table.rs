@@ -1,5 +1,4 @@
-//! The kernel's table of mounts: what a file system must be asked for, and when the table is
-//! another.
+//! The kernel's mount table: lookup of a mount, and detection of changes.
 
 use std::fs::{self, File};
 use std::io::{Read, Seek};
@@ -12,10 +11,10 @@ use trawl_sys::wait::has_news;
 
 use crate::error::{About, LiveError, Result};
 
-/// How often a table that changes while it is read is read again.
+/// Maximum number of reads of a table that changes while it is read.
 const TRIES: usize = 16;
 
-/// The mount with this id, as `statx` tells it.
+/// Returns the mount with this id, as reported by `statx`.
 ///
 /// Source: <https://man7.org/linux/man-pages/man5/proc_pid_mountinfo.5.html>
 pub(crate) fn find(mount_id: u64) -> Result<Option<Mount>> {
@@ -30,17 +29,17 @@ fn unread(source: std::io::Error) -> LiveError {
     }
 }
 
-/// The table of this process, which tells when it is another.
+/// This process's mount table, which can be checked for changes.
 #[derive(Debug)]
 pub(crate) struct Table {
-    /// Asked whether the table is another, which it says once.
+    /// Checked for changes, each of which it reports once.
     asked: File,
-    /// The same for who waits.
+    /// A second open file, for waiting for changes.
     waited: File,
 }
 
 impl Table {
-    /// Opens it. What is mounted from now on is news.
+    /// Opens the table. Later changes are reported.
     pub(crate) fn open() -> Result<Table> {
         let open = || File::open(PATH).map_err(unread);
         Ok(Table {
@@ -49,12 +48,12 @@ impl Table {
         })
     }
 
-    /// Whether anything was mounted, unmounted or moved since this was asked.
+    /// Returns true if anything was mounted, unmounted or moved since the last call.
     pub(crate) fn has_changed(&self) -> Result<bool> {
-        has_news(&self.asked).about("ask for news of", PATH.as_bytes())
+        has_news(&self.asked).about("check for changes of", PATH.as_bytes())
     }
 
-    /// All mounts, in the order in which they were made, as they were at one moment.
+    /// Returns all mounts in the order in which they were made, as they were at one moment.
     pub(crate) fn read(&mut self) -> Result<Vec<Mount>> {
         let mut table = Vec::new();
         for _ in 0..TRIES {
@@ -69,17 +68,17 @@ impl Table {
     }
 }
 
-/// Has news ([`has_news`]) when the table is another, of which it tells whoever waits.
+/// The descriptor has news ([`has_news`]) when the table has changed.
 impl AsFd for Table {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.waited.as_fd()
     }
 }
 
-/// Where something is mounted below a directory, which is absolute without a trailing slash.
+/// Returns the mount points below a directory, whose path is absolute without a trailing slash.
 ///
 /// # Errors
-/// Where the table cannot be read.
+/// Fails if the table cannot be read.
 pub fn mounts_below(root: &[u8]) -> Result<Vec<Vec<u8>>> {
     let table = fs::read(PATH).map_err(unread)?;
     let points = parse(&table).map(|mount| mount.point);

@@ -1,16 +1,17 @@
-//! Mounts below a source's root, which no event of its file system tells of.
+//! Detects mounts below a source's root, for which its file system has no events.
 //!
-//! What is mounted, unmounted or moved changes what a path stands for. The kernel says that its
-//! table of mounts is another; what differs is told by path ([`path_key`]), since what is found
-//! there may be another file system's. The directory (or file) that is seen at a mount point is
-//! looked at with each barrier. What is below it is watched where it belongs to the tree
-//! ([`Crossing::Crosses`]), by a source of its own; that anything changed there is told of the
-//! mount point as a whole.
+//! Mounting, unmounting and moving a mount change the object at a path. The kernel reports that its
+//! mount table has changed; the differences are reported by path ([`path_key`]), because the object
+//! found there may belong to another file system. Each barrier also checks the directory or file
+//! visible at each mount point. If the content of a mount belongs to the tree
+//! ([`Crossing::Crosses`]), it is watched by a source of its own; any change in it is reported as a
+//! change of everything below the mount point.
 //!
 //! A directory of the source's own file system that is mounted a second time below the root is in
-//! the index twice, and events name it once: [`Places::also`] has its other paths.
+//! the index twice, but events name it once: [`Places::also`] returns its other paths.
 //!
-//! Mounts are those of this process: what is mounted for others alone is not noticed.
+//! The mounts are those that this process sees: a mount in another mount namespace only is not
+//! detected.
 
 mod below;
 mod crossed;
@@ -40,10 +41,10 @@ pub use below::Crossing;
 use below::{Below, Differs};
 use crossed::{Crossed, Extent};
 
-/// The type of keys that are paths: no file system's.
+/// Type of keys that are paths; no file system uses it.
 const PATH_KEY: i32 = -3;
 
-/// A source that notices mounts, too. See the module's documentation.
+/// A source that also detects mounts; see the module documentation.
 #[derive(Debug)]
 pub struct Mounted<S> {
     source: S,
@@ -54,28 +55,28 @@ pub struct Mounted<S> {
     below: Below,
     /// Directories of the source's file system that are mounted again below the root.
     copies: Vec<Resolver>,
-    /// The same where their handles cannot be opened, and what is seen there: read again whenever
-    /// anything changes.
+    /// The same if their handles cannot be opened, with their original places: they are read again
+    /// whenever anything changes.
     unresolved: Vec<Vec<u8>>,
-    /// Sources of what is mounted below and belongs to the tree.
+    /// Sources for mounts below the root that belong to the tree.
     crossed: Crossed,
     news: Option<String>,
-    /// All mount points are to be reported.
+    /// Whether the next barrier must report all mount points.
     all_are_due: bool,
 }
 
-/// The key of whatever is at a path.
+/// Makes the key of the object at a path.
 fn path_key(path: &[u8]) -> ObjectKey {
     ObjectKey::new(FileSystemId::default(), PATH_KEY, path)
 }
 
-/// The path that is its own key.
+/// Returns the path if the key is a path.
 fn path_of(key: ObjectRef<'_>) -> Option<Vec<u8>> {
     let is_path = key.kind() == PATH_KEY && key.file_system() == FileSystemId::default();
     is_path.then(|| key.handle().to_vec())
 }
 
-/// Notes whether paths became others.
+/// Detects whether paths may have changed.
 struct Spy<'a> {
     into: &'a mut dyn Receiver,
     has_moved: bool,
@@ -89,11 +90,11 @@ impl Receiver for Spy<'_> {
 }
 
 impl<S: ChangeSource> Mounted<S> {
-    /// Adds to a source of what is below `root` that it notices what is mounted there. What is
-    /// mounted already is known.
+    /// Adds the detection of mounts to a source of changes below `root`. The current mounts are the
+    /// initial state.
     ///
     /// # Errors
-    /// Where the table of mounts cannot be read.
+    /// Fails if the mount table cannot be read.
     pub fn new(source: S, root: &Path, crossing: Crossing) -> Result<Self> {
         let root = Root::new(root)?;
         let mut table = Table::open()?;
@@ -117,22 +118,21 @@ impl<S: ChangeSource> Mounted<S> {
         Ok(mounted)
     }
 
-    /// What changes below these paths, in what is mounted, is not reported.
+    /// Excludes changes below these paths, in mounts below the root, from being reported.
     #[must_use]
     pub fn without(mut self, paths: Vec<Vec<u8>>) -> Self {
         self.crossed.leave_out(paths);
         self
     }
 
-    /// Has all mount points reported by the next barrier: what was seen there before is of some
-    /// time ago.
+    /// Makes the next barrier report all mount points, because they were last seen some time ago.
     #[must_use]
     pub fn with_all_due(mut self) -> Self {
         self.all_are_due = true;
         self
     }
 
-    /// Follows the table of mounts.
+    /// Reports the differences if the mount table has changed.
     fn follow(&mut self, into: &mut dyn Receiver) -> Result<()> {
         if !self.table.has_changed()? {
             return Ok(());
@@ -159,7 +159,7 @@ impl<S: ChangeSource> Mounted<S> {
             return Ok(());
         }
         self.source.mounts_changed(into)?;
-        // Before it is told: what changes from here on is noticed.
+        // Sources are opened before the change is reported, so that later changes are detected.
         self.find_crossed()?;
         for (point, differs) in differs {
             if differs == Differs::Another {
@@ -172,14 +172,14 @@ impl<S: ChangeSource> Mounted<S> {
         self.find_copies()
     }
 
-    /// Looks at what is seen at the mount points.
+    /// Checks the objects visible at the mount points.
     fn look(&mut self, into: &mut dyn Receiver) -> Result<()> {
         if std::mem::take(&mut self.all_are_due) {
             self.below.points().for_each(|point| tell_name(point, into));
         }
         let differs = self.below.look_again();
         if differs.iter().any(|(_, what)| *what == Differs::Another) {
-            // A directory above was renamed, perhaps.
+            // A directory above may have been renamed.
             return self.read_table(into);
         }
         for (point, _) in differs {
@@ -188,7 +188,7 @@ impl<S: ChangeSource> Mounted<S> {
         Ok(())
     }
 
-    /// Reads the source's own events, and what follows from them.
+    /// Reads the source's own events, and reports their consequences.
     fn read<T>(
         &mut self,
         into: &mut dyn Receiver,
@@ -213,7 +213,7 @@ impl<S: ChangeSource> Mounted<S> {
         Ok(done)
     }
 
-    /// Why the root is no longer what it was.
+    /// Returns the error for a root that was replaced, with the reason if it is known.
     fn gone(&mut self) -> LiveError {
         let path = self.root.bytes();
         let now = self.table.read().unwrap_or_default();
@@ -223,7 +223,7 @@ impl<S: ChangeSource> Mounted<S> {
         }
     }
 
-    /// Watches what is mounted below, if it belongs to the tree.
+    /// Opens sources for mounts below the root, if they belong to the tree.
     fn find_crossed(&mut self) -> Result<()> {
         if self.crossing == Crossing::Stays {
             return Ok(());
@@ -236,26 +236,26 @@ impl<S: ChangeSource> Mounted<S> {
         Ok(())
     }
 
-    /// Tells what changed in what is mounted below.
+    /// Reports changes in mounts below the root.
     fn read_crossed(&mut self, extent: Extent, into: &mut dyn Receiver) {
         for point in self.crossed.read(extent) {
             tell_subtree(&point, into);
         }
     }
 
-    /// Finds which directories are seen at mount points, too.
+    /// Finds directories of the source's own file system that are also visible at mount points.
     fn find_copies(&mut self) -> Result<()> {
         self.copies.clear();
         self.unresolved.clear();
         let root = self.root.bytes();
         for point in self.below.of_same_device() {
             let Some(file_system) = self.source.handles() else {
-                // Which of its places an event names depends on which was found first.
+                // Events may name either of its places, depending on which was found first.
                 self.unresolved.extend(self.below.bound_from(&point));
                 self.unresolved.push(point);
                 continue;
             };
-            // What was unmounted meanwhile is no copy, and news.
+            // A mount that was removed meanwhile is skipped; the table reports that.
             let Some(mut copy) = copy(&point, file_system, &root) else {
                 continue;
             };
@@ -269,13 +269,13 @@ impl<S: ChangeSource> Mounted<S> {
         Ok(())
     }
 
-    /// Whether a key is one of several paths.
+    /// Returns true if one key may stand for several paths.
     fn has_copies(&self) -> bool {
         !self.copies.is_empty()
     }
 }
 
-/// Resolves handles by the mount at `point`.
+/// Makes a resolver of handles through the mount at `point`.
 fn copy(point: &[u8], file_system: FileSystemId, root: &[u8]) -> Option<Resolver> {
     let name = CString::new(point).ok()?;
     let top = open_path(CWD, &name, Purpose::Pass, Links::Refused).ok()?;
@@ -387,7 +387,7 @@ impl<S: ChangeSource> Places for Mounted<S> {
     }
 
     fn inode_of(&mut self, object: ObjectRef<'_>) -> Option<u64> {
-        // What is seen at two places has two rows, which one look does not settle.
+        // An object visible at two places has two rows, and one look does not settle both.
         match self.has_copies() || path_of(object).is_some() {
             true => None,
             false => self.source.places().inode_of(object),
@@ -420,7 +420,8 @@ impl<S: ChangeSource> Places for Mounted<S> {
     }
 }
 
-/// What has one name has several rows where directories are mounted twice.
+/// Returns the place by number: a file with one name has several rows if its directory is mounted
+/// twice.
 fn by_number(path: Vec<u8>) -> ObjectPlace {
     let found = CString::new(&path[..])
         .ok()
@@ -435,7 +436,7 @@ fn by_number(path: Vec<u8>) -> ObjectPlace {
     })
 }
 
-/// `what (source)`, for messages.
+/// Returns `kind (source)`, for messages.
 fn shown(kind: &[u8], source: &[u8]) -> String {
     format!("{} ({})", escape(kind), escape(source))
 }

@@ -1,12 +1,13 @@
-//! Looking around at an interval: for file systems that others change too (network, FUSE), where
-//! no event tells of it.
+//! Polling at an interval: for file systems that others change, too (network, FUSE), without events
+//! here.
 //!
-//! A pass looks at the times of each known directory, and lists those whose times differ. So names
-//! that come, go or are replaced are noticed; what happens to a file alone (content, attributes) is
-//! not, since no directory shows it. A directory that changed is reported by the next pass, too: a
-//! change within the resolution of the times, just after the look, would show nowhere.
+//! A pass reads the times of each known directory, and lists those whose times have changed. So
+//! names that appear, disappear or are replaced are detected. A change to a file alone (content,
+//! attributes) is not, because no directory shows it. A directory that changed is also reported by
+//! the next pass: a change just after the look, within the resolution of the times, would otherwise
+//! be missed.
 //!
-//! The clock is the caller's; the interval is a timer's.
+//! The caller supplies the clock; the interval is measured by a timer.
 
 use std::collections::BTreeMap;
 use std::ffi::CString;
@@ -32,16 +33,16 @@ use crate::source::{
 };
 
 const UNSEEN: [&str; 4] = [
-    "what happens to a file's content or attributes alone, which no directory shows",
+    "changes to a file's content or attributes alone, which no directory shows",
     "changes since the last pass began",
-    "what is in file systems mounted below the root is another source's",
+    "file systems mounted below the root are not covered by this source",
     "directories that may not be read",
 ];
 
-/// The type of keys made of inode numbers, where there are no handles: no file system's.
+/// Type of keys made from inode numbers, used if there are no handles; no file system uses it.
 const INODE_KEY: i32 = -1;
 
-/// Looks around below a root. See the module's documentation.
+/// Polls the directories below a root; see the module documentation.
 #[derive(Debug)]
 pub struct Polling {
     root: Root,
@@ -54,26 +55,26 @@ pub struct Polling {
     clock: fn() -> Timestamp,
     seen: Seen,
     pass: Option<Pass>,
-    /// When the last whole pass began.
+    /// Time at which the last complete pass began.
     as_of: Option<Timestamp>,
 }
 
-/// A pass that is under way.
+/// A pass in progress.
 #[derive(Clone, Debug)]
 struct Pass {
     began: Timestamp,
-    /// Where it is; everything up to here is done.
+    /// Position: everything up to here is done.
     done: Option<Vec<u8>>,
 }
 
-/// The known directories by their paths from the root, in bytewise order.
+/// The known directories by their paths relative to the root, in bytewise order.
 #[derive(Debug)]
 struct Seen {
     root_path: Vec<u8>,
     directories: BTreeMap<Vec<u8>, Look>,
 }
 
-/// What a look at a directory showed.
+/// Result of a look at a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Look {
     key: ObjectKey,
@@ -84,21 +85,21 @@ struct Look {
 }
 
 impl Polling {
-    /// Looks around below `root` every `interval`; the first pass is made when that is over, and
+    /// Polls below `root` every `interval`. The first pass starts after the first interval, and
     /// reports everything as new. Intervals below the resolution of the file system's times (two
     /// seconds at worst) can miss changes.
     ///
     /// # Errors
-    /// Where the root cannot be read.
+    /// Fails if the root cannot be read.
     pub fn open(root: &Path, interval: Duration, clock: fn() -> Timestamp) -> Result<Self> {
         let root = Root::new(root)?;
         let path = root.bytes();
         let root_fd = root.open()?;
-        let found = stat::stat_fd(&root_fd).about("look at", &path)?;
+        let found = stat::stat_fd(&root_fd).about("stat", &path)?;
         let magic = filesystem::of_fd(&root_fd)
-            .about("ask for the kind of", &path)?
+            .about("get the file system type of", &path)?
             .magic;
-        let id = filesystem::id_of_fd(&root_fd).about("ask for the id of", &path)?;
+        let id = filesystem::id_of_fd(&root_fd).about("get the id of", &path)?;
         Ok(Polling {
             root,
             root_fd,
@@ -117,14 +118,14 @@ impl Polling {
         })
     }
 
-    /// Begins a pass at the next drain, without waiting for the interval. One that is under way
-    /// begins anew.
+    /// Begins a pass at the next drain, without waiting for the interval. A pass in progress starts
+    /// again.
     pub fn look_now(&mut self) {
         let began = (self.clock)();
         self.pass = Some(Pass { began, done: None });
     }
 
-    /// The key of an open directory.
+    /// Returns the key of an open directory.
     fn key_of(&self, fd: &OwnedFd, ino: u64) -> ObjectKey {
         match handle::of_fd(fd, Use::Compare) {
             Ok(handle) => ObjectKey::new(self.file_system, handle.kind(), handle.bytes()),
@@ -132,7 +133,7 @@ impl Polling {
         }
     }
 
-    /// Opens a directory below the root, if it is one of this file system's.
+    /// Opens a directory below the root; returns `None` if it belongs to another file system.
     fn open_below(&self, below: &[u8]) -> std::result::Result<Option<(OwnedFd, Look)>, SysError> {
         let path = if below.is_empty() { b"." } else { below };
         let path = CString::new(path).unwrap_or_default();
@@ -151,10 +152,11 @@ impl Polling {
         Ok(Some((fd, look)))
     }
 
-    /// Looks at one directory again.
+    /// Looks at one directory again, and reports it if it has changed.
     fn look(&mut self, below: &[u8], into: &mut dyn Receiver) {
         let Ok(Some((fd, look))) = self.open_below(below) else {
-            // Gone, or closed: the one that it was in has changed, or will not tell.
+            // It was removed, and its parent has changed; or it cannot be opened any more, which is
+            // not detected.
             self.seen.forget(below);
             return;
         };
@@ -189,7 +191,7 @@ impl Polling {
         }
     }
 
-    /// Notes a directory that was not known; the pass, which comes to it later, reports it.
+    /// Records a new directory under an empty key; the pass reaches it later and reports it as new.
     fn look_at_new(&mut self, below: Vec<u8>) {
         if let Ok(Some((_, look))) = self.open_below(&below) {
             let key = ObjectKey::new(self.file_system, INODE_KEY, b"");
@@ -197,7 +199,7 @@ impl Polling {
         }
     }
 
-    /// Goes on with the pass that is under way.
+    /// Continues the pass in progress.
     fn go_on(&mut self, limit: usize, into: &mut dyn Receiver) -> Drained {
         let mut events = 0;
         while let Some(pass) = &self.pass {
@@ -255,7 +257,7 @@ impl Seen {
 }
 
 impl Places for Seen {
-    /// Looks through all known directories.
+    /// Searches all known directories.
     fn place(&mut self, directory: ObjectRef<'_>) -> Result<Place> {
         Ok(match self.find(directory) {
             None => Place::Gone,
@@ -295,19 +297,19 @@ impl ChangeSource for Polling {
         }
     }
 
-    /// Looks at `limit` directories, if a pass is under way or due. While anything is left, the
-    /// descriptor does not tell: drain again.
+    /// Examines up to `limit` directories, if a pass is in progress or due. While something is
+    /// left, the descriptor does not become readable for it: drain again.
     fn drain(&mut self, limit: usize, into: &mut dyn Receiver) -> Result<Drained> {
         self.root.check()?;
         let went_off = self.timer.went_off();
-        let is_due = went_off.about("ask the timer of", &self.seen.root_path)?;
+        let is_due = went_off.about("read the timer of", &self.seen.root_path)?;
         if is_due && self.pass.is_none() {
             self.look_now();
         }
         Ok(self.go_on(limit, into))
     }
 
-    /// Reads nothing: what is reported is as of the last whole pass.
+    /// Reads nothing: everything is reported as of the last complete pass.
     fn barrier(&mut self, _: &mut dyn Receiver) -> Result<Barrier> {
         self.root.check()?;
         Ok(Barrier {

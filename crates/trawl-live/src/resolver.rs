@@ -1,8 +1,8 @@
-//! From a directory's key to its path, through file handles; as root.
+//! Converts a directory's key to its path through file handles; needs root.
 //!
-//! Each directory is remembered with the directory that it is in and its name there, so a rename
-//! outdates one entry, whatever lies below. A path is looked at before it is given away: one that
-//! leads elsewhere, because a rename has not been heard of yet, is put together again.
+//! Each directory is cached with its parent and its name there, so that a rename invalidates one
+//! entry, whatever lies below. A path is checked before it is returned: if it leads elsewhere,
+//! because a rename has not been reported yet, it is built again.
 
 use std::collections::HashMap;
 use std::ffi::CString;
@@ -20,56 +20,57 @@ use crate::error::{About, Result};
 use crate::inode::Numbering;
 use crate::source::{Names, ObjectPlace, Place, Places};
 
-/// Directories that are remembered, at least; at most twice as many.
+/// Number of directories in one generation of the cache; there are two generations.
 const REMEMBERED: usize = 1 << 16;
 
-/// How often a path is put together before a directory that is being renamed all the time is
-/// taken for one that is gone.
+/// Maximum number of times that a path is built before a directory that is constantly renamed is
+/// considered removed.
 const ATTEMPTS: usize = 8;
 
-/// How often, a millisecond apart, what may be there in a moment is opened.
+/// Maximum retries, a millisecond apart, of opening an object that may become available in a
+/// moment.
 const OPEN_TRIES: usize = 50;
 
-/// How often what is not there is opened before it is taken to be gone.
+/// Maximum retries of opening an object that does not exist before it is considered removed.
 const GONE_TRIES: usize = 4;
 
-/// Paths of this length or longer cannot be given to the kernel at once.
+/// Paths of this length or longer cannot be passed to the kernel in one call.
 const PATH_MAX: usize = 4096;
 
-/// Where a directory is, one step up.
+/// Place of a directory, as one step up.
 #[derive(Clone, Debug)]
 struct Step {
     parent: ObjectKey,
     name: Box<[u8]>,
 }
 
-/// Resolves keys of one file system.
+/// Converts keys of one file system to paths.
 #[derive(Debug)]
 pub struct Resolver {
-    /// A mount through which handles are opened; what lies outside of it is outside. It goes with
-    /// the descriptor that it was made with, and is used through one that is open for reading.
+    /// A mount through which handles are opened; objects outside it are outside. It disappears with
+    /// the descriptor with which it was made, and is used through a second one opened for reading.
     _mount: OwnedFd,
     mount_root: OwnedFd,
     file_system: FileSystemId,
     numbering: Numbering,
-    /// The directory whose path is known, open in that mount, and that path.
+    /// The directory whose path is known, open in that mount, and its path.
     anchor: ObjectKey,
     anchor_fd: OwnedFd,
     anchor_path: Vec<u8>,
     /// Paths that are not below this one are outside.
     root: Vec<u8>,
-    /// Two generations: when the young one is full, the old one goes.
+    /// Two generations of the cache: when the young one is full, the old one is dropped.
     young: HashMap<ObjectKey, Step>,
     old: HashMap<ObjectKey, Step>,
     target: TargetBuffer,
 }
 
-/// A way up from a directory.
+/// The steps up from a directory.
 #[derive(Default)]
 struct Climb {
-    /// Each directory on it with its name, the lowest first.
+    /// Each directory on the way with its name, the lowest first.
     steps: Vec<(ObjectKey, Box<[u8]>)>,
-    /// Set where it does not lead to the anchor.
+    /// Set if the way does not lead to the anchor.
     nowhere: Option<Place>,
 }
 
@@ -80,7 +81,7 @@ impl Climb {
     }
 }
 
-/// What was found one step up.
+/// Result of going one step up.
 enum Up {
     Step(Step),
     Outside,
@@ -88,8 +89,8 @@ enum Up {
 }
 
 impl Resolver {
-    /// For the file system of `mount`, in which the directory with the handle `anchor` is at
-    /// `anchor_path`; paths below `root` are given away.
+    /// Makes a resolver for the file system of `mount`, in which the directory with the handle
+    /// `anchor` has the path `anchor_path`. Paths outside `root` are not returned.
     pub(crate) fn new(
         mount: OwnedFd,
         file_system: FileSystemId,
@@ -115,18 +116,18 @@ impl Resolver {
         })
     }
 
-    /// The directory whose path is known.
+    /// Returns the key of the directory whose path is known.
     pub(crate) fn anchor(&self) -> &ObjectKey {
         &self.anchor
     }
 
-    /// Forgets where a directory is: it was moved or removed.
+    /// Removes a directory that was moved or deleted from the cache.
     pub(crate) fn forget(&mut self, directory: ObjectRef<'_>) {
         self.young.remove(directory.as_bytes());
         self.old.remove(directory.as_bytes());
     }
 
-    /// Forgets everything.
+    /// Clears the cache.
     pub(crate) fn forget_all(&mut self) {
         self.young.clear();
         self.old.clear();
@@ -142,13 +143,13 @@ impl Resolver {
         let mut tries = 0;
         loop {
             match handle::open(&self.mount_root, &handle) {
-                // What ext4 says of an inode number that is just being given to a new file.
+                // ext4 returns this while the inode number is being assigned to a new file.
                 Err(e) if e.errno == Errno::NOMEM && tries < OPEN_TRIES => {
                     tries += 1;
                     std::thread::sleep(Duration::from_millis(1));
                 }
-                // It is gone; or the kernel, on its way up from it, met with somebody who was
-                // renaming something else.
+                // It is gone; or the kernel, while going up from it, met a concurrent rename of
+                // another object.
                 Err(e) if e.is_vanished() && tries < GONE_TRIES => {
                     tries += 1;
                     std::thread::yield_now();
@@ -181,25 +182,27 @@ impl Resolver {
             let fd = match self.open(directory) {
                 Ok(fd) => fd,
                 Err(e) if e.is_vanished() => return Ok(Up::Gone),
-                // Also what the kernel says while the inode number is being given to a new file.
+                // The kernel also returns this while the inode number is being assigned to a new
+                // file.
                 Err(e) if e.errno == Errno::NOMEM && attempt + 1 < ATTEMPTS => {
                     std::thread::sleep(Duration::from_millis(1 << attempt));
                     continue;
                 }
-                Err(e) => return Err(e).about("open by its handle a directory of", &self.root),
+                Err(e) => return Err(e).about("open by its handle a directory below", &self.root),
             };
             let looked = self.look_above(directory, &fd);
             match looked {
                 Ok(Some(up)) => return Ok(up),
                 Ok(None) => {}
                 Err(e) if e.is_vanished() => {}
-                Err(e) => return Err(e).about("find the place of a directory of", &self.root),
+                Err(e) => return Err(e).about("find the parent of a directory below", &self.root),
             }
         }
         Ok(Up::Gone)
     }
 
-    /// `None` where a rename came in between.
+    /// Looks up the parent and the name of an open directory; returns `None` if a rename
+    /// interfered.
     fn look_above(
         &mut self,
         directory: ObjectRef<'_>,
@@ -211,7 +214,7 @@ impl Resolver {
         }
         let above = match directory::open_at(fd, c"..", Purpose::Pass) {
             Ok(above) => above,
-            // Not below the root of the mount that it is seen through.
+            // It is not below the root of the mount through which it is seen.
             Err(e) if e.errno == Errno::NOENT => return Ok(Some(Up::Outside)),
             Err(e) => return Err(e),
         };
@@ -229,7 +232,7 @@ impl Resolver {
         }))
     }
 
-    /// The last component of the path by which the kernel knows an open directory.
+    /// Returns the last component of the path by which the kernel knows an open directory.
     fn own_name(&mut self, fd: &OwnedFd) -> Option<CString> {
         let link = CString::new(format!("/proc/self/fd/{}", fd.as_raw_fd())).ok()?;
         let path = read_link_at(CWD, &link, &mut self.target).ok()?;
@@ -242,8 +245,8 @@ impl Resolver {
             .is_ok_and(|handle| self.key(&handle).as_ref() == directory)
     }
 
-    /// Looks for the directory among the names of the one above: its path is longer than the
-    /// kernel shows, or was just changed.
+    /// Searches the parent's names for the directory: its path is longer than the kernel shows, or
+    /// has just changed.
     fn search(
         &self,
         above: &OwnedFd,
@@ -263,7 +266,7 @@ impl Resolver {
         Ok(None)
     }
 
-    /// The directories from this one up to the anchor, or to where it ends.
+    /// Returns the directories from this one up to the anchor, or to the point where the way ends.
     fn climb(&mut self, directory: ObjectRef<'_>) -> Result<Climb> {
         let mut climb = Climb::default();
         let mut at = directory.to_key();
@@ -278,7 +281,7 @@ impl Resolver {
                 Up::Outside => climb.nowhere = Some(Place::Outside),
                 Up::Gone => climb.nowhere = Some(Place::Gone),
             }
-            // Remembered before and after a rename, two directories can be in each other.
+            // If cached before and after a rename, two directories can be each other's parents.
             let is_circle = climb.steps.len() > self.young.len() + self.old.len() + 1;
             if is_circle {
                 climb.nowhere = Some(Place::Gone);
@@ -290,8 +293,8 @@ impl Resolver {
         Ok(climb)
     }
 
-    /// Where below the anchor a file is that has one name, if the kernel knows
-    /// it by that.
+    /// Returns the path relative to the anchor of a file that has one name, if the kernel knows it
+    /// by that name.
     fn only_name(&mut self, fd: &OwnedFd, found: &stat::Stat) -> Option<Vec<u8>> {
         let link = CString::new(format!("/proc/self/fd/{}", fd.as_raw_fd())).ok()?;
         let shown = read_link_at(CWD, &link, &mut self.target).ok()?.to_vec();
@@ -307,7 +310,7 @@ impl Resolver {
         ((now.dev, now.ino) == (found.dev, found.ino)).then(|| below.to_vec())
     }
 
-    /// Whether the path leads to the directory at this moment.
+    /// Returns true if the path leads to the directory at this moment.
     fn leads_to(&self, below: &[u8], directory: ObjectRef<'_>) -> bool {
         if below.len() >= PATH_MAX {
             return true;
@@ -339,7 +342,7 @@ impl Places for Resolver {
         for _ in 0..ATTEMPTS {
             let climb = self.climb(directory)?;
             found = match climb.nowhere {
-                // Not a step was remembered: so it is.
+                // No cached step was used, so this is true.
                 Some(nowhere) if climb.steps.is_empty() => return Ok(nowhere),
                 Some(ref nowhere) if *nowhere == found => return Ok(found),
                 Some(nowhere) => nowhere,

@@ -1,4 +1,4 @@
-//! What every source of changes offers, and what it promises.
+//! The interface of change sources, and their guarantees.
 
 use std::os::fd::AsFd;
 use std::time::Duration;
@@ -8,165 +8,170 @@ use trawl_model::time::Timestamp;
 
 use crate::error::Result;
 
-/// Something that notices changes below a root.
+/// A source of changes below a root.
 ///
-/// The promise, as far as [`Description::unseen`] does not take it back: of everything that was
-/// changed before a call of [`ChangeSource::barrier`] began, by a system call that had returned, a
-/// change is reported before that call returns, or was before. Where the source only looks now and
-/// then ([`Description::interval`]), the moment is [`Barrier::as_of`].
+/// Guarantee, apart from the limits in [`Description::unseen`]: for everything that was changed by
+/// a system call that had returned before a call of [`ChangeSource::barrier`] began, a change has
+/// been reported when the barrier returns. For a source that only polls
+/// ([`Description::interval`]), this holds for changes before [`Barrier::as_of`].
 ///
-/// More is reported than asked for: changes that came later, names that are as they were, objects
-/// outside the root (a mark covers a file system).
+/// More than that is reported: later changes, names that have not changed, and objects outside the
+/// root (a mark covers a whole file system).
 ///
 /// The descriptor becomes readable when a drain has something to do.
 pub trait ChangeSource: AsFd {
-    /// What it covers and what it cannot see.
+    /// Returns the source's coverage and its limits.
     fn describe(&self) -> Description;
 
-    /// Reads what is there, and no more than about `limit` events (at most one buffer beyond).
-    /// Never waits for anything to happen.
+    /// Reads pending events, but not more than about `limit` (at most one buffer beyond). Never
+    /// waits for events.
     ///
     /// # Errors
-    /// Where the source cannot go on; it has to be opened again then, and everything is in doubt.
+    /// Fails if the source cannot continue. It must then be opened again, and everything is in
+    /// doubt.
     fn drain(&mut self, limit: usize, into: &mut dyn Receiver) -> Result<Drained>;
 
-    /// Reads what was waiting when it was called, and hardly more, however fast others write.
+    /// Reads the events that were pending when it was called, and hardly more, however fast others
+    /// write.
     ///
     /// # Errors
-    /// As [`ChangeSource::drain`].
+    /// Returns the errors of [`ChangeSource::drain`].
     fn barrier(&mut self, into: &mut dyn Receiver) -> Result<Barrier>;
 
-    /// Where the directories that it names are.
+    /// Returns the lookup of the places of directories.
     fn places(&mut self) -> &mut dyn Places;
 
-    /// The file system by whose handles it names directories, if handles can be opened.
+    /// Returns the id of the file system whose handles identify directories, if its handles can be
+    /// opened.
     fn handles(&self) -> Option<FileSystemId> {
         None
     }
 
-    /// Something was mounted below the root, or unmounted, which is reported next. What is to be
-    /// watched otherwise from then on, the source sees to here.
+    /// Tells the source that something was mounted or unmounted below the root, before that is
+    /// reported. The source adapts its watches here if necessary.
     ///
     /// # Errors
-    /// As [`ChangeSource::drain`].
+    /// Returns the errors of [`ChangeSource::drain`].
     fn mounts_changed(&mut self, _into: &mut dyn Receiver) -> Result<()> {
         Ok(())
     }
 
-    /// What people should be told of the source, once.
+    /// Returns a message for users about the source, once.
     fn news(&mut self) -> Option<String> {
         None
     }
 
-    /// A number for what is mounted below the root, another one when something else is; as long as
-    /// the system runs.
+    /// Returns a number that identifies the set of mounts below the root; it differs when the
+    /// mounts differ, and is valid while the system runs.
     fn mounts(&self) -> u64 {
         0
     }
 }
 
-/// What a drain has done.
+/// Result of a drain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Drained {
-    /// Events read (directories looked at, records).
+    /// Number of events read (or of directories examined, or records).
     pub events: u64,
     /// Whether anything was left.
     pub left: Left,
 }
 
-/// What a bounded read leaves behind.
+/// Remainder after a bounded read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Left {
-    /// Nothing, at some moment of the call.
+    /// Nothing was left at some moment of the call.
     Nothing,
-    /// Perhaps more.
+    /// More events may be pending.
     More,
 }
 
-/// What a barrier has done.
+/// Result of a barrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Barrier {
-    /// Events that were waiting when it began.
+    /// Number of events pending when it began.
     pub waiting: u64,
-    /// Events that it read: those, and at most a small buffer's worth more.
+    /// Number of events that it read: at least those, and at most a small buffer more.
     pub events: u64,
-    /// Up to when everything is reported.
+    /// The moment up to which everything is reported.
     pub as_of: AsOf,
 }
 
-/// Up to which moment changes are reported.
+/// The moment up to which changes are reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AsOf {
     /// The call of the barrier.
     Now,
-    /// When the last whole look around began; `None` before the first.
+    /// The beginning of the last complete pass; `None` before the first.
     Pass(Option<Timestamp>),
-    /// The last record of a recording; `None` where there is none.
+    /// The last record of a recording; `None` if there is none.
     Record(Option<u64>),
 }
 
-/// What a source covers, in words for people and programs.
+/// Coverage of a source, in words for people and programs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Description {
-    /// The directory below which it notices changes.
+    /// The directory below which it detects changes.
     pub root: Vec<u8>,
-    /// The kind of file system there.
+    /// Type of the file system there.
     pub file_system: String,
-    /// How it notices.
+    /// How it detects changes.
     pub how: &'static str,
-    /// How often it looks, if it is not told.
+    /// Polling interval, if the source is not notified of changes.
     pub interval: Option<Duration>,
-    /// What it cannot see, one sentence each.
+    /// Changes that it cannot detect, one sentence each.
     pub unseen: Vec<&'static str>,
-    /// Directories below the root that it cannot watch.
+    /// Number of directories below the root that it cannot watch.
     pub uncovered: u64,
-    /// Parts of the tree in which nothing is noticed at all.
+    /// Parts of the tree in which no changes are detected.
     pub unwatched: Vec<Unwatched>,
 }
 
-/// A part of a tree that nobody watches.
+/// A part of a tree that is not watched.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unwatched {
-    /// A directory, with all below.
+    /// A directory; everything below it is included.
     pub path: Vec<u8>,
-    /// Why, in words.
+    /// The reason, in words.
     pub why: String,
 }
 
-/// Turns keys into what is there now.
+/// Converts keys to current paths and attributes.
 ///
-/// Answers are true at some moment of the call; renames may make them untrue at the next.
+/// A result is true at some moment of the call; a rename may invalidate it immediately afterwards.
 pub trait Places {
-    /// Where a directory is.
+    /// Returns the place of a directory.
     ///
     /// # Errors
-    /// Where the file system cannot be asked.
+    /// Fails if the file system cannot be queried.
     fn place(&mut self, directory: ObjectRef<'_>) -> Result<Place>;
 
-    /// Where else below the root the directory is: something that holds it is mounted there.
+    /// Returns the directory's other paths below the root, which exist if an ancestor of it is
+    /// mounted there a second time.
     ///
     /// # Errors
-    /// Where the file system cannot be asked.
+    /// Fails if the file system cannot be queried.
     fn also(&mut self, _directory: ObjectRef<'_>) -> Result<Vec<Vec<u8>>> {
         Ok(Vec::new())
     }
 
-    /// The directory that this one is in; `None` where it is gone, outside, the root, or unknown.
+    /// Returns the parent of a directory; `None` if the directory is gone, outside, the root, or
+    /// unknown.
     fn parent(&mut self, directory: ObjectRef<'_>) -> Option<ObjectKey>;
 
-    /// How many names an object has.
+    /// Returns the number of an object's names.
     fn names_of(&mut self, object: ObjectRef<'_>) -> Names;
 
-    /// The inode number of an object, if its key says it and the file system has but one device,
-    /// so that no two objects have one number at a time. The object may be gone.
+    /// Returns the inode number of an object if its key contains it and the file system has only
+    /// one device, so that no two objects have the same number at one time. The object may be gone.
     fn inode_of(&mut self, _object: ObjectRef<'_>) -> Option<u64> {
         None
     }
 
-    /// Where an object is, whatever it is.
+    /// Returns the place of an object of any type.
     ///
     /// # Errors
-    /// Where the file system cannot be asked.
+    /// Fails if the file system cannot be queried.
     fn object(&mut self, object: ObjectRef<'_>) -> Result<ObjectPlace> {
         Ok(match self.place(object)? {
             Place::At(path) => ObjectPlace::Directory(path),
@@ -176,46 +181,46 @@ pub trait Places {
     }
 }
 
-/// Where an object is.
+/// Place of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ObjectPlace {
-    /// A directory at this path, as [`Place::At`].
+    /// A directory at this path, in the form of [`Place::At`].
     Directory(Vec<u8>),
-    /// Something else, which has this path and no other.
+    /// An object of another type, which has only this path.
     At(Vec<u8>),
-    /// Nowhere below the source's root.
+    /// Not below the source's root.
     Outside,
-    /// Nowhere: it was removed.
+    /// Removed.
     Gone,
-    /// Somewhere, perhaps under several names: this object.
+    /// An existing object, which may have several names.
     Object {
-        /// The device, as [`trawl_model::Dev::as_u64`] has it.
+        /// Device number, as in [`trawl_model::Dev::as_u64`].
         dev: u64,
-        /// The inode number.
+        /// Inode number.
         ino: u64,
     },
-    /// Somewhere, and nobody can tell what it is.
+    /// Unknown: the object cannot be identified.
     Unknown,
 }
 
-/// Where a directory is.
+/// Place of a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
     /// At this path, absolute without a trailing slash (`/` is empty).
     At(Vec<u8>),
-    /// Somewhere, but not below the source's root.
+    /// Not below the source's root.
     Outside,
-    /// Nowhere: it was removed.
+    /// Removed.
     Gone,
 }
 
-/// How many names an object has.
+/// Number of names of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Names {
-    /// None: it was removed.
+    /// None: the object was removed.
     None,
     /// One.
     One,
-    /// Several, or nobody knows.
+    /// Several, or unknown.
     Several,
 }

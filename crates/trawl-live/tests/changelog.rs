@@ -1,5 +1,5 @@
-//! Recordings of Lustre changelogs. They were written by hand after the Lustre manual's examples;
-//! none comes from a Lustre file system.
+//! Tests of recorded Lustre changelogs. The recordings were written by hand after the Lustre
+//! manual's examples; none comes from a Lustre file system.
 
 use std::fs;
 

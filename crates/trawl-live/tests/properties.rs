@@ -1,5 +1,5 @@
-//! What is put into a dirty set is covered by what is taken out, however small the set; and no
-//! bytes make a parser panic.
+//! Properties: every change put into a dirty set is covered by its contents, however small the set;
+//! no bytes make a parser panic.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use trawl_live::{
 };
 use trawl_sys::fanotify::Events;
 
-/// A change that owns what it names, by small numbers.
+/// A change that owns its names and keys, given as small numbers.
 #[derive(Clone, Debug)]
 enum Put {
     Name(u8, u8, NameChange),
@@ -20,7 +20,7 @@ enum Put {
     Subtree(u8),
     Everything(u8),
     Shrink,
-    /// Taken and given back.
+    /// Taken and merged back.
     Merge,
 }
 
@@ -38,7 +38,7 @@ fn put() -> impl Strategy<Value = Put> {
     ]
 }
 
-/// Two file systems; directories are numbered as in a heap, so each has a parent.
+/// Two file systems; directories are numbered as in a heap, so that each has a parent.
 fn key(number: u8) -> ObjectKey {
     let file_system = FileSystemId([number % 2; 8]);
     ObjectKey::new(file_system, 1, &[number / 2])
@@ -53,7 +53,7 @@ fn number(key: ObjectRef<'_>) -> u8 {
     key.handle()[0] * 2 + key.file_system().0[0]
 }
 
-/// Objects by their numbers modulo three: several names, one, none.
+/// Objects, whose numbers modulo three determine how many names they have: several, one, none.
 struct Heap;
 
 impl Places for Heap {
@@ -86,7 +86,7 @@ fn is_covered(dirty: &Dirty, put: &Put) -> bool {
         Put::Object(object, reached) => {
             dirty.covers_object(key(*object).as_ref())
                 || match number(key(*object).as_ref()) % 3 {
-                    // One name, which was put, too.
+                    // One name, which was also put in.
                     1 => *reached == Reached::ByName,
                     2 => true,
                     _ => false,
@@ -135,7 +135,7 @@ fn apply(set: &mut DirtySet, put: &Put) {
     }
 }
 
-/// What a name put twice adds up to: the stronger of both.
+/// The result of putting in names repeatedly: the stronger change of each.
 fn strongest(puts: &[Put]) -> HashMap<(u8, u8), NameChange> {
     let mut names = HashMap::new();
     for put in puts {
@@ -170,7 +170,7 @@ proptest! {
         for put in &puts {
             prop_assert!(is_covered(&dirty, put), "{:?} is not in {:?}", put, dirty);
         }
-        // And nothing that was not: without limits a set holds what was put.
+        // Nothing else is dirty: without limits, a set holds exactly what was put in.
         let mut roomy = DirtySet::default();
         let plain = |put: &&Put| matches!(put, Put::Name(..));
         puts.iter().filter(plain).for_each(|put| apply(&mut roomy, put));
@@ -179,7 +179,7 @@ proptest! {
 
     #[test]
     fn hostile_events_end(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
-        // The right lengths and version in front lead further in.
+        // Correct lengths and version at the front lead further into the parser.
         let mut likely = bytes.clone();
         for (at, byte) in [(0, 200), (1, 0), (2, 0), (3, 0), (4, 3), (6, 24), (7, 0)] {
             if let Some(place) = likely.get_mut(at) {

@@ -1,5 +1,5 @@
-//! Each source on its own: overflow, starvation, parts of a file system, overlay, subvolumes,
-//! polling, open writers, and what is refused.
+//! Tests of each source on its own: overflow, starvation, parts of a file system, overlay,
+//! subvolumes, polling, open writers, and refusals.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -41,7 +41,7 @@ fn shown(path: &Path) -> &str {
     path.to_str().expect("a plain path")
 }
 
-/// Everything that the source says is dirty, as paths: names, directories, subtrees.
+/// Returns everything that the source reports as dirty, as paths: names, directories, subtrees.
 fn paths(source: &mut impl ChangeSource, dirty: &Dirty) -> BTreeSet<PathBuf> {
     let mut found = BTreeSet::new();
     for (key, directory) in &dirty.directories {
@@ -71,12 +71,12 @@ fn barrier(source: &mut impl ChangeSource) -> Dirty {
     set.take()
 }
 
-/// A queue that is full is noticed, and what comes later is not lost.
+/// A full queue is detected, and later events are not lost.
 fn overflows(mut source: impl ChangeSource, root: &Path) {
     let limit = fs::read_to_string("/proc/sys/fs/fanotify/max_queued_events").expect("a limit");
     let limit: usize = limit.trim().parse().expect("a number");
     for number in 0..limit + 100 {
-        // Names that differ: equal events come as one.
+        // The names differ, because equal events are merged.
         fs::hard_link(root.join("file"), root.join(format!("link-{number}"))).expect("a link");
         if number % 1000 == 999 {
             // A file has at most 32,000 or 65,000 names.
@@ -119,7 +119,7 @@ fn an_overflow_is_noticed_directory_by_directory() {
     }
 }
 
-/// Writers at full speed do not keep a barrier from coming to its end.
+/// Writers at full speed do not prevent a barrier from finishing.
 #[test]
 fn barriers_read_what_was_there_and_hardly_more() {
     let Some(mount) = mounted(FileSystem::Tmpfs, 256 << 20) else {
@@ -150,7 +150,7 @@ fn barriers_read_what_was_there_and_hardly_more() {
             }
             let barrier = source.barrier(&mut |_: Change<'_>| {}).expect("it goes on");
             assert!(barrier.waiting >= 50, "{barrier:?}");
-            // The smallest buffer holds so many of the smallest events.
+            // The smallest buffer holds this many of the smallest events.
             assert!(barrier.events <= barrier.waiting + 4096 / 52, "{barrier:?}");
             assert!(barrier.events >= barrier.waiting, "{barrier:?}");
         }
@@ -208,7 +208,7 @@ fn what_is_outside_of_the_root_has_no_place() {
     fs::remove_dir(&gone).expect("empty");
     assert_eq!(place(&gone_key), Place::Gone);
     assert_eq!(place(&b), Place::Outside);
-    // Renames that no event has told of yet.
+    // Renames that no event has reported yet.
     fs::rename(root.join("a"), other.join("a")).expect("the same file system");
     assert_eq!(place(&a), Place::Outside);
     fs::rename(&other, root.join("other")).expect("the same file system");
@@ -244,7 +244,7 @@ fn a_path_longer_than_the_kernel_takes_is_found() {
     );
 }
 
-/// Mounts an overlay over a fresh tmpfs and does what an overlay does: copies up, hides, moves.
+/// Mounts an overlay over a new tmpfs and performs its typical operations: copy up, hide, move.
 fn on_overlay(options: &str, how: &str) -> Result<(), Skip> {
     let base = LoopMount::new(FileSystem::Tmpfs, 64 << 20)?;
     let path = |name: &str| base.path().join(name);
@@ -273,7 +273,7 @@ fn on_overlay(options: &str, how: &str) -> Result<(), Skip> {
             let dirty = barrier(source);
             let found = paths(source, &dirty);
             for name in names {
-                // A directory that was copied up is a subtree that is dirty.
+                // A directory that was copied up is a dirty subtree.
                 let path = merged.join(name);
                 let mut above = path.ancestors().take_while(|above| *above != merged);
                 assert!(
@@ -325,7 +325,7 @@ fn subvolumes_and_snapshots_are_seen() {
     run("btrfs", &["subvolume", "create", shown(&path("home"))]).expect("a subvolume");
     fs::create_dir(path("home/d")).expect("a directory");
     fs::write(path("home/d/f"), "").expect("a file");
-    // The root is within a subvolume; the top is above.
+    // The root is within a subvolume; the top of the file system is above it.
     let mut source = Fanotify::open(&path("home"), QueueSize::Unlimited).expect("root may");
     fs::write(path("home/d/f"), "changed").expect("a file");
     let (home, snapshot) = (path("home"), path("home/snapshot"));
@@ -419,7 +419,7 @@ fn noon() -> Timestamp {
     }
 }
 
-/// Looks around once, in small steps.
+/// Makes one pass, in small steps.
 fn look_around(source: &mut Polling) -> Dirty {
     let mut set = DirtySet::default();
     source.look_now();
@@ -482,7 +482,7 @@ fn polling_begins_when_its_timer_goes_off() {
     assert_eq!(set.take().directories.len(), 1);
 }
 
-/// Does what it is told, a line at a time, and says so.
+/// Executes commands, one a line, and acknowledges each.
 const HOLDER: &str = "
 import ctypes, mmap, os, sys, threading
 libc = ctypes.CDLL(None)
@@ -549,7 +549,7 @@ impl Drop for Holder {
     }
 }
 
-/// Both ways of finding open files, where there are two.
+/// Both methods of finding open files, if both are available.
 fn ways() -> Vec<WriterSearch> {
     let ways = vec![WriterSearch::through_proc(), WriterSearch::new()];
     if ways[1].way() == Way::Proc {
@@ -650,7 +650,7 @@ fn what_is_opened_mapped_and_let_go_later_is_noticed() {
     let mut ways = ways();
     let mut look = |step: &str, expected: &[(&ObjectKey, OpenHow)]| {
         for search in &mut ways {
-            // The second time there is something to remember.
+            // In the second round, the search has remembered mappings.
             for _ in 0..2 {
                 let found = search.look(&searched).expect("/proc can be read");
                 let mut found: Vec<_> = found.files.iter().map(|f| (&f.object, f.how)).collect();
@@ -684,7 +684,8 @@ fn what_is_opened_mapped_and_let_go_later_is_noticed() {
     look("mapped by one", &[(&keys[0], OpenHow::Mapping)]);
 }
 
-/// A thread may have descriptors that its process has not; `/proc` shows them to who knows of it.
+/// A thread may have descriptors that its process does not have; `/proc` shows them only to a
+/// reader that knows the thread's id.
 #[test]
 fn the_kernel_names_files_of_threads_with_descriptors_of_their_own() {
     if let Some(skip) = without_root("looking at all processes") {
@@ -708,8 +709,8 @@ fn the_kernel_names_files_of_threads_with_descriptors_of_their_own() {
     assert_ne!(found.files[0].process, holder.process.id());
 }
 
-/// Keys say which inode they are of where one number is one object, and say nothing on btrfs,
-/// whose subvolumes have the same numbers.
+/// Keys contain the inode number where a number identifies one object, but not on btrfs, whose
+/// subvolumes use the same numbers.
 #[test]
 fn keys_tell_the_inode_number_where_that_is_safe() {
     for kind in [

@@ -1,7 +1,7 @@
 //! POSIX access control lists as Linux stores them in extended attributes.
 //!
 //! Layout (`linux/posix_acl_xattr.h`, acl(5)): a little-endian version word
-//! (2), then entries of tag (u16), permissions (u16) and id (u32).
+//! (2), followed by entries of a tag (u16), permissions (u16) and an id (u32).
 
 use crate::id::{Gid, Uid};
 
@@ -14,7 +14,7 @@ const TAG_MASK: u16 = 0x10;
 const TAG_OTHER: u16 = 0x20;
 const UNDEFINED_ID: u32 = u32::MAX;
 
-/// An extended access ACL: the entries that the mode cannot express.
+/// An access ACL, including the entries that the mode cannot express.
 ///
 /// Permission bits are `rwx` = 4, 2, 1.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -34,12 +34,14 @@ pub struct Acl {
 }
 
 impl Acl {
-    /// Reads the value of `system.posix_acl_access` or `…_default`.
+    /// Parses the value of `system.posix_acl_access` or
+    /// `system.posix_acl_default`.
     ///
-    /// `None` if the bytes are not a well-formed ACL: another version, a
-    /// length that does not fit, an unknown tag, a required entry missing or
-    /// doubled, or named entries without a mask (which the kernel refuses
-    /// to store, acl_check(3)).
+    /// Returns `None` if the bytes are not a well-formed ACL: an unknown
+    /// version, a length that is not a whole number of entries, an unknown tag
+    /// or permission bit, a missing required entry, a duplicate entry, or
+    /// named entries without a mask (which the kernel refuses to store,
+    /// acl_check(3)).
     pub fn parse(value: &[u8]) -> Option<Acl> {
         let (version, entries) = value.split_first_chunk::<4>()?;
         if u32::from_le_bytes(*version) != VERSION || entries.len() % 8 != 0 {
@@ -83,7 +85,8 @@ impl Acl {
             && (!named || self.mask.is_some())
     }
 
-    /// The bytes that [`Acl::parse`] reads, entries in the kernel's order.
+    /// Returns the bytes that [`Acl::parse`] reads, with entries in the
+    /// kernel's order.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = VERSION.to_le_bytes().to_vec();
         let mut push = |tag: u16, bits: u8, id: u32| {

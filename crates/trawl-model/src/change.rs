@@ -1,34 +1,36 @@
-//! What a change source says: which names, objects, directories and subtrees may no longer be as
-//! they were recorded.
+//! Changes as a change source reports them: names, objects, directories and subtrees that may no
+//! longer be as they were recorded.
 //!
-//! A change is a hint, never a state: whoever receives one looks at the file system, and what that
-//! says then is true. Objects are named by an [`ObjectKey`], which renames do not change.
+//! A change is a hint, never a state: the receiver reads the file system again and records its
+//! current state. Objects are identified by an [`ObjectKey`], which renames do not change.
 
 use std::borrow::Borrow;
 use std::fmt;
 
-/// Which file system, as the kernel numbers it (`fsid_t`) or the source does. Zeroes are an id, too.
+/// Id of a file system, assigned by the kernel (`fsid_t`) or by the source. All zeroes is a valid
+/// id.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FileSystemId(pub [u8; 8]);
 
-/// Length of what stands before the handle: the file system's id, the handle's length and type.
+/// Length in bytes of the header before the handle: file system id, handle length and handle type.
 const HEAD_BYTES: usize = 16;
 
-/// A file or directory by a name that no rename changes and that no later file gets: its file
-/// system and its file handle.
+/// Stable identity of a file or directory: its file system and its file handle. No rename changes
+/// it, and no later file reuses it.
 ///
-/// Laid out as the kernel's records are: the id (8 bytes), the handle's length (4, native order),
-/// its type (4, native order), its bytes. So keys are compared and hashed as they were received.
-/// Opaque, meaningful on this machine only.
+/// The layout matches the kernel's records: the file system id (8 bytes), the handle's length (4,
+/// native byte order), its type (4, native byte order) and its bytes. Keys can therefore be
+/// compared and hashed in the form in which they were received. A key is opaque and meaningful on
+/// this machine only.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ObjectKey(Box<[u8]>);
 
-/// An [`ObjectKey`] that lies in somebody else's bytes.
+/// A borrowed [`ObjectKey`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ObjectRef<'a>(&'a [u8]);
 
 impl ObjectKey {
-    /// The key of a handle of this type with these bytes.
+    /// Makes a key from a handle's file system, type and bytes.
     #[must_use]
     pub fn new(file_system: FileSystemId, kind: i32, handle: &[u8]) -> Self {
         let length = u32::try_from(handle.len()).unwrap_or(u32::MAX);
@@ -40,7 +42,7 @@ impl ObjectKey {
         ObjectKey(bytes.into())
     }
 
-    /// Borrows it.
+    /// Returns a borrowed view of the key.
     #[must_use]
     pub fn as_ref(&self) -> ObjectRef<'_> {
         ObjectRef(&self.0)
@@ -48,7 +50,7 @@ impl ObjectKey {
 }
 
 impl<'a> ObjectRef<'a> {
-    /// The key that `bytes` are; `None` if they are none.
+    /// Parses a key from its bytes; returns `None` unless their length matches the header.
     #[must_use]
     pub fn parse(bytes: &'a [u8]) -> Option<Self> {
         let length = u32::from_ne_bytes(bytes.get(8..12)?.try_into().ok()?);
@@ -56,19 +58,19 @@ impl<'a> ObjectRef<'a> {
         (handle.len() == usize::try_from(length).ok()?).then_some(ObjectRef(bytes))
     }
 
-    /// Its own copy.
+    /// Returns an owned copy of the key.
     #[must_use]
     pub fn to_key(self) -> ObjectKey {
         ObjectKey(self.0.into())
     }
 
-    /// All of it, as it is laid out.
+    /// Returns the whole key in its binary layout.
     #[must_use]
     pub fn as_bytes(self) -> &'a [u8] {
         self.0
     }
 
-    /// The file system.
+    /// Returns the id of the file system.
     #[must_use]
     pub fn file_system(self) -> FileSystemId {
         let mut id = [0; 8];
@@ -76,7 +78,7 @@ impl<'a> ObjectRef<'a> {
         FileSystemId(id)
     }
 
-    /// The type of the handle.
+    /// Returns the type of the handle.
     #[must_use]
     pub fn kind(self) -> i32 {
         let mut kind = [0; 4];
@@ -84,14 +86,14 @@ impl<'a> ObjectRef<'a> {
         i32::from_ne_bytes(kind)
     }
 
-    /// The bytes of the handle.
+    /// Returns the bytes of the handle.
     #[must_use]
     pub fn handle(self) -> &'a [u8] {
         &self.0[HEAD_BYTES..]
     }
 }
 
-/// Maps of keys are asked with the bytes of a borrowed one.
+/// Allows a map with [`ObjectKey`] keys to be looked up by the bytes of an [`ObjectRef`].
 impl Borrow<[u8]> for ObjectKey {
     fn borrow(&self) -> &[u8] {
         &self.0
@@ -117,53 +119,54 @@ impl fmt::Debug for ObjectRef<'_> {
     }
 }
 
-/// What may be different about a name.
+/// The part of a name's state that may have changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum NameChange {
-    /// The attributes or the content of what it stands for.
+    /// The attributes or content of the object with this name.
     Attributes,
-    /// Also whether it is there, and what it stands for; and the directory's own attributes.
+    /// Also whether the name exists and which object it names, and the directory's own attributes.
     Listing,
 }
 
 /// How an object was reached when it was changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Reached {
-    /// Through a name, which is reported as changed, too.
+    /// Through a name, which is also reported as changed.
     ByName,
-    /// In a way that tells no name.
+    /// Without a name that the source can report.
     Unnamed,
 }
 
-/// Why a whole subtree may be different.
+/// Why a whole subtree may have changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum SubtreeCause {
-    /// The directory was moved, perhaps in from where nobody watches: all paths below are others.
+    /// The directory was moved, perhaps from a place that is not watched: all paths below it
+    /// changed.
     Moved,
-    /// It is new to the source, and may have had content before it was watched.
+    /// The directory is new to the source and may have had content before it was watched.
     New,
-    /// Too much of it changed to be listed.
+    /// Too many changes occurred below the directory to list them one by one.
     Crowded,
 }
 
-/// Why nothing of a file system can be trusted any more.
+/// Why the record of a file system can no longer be trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Doubt {
-    /// The kernel's queue was full, and events were lost.
+    /// The kernel's event queue overflowed, and events were lost.
     QueueOverflow,
-    /// What was received could not be understood.
+    /// Received data could not be parsed.
     Malformed,
     /// Records are missing from a recording.
     MissingRecords,
-    /// Directories could not be watched: the limit on marks is reached.
+    /// The limit on marks was reached, so some directories could not be watched.
     TooManyDirectories,
-    /// More changed than the receiver had room for.
+    /// There were more changes than the receiver had room for.
     Crowded,
-    /// Something was mounted or unmounted, so that directories were not watched.
+    /// Something was mounted or unmounted, so that some directories were not watched.
     Mounts,
 }
 
-/// Something that may no longer be as it was recorded.
+/// A part of a file system that may no longer be as it was recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change<'a> {
     /// A name in a directory.
@@ -172,14 +175,14 @@ pub enum Change<'a> {
         directory: ObjectRef<'a>,
         /// The name, one component.
         name: &'a [u8],
-        /// What about it.
+        /// The part of its state that may have changed.
         what: NameChange,
     },
     /// The attributes or content of an object, under all its names.
     Object {
-        /// The object; a directory's names are not meant.
+        /// The object; for a directory, the names in it are not included.
         object: ObjectRef<'a>,
-        /// How it was reached.
+        /// How the object was reached.
         reached: Reached,
     },
     /// All names in a directory, and its own attributes.
@@ -187,25 +190,25 @@ pub enum Change<'a> {
         /// The directory.
         directory: ObjectRef<'a>,
     },
-    /// A directory and everything below.
+    /// A directory and everything below it.
     Subtree {
         /// The directory.
         directory: ObjectRef<'a>,
-        /// Why.
+        /// The reason.
         cause: SubtreeCause,
     },
     /// Everything in a file system.
     Everything {
         /// The file system.
         file_system: FileSystemId,
-        /// Why.
+        /// The reason.
         cause: Doubt,
     },
 }
 
-/// Takes changes as a source reads them.
+/// Receives changes as a source reads them.
 pub trait Receiver {
-    /// One change. What it borrows is gone afterwards.
+    /// Receives one change. The data that it borrows is valid only during the call.
     fn change(&mut self, change: Change<'_>);
 }
 

@@ -1,13 +1,13 @@
-//! The one table of columns: names, types, units and how each is obtained.
+//! The table of columns: names, types, units and origin of the values.
 //!
 //! The Parquet schema, the column documentation and the SQL catalogue are
-//! made from [`COLUMNS`]; a new column is one variant, one row here and the
-//! two places that fill and read it (the compiler names them).
+//! generated from [`COLUMNS`]. A new column needs one variant and one row here,
+//! and code in the two places that write and read it (the compiler names them).
 
 /// How a column is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnType {
-    /// Text (UTF-8); odd bytes escaped as [`crate::escape`] says.
+    /// UTF-8 text; invalid bytes are escaped as described in [`crate::escape`].
     Text,
     /// Raw bytes.
     Bytes,
@@ -33,21 +33,21 @@ pub enum ColumnEncoding {
 /// One column of the entries table.
 #[derive(Clone, Copy, Debug)]
 pub struct ColumnInfo {
-    /// Which one.
+    /// The column.
     pub column: Column,
     /// Its name in Parquet and SQL.
     pub name: &'static str,
-    /// Its type.
+    /// Its storage type.
     pub kind: ColumnType,
-    /// True if it may be null.
+    /// True if values may be null.
     pub nullable: bool,
-    /// How it is encoded.
+    /// Its encoding in a segment.
     pub encoding: ColumnEncoding,
     /// The unit or domain of a value.
     pub unit: &'static str,
-    /// What it says and where it comes from.
+    /// Description of the values and their origin.
     pub doc: &'static str,
-    /// The format version that introduced it.
+    /// The first format version that has the column.
     pub since: u32,
 }
 
@@ -114,15 +114,15 @@ impl Column {
     }
 }
 
-/// A set of columns, for saying which of them a question reads.
+/// A set of columns, used to state which columns a query reads.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct ColumnSet(u64);
 
 impl ColumnSet {
-    /// No column.
+    /// The empty set.
     pub const EMPTY: ColumnSet = ColumnSet(0);
 
-    /// Just these columns.
+    /// Returns the set of the given columns.
     pub const fn of(columns: &[Column]) -> ColumnSet {
         let mut bits = 0;
         let mut i = 0;
@@ -133,34 +133,34 @@ impl ColumnSet {
         ColumnSet(bits)
     }
 
-    /// Every column.
+    /// Returns the set of all columns.
     pub fn all() -> ColumnSet {
         ColumnSet((1 << COLUMNS.len()) - 1)
     }
 
-    /// Both sets together.
+    /// Returns the union of both sets.
     #[must_use]
     pub const fn union(self, other: ColumnSet) -> ColumnSet {
         ColumnSet(self.0 | other.0)
     }
 
-    /// This set without the other's columns.
+    /// Returns this set without the columns of `other`.
     #[must_use]
     pub const fn minus(self, other: ColumnSet) -> ColumnSet {
         ColumnSet(self.0 & !other.0)
     }
 
-    /// True if `column` is in the set.
+    /// Returns true if `column` is in the set.
     pub const fn contains(self, column: Column) -> bool {
         self.0 & (1 << column as u64) != 0
     }
 
-    /// True if no column is in the set.
+    /// Returns true if the set is empty.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// The set's columns in stored order.
+    /// Returns the set's columns in stored order.
     pub fn iter(self) -> impl Iterator<Item = Column> {
         COLUMNS
             .iter()

@@ -1,15 +1,15 @@
-//! One directory's worth of records, as a source delivers them.
+//! Records of one directory, as a source delivers them.
 //!
-//! A [`DirBatch`] owns two flat buffers (fixed-size rows and a heap of
-//! bytes), so that a directory costs a handful of allocations however many
-//! entries it has.
+//! A [`DirBatch`] owns two flat buffers (fixed-size rows and a heap of bytes),
+//! so that a directory costs only a few allocations however many entries it
+//! has.
 
 use crate::acl::Acl;
 use crate::id::{Dev, DirId, Gid, Uid};
 use crate::issue::Issue;
 use crate::time::Timestamp;
 
-/// What kind of object an entry is, inode(7).
+/// The type of a file system object, inode(7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FileType {
     /// Regular file, `f`.
@@ -26,7 +26,7 @@ pub enum FileType {
     Block,
     /// Character device, `c`.
     Char,
-    /// None of these (a file system's own invention).
+    /// Any other type (specific to a file system).
     Unknown,
 }
 
@@ -34,7 +34,7 @@ impl FileType {
     /// The bits of `st_mode` that hold the type (`S_IFMT`).
     pub const MASK: u32 = 0o170_000;
 
-    /// The type in a mode's `S_IFMT` bits.
+    /// Returns the type in a mode's `S_IFMT` bits.
     pub const fn from_mode(mode: u32) -> FileType {
         match mode & Self::MASK {
             0o100_000 => FileType::Regular,
@@ -48,7 +48,7 @@ impl FileType {
         }
     }
 
-    /// The letter that find(1)'s `-type` and `%y` use.
+    /// Returns the letter that find(1) uses in `-type` and `%y`.
     pub const fn letter(self) -> u8 {
         match self {
             FileType::Regular => b'f',
@@ -63,7 +63,7 @@ impl FileType {
     }
 }
 
-/// A range of a batch's heap.
+/// A byte range of a batch's heap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Span {
     /// Offset in bytes.
@@ -73,23 +73,23 @@ pub struct Span {
 }
 
 impl Span {
-    /// The span of nothing.
+    /// The empty span.
     pub const EMPTY: Span = Span { start: 0, len: 0 };
 
-    /// True if the span holds no byte.
+    /// Returns true if the span is empty.
     pub const fn is_empty(self) -> bool {
         self.len == 0
     }
 }
 
-/// The attributes of an object, as statx(2) gives them.
+/// The attributes of an object, as returned by statx(2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Meta {
     /// Inode number.
     pub ino: u64,
-    /// The device the object lies on.
+    /// Device number of the file system that holds the object.
     pub dev: Dev,
-    /// The device the object is, for device files; otherwise 0:0.
+    /// Device number that a device file represents; otherwise 0:0.
     pub rdev: Dev,
     /// Type and permissions (`st_mode`).
     pub mode: u32,
@@ -105,42 +105,45 @@ pub struct Meta {
     pub blocks: u64,
     /// Preferred I/O size, bytes.
     pub blksize: u32,
-    /// Last access.
+    /// Time of the last access.
     pub atime: Timestamp,
-    /// Last change of the content.
+    /// Time of the last change of the content.
     pub mtime: Timestamp,
-    /// Last change of the inode.
+    /// Time of the last change of the inode.
     pub ctime: Timestamp,
-    /// Creation, where the file system keeps it.
+    /// Time of creation, if the file system records it.
     pub btime: Option<Timestamp>,
     /// `stx_attributes & stx_attributes_mask`.
     pub attributes: u64,
-    /// Project (quota) id, where the file system keeps one.
+    /// Project (quota) id, if the file system has one.
     pub project: Option<u32>,
 }
 
 impl Meta {
-    /// The object's type.
+    /// Returns the object's type.
     pub const fn file_type(&self) -> FileType {
         FileType::from_mode(self.mode)
     }
 }
 
-/// One directory entry: its attributes and where its bytes lie in the heap.
+/// One directory entry: its attributes, and the spans of its strings in the
+/// heap.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Entry {
-    /// The attributes of what the name leads to (links not followed).
+    /// Attributes of the object (symbolic links are not followed).
     pub meta: Meta,
-    /// The name, without any slash.
+    /// The name, which contains no slash.
     pub name: Span,
-    /// A symbolic link's target; empty otherwise.
+    /// Target of a symbolic link; empty for other types.
     pub link_target: Span,
-    /// Names of the extended attributes, each ended by a NUL, as
-    /// listxattr(2) returns them; POSIX ACLs included.
+    /// Names of the extended attributes, each terminated by a NUL, as
+    /// listxattr(2) returns them; the names of POSIX ACLs are included.
     pub xattr_names: Span,
-    /// The access ACL, as the `system.posix_acl_access` value; empty if none.
+    /// Access ACL: the value of `system.posix_acl_access`; empty if there is
+    /// none.
     pub acl: Span,
-    /// A directory's default ACL, likewise.
+    /// Default ACL of a directory: the value of `system.posix_acl_default`;
+    /// empty if there is none.
     pub acl_default: Span,
 }
 
@@ -151,54 +154,54 @@ pub struct Xattr {
     pub entry: u32,
     /// The attribute's full name (`user.comment`).
     pub name: Span,
-    /// Its value.
+    /// The attribute's value.
     pub value: Span,
 }
 
-/// What decides who may search and list a directory.
+/// The permissions that determine which users may search and list a directory.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct DirAccess {
-    /// `st_mode`; only the permission bits count.
+    /// `st_mode`; only the permission bits are used.
     pub mode: u32,
     /// Owner.
     pub uid: Uid,
     /// Owning group.
     pub gid: Gid,
-    /// The access ACL, if there is one beyond the mode.
+    /// Access ACL, if there is one beyond the mode.
     pub acl: Option<Acl>,
 }
 
-/// The entries of one directory, or a fragment of them if there are many.
+/// The entries of one directory, or one fragment of them if there are many.
 #[derive(Clone, Debug, Default)]
 pub struct DirBatch {
-    /// The directory, unique within the scan.
+    /// Id of the directory, unique within the scan.
     pub dir: DirId,
-    /// The directory that holds it; `None` for a source's root.
+    /// Id of its parent directory; `None` for a source's root.
     pub parent: Option<DirId>,
-    /// Absolute, no trailing slash, empty for `/` (see [`crate::path`]).
+    /// Absolute path without a trailing slash; empty for `/` (see
+    /// [`crate::path`]).
     pub path: Vec<u8>,
-    /// Who may search and list it.
+    /// Permissions that determine who may search and list it.
     pub access: DirAccess,
     /// The directory's own attributes, read from its open descriptor.
     pub own: Meta,
-    /// 0 for the first (often only) fragment. Each fragment is sorted by
-    /// name; fragments of one directory follow each other in any order of
-    /// names.
+    /// Fragment number: 0 for the first (often only) fragment. Each fragment is
+    /// sorted by name. The fragments of one directory may arrive in any order
+    /// of names.
     pub fragment: u32,
     /// The rows, sorted by name bytes within the fragment.
     pub entries: Vec<Entry>,
     /// Values of extended attributes, in entry order.
     pub xattrs: Vec<Xattr>,
-    /// What could not be read of these entries, or below one of them when
-    /// it is a directory that cannot be listed. Visible to whoever may list
-    /// this directory.
+    /// Errors in reading these entries, or in listing one of them that is a
+    /// directory. Every user who may list this directory may see them.
     pub issues: Vec<Issue>,
-    /// The bytes that the spans point into.
+    /// Heap bytes that the spans refer to.
     pub heap: Vec<u8>,
 }
 
 impl DirBatch {
-    /// The bytes of `span`; empty if it does not lie in the heap.
+    /// Returns the bytes of `span`; empty if the span exceeds the heap.
     pub fn bytes(&self, span: Span) -> &[u8] {
         let start = span.start as usize;
         self.heap
@@ -206,8 +209,8 @@ impl DirBatch {
             .unwrap_or_default()
     }
 
-    /// Appends `bytes` to the heap. The caller keeps a batch's heap below
-    /// 4 GiB (a fragment has at most 65,536 entries).
+    /// Appends `bytes` to the heap and returns their span. The caller keeps a
+    /// batch's heap below 4 GiB (a fragment has at most 65,536 entries).
     pub fn push_bytes(&mut self, bytes: &[u8]) -> Span {
         let start = self.heap.len() as u32;
         self.heap.extend_from_slice(bytes);
@@ -217,7 +220,7 @@ impl DirBatch {
         }
     }
 
-    /// About how much memory the batch holds, bytes.
+    /// Returns the approximate memory use of the batch, in bytes.
     pub fn memory_bytes(&self) -> usize {
         self.path.len()
             + self.heap.len()

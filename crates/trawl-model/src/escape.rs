@@ -1,13 +1,14 @@
-//! Byte strings as reversible UTF-8, for columns that other engines read.
+//! Reversible UTF-8 encoding of byte strings, for columns that other engines
+//! read.
 //!
-//! A string that is valid UTF-8 stands for itself. In any other, each byte
-//! that is not part of a valid sequence becomes `\xHH` (lower-case hex) and
-//! each backslash `\\`; whether a value was escaped is stored beside it
-//! (`name_raw` is set only then), so nothing is ambiguous.
+//! A string that is valid UTF-8 is stored unchanged. In any other string, each
+//! byte that is not part of a valid sequence becomes `\xHH` (lower-case hex)
+//! and each backslash becomes `\\`. Whether a value was escaped is stored
+//! separately (`name_raw` is set only then), so the encoding is unambiguous.
 
 use std::borrow::Cow;
 
-/// The text for `bytes`, borrowed if it needs no escaping.
+/// Returns the text for `bytes`; borrowed if no escaping is needed.
 pub fn escape(bytes: &[u8]) -> Cow<'_, str> {
     if let Ok(text) = std::str::from_utf8(bytes) {
         return Cow::Borrowed(text);
@@ -27,8 +28,8 @@ pub fn escape(bytes: &[u8]) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The bytes that [`escape`] gave `text` for, where it had to escape;
-/// `None` if `text` is not such an output.
+/// Decodes text that [`escape`] had to escape; returns `None` if an escape
+/// sequence in `text` is invalid.
 pub fn unescape(text: &str) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

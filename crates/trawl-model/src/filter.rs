@@ -1,53 +1,54 @@
-//! Necessary conditions on columns, for reading less.
+//! Necessary conditions on columns, which let a reader skip data.
 //!
-//! A [`Filter`] never decides what matches: it says what a matching row must
-//! fulfil, so that a reader may leave out pages and rows that cannot match.
-//! Rows that pass are still put to the question itself.
+//! A [`Filter`] never decides whether a row matches. It states conditions that
+//! every matching row fulfils, so that a reader may skip pages and rows that
+//! cannot match. Rows that pass still have to be tested by the query itself.
 
 use crate::column::Column;
 use crate::need::Need;
 
-/// A closed interval that a matching row's value must lie in.
+/// A condition on one column: a closed interval that contains the value of
+/// every matching row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Clause {
-    /// A number column (not a text or byte column).
+    /// A numeric column (not text or bytes).
     pub column: Column,
-    /// Smallest possible value.
+    /// Smallest possible value, inclusive.
     pub low: i128,
-    /// Largest possible value.
+    /// Largest possible value, inclusive.
     pub high: i128,
 }
 
 impl Clause {
-    /// True if some value in `min..=max` could fulfil the clause.
+    /// Returns true if some value in `min..=max` fulfils the clause.
     pub const fn overlaps(&self, min: i128, max: i128) -> bool {
         self.low <= max && min <= self.high
     }
 
-    /// The values of `least..=most` that fulfil the clause; `None` if none
-    /// does.
+    /// Returns the part of `least..=most` that fulfils the clause; `None` if it
+    /// is empty.
     pub fn within(&self, least: i128, most: i128) -> Option<(i128, i128)> {
         let (low, high) = (self.low.max(least), self.high.min(most));
         (low <= high).then_some((low, high))
     }
 
-    /// True if `value` fulfils the clause.
+    /// Returns true if `value` fulfils the clause.
     pub const fn admits(&self, value: i128) -> bool {
         self.low <= value && value <= self.high
     }
 }
 
-/// A conjunction of clauses and a need; without any every row may match.
+/// A conjunction of clauses and a need. Without either, every row may match.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// All of them must hold. No column occurs twice.
+    /// Clauses that must all hold. No column occurs twice.
     pub clauses: Vec<Clause>,
-    /// What the path must hold.
+    /// Literals that the path must contain.
     pub need: Need,
 }
 
 impl Filter {
-    /// Rows must fulfil this need.
+    /// Returns a filter with this need and no clauses.
     pub fn of_need(need: Need) -> Filter {
         Filter {
             need,
@@ -55,7 +56,7 @@ impl Filter {
         }
     }
 
-    /// Rows must also fulfil `clause`.
+    /// Adds a clause that rows must also fulfil.
     pub fn add(&mut self, clause: Clause) {
         match self.clauses.iter_mut().find(|c| c.column == clause.column) {
             Some(known) => {
@@ -66,7 +67,7 @@ impl Filter {
         }
     }
 
-    /// What rows that fulfil both filters must fulfil.
+    /// Returns the filter that rows must pass if they fulfil both filters.
     #[must_use]
     pub fn and(mut self, other: &Filter) -> Filter {
         for clause in &other.clauses {
@@ -76,8 +77,9 @@ impl Filter {
         self
     }
 
-    /// What rows that fulfil either filter must fulfil: per column that both
-    /// name, the smallest interval around both.
+    /// Returns the filter that rows must pass if they fulfil at least one of
+    /// both filters: for each column that both constrain, the smallest interval
+    /// that covers both clauses.
     #[must_use]
     pub fn or(&self, other: &Filter) -> Filter {
         let widened = self.clauses.iter().filter_map(|a| {

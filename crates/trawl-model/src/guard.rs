@@ -1,19 +1,20 @@
-//! The permission algebra: who may search or list a directory.
+//! The permission algebra: which users may search or list a directory.
 //!
-//! A permission **bit** of a mode or ACL is a [`Predicate`] over a user's
-//! id and groups, evaluated as the Linux kernel does (`acl_permission_check`
-//! and `posix_acl_permission`; acl(5), "ACCESS CHECK ALGORITHM"):
+//! A permission **bit** of a mode or ACL is a [`Predicate`] over a user's id
+//! and groups. It is evaluated as the Linux kernel does it
+//! (`acl_permission_check` and `posix_acl_permission`; acl(5), "ACCESS CHECK
+//! ALGORITHM"):
 //!
-//! 1. the owner is judged by the owner bits alone;
-//! 2. with an ACL **and** a non-empty group class in the mode (which is the
-//!    ACL's mask), a named user by that entry under the mask; then, if any of
-//!    the owning and named groups match, by whether one of those grants the
-//!    bit, under the mask;
-//! 3. without one (or with an empty mask: the kernel then does not consult
-//!    the ACL at all), the owning group by the group bits;
-//! 4. everybody else by the other bits.
+//! 1. The owner bits alone decide for the owner.
+//! 2. If there is an ACL **and** the mode's group class (the ACL's mask) is not
+//!    empty: for a named user, that user's entry under the mask decides. For
+//!    any other user with a matching owning or named group, the bit is granted
+//!    if at least one of the matching entries grants it under the mask.
+//! 3. Otherwise (no ACL, or an empty mask, with which the kernel does not
+//!    consult the ACL at all): the group bits decide for the owning group.
+//! 4. The other bits decide for everybody else.
 //!
-//! The superuser passes always (`CAP_DAC_READ_SEARCH`).
+//! The superuser always passes (`CAP_DAC_READ_SEARCH`).
 //!
 //! A [`Guard`] is the sequence of predicates and name barriers between the
 //! source's root and a directory's content, in tree order.
@@ -23,12 +24,12 @@ use crate::id::{Gid, Uid};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// The permission bit in question, as it applies to directories and files.
+/// A permission bit, as it applies to directories and files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Bit {
-    /// `r`: list a directory; read a file.
+    /// `r`: list a directory, or read a file.
     Read,
-    /// `x`: reach what is in a directory.
+    /// `x`: access the entries of a directory by name.
     Search,
 }
 
@@ -41,31 +42,32 @@ impl Bit {
     }
 }
 
-/// A user as the kernel sees one: file-system uid, and all groups.
+/// A user's credentials as the kernel sees them: file-system uid and all
+/// groups.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Credentials {
-    /// The user id.
+    /// The file-system user id.
     pub uid: Uid,
     /// The primary and all supplementary groups.
     pub groups: Vec<Gid>,
 }
 
-/// A set of users, as one permission bit defines it, in canonical form: two
-/// predicates are equal if and only if they admit the same users.
+/// The set of users to whom one permission bit is granted, in canonical form:
+/// two predicates are equal if and only if they admit the same users.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Predicate {
-    /// Users judged by name, sorted.
+    /// Users with a decision of their own (true: pass), sorted by id.
     users: Vec<(Uid, bool)>,
-    /// Members of any of these pass, sorted.
+    /// Groups whose members pass, sorted.
     granting: Vec<Gid>,
-    /// Members of any of these (and of none that grants) fail, sorted.
+    /// Groups whose members fail unless a granting group admits them, sorted.
     denying: Vec<Gid>,
-    /// Everybody else.
+    /// Decision for everybody else.
     other: bool,
 }
 
 impl Predicate {
-    /// The predicate that everyone passes.
+    /// Returns the predicate that every user passes.
     pub fn everyone() -> Predicate {
         Predicate {
             users: Vec::new(),
@@ -75,7 +77,7 @@ impl Predicate {
         }
     }
 
-    /// The predicate that only the superuser passes.
+    /// Returns the predicate that only the superuser passes.
     pub fn superuser_only() -> Predicate {
         Predicate {
             users: Vec::new(),
@@ -85,7 +87,8 @@ impl Predicate {
         }
     }
 
-    /// Who has `bit` on an object with these permissions.
+    /// Returns the set of users who have `bit` on an object with these
+    /// permissions.
     pub fn of(access: &DirAccess, bit: Bit) -> Predicate {
         let has = |bits: u32| bits & bit.mask() != 0;
         let mut users = BTreeMap::from([(access.uid, has(access.mode >> 6))]);
@@ -122,15 +125,16 @@ impl Predicate {
         .canonical()
     }
 
-    /// Drops what decides nothing. What remains has a witness each: a user
-    /// whose answer would change without it.
+    /// Removes parts that decide nothing. For each remaining part there is a
+    /// user whose result would change without it.
     fn canonical(mut self) -> Predicate {
         let is_judged = |uid: Uid| uid != Uid::ROOT && uid != Uid::NOBODY;
         self.users.retain(|(uid, _)| is_judged(*uid));
         self.granting.retain(|gid| *gid != Gid::NOBODY);
         self.denying.retain(|gid| *gid != Gid::NOBODY);
         if !self.other {
-            // A member of a denying group fails as everybody else does.
+            // Members of a denying group fail in any case, as everybody else
+            // does.
             self.denying.clear();
         } else if self.denying.is_empty() {
             self.granting.clear();
@@ -142,17 +146,18 @@ impl Predicate {
         self
     }
 
-    /// True if everyone passes.
+    /// Returns true if every user passes.
     pub fn is_trivial(&self) -> bool {
         self.other && self.users.is_empty() && self.denying.is_empty()
     }
 
-    /// True if nobody passes but the superuser.
+    /// Returns true if only the superuser passes.
     pub fn is_superuser_only(&self) -> bool {
         !self.other && self.users.is_empty() && self.granting.is_empty()
     }
 
-    /// Reads what [`fmt::Display`] writes; `None` if it is not that.
+    /// Parses the output of [`fmt::Display`]; returns `None` for any other
+    /// text.
     pub fn parse(text: &str) -> Option<Predicate> {
         let mut read = Predicate::superuser_only();
         let mut words = text.split(' ').peekable();
@@ -170,14 +175,14 @@ impl Predicate {
                 _ => return None,
             }
         }
-        // Only the one spelling that a predicate has.
+        // Each predicate has exactly one accepted spelling.
         let sorted = read.users.is_sorted_by(|a, b| a.0 < b.0)
             && read.granting.is_sorted_by(|a, b| a < b)
             && read.denying.is_sorted_by(|a, b| a < b);
         (sorted && read.clone().canonical() == read && read.to_string() == text).then_some(read)
     }
 
-    /// True if the user passes.
+    /// Returns true if the user passes.
     pub fn admits(&self, who: &Credentials) -> bool {
         who.uid == Uid::ROOT || self.admits_ordinary(who.uid, |gid| who.groups.contains(&gid))
     }
@@ -192,11 +197,12 @@ impl Predicate {
         self.other && !self.denying.iter().any(|gid| in_group(*gid))
     }
 
-    /// True if everyone who passes `self` passes `other` too.
+    /// Returns true if everyone who passes `self` also passes `other`.
     ///
-    /// Exact: if there is a counterexample, there is one whose user is named
-    /// in either predicate or in none, and who is in at most one group that
-    /// `self` grants to and one that `other` denies to.
+    /// The result is exact: if there is a counterexample, there is also one
+    /// whose user is either named in one of the predicates or named in neither,
+    /// and is a member of at most one group that `self` grants to and one group
+    /// that `other` denies to.
     pub fn implies(&self, other: &Predicate) -> bool {
         let unnamed = Uid::NOBODY;
         let named = self.users.iter().chain(&other.users).map(|(uid, _)| *uid);
@@ -215,29 +221,32 @@ impl Predicate {
         })
     }
 
-    /// Users judged by name and how, sorted by id; never the superuser.
+    /// Returns the users with a decision of their own, sorted by id; the
+    /// superuser is never among them.
     pub fn users(&self) -> &[(Uid, bool)] {
         &self.users
     }
 
-    /// Groups whose members pass.
+    /// Returns the groups whose members pass.
     pub fn granting(&self) -> &[Gid] {
         &self.granting
     }
 
-    /// Groups whose members fail, unless another of theirs grants.
+    /// Returns the groups whose members fail unless a granting group admits
+    /// them.
     pub fn denying(&self) -> &[Gid] {
         &self.denying
     }
 
-    /// Whether users that nothing else decides pass.
+    /// Returns true if users pass for whom no other part decides.
     pub fn other(&self) -> bool {
         self.other
     }
 }
 
 impl fmt::Display for Predicate {
-    /// `u1000+ g5+ other-`: named users, groups, everybody else; `+` passes.
+    /// Writes named users, groups and everybody else, such as
+    /// `u1000+ g5+ other-`; `+` means pass.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sign = |ok: bool| if ok { '+' } else { '-' };
         for (uid, ok) in &self.users {
@@ -253,23 +262,24 @@ impl fmt::Display for Predicate {
     }
 }
 
-/// One step of a guard.
+/// One condition of a guard.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Element {
-    /// Pass a permission bit.
+    /// The user must pass a permission bit.
     Predicate(Predicate),
-    /// Know a path, or be allowed to list the directory that holds it.
+    /// The user must know a path, or may list the directory that contains it.
     Barrier {
         /// The absolute path of the directory behind the barrier.
         path: Vec<u8>,
-        /// Who may list the directory that holds it, and so need not know.
+        /// Users who may list the containing directory, and so need not know
+        /// the path.
         list: Predicate,
     },
 }
 
 impl Element {
-    /// True if everyone who passes `self` passes `other` too, whatever paths
-    /// they know.
+    /// Returns true if everyone who passes `self` also passes `other`, whatever
+    /// paths they know.
     pub fn implies(&self, other: &Element) -> bool {
         match (self, other) {
             (Element::Predicate(p), Element::Predicate(q)) => p.implies(q),
@@ -286,14 +296,14 @@ impl Element {
     }
 }
 
-/// What stands between a user and a directory's content: all elements must
-/// be passed, in tree order.
+/// The conditions for reaching a directory's content: a user must pass all
+/// elements, in tree order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Guard(pub Vec<Element>);
 
 impl Guard {
-    /// True if the user passes every predicate and `knows` the path of
-    /// every barrier.
+    /// Returns true if the user passes every predicate, and for every barrier
+    /// passes its `list` predicate or `knows` its path.
     pub fn admits(&self, who: &Credentials, knows: impl Fn(&[u8]) -> bool) -> bool {
         self.0.iter().all(|element| match element {
             Element::Predicate(p) => p.admits(who),
@@ -301,14 +311,14 @@ impl Guard {
         })
     }
 
-    /// True if everyone passes.
+    /// Returns true if every user passes.
     pub fn is_trivial(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// What this guard becomes where `now` must be passed, too: the elements
-    /// of `now`, then those of this one that they do not imply. `None` if it
-    /// asks for all of `now` already.
+    /// Returns this guard with the conditions of `now` added: the elements of
+    /// `now`, followed by the elements of this guard that they do not imply.
+    /// Returns `None` if this guard already implies all of `now`.
     pub fn tightened(&self, now: &Guard) -> Option<Guard> {
         let asks = |element: &Element| self.0.iter().any(|mine| mine.implies(element));
         if now.0.iter().all(asks) {
@@ -330,7 +340,7 @@ pub(crate) mod tests {
     use crate::acl::Acl;
     use proptest::prelude::*;
 
-    /// The kernel's two functions, line by line, for one wanted bit.
+    /// The kernel's two functions, line by line, for one requested bit.
     fn kernel_allows(access: &DirAccess, who: &Credentials, want: u32) -> bool {
         let mode = access.mode;
         if who.uid == Uid::ROOT {
@@ -376,7 +386,8 @@ pub(crate) mod tests {
         (0u32..0o1000, 0u32..5, 0u32..5, proptest::option::of(acl)).prop_map(
             |(mut mode, uid, gid, acl)| {
                 let acl = acl.map(|(users, group, groups, mask)| {
-                    // The kernel keeps the mode's classes in step with the ACL.
+                    // The kernel keeps the mode's classes consistent with the
+                    // ACL.
                     mode = mode & !0o070 | u32::from(mask) << 3;
                     Acl {
                         owner: (mode >> 6) as u8 & 7,
@@ -441,7 +452,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// Guards of predicates and of barriers in front of one of two paths.
+    /// Guards of predicates, and of barriers in front of one of two paths.
     fn any_guard() -> impl Strategy<Value = Guard> {
         let element = (any_access(), 0u8..4).prop_map(|(access, kind)| {
             let who = Predicate::of(&access, Bit::Read);

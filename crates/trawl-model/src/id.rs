@@ -1,4 +1,4 @@
-//! Newtypes for the numbers that must not be mixed up.
+//! Newtypes for ids and device numbers, which must not be confused.
 
 use std::fmt;
 
@@ -25,18 +25,18 @@ id!(
     Gid(u32)
 );
 id!(
-    /// A directory within one scan: given by the source, unique there, never
-    /// stored.
+    /// Id of a directory within one scan: assigned by the source, unique there,
+    /// never stored.
     DirId(u64)
 );
 
 impl Uid {
-    /// The superuser, whom permission bits do not hold back
-    /// (`CAP_DAC_READ_SEARCH`, capabilities(7)).
+    /// The superuser, who bypasses permission bits (`CAP_DAC_READ_SEARCH`,
+    /// capabilities(7)).
     pub const ROOT: Uid = Uid(0);
 
-    /// The owner that is no user: -1, which no process can have
-    /// (setuid(2)). Stands for an owner whom an id map does not name.
+    /// The owner that is no user: -1, which no process can have (setuid(2)). It
+    /// represents an owner that an id map does not map.
     pub const NOBODY: Uid = Uid(u32::MAX);
 }
 
@@ -45,18 +45,19 @@ impl Gid {
     pub const NOBODY: Gid = Gid(u32::MAX);
 }
 
-/// A device number as Linux splits it, makedev(3).
+/// A device number, split into major and minor as Linux does it, makedev(3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Dev {
-    /// The driver or, for a file system without a device, 0.
+    /// Number of the driver; 0 for a file system without a device.
     pub major: u32,
-    /// The instance.
+    /// Number of the instance.
     pub minor: u32,
 }
 
 impl Dev {
-    /// The number `st_dev` and `st_rdev` hold in glibc's encoding
-    /// (12 + 20 bits of each in the classic places).
+    /// Returns the number in glibc's encoding of `st_dev` and `st_rdev`: the
+    /// low 12 bits of the major and the low 8 bits of the minor in the classic
+    /// places (bits 8 to 19 and 0 to 7), the remaining bits above them.
     pub const fn as_u64(self) -> u64 {
         let (major, minor) = (self.major as u64, self.minor as u64);
         ((major & 0xffff_f000) << 32)
@@ -65,7 +66,7 @@ impl Dev {
             | (minor & 0x0000_00ff)
     }
 
-    /// The inverse of [`Dev::as_u64`].
+    /// Decodes a number; the inverse of [`Dev::as_u64`].
     pub const fn from_u64(dev: u64) -> Dev {
         Dev {
             major: (((dev >> 32) & 0xffff_f000) | ((dev >> 8) & 0x0000_0fff)) as u32,

@@ -1,11 +1,11 @@
-//! Ids of another host as ids of this one.
+//! Maps user and group ids of another host to ids of this host.
 //!
-//! A file system that belongs to other machines may have other numbers for
-//! the same people. A map says which number here each of its numbers is; it
-//! is applied to owners, groups and ACL entries before anything else looks at
-//! them, so that rows and guards know this host's ids alone.
+//! A file system that belongs to other machines may use different ids for the
+//! same people. An id map assigns an id of this host to each of its ids. It is
+//! applied to owners, groups and ACL entries before anything else reads them,
+//! so that rows and guards contain only ids of this host.
 //!
-//! The text is a list of lines:
+//! The map is a text with one rule a line:
 //!
 //! ```text
 //! uid 1000-1999 501000     # a range: 1000 is 501000, 1001 is 501001 …
@@ -14,13 +14,14 @@
 //! gid * nobody             # ids without a line are nobody's (the default)
 //! ```
 //!
-//! No two ids become one, so that nobody gets what two users may only have
-//! together or one of them alone: ranges may not overlap on either side, and
-//! an id that is kept becomes nobody's if a line gives its number to another.
-//! Nobody is [`Uid::NOBODY`]: no process can have it, so such an owner's bits
-//! are no user's, and such an entry of an ACL says nothing and is left out.
-//! The superuser's id is one like any other: without a line for 0 what
-//! belongs to root is nobody's here.
+//! No two ids are mapped to the same id: otherwise a user could gain rights
+//! that only two users together have, or only one of them. Ranges must not
+//! overlap on either side, and a kept id becomes [`Uid::NOBODY`] if a line
+//! assigns its number to another id. No process can have the id
+//! [`Uid::NOBODY`], so the permission bits of such an owner apply to no user,
+//! and an ACL entry for it is dropped because it has no effect. The superuser's
+//! id has no special role: without a line for 0, objects that belong to root
+//! belong to nobody here.
 
 use crate::acl::Acl;
 use crate::entry::{DirAccess, DirBatch, Entry, Meta, Span};
@@ -28,29 +29,29 @@ use crate::id::{Gid, Uid};
 use crate::sink::SourceRoot;
 use std::fmt;
 
-/// The number that is no id: -1, `(uid_t) -1` in chown(2).
+/// The invalid id: -1, `(uid_t) -1` in chown(2).
 const NO_ID: u32 = u32::MAX;
 
-/// A map of users and groups.
+/// A map of user and group ids.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IdMap {
     users: Table,
     groups: Table,
 }
 
-/// What becomes of an id without a line.
+/// Rule for ids without a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Others {
-    /// It is nobody's.
+    /// The id becomes nobody.
     #[default]
     Nobody,
-    /// It stays, unless a line gives its number to another.
+    /// The id stays the same, unless a line assigns its number to another id.
     Keep,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Table {
-    /// Sorted, not overlapping on either side.
+    /// Sorted ranges that do not overlap on either side.
     ranges: Vec<Range>,
     others: Others,
 }
@@ -68,34 +69,34 @@ impl Range {
     }
 }
 
-/// Why a text is no map.
+/// An error in the text of a map.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdMapError {
-    /// The line, from 1.
+    /// The line number, from 1.
     pub line: usize,
-    /// What is wrong with it.
+    /// The problem in this line.
     pub problem: Problem,
 }
 
-/// What is wrong with a line.
+/// A problem in one line of a map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Problem {
-    /// It is not UTF-8, or not three words.
+    /// The line is not UTF-8, or does not consist of three words.
     Form,
-    /// It begins with another word than `uid` or `gid`.
+    /// The first word is neither `uid` nor `gid`.
     Kind,
-    /// What is mapped is no id and no range of ids.
+    /// The second word is not an id or a range of ids.
     From,
-    /// What it is mapped to is no id, or not all of a range's are.
+    /// The third word is not an id, or the end of the target range is not one.
     To,
-    /// What becomes of the others is neither `keep` nor `nobody`.
+    /// The rule for other ids is neither `keep` nor `nobody`.
     Others,
-    /// What becomes of the others was said before.
+    /// A rule for other ids was already given.
     OthersAgain,
-    /// It maps an id that a line before it maps.
+    /// A previous line already maps one of these ids.
     FromAgain,
-    /// It maps to an id that a line before it maps to.
+    /// A previous line already maps to one of these ids.
     ToAgain,
 }
 
@@ -123,10 +124,10 @@ impl fmt::Display for IdMapError {
 impl std::error::Error for IdMapError {}
 
 impl IdMap {
-    /// Reads a map.
+    /// Parses a map.
     ///
     /// # Errors
-    /// The first line that makes no sense.
+    /// Returns the first line that is invalid.
     pub fn parse(text: &[u8]) -> Result<IdMap, IdMapError> {
         let mut map = IdMap::default();
         let (mut users, mut groups) = (Seen::No, Seen::No);
@@ -156,17 +157,17 @@ impl IdMap {
         Ok(map)
     }
 
-    /// The user here.
+    /// Returns this host's id of a user.
     pub fn user(&self, uid: Uid) -> Uid {
         Uid(self.users.map(uid.0))
     }
 
-    /// The group here.
+    /// Returns this host's id of a group.
     pub fn group(&self, gid: Gid) -> Gid {
         Gid(self.groups.map(gid.0))
     }
 
-    /// Maps all of a directory's ids.
+    /// Maps all ids in a directory's batch.
     pub fn apply(&self, batch: &mut DirBatch) {
         self.apply_access(&mut batch.access);
         self.apply_meta(&mut batch.own);
@@ -177,15 +178,16 @@ impl IdMap {
         batch.entries = entries;
     }
 
-    /// Maps the ids of a source's root, and of what is above it on its file
-    /// system; what lies further up has this host's ids.
+    /// Maps the ids of a source's root and of those directories above it that
+    /// lie on its file system. Directories further up already have this host's
+    /// ids.
     pub fn apply_root(&self, root: &mut SourceRoot) {
         self.apply_entry(&mut root.entry, &mut root.heap);
         let foreign = root.above.iter_mut().rev().take(root.above_on_device);
         foreign.for_each(|access| self.apply_access(access));
     }
 
-    /// Maps the ids in what decides who may search and list a directory.
+    /// Maps the ids in a directory's permissions.
     pub fn apply_access(&self, access: &mut DirAccess) {
         access.uid = self.user(access.uid);
         access.gid = self.group(access.gid);
@@ -215,7 +217,7 @@ impl IdMap {
                     let len = bytes.len() as u32;
                     Span { start, len }
                 }
-                // None, or nothing that anyone can read.
+                // There is no ACL, or its value is malformed.
                 None => Span::EMPTY,
             };
         }
@@ -235,7 +237,7 @@ impl IdMap {
     }
 }
 
-/// Whether a line has said what becomes of the others.
+/// Whether a line has already given the rule for other ids.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Seen {
     No,
@@ -290,7 +292,7 @@ impl Table {
     }
 }
 
-/// A decimal number that can be an id.
+/// Parses a decimal number that is a valid id.
 fn id(text: &str) -> Option<u32> {
     let is_plain = text.bytes().all(|byte| byte.is_ascii_digit());
     let id = text.parse().ok().filter(|id| *id != NO_ID);
@@ -298,7 +300,7 @@ fn id(text: &str) -> Option<u32> {
 }
 
 impl fmt::Display for IdMap {
-    /// The text that reads back as this map.
+    /// Writes the map as text that [`IdMap::parse`] reads back.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (kind, table) in [("uid", &self.users), ("gid", &self.groups)] {
             for Range { first, last, to } in &table.ranges {
@@ -330,7 +332,7 @@ mod tests {
     fn ids_are_mapped_kept_or_nobodys() {
         let users = [0, 999, 1000, 1999, 2000, 501_000].map(|id| map().user(Uid(id)).0);
         assert_eq!(users, [0, NO_ID, 501_000, 501_999, NO_ID, NO_ID]);
-        // 7 is taken.
+        // 7 is already taken: the map assigns it to group 5.
         assert_eq!([5, 6, 7].map(|id| map().group(Gid(id)).0), [7, 6, NO_ID]);
     }
 
@@ -447,7 +449,8 @@ mod tests {
             uid in 0u32..8,
             groups in proptest::collection::vec(0u32..8, 0..4),
         ) {
-            // All ids have a line: users change their numbers and nothing else.
+            // All ids have a line: users get different numbers, and nothing
+            // else changes.
             let map = IdMap::parse(b"uid 0 0\nuid 1-9999 700001\ngid 0-9999 800000").unwrap();
             let who = Credentials { uid: Uid(uid), groups: groups.into_iter().map(Gid).collect() };
             let there = Credentials {

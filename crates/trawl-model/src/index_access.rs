@@ -1,38 +1,40 @@
-//! How a directory of an index carries a predicate: the owner, mode and ACL
-//! with which the kernel lets in exactly those whom the predicate admits.
+//! Permissions of index directories: the owner, mode and ACL with which the
+//! kernel admits exactly the users whom a predicate admits.
 //!
-//! The directory belongs to the superuser, so that nobody can change its
-//! permissions or put anything into it; write permission is given to nobody.
-//! The predicate's users and groups become entries of a POSIX ACL (acl(5)).
-//! Three of the kernel's rules decide the form:
+//! The directory belongs to the superuser, so that nobody else can change its
+//! permissions or write into it; nobody is given write permission. The
+//! predicate's users and groups become entries of a POSIX ACL (acl(5)). Three
+//! of the kernel's rules determine the form:
 //!
-//! - the owning group is judged together with the named groups. So it is one
-//!   of the predicate's groups, or one whose members fare as everybody else;
-//! - an ACL whose mask is empty is not consulted, so the mask is `r-x`;
-//! - of the groups that match, one that grants is enough.
+//! - The owning group is evaluated together with the named groups. So it is one
+//!   of the predicate's groups, or a group whose members have the same access
+//!   as everybody else.
+//! - An ACL with an empty mask is not consulted, so the mask is `r-x`.
+//! - If several groups match, one that grants is enough.
 
 use crate::acl::Acl;
 use crate::entry::DirAccess;
 use crate::guard::Predicate;
 use crate::id::{Gid, Uid};
 
-/// What users get whom a predicate refuses.
+/// The access that users get whom a predicate refuses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// Nothing: a guard directory.
+    /// None: the directory is a guard directory.
     Entry,
-    /// They may pass by a name that they know, but not list: a directory of
-    /// name barriers.
+    /// Search without list permission: a directory of name barriers, whose
+    /// children can be reached by users who know their names.
     Listing,
 }
 
-/// The bits of those whom the predicate admits: list and search.
+/// Permission bits of admitted users: list and search.
 const ADMITTED: u8 = 5;
 
-/// The permissions of an index directory that admits whom `who` admits.
+/// Returns the permissions of an index directory that admits the users whom
+/// `who` admits.
 ///
-/// The result belongs to user 0; [`DirAccess::mode`] holds permission bits
-/// alone, with the ACL's mask in the group's place if there is an ACL.
+/// The result belongs to user 0. [`DirAccess::mode`] holds permission bits
+/// only; if there is an ACL, the group bits are its mask.
 pub fn index_access(who: &Predicate, refused: Refused) -> DirAccess {
     let bits = |admitted: bool| match (admitted, refused) {
         (true, _) => ADMITTED,
@@ -44,8 +46,9 @@ pub fn index_access(who: &Predicate, refused: Refused) -> DirAccess {
         let granting = who.granting().iter().map(|gid| (*gid, bits(true)));
         granting.chain(who.denying().iter().map(|gid| (*gid, bits(false))))
     };
-    // Its members fare as everybody else, unless someone is refused as a
-    // member of another: then a group that grants could not make up for it.
+    // Members of the neutral group have the same access as everybody else. It
+    // cannot be used if the predicate denies a group: a member of both groups
+    // would be admitted, because one granting group is enough.
     let neutral = (Gid(0), other);
     let (gid, group) = match who.denying().is_empty() {
         true => groups().find(|(gid, _)| gid.0 == 0).unwrap_or(neutral),

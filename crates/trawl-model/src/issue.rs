@@ -1,9 +1,9 @@
-//! What a scan could not read. An issue is data: it is kept in the index,
-//! counted, shown, and never ends a scan.
+//! Errors of a scan in reading parts of the tree. An issue is data: it is kept
+//! in the index, counted and shown, and never ends a scan.
 
 use std::fmt;
 
-/// The operation that failed, named as its system call or parsing step.
+/// The operation that failed, named after its system call or parsing step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 #[repr(u8)]
@@ -20,7 +20,7 @@ pub enum Op {
     ListXattr = 5,
     /// Reading an extended attribute, getxattr(2).
     GetXattr = 6,
-    /// Understanding a line of a recorded source.
+    /// Parsing a line of a recorded source.
     Parse = 7,
     /// Reading a project id, ioctl_xfs_fsgetxattr(2).
     Project = 8,
@@ -39,7 +39,7 @@ impl Op {
         Op::Project,
     ];
 
-    /// The name that messages and machine-readable output use.
+    /// Returns the name used in messages and machine-readable output.
     pub const fn as_str(self) -> &'static str {
         match self {
             Op::OpenDir => "opendir",
@@ -53,13 +53,13 @@ impl Op {
         }
     }
 
-    /// The operation stored as `code`, if there is one.
+    /// Returns the operation with this stored code, if there is one.
     pub fn from_code(code: u8) -> Option<Op> {
         Op::ALL.into_iter().find(|op| *op as u8 == code)
     }
 
-    /// True if the failure leaves a part of the tree unread below the path
-    /// (and not just one attribute of one entry).
+    /// Returns true if a part of the tree at or below the path was not read
+    /// (not merely one attribute of one entry).
     pub const fn hides_entries(self) -> bool {
         matches!(self, Op::OpenDir | Op::ReadDir | Op::Stat | Op::Parse)
     }
@@ -71,19 +71,19 @@ impl fmt::Display for Op {
     }
 }
 
-/// An error number, errno(3); 0 where none applies (a damaged trace line).
+/// An error number, errno(3); 0 if there is none (a damaged trace line).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Errno(pub i32);
 
-/// One thing that could not be read.
+/// One error in reading the source.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Issue {
-    /// The path in question, absolute.
+    /// The affected path, absolute.
     pub path: Vec<u8>,
-    /// What was tried.
+    /// The operation that failed.
     pub op: Op,
-    /// What the kernel answered.
+    /// The kernel's error number.
     pub errno: Errno,
-    /// More, where the number does not say it all (a trace's line number).
+    /// Details that the error number does not express (a trace's line number).
     pub detail: String,
 }

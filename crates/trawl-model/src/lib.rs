@@ -1,9 +1,10 @@
-//! The vocabulary of Trawl: records, ids, columns, guards and the traits
-//! between the scanner, the index and the questions.
+//! Trawl's shared data types: records, ids, columns, guards, and the traits
+//! that connect the scanner, the index and the readers.
 //!
-//! Pure: no I/O, no clock, no dependency. Everything here is plain data and
-//! functions over it, so that the permission algebra ([`guard`],
-//! [`placement`]) can be read and tested on its own.
+//! The crate is pure: it performs no I/O, reads no clock and has no
+//! dependencies. It contains only plain data and functions on that data, so
+//! that the permission algebra ([`guard`], [`placement`]) can be read and
+//! tested on its own.
 
 #![forbid(unsafe_code)]
 

@@ -1,44 +1,45 @@
-//! What a path must hold to match, as far as that is known: runs of bytes,
-//! and how they go together.
+//! Literals that a path must contain to match, joined by and and or.
 //!
-//! As with a [`filter`](crate::filter), a [`Need`] never decides what
-//! matches. It is what an index of names is asked for, so that only few rows
-//! are put to the question itself.
+//! A [`Need`] never decides whether a path matches, as with a
+//! [`filter`](crate::filter). It is a necessary condition for searching an
+//! index of names, so that only few rows have to be tested by the query itself.
+//! A need may say too little, never too much.
 
-/// Which part of an entry's path holds a literal.
+/// The part of an entry's path that contains a literal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Within {
     /// The entry's name.
     Name,
-    /// Its whole path.
+    /// The whole path.
     Path,
 }
 
-/// In which letters a literal is held.
+/// How the letters of a literal are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Letters {
-    /// In just these.
+    /// Exactly: bytes must be equal.
     Exact,
-    /// In capitals or small ones, or in whatever characters beyond ASCII a
-    /// locale takes for the same. The literal itself is ASCII.
+    /// Regardless of case, which includes characters beyond ASCII that a locale
+    /// treats as the same letter. The literal itself is ASCII.
     Folded,
 }
 
-/// Where a literal lies.
+/// Position of a literal within the name or path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum At {
-    /// Somewhere.
+    /// At any position.
     Anywhere,
     /// At the beginning.
     Start,
     /// At the end.
     End,
-    /// It is all there is.
+    /// The literal is the whole name or path.
     Whole,
 }
 
 impl At {
-    /// At the beginning or not, at the end or not.
+    /// Returns the position, given whether it includes the beginning and the
+    /// end.
     pub const fn of(starts: bool, ends: bool) -> At {
         match (starts, ends) {
             (true, true) => At::Whole,
@@ -48,54 +49,54 @@ impl At {
         }
     }
 
-    /// True if the beginning is where it begins.
+    /// Returns true if the literal is at the beginning.
     pub const fn starts(self) -> bool {
         matches!(self, At::Start | At::Whole)
     }
 
-    /// True if the end is where it ends.
+    /// Returns true if the literal is at the end.
     pub const fn ends(self) -> bool {
         matches!(self, At::End | At::Whole)
     }
 }
 
-/// A run of bytes that a matching path holds.
+/// A byte string that a matching name or path contains.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Literal {
-    /// Not empty, but for [`At::Whole`].
+    /// The bytes; not empty, except with [`At::Whole`].
     pub bytes: Vec<u8>,
-    /// In what.
+    /// The part of the path that contains them.
     pub within: Within,
-    /// Where in it.
+    /// Their position in this part.
     pub at: At,
-    /// In which letters.
+    /// How letters are compared.
     pub letters: Letters,
 }
 
-/// What every match has.
+/// A necessary condition on the paths of all matches.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Need {
-    /// Nothing is known.
+    /// No condition is known.
     #[default]
     Nothing,
-    /// This literal.
+    /// The path contains this literal.
     Has(Literal),
-    /// All of these.
+    /// All of these conditions hold.
     All(Vec<Need>),
-    /// One of these; without any there is no match.
+    /// At least one of these conditions holds; an empty list matches nothing.
     Either(Vec<Need>),
 }
 
 impl Need {
-    /// Nothing matches.
+    /// The condition that no path fulfils.
     pub const IMPOSSIBLE: Need = Need::Either(Vec::new());
 
-    /// True if nothing is known.
+    /// Returns true if no condition is known.
     pub fn is_nothing(&self) -> bool {
         *self == Need::Nothing
     }
 
-    /// What has both.
+    /// Returns the conjunction of both conditions.
     #[must_use]
     pub fn and(self, other: Need) -> Need {
         match (self, other) {
@@ -113,7 +114,7 @@ impl Need {
         }
     }
 
-    /// What has one of both.
+    /// Returns the disjunction of both conditions.
     #[must_use]
     pub fn or(self, other: Need) -> Need {
         match (self, other) {
@@ -134,13 +135,13 @@ impl Need {
         }
     }
 
-    /// The need for all of these literals.
+    /// Returns the condition that all these literals occur.
     pub fn all(literals: impl IntoIterator<Item = Literal>) -> Need {
         let needs = literals.into_iter().map(Need::Has);
         needs.fold(Need::Nothing, Need::and)
     }
 
-    /// The same with each literal replaced by what `change` makes of it.
+    /// Returns a copy in which `change` has replaced each literal.
     #[must_use]
     pub fn map(&self, change: &dyn Fn(&Literal) -> Need) -> Need {
         match self {
@@ -157,7 +158,7 @@ impl Need {
         }
     }
 
-    /// Whether it is fulfilled, where `holds` says it of a literal.
+    /// Evaluates the condition; `holds` evaluates a single literal.
     pub fn holds(&self, holds: &mut dyn FnMut(&Literal) -> bool) -> bool {
         match self {
             Need::Nothing => true,

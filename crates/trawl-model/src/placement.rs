@@ -1,36 +1,40 @@
-//! Which guard each directory's content gets: the one place that decides.
+//! Placement: decides which guard protects each directory's content. This is
+//! the only place where that is decided.
 //!
 //! For a directory D with ancestors A₁ … Aₖ the guard is, in tree order, the
-//! predicate *x on Aᵢ* of every ancestor, *x on D* and *r on D*; each is left
-//! out where it is trivial or implied by one before it.
+//! predicate *x on Aᵢ* of every ancestor, *x on D* and *r on D*. A predicate is
+//! left out if it is trivial or implied by an earlier one.
 //!
-//! Where someone who gets as far as an ancestor A may pass but not list it,
-//! its child on the way to D must be known by name (POSIX: *x* lets one reach
-//! a name, *r* lets one read it). Such a child C is guarded by a **name
-//! barrier** or, where nobody would need one, by *r on A*. It is a barrier if
+//! If some users who can reach an ancestor A may pass through it (*x*) but not
+//! list it (*r*), they must know the name of its child on the way to D. The
+//! guard therefore has an element for this child C: a **name barrier** or,
+//! where no barrier is needed, the predicate *r on A*. It is a barrier if one
+//! of these conditions holds:
 //!
-//! - only the superuser may list A, but others may list C: whoever works
-//!   below C came by its name; or
-//! - the owner of C may not list A (the home directories in a `/home` of mode
-//!   0711); or
-//! - C was **large and open** in the snapshot before: at least
-//!   [`BARRIER_ROWS`] rows that everyone who may pass A can list.
+//! - Only the superuser may list A, but other users may list C. Anyone who
+//!   works below C must have been told its name.
+//! - The owner of C may not list A (such as home directories in a `/home` with
+//!   mode 0711).
+//! - C was **large and open** in the previous snapshot: it had at least
+//!   [`BARRIER_ROWS`] rows that everyone who may pass through A can list.
 //!
-//! None of these depends on anything that someone who knows C's name could
-//! not find out on the source, so that there is a barrier or none tells
-//! nothing about what is hidden. That is why a size counts open rows alone,
-//! and those of the snapshot before: nothing has to wait for a count.
+//! These conditions depend only on facts that anyone who knows C's name can
+//! find out on the source. The existence of a barrier therefore reveals nothing
+//! about hidden content. For this reason, only open rows are counted. The count
+//! is that of the previous snapshot, so that placement never has to wait for a
+//! count.
 //!
 //! The directories above a source's root guard the source as a whole
-//! ([`Placer::root_guard`]); what they hide is always behind a barrier.
+//! ([`Placer::root_guard`]); a name that they hide is always behind a barrier.
 
 use crate::entry::DirAccess;
 use crate::guard::{Bit, Credentials, Element, Guard, Predicate};
 use crate::id::DirId;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-/// The smallest open subtree, in rows, that gets a name barrier for its size.
-/// For a smaller one a walk of the file system costs less than the shard.
+/// Minimum number of rows of an open subtree that gets a name barrier because
+/// of its size. For a smaller subtree, a walk of the file system costs less
+/// than a shard.
 pub const BARRIER_ROWS: u64 = 4096;
 
 /// An interned guard: an index into the placer's trie of elements.
@@ -38,31 +42,34 @@ pub const BARRIER_ROWS: u64 = 4096;
 pub struct GuardId(u32);
 
 impl GuardId {
-    /// The guard that everyone passes.
+    /// The guard that every user passes.
     pub const TRIVIAL: GuardId = GuardId(0);
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct PredicateId(u32);
 
-/// A directory that is placed to see where that would be; none has this number.
+/// Id of the temporary directory that [`Placer::probe`] uses; no real directory
+/// has this id.
 const PROBE: DirId = DirId(u64::MAX);
 
-/// A directory of which more is to come.
+/// A directory that has been entered and is not yet done.
 struct Node {
     parent: Option<DirId>,
     path: Vec<u8>,
-    /// *r* here, whether or not it is implied.
+    /// *r* on this directory, whether or not it is implied.
     read: PredicateId,
-    /// The guard up to and including *x* here.
+    /// The guard up to and including *x* on this directory.
     prefix: GuardId,
-    /// And *r* here: where its rows go. Another than `prefix` if there are
-    /// some who may pass and not list.
+    /// `prefix` and *r* on this directory: the guard of its rows. It differs
+    /// from `prefix` if some users may pass through the directory but not list
+    /// it.
     listing: GuardId,
-    /// The child of a directory that hides it, at or above this, from which
-    /// everything down to here is open.
+    /// This directory or the ancestor that is hidden by its parent (whose users
+    /// may pass but not all may list) and from which everything down to here is
+    /// open; `None` if there is none.
     open_from: Option<DirId>,
-    /// If it is such a child: its open rows so far.
+    /// If the directory itself is such a hidden child: its open rows so far.
     open_rows: u64,
 }
 
@@ -72,7 +79,7 @@ pub struct Placer {
     predicates: Vec<Predicate>,
     predicate_ids: HashMap<Predicate, PredicateId>,
     access_ids: HashMap<DirAccess, (PredicateId, PredicateId)>,
-    /// Trie of guards: parent and last element; place 0 is the empty guard.
+    /// Trie of guards: parent and last element; index 0 is the empty guard.
     trie: Vec<(GuardId, Option<Element>)>,
     children: HashMap<(GuardId, Element), GuardId>,
     extensions: HashMap<(GuardId, PredicateId), GuardId>,
@@ -84,9 +91,9 @@ pub struct Placer {
 }
 
 impl Placer {
-    /// A placer for a source with this root path (absolute, empty for `/`)
-    /// below directories with these permissions, outermost first
-    /// ([`crate::sink::SourceRoot::above`]).
+    /// Makes a placer for a source with this root path (absolute, empty for
+    /// `/`). `above` holds the permissions of the directories above the root,
+    /// outermost first ([`crate::sink::SourceRoot::above`]).
     pub fn new(root: &[u8], above: &[DirAccess]) -> Placer {
         let mut placer = Placer {
             nodes: HashMap::new(),
@@ -119,36 +126,36 @@ impl Placer {
         placer
     }
 
-    /// With another threshold than [`BARRIER_ROWS`].
+    /// Replaces the threshold [`BARRIER_ROWS`].
     #[must_use]
     pub fn with_barrier_rows(mut self, barrier_rows: u64) -> Placer {
         self.barrier_rows = barrier_rows;
         self
     }
 
-    /// With the subtrees that were large and open in the snapshot before
-    /// ([`Placer::large_open`]).
+    /// Sets the paths of the subtrees that were large and open in the previous
+    /// snapshot ([`Placer::large_open`]).
     #[must_use]
     pub fn with_large_open(mut self, paths: impl IntoIterator<Item = Vec<u8>>) -> Placer {
         self.large_before = paths.into_iter().collect();
         self
     }
 
-    /// With subtrees that are known to be large and open.
+    /// Sets the initial result of [`Placer::large_open`].
     #[must_use]
     pub fn with_large_found(mut self, paths: Vec<Vec<u8>>) -> Placer {
         self.large = paths;
         self
     }
 
-    /// The guard of the source as a whole and of its root's own row: what is
-    /// above the root. Every other guard begins with it.
+    /// Returns the guard of the source as a whole and of its root's own row:
+    /// the conditions above the root. Every other guard begins with it.
     pub fn root_guard(&self) -> GuardId {
         self.above
     }
 
-    /// Makes a directory known; call it once per directory, before
-    /// [`Placer::add_rows`], parents first. `path` is absolute.
+    /// Registers a directory. Call it once for each directory, parents first,
+    /// and before [`Placer::add_rows`]. `path` is absolute.
     pub fn enter(&mut self, dir: DirId, parent: Option<DirId>, path: &[u8], access: &DirAccess) {
         let (search, read) = self.bits_of(access);
         let reached = match parent {
@@ -177,7 +184,7 @@ impl Placer {
         self.nodes.insert(dir, node);
     }
 
-    /// Counts `rows` more rows in `dir`.
+    /// Adds `rows` to the number of rows in `dir`.
     pub fn add_rows(&mut self, dir: DirId, rows: u64) {
         let top = self.nodes.get(&dir).and_then(|node| node.open_from);
         if let Some(top) = top.and_then(|top| self.nodes.get_mut(&top)) {
@@ -185,7 +192,8 @@ impl Placer {
         }
     }
 
-    /// Everything in and below `dir` has been placed: forgets it.
+    /// Removes `dir` when everything in and below it has been placed, and
+    /// records it if its subtree is large and open.
     pub fn done(&mut self, dir: DirId) {
         if let Some(node) = self.nodes.remove(&dir)
             && node.open_rows >= self.barrier_rows
@@ -194,8 +202,8 @@ impl Placer {
         }
     }
 
-    /// The guard of the rows of `dir`. A directory that is not known is
-    /// placed behind the strictest guard there is: for the superuser alone.
+    /// Returns the guard of the rows of `dir`. An unknown directory gets the
+    /// strictest guard: only the superuser passes.
     pub fn place(&mut self, dir: DirId) -> GuardId {
         match self.nodes.get(&dir) {
             Some(node) => node.listing,
@@ -203,16 +211,16 @@ impl Placer {
         }
     }
 
-    /// True if some who may pass `dir` may not list it, so that
-    /// [`Placer::barrier_to`] has to be asked about its directories.
+    /// Returns true if some users may pass through `dir` but not list it, so
+    /// that [`Placer::barrier_to`] must be called for its subdirectories.
     pub fn hides(&self, dir: DirId) -> bool {
         let node = self.nodes.get(&dir);
         node.is_some_and(|node| node.listing != node.prefix)
     }
 
-    /// The barrier in front of the directory at `path` in `parent`, if it
-    /// gets one: the guard of the child's own row for those who know its
-    /// name.
+    /// Returns the barrier in front of the directory at `path` in `parent`, if
+    /// it gets one. It is the guard of the child's own row for users who know
+    /// its name.
     pub fn barrier_to(
         &mut self,
         parent: DirId,
@@ -236,23 +244,24 @@ impl Placer {
         needed.then(|| self.barrier(prefix, read, path))
     }
 
-    /// The guard of what needs read permission on an object in a directory
-    /// guarded by `guard`: the values of its `user.*` attributes (xattr(7)).
+    /// Returns the guard of data that needs read permission on an object in a
+    /// directory guarded by `guard`: the values of `user.*` attributes
+    /// (xattr(7)).
     pub fn value_guard(&mut self, guard: GuardId, access: &DirAccess) -> GuardId {
         let (_, read) = self.bits_of(access);
         self.extend(guard, read)
     }
 
-    /// The guard of what in `guard` the superuser alone may see: the
-    /// `trusted.*` attributes (xattr(7)).
+    /// Returns the guard of data behind `guard` that only the superuser may
+    /// see: `trusted.*` attributes (xattr(7)).
     pub fn superuser_guard(&mut self, guard: GuardId) -> GuardId {
         let nobody = self.intern(Predicate::superuser_only());
         self.extend(guard, nobody)
     }
 
-    /// The guards of the rows of the directory at `path` in `parent` with this
-    /// access: if it was not large and open in the snapshot before, and if it
-    /// was. Nothing is noted of it.
+    /// Returns the two possible guards of the rows of the directory at `path`
+    /// in `parent` with this access: if it was not large and open in the
+    /// previous snapshot, and if it was. Does not change the placer's state.
     pub fn guards_of(&mut self, parent: DirId, path: &[u8], access: &DirAccess) -> [Guard; 2] {
         let hidden = self.hidden_lists.clone();
         let was_large = self.large_before.remove(path);
@@ -266,8 +275,8 @@ impl Placer {
         [small, large]
     }
 
-    /// True if nothing but what guards the source as a whole keeps anyone from
-    /// listing `dir`, which was made known.
+    /// Returns true if everyone who passes the source's root guard may list
+    /// `dir`, which must be registered.
     pub fn is_for_all(&self, dir: DirId) -> bool {
         let node = self.nodes.get(&dir);
         node.is_some_and(|node| node.listing == self.above)
@@ -280,7 +289,7 @@ impl Placer {
         self.guard(guard)
     }
 
-    /// The elements of a guard, in tree order.
+    /// Returns the elements of a guard, in tree order.
     pub fn guard(&self, mut id: GuardId) -> Guard {
         let mut elements = Vec::new();
         while let Some((parent, Some(element))) = self.trie.get(id.0 as usize) {
@@ -291,7 +300,7 @@ impl Placer {
         Guard(elements)
     }
 
-    /// The guard with these elements.
+    /// Returns the id of the guard with these elements.
     pub fn guard_of(&mut self, guard: &Guard) -> GuardId {
         let elements = guard.0.iter().cloned();
         elements.fold(GuardId::TRIVIAL, |above, element| {
@@ -299,25 +308,29 @@ impl Placer {
         })
     }
 
-    /// Below which guards there are directories that some may pass but not
-    /// list, and who may list these: where barriers are, or could be.
+    /// Returns each guard below which directories exist that some users may
+    /// pass through but not list, with the predicate of the users who may list
+    /// them. Barriers exist, or may exist, in these places.
     pub fn hidden_lists(&self) -> impl Iterator<Item = (GuardId, &Predicate)> {
         let lists = self.hidden_lists.iter();
         lists.map(|(guard, list)| (*guard, &self.predicates[list.0 as usize]))
     }
 
-    /// Forgets these: directories may have changed since they were made known.
+    /// Clears the result of [`Placer::hidden_lists`]: directories may have
+    /// changed since they were registered.
     pub fn forget_hidden_lists(&mut self) {
         self.hidden_lists.clear();
     }
 
-    /// The subtrees found large and open so far, for the next snapshot.
+    /// Returns the subtrees found to be large and open so far, for the next
+    /// snapshot.
     pub fn large_open(&self) -> &[Vec<u8>] {
         &self.large
     }
 
-    /// Where the open rows of `dir` count: from the topmost hidden directory
-    /// down to here nothing keeps anyone out who may pass what hides it.
+    /// Returns the hidden directory whose open rows include those of `dir`.
+    /// Everyone who may pass through the parent of that directory can reach and
+    /// list all directories from it down to `dir`. `None` if there is none.
     fn open_from(
         &mut self,
         dir: DirId,
@@ -335,8 +348,8 @@ impl Placer {
         (!adds).then_some(top)
     }
 
-    /// The prefix of the directory that holds `top`, which is `from` or above
-    /// it.
+    /// Returns the prefix of the directory that contains `top`; `from` is that
+    /// directory or lies below it.
     fn prefix_around(&self, from: DirId, top: DirId) -> Option<GuardId> {
         let mut at = self.nodes.get(&from)?;
         if let Some(node) = self.nodes.get(&top) {
@@ -345,7 +358,7 @@ impl Placer {
         Some(at.prefix)
     }
 
-    /// A guard that only the superuser passes.
+    /// Returns a guard that only the superuser passes.
     fn for_nobody(&mut self) -> GuardId {
         self.superuser_guard(self.above)
     }
@@ -359,7 +372,7 @@ impl Placer {
         self.child(prefix, element)
     }
 
-    /// `guard` and then `predicate`, unless something in it implies that.
+    /// Appends `predicate` to `guard`, unless an element of `guard` implies it.
     fn extend(&mut self, guard: GuardId, predicate: PredicateId) -> GuardId {
         if let Some(known) = self.extensions.get(&(guard, predicate)) {
             return *known;
@@ -448,8 +461,9 @@ mod tests {
             Predicate::of(&self.access[dir], bit).admits(who)
         }
 
-        /// What the kernel asks of someone who was told every path, as far
-        /// as barriers stand for it; for anyone who was told none, exactly.
+        /// Whether the kernel lets a user list the directory: exact for a user
+        /// who knows no path, and for one who knows every path as far as
+        /// barriers represent that knowledge.
         fn may_list(&self, at: usize, who: &Credentials, known: bool) -> bool {
             let chain = self.ancestors(at);
             chain.iter().all(|dir| self.has(*dir, Bit::Search, who))
@@ -480,14 +494,14 @@ mod tests {
                 .collect()
         }
 
-        /// Rows below `top` that whoever gets to its parent in the index can
-        /// list.
+        /// Rows below `top` that every user who reaches its parent in the index
+        /// can list.
         fn open_rows(&self, top: usize) -> u64 {
             let Some(parent) = self.parent[top] else {
                 return 0;
             };
             let everyone = everyone();
-            // Who can see that there is a barrier: the others walk the
+            // Users who can see whether there is a barrier; the others walk the
             // file system.
             let reach = |who: &&Credentials| {
                 let chain = self.ancestors(parent);
@@ -559,7 +573,7 @@ mod tests {
         })
     }
 
-    /// Delivers the tree depth-first as a scan would.
+    /// Delivers the tree depth-first, as a scan does.
     fn deliver(tree: &Tree, at: usize, placer: &mut Placer, guards: &mut Vec<GuardId>) {
         let id = DirId(at as u64);
         let parent = tree.parent[at].map(|p| DirId(p as u64));
@@ -601,8 +615,9 @@ mod tests {
             }
         }
 
-        /// Never more than whoever knows the name can count; that it may be
-        /// less costs a barrier, not a secret.
+        /// The count never exceeds the number of rows that a user who knows the
+        /// name can count. If it is lower, that costs a barrier but reveals no
+        /// secret.
         #[test]
         fn a_size_counts_open_rows_alone(tree in any_tree()) {
             let (placer, _) = deliver_all(&tree, 10);

@@ -1,9 +1,9 @@
-//! Paths relative to a directory, as bytes: names with a slash between them and none at either
-//! end. The directory itself is the **empty** path.
+//! Byte paths relative to a directory: names separated by slashes, without a slash at either end.
+//! The directory itself is the **empty** path.
 //!
-//! Absolute paths, as the index has them, are for [`crate::path`].
+//! For absolute paths, as the index stores them, see [`crate::path`].
 
-/// `dir/name`, where either may be the empty path.
+/// Returns `dir/name`; either may be the empty path.
 pub fn join(dir: &[u8], name: &[u8]) -> Vec<u8> {
     match (dir, name) {
         (b"", path) | (path, b"") => path.to_vec(),
@@ -11,7 +11,7 @@ pub fn join(dir: &[u8], name: &[u8]) -> Vec<u8> {
     }
 }
 
-/// True if `path` is `dir` or lies below it.
+/// Returns true if `path` is `dir` or lies below it.
 pub fn is_within(path: &[u8], dir: &[u8]) -> bool {
     match path.strip_prefix(dir) {
         Some(rest) => dir.is_empty() || rest.is_empty() || rest.starts_with(b"/"),
@@ -19,7 +19,7 @@ pub fn is_within(path: &[u8], dir: &[u8]) -> bool {
     }
 }
 
-/// The directory that holds `path`, and the name in it; both are empty for the empty path.
+/// Returns the parent directory of `path` and its last name; both are empty for the empty path.
 pub fn split(path: &[u8]) -> (&[u8], &[u8]) {
     match path.iter().rposition(|byte| *byte == b'/') {
         Some(at) => (&path[..at], &path[at + 1..]),

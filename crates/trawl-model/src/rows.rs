@@ -1,24 +1,24 @@
-//! Decoded rows: what questions are asked of.
+//! Decoded rows, the common input of all queries.
 //!
-//! A [`RowBatch`] holds the columns that were asked for (and only those) of
-//! rows that lie in one directory or several; a [`Row`] is one of them with
-//! its directory. Index reader and live walk both produce these, so that a
-//! predicate is written once.
+//! A [`RowBatch`] holds the requested columns (and only those) of rows from one or several
+//! directories; a [`Row`] is one row with its directory. The index reader and the live walk both
+//! produce them, so that each predicate is written only once.
 
 use crate::column::{Column, ColumnSet};
 use crate::entry::{FileType, Meta};
 use crate::id::{Dev, Gid, Uid};
 use crate::time::Timestamp;
 
-/// Byte strings: value `i` is `data[offsets[i]..offsets[i + 1] - gap]`.
+/// A column of byte strings: value `i` is `data[offsets[i]..offsets[i + 1] - gap]`.
 #[derive(Clone, Debug)]
 pub struct ByteColumn {
-    /// One more than there are values; starts at 0, never decreases.
+    /// Offsets of the values, one more than there are values; the first is 0, and they never
+    /// decrease.
     pub offsets: Vec<u32>,
-    /// All values. Behind the last there may be bytes that mean nothing.
+    /// The bytes of all values. Unused bytes may follow the last value.
     pub data: Vec<u8>,
-    /// Bytes behind each value that are none of it: 0, if a reader has not
-    /// filled it otherwise. To what has a gap nothing is appended.
+    /// Number of bytes after each value that do not belong to it; 0 unless a reader has filled the
+    /// column with a gap. Nothing may be appended to a column with a gap.
     pub gap: u32,
 }
 
@@ -39,7 +39,7 @@ impl ByteColumn {
         self.offsets.push(self.data.len() as u32);
     }
 
-    /// Value `at`; empty if there is none.
+    /// Returns value `at`; empty if it does not exist.
     pub fn get(&self, at: usize) -> &[u8] {
         match (self.offsets.get(at), self.offsets.get(at + 1)) {
             (Some(start), Some(end)) => self
@@ -50,7 +50,7 @@ impl ByteColumn {
         }
     }
 
-    /// Forgets all values, and keeps the memory.
+    /// Removes all values but keeps the memory.
     pub fn clear(&mut self) {
         self.offsets.clear();
         self.offsets.push(0);
@@ -58,7 +58,7 @@ impl ByteColumn {
         self.gap = 0;
     }
 
-    /// Leaves just the values at `places`, which are ascending.
+    /// Keeps only the values at `places`, which are in ascending order.
     fn keep(&mut self, places: &[u32]) {
         if self.is_empty() {
             return;
@@ -70,7 +70,7 @@ impl ByteColumn {
         *self = kept;
     }
 
-    /// A column with value `at` alone, or none if there are none.
+    /// Returns a column with a copy of value `at` only; empty if it does not exist.
     fn alone(&self, at: usize) -> ByteColumn {
         let mut column = ByteColumn::default();
         if at < self.len() {
@@ -79,19 +79,19 @@ impl ByteColumn {
         column
     }
 
-    /// The number of values.
+    /// Returns the number of values.
     pub fn len(&self) -> usize {
         self.offsets.len().saturating_sub(1)
     }
 
-    /// True if there is no value.
+    /// Returns true if there are no values.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// Columns of some rows. A column that was not asked for is empty and reads
-/// as zero, epoch or nothing.
+/// Columns of some rows. A column that was not requested is empty; its getters return zero, the
+/// epoch, an empty string or `None`.
 #[derive(Clone, Debug, Default)]
 pub struct RowBatch {
     /// The number of rows.
@@ -100,7 +100,7 @@ pub struct RowBatch {
     pub name: ByteColumn,
     /// Inode numbers.
     pub ino: Vec<u64>,
-    /// Devices, encoded as [`Dev::as_u64`].
+    /// Devices of the file systems, encoded as in [`Dev::as_u64`].
     pub dev: Vec<u64>,
     /// Modes with type bits.
     pub mode: Vec<u32>,
@@ -110,7 +110,7 @@ pub struct RowBatch {
     pub uid: Vec<u32>,
     /// Groups.
     pub gid: Vec<u32>,
-    /// Devices that device files are.
+    /// Devices that device files represent, encoded as in [`Dev::as_u64`].
     pub rdev: Vec<u64>,
     /// Sizes, bytes.
     pub size: Vec<u64>,
@@ -118,38 +118,38 @@ pub struct RowBatch {
     pub blocks: Vec<u64>,
     /// Preferred I/O sizes, bytes.
     pub blksize: Vec<u32>,
-    /// Access times: seconds, nanoseconds.
+    /// Access times: seconds since 1970.
     pub atime: Vec<i64>,
-    /// See `atime`.
+    /// Access times: nanoseconds.
     pub atime_ns: Vec<u32>,
-    /// Modification times.
+    /// Modification times: seconds since 1970.
     pub mtime: Vec<i64>,
-    /// See `mtime`.
+    /// Modification times: nanoseconds.
     pub mtime_ns: Vec<u32>,
-    /// Change times.
+    /// Change times: seconds since 1970.
     pub ctime: Vec<i64>,
-    /// See `ctime`.
+    /// Change times: nanoseconds.
     pub ctime_ns: Vec<u32>,
-    /// Birth times; `i64::MIN` where unknown.
+    /// Creation times: seconds since 1970; [`NO_BTIME`] if unknown.
     pub btime: Vec<i64>,
-    /// See `btime`.
+    /// Creation times: nanoseconds.
     pub btime_ns: Vec<u32>,
-    /// Link targets; empty where none.
+    /// Targets of symbolic links; empty for other types.
     pub link_target: ByteColumn,
-    /// Extended attribute names, NUL-ended; empty where none.
+    /// Extended attribute names, each terminated by a NUL; empty if there are none.
     pub xattr_names: ByteColumn,
-    /// Access ACL values; empty where none.
+    /// Access ACL values; empty if there are none.
     pub acl: ByteColumn,
-    /// Default ACL values; empty where none.
+    /// Default ACL values; empty if there are none.
     pub acl_default: ByteColumn,
-    /// Project ids; `u32::MAX` where unknown.
+    /// Project ids; [`NO_PROJECT`] if unknown.
     pub project: Vec<u32>,
-    /// Attribute flags.
+    /// Attribute flags (`stx_attributes`).
     pub attributes: Vec<u64>,
 }
 
 impl RowBatch {
-    /// Forgets all rows, and keeps the memory.
+    /// Removes all rows but keeps the memory.
     pub fn clear(&mut self) {
         self.len = 0;
         let RowBuffers {
@@ -164,8 +164,8 @@ impl RowBatch {
         i64s.into_iter().for_each(Vec::clear);
     }
 
-    /// Leaves just the values at `places`, which are ascending, in the
-    /// columns that have values, which are as many in each.
+    /// Keeps only the values at `places`, which are in ascending order. All non-empty columns must
+    /// have the same number of values.
     pub fn keep(&mut self, places: &[u32]) {
         let RowBuffers {
             bytes,
@@ -179,7 +179,7 @@ impl RowBatch {
         i64s.into_iter().for_each(|column| keep(column, places));
     }
 
-    /// Empties the columns of `columns`, which are numbers.
+    /// Empties the given columns; used for numeric columns.
     pub fn drop_columns(&mut self, columns: ColumnSet) {
         for column in columns.iter() {
             match column {
@@ -213,8 +213,8 @@ impl RowBatch {
         }
     }
 
-    /// Appends a copy of a row. A column that the row does not have stays
-    /// empty, so that all rows must have the same ones.
+    /// Appends a copy of a row. A column that the row does not have stays empty, so all appended
+    /// rows must have the same columns.
     pub fn push(&mut self, row: &Row<'_>) {
         fn copy<T: Copy>(to: &mut Vec<T>, from: &[T], at: usize) {
             to.extend(from.get(at));
@@ -253,7 +253,7 @@ impl RowBatch {
         copy(&mut self.attributes, &from.attributes, at);
     }
 
-    /// All columns, by their kind.
+    /// Returns all columns, grouped by type.
     fn buffers(&mut self) -> RowBuffers<'_> {
         RowBuffers {
             bytes: [
@@ -293,7 +293,7 @@ impl RowBatch {
     }
 }
 
-/// The columns of a [`RowBatch`].
+/// The columns of a [`RowBatch`], grouped by type.
 struct RowBuffers<'a> {
     bytes: [&'a mut ByteColumn; 5],
     u64s: [&'a mut Vec<u64>; 6],
@@ -301,7 +301,7 @@ struct RowBuffers<'a> {
     i64s: [&'a mut Vec<i64>; 4],
 }
 
-/// Leaves just the values at `places`, which are ascending.
+/// Keeps only the values at `places`, which are in ascending order.
 fn keep<T: Copy>(column: &mut Vec<T>, places: &[u32]) {
     if column.is_empty() {
         return;
@@ -316,9 +316,9 @@ fn keep<T: Copy>(column: &mut Vec<T>, places: &[u32]) {
     column.truncate(kept);
 }
 
-/// The stored value that stands for "no birth time".
+/// Stored value that means "no creation time".
 pub const NO_BTIME: i64 = i64::MIN;
-/// The stored value that stands for "no project id".
+/// Stored value that means "no project id".
 pub const NO_PROJECT: u32 = u32::MAX;
 
 /// One row and the directory it lies in.
@@ -326,7 +326,7 @@ pub const NO_PROJECT: u32 = u32::MAX;
 pub struct Row<'a> {
     /// The columns.
     pub batch: &'a RowBatch,
-    /// Which row of them.
+    /// Index of the row.
     pub at: usize,
     /// The directory's absolute path as stored (see [`crate::path`]).
     pub dir: &'a [u8],
@@ -365,13 +365,13 @@ macro_rules! time_getters {
     };
 }
 
-/// Value `at` alone, or nothing if there is none.
+/// Returns a vector with value `at` only; empty if it does not exist.
 fn one<T: Copy>(column: &[T], at: usize) -> Vec<T> {
     column.get(at).map(|value| vec![*value]).unwrap_or_default()
 }
 
 impl<'a> Row<'a> {
-    /// A batch with a copy of this row and no other.
+    /// Returns a batch with a copy of this row only.
     pub fn alone(&self) -> RowBatch {
         let (from, at) = (self.batch, self.at);
         RowBatch {
@@ -405,45 +405,45 @@ impl<'a> Row<'a> {
     }
 
     number_getters! {
-        /// Inode number.
+        /// Returns the inode number.
         ino: ino -> u64;
-        /// Type and permission bits.
+        /// Returns the type and permission bits.
         mode: mode -> u32;
-        /// Hard links.
+        /// Returns the number of hard links.
         nlink: nlink -> u32;
-        /// Apparent size, bytes.
+        /// Returns the apparent size in bytes.
         size: size -> u64;
-        /// Allocated 512-byte units.
+        /// Returns the allocated space in units of 512 bytes.
         blocks: blocks -> u64;
-        /// Preferred I/O size, bytes.
+        /// Returns the preferred I/O size in bytes.
         blksize: blksize -> u32;
-        /// Attribute flags (statx).
+        /// Returns the attribute flags (statx).
         attributes: attributes -> u64;
     }
 
     byte_getters! {
-        /// The name's bytes; empty only for the row of `/` itself.
+        /// Returns the name's bytes; empty only for the row of `/` itself.
         name;
-        /// A symbolic link's target, else empty.
+        /// Returns a symbolic link's target; empty for other types.
         link_target;
-        /// Extended attribute names, each ended by a NUL.
+        /// Returns the extended attribute names, each terminated by a NUL.
         xattr_names;
-        /// The access ACL's value, empty if none.
+        /// Returns the access ACL's value; empty if there is none.
         acl;
-        /// The default ACL's value, empty if none.
+        /// Returns the default ACL's value; empty if there is none.
         acl_default;
     }
 
     time_getters! {
-        /// Last access.
+        /// Returns the time of the last access.
         atime, atime_ns;
-        /// Last change of the content.
+        /// Returns the time of the last change of the content.
         mtime, mtime_ns;
-        /// Last change of the inode.
+        /// Returns the time of the last change of the inode.
         ctime, ctime_ns;
     }
 
-    /// Creation, where known.
+    /// Returns the time of creation, if known.
     pub fn btime(&self) -> Option<Timestamp> {
         let secs = *self.batch.btime.get(self.at)?;
         let nanos = self
@@ -455,7 +455,7 @@ impl<'a> Row<'a> {
         (secs != NO_BTIME).then_some(Timestamp { secs, nanos })
     }
 
-    /// All attributes as one value; those whose columns were not read are zero or unknown.
+    /// Returns all attributes as one value; those whose columns were not read are zero or `None`.
     pub fn meta(&self) -> Meta {
         Meta {
             ino: self.ino(),
@@ -477,7 +477,7 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// Project id, where known.
+    /// Returns the project id, if known.
     pub fn project(&self) -> Option<u32> {
         self.batch
             .project
@@ -486,32 +486,32 @@ impl<'a> Row<'a> {
             .filter(|id| *id != NO_PROJECT)
     }
 
-    /// Owner.
+    /// Returns the owner.
     pub fn uid(&self) -> Uid {
         Uid(self.batch.uid.get(self.at).copied().unwrap_or_default())
     }
 
-    /// Owning group.
+    /// Returns the owning group.
     pub fn gid(&self) -> Gid {
         Gid(self.batch.gid.get(self.at).copied().unwrap_or_default())
     }
 
-    /// The device it lies on.
+    /// Returns the device number of the file system that holds the object.
     pub fn dev(&self) -> Dev {
         Dev::from_u64(self.batch.dev.get(self.at).copied().unwrap_or_default())
     }
 
-    /// The device it is.
+    /// Returns the device number that a device file represents.
     pub fn rdev(&self) -> Dev {
         Dev::from_u64(self.batch.rdev.get(self.at).copied().unwrap_or_default())
     }
 
-    /// The object's type, from the mode column.
+    /// Returns the object's type, from the mode column.
     pub fn file_type(&self) -> FileType {
         FileType::from_mode(self.mode())
     }
 
-    /// The absolute path as stored: `dir/name`, empty for `/` itself.
+    /// Returns the absolute path as stored: `dir/name`, empty for `/` itself.
     pub fn path(&self) -> Vec<u8> {
         if self.name().is_empty() {
             return self.dir.to_vec();
@@ -520,8 +520,8 @@ impl<'a> Row<'a> {
     }
 }
 
-/// The columns whose buffers a [`RowBatch`] has (all but `dir`, `type` and
-/// `name_raw`, which the path, the mode and the name stand for).
+/// Returns the columns for which a [`RowBatch`] has buffers: all except `dir`, `type` and
+/// `name_raw`, which follow from the path, the mode and the name.
 pub fn decoded_columns() -> ColumnSet {
     ColumnSet::all().minus(ColumnSet::of(&[Column::Dir, Column::Type, Column::NameRaw]))
 }

@@ -1,4 +1,4 @@
-//! What a scan costs by itself: reads a tree, or a trace if it is given a file, into a sink that
+//! Measures the cost of a scan alone: reads a tree, or a trace if given a file, into a sink that
 //! drops everything, and prints CPU time, wall time, peak memory and counts.
 //!
 //! `cargo run --release -p trawl-scan --example scan_cost -- ROOT [THREADS [no-xattrs]]`

@@ -1,76 +1,76 @@
-//! What ends a scan early. Everything else that goes wrong is an issue and goes to the sink.
+//! Errors that end a scan early. All other errors are issues, which go to the sink.
 
 use std::io;
 
 use trawl_model::escape::escape;
 use trawl_sys::SysError;
 
-/// Why a scan did not reach its end. `E` is the sink's own error.
+/// The reason why a scan ended early. `E` is the sink's own error.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ScanError<E> {
-    /// The root can't be reached or opened.
+    /// The root cannot be reached or opened.
     #[error("cannot open the root {}: {source}; check that it exists and that you may list it", shown(.path))]
     Root {
-        /// The root, or the component of it that failed.
+        /// The root, or the component of its path that failed.
         path: Vec<u8>,
-        /// What failed.
+        /// The cause.
         source: SysError,
     },
-    /// The root is no directory.
+    /// The root is not a directory.
     #[error("the root {} is not a directory; give the directory that holds it", shown(.path))]
     NotADirectory {
         /// The root.
         path: Vec<u8>,
     },
-    /// The root's path can't be resolved.
+    /// The path of the root cannot be resolved.
     #[error("cannot resolve the root {}: {}; check its spelling", shown(.path), cause(.source))]
     Resolve {
-        /// The root as it was given.
+        /// The root as given.
         path: Vec<u8>,
-        /// What failed.
+        /// The cause.
         source: io::Error,
     },
-    /// A recorded source can't be read.
+    /// A recorded source cannot be read.
     #[error("cannot read the trace {}: {}", shown(.path), cause(.source))]
     Trace {
         /// The trace file.
         path: Vec<u8>,
-        /// What failed.
+        /// The cause.
         source: io::Error,
     },
-    /// A recorded source holds no directory at all.
+    /// A recorded source contains no directory.
     #[error("the trace {} holds no directory; is it one of GUFI's text traces?", shown(.path))]
     EmptyTrace {
         /// The trace file.
         path: Vec<u8>,
     },
-    /// A recorded source that can be read only once is not in the order that this takes.
+    /// A recorded source that can be read only once is not in depth-first order.
     #[error(
-        "the trace {} cannot be read from a pipe: the directory in line {line} does not come in depth-first order, sorted by name, after the one that holds it; write the trace to a file and give that",
+        "the trace {} cannot be read from a pipe: the directory in line {line} does not follow its parent in depth-first order, sorted by name; write the trace to a file and read that file",
         shown(.path)
     )]
     TraceOrder {
         /// The trace's name.
         path: Vec<u8>,
-        /// Where, from 1.
+        /// The line number, from 1.
         line: u64,
     },
     /// A thread could not be started.
     #[error("cannot start a thread: {source}; try again with fewer threads")]
     Thread {
-        /// What failed.
+        /// The cause.
         source: io::Error,
     },
     /// The cancel flag was set.
     #[error("the scan was cancelled")]
     Cancelled,
-    /// The sink can take no more.
+    /// The sink failed.
     #[error(transparent)]
     Sink(E),
 }
 
-/// The system's words in lower case, without the number behind them.
+/// Returns the system's message in lower case, without the error number at its end.
 fn cause(error: &io::Error) -> String {
     let text = error.to_string();
     let text = text.split(" (os error").next().unwrap_or(&text);

@@ -1,19 +1,20 @@
-//! Which names and paths a walk leaves out.
+//! Patterns for names and paths that a walk excludes.
 
 use std::ffi::{CStr, CString};
 
 use trawl_sys::pattern::{Flags, matches};
 
-/// A pattern that can't match anything: it is empty, holds a NUL byte, or is a relative path.
+/// Error: a pattern that cannot match anything, because it is empty, contains a NUL byte, or is a
+/// relative path.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the exclude pattern is empty, holds a NUL byte, or is a relative path; give a name, or a path that begins with / or */, with * ? [] as wildcards"
 )]
 pub struct BadPattern;
 
-/// Shell patterns. One without a slash is compared with an entry's name, one with a slash with
-/// its whole path (as `find -name` and `find -path` do: `*` matches slashes and leading dots).
-/// What matches is not recorded; a directory that matches is not entered either.
+/// A set of shell patterns. A pattern without a slash is compared with an entry's name, one with a
+/// slash with its whole path (as in `find -name` and `find -path`: `*` matches slashes and leading
+/// dots). Matching entries are not recorded; matching directories are not entered.
 #[derive(Clone, Debug, Default)]
 pub struct Excludes {
     names: Vec<Pattern>,
@@ -22,7 +23,7 @@ pub struct Excludes {
 
 #[derive(Clone, Debug)]
 enum Pattern {
-    /// No wildcard in it: the bytes themselves.
+    /// A pattern without wildcards: the text itself.
     Literal(CString),
     Glob(CString),
 }
@@ -45,11 +46,11 @@ impl Pattern {
 }
 
 impl Excludes {
-    /// Adds a pattern. Slashes at its end are dropped, so that `cache/` means a name.
+    /// Adds a pattern. Trailing slashes are dropped, so `cache/` is a name.
     ///
     /// # Errors
-    /// [`BadPattern`] if it is empty, holds a NUL byte, or is a path that begins neither with a
-    /// slash nor with a wildcard: paths are absolute, so it would match none.
+    /// Fails with [`BadPattern`] if the pattern is empty, contains a NUL byte, or is a path that
+    /// begins with neither a slash nor a wildcard: paths are absolute, so it would match nothing.
     pub fn add(&mut self, pattern: &[u8]) -> Result<(), BadPattern> {
         let end = pattern
             .iter()
@@ -71,14 +72,14 @@ impl Excludes {
         Ok(())
     }
 
-    /// Whether nothing is left out.
+    /// Returns true if there are no patterns.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.names.is_empty() && self.paths.is_empty()
     }
 
-    /// Whether the entry `name` of the directory `dir` (absolute, empty for `/`) is left out.
-    /// `scratch` is overwritten.
+    /// Returns true if the entry `name` of the directory `dir` (absolute, empty for `/`) is
+    /// excluded. `scratch` is a buffer that is overwritten.
     #[must_use]
     pub fn excludes(&self, dir: &[u8], name: &CStr, scratch: &mut Vec<u8>) -> bool {
         if self.names.iter().any(|p| p.matches(name)) {

@@ -1,17 +1,17 @@
 //! Sources of records: a parallel walk of a live tree, and recorded traces.
 //!
-//! Either reads one source and hands it to a [`trawl_model::Sink`] in an order in which nothing
-//! has to be looked up again (the trait says which). What can't be read is an issue in the
-//! stream; only a bad root, a cancelled scan or a failing sink ends it early. Memory and open
-//! descriptors are bounded whatever the tree.
+//! Each reads one source and delivers it to a [`trawl_model::Sink`] in an order in which nothing
+//! has to be looked up again (defined by the trait). Read errors are issues in the stream; only an
+//! invalid root, a cancelled scan or a failing sink ends a scan early. Memory and open descriptors
+//! are bounded for any tree.
 //!
-//! - [`walk()`]: getdents64 and statx, relative to directory descriptors, never through a
-//!   symbolic link, never out of the root.
-//! - [`Parts`]: listings and subtrees of a tree that was read before;
-//! - [`look()`]: one entry, where its directory may be passed but not listed.
+//! - [`walk()`]: getdents64 and statx relative to directory descriptors; never follows a symbolic
+//!   link, never leaves the root.
+//! - [`Parts`]: listings and subtrees of a tree that was read before.
+//! - [`look()`]: one entry whose directory may be passed but not listed.
 //! - [`trace`]: GUFI's text traces.
 //!
-//! This crate knows nothing of what is behind the sink, prints nothing and reads no clock.
+//! This crate knows nothing about the code behind the sink, prints nothing and reads no clock.
 
 #![forbid(unsafe_code)]
 

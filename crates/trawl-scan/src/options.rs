@@ -1,4 +1,4 @@
-//! What a walk may be told.
+//! Options of a walk.
 
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
@@ -8,63 +8,65 @@ use trawl_sys::filesystem::magic;
 
 use crate::excludes::Excludes;
 
-/// What to do where another file system is mounted below the root.
+/// Treatment of file systems mounted below the root.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mounts {
-    /// Record the mount point's directory as `find -xdev` prints it, and don't enter it.
+    /// Records the mount point's directory, as `find -xdev` does, and does not enter it.
     #[default]
     Stay,
-    /// Enter it like any directory.
+    /// Enters it like any directory.
     Cross,
 }
 
 /// Whether extended attributes are read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Xattrs {
-    /// Names and values of every entry.
+    /// Yes: names and values of every entry.
     #[default]
     Read,
-    /// None but each directory's own access ACL, which decides who may see what is below it.
+    /// No, except each directory's own access ACL, which is needed to decide who may see its
+    /// content.
     Skip,
 }
 
-/// How to walk.
+/// The options of a walk.
 #[derive(Debug)]
 pub struct WalkOptions<'a> {
-    /// Reading threads; with 1 everything runs on the caller's. 0 means as many as is sensible
-    /// on this machine (see [`WalkOptions::threads`]).
+    /// Number of reading threads. With 1, everything runs on the caller's thread. 0 means the
+    /// number of cores, at most 8. Fewer threads are used if there are too few descriptors.
     pub threads: usize,
-    /// Mount points below the root.
+    /// Treatment of mount points below the root.
     pub mounts: Mounts,
-    /// Names and paths to leave out.
+    /// Names and paths to exclude.
     pub excludes: Excludes,
-    /// Extended attributes.
+    /// Whether extended attributes are read.
     pub xattrs: Xattrs,
-    /// What is known of the tree: extended attributes of a directory's entries are not read again
-    /// where this knows the directory and [`trusts_ctime`] its file system.
+    /// Knowledge about the tree from before. Extended attributes of a directory's entries are not
+    /// read again if it knows the directory and [`trusts_ctime`] holds for its file system.
     pub known: Option<&'a dyn KnownListings>,
-    /// Ends the walk soon after it becomes true.
+    /// Flag that ends the walk soon after it becomes true.
     pub cancel: &'a AtomicBool,
-    /// Open directories at any time, over all threads. 0 means half of the process's limit, at
-    /// most 1,024. No fewer than 6 a thread are used; threads are given up before that.
+    /// Maximum number of open directories in all threads together. 0 means half of the process's
+    /// limit, at most 1,024. Each thread uses at least 6; if there are fewer, the number of threads
+    /// is reduced.
     pub descriptors: usize,
-    /// Bytes of names of directories still to be read that are kept in memory, over all threads;
-    /// what is beyond goes to an unnamed temporary file.
+    /// Maximum bytes in memory, in all threads together, of the names of directories still to be
+    /// read. Names beyond that are written to an unnamed temporary file.
     pub pending_bytes: usize,
-    /// Where that file is made.
+    /// Directory of the temporary file.
     pub temporary: PathBuf,
 }
 
-/// True for file systems of this type (statfs(2)) that set an inode's time of change whenever one
-/// of its attributes changes, and lie under no others: ext2 to ext4, XFS, Btrfs. Not for network
-/// file systems, FUSE and overlays, whose times are somebody else's word, nor for those that have
-/// kept the time when an attribute was set (tmpfs before Linux 6.2).
+/// Returns true for types of file systems (statfs(2)) that update an inode's ctime whenever one of
+/// its attributes changes, and that are not layered on others: ext2 to ext4, XFS, Btrfs. Returns
+/// false for network file systems, FUSE and overlays, whose times come from elsewhere, and for file
+/// systems that have kept the ctime when an attribute was set (tmpfs before Linux 6.2).
 pub fn trusts_ctime(number: u64) -> bool {
     matches!(number, magic::EXT | magic::XFS | magic::BTRFS)
 }
 
 impl<'a> WalkOptions<'a> {
-    /// The defaults, with a flag that ends the walk.
+    /// Returns the default options with a flag that ends the walk.
     #[must_use]
     pub fn new(cancel: &'a AtomicBool) -> Self {
         WalkOptions {
@@ -80,8 +82,8 @@ impl<'a> WalkOptions<'a> {
         }
     }
 
-    /// Descriptors and threads to use: a thread for each core but one at most eight, as many as
-    /// the descriptors allow.
+    /// Returns the number of threads (by default one for each core, at most eight, and no more than
+    /// the descriptors allow) and the descriptors for each.
     pub(crate) fn resources(&self) -> Resources {
         let limit = usize::try_from(trawl_sys::process::descriptor_limit()).unwrap_or(usize::MAX);
         let descriptors = if self.descriptors == 0 {
@@ -102,15 +104,15 @@ impl<'a> WalkOptions<'a> {
     }
 }
 
-/// The fewest descriptors that a thread can work with: the directory it reads, the one before,
-/// the one that holds it, and two to find one again.
+/// Minimum number of descriptors that a thread needs: the directory being read, the previous one,
+/// the parent directory, and further ones for reopening a directory.
 const DESCRIPTORS_MIN: usize = 6;
 
 fn default_threads() -> usize {
     std::thread::available_parallelism().map_or(1, |n| n.get().min(8))
 }
 
-/// What a walk has to work with.
+/// Resources of a walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Resources {
     pub(crate) threads: usize,

@@ -1,8 +1,9 @@
-//! Counters that another thread may read while a scan runs.
+//! Counters that other threads may read while a scan runs.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Counts of a running scan. Written once a directory, so that they cost nothing an entry.
+/// Counts of a running scan. They are updated once a directory, so that they cost nothing per
+/// entry.
 #[derive(Debug, Default)]
 pub struct ScanProgress {
     entries: AtomicU64,
@@ -12,23 +13,23 @@ pub struct ScanProgress {
     vanished: AtomicU64,
 }
 
-/// The counts at one moment, or what one directory adds to them.
+/// The counts at one moment, or the contribution of one directory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Entries delivered, directories among them, the root not.
+    /// Entries delivered, including directories but not the root.
     pub entries: u64,
-    /// Directories read, the root among them.
+    /// Directories read, including the root.
     pub directories: u64,
-    /// Apparent size of the regular files, bytes.
+    /// Apparent size of all regular files, in bytes.
     pub bytes: u64,
-    /// Things that could not be read.
+    /// Read errors.
     pub issues: u64,
-    /// Names that were gone, or were something else, when they were looked at.
+    /// Names that no longer existed, or had been replaced, when they were examined.
     pub vanished: u64,
 }
 
 impl ScanProgress {
-    /// The counts now. Each is right, though not all of the same moment.
+    /// Returns the current counts. Each is correct, but they may be from different moments.
     #[must_use]
     pub fn get(&self) -> Progress {
         Progress {
@@ -40,7 +41,7 @@ impl ScanProgress {
         }
     }
 
-    /// Adds what one directory brought.
+    /// Adds the contribution of one directory.
     pub(crate) fn add(&self, more: Progress) {
         let pairs = [
             (&self.entries, more.entries),

@@ -1,4 +1,5 @@
-//! Traces: what is recorded of a real tree comes back; damage is told and does no more harm.
+//! Tests of traces: the record of a real tree is restored; damage is reported and has no other
+//! effect.
 
 mod recorder;
 
@@ -13,7 +14,7 @@ use recorder::{Recorder, Scratch, record};
 use trawl_model::{FileType, Meta, Op};
 use trawl_scan::{Progress, ScanError, ScanProgress, TraceOptions, read_trace};
 
-/// One line in GUFI's form.
+/// Returns one line in GUFI's form.
 fn line(path: &[u8], meta: &Meta, link: &[u8], xattrs: &[(&[u8], &[u8])]) -> Vec<u8> {
     let mut field = format!("{:04x}", xattrs.len()).into_bytes();
     for (name, value) in xattrs {
@@ -66,7 +67,7 @@ fn file(path: &str) -> Vec<u8> {
     line(path.as_bytes(), &meta(0o100_644), b"", &[])
 }
 
-/// Reads `bytes` as a trace called `NAME.trace`.
+/// Reads `bytes` as a trace called `NAME.trace`, and through a pipe.
 fn replay(bytes: &[u8], root: Option<&[u8]>) -> Result<(Recorder, Progress), String> {
     let scratch = Scratch::new();
     let path = scratch.0.join("recorded.trace");
@@ -97,7 +98,7 @@ fn replay_path(path: &Path, options: &TraceOptions<'_>) -> Result<(Recorder, Pro
     Ok((recorder.finish(), counts))
 }
 
-/// Reads `bytes` through a pipe; the root is as that of a file called `recorded`.
+/// Reads `bytes` through a pipe; the default root is that of a file called `recorded`.
 fn replay_pipe(bytes: &[u8], root: Option<&[u8]>) -> Result<(Recorder, Progress), String> {
     let (reader, mut writer) = std::io::pipe().unwrap();
     let path = format!("/proc/self/fd/{}", reader.as_raw_fd());
@@ -108,7 +109,7 @@ fn replay_pipe(bytes: &[u8], root: Option<&[u8]>) -> Result<(Recorder, Progress)
     };
     std::thread::scope(|scope| {
         scope.spawn(move || {
-            // Whoever reads may have read enough.
+            // The reader may have stopped early.
             let _ = writer.write_all(bytes);
         });
         let read = replay_path(Path::new(&path), &options);
@@ -154,7 +155,7 @@ fn details(recorder: &Recorder) -> Vec<&str> {
     recorder.issues.iter().map(|i| &*i.detail).collect()
 }
 
-/// The trace of a recorded walk, stanzas in the given order.
+/// Returns the trace of a recorded walk, with stanzas in the given order.
 fn trace_of(walked: &Recorder, reverse: bool) -> Vec<u8> {
     let root = walked.root.as_ref().unwrap();
     let mut stanzas = Vec::new();
@@ -228,7 +229,7 @@ fn a_recorded_tree_comes_back() {
             }
             w.btime = w.btime.map(|t| trawl_model::Timestamp { nanos: 0, ..t });
             if m.file_type() == FileType::Directory {
-                // Reading the tree moved none of these, but the own row may be newer.
+                // Reading the tree changed none of these, but the directory's own row may be newer.
                 assert_eq!((m.ino, m.mode), (w.ino, w.mode));
             } else {
                 assert_eq!(m, w, "{}", String::from_utf8_lossy(path));
@@ -246,7 +247,7 @@ fn the_file_names_the_root() {
     assert_eq!(paths(&got), ["/recorded/d", "/recorded/d/g", "/recorded/f"]);
     let (got, _) = replay(&bytes, Some(b"")).unwrap();
     assert_eq!(paths(&got), ["/d", "/d/g", "/f"]);
-    // A trace whose first directory isn't the empty path.
+    // A trace whose first directory is not the empty path.
     let bytes = [dir("/x/y"), file("/x/y/f"), dir("/x/y/d")].concat();
     let (got, _) = replay(&bytes, Some(b"/m")).unwrap();
     assert_eq!(paths(&got), ["/m/d", "/m/f"]);
@@ -296,7 +297,7 @@ fn damaged_lines_are_told_with_their_numbers() {
         };
         let got = with(2, &bad);
         let all = details(&got);
-        // Each good line has a newline within a field of its own, so two an entry.
+        // Each good line contains a newline within a field, so there are two per entry.
         assert_eq!(all.len(), 1, "{all:?}");
         assert!(
             all[0].starts_with("line 5 (byte ") && all[0].contains(want),
@@ -376,7 +377,7 @@ fn a_pipe_must_have_directories_in_order() {
         [dir("a"), dir("a/b"), dir("c")],
     ] {
         let error = read(&bad).unwrap_err();
-        // Each line has a newline in a field of its own.
+        // Each line contains a newline within a field.
         assert!(
             error.contains("the directory in line 5 does not"),
             "{error}"
@@ -414,7 +415,7 @@ fn what_is_no_trace_is_refused() {
     assert!(matches!(cancelled, Err(ScanError::Cancelled)));
 }
 
-/// Any cut and any changed byte: no panic, no broken promise to the sink, no invented path.
+/// Any truncation and any changed byte: no panic, no broken promise to the sink, no invented path.
 #[test]
 fn no_damage_does_more_than_hide_entries() {
     let link = line(b"d/l", &meta(0o120_777), b"to\nwhere", &[(b"user.a", b"b")]);

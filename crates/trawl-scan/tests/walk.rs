@@ -1,4 +1,4 @@
-//! The walk against GNU find on trees with every oddity.
+//! Compares the walk with GNU find on trees with every oddity.
 
 mod recorder;
 
@@ -19,7 +19,7 @@ use trawl_sys::file::make_directory;
 
 const LIST: Purpose = Purpose::List(AccessTime::Keep);
 
-/// A small tree with an example of everything.
+/// Makes a small tree with an example of every kind of entry.
 fn oddities(root: &Path) {
     let names: [&[u8]; 11] = [
         b"plain",
@@ -77,7 +77,7 @@ fn oddities(root: &Path) {
         .set_len(5 << 30)
         .unwrap();
     for (name, kind) in [("null", "c"), ("disk", "b")] {
-        // Only root may; without it the rest still counts.
+        // Only root may do this; without it, the rest is still tested.
         let _ = trawl_testkit::oracle::command("mknod")
             .arg(root.join(name))
             .args([kind, "1", "3"])
@@ -153,7 +153,8 @@ fn one_thread_goes_in_path_order() {
     );
 }
 
-/// A chain of directories beyond any path limit, with a file and side branches here and there.
+/// Makes a chain of directories beyond any path limit, with a file and side branches at some
+/// levels.
 fn deep(root: &Path, levels: usize) -> usize {
     let path = CString::new(root.as_os_str().as_bytes()).unwrap();
     let mut fd = open_at(File::open("/").unwrap(), &path, LIST).unwrap();
@@ -359,9 +360,9 @@ fn mount_points_are_recorded_and_entered_only_if_asked() {
         return;
     }
     std::fs::create_dir_all(inside.join("seen/deeper")).unwrap();
-    // The tree within itself: a loop, which isn't entered, and is told.
+    // The tree mounted within itself: a loop, which is not entered and is reported.
     let looped = mount(&["--bind".as_ref(), scratch.0.as_os_str(), bind.as_os_str()]);
-    // In this order, so that the access times that the first moves are seen by both.
+    // Run in this order, so that both see the access times that the first run changes.
     let found_cross = find(&scratch.0, &[]);
     let found_stay = find(&scratch.0, &["-xdev"]);
     let stay = record(&scratch.0, |o| o.threads = 2);
@@ -370,7 +371,7 @@ fn mount_points_are_recorded_and_entered_only_if_asked() {
         let _ = trawl_testkit::oracle::command("umount").arg(point).status();
     }
     assert!(looped && found_cross.len() > found_stay.len());
-    // find leaves the looping entry itself out of its output; we keep its row.
+    // find omits the looping entry itself from its output; the walk keeps its row.
     let without_loop = |recorder: &mut Recorder| recorder.rows.remove(bind.as_os_str().as_bytes());
     for (mut got, found) in [(stay, found_stay), (cross, found_cross)] {
         assert!(without_loop(&mut got).is_some());
@@ -380,7 +381,7 @@ fn mount_points_are_recorded_and_entered_only_if_asked() {
     }
 }
 
-/// Runs this test binary's `child` test with a task, perhaps as another user.
+/// Runs this test binary's `child` test with a task, optionally as another user.
 fn run_child(task: &str, root: &Path, uid: Option<u32>) {
     let mut command = trawl_testkit::oracle::command("/proc/self/exe");
     command
@@ -399,7 +400,7 @@ fn run_child(task: &str, root: &Path, uid: Option<u32>) {
     );
 }
 
-/// What `run_child` runs; does nothing otherwise.
+/// The test that `run_child` runs; does nothing otherwise.
 #[test]
 fn child() {
     let (Ok(task), Some(root)) = (std::env::var("TRAWL_TASK"), std::env::var_os("TRAWL_ROOT"))
@@ -481,7 +482,7 @@ fn what_may_not_be_read_is_an_issue() {
     run_child("unreadable", &scratch.0, Some(65_534));
 }
 
-/// Sets its flag when it goes, also by a failed assertion, so that the other thread ends.
+/// Sets its flag when dropped, also after a failed assertion, so that the other thread ends.
 struct StopAtEnd<'a>(&'a AtomicBool);
 
 impl Drop for StopAtEnd<'_> {
@@ -557,7 +558,7 @@ fn a_link_put_in_a_directory_s_place_leads_nowhere() {
     });
 }
 
-/// Fails after so many batches.
+/// A sink that fails after this number of batches.
 struct Failing(usize);
 
 impl Sink for Failing {

@@ -1,10 +1,9 @@
-//! Work done as another user, for the kernel to judge it as theirs.
+//! Runs work as another user, so that the kernel applies that user's permissions.
 //!
-//! Users and groups belong to a thread, not to a process: a thread of its own
-//! becomes the user, does the work and ends. Threads that it starts are the
-//! user's, too. Nothing is given to a program that the user could trace: with
-//! the change of ids the kernel makes the process one that only the superuser
-//! may look into (`PR_GET_DUMPABLE`, unless fs.suid_dumpable is 1).
+//! On Linux, user and group ids belong to a thread, not to a process: a new thread changes its ids,
+//! does the work and ends. Threads that it starts have the same ids. No program runs that the user
+//! could trace: when the ids change, the kernel makes the process accessible to the superuser only
+//! (`PR_GET_DUMPABLE`, unless fs.suid_dumpable is 1).
 
 use rustix::process::{Gid, Uid};
 use rustix::thread::{
@@ -14,28 +13,29 @@ use rustix::thread::{
 
 use crate::error::{Named, Op, SysError};
 
-/// Who a thread becomes.
+/// The user and groups that a thread takes on.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct User {
     /// Real, effective, saved and file-system user id.
     pub uid: u32,
-    /// The group ids likewise.
+    /// Real, effective, saved and file-system group id.
     pub gid: u32,
     /// All supplementary groups.
     pub groups: Vec<u32>,
 }
 
-/// Does `work` as this user, without any capability, and returns what it
-/// returned; this thread waits.
+/// Runs `work` as this user, without any capability, and returns its result. The calling thread
+/// waits.
 ///
 /// Source: <https://man7.org/linux/man-pages/man2/setresuid.2.html>, "C library/kernel
 /// differences"
 ///
 /// # Errors
-/// If this process may not become that user, or no thread can be started. Then nothing was done.
+/// Fails if this process may not become that user, or if no thread can be started. Then `work` has
+/// not run.
 ///
 /// # Panics
-/// If `work` does.
+/// Panics if `work` panics.
 pub fn as_user<T: Send>(user: &User, work: impl FnOnce() -> T + Send) -> Result<T, SysError> {
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new()
@@ -52,14 +52,15 @@ pub fn as_user<T: Send>(user: &User, work: impl FnOnce() -> T + Send) -> Result<
     })
 }
 
-/// Groups first, while that is still allowed.
+/// Sets the groups first, because that is no longer allowed after the user has changed.
 fn become_user(user: &User) -> Result<(), SysError> {
     let groups: Vec<Gid> = user.groups.iter().map(|gid| Gid::from_raw(*gid)).collect();
     let (uid, gid) = (Uid::from_raw(user.uid), Gid::from_raw(user.gid));
     set_thread_groups(&groups).named(Op::Setgroups)?;
     set_thread_res_gid(gid, gid, gid).named(Op::Setresgid)?;
     set_thread_res_uid(uid, uid, uid).named(Op::Setresuid)?;
-    // Gone with the user id already, unless this process was told to keep them.
+    // The change of the user id has already dropped them, unless this process has
+    // `SECBIT_KEEP_CAPS` or a similar flag set.
     let none = CapabilitySets {
         effective: CapabilitySet::empty(),
         permitted: CapabilitySet::empty(),
@@ -99,7 +100,7 @@ mod tests {
         assert!(!ask(&user(&[])));
         assert!(ask(&user(&[4711, 4720])));
         let ids = as_user(&user(&[4720]), || {
-            // A thread of that thread is the user's, too.
+            // Threads started by that thread have the same ids.
             let inner = std::thread::scope(|scope| {
                 let thread = scope.spawn(|| (crate::identity::effective_uid(), may_read(&file)));
                 thread.join().unwrap()

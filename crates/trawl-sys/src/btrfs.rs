@@ -1,23 +1,23 @@
-//! What btrfs keeps of its transactions: which subvolume a directory lies in, in which transaction
-//! it last changed, and which inodes changed since one.
+//! Queries of btrfs transactions: the subvolume that a directory lies in, the transaction in which
+//! that subvolume last changed, and the inodes that changed since a transaction.
 //!
-//! Each inode's item names the transaction that it last changed in, and each block of the tree the
-//! one that it was written in: blocks without news are passed over whole. Changes wait in memory
-//! until their transaction is committed, and a search does not see them before.
+//! Each inode item records the transaction in which it last changed, and each tree block the
+//! transaction in which it was written, so the search skips whole blocks without changes. Changes
+//! stay in memory until their transaction is committed; a search does not see them before.
 
 use std::os::fd::{AsFd, AsRawFd};
 
 use crate::error::{Errno, Op, SysError};
 use crate::stat::{Inode, Time};
 
-/// A subvolume.
+/// A subvolume of a btrfs file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Subvolume {
-    /// The number of its tree.
+    /// Id of its tree.
     pub tree: u64,
-    /// Its own id, which no other has; zeroes where it has none.
+    /// Its own UUID, which no other subvolume has; zeroes if it has none.
     pub uuid: [u8; 16],
-    /// The transaction in which it last changed, of those that are committed.
+    /// The last committed transaction in which it changed.
     pub generation: u64,
 }
 
@@ -60,7 +60,7 @@ struct Search {
     buffer: [u8; BUFFER_BYTES],
 }
 
-/// The part of it that the request's number counts.
+/// The part of [`Search`] whose size is encoded in the request number.
 #[repr(C)]
 struct SearchHead {
     key: SearchKey,
@@ -79,12 +79,12 @@ const HEADER_BYTES: usize = 32;
 /// `BTRFS_INODE_ITEM_KEY`.
 const INODE_ITEM: u32 = 1;
 
-/// The subvolume that an open file lies in.
+/// Returns the subvolume that contains an open file.
 ///
 /// Source: <https://btrfs.readthedocs.io/en/latest/btrfs-ioctl.html>
 ///
 /// # Errors
-/// `ENOTTY` on other file systems.
+/// Fails with `ENOTTY` on other file systems.
 pub fn subvolume(fd: impl AsFd) -> Result<Subvolume, SysError> {
     let mut info = SubvolumeInfo {
         tree: 0,
@@ -96,8 +96,8 @@ pub fn subvolume(fd: impl AsFd) -> Result<Subvolume, SysError> {
         uuid: [0; 16],
         rest: [0; 24],
     };
-    // SAFETY: the kernel writes at most `size_of::<SubvolumeInfo>()` bytes, which the request's
-    // number names; any bytes are a value.
+    // SAFETY: the kernel writes at most `size_of::<SubvolumeInfo>()` bytes, the size encoded in the
+    // request number; any bytes are a valid value.
     let code = unsafe {
         libc::ioctl(
             fd.as_fd().as_raw_fd(),
@@ -115,13 +115,13 @@ pub fn subvolume(fd: impl AsFd) -> Result<Subvolume, SysError> {
     }
 }
 
-/// Has the transaction that is under way committed, and waits for it: whatever was changed before
-/// is on the disk then, but for content that was not written yet.
+/// Commits the current transaction and waits until that is done. All earlier changes are then on
+/// disk, except file content that was not yet written back.
 ///
 /// Source: <https://btrfs.readthedocs.io/en/latest/btrfs-ioctl.html>
 ///
 /// # Errors
-/// Those of writing.
+/// Returns the errors of writing.
 pub fn commit(fd: impl AsFd) -> Result<(), SysError> {
     let fd = fd.as_fd();
     let mut transaction: u64 = 0;
@@ -144,14 +144,15 @@ pub fn commit(fd: impl AsFd) -> Result<(), SysError> {
     }
 }
 
-/// Calls `visit` with each inode of the subvolume of `fd` that changed in a
-/// transaction from `since` on, of those that are committed; returns how many inodes were looked
-/// at. Needs `CAP_SYS_ADMIN`.
+/// Calls `visit` with each inode of the subvolume of `fd` that changed in transaction `since` or
+/// later, considering committed transactions only. Returns the number of inodes examined. Needs
+/// `CAP_SYS_ADMIN`.
 ///
 /// Source: <https://btrfs.readthedocs.io/en/latest/btrfs-ioctl.html>
 ///
 /// # Errors
-/// `EPERM` without the privilege, `ENOTTY` on other file systems.
+/// Fails with `EPERM` without the privilege, with `ENOTTY` on other file systems, and with `EIO` if
+/// the kernel's answer is malformed.
 pub fn changed_since(
     fd: impl AsFd,
     since: u64,
@@ -159,7 +160,7 @@ pub fn changed_since(
 ) -> Result<u64, SysError> {
     let fd = fd.as_fd();
     let key = SearchKey {
-        // That of the descriptor.
+        // 0 means the tree of the descriptor.
         tree: 0,
         min_object: 0,
         max_object: u64::MAX,
@@ -182,8 +183,8 @@ pub fn changed_since(
     loop {
         search.key.items = u32::MAX;
         search.bytes = BUFFER_BYTES as u64;
-        // SAFETY: the head is laid out as the kernel's, and behind it lie as many bytes as it says
-        // for the kernel to write.
+        // SAFETY: the head has the kernel's layout, and is followed by as many bytes as it says,
+        // into which the kernel writes.
         let code = unsafe {
             libc::ioctl(
                 fd.as_raw_fd(),
@@ -205,8 +206,8 @@ pub fn changed_since(
             }
         });
         let last = last.ok_or(SysError::new(Op::BtrfsSearch, Errno::IO))?;
-        // Between an inode's item and the next inode's lie only items of no interest; but these
-        // are given in order, so the next search begins right behind the last.
+        // Other items follow an inode's item and are of no interest. Items are returned in key
+        // order, so the next search starts right after the last key.
         let Some((object, kind, offset)) = after(last) else {
             return Ok(looked_at);
         };
@@ -217,11 +218,12 @@ pub fn changed_since(
 
 struct InodeItem {
     inode: Inode,
-    /// In which it last changed.
+    /// Transaction in which the inode last changed.
     transaction: u64,
 }
 
-/// Gives the inodes among the items of a buffer; the key of the last item, if there is one.
+/// Calls `visit` with each inode item in a buffer, and returns the key of the last item, if any.
+/// Returns `None` if an item exceeds the buffer.
 fn items_in(
     buffer: &[u8],
     items: u32,
@@ -243,7 +245,7 @@ fn items_in(
     last
 }
 
-/// `struct btrfs_inode_item`: numbers are little-endian, whatever the machine.
+/// Parses a `struct btrfs_inode_item`; its numbers are little-endian on every machine.
 fn inode_item(ino: u64, item: &[u8]) -> Option<InodeItem> {
     let long = |at: usize| Some(u64::from_le_bytes(item.get(at..at + 8)?.try_into().ok()?));
     let short = |at: usize| Some(u32::from_le_bytes(item.get(at..at + 4)?.try_into().ok()?));
@@ -265,9 +267,9 @@ fn inode_item(ino: u64, item: &[u8]) -> Option<InodeItem> {
     })
 }
 
-/// The key right behind one.
+/// Returns the first key that matters after this one; `None` after the last possible key.
 fn after((object, kind, offset): (u64, u32, u64)) -> Option<(u64, u32, u64)> {
-    // Behind an inode's own item only those of the next inode are of interest.
+    // After an inode's own item, the next key of interest belongs to the next inode.
     if kind >= INODE_ITEM {
         return Some((object.checked_add(1)?, 0, 0));
     }

@@ -1,4 +1,4 @@
-//! Commands that are run and waited for, in a directory that is known by its descriptor.
+//! Running commands and waiting for them, in a directory given by its descriptor.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -10,48 +10,48 @@ use crate::process::closed_streams;
 use crate::signal::{ignore_kept_signal, inherits_ignored_broken_pipe, kept_signals_ignored};
 use crate::spawn;
 
-/// Where a command reads from.
+/// Standard input of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Input {
-    /// Where this process reads from.
+    /// The standard input of this process.
     Inherited,
-    /// Nothing: `/dev/null`.
+    /// `/dev/null`.
     Nothing,
 }
 
-/// How a command ended.
+/// How a command terminated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// With this exit code.
+    /// It exited with this code.
     Code(i32),
-    /// By this signal.
+    /// It was terminated by this signal.
     Signal(i32),
 }
 
-/// A command to be run.
+/// A command to run.
 #[derive(Clone, Copy, Debug)]
 pub struct Launch<'l> {
-    /// The program, looked for in `PATH`, and its arguments.
+    /// The program, searched in `PATH`, and its arguments.
     pub words: &'l [OsString],
-    /// The directory it runs in; this process's own if `None`.
+    /// Its working directory; that of this process if `None`.
     pub dir: Option<BorrowedFd<'l>>,
-    /// Where it reads from.
+    /// Its standard input.
     pub input: Input,
 }
 
 impl Launch<'_> {
-    /// Runs the command and waits for it. A script without an interpreter line is given to
-    /// `/bin/sh`, as execvp(3) does it.
+    /// Runs the command and waits for it. A script without an interpreter line is run by `/bin/sh`,
+    /// as execvp(3) does it.
     ///
     /// Source: <https://man7.org/linux/man-pages/man3/exec.3.html>
     ///
     /// # Errors
-    /// Why the command could not be started; an unusable directory is such a reason, too.
+    /// Fails if the command cannot be started or the directory cannot be entered.
     pub fn run(&self) -> io::Result<Ended> {
         let started = match self.dir {
             None if closed_streams().contains(&true) => self.run_after_fork(libc::AT_FDCWD),
             None => match spawn::run(self.words, self.input) {
-                // The fast way gives such files to no shell.
+                // The fast path does not run such files with a shell.
                 Err(error) if error.raw_os_error() == Some(libc::ENOEXEC) => {
                     self.run_after_fork(libc::AT_FDCWD)
                 }
@@ -77,8 +77,8 @@ impl Launch<'_> {
         command
     }
 
-    /// Forks, hands on what this process was started with, goes to the directory `dir` unless that
-    /// is `AT_FDCWD`, and calls execvp(3).
+    /// Forks, restores the signals and closed streams that this process was started with, changes
+    /// to the directory `dir` unless it is `AT_FDCWD`, and calls execvp(3).
     fn run_after_fork(&self, dir: i32) -> io::Result<std::process::ExitStatus> {
         let mut command = self.command();
         let ignores_pipe = inherits_ignored_broken_pipe();
@@ -97,31 +97,31 @@ impl Launch<'_> {
                 .filter(|(_, is_ignored)| *is_ignored)
                 .for_each(|(signal, _)| ignore_kept_signal(*signal));
             for (number, _) in (0..).zip(closed).filter(|(_, is_closed)| *is_closed) {
-                // SAFETY: the runtime has `/dev/null` there, which nothing of the child uses.
+                // SAFETY: the runtime opened `/dev/null` there, and nothing in the child uses it.
                 unsafe { libc::close(number) };
             }
-            // SAFETY: fchdir(2) takes a number and touches no memory; the descriptor is open
-            // until the child has replaced itself, since `self` borrows it meanwhile.
+            // SAFETY: fchdir(2) takes a number and touches no memory; the descriptor stays open
+            // until the child has called exec, because `self` borrows it until then.
             if dir != libc::AT_FDCWD && unsafe { libc::fchdir(dir) } != 0 {
                 return Err(io::Error::last_os_error());
             }
             Ok(())
         };
-        // SAFETY: between fork and exec `go` calls nothing but signal(2), rt_sigaction(2), close(2)
-        // and fchdir(2), which are async-signal-safe (signal-safety(7)), and allocates nothing.
+        // SAFETY: between fork and exec, `go` calls only signal(2), rt_sigaction(2), close(2) and
+        // fchdir(2), which are async-signal-safe (signal-safety(7)), and it allocates nothing.
         unsafe { command.pre_exec(go) };
         command.status()
     }
 }
 
-/// Starts a program that is this user from its first instruction on: groups, group and user are
-/// set between fork and exec, so nothing is looked at as anybody else, the program's own file
-/// included. Its environment is empty, its standard input and output are `socket`.
+/// Starts a program that runs as this user from its first instruction: groups, group and user are
+/// set between fork and exec, so nothing is accessed as another user, including the program file.
+/// Its environment is empty; its standard input and output are `socket`.
 ///
 /// Source: <https://man7.org/linux/man-pages/man2/setresuid.2.html>
 ///
 /// # Errors
-/// Where the program cannot be started, or this process may not become that user.
+/// Fails if the program cannot be started or this process may not become that user.
 pub fn spawn_as(
     user: &crate::become_user::User,
     program: &std::path::Path,
@@ -136,7 +136,7 @@ pub fn spawn_as(
         .stdin(Stdio::from(socket))
         .stdout(Stdio::from(output));
     let become_user = move || {
-        // SAFETY: three system calls that take numbers and an array of as many groups as is said.
+        // SAFETY: three system calls, which take numbers and an array of `groups.len()` groups.
         let codes = unsafe {
             [
                 libc::syscall(libc::SYS_setgroups, groups.len(), groups.as_ptr()),
@@ -150,8 +150,8 @@ pub fn spawn_as(
         }
     };
     if crate::identity::effective_uid() == 0 {
-        // SAFETY: between fork and exec it calls nothing but three system calls, which are
-        // async-signal-safe, and allocates nothing.
+        // SAFETY: between fork and exec, the closure makes only three system calls, which are
+        // async-signal-safe, and it allocates nothing.
         unsafe { command.pre_exec(become_user) };
     } else if crate::identity::effective_uid() != uid {
         return Err(io::ErrorKind::PermissionDenied.into());
@@ -159,12 +159,12 @@ pub fn spawn_as(
     command.spawn()
 }
 
-/// A descriptor of a process that was started, readable once it has ended.
+/// Returns a descriptor for a child process that becomes readable when the process ends.
 ///
 /// Source: <https://man7.org/linux/man-pages/man2/pidfd_open.2.html>
 ///
 /// # Errors
-/// If there are too many descriptors, or the kernel has no such calls (before Linux 5.3).
+/// Fails if there are too many descriptors, or if the kernel lacks the call (before Linux 5.3).
 pub fn watch_end(child: &std::process::Child) -> io::Result<std::os::fd::OwnedFd> {
     let pid = rustix::process::Pid::from_child(child);
     let watched = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty());
@@ -176,14 +176,15 @@ pub fn watch_end(child: &std::process::Child) -> io::Result<std::os::fd::OwnedFd
 /// Source: <https://man7.org/linux/man-pages/man2/pidfd_send_signal.2.html>
 ///
 /// # Errors
-/// If it has ended, or is another user's by now.
+/// Fails if the process has ended or may not be signalled (it belongs to another user by now), or
+/// if `signal` is not a named signal.
 pub fn send_signal(process: impl std::os::fd::AsFd, signal: i32) -> io::Result<()> {
     let signal = rustix::process::Signal::from_named_raw(signal);
     let signal = signal.ok_or(io::ErrorKind::InvalidInput)?;
     Ok(rustix::process::pidfd_send_signal(process, signal)?)
 }
 
-/// The command becomes the leader of a session of its own: no terminal signals it.
+/// Makes the command the leader of a new session, so that no terminal sends it signals.
 ///
 /// Source: <https://man7.org/linux/man-pages/man2/setsid.2.html>
 pub fn own_session(command: &mut Command) {
@@ -191,11 +192,11 @@ pub fn own_session(command: &mut Command) {
         Ok(_) => Ok(()),
         Err(errno) => Err(errno.into()),
     };
-    // SAFETY: between fork and exec it calls nothing but setsid(2), which is async-signal-safe.
+    // SAFETY: between fork and exec, the closure calls only setsid(2), which is async-signal-safe.
     unsafe { command.pre_exec(go) };
 }
 
-/// How many bytes the arguments and the environment of a command may have together.
+/// Returns the maximum total size in bytes of a command's arguments and environment.
 ///
 /// Source: <https://man7.org/linux/man-pages/man3/sysconf.3.html>
 #[must_use]
@@ -234,7 +235,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("in")).unwrap();
         let dir = std::fs::File::open(folder.path().join("in")).unwrap();
-        // Wherever it was moved to.
+        // The command runs in the directory even after it was moved.
         std::fs::rename(folder.path().join("in"), folder.path().join("moved")).unwrap();
         let ended = run(&["sh", "-c", ": > here"], Some(dir.as_fd())).unwrap();
         assert_eq!(ended, Ended::Code(0));

@@ -1,5 +1,5 @@
-//! Paths below a directory that nothing leads out of: `..` stops at it, and links are resolved as
-//! if it were the root, by the kernel and in the same call.
+//! Paths that cannot leave a directory: `..` stops there, and links are resolved as if the
+//! directory were the root. The kernel does this within the system call that opens the path.
 
 use std::ffi::CStr;
 use std::os::fd::{AsFd, OwnedFd};
@@ -9,7 +9,7 @@ use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use crate::directory::{Links, Purpose, flags};
 use crate::error::{Errno, Named, Op, SysError};
 
-/// The kernel gives up where something is renamed meanwhile; so often it is asked again.
+/// Maximum number of attempts: openat2(2) fails with `EAGAIN` if something is renamed meanwhile.
 const TRIES: usize = 64;
 
 fn open(top: impl AsFd, path: &CStr, flags: OFlags) -> Result<OwnedFd, SysError> {
@@ -25,12 +25,12 @@ fn open(top: impl AsFd, path: &CStr, flags: OFlags) -> Result<OwnedFd, SysError>
     opened.named(Op::Openat)
 }
 
-/// Opens a directory, links followed within `top`.
+/// Opens a directory below `top`; links are followed within `top`.
 ///
 /// Source: `RESOLVE_IN_ROOT`, <https://man7.org/linux/man-pages/man2/openat2.2.html>
 ///
 /// # Errors
-/// Those of openat2(2).
+/// Returns the errors of openat2(2).
 pub fn open_directory(top: impl AsFd, path: &CStr, purpose: Purpose) -> Result<OwnedFd, SysError> {
     let mut flags = flags(purpose);
     flags.remove(OFlags::NOFOLLOW);
@@ -44,43 +44,44 @@ fn path_flags(links: Links) -> OFlags {
     }
 }
 
-/// Opens whatever is there for stat(2) alone (`O_PATH`); with [`Links::Refused`] a link at the end
-/// is opened itself.
+/// Opens any object below `top` for stat(2) only (`O_PATH`). With [`Links::Refused`], a link at the
+/// end of the path is opened itself.
 ///
 /// Source: <https://man7.org/linux/man-pages/man2/openat2.2.html>
 ///
 /// # Errors
-/// Those of openat2(2).
+/// Returns the errors of openat2(2).
 pub fn look(top: impl AsFd, path: &CStr, links: Links) -> Result<OwnedFd, SysError> {
     open(top, path, path_flags(links))
 }
 
-/// The same from the working directory or `/`, without a limit.
+/// Like [`look`], but from the working directory or `/`, without confinement.
 ///
 /// # Errors
-/// Those of open(2).
+/// Returns the errors of open(2).
 pub fn look_anywhere(path: &CStr, links: Links) -> Result<OwnedFd, SysError> {
     let flags = path_flags(links) | OFlags::CLOEXEC;
     rustix::fs::openat(CWD, path, flags, Mode::empty()).named(Op::Openat)
 }
 
-/// What a regular file is opened with: nothing waits, and nothing becomes a terminal.
+/// Flags for opening a regular file: never wait, and never acquire a controlling terminal.
 const READ: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 
-/// Opens a file to read it; `EINVAL` for what is no regular file, which is not opened at all
-/// unless it takes the place of one meanwhile.
+/// Opens a regular file below `top` for reading. Any other object is not opened, unless it replaces
+/// a regular file at that moment.
 ///
 /// # Errors
-/// Those of openat2(2).
+/// Fails with `EINVAL` if the object is not a regular file; otherwise returns the errors of
+/// openat2(2).
 pub fn open_file(top: impl AsFd, path: &CStr) -> Result<OwnedFd, SysError> {
     regular(look(&top, path, Links::Followed)?)?;
     regular(open(&top, path, READ)?)
 }
 
-/// The same from the working directory or `/`, without a limit.
+/// Like [`open_file`], but from the working directory or `/`, without confinement.
 ///
 /// # Errors
-/// Those of open(2).
+/// Returns the errors of [`open_file`], or those of open(2).
 pub fn open_file_anywhere(path: &CStr) -> Result<OwnedFd, SysError> {
     regular(look_anywhere(path, Links::Followed)?)?;
     let flags = READ | OFlags::CLOEXEC;

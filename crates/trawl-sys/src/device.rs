@@ -1,16 +1,16 @@
-//! Device numbers: a major and a minor part, and the one number that `st_dev` holds.
+//! Device numbers: conversion between `st_dev` and major and minor numbers.
 
-/// A device number in its two parts.
+/// A device number, split into major and minor number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct DeviceNumber {
-    /// The driver; 0 for file systems without a device.
+    /// Number of the driver; 0 for file systems without a device.
     pub major: u32,
-    /// The instance.
+    /// Number of the instance.
     pub minor: u32,
 }
 
 impl DeviceNumber {
-    /// The one number, as `st_dev` holds it.
+    /// Returns the number as `st_dev` holds it.
     ///
     /// Source: <https://man7.org/linux/man-pages/man3/makedev.3.html>
     #[must_use]
@@ -18,7 +18,7 @@ impl DeviceNumber {
         rustix::fs::makedev(self.major, self.minor)
     }
 
-    /// The parts of `st_dev`.
+    /// Splits the value of `st_dev`.
     ///
     /// Source: <https://man7.org/linux/man-pages/man3/major.3.html>
     #[must_use]

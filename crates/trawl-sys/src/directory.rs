@@ -1,5 +1,5 @@
-//! Directories: opened by one name beside an open directory, never through a symbolic link, and
-//! read with getdents64 into one reusable buffer.
+//! Directories: opened by a single name relative to an open directory, never through a symbolic
+//! link, and read with getdents64 into a reusable buffer.
 
 use std::ffi::{CStr, CString};
 use std::mem::MaybeUninit;
@@ -9,22 +9,23 @@ use rustix::fs::{CWD, Mode, OFlags, RawDir, ResolveFlags};
 
 use crate::error::{Errno, Named, Op, SysError};
 
-/// Whether reading may move a directory's access time.
+/// Whether reading may update a directory's access time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccessTime {
-    /// Ask the kernel to leave it (`O_NOATIME`), which only an owner or root may; where that is
-    /// refused the directory is opened without.
+    /// Asks the kernel not to update it (`O_NOATIME`), which is allowed to the owner and root only.
+    /// If that is refused, the directory is opened without the flag.
     Keep,
-    /// Let it move.
+    /// Allows the update.
     Update,
 }
 
-/// What a directory is opened for.
+/// The purpose of opening a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// To list it: needs read permission.
+    /// To list it; needs read permission.
     List(AccessTime),
-    /// Only as a starting point for names below it (`O_PATH`): needs no permission on itself.
+    /// Only as a starting point for names below it (`O_PATH`); needs no permission on the directory
+    /// itself.
     Pass,
 }
 
@@ -37,11 +38,12 @@ pub(crate) fn flags(purpose: Purpose) -> OFlags {
     }
 }
 
-/// Opens the directory `name` in `parent`. The last component is never followed if it is a
-/// symbolic link; `name` should be a single component, so that nothing else is either.
+/// Opens the directory `name` in `parent`. A symbolic link as the last component is never followed;
+/// `name` should be a single component, so that no link is followed at all.
 ///
-/// Errors: `ENOTDIR` or `ELOOP` where the name isn't a directory (any more), `EACCES`, `ENOENT`,
-/// `EMFILE` and the rest of <https://man7.org/linux/man-pages/man2/open.2.html>.
+/// # Errors
+/// Fails with `ENOTDIR` or `ELOOP` if the name is not (or no longer) a directory, with `EACCES`,
+/// `ENOENT`, `EMFILE` and the other errors of <https://man7.org/linux/man-pages/man2/open.2.html>.
 pub fn open_at(parent: impl AsFd, name: &CStr, purpose: Purpose) -> Result<OwnedFd, SysError> {
     let parent = parent.as_fd();
     match rustix::fs::openat(parent, name, flags(purpose), Mode::empty()) {
@@ -56,13 +58,13 @@ pub fn open_at(parent: impl AsFd, name: &CStr, purpose: Purpose) -> Result<Owned
 /// Whether a symbolic link at the end of a name is followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Links {
-    /// It is an error.
+    /// A symbolic link is an error.
     Refused,
-    /// What it leads to is opened.
+    /// The link's target is opened.
     Followed,
 }
 
-/// As [`open_at`], with a choice about symbolic links; `name` may be a path.
+/// Like [`open_at`], with a choice about symbolic links; `name` may be a path.
 ///
 /// Source: <https://man7.org/linux/man-pages/man2/open.2.html>
 pub fn open_path(
@@ -86,11 +88,11 @@ pub fn open_path(
     }
 }
 
-/// The longest path that the kernel takes at once, its NUL included.
+/// Maximum length of a path that the kernel accepts in one call, including the NUL.
 const PATH_MAX: usize = 4096;
 
-/// Opens the directory at the relative `path` below `parent`, however long the path is. Where
-/// links are refused, no component may be one, and the path cannot leave `parent`.
+/// Opens the directory at the relative `path` below `parent`; the path may have any length. If
+/// links are refused, no component may be a link, and the path cannot leave `parent`.
 ///
 /// Source: <https://man7.org/linux/man-pages/man2/openat2.2.html>
 pub fn open_below(
@@ -136,7 +138,7 @@ pub fn open_root(purpose: Purpose) -> Result<OwnedFd, SysError> {
     open_at(CWD, c"/", purpose)
 }
 
-/// One entry of a directory as getdents64 returns it; its name lies in the reader's buffer.
+/// One directory entry as returned by getdents64; its name lies in the reader's buffer.
 #[derive(Debug)]
 pub struct RawEntry<'a> {
     raw: rustix::fs::RawDirEntry<'a>,
@@ -147,14 +149,15 @@ impl<'a> RawEntry<'a> {
         RawEntry { raw }
     }
 
-    /// Inode number. At a mount point this is the covered directory's, not the mounted root's.
+    /// Returns the inode number. At a mount point, this is the number of the covered directory, not
+    /// of the mounted root.
     #[inline]
     #[must_use]
     pub fn ino(&self) -> u64 {
         self.raw.ino()
     }
 
-    /// The type as the directory tells it.
+    /// Returns the entry's type as recorded in the directory.
     #[inline]
     #[must_use]
     pub fn hint(&self) -> TypeHint {
@@ -165,7 +168,7 @@ impl<'a> RawEntry<'a> {
         }
     }
 
-    /// The type as bits of a mode (`S_IFMT`); `None` where the directory does not tell.
+    /// Returns the type as mode bits (`S_IFMT`); `None` if the directory does not record it.
     #[inline]
     #[must_use]
     pub fn type_bits(&self) -> Option<u32> {
@@ -175,14 +178,14 @@ impl<'a> RawEntry<'a> {
         }
     }
 
-    /// The name with its NUL.
+    /// Returns the name including its NUL.
     #[inline]
     #[must_use]
     pub fn name(&self) -> &CStr {
         self.raw.file_name()
     }
 
-    /// Whether this is `.` or `..`.
+    /// Returns true if this is `.` or `..`.
     #[inline]
     #[must_use]
     pub fn is_dot(&self) -> bool {
@@ -190,26 +193,26 @@ impl<'a> RawEntry<'a> {
     }
 }
 
-/// What a directory says of an entry's type, before any stat.
+/// Type of an entry as recorded in the directory, known without a stat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TypeHint {
     /// A directory.
     Directory,
     /// Anything else.
     Other,
-    /// The file system keeps no types in its directories.
+    /// Unknown: the file system records no types in its directories.
     Unknown,
 }
 
-/// A buffer for directory entries, used for one directory after another.
+/// A buffer for directory entries, reused for one directory after another.
 #[derive(Debug)]
 pub struct ReadBuffer {
     bytes: Vec<MaybeUninit<u8>>,
 }
 
 impl ReadBuffer {
-    /// A buffer of `size_bytes`; 64 KiB holds about 2,000 entries a call. At least 4 KiB, since
-    /// the kernel refuses a buffer smaller than one entry.
+    /// Makes a buffer of `size_bytes`, but at least 4 KiB, because the kernel refuses a buffer
+    /// smaller than one entry. 64 KiB hold about 2,000 entries a call.
     #[must_use]
     pub fn new(size_bytes: usize) -> Self {
         ReadBuffer {
@@ -217,7 +220,7 @@ impl ReadBuffer {
         }
     }
 
-    /// Starts (or goes on) reading `directory` at its current position.
+    /// Starts or continues reading `directory` at its current position.
     pub fn read<Fd: AsFd>(&mut self, directory: Fd) -> Reader<'_, Fd> {
         Reader {
             raw: RawDir::new(directory, &mut self.bytes),
@@ -231,11 +234,12 @@ pub struct Reader<'a, Fd: AsFd> {
 }
 
 impl<Fd: AsFd> Reader<'_, Fd> {
-    /// The next entry in the directory's own order, `.` and `..` included (see
+    /// Returns the next entry in the directory's own order, including `.` and `..` (see
     /// [`RawEntry::is_dot`]); `None` at the end.
     ///
-    /// After an error what was returned before it is valid and the rest is unknown; `EINTR` may be
-    /// tried again. `ENOENT` means that the directory was removed while it was open.
+    /// After an error, the entries returned before it are valid and the rest is unknown; after
+    /// `EINTR` the call may be repeated. `ENOENT` means that the directory was removed while it was
+    /// open.
     ///
     /// Source: <https://man7.org/linux/man-pages/man2/getdents64.2.html>
     #[allow(
@@ -250,7 +254,7 @@ impl<Fd: AsFd> Reader<'_, Fd> {
         })
     }
 
-    /// Whether the next call of [`Reader::next`] will ask the kernel for more.
+    /// Returns true if the next call of [`Reader::next`] makes a system call.
     #[must_use]
     pub fn is_buffer_empty(&self) -> bool {
         self.raw.is_buffer_empty()

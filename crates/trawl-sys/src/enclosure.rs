@@ -1,10 +1,10 @@
-//! Commands in mounts of their own: what is mounted there nobody else sees, and it is gone with
-//! the last process that sees it.
+//! Runs commands in a mount namespace of their own: no other process sees what is mounted there,
+//! and the mounts disappear with the last process in the namespace.
 //!
-//! The command's process itself leaves for a new mount namespace, mounts, and hands the kernel's
-//! end of each mount (`/dev/fuse`) to this process, which stays outside: it can serve the mounts
-//! and never waits for them. Without the privilege to mount, the process gets a user namespace in
-//! which it is who it was and may (Linux 4.18).
+//! The child process itself enters the new mount namespace, mounts, and hands the kernel's end of
+//! each mount (`/dev/fuse`) to this process. This process stays outside, so it can serve the mounts
+//! and never waits for them. If the child lacks the privilege to mount, it enters a user namespace
+//! in which it keeps its ids and has the privilege (Linux 4.18).
 //!
 //! Source: <https://man7.org/linux/man-pages/man7/mount_namespaces.7.html>,
 //! <https://man7.org/linux/man-pages/man7/user_namespaces.7.html>
@@ -26,78 +26,78 @@ use crate::identity::{effective_gid, effective_uid};
 use crate::seccomp::Filter;
 use crate::stat::{Stat, WANTED, convert};
 
-/// Of `linux/mount.h`.
+/// Value from `linux/mount.h`.
 const OPEN_TREE_CLONE: libc::c_uint = 1;
 
-/// Who says what is in a file system.
+/// The origin of a file system's content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
-    /// Whoever has the kernel's end, `/dev/fuse`.
+    /// The process that holds the kernel's end, `/dev/fuse`.
     Served,
-    /// It is empty, in memory. What is handed over is its root, through which alone it can be
-    /// written.
+    /// An empty in-memory file system. The descriptor handed over is its root, the only way to
+    /// write to it.
     Planted,
 }
 
-/// What is mounted where.
+/// A mount to be made for a command.
 #[derive(Clone, Debug)]
 pub struct Point {
-    /// Who says what is in it.
+    /// The origin of its content.
     pub content: Content,
-    /// A directory.
+    /// The directory to mount on.
     pub path: CString,
-    /// What mount tables show as its source.
+    /// The source shown in mount tables.
     pub source: CString,
-    /// What the kind of file system is called, `fuse.` and a name.
+    /// The file system type: `fuse.` and a name.
     pub kind: CString,
 }
 
-/// What a command hands over besides its mounts.
+/// Information that a command hands over in addition to its mounts.
 #[derive(Debug)]
 pub enum Besides {
-    /// No more.
+    /// Nothing.
     Nothing,
-    /// This filter's descriptor, behind the mounts: the command's calls are asked about.
+    /// The descriptor of this filter, after the mounts: the command's system calls are intercepted.
     Filter(Filter),
-    /// How it sees its mounts, and what is said of these extended attributes there, at most
-    /// [`ATTRIBUTES_MAX`]: [`Entrance::view`]. It then waits for [`Entrance::go_on`].
+    /// Its view of its mounts, with the results of getxattr(2) for these attributes (at most
+    /// [`ATTRIBUTES_MAX`]); see [`Entrance::view`]. The command then waits for [`Entrance::go_on`].
     View(Vec<CString>),
 }
 
-/// So many extended attributes are looked for.
+/// Maximum number of extended attributes that are looked up.
 pub const ATTRIBUTES_MAX: usize = 8;
 
-/// The top of a mount as a command sees it.
+/// The root directory of a mount as a command sees it.
 #[derive(Clone, Debug)]
 pub struct Top {
-    /// What stat(2) says of it, as far as the kernel knows by itself: nobody was asked who serves
-    /// it.
+    /// The result of stat(2) as far as the kernel knows it by itself, without asking the process
+    /// that serves the mount.
     pub stat: Stat,
-    /// What getxattr(2) fails with, of each attribute that is looked for; 0 if it does not fail.
+    /// Errno of getxattr(2) for each requested attribute; 0 on success.
     pub attributes: Vec<i32>,
 }
 
-/// How a command sees its mounts.
+/// A command's view of its mounts.
 #[derive(Debug)]
 pub struct View {
-    /// The numbers of its mount and its user namespace.
+    /// Ids of its mount namespace and its user namespace.
     pub namespaces: [u64; 2],
-    /// The top of each mount.
+    /// The root directory of each mount.
     pub tops: Vec<Top>,
-    /// The table of its mounts (`mountinfo`), as it is when it is read from its beginning. While it
-    /// is open the mounts stay.
+    /// Its mount table (`mountinfo`), which is generated anew when read from the beginning. While
+    /// the file is open, the mounts stay.
     pub mounts: File,
 }
 
-/// What failed on the way in.
+/// A step of entering the namespace that can fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Step {
     /// unshare(2).
     Unshare = 1,
-    /// The ids of the user namespace.
+    /// Writing the id maps of the user namespace.
     Ids = 2,
-    /// Mounts that others make from now on are seen, ours are not seen by them.
+    /// Setting mount propagation: later mounts of others become visible here, but ours not to them.
     Propagation = 3,
     /// Opening `/dev/fuse`.
     Device = 4,
@@ -105,9 +105,9 @@ pub enum Step {
     Mount = 5,
     /// Handing over a mount.
     HandOver = 6,
-    /// Going to the working directory as it is in there.
+    /// Changing to the working directory as it is inside the namespace.
     Directory = 7,
-    /// Having system calls asked about.
+    /// Installing the system call filter.
     Filter = 8,
 }
 
@@ -124,21 +124,22 @@ impl Step {
     ];
 }
 
-/// Why a command is not in its mounts.
+/// The error that prevented a command from starting in its mounts.
 #[derive(Debug)]
 pub struct Refused {
-    /// What failed.
+    /// The step that failed.
     pub step: Step,
-    /// About which mount, where it is about one.
+    /// Index of the mount concerned; 0 if the step concerns none.
     pub point: usize,
-    /// Why.
+    /// The cause.
     pub source: io::Error,
 }
 
-/// What the process does on its way, made before there is one: it must not allocate.
+/// Everything that the child process needs on its way, prepared before fork: the child must not
+/// allocate.
 struct Way {
     points: Vec<Point>,
-    /// Numbers that nothing else has, and the options that name them.
+    /// Descriptors that reserve numbers which the options refer to.
     devices: Vec<OwnedFd>,
     options: Vec<CString>,
     uid_map: String,
@@ -146,29 +147,30 @@ struct Way {
     directory: Option<CString>,
     besides: Besides,
     socket: OwnedFd,
-    /// The other end, which the process must not keep: it could not notice that nobody is there.
+    /// The parent's end of the socket. The child must close its copy; otherwise it could not notice
+    /// that the parent has closed its end.
     other_end: RawFd,
 }
 
-/// This end of the way.
+/// The parent's end of the connection to a command that enters its mounts.
 #[derive(Debug)]
 pub struct Entrance {
     socket: OwnedFd,
-    /// Mounts, and descriptors that are handed over.
+    /// Number of mounts; `count` is the number of descriptors handed over.
     points: usize,
     count: usize,
 }
 
-/// What statx(2) says, and the longest message: that, and errnos.
+/// Size of a statx result. The longest message is such a result followed by errnos.
 const STAT_BYTES: usize = size_of::<libc::statx>();
 const MESSAGE_BYTES: usize = STAT_BYTES + 4 * ATTRIBUTES_MAX;
 
-/// From now on `command` starts in mounts of its own; with `directory`, its working directory is
-/// looked up once more in there. Start it on another thread than the one that waits for
-/// [`Entrance::devices`]: it may need its mounts before it has started.
+/// Makes `command` start in mounts of its own. If `directory` is given, the working directory is
+/// looked up again inside the namespace. Start the command on another thread than the one that
+/// waits for [`Entrance::devices`]: the command may need its mounts before it has started.
 ///
 /// # Errors
-/// If there are too many descriptors.
+/// Fails if there are too many descriptors.
 pub fn enclose(
     command: &mut Command,
     points: Vec<Point>,
@@ -205,8 +207,8 @@ pub fn enclose(
         other_end: ours.as_raw_fd(),
     };
     let go = move || way.go();
-    // SAFETY: between fork and exec `go` makes system calls and nothing else: all that they are
-    // given was made before, and nothing is allocated or locked.
+    // SAFETY: between fork and exec, `go` only makes system calls: all their arguments were
+    // prepared before, and nothing is allocated or locked.
     unsafe { command.pre_exec(go) };
     let socket = ours;
     Ok(Entrance {
@@ -238,14 +240,14 @@ impl Way {
 
     fn enter(&self) -> Result<(), (Step, usize, io::Error)> {
         let at = |step| move |source| (step, 0, source);
-        // SAFETY: this process's copy, which nobody here uses.
+        // SAFETY: this closes the process's own copy of a descriptor that nothing in it uses.
         unsafe { libc::close(self.other_end) };
-        // SAFETY: it takes a number; this process has one thread.
+        // SAFETY: unshare(2) takes a number; this process has one thread.
         if unsafe { libc::unshare(libc::CLONE_NEWNS) } != 0 {
             // SAFETY: as above.
             let code = unsafe { libc::unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWNS) };
             done(code).map_err(at(Step::Unshare))?;
-            // Where there is no such file it need not be written.
+            // If the file does not exist, it need not be written.
             let _ = write_file(c"/proc/self/setgroups", b"deny");
             write_file(c"/proc/self/uid_map", self.uid_map.as_bytes()).map_err(at(Step::Ids))?;
             write_file(c"/proc/self/gid_map", self.gid_map.as_bytes()).map_err(at(Step::Ids))?;
@@ -260,7 +262,8 @@ impl Way {
             mounted.map_err(|(step, source)| (step, number, source))?;
         }
         if let Besides::View(attributes) = &self.besides {
-            // Who does not hear of it does without. Less than is told says that there is no more.
+            // The view is optional for the parent. A message shorter than expected tells it that no
+            // view follows.
             let shown = self.show(attributes).or_else(|_| self.send(&[0], None));
             let _ = shown.and_then(|()| self.wait());
         }
@@ -268,7 +271,7 @@ impl Way {
             let listener = filter.install().map_err(at(Step::Filter))?;
             self.send(&[0], Some(listener))
                 .map_err(at(Step::HandOver))?;
-            // SAFETY: it was made above and is not used any more.
+            // SAFETY: the descriptor was made above and is not used any more.
             unsafe { libc::close(listener) };
         }
         if let Some(directory) = &self.directory {
@@ -279,8 +282,8 @@ impl Way {
         Ok(())
     }
 
-    /// Tells how the mounts are seen from here: what the kernel says of their tops, then the
-    /// namespaces with the table of mounts.
+    /// Sends the view of the mounts from inside the namespace: first the kernel's data about each
+    /// root directory, then the namespace ids with the mount table.
     fn show(&self, attributes: &[CString]) -> io::Result<()> {
         for point in &self.points {
             let mut bytes = [0; MESSAGE_BYTES];
@@ -303,12 +306,12 @@ impl Way {
         let table = unsafe { libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
         done(table)?;
         let sent = self.send(&numbers, Some(table));
-        // SAFETY: it was opened above and is not used any more.
+        // SAFETY: the descriptor was opened above and is not used any more.
         unsafe { libc::close(table) };
         sent
     }
 
-    /// Waits until it is to go on, or nobody is there to say so.
+    /// Waits until the parent lets the command continue or has closed its end.
     fn wait(&self) -> io::Result<()> {
         let mut byte = 0u8;
         loop {
@@ -329,10 +332,11 @@ impl Way {
         // SAFETY: the path is NUL-terminated.
         let opened = unsafe { libc::open(c"/dev/fuse".as_ptr(), libc::O_RDWR | libc::O_CLOEXEC) };
         done(opened).map_err(|source| (Step::Device, source))?;
-        // SAFETY: both are open; what `device` was in this process nobody uses.
+        // SAFETY: both descriptors are open; nothing in this process uses the file that `device`
+        // was.
         let code = unsafe { libc::dup3(opened, device, libc::O_CLOEXEC) };
         done(code).map_err(|source| (Step::Device, source))?;
-        // SAFETY: it was opened above and is not used any more.
+        // SAFETY: the descriptor was opened above and is not used any more.
         unsafe { libc::close(opened) };
         let flags = libc::MS_RDONLY | libc::MS_NOSUID | libc::MS_NODEV;
         mount(
@@ -347,7 +351,8 @@ impl Way {
             .map_err(|source| (Step::HandOver, source))
     }
 
-    /// Mounts memory twice: as nobody sees it, to be written, and where it is seen.
+    /// Mounts a tmpfs, keeps a detached writable clone of the mount to hand over, and makes the
+    /// visible mount read-only.
     fn mount_memory(&self, point: &Point) -> Result<(), (Step, io::Error)> {
         let failed = |source| (Step::Mount, source);
         let flags = libc::MS_NOSUID | libc::MS_NODEV;
@@ -367,7 +372,7 @@ impl Way {
         mount(c"none", &point.path, c"none", read_only, c"").map_err(failed)?;
         self.send(&[0], Some(root))
             .map_err(|source| (Step::HandOver, source))?;
-        // SAFETY: it was opened above and is not used any more.
+        // SAFETY: the descriptor was opened above and is not used any more.
         unsafe { libc::close(root) };
         Ok(())
     }
@@ -378,16 +383,17 @@ impl Way {
             iov_base: text.as_ptr().cast_mut().cast(),
             iov_len: text.len(),
         };
-        // As long as a header and a descriptor, and aligned for both.
+        // Large enough for a header and a descriptor, and aligned for both.
         let mut space = [0u64; 8];
-        // SAFETY: an all-zero header is valid: nothing to send, nobody to send it to.
+        // SAFETY: an all-zero header is valid: it has no data and no address.
         let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
         message.msg_iov = &raw mut parts;
         message.msg_iovlen = 1;
         if let Some(device) = device {
             let length = size_of::<RawFd>() as u32;
             message.msg_control = space.as_mut_ptr().cast();
-            // SAFETY: only computes lengths; `space` has 64 bytes, more than the 24 that these are.
+            // SAFETY: `CMSG_SPACE` only computes a length; `space` has 64 bytes, more than the 24
+            // needed.
             message.msg_controllen = unsafe { libc::CMSG_SPACE(length) } as _;
             // SAFETY: `msg_control` has room for a header and one descriptor, which are written.
             unsafe {
@@ -401,7 +407,7 @@ impl Way {
             }
         }
         let socket = self.socket.as_raw_fd();
-        // SAFETY: all that the header points to lives until the call returns.
+        // SAFETY: everything that the header points to lives until the call returns.
         let sent = unsafe { libc::sendmsg(socket, &raw const message, libc::MSG_NOSIGNAL) };
         match sent {
             0.. => Ok(()),
@@ -417,7 +423,7 @@ fn mount(
     flags: libc::c_ulong,
     options: &CStr,
 ) -> io::Result<()> {
-    // SAFETY: all four are NUL-terminated.
+    // SAFETY: all four strings are NUL-terminated.
     done(unsafe {
         libc::mount(
             source.as_ptr(),
@@ -429,10 +435,11 @@ fn mount(
     })
 }
 
-/// What the kernel knows of a mount's top without asking who serves it: a statx.
+/// Reads the statx of a mount's root as far as the kernel knows it without asking the serving
+/// process.
 fn stat_unasked(path: &CStr, into: &mut [u8]) -> io::Result<()> {
     let flags = libc::AT_STATX_DONT_SYNC | libc::AT_NO_AUTOMOUNT;
-    // SAFETY: an all-zero statx is a value.
+    // SAFETY: an all-zero statx is a valid value.
     let mut of: libc::statx = unsafe { std::mem::zeroed() };
     // SAFETY: the path is NUL-terminated, and `of` has room.
     let code = unsafe {
@@ -446,13 +453,14 @@ fn stat_unasked(path: &CStr, into: &mut [u8]) -> io::Result<()> {
         )
     };
     done(code as libc::c_int)?;
-    // SAFETY: it was filled by the kernel or is zero; numbers all through.
+    // SAFETY: every byte of `of` is initialized, by the kernel or as zero; it consists of numbers
+    // only.
     let bytes = unsafe { std::slice::from_raw_parts((&raw const of).cast::<u8>(), STAT_BYTES) };
     into.copy_from_slice(bytes);
     Ok(())
 }
 
-/// What getxattr(2) fails with; 0 if it does not.
+/// Returns the errno of getxattr(2); 0 on success.
 fn attribute_errno(path: &CStr, name: &CStr) -> libc::c_int {
     // SAFETY: both are NUL-terminated, and nothing is written.
     let length = unsafe { libc::getxattr(path.as_ptr(), name.as_ptr(), std::ptr::null_mut(), 0) };
@@ -462,12 +470,12 @@ fn attribute_errno(path: &CStr, name: &CStr) -> libc::c_int {
     }
 }
 
-/// The inode number of what a path leads to.
+/// Returns the inode number of the object at a path, links followed.
 fn inode(path: &CStr) -> io::Result<u64> {
     let mut of = MaybeUninit::<libc::stat>::zeroed();
     // SAFETY: the path is NUL-terminated, and `of` has room.
     done(unsafe { libc::stat(path.as_ptr(), of.as_mut_ptr()) })?;
-    // SAFETY: zeroes are a value, and so is what was written.
+    // SAFETY: all zeroes are a valid value, and so is the result that the kernel wrote.
     Ok(unsafe { of.assume_init() }.st_ino)
 }
 
@@ -475,24 +483,24 @@ fn write_file(path: &CStr, text: &[u8]) -> io::Result<()> {
     // SAFETY: the path is NUL-terminated.
     let file = unsafe { libc::open(path.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC) };
     done(file)?;
-    // SAFETY: the kernel reads so many bytes of `text`.
+    // SAFETY: the kernel reads `text.len()` bytes of `text`.
     let written = unsafe { libc::write(file, text.as_ptr().cast(), text.len()) };
     let result = match written {
         0.. => Ok(()),
         _ => Err(io::Error::last_os_error()),
     };
-    // SAFETY: it was opened above and is not used any more.
+    // SAFETY: the descriptor was opened above and is not used any more.
     unsafe { libc::close(file) };
     result
 }
 
 impl Entrance {
-    /// The kernel's ends of the mounts, in the order of the points, and the filter's descriptor;
-    /// waits for them. An answer with fewer comes if the process ended on the way: whoever started
-    /// it knows why.
+    /// Waits for the kernel's ends of the mounts, in the order of the points, followed by the
+    /// filter's descriptor, and returns them. Returns fewer if the process ended on the way; the
+    /// function that started it knows the reason.
     ///
     /// # Errors
-    /// What failed on the way in.
+    /// Returns the step that failed.
     pub fn devices(&self) -> Result<Vec<OwnedFd>, Refused> {
         let mut devices = Vec::with_capacity(self.count);
         while devices.len() < self.count {
@@ -504,14 +512,14 @@ impl Entrance {
         Ok(devices)
     }
 
-    /// How the command sees its mounts, after [`Entrance::devices`], for [`Besides::View`]; waits
-    /// for it. `None` if it cannot be told, in there.
+    /// Waits for the command's view of its mounts ([`Besides::View`]) and returns it; call it after
+    /// [`Entrance::devices`]. Returns `None` if the command could not determine it.
     pub fn view(&self) -> Option<View> {
         let mut tops = Vec::with_capacity(self.points);
         for point in 0..self.points {
             let (text, _) = self.receive(point).ok()?;
             let (stat, errnos) = text.split_first_chunk::<STAT_BYTES>()?;
-            // SAFETY: so many bytes are there, and any are a statx.
+            // SAFETY: `stat` has `STAT_BYTES` bytes, and any bytes are a valid statx.
             let stat = unsafe { stat.as_ptr().cast::<rustix::fs::Statx>().read_unaligned() };
             let errno = |bytes: &[u8; 4]| i32::from_ne_bytes(*bytes);
             tops.push(Top {
@@ -531,14 +539,14 @@ impl Entrance {
         })
     }
 
-    /// Lets the command begin, after [`Entrance::view`]. Until then it is on its way, and nobody
-    /// but that process sees the mounts.
+    /// Lets the command begin; call it after [`Entrance::view`]. Until then the process is still
+    /// entering its mounts, and no other process sees them.
     pub fn go_on(&self) {
-        // If it has ended on its way nobody is there to be told.
+        // If the process has ended on the way, there is no receiver.
         let _ = rustix::net::send(&self.socket, &[0], SendFlags::NOSIGNAL);
     }
 
-    /// A message and its descriptor; an empty one at the end.
+    /// Receives one message and its descriptor; an empty message at the end.
     fn receive(&self, point: usize) -> Result<(Vec<u8>, Option<OwnedFd>), Refused> {
         let failed = |errno: rustix::io::Errno| Refused {
             step: Step::HandOver,
@@ -620,7 +628,7 @@ mod tests {
                 let table = String::from_utf8_lossy(&table);
                 let device = format!(" 0:{} / {} ", top.stat.dev.minor, folder.path().display());
                 assert!(table.contains(&device), "{table}");
-                // What is open keeps the mounts.
+                // The open table keeps the mounts alive.
                 drop(view);
                 let output = child.join().unwrap().unwrap().wait_with_output().unwrap();
                 assert_eq!(output.stdout, b"1\n");

@@ -1,4 +1,4 @@
-//! What failed and why: a system call's name and its errno, without an allocation.
+//! Errors of system calls: the call's name and its errno, without an allocation.
 
 use std::fmt;
 
@@ -150,7 +150,7 @@ impl Op {
         Op::IoUringEnter,
     ];
 
-    /// The call's name in the manual, for instance `"openat"`.
+    /// Returns the call's name as in the manual, such as `"openat"`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -268,7 +268,7 @@ impl Errno {
     pub const OVERFLOW: Errno = Errno(libc::EOVERFLOW);
     pub const XDEV: Errno = Errno(libc::EXDEV);
 
-    /// The calling thread's last error.
+    /// Returns the calling thread's current errno.
     pub(crate) fn last() -> Errno {
         Errno(std::io::Error::last_os_error().raw_os_error().unwrap_or(0))
     }
@@ -292,11 +292,11 @@ impl fmt::Display for Errno {
     }
 }
 
-/// A failed call: which one, and why. Two words, `Copy`; the caller adds the path.
+/// A failed call and its errno. The value is `Copy` and two words long; the caller adds the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[error("{op}: {errno}")]
 pub struct SysError {
-    /// The call.
+    /// The call that failed.
     pub op: Op,
     /// Its errno.
     pub errno: Errno,
@@ -312,7 +312,7 @@ impl SysError {
         }
     }
 
-    /// The error that the last C library call of this thread left in `errno`.
+    /// Returns an error for a C library call that has just failed and left its reason in `errno`.
     pub(crate) fn last(op: Op) -> Self {
         SysError {
             op,
@@ -320,19 +320,19 @@ impl SysError {
         }
     }
 
-    /// Whether the file went away under the caller: no such file, or a stale handle.
+    /// Returns true if the file has disappeared: it does not exist, or its handle is stale.
     #[must_use]
     pub fn is_vanished(&self) -> bool {
         matches!(self.errno, Errno::NOENT | Errno::STALE)
     }
 
-    /// Whether the file system has nothing of the kind that was asked for.
+    /// Returns true if the file system does not support the operation.
     #[must_use]
     pub fn is_unsupported(&self) -> bool {
         self.errno == Errno::NOTSUP
     }
 
-    /// Whether no descriptor was left, in the process or in the system.
+    /// Returns true if the process or the system has run out of descriptors.
     #[must_use]
     pub fn is_out_of_descriptors(&self) -> bool {
         matches!(self.errno, Errno::MFILE | Errno::NFILE)
@@ -345,7 +345,7 @@ impl From<SysError> for std::io::Error {
     }
 }
 
-/// Names the call in a rustix result.
+/// Converts the error of a rustix call into a [`SysError`].
 pub(crate) trait Named<T> {
     fn named(self, op: Op) -> Result<T, SysError>;
 }

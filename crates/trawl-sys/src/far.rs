@@ -1,5 +1,5 @@
-//! Entries at paths of any length: what lies deeper than the kernel takes a path at once
-//! is reached from its directory.
+//! Entries at paths of any length: if a path is longer than the kernel accepts in one call, the
+//! entry is reached through an open descriptor of its directory.
 
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -12,10 +12,10 @@ use crate::error::{Errno, Op, SysError};
 use crate::link::{TargetBuffer, read_link_at};
 use crate::stat::{Stat, stat_at, stat_at_followed};
 
-/// The longest path that the kernel takes at once, its NUL included.
+/// Maximum length of a path that the kernel accepts in one call, including the NUL.
 const PATH_MAX: usize = 4096;
 
-/// An entry as system calls name it: a path in an open directory.
+/// An entry as passed to system calls: a path relative to an open directory.
 #[derive(Debug)]
 pub struct Far {
     dir: Option<OwnedFd>,
@@ -23,9 +23,12 @@ pub struct Far {
 }
 
 impl Far {
-    /// The entry at a path, absolute or from the working directory; links on the way are followed, one at the end is not.
-    /// `ENOENT` for a path with a NUL, which leads nowhere, and whatever keeps the caller from
-    /// the directory of a long path.
+    /// Returns the entry at an absolute path or a path relative to the working directory. Links on
+    /// the way are followed; a link at the end is not.
+    ///
+    /// # Errors
+    /// Fails with `ENOENT` if the path contains a NUL, and with the errors of opening the directory
+    /// of a long path.
     pub fn at(path: &[u8]) -> Result<Far, SysError> {
         let text =
             |path: &[u8]| CString::new(path).map_err(|_| SysError::new(Op::Openat, Errno::NOENT));
@@ -48,7 +51,7 @@ impl Far {
         })
     }
 
-    /// A path to the entry that the kernel takes at once, as long as this lives.
+    /// Returns a path to the entry that is short enough for one call; valid while `self` lives.
     #[must_use]
     pub fn short_path(&self) -> CString {
         let Some(dir) = &self.dir else {
@@ -59,51 +62,51 @@ impl Far {
         CString::new(path).unwrap_or_default()
     }
 
-    /// The directory in which [`Far::name`] is a path.
+    /// Returns the directory to which [`Far::name`] is relative.
     #[must_use]
     pub fn dir(&self) -> BorrowedFd<'_> {
         self.dir.as_ref().map_or(CWD, AsFd::as_fd)
     }
 
-    /// The path in [`Far::dir`].
+    /// Returns the path relative to [`Far::dir`].
     #[must_use]
     pub fn name(&self) -> &CStr {
         &self.name
     }
 }
 
-/// A path as seen from `/`.
+/// Returns an absolute path relative to `/`.
 fn without_slashes(path: &[u8]) -> &[u8] {
     let start = path.iter().position(|byte| *byte != b'/');
     &path[start.unwrap_or(path.len())..]
 }
 
-/// statx(2) of what lies at `path` itself.
+/// Returns the statx(2) of the object at `path`; a link at the end is not followed.
 pub fn stat_itself(path: &[u8]) -> Result<Stat, SysError> {
     let far = Far::at(path)?;
     stat_at(far.dir(), far.name())
 }
 
-/// statx(2) of what `path` leads to, links followed.
+/// Returns the statx(2) of the object at `path`, links followed.
 pub fn stat(path: &[u8]) -> Result<Stat, SysError> {
     let far = Far::at(path)?;
     stat_at_followed(far.dir(), far.name())
 }
 
-/// readlink(2).
+/// Returns the target of the symbolic link at `path`, readlink(2).
 pub fn read_link(path: &[u8]) -> Result<Vec<u8>, SysError> {
     let far = Far::at(path)?;
     let mut buffer = TargetBuffer::default();
     read_link_at(far.dir(), far.name(), &mut buffer).map(<[u8]>::to_vec)
 }
 
-/// access(2) of what `path` leads to, links followed.
+/// Checks access(2) to the object at `path`, links followed.
 pub fn may(path: &[u8], wish: Wish) -> Result<(), SysError> {
     let far = Far::at(path)?;
     check(far.dir(), far.name(), wish)
 }
 
-/// Whether the directory at `path` holds nothing.
+/// Returns true if the directory at `path` has no entries.
 pub fn is_empty_directory(path: &[u8]) -> Result<bool, SysError> {
     let far = Far::at(path)?;
     let purpose = Purpose::List(AccessTime::Keep);

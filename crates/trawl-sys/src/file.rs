@@ -1,4 +1,4 @@
-//! What a writer of files needs: durable writes, an exclusive lock, atomic renames, read hints.
+//! Operations for writers of files: durable writes, an exclusive lock, atomic renames, read hints.
 
 use std::ffi::CStr;
 use std::num::NonZeroU64;
@@ -17,21 +17,23 @@ pub fn sync(fd: impl AsFd) -> Result<(), SysError> {
     rustix::fs::fsync(fd).named(Op::Fsync)
 }
 
-/// Writes a file's data, and of its metadata what reading it back needs, to the device.
+/// Writes a file's data to the device, and the metadata needed to read it back.
 ///
 /// Source: <https://man7.org/linux/man-pages/man2/fdatasync.2.html>
 pub fn sync_data(fd: impl AsFd) -> Result<(), SysError> {
     rustix::fs::fdatasync(fd).named(Op::Fdatasync)
 }
 
-/// Writes everything of the file system that `fd` lies on; reports write errors since Linux 5.8.
+/// Writes everything in the file system of `fd` to the device; reports write errors since Linux
+/// 5.8.
 ///
 /// Source: <https://man7.org/linux/man-pages/man2/syncfs.2.html>
 pub fn sync_filesystem(fd: impl AsFd) -> Result<(), SysError> {
     rustix::fs::syncfs(fd).named(Op::Syncfs)
 }
 
-/// A file that lies nowhere, open for reading and writing: gone when it is closed.
+/// Creates an anonymous in-memory file, open for reading and writing; it disappears when it is
+/// closed.
 ///
 /// Source: <https://man7.org/linux/man-pages/man2/memfd_create.2.html>
 pub fn nowhere(name: &CStr) -> Result<std::fs::File, SysError> {
@@ -39,8 +41,8 @@ pub fn nowhere(name: &CStr) -> Result<std::fs::File, SysError> {
     fd.map(std::fs::File::from).named(Op::MemfdCreate)
 }
 
-/// Opens a file to read it, through no symbolic link anywhere on the way; a FIFO or a device does
-/// not make it wait.
+/// Opens a file for reading. No component of the path may be a symbolic link; opening a FIFO or a
+/// device does not block.
 ///
 /// Source: <https://man7.org/linux/man-pages/man2/openat2.2.html>
 pub fn open_for_reading(path: &CStr) -> Result<std::fs::File, SysError> {
@@ -50,12 +52,12 @@ pub fn open_for_reading(path: &CStr) -> Result<std::fs::File, SysError> {
     file.map(std::fs::File::from).named(Op::Openat)
 }
 
-/// What came of trying to take a lock.
+/// Result of trying to take a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lock {
-    /// It is ours until the open file is closed.
+    /// The lock is held until the open file is closed.
     Taken,
-    /// Someone else has it.
+    /// Another open file holds it.
     Busy,
 }
 
@@ -81,20 +83,21 @@ fn try_lock(fd: impl AsFd, operation: FlockOperation) -> Result<Lock, SysError> 
     }
 }
 
-/// What a rename does where the new name exists.
+/// Behaviour of a rename if the new name exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Existing {
-    /// Replace it, atomically.
+    /// Replaces it atomically.
     Replace,
-    /// Fail with `EEXIST`.
+    /// Fails with `EEXIST`.
     Keep,
-    /// Swap the two, atomically.
+    /// Swaps the two names atomically.
     Exchange,
 }
 
-/// A new file for reading and writing that has no name and goes away with its last descriptor.
+/// Creates a file without a name, open for reading and writing, that disappears with its last
+/// descriptor.
 ///
-/// Made with `O_TMPFILE`; `ENOTSUP` or `EISDIR` where the file system cannot do that.
+/// Uses `O_TMPFILE`; fails with `ENOTSUP` or `EISDIR` if the file system does not support it.
 ///
 /// Source: <https://man7.org/linux/man-pages/man2/open.2.html>
 pub fn unnamed_temporary(directory: &std::path::Path) -> Result<std::fs::File, SysError> {
@@ -137,14 +140,14 @@ pub fn remove_directory(directory: impl AsFd, name: &CStr) -> Result<(), SysErro
     rustix::fs::unlinkat(directory, name, AtFlags::REMOVEDIR).named(Op::Unlinkat)
 }
 
-/// Makes the directory `name` with permission bits `mode` (less the umask).
+/// Creates the directory `name` with the permission bits `mode`, reduced by the umask.
 ///
 /// Source: <https://man7.org/linux/man-pages/man2/mkdir.2.html>
 pub fn make_directory(directory: impl AsFd, name: &CStr, mode: u32) -> Result<(), SysError> {
     rustix::fs::mkdirat(directory, name, Mode::from_raw_mode(mode)).named(Op::Mkdirat)
 }
 
-/// Gives the file `old` the further name `new`; a symbolic link is linked itself.
+/// Creates `new` as a further name of the file `old`; a symbolic link is itself linked.
 ///
 /// Source: <https://man7.org/linux/man-pages/man2/link.2.html>
 pub fn hard_link(
@@ -156,16 +159,16 @@ pub fn hard_link(
     rustix::fs::linkat(old_directory, old, new_directory, new, AtFlags::empty()).named(Op::Linkat)
 }
 
-/// How a range of a file will be read.
+/// Expected access to a range of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Advice {
-    /// From front to back.
+    /// From beginning to end.
     Sequential,
-    /// In no order: don't read ahead.
+    /// In random order: no read-ahead.
     Random,
-    /// Soon: start reading it now.
+    /// Soon: start reading now.
     WillNeed,
-    /// Not again: its pages may go.
+    /// Not again: its pages may be dropped.
     DontNeed,
 }
 

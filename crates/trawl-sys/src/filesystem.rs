@@ -1,27 +1,27 @@
-//! What kind of file system a descriptor lies on.
+//! The file system of a descriptor or path: its type, sizes and id.
 
 use std::os::fd::AsFd;
 
 use crate::error::{Named, Op, SysError};
 
-/// What statfs tells of a file system.
+/// Properties of a file system, as returned by statfs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileSystem {
-    /// Magic number of its type, see [`name`].
+    /// Magic number of its type; see [`name`].
     pub magic: u64,
     /// Block size in bytes.
     pub block_size_bytes: u64,
-    /// All blocks.
+    /// Total number of blocks.
     pub blocks: u64,
-    /// Blocks free for those without privilege.
+    /// Blocks available to unprivileged users.
     pub blocks_available: u64,
-    /// All inodes, 0 where the file system has no such limit.
+    /// Total number of inodes; 0 if the file system has no limit.
     pub inodes: u64,
     /// Free inodes.
     pub inodes_free: u64,
 }
 
-/// Describes the file system of an open file.
+/// Returns the properties of an open file's file system.
 ///
 /// Source: <https://man7.org/linux/man-pages/man2/statfs.2.html>
 pub fn of_fd(fd: impl AsFd) -> Result<FileSystem, SysError> {
@@ -44,27 +44,27 @@ fn of_raw(raw: &rustix::fs::StatFs) -> FileSystem {
     }
 }
 
-/// All that statfs tells, for those who show it.
+/// All properties that statfs returns, for display.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Details {
-    /// See [`FileSystem`].
+    /// The properties in [`FileSystem`].
     pub system: FileSystem,
-    /// Size in bytes of the units that blocks are counted in.
+    /// Size in bytes of the units in which blocks are counted.
     pub unit_bytes: u64,
-    /// Free blocks, those for the privileged included.
+    /// Free blocks, including those reserved for privileged users.
     pub blocks_free: u64,
-    /// What tells it from others while it is mounted.
+    /// Id that distinguishes it from other file systems while it is mounted.
     pub id: u64,
-    /// Longest name, bytes.
+    /// Maximum length of a name, in bytes.
     pub name_bytes_max: u64,
 }
 
-/// Describes the file system that `path` lies on, through links.
+/// Returns all properties of the file system that contains `path`; links are followed.
 ///
 /// Source: <https://man7.org/linux/man-pages/man2/statfs.2.html>
 pub fn of_path(path: &std::path::Path) -> Result<Details, SysError> {
     let raw = rustix::fs::statfs(path).named(Op::Statfs)?;
-    // The same number in two words, the other way round.
+    // The id's two words come in the opposite order.
     let id = rustix::fs::statvfs(path)
         .named(Op::Statfs)?
         .f_fsid
@@ -86,8 +86,8 @@ pub fn of_path(path: &std::path::Path) -> Result<Details, SysError> {
     })
 }
 
-/// The id of the file system of an open file, as fanotify's records spell it (`fsid_t`, two words
-/// in memory order). Zeroes where the file system has none.
+/// Returns the id of an open file's file system in the form that fanotify's records use (`fsid_t`,
+/// two words in memory order); zeroes if the file system has none.
 ///
 /// Source: <https://man7.org/linux/man-pages/man2/statfs.2.html>
 pub fn id_of_fd(fd: impl AsFd) -> Result<[u8; 8], SysError> {
@@ -100,7 +100,7 @@ pub fn id_of_fd(fd: impl AsFd) -> Result<[u8; 8], SysError> {
     Ok(bytes)
 }
 
-/// The magic numbers of file-system types, as statfs(2) gives them.
+/// Magic numbers of file system types, as statfs(2) returns them.
 ///
 /// Source: `linux/magic.h`, <https://man7.org/linux/man-pages/man2/statfs.2.html>
 #[allow(missing_docs, reason = "each is named after its file system")]
@@ -147,7 +147,8 @@ pub mod magic {
     pub const RAMFS: u64 = 0x8584_58F6;
 }
 
-/// The name of a file-system type as `/proc/mounts` spells it, where the magic number is known.
+/// Returns the name of a file system type as in `/proc/mounts`; `None` if the magic number is
+/// unknown.
 #[must_use]
 pub fn name(number: u64) -> Option<&'static str> {
     Some(match number {
@@ -191,11 +192,12 @@ pub fn name(number: u64) -> Option<&'static str> {
     })
 }
 
-/// True for a kind of file system, as `/proc/mounts` spells it, that other machines or programs
-/// can change, and for which a look may have to wait: network file systems, FUSE, the automounter.
+/// Returns true for file system types (as spelled in `/proc/mounts`) that other machines or
+/// programs can change, and on which an access may have to wait: network file systems, FUSE, the
+/// automounter.
 #[must_use]
 pub fn is_shared(kind: &[u8]) -> bool {
-    // `nfs4`, `smb3` and `fuse.NAME` are among them.
+    // Prefixes also cover `nfs4`, `smb3` and `fuse.NAME`.
     const BEGINNINGS: [&[u8]; 11] = [
         b"nfs", b"cifs", b"smb", b"fuse", b"lustre", b"ceph", b"gpfs", b"9p", b"afs", b"autofs",
         b"beegfs",

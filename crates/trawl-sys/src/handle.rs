@@ -1,5 +1,5 @@
-//! File handles: a name for a file that renames do not change, and that no later file of the same
-//! inode number gets.
+//! File handles: identifiers of files that renames do not change, and that a later file with the
+//! same inode number does not get.
 
 use std::ffi::CStr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use crate::error::{Errno, Op, SysError};
 
-/// The most bytes that the kernel puts in a handle (`MAX_HANDLE_SZ`).
+/// Maximum number of bytes in a handle (`MAX_HANDLE_SZ`).
 pub const MAX_BYTES: usize = 128;
 
-/// `AT_HANDLE_FID` of `linux/fcntl.h`.
+/// Value from `linux/fcntl.h`.
 const AT_HANDLE_FID: libc::c_int = 0x200;
 
 /// A file handle: opaque bytes and their type, meaningful within one file system.
@@ -22,7 +22,7 @@ pub struct FileHandle {
 }
 
 impl FileHandle {
-    /// A handle of these bytes; `None` if they are more than [`MAX_BYTES`].
+    /// Makes a handle from its type and bytes; `None` if there are more than [`MAX_BYTES`].
     #[must_use]
     pub fn new(kind: i32, bytes: &[u8]) -> Option<Self> {
         let mut handle = FileHandle {
@@ -34,13 +34,13 @@ impl FileHandle {
         Some(handle)
     }
 
-    /// The type that the file system gives its handles.
+    /// Returns the type that the file system assigns to the handle.
     #[must_use]
     pub fn kind(&self) -> i32 {
         self.kind
     }
 
-    /// The bytes.
+    /// Returns the handle's bytes.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[..self.length]
@@ -61,16 +61,17 @@ impl std::fmt::Debug for FileHandle {
     }
 }
 
-/// What a handle is wanted for.
+/// The purpose of a handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Use {
-    /// To be opened again: file systems without that refuse (`EOPNOTSUPP`).
+    /// To open the file again; fails with `EOPNOTSUPP` if the file system cannot do that.
     Open,
-    /// To be compared with those in events (`AT_HANDLE_FID`, Linux 6.5): nearly all can.
+    /// To compare it with handles in events (`AT_HANDLE_FID`, Linux 6.5); nearly all file systems
+    /// support this.
     Compare,
 }
 
-/// `struct file_handle` with room for the largest.
+/// `struct file_handle` with space for the largest handle.
 #[repr(C)]
 struct RawHandle {
     handle_bytes: u32,
@@ -94,8 +95,8 @@ fn ask(
         f_handle: [0; MAX_BYTES],
     };
     let mut mount_id: libc::c_int = 0;
-    // SAFETY: the name is NUL-terminated; `raw` has `handle_bytes` bytes behind its head, which is
-    // laid out as the kernel's; `mount_id` is valid for the write of one int.
+    // SAFETY: the name is NUL-terminated; `raw` has `handle_bytes` bytes after its head, which has
+    // the kernel's layout; `mount_id` is valid for the write of one int.
     let code = unsafe {
         libc::syscall(
             libc::SYS_name_to_handle_at,
@@ -114,45 +115,47 @@ fn ask(
         .ok_or_else(|| SysError::new(Op::NameToHandleAt, Errno::OVERFLOW))
 }
 
-/// The handle of `name` in `directory`; a symbolic link at its end is not followed, a mount there
-/// is entered.
+/// Returns the handle of `name` in `directory`. A symbolic link at its end is not followed; at a
+/// mount point, the handle is that of the mounted root.
 ///
 /// Source: <https://man7.org/linux/man-pages/man2/open_by_handle_at.2.html>
 ///
 /// # Errors
-/// `EOPNOTSUPP` where the file system has no handles, and those of path resolution.
+/// Fails with `EOPNOTSUPP` if the file system has no handles, and with the errors of path
+/// resolution.
 pub fn of_name(directory: impl AsFd, name: &CStr, what_for: Use) -> Result<FileHandle, SysError> {
     ask(directory.as_fd(), name, 0, what_for)
 }
 
-/// The handle of what `path` leads to, symbolic links followed (also those of `/proc/PID/fd`).
+/// Returns the handle of the object at `path`; symbolic links are followed, including those in
+/// `/proc/PID/fd`.
 ///
 /// Source: <https://man7.org/linux/man-pages/man2/open_by_handle_at.2.html>
 ///
 /// # Errors
-/// As [`of_name`].
+/// Returns the errors of [`of_name`].
 pub fn of_path_followed(path: &CStr, what_for: Use) -> Result<FileHandle, SysError> {
     ask(rustix::fs::CWD, path, libc::AT_SYMLINK_FOLLOW, what_for)
 }
 
-/// The handle of an open file (also one that was opened as a starting point only).
+/// Returns the handle of an open file, which may have been opened with `O_PATH`.
 ///
 /// Source: <https://man7.org/linux/man-pages/man2/open_by_handle_at.2.html>
 ///
 /// # Errors
-/// As [`of_name`].
+/// Returns the errors of [`of_name`].
 pub fn of_fd(fd: impl AsFd, what_for: Use) -> Result<FileHandle, SysError> {
     ask(fd.as_fd(), c"", libc::AT_EMPTY_PATH, what_for)
 }
 
-/// Opens what a handle stands for, only as a starting point (`O_PATH`): nothing is read, no device
-/// or FIFO is woken. `mount` is any open file of a mount of that file system; the result is seen
-/// through that mount. Needs `CAP_DAC_READ_SEARCH`.
+/// Opens the object of a handle as a starting point only (`O_PATH`): nothing is read, and no device
+/// or FIFO is activated. `mount` is any open file on a mount of that file system; the result
+/// belongs to that mount. Needs `CAP_DAC_READ_SEARCH`.
 ///
 /// Source: <https://man7.org/linux/man-pages/man2/open_by_handle_at.2.html>
 ///
 /// # Errors
-/// `ESTALE` where the file is gone, `EPERM` without the privilege.
+/// Fails with `ESTALE` if the file no longer exists, with `EPERM` without the privilege.
 pub fn open(mount: impl AsFd, handle: &FileHandle) -> Result<OwnedFd, SysError> {
     let mut waits = 0..CREATION_WAITS;
     loop {
@@ -165,11 +168,12 @@ pub fn open(mount: impl AsFd, handle: &FileHandle) -> Result<OwnedFd, SysError> 
     }
 }
 
-/// Linux says `ENOMEM` of a handle whose file is gone while another file is being made with its
-/// inode number (`iget_locked`, of an inode that is `I_CREATING`): of ext4, 1 in 4,000 where six
-/// threads make and remove files. A moment later it says `ESTALE`.
+/// Delay before a retry after `ENOMEM`. Linux reports `ENOMEM` for the handle of a removed file
+/// while another file with the same inode number is being created (`iget_locked` of an inode in
+/// state `I_CREATING`): on ext4, in 1 of 4,000 cases with six threads that create and remove files.
+/// A moment later it reports `ESTALE`.
 const CREATION_WAIT: Duration = Duration::from_micros(50);
-/// A tenth of a second and more: after that memory is short.
+/// Maximum number of retries, which take at least a tenth of a second; after that, memory is short.
 const CREATION_WAITS: u32 = 2000;
 
 fn open_once(mount: BorrowedFd<'_>, handle: &FileHandle) -> Result<OwnedFd, SysError> {
@@ -178,7 +182,7 @@ fn open_once(mount: BorrowedFd<'_>, handle: &FileHandle) -> Result<OwnedFd, SysE
         handle_type: handle.kind,
         f_handle: handle.bytes,
     };
-    // SAFETY: `raw` is laid out as the kernel's structure with `handle_bytes` bytes behind the head.
+    // SAFETY: `raw` has the kernel's layout with `handle_bytes` bytes after the head.
     let fd = unsafe {
         libc::syscall(
             libc::SYS_open_by_handle_at,
@@ -188,7 +192,7 @@ fn open_once(mount: BorrowedFd<'_>, handle: &FileHandle) -> Result<OwnedFd, SysE
         )
     };
     match i32::try_from(fd) {
-        // SAFETY: the call returned a new descriptor that nobody else owns.
+        // SAFETY: the call returned a new descriptor that nothing else owns.
         Ok(fd) if fd >= 0 => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
         _ => Err(SysError::last(Op::OpenByHandleAt)),
     }
@@ -223,7 +227,7 @@ mod tests {
             Ok(fd) => assert_eq!(stat_fd(fd).unwrap().size, 1),
         }
         std::fs::remove_file(dir.path().join("b")).unwrap();
-        // What another test's child inherited, in the moment before it became a program, keeps it.
+        // A child of another test may hold an inherited descriptor of it until it has called exec.
         let until = std::time::Instant::now() + Duration::from_secs(10);
         let is_held = || open(&mount, &handle).is_ok() && std::time::Instant::now() < until;
         while is_held() {
@@ -248,7 +252,8 @@ mod tests {
                 };
                 std::fs::remove_file(&path).unwrap();
                 match open(&mount, &handle) {
-                    // Another test's child inherited it, in the moment before it became a program.
+                    // A child of another test inherited a descriptor of it and has not yet called
+                    // exec.
                     Ok(_) => {}
                     Err(e) if e.errno == Errno::PERM => return eprintln!("skipped, because {e}"),
                     Err(e) => assert!(e.is_vanished(), "{e}"),

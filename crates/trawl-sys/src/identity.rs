@@ -1,14 +1,14 @@
-//! Users and groups: names to numbers and back as the system's databases have them (files, LDAP,
-//! whatever `nsswitch.conf` says), and who the caller is.
+//! Users and groups: conversion between names and ids through the system's databases (files, LDAP,
+//! or others, as `nsswitch.conf` says), and the caller's own ids.
 
 use std::ffi::{CStr, CString};
 
 use crate::error::{Errno, Op, SysError};
 
-/// The largest record that is read; a group of a hundred thousand members fits.
+/// Maximum size in bytes of a record; a group of a hundred thousand members fits.
 const RECORD_MAX_BYTES: usize = 16 << 20;
 
-/// The effective user id of the process.
+/// Returns the effective user id of the process.
 ///
 /// Source: <https://man7.org/linux/man-pages/man2/geteuid.2.html>
 #[must_use]
@@ -16,7 +16,7 @@ pub fn effective_uid() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// The effective group id of the process.
+/// Returns the effective group id of the process.
 ///
 /// Source: <https://man7.org/linux/man-pages/man2/getegid.2.html>
 #[must_use]
@@ -24,7 +24,7 @@ pub fn effective_gid() -> u32 {
     rustix::process::getegid().as_raw()
 }
 
-/// The supplementary groups of the process.
+/// Returns the supplementary groups of the process.
 ///
 /// Source: <https://man7.org/linux/man-pages/man2/getgroups.2.html>
 pub fn groups() -> Result<Vec<u32>, SysError> {
@@ -35,7 +35,7 @@ pub fn groups() -> Result<Vec<u32>, SysError> {
         .collect())
 }
 
-/// The name of a user; `None` where there is no such user.
+/// Returns the name of a user; `None` if the user does not exist.
 ///
 /// Source: <https://man7.org/linux/man-pages/man3/getpwuid_r.3.html>
 pub fn user_name(uid: u32) -> Result<Option<Vec<u8>>, SysError> {
@@ -46,7 +46,7 @@ pub fn user_name(uid: u32) -> Result<Option<Vec<u8>>, SysError> {
     Ok(found.and_then(|f| f.name(|r| r.pw_name)))
 }
 
-/// The id of the user `name`; `None` where there is no such user.
+/// Returns the id of the user `name`; `None` if the user does not exist.
 ///
 /// Source: <https://man7.org/linux/man-pages/man3/getpwnam_r.3.html>
 pub fn uid_of(name: &[u8]) -> Result<Option<u32>, SysError> {
@@ -63,7 +63,7 @@ pub fn uid_of(name: &[u8]) -> Result<Option<u32>, SysError> {
     Ok(found.map(|f| f.record.pw_uid))
 }
 
-/// A user of the system.
+/// A user account.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Account {
     /// The name.
@@ -82,7 +82,7 @@ fn account(found: &Found<libc::passwd>) -> Option<Account> {
     })
 }
 
-/// The account with this id; `None` where there is no such user.
+/// Returns the account with this id; `None` if the user does not exist.
 ///
 /// Source: <https://man7.org/linux/man-pages/man3/getpwuid_r.3.html>
 pub fn account_of(uid: u32) -> Result<Option<Account>, SysError> {
@@ -93,7 +93,7 @@ pub fn account_of(uid: u32) -> Result<Option<Account>, SysError> {
     Ok(found.as_ref().and_then(account))
 }
 
-/// All groups that an account is in, its primary one among them.
+/// Returns all groups of an account, including its primary group.
 ///
 /// Source: <https://man7.org/linux/man-pages/man3/getgrouplist.3.html>
 #[must_use]
@@ -118,7 +118,7 @@ pub fn groups_of(account: &Account) -> Vec<u32> {
     }
 }
 
-/// The name of a group; `None` where there is no such group.
+/// Returns the name of a group; `None` if the group does not exist.
 ///
 /// Source: <https://man7.org/linux/man-pages/man3/getgrgid_r.3.html>
 pub fn group_name(gid: u32) -> Result<Option<Vec<u8>>, SysError> {
@@ -129,7 +129,7 @@ pub fn group_name(gid: u32) -> Result<Option<Vec<u8>>, SysError> {
     Ok(found.and_then(|f| f.name(|r| r.gr_name)))
 }
 
-/// The id of the group `name`; `None` where there is no such group.
+/// Returns the id of the group `name`; `None` if the group does not exist.
 ///
 /// Source: <https://man7.org/linux/man-pages/man3/getgrnam_r.3.html>
 pub fn gid_of(name: &[u8]) -> Result<Option<u32>, SysError> {
@@ -146,7 +146,7 @@ pub fn gid_of(name: &[u8]) -> Result<Option<u32>, SysError> {
     Ok(found.map(|f| f.record.gr_gid))
 }
 
-/// A record and the bytes that its pointers lead to.
+/// A record and the bytes that its pointers refer to.
 struct Found<R> {
     record: R,
     /// Kept alive for the record's pointers.
@@ -162,7 +162,7 @@ impl<R> Found<R> {
     }
 }
 
-/// Calls one of the four with a buffer that grows until the record fits.
+/// Calls one of the four database functions with a buffer that grows until the record fits.
 fn look_up<R>(
     op: Op,
     call: impl Fn(*mut R, &mut [u8], *mut *mut R) -> libc::c_int,
@@ -187,7 +187,7 @@ fn look_up<R>(
                 bytes.resize(size, 0);
             }
             Errno::INTR => {}
-            // What several databases answer for "no such entry", see the manual page.
+            // Several databases return these for "no such entry"; see the manual page.
             Errno::NOENT | Errno::BADF | Errno::PERM | Errno(libc::ESRCH) => return Ok(None),
             errno => return Err(SysError { op, errno }),
         }

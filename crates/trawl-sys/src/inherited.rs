@@ -1,17 +1,18 @@
-//! Descriptors that a service manager started the process with.
+//! Descriptors that a service manager passed to the process at its start.
 
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
-/// The first descriptor that is passed.
+/// Number of the first descriptor that is passed.
 const FIRST: RawFd = 3;
-/// No manager passes more.
+/// Maximum number of descriptors accepted; no service manager passes more.
 const COUNT_MAX: RawFd = 1024;
 
-/// The descriptors that `LISTEN_FDS` and `LISTEN_PID` say were passed to this process, with their
-/// names. Only the first call returns any. They are closed in programs that this one runs.
+/// Takes ownership of the descriptors that `LISTEN_FDS` and `LISTEN_PID` say were passed to this
+/// process, and returns them with their names. Only the first call returns any. Programs that this
+/// process runs do not inherit them.
 ///
 /// Source: <https://www.freedesktop.org/software/systemd/man/latest/sd_listen_fds.html>
 #[must_use]
@@ -28,10 +29,11 @@ pub fn take() -> Vec<(String, OwnedFd)> {
     let numbers = FIRST..FIRST + count;
     let taken = numbers.filter_map(|number| {
         let name = names.next().unwrap_or_default().to_owned();
-        // SAFETY: two numbers; fails where nothing is open.
+        // SAFETY: fcntl(2) gets numbers only; it fails if the descriptor is not open.
         let code = unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) };
-        // SAFETY: it is open, the manager left it to this process, and `TAKEN` lets nobody else
-        // take it. The environment was set for this process id, so nothing of ours is meant.
+        // SAFETY: it is open, the manager passed it to this process, and `TAKEN` ensures that it is
+        // taken only once. The environment was set for this process id, so the number does not
+        // belong to a descriptor that this process opened.
         (code == 0).then(|| (name, unsafe { OwnedFd::from_raw_fd(number) }))
     });
     taken.collect()

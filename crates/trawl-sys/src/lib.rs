@@ -1,51 +1,53 @@
-//! The system calls Trawl needs, behind safe functions: the only crate with `unsafe`.
+//! Safe wrappers for the system calls that Trawl needs: the only crate with `unsafe`.
 //!
-//! Every function is one system call or library call (a page of the Linux manual is linked from
-//! each) with typed arguments and a [`SysError`] that names the call and keeps its errno. No
-//! function allocates to report an error, and none takes a path where a directory descriptor and
-//! a single name will do: callers add the path they know.
+//! Every function makes one system call or library call (the documentation links to its manual
+//! page), with typed arguments and a [`SysError`] that names the call and keeps its errno. No
+//! function allocates to report an error. No function takes a path if a directory descriptor and a
+//! single name are enough; callers add the path that they know to the error.
 //!
-//! | module | what it holds |
+//! | module | content |
 //! |---|---|
-//! | [`directory`] | open a directory without following links, getdents64 |
+//! | [`directory`] | opening directories without following links, getdents64 |
 //! | [`far`] | entries at paths of any length |
-//! | [`confined`] | paths that lead out of no directory |
+//! | [`confined`] | paths that cannot lead out of a directory |
 //! | [`access`] | whether the caller may read, write or execute |
 //! | [`stat`] | statx of a name or a descriptor |
-//! | [`stat_layout`] | what stat and statx say, as bytes |
-//! | [`seccomp`] | system calls of other programs, asked about before they are done |
+//! | [`stat_layout`] | results of stat and statx as bytes |
+//! | [`seccomp`] | intercepting system calls of other programs before they are executed |
 //! | [`link`] | readlinkat |
-//! | [`xattr`] | list and read extended attributes beside a directory descriptor |
+//! | [`xattr`] | listing and reading extended attributes relative to a directory descriptor |
 //! | [`project`] | project ids and the flag that inherits them |
-//! | [`filesystem`] | statfs: what kind of file system a descriptor lies on |
+//! | [`filesystem`] | statfs: the file system of a descriptor |
 //! | [`file`] | fsync, syncfs, flock, rename, link, unlink, mkdir, fadvise |
-//! | [`fanotify`] | marks, the queue of events and its parser |
+//! | [`fanotify`] | marks, the event queue and its parser |
 //! | [`handle`] | file handles: of a name, of a descriptor, opened |
-//! | [`bpf`] | programs for the kernel's iterators over tasks |
-//! | [`mapping`] | which parts of a process's memory write to files |
-//! | [`mount`] | mounts that nobody else sees |
-//! | [`mount_table`] | what is mounted where |
+//! | [`bpf`] | programs for the kernel's task iterators |
+//! | [`mapping`] | memory mappings of a process through which files can be written |
+//! | [`mount`] | mounts that no other process sees |
+//! | [`mount_table`] | the table of mounts |
 //! | [`timer`] | a descriptor that becomes readable at an interval |
-//! | [`device`] | device numbers to major and minor and back |
+//! | [`device`] | conversion between device numbers and major and minor numbers |
 //! | [`identity`] | users and groups by id and by name, the caller's own ids |
-//! | [`btrfs`] | which inodes of a subvolume changed since a transaction |
+//! | [`btrfs`] | inodes of a subvolume that changed since a transaction |
 //! | [`xfs`] | all inodes of a file system in order of their numbers |
-//! | [`ring`] | many files looked at with few calls |
+//! | [`ring`] | statx of many files with few calls |
 //! | [`become_user`] | work done as another user |
-//! | [`command`] | commands run and waited for |
-//! | [`enclosure`] | commands in mounts of their own |
+//! | [`command`] | running commands and waiting for them |
+//! | [`enclosure`] | commands in a mount namespace of their own |
 //! | [`process`] | limits, resource use, the clock |
 //! | [`signal`] | an interrupt flag, signals as a descriptor, the broken-pipe signal |
-//! | [`shared`] | a file that is changed through memory |
-//! | [`wait`] | waiting for descriptors, and waking who waits |
-//! | [`peer`] | who is at the other end of a socket |
+//! | [`shared`] | files written through shared memory mappings |
+//! | [`shared_words`] | shared memory as atomic words |
+//! | [`wait`] | waiting for descriptors, and waking a waiting thread |
+//! | [`listening`] | Unix sockets whose names appear only when they listen |
+//! | [`peer`] | the user at the other end of a socket |
 //! | [`inherited`] | descriptors that the process was started with |
 //! | [`message`] | datagrams with descriptors |
 //! | [`pattern`] | fnmatch |
 //! | [`regex`] | regular expressions with back-references |
 //! | [`lock`] | locks on open files |
 //!
-//! What it does not do: retry, walk, cache, or decide what an error means.
+//! The crate does not retry, walk or cache, and does not decide what an error means.
 
 #![cfg(target_os = "linux")]
 

@@ -1,4 +1,4 @@
-//! Symbolic links: their targets.
+//! Targets of symbolic links.
 
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
@@ -6,8 +6,8 @@ use std::os::fd::AsFd;
 
 use crate::error::{Named, Op, SysError};
 
-/// Space for one link target, reused. The kernel's own limit is `PATH_MAX` (4,096 bytes); file
-/// systems that allow more are read in full.
+/// A reusable buffer for one link target. The kernel's own limit is `PATH_MAX` (4,096 bytes); the
+/// buffer grows for file systems that allow longer targets.
 #[derive(Debug)]
 pub struct TargetBuffer {
     bytes: Vec<MaybeUninit<u8>>,
@@ -21,7 +21,8 @@ impl Default for TargetBuffer {
     }
 }
 
-/// Reads the target of the link `name` in `directory`. `EINVAL` where it isn't a link (any more).
+/// Reads the target of the link `name` in `directory`. Fails with `EINVAL` if it is not (or no
+/// longer) a link.
 ///
 /// Source: <https://man7.org/linux/man-pages/man2/readlink.2.html>
 pub fn read_link_at<'a>(

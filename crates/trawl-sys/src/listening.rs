@@ -1,4 +1,5 @@
-//! Unix sockets that are there only once somebody listens: who finds the name is never refused.
+//! Unix sockets whose names appear only when they listen, so that a client that finds the name is
+//! never refused.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::Permissions;
@@ -15,25 +16,25 @@ use rustix::net::{
     AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, connect, listen, socket_with,
 };
 
-/// Connections that the kernel keeps until they are accepted.
+/// Maximum number of connections that the kernel queues until they are accepted.
 const BACKLOG: i32 = 128;
 
-/// What is done where the name is taken.
+/// What to do if the name exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Taken {
-    /// It is replaced.
+    /// Replace it.
     Replace,
-    /// That is an error, `EEXIST`.
+    /// Fail with `EEXIST`.
     Refuse,
 }
 
-/// Makes a socket in `dir`, with these permissions from its first moment on, however long the path
-/// to it is, and listens to it. It does not block.
+/// Creates a socket in `dir` and listens on it. The path of `dir` may have any length; the socket
+/// has these permissions from the moment at which its name appears. It is non-blocking.
 ///
 /// Source: <https://man7.org/linux/man-pages/man7/unix.7.html>
 ///
 /// # Errors
-/// Where `dir` takes no socket of that name.
+/// Fails if no socket of that name can be created in `dir`.
 pub fn listen_in(
     dir: impl AsFd,
     name: &OsStr,
@@ -44,7 +45,7 @@ pub fn listen_in(
     let temporary = OsString::from(format!(".socket.{}.tmp", std::process::id()));
     let _ = rustix::fs::unlinkat(dir, &temporary, AtFlags::empty());
     let socket = new_socket(SocketFlags::NONBLOCK)?;
-    // What it is made with; a umask can only take from it.
+    // The socket file is created with this mode; the umask can only remove bits.
     rustix::fs::fchmod(&socket, Mode::RUSR | Mode::WUSR)?;
     let path = short_path(dir, &temporary);
     bind(&socket, &SocketAddrUnix::new(&path)?)?;
@@ -62,7 +63,7 @@ pub fn listen_in(
 fn put_in_place(dir: BorrowedFd<'_>, from: &OsStr, to: &OsStr, taken: Taken) -> io::Result<()> {
     if taken == Taken::Refuse {
         match rustix::fs::renameat_with(dir, from, dir, to, RenameFlags::NOREPLACE) {
-            // Some file systems cannot refuse.
+            // Some file systems do not support `RENAME_NOREPLACE`.
             Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => {}
             done => return Ok(done?),
         }
@@ -74,10 +75,11 @@ fn put_in_place(dir: BorrowedFd<'_>, from: &OsStr, to: &OsStr, taken: Taken) -> 
     Ok(rustix::fs::renameat(dir, from, dir, to)?)
 }
 
-/// Connects to a socket in `dir`. Neither this nor any write takes longer than `patience`.
+/// Connects to a socket in `dir`. Neither connecting nor any later write takes longer than
+/// `patience`.
 ///
 /// # Errors
-/// Where nobody listens under that name, or not soon enough.
+/// Fails if no process listens on that name, or if it does not accept in time.
 pub fn connect_in(dir: impl AsFd, name: &OsStr, patience: Duration) -> io::Result<UnixStream> {
     let socket = new_socket(SocketFlags::empty())?;
     set_socket_timeout(&socket, Timeout::Send, Some(patience))?;
@@ -86,7 +88,7 @@ pub fn connect_in(dir: impl AsFd, name: &OsStr, patience: Duration) -> io::Resul
     Ok(UnixStream::from(socket))
 }
 
-/// A name in an open directory, as a path that fits into a socket's address.
+/// Returns a path to a name in an open directory that is short enough for a socket's address.
 fn short_path(dir: BorrowedFd<'_>, name: &OsStr) -> PathBuf {
     let mut bytes = format!("/proc/self/fd/{}/", dir.as_raw_fd()).into_bytes();
     bytes.extend_from_slice(name.as_bytes());
@@ -126,7 +128,8 @@ mod tests {
                 }
                 found
             });
-            // Kept, as whoever found a name before it went is still to be taken in.
+            // The old listeners stay open: a client that found a name before it was replaced must
+            // still be accepted.
             let mut kept = Vec::new();
             for _ in 0..200 {
                 kept.push(make(dir.path(), Taken::Replace).unwrap());

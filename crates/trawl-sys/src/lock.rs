@@ -1,36 +1,34 @@
 //! Locks on whole files that belong to the open file, not to the process.
 //!
-//! Unlike those of flock(2), whoever may only read a file can take but a
-//! shared lock on it: so readers of a file that they cannot write cannot
-//! lock each other out.
+//! Unlike with flock(2), a process that may only read a file can take only a shared lock on it. So
+//! readers of a file that they cannot write cannot lock each other out.
 
 use std::os::fd::{AsFd, AsRawFd};
 
 use crate::error::{Errno, Op, SysError};
 
-/// What others may hold beside it.
+/// The locks that others may hold at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lock {
     /// Shared locks. The file must be open for reading.
     Shared,
-    /// Nothing. The file must be open for writing.
+    /// No locks. The file must be open for writing.
     Alone,
 }
 
-/// Takes a lock on all of an open file, without waiting; false if another
-/// open file's lock is in the way. Closing the file's last descriptor gives
-/// it back.
+/// Tries to lock the whole of an open file, without waiting. Returns false if another open file has
+/// a conflicting lock. Closing the file's last descriptor releases the lock.
 ///
 /// Source: `F_OFD_SETLK`, <https://man7.org/linux/man-pages/man2/F_OFD_SETLK.2const.html>
 ///
 /// # Errors
-/// Where the file system has no such locks.
+/// Fails if the file system does not support such locks.
 pub fn try_lock(file: impl AsFd, lock: Lock) -> Result<bool, SysError> {
     let kind = match lock {
         Lock::Shared => libc::F_RDLCK,
         Lock::Alone => libc::F_WRLCK,
     };
-    // SAFETY: all zeroes is a value of this plain structure.
+    // SAFETY: all zeroes is a valid value of this plain structure.
     let mut range: libc::flock = unsafe { std::mem::zeroed() };
     range.l_type = kind as libc::c_short;
     range.l_whence = libc::SEEK_SET as libc::c_short;

@@ -1,7 +1,8 @@
-//! Which parts of a process's memory write to files: mappings that are shared and writable.
+//! Memory mappings through which a process writes to files: shared and writable ones.
 //!
-//! Asked one by one of the open `/proc/PID/maps` (Linux 6.11): the kernel looks for such as are meant,
-//! so a process that has none costs one call, whatever else it has mapped.
+//! The open `/proc/PID/maps` is queried for one mapping at a time (Linux 6.11). The kernel skips
+//! all other mappings, so a process without such a mapping costs one call, however many others it
+//! has.
 
 use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd};
@@ -33,25 +34,25 @@ const VMA_WRITABLE: u64 = 0x02;
 const VMA_SHARED: u64 = 0x08;
 const COVERING_OR_NEXT_VMA: u64 = 0x10;
 const FILE_BACKED_VMA: u64 = 0x20;
-/// `_IOWR('f', 17, struct procmap_query)`, computed as the architecture's libc does.
+/// `_IOWR('f', 17, struct procmap_query)`, computed as the architecture's libc does it.
 const PROCMAP_QUERY: libc::Ioctl = libc::_IOWR::<ProcmapQuery>(b'f' as u32, 17);
 
-/// What a kernel says of mappings.
+/// Result of a search for a mapping.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mapped {
-    /// The next that is meant: its addresses.
+    /// Addresses of the next matching mapping.
     At(Range<u64>),
-    /// None is left.
+    /// There is no further mapping.
     None,
-    /// The kernel cannot be asked so: read the text.
+    /// The kernel does not support the query; the text must be read instead.
     Unknown,
 }
 
-/// The first shared and writable mapping of a file at this address or after it, of the process whose
-/// `maps` is open.
+/// Returns the first shared and writable file mapping at or after this address, in the process
+/// whose `maps` file is open.
 ///
 /// # Errors
-/// What the kernel says, but that there is none or that it cannot be asked.
+/// Returns the kernel's error, unless it means that there is no mapping or no support.
 ///
 /// Source: <https://www.kernel.org/doc/html/latest/filesystems/proc.html>, `PROCMAP_QUERY`.
 pub fn next_written(maps: impl AsFd, from: u64) -> Result<Mapped, SysError> {
@@ -61,8 +62,8 @@ pub fn next_written(maps: impl AsFd, from: u64) -> Result<Mapped, SysError> {
         query_addr: from,
         ..ProcmapQuery::default()
     };
-    // SAFETY: the descriptor is open for the borrow's length; the kernel reads and writes at most
-    // `size` bytes of the structure, and no buffers, since their sizes are zero.
+    // SAFETY: the descriptor is open while it is borrowed; the kernel reads and writes at most
+    // `size` bytes of the structure, and no buffers, because their sizes are zero.
     let code = unsafe {
         libc::ioctl(
             maps.as_fd().as_raw_fd(),
@@ -75,7 +76,7 @@ pub fn next_written(maps: impl AsFd, from: u64) -> Result<Mapped, SysError> {
     }
     let error = SysError::last(Op::ProcmapQuery);
     match error.errno {
-        // It has ended, or has no memory of its own.
+        // The process has ended or has no memory of its own.
         Errno::NOENT | Errno(libc::ESRCH) => Ok(Mapped::None),
         Errno::NOTTY | Errno::INVAL => Ok(Mapped::Unknown),
         _ => Err(error),

@@ -1,4 +1,5 @@
-//! Datagrams to a local socket, with descriptors: how a service tells its manager how it is.
+//! Datagrams to a local socket, with descriptors; a service reports its state to its manager with
+//! them.
 
 use std::os::fd::{AsFd, BorrowedFd};
 

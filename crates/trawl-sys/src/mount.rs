@@ -1,5 +1,5 @@
-//! Mounts that nobody else sees: not in any table of mounts, gone with their descriptor. And the
-//! end of others.
+//! Mounts that no other process sees: they appear in no mount table and disappear with their
+//! descriptor. Also unmounting.
 
 use std::ffi::CStr;
 use std::io;
@@ -10,14 +10,14 @@ use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, OpenTreeFlags};
 
 use crate::error::{Named, Op, SysError};
 
-/// A second mount of what the directory `directory` lies on, with that directory as its root and
+/// Returns a second mount of the file system of `directory`, with that directory as its root and
 /// nothing mounted on top. Needs `CAP_SYS_ADMIN`. The directory's own mount can be unmounted while
 /// this one is open; the file system stays in use until it is closed.
 ///
 /// Source: <https://man7.org/linux/man-pages/man2/open_tree.2.html>
 ///
 /// # Errors
-/// `EPERM` without the privilege, `EINVAL` in a mount that must not be copied.
+/// Fails with `EPERM` without the privilege, with `EINVAL` if the mount must not be copied.
 pub fn private_copy(directory: impl AsFd) -> Result<OwnedFd, SysError> {
     let flags = OpenTreeFlags::OPEN_TREE_CLONE
         | OpenTreeFlags::OPEN_TREE_CLOEXEC
@@ -25,13 +25,13 @@ pub fn private_copy(directory: impl AsFd) -> Result<OwnedFd, SysError> {
     rustix::mount::open_tree(directory, c"", flags).named(Op::OpenTree)
 }
 
-/// Mounts the file system of `kind` on the device `source` with the given `options`, read-only and
-/// to be seen by nobody else. Needs `CAP_SYS_ADMIN`.
+/// Mounts the file system of type `kind` on the device `source` with the given `options`, read-only
+/// and visible to no other process. Needs `CAP_SYS_ADMIN`.
 ///
 /// Source: <https://man7.org/linux/man-pages/man2/fsopen.2.html>
 ///
 /// # Errors
-/// Those of mount(2).
+/// Returns the errors of mount(2).
 pub fn private_mount(
     kind: &CStr,
     source: &CStr,
@@ -48,12 +48,13 @@ pub fn private_mount(
     rustix::mount::fsmount(context, FsMountFlags::FSMOUNT_CLOEXEC, attributes).named(Op::Fsmount)
 }
 
-/// Unmounts what is mounted at a path, which is not followed if it is a link.
+/// Unmounts the file system at a path; a symbolic link at its end is not followed.
 ///
 /// Source: <https://man7.org/linux/man-pages/man2/umount2.2.html>
 ///
 /// # Errors
-/// `EBUSY` while it is used, `EINVAL` if it is no mount point, `EPERM` without the privilege.
+/// Fails with `EBUSY` if it is in use, with `EINVAL` if it is not a mount point, with `EPERM`
+/// without the privilege.
 pub fn unmount(point: &Path) -> io::Result<()> {
     Ok(rustix::mount::unmount(
         point,

@@ -1,4 +1,4 @@
-//! The kernel's table of mounts, `mountinfo`.
+//! Reads the kernel's table of mounts, `mountinfo`.
 //!
 //! Source: <https://man7.org/linux/man-pages/man5/proc_pid_mountinfo.5.html>
 
@@ -6,50 +6,50 @@ use std::io;
 
 use crate::device::DeviceNumber;
 
-/// Where this process reads its own table.
+/// Path of this process's own table.
 pub const PATH: &str = "/proc/self/mountinfo";
 
-/// One mount.
+/// One mount of the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mount {
-    /// Its number. A later mount may get the same one.
+    /// Id of the mount. A later mount may get the same id.
     pub id: u64,
-    /// The number of the mount that it lies on.
+    /// Id of the mount that contains its mount point.
     pub parent: u64,
-    /// The device number that stat(2) gives there.
+    /// Device number that stat(2) returns there.
     pub device: DeviceNumber,
-    /// The directory of the file system that is mounted.
+    /// Directory of the file system that is the root of this mount.
     pub root: Vec<u8>,
-    /// Where it is mounted, an absolute path.
+    /// Mount point, an absolute path.
     pub point: Vec<u8>,
-    /// The options of this mount, separated by commas.
+    /// Options of this mount, separated by commas.
     pub mount_options: Vec<u8>,
-    /// The kind of file system, such as `ext4` or `fuse.trawl`.
+    /// Type of the file system, such as `ext4` or `fuse.trawl`.
     pub kind: Vec<u8>,
-    /// What is mounted, such as the path of a device.
+    /// Source of the mount, such as the path of a device.
     pub source: Vec<u8>,
-    /// The options of the file system, separated by commas.
+    /// Options of the file system, separated by commas.
     pub options: Vec<u8>,
 }
 
 impl Mount {
-    /// True if the file system has this option.
+    /// Returns true if the file system has this option.
     pub fn has_option(&self, option: &[u8]) -> bool {
         split(&self.options).any(|one| one == option)
     }
 
-    /// True if this mount has this option.
+    /// Returns true if this mount has this option.
     pub fn has_mount_option(&self, option: &[u8]) -> bool {
         split(&self.mount_options).any(|one| one == option)
     }
 
-    /// The value of an option `NAME=VALUE` of the file system.
+    /// Returns the value of an option `NAME=VALUE` of the file system.
     pub fn option(&self, name: &[u8]) -> Option<&[u8]> {
         split(&self.options).find_map(|one| one.strip_prefix(name)?.strip_prefix(b"="))
     }
 
-    /// What tells this mount from others on the same point. Options do not: they can change while
-    /// the mount stays.
+    /// Returns the properties that distinguish this mount from others on the same mount point.
+    /// Options are not included, because they can change while the mount stays.
     pub fn identity(&self) -> (u64, u64, DeviceNumber, &[u8]) {
         (self.id, self.parent, self.device, &self.root)
     }
@@ -59,16 +59,16 @@ fn split(options: &[u8]) -> impl Iterator<Item = &[u8]> {
     options.split(|byte| *byte == b',')
 }
 
-/// All that is mounted for this process, in the table's order: a later mount hides an earlier one
-/// on the same point.
+/// Returns all mounts that this process sees, in the table's order: a later mount hides an earlier
+/// one on the same mount point.
 ///
 /// # Errors
-/// If the table cannot be read.
+/// Fails if the table cannot be read.
 pub fn read() -> io::Result<Vec<Mount>> {
     Ok(parse(&std::fs::read(PATH)?).collect())
 }
 
-/// The mounts of a table. Lines that make no sense are left out.
+/// Parses a table of mounts. Malformed lines are skipped.
 pub fn parse(table: &[u8]) -> impl Iterator<Item = Mount> {
     let lines = table.split(|byte| *byte == b'\n');
     lines.filter_map(parse_line)
@@ -85,7 +85,7 @@ fn parse_line(line: &[u8]) -> Option<Mount> {
     };
     let mut text = || fields.next().map(unescape);
     let (root, point, mount_options) = (text()?, text()?, text()?);
-    // Any number of optional fields ends with a dash.
+    // There may be any number of optional fields; a dash ends them.
     fields.find(|field| *field == b"-")?;
     let mut text = || fields.next().map(unescape);
     Some(Mount {
@@ -101,7 +101,8 @@ fn parse_line(line: &[u8]) -> Option<Mount> {
     })
 }
 
-/// The kernel writes space, tab, newline, backslash and number sign as `\` and three octal digits.
+/// Decodes the kernel's escapes: space, tab, newline, backslash and number sign are written as `\`
+/// and three octal digits.
 fn unescape(word: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(word.len());
     let mut rest = word;

@@ -1,5 +1,5 @@
-//! fnmatch: shell patterns as the C library understands them in the process's locale ("C" unless
-//! a program calls setlocale, which Rust programs don't: bytes are matched as bytes).
+//! fnmatch: shell patterns as the C library interprets them in the process's locale ("C" unless a
+//! program calls setlocale, which Rust programs do not do: bytes are matched as bytes).
 
 use std::ffi::CStr;
 use std::ops::BitOr;
@@ -9,15 +9,15 @@ use std::ops::BitOr;
 pub struct Flags(libc::c_int);
 
 impl Flags {
-    /// `*`, `?` and brackets match anything, slashes and leading dots too.
+    /// `*`, `?` and brackets match any character, including slashes and leading dots.
     pub const NONE: Flags = Flags(0);
     /// `FNM_PATHNAME`: only a slash matches a slash.
     pub const PATHNAME: Flags = Flags(libc::FNM_PATHNAME);
     /// `FNM_PERIOD`: only a dot matches a leading dot.
     pub const PERIOD: Flags = Flags(libc::FNM_PERIOD);
-    /// `FNM_NOESCAPE`: a backslash is itself.
+    /// `FNM_NOESCAPE`: a backslash is an ordinary character.
     pub const NOESCAPE: Flags = Flags(libc::FNM_NOESCAPE);
-    /// `FNM_CASEFOLD`: letters match in either case.
+    /// `FNM_CASEFOLD`: letters match regardless of case.
     pub const CASEFOLD: Flags = Flags(libc::FNM_CASEFOLD);
 }
 
@@ -28,7 +28,7 @@ impl BitOr for Flags {
     }
 }
 
-/// Whether the whole of `text` matches `pattern`.
+/// Returns true if the whole of `text` matches `pattern`.
 ///
 /// Source: <https://man7.org/linux/man-pages/man3/fnmatch.3.html>
 #[must_use]

@@ -1,19 +1,20 @@
-//! Who is at the other end of a local socket, as the kernel noted when it was connected.
+//! The user at the other end of a local socket, as the kernel recorded it when the socket was
+//! connected.
 
 use std::os::fd::{AsFd, AsRawFd};
 
 use crate::become_user::User;
 use crate::error::{Errno, Op, SysError};
 
-/// More groups than a process may have (`NGROUPS_MAX`).
+/// Maximum number of groups of a process (`NGROUPS_MAX`).
 const GROUPS_MAX: usize = 65536;
 
-/// The user that connected.
+/// Returns the user that connected.
 ///
 /// Source: `SO_PEERCRED`, `SO_PEERGROUPS`, <https://man7.org/linux/man-pages/man7/unix.7.html>
 ///
 /// # Errors
-/// Where `socket` is not a connected Unix socket.
+/// Fails if `socket` is not a connected Unix socket.
 pub fn user_of(socket: impl AsFd) -> Result<User, SysError> {
     let credentials = rustix::net::sockopt::socket_peercred(&socket)
         .map_err(|errno| SysError::new(Op::Getsockopt, errno))?;

@@ -1,4 +1,4 @@
-//! The process itself: its limits, what it has used, and the time of day.
+//! The process itself: its limits, its resource use, its standard streams, and the time of day.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -8,7 +8,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use crate::error::{Named, Op, SysError};
 use crate::stat::Time;
 
-/// How many descriptors the process may have open (soft limit); `u64::MAX` for no limit.
+/// Returns the soft limit on open descriptors; `u64::MAX` if there is no limit.
 ///
 /// Source: <https://man7.org/linux/man-pages/man2/getrlimit.2.html>
 #[must_use]
@@ -16,14 +16,14 @@ pub fn descriptor_limit() -> u64 {
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 
-/// The soft limit on the main thread's stack, bytes; `u64::MAX` if there is none.
+/// Returns the soft limit on the main thread's stack in bytes; `u64::MAX` if there is no limit.
 ///
 /// Source: <https://man7.org/linux/man-pages/man2/getrlimit.2.html>
 pub fn stack_limit() -> u64 {
     getrlimit(Resource::Stack).current.unwrap_or(u64::MAX)
 }
 
-/// Lowers or raises the soft limit on open descriptors, within the hard limit.
+/// Sets the soft limit on open descriptors; it must not exceed the hard limit.
 ///
 /// Source: <https://man7.org/linux/man-pages/man2/setrlimit.2.html>
 pub fn set_descriptor_limit(limit: u64) -> Result<(), SysError> {
@@ -38,19 +38,19 @@ pub fn set_descriptor_limit(limit: u64) -> Result<(), SysError> {
     .named(Op::Setrlimit)
 }
 
-/// What the process has used since it began.
+/// Resources that the process has used since it began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Usage {
-    /// CPU time in user mode, all threads.
+    /// CPU time in user mode of all threads.
     pub user: Duration,
-    /// CPU time in the kernel, all threads.
+    /// CPU time in kernel mode of all threads.
     pub system: Duration,
-    /// Largest resident set so far, bytes.
+    /// Peak resident set size in bytes.
     pub peak_rss_bytes: u64,
 }
 
 impl Usage {
-    /// CPU time in both modes.
+    /// Returns the CPU time in both modes.
     #[must_use]
     pub fn cpu(&self) -> Duration {
         self.user + self.system
@@ -62,7 +62,7 @@ fn duration(time: libc::timeval) -> Duration {
     Duration::from_micros(u64::try_from(micros).unwrap_or(0))
 }
 
-/// CPU time and peak memory of this process.
+/// Returns the CPU time and peak memory of this process.
 ///
 /// Source: <https://man7.org/linux/man-pages/man2/getrusage.2.html>
 pub fn usage() -> Result<Usage, SysError> {
@@ -71,7 +71,7 @@ pub fn usage() -> Result<Usage, SysError> {
     if unsafe { libc::getrusage(libc::RUSAGE_SELF, raw.as_mut_ptr()) } != 0 {
         return Err(SysError::last(Op::Getrusage));
     }
-    // SAFETY: zeroed before, and filled by the call, which succeeded.
+    // SAFETY: it was zeroed, and filled by the call, which succeeded.
     let raw = unsafe { raw.assume_init() };
     Ok(Usage {
         user: duration(raw.ru_utime),
@@ -80,7 +80,7 @@ pub fn usage() -> Result<Usage, SysError> {
     })
 }
 
-/// The time of day.
+/// Returns the time of day.
 ///
 /// Source: <https://man7.org/linux/man-pages/man2/clock_gettime.2.html>
 #[must_use]
@@ -90,7 +90,8 @@ pub fn now() -> Time {
             secs: i64::try_from(since.as_secs()).unwrap_or(i64::MAX),
             nanos: since.subsec_nanos(),
         },
-        // A clock set before 1970: round down, so that the nanoseconds stay positive.
+        // The clock is set to a time before 1970: round down, so that the nanoseconds stay
+        // positive.
         Err(before) => {
             let before = before.duration();
             let secs = -i64::try_from(before.as_secs()).unwrap_or(i64::MAX);
@@ -105,7 +106,7 @@ pub fn now() -> Time {
     }
 }
 
-/// Whether `fd` is a terminal.
+/// Returns true if `fd` is a terminal.
 ///
 /// Source: <https://man7.org/linux/man-pages/man3/isatty.3.html>
 #[must_use]
@@ -113,7 +114,8 @@ pub fn is_terminal(fd: impl std::os::fd::AsFd) -> bool {
     std::io::IsTerminal::is_terminal(&fd.as_fd())
 }
 
-/// How many columns the terminal `fd` has; `None` if it is no terminal or does not know.
+/// Returns the number of columns of the terminal `fd`; `None` if it is not a terminal or its size
+/// is unknown.
 ///
 /// Source: <https://man7.org/linux/man-pages/man2/TIOCGWINSZ.2const.html>
 #[must_use]
@@ -123,7 +125,8 @@ pub fn terminal_columns(fd: impl std::os::fd::AsFd) -> Option<u16> {
         .filter(|columns| *columns > 0)
 }
 
-/// How many rows the terminal `fd` has; `None` if it is no terminal or does not know.
+/// Returns the number of rows of the terminal `fd`; `None` if it is not a terminal or its size is
+/// unknown.
 ///
 /// Source: <https://man7.org/linux/man-pages/man2/TIOCGWINSZ.2const.html>
 #[must_use]
@@ -137,48 +140,49 @@ fn terminal_size(fd: impl std::os::fd::AsFd) -> Option<libc::winsize> {
     use std::os::fd::AsRawFd;
     let mut size = std::mem::MaybeUninit::<libc::winsize>::zeroed();
     let raw = fd.as_fd().as_raw_fd();
-    // SAFETY: `raw` is open as long as `fd`, `size` is valid for writes of one `winsize`.
+    // SAFETY: `raw` stays open as long as `fd`; `size` is valid for writes of one `winsize`.
     if unsafe { libc::ioctl(raw, libc::TIOCGWINSZ, size.as_mut_ptr()) } != 0 {
         return None;
     }
-    // SAFETY: zeroed before, and filled by the call, which succeeded.
+    // SAFETY: it was zeroed, and filled by the call, which succeeded.
     Some(unsafe { size.assume_init() })
 }
 
-/// Which of standard input, output and error were closed when the process began.
+/// For standard input, output and error: whether the stream was closed when the process began.
 static IS_CLOSED: [AtomicBool; 3] = [const { AtomicBool::new(false) }; 3];
 
-/// Notes it before the runtime of Rust, which opens `/dev/null` in the place of what is closed.
+/// Records the state before the Rust runtime starts, which opens `/dev/null` in place of closed
+/// streams.
 extern "C" fn note_closed_streams() {
     for (number, is_closed) in (0..).zip(&IS_CLOSED) {
-        // SAFETY: asking for a descriptor's flags touches no memory, whatever the number.
+        // SAFETY: reading a descriptor's flags touches no memory, whatever the number.
         if unsafe { libc::fcntl(number, libc::F_GETFD) } == -1 {
             is_closed.store(true, Ordering::Relaxed);
         }
     }
 }
 
-// SAFETY: the C library calls what this section holds before `main`, on the only thread, with
-// nothing of Rust's runtime set up; the function needs none of it and cannot unwind.
+// SAFETY: the C library calls the functions in this section before `main`, on the only thread, when
+// nothing of Rust's runtime is set up; the function needs none of it and cannot unwind.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static AT_START: extern "C" fn() = note_closed_streams;
 
-/// True if the process was started without a standard output (`>&-` in a shell). What is written
-/// there then is lost without an error, since the runtime has opened `/dev/null` instead.
+/// Returns true if the process was started without a standard output (`>&-` in a shell). Data
+/// written there is then lost without an error, because the runtime has opened `/dev/null` instead.
 #[must_use]
 pub fn stdout_is_closed() -> bool {
     IS_CLOSED[1].load(Ordering::Relaxed)
 }
 
-/// True if the process was started without a standard input (`<&-` in a shell). What is read
-/// there then is nothing, without an error.
+/// Returns true if the process was started without a standard input (`<&-` in a shell). Reading
+/// from it then returns end of file without an error.
 #[must_use]
 pub fn stdin_is_closed() -> bool {
     IS_CLOSED[0].load(Ordering::Relaxed)
 }
 
-/// Standard descriptors that were closed when the process began.
+/// Returns which of the three standard streams were closed when the process began.
 pub(crate) fn closed_streams() -> [bool; 3] {
     [0, 1, 2].map(|number: usize| IS_CLOSED[number].load(Ordering::Relaxed))
 }

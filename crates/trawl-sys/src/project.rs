@@ -1,10 +1,11 @@
-//! Project ids: the quota id that ext4, xfs, f2fs and others keep beside owner and group.
+//! Project ids: the quota id that ext4, xfs, f2fs and others store in addition to owner and group.
 //!
-//! A directory's id is one ioctl on its open descriptor. A file's needs either `file_getattr`
-//! (Linux 6.17) or an open of the file, so the rule for walkers is: read directories always, and
-//! files only where their directory has a project id or passes it on ([`Project::may_have_more`]):
-//! the kernel sets a file's id from its directory's, and refuses links and renames between
-//! projects. An id that an administrator set on a single file in a directory without one is missed.
+//! Reading a directory's id takes one ioctl on its open descriptor. Reading a file's id needs
+//! either `file_getattr` (Linux 6.17) or an open of the file. A walk should therefore read the ids
+//! of all directories, but those of files only if their directory has a project id or passes one on
+//! ([`Project::may_have_more`]): the kernel takes a new file's id from its directory, and refuses
+//! links and renames between projects. An id that an administrator has set on a single file in a
+//! directory without one is missed.
 
 use std::ffi::CStr;
 use std::os::fd::{AsFd, AsRawFd};
@@ -16,14 +17,14 @@ use crate::error::{Errno, Named, Op, SysError};
 /// A project id and whether new entries inherit it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Project {
-    /// The id, 0 for none.
+    /// The id; 0 if there is none.
     pub id: u32,
-    /// `FS_XFLAG_PROJINHERIT`: entries made in this directory get its id.
+    /// `FS_XFLAG_PROJINHERIT`: new entries in this directory get its id.
     pub inherits: bool,
 }
 
 impl Project {
-    /// Whether entries of a directory with this project may have an id of their own.
+    /// Returns true if entries of a directory with this project may have ids of their own.
     #[must_use]
     pub fn may_have_more(self) -> bool {
         self.id != 0 || self.inherits
@@ -54,10 +55,10 @@ struct FileAttr {
 }
 
 const XFLAG_PROJINHERIT: u32 = 0x200;
-/// `_IOR('X', 31, struct fsxattr)`, computed as the architecture's libc does.
+/// `_IOR('X', 31, struct fsxattr)`, computed as the architecture's libc does it.
 const FS_IOC_FSGETXATTR: libc::Ioctl = libc::_IOR::<FsXattr>(b'X' as u32, 31);
-/// The number of `file_getattr` in the table that architectures share (MIPS adds an offset, and
-/// goes without).
+/// Number of `file_getattr` in the system call table that architectures share (MIPS adds an offset,
+/// and is not supported here).
 const SYS_FILE_GETATTR: Option<libc::c_long> =
     if cfg!(any(target_arch = "mips", target_arch = "mips64")) {
         None
@@ -65,12 +66,12 @@ const SYS_FILE_GETATTR: Option<libc::c_long> =
         Some(468)
     };
 
-/// The project of an open file or directory. `None` where the file system has no project ids.
+/// Returns the project of an open file or directory; `None` if the file system has no project ids.
 ///
 /// Source: <https://man7.org/linux/man-pages/man2/FS_IOC_FSGETXATTR.2const.html>
 pub fn of_fd(fd: impl AsFd) -> Result<Option<Project>, SysError> {
     let mut attr = FsXattr::default();
-    // SAFETY: the descriptor is open for the borrow's length and the kernel writes at most
+    // SAFETY: the descriptor is open while it is borrowed, and the kernel writes at most
     // `size_of::<FsXattr>()` bytes, the size encoded in the request number.
     let code = unsafe {
         libc::ioctl(
@@ -89,8 +90,8 @@ pub fn of_fd(fd: impl AsFd) -> Result<Option<Project>, SysError> {
     without_support(SysError::last(Op::ProjectId))
 }
 
-/// The project of the regular file `name` in `directory`, by `file_getattr` where the kernel has
-/// it, otherwise by opening the file for reading (without blocking or following a link).
+/// Returns the project of the regular file `name` in `directory`. Uses `file_getattr` if the kernel
+/// has it; otherwise opens the file for reading (without blocking or following a link).
 ///
 /// Source: <https://docs.kernel.org/filesystems/api-summary.html>, `file_getattr(2)`.
 pub fn of_file_at(directory: impl AsFd, name: &CStr) -> Result<Option<Project>, SysError> {
@@ -125,7 +126,7 @@ pub fn of_file_at(directory: impl AsFd, name: &CStr) -> Result<Option<Project>, 
     of_fd(rustix::fs::openat(directory, name, flags, Mode::empty()).named(Op::ProjectId)?)
 }
 
-/// "This file system has none" is an answer, not an error.
+/// Maps errors that mean that the file system has no project ids to `None`.
 fn without_support(error: SysError) -> Result<Option<Project>, SysError> {
     match error.errno {
         Errno::NOTTY | Errno::NOTSUP | Errno::INVAL | Errno::NOSYS => Ok(None),

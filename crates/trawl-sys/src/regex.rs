@@ -1,22 +1,23 @@
-//! The C library's own regular expressions, for patterns that no automaton matches:
-//! those with back-references.
+//! The C library's regular expressions, for patterns that automata cannot match: those with
+//! back-references.
 //!
-//! Compiling takes its rules from a variable of the whole process, so one pattern is compiled at
-//! a time. What is a character is said for each pattern, whatever locale the process is in.
+//! The C library takes the compilation rules from a process-wide variable, so only one pattern is
+//! compiled at a time. Each pattern states its own character encoding, independent of the process's
+//! locale.
 //!
-//! Matching may take time and memory that grow exponentially with a pattern's length.
+//! Matching may take time and memory that grow exponentially with the length of a pattern.
 
 use std::cell::UnsafeCell;
 use std::ffi::{CStr, c_char, c_int, c_ulong, c_void};
 use std::ptr;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-/// What a pattern and what it is held against are made of.
+/// Units that a pattern and the text consist of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Characters {
     /// Bytes, as in the locale "C".
     Bytes,
-    /// Characters in UTF-8.
+    /// UTF-8 characters.
     Utf8,
 }
 
@@ -59,7 +60,7 @@ unsafe extern "C" {
     fn regfree(buffer: *mut Buffer);
 }
 
-/// Held while the rules of the whole process are those of one pattern.
+/// Held while the process-wide rules are those of one pattern.
 static COMPILING: Mutex<()> = Mutex::new(());
 
 /// A compiled pattern.
@@ -69,10 +70,10 @@ pub struct Pattern {
     characters: Characters,
 }
 
-// SAFETY: the buffer is owned, and nothing in it belongs to a thread.
+// SAFETY: the buffer is owned, and nothing in it belongs to a particular thread.
 unsafe impl Send for Pattern {}
-// SAFETY: what re_match(3) changes it changes under a lock of the compiled pattern; without
-// registers it does not write to the buffer itself.
+// SAFETY: re_match(3) changes data only under a lock of the compiled pattern; without registers it
+// does not write to the buffer itself.
 unsafe impl Sync for Pattern {}
 
 impl std::fmt::Debug for Pattern {
@@ -82,12 +83,12 @@ impl std::fmt::Debug for Pattern {
 }
 
 impl Pattern {
-    /// Compiles a pattern by rules that are bits of `<regex.h>` (`RE_…`).
+    /// Compiles a pattern; `syntax` holds rules as bits of `<regex.h>` (`RE_…`).
     ///
     /// Source: <https://www.gnu.org/software/gnulib/manual/html_node/GNU-Pattern-Compiling.html>
     ///
     /// # Errors
-    /// In the C library's words.
+    /// Returns the C library's message.
     pub fn new(pattern: &[u8], syntax: u32, characters: Characters) -> Result<Pattern, String> {
         let empty = Buffer {
             compiled: ptr::null_mut(),
@@ -105,8 +106,9 @@ impl Pattern {
         };
         let _alone = COMPILING.lock().unwrap_or_else(PoisonError::into_inner);
         let _here = Here::enter(characters);
-        // SAFETY: nobody else in this process calls these two, which the lock keeps together; the
-        // pattern has that length; the buffer is one without memory, which stays where it is.
+        // SAFETY: nothing else in this process calls these two functions, and the lock keeps the
+        // two calls together; the pattern has that length; the buffer has no memory yet and does
+        // not move.
         let problem = unsafe {
             re_set_syntax(c_ulong::from(syntax));
             re_compile_pattern(
@@ -118,12 +120,12 @@ impl Pattern {
         if problem.is_null() {
             return Ok(compiled);
         }
-        // SAFETY: what is not null is a message that ends with a NUL and is never freed.
+        // SAFETY: a result that is not null is a NUL-terminated message that is never freed.
         let problem = unsafe { CStr::from_ptr(problem) };
         Err(problem.to_string_lossy().into_owned())
     }
 
-    /// Whether the longest match from the start of `text` on is all of it.
+    /// Returns true if the longest match at the start of `text` is the whole of `text`.
     ///
     /// Source: <https://www.gnu.org/software/gnulib/manual/html_node/GNU-Matching.html>
     #[must_use]
@@ -133,7 +135,7 @@ impl Pattern {
         };
         let _here = Here::enter(self.characters);
         let registers = ptr::null_mut();
-        // SAFETY: the buffer holds a compiled pattern, the text has that length.
+        // SAFETY: the buffer holds a compiled pattern; the text has that length.
         let matched = unsafe {
             re_match(
                 self.buffer.get(),
@@ -146,7 +148,7 @@ impl Pattern {
         matched == length
     }
 
-    /// Whether it matches some part of `text`.
+    /// Returns true if the pattern matches some part of `text`.
     ///
     /// Source: <https://www.gnu.org/software/gnulib/manual/html_node/GNU-Searching.html>
     #[must_use]
@@ -156,8 +158,8 @@ impl Pattern {
         };
         let _here = Here::enter(self.characters);
         let registers = ptr::null_mut();
-        // SAFETY: the buffer holds a compiled pattern, the text has that length, and the places
-        // where a match may start lie in it.
+        // SAFETY: the buffer holds a compiled pattern; the text has that length; all positions at
+        // which a match may start lie within it.
         let place = unsafe {
             re_search(
                 self.buffer.get(),
@@ -174,18 +176,18 @@ impl Pattern {
 
 impl Drop for Pattern {
     fn drop(&mut self) {
-        // SAFETY: what is in the buffer came from re_compile_pattern, or is nothing.
+        // SAFETY: the memory in the buffer came from re_compile_pattern, or there is none.
         unsafe { regfree(self.buffer.get()) }
     }
 }
 
-/// This thread's characters, until dropped.
+/// Sets the calling thread's locale to one with these characters, until dropped.
 struct Here {
     before: libc::locale_t,
 }
 
 impl Here {
-    /// Where the C library has no such locale the thread's own stays.
+    /// Enters the locale. If the C library does not have it, the thread's locale stays unchanged.
     fn enter(characters: Characters) -> Here {
         static UTF8: OnceLock<usize> = OnceLock::new();
         static BYTES: OnceLock<usize> = OnceLock::new();
@@ -194,12 +196,12 @@ impl Here {
             Characters::Bytes => (&BYTES, c"C"),
         };
         let made = made.get_or_init(|| {
-            // SAFETY: the name ends with a NUL; there is no locale to change.
+            // SAFETY: the name is NUL-terminated; no base locale is given.
             let locale =
                 unsafe { libc::newlocale(libc::LC_CTYPE_MASK, name.as_ptr(), ptr::null_mut()) };
             locale as usize
         });
-        // SAFETY: it is null, which changes nothing, or a locale that is never freed.
+        // SAFETY: the argument is null, which changes nothing, or a locale that is never freed.
         let before = unsafe { libc::uselocale(*made as libc::locale_t) };
         Here { before }
     }
@@ -207,7 +209,7 @@ impl Here {
 
 impl Drop for Here {
     fn drop(&mut self) {
-        // SAFETY: it is what this function returned in this thread.
+        // SAFETY: the argument is the locale that `uselocale` returned in this thread.
         unsafe { libc::uselocale(self.before) };
     }
 }

@@ -1,8 +1,9 @@
-//! statx of many files with few calls (io_uring): the kernel's own threads look, as many at a time
-//! as it sees fit, so that a disk that has to be asked is asked for many at once.
+//! statx of many files with few system calls (io_uring). The kernel's own threads execute the
+//! requests, as many at a time as it decides, so that a disk that has to be read gets many requests
+//! at once.
 //!
-//! A ring belongs to one thread. What is given to it stays where it is until all answers are back:
-//! [`Ring::stat_all`] does not return before.
+//! A ring is used by one thread at a time. Memory passed to the kernel stays in place until all
+//! results have arrived: [`Ring::stat_all`] does not return before that.
 
 use std::ffi::{CStr, c_void};
 use std::mem::MaybeUninit;
@@ -14,8 +15,8 @@ use rustix::fs::Statx;
 use crate::error::{Errno, Op, SysError};
 use crate::stat::{Stat, WANTED, convert};
 
-/// `struct io_sqring_offsets` and `struct io_cqring_offsets` of `linux/io_uring.h`, which are as
-/// long.
+/// `struct io_sqring_offsets` and `struct io_cqring_offsets` of `linux/io_uring.h`, which have the
+/// same size.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 struct Offsets {
@@ -23,7 +24,7 @@ struct Offsets {
     tail: u32,
     ring_mask: u32,
     ring_entries: u32,
-    /// Of submissions: flags, dropped, array. Of completions: overflow, entries, flags.
+    /// For submissions: flags, dropped, array. For completions: overflow, entries, flags.
     more: [u32; 3],
     reserved: u32,
     user_address: u64,
@@ -45,7 +46,7 @@ struct Params {
     completion: Offsets,
 }
 
-/// `struct io_uring_sqe`, as far as statx has a use for it.
+/// `struct io_uring_sqe`, with the fields that statx uses.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Submission {
@@ -53,9 +54,9 @@ struct Submission {
     flags: u8,
     priority: u16,
     fd: i32,
-    /// Where the answer goes.
+    /// Address for the result.
     answer: u64,
-    /// The name.
+    /// Address of the name.
     name: u64,
     mask: u32,
     statx_flags: u32,
@@ -79,10 +80,10 @@ const FEATURE_SINGLE_MAP: u32 = 1;
 const OFFSET_RINGS: libc::off_t = 0;
 const OFFSET_SUBMISSIONS: libc::off_t = 0x1000_0000;
 
-/// Files that are looked at together.
+/// Maximum number of files in one batch.
 const AT_ONCE: u32 = 256;
 
-/// Memory shared with the kernel, given back when dropped.
+/// Memory shared with the kernel; unmapped when dropped.
 struct Mapped {
     start: *mut c_void,
     length: usize,
@@ -90,7 +91,7 @@ struct Mapped {
 
 impl Mapped {
     fn new(fd: &OwnedFd, length: usize, offset: libc::off_t) -> Result<Self, SysError> {
-        // SAFETY: a new mapping at an address of the kernel's choice.
+        // SAFETY: this makes a new mapping at an address chosen by the kernel.
         let start = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
@@ -107,55 +108,56 @@ impl Mapped {
         }
     }
 
-    /// One of the kernel's counters.
+    /// Returns one of the kernel's counters.
     fn counter(&self, at: u32) -> &AtomicU32 {
         debug_assert!(at as usize + 4 <= self.length);
-        // SAFETY: the kernel names places within the mapping, aligned, which both sides use as
-        // atomics, and which lives as long as `self`.
+        // SAFETY: the kernel's offsets lie within the mapping and are aligned; both sides use these
+        // words as atomics; the mapping lives as long as `self`.
         unsafe { &*self.start.byte_add(at as usize).cast::<AtomicU32>() }
     }
 
     fn at<T>(&self, at: usize, index: u32) -> *mut T {
         debug_assert!(at + (index as usize + 1) * size_of::<T>() <= self.length);
-        // SAFETY: as many of these lie there as the kernel said, and `index` is below that.
+        // SAFETY: at this offset lie as many elements as the kernel said, and `index` is below
+        // that.
         unsafe { self.start.byte_add(at).cast::<T>().add(index as usize) }
     }
 }
 
 impl Drop for Mapped {
     fn drop(&mut self) {
-        // SAFETY: the mapping is ours, and nothing refers to it any more.
+        // SAFETY: the value owns the mapping, and nothing refers to it any more.
         unsafe { libc::munmap(self.start, self.length) };
     }
 }
 
-/// A ring. See the module's documentation.
+/// An io_uring for statx requests; see the module documentation.
 pub struct Ring {
     params: Params,
     rings: Mapped,
     submissions: Mapped,
     answers: Vec<MaybeUninit<Statx>>,
-    /// What the calls returned.
+    /// Return values of the requests.
     results: Vec<i32>,
     fd: OwnedFd,
 }
 
-// SAFETY: the mappings belong to the value alone.
+// SAFETY: the mappings belong to this value alone.
 unsafe impl Send for Ring {}
 
 impl Ring {
-    /// A new one.
+    /// Creates a ring.
     ///
     /// Source: <https://man7.org/linux/man-pages/man2/io_uring_setup.2.html>
     ///
     /// # Errors
-    /// `ENOSYS` or `EPERM` where the kernel has none or it is not allowed.
+    /// Fails with `ENOSYS` or `EPERM` if the kernel does not have io_uring or does not allow it.
     pub fn new() -> Result<Self, SysError> {
         let mut params = Params {
             flags: SETUP_CLAMP,
             ..Params::default()
         };
-        // SAFETY: `params` is laid out as the kernel's.
+        // SAFETY: `params` has the kernel's layout.
         let fd = unsafe {
             libc::syscall(
                 libc::SYS_io_uring_setup,
@@ -164,7 +166,7 @@ impl Ring {
             )
         };
         let fd = match i32::try_from(fd) {
-            // SAFETY: the call returned a new descriptor that nobody else owns.
+            // SAFETY: the call returned a new descriptor that nothing else owns.
             Ok(fd) if fd >= 0 => unsafe { OwnedFd::from_raw_fd(fd) },
             _ => return Err(SysError::last(Op::IoUringSetup)),
         };
@@ -191,14 +193,15 @@ impl Ring {
         })
     }
 
-    /// Stats each of `names` in `directory` itself, never what a symbolic link at the end leads to,
-    /// and without mounting an automount point; `visit` gets the place of each and what was found,
-    /// in no order.
+    /// Calls statx for each of `names` in `directory`, without following a symbolic link at the end
+    /// and without triggering an automount. `visit` gets the index of each name with its result, in
+    /// any order.
     ///
     /// Source: <https://man7.org/linux/man-pages/man2/io_uring_enter.2.html>
     ///
     /// # Errors
-    /// Where the ring cannot be used: not all were given then, and it is of no use any more.
+    /// Fails if the ring cannot be used. Some results were then not delivered, and the ring must
+    /// not be used any more.
     pub fn stat_all(
         &mut self,
         directory: impl AsFd,
@@ -212,7 +215,7 @@ impl Ring {
                 self.put(at as u32, directory, name);
             }
             self.run(some.len() as u32)?;
-            // Not before all are back: whatever `visit` does, the kernel writes no more.
+            // All results have arrived: whatever `visit` does, the kernel writes no more.
             for at in 0..some.len() {
                 visit(first + at, self.answer(at));
             }
@@ -221,7 +224,7 @@ impl Ring {
         Ok(())
     }
 
-    /// Writes the request for the answer at `at`.
+    /// Queues the request whose result goes to index `at`.
     fn put(&mut self, at: u32, directory: i32, name: &CStr) {
         let answer = self.answers.as_mut_ptr().wrapping_add(at as usize);
         let submission = Submission {
@@ -241,7 +244,7 @@ impl Ring {
         let mask = self.rings.counter(self.params.submission.ring_mask);
         let slot = next & mask.load(Ordering::Relaxed);
         let [_, _, array] = self.params.submission.more;
-        // SAFETY: fewer than all entries are in use, so this one is ours until the tail moves.
+        // SAFETY: not all entries are in use, so this one is ours until the tail moves.
         unsafe {
             self.submissions.at::<Submission>(0, slot).write(submission);
             self.rings.at::<u32>(array as usize, slot).write(slot);
@@ -249,11 +252,11 @@ impl Ring {
         tail.store(next.wrapping_add(1), Ordering::Release);
     }
 
-    /// Has what was put looked at, and waits until all of it was.
+    /// Submits the queued requests and waits until all of them are complete.
     fn run(&mut self, count: u32) -> Result<(), SysError> {
         let (mut submitted, mut done) = (0, 0);
         while done < count {
-            // SAFETY: names and answers stay where they are until all completions are here.
+            // SAFETY: names and results stay in place until all completions have arrived.
             let entered = unsafe {
                 libc::syscall(
                     libc::SYS_io_uring_enter,
@@ -274,8 +277,8 @@ impl Ring {
         Ok(())
     }
 
-    /// After an error: goes on where it is one of the moment, or where answers are still to come,
-    /// since the kernel writes to our memory until then.
+    /// Decides after an error whether to continue: yes if the error is temporary, or if results are
+    /// still outstanding, because the kernel writes to our memory until they arrive.
     fn check_going_on(&self, submitted: u32, done: u32) -> Result<(), SysError> {
         let error = SysError::last(Op::IoUringEnter);
         let passes = matches!(error.errno, Errno::INTR | Errno::WOULDBLOCK | Errno::BUSY);
@@ -286,7 +289,7 @@ impl Ring {
         Err(error)
     }
 
-    /// Notes what is finished; how many that are.
+    /// Records the results of completed requests and returns their number.
     fn take(&mut self) -> u32 {
         let head = self.rings.counter(self.params.completion.head);
         let tail = self.rings.counter(self.params.completion.tail);
@@ -296,7 +299,7 @@ impl Ring {
         let (mut at, end) = (head.load(Ordering::Relaxed), tail.load(Ordering::Acquire));
         let mut taken = 0;
         while at != end {
-            // SAFETY: what lies between head and tail was written by the kernel.
+            // SAFETY: the kernel has written the entries between head and tail.
             let completion: Completion = unsafe {
                 self.rings
                     .at::<Completion>(completions as usize, at & mask)
@@ -312,10 +315,11 @@ impl Ring {
         taken
     }
 
-    /// The answer at `at`, which is back.
+    /// Returns the result at `at`, which has arrived.
     fn answer(&self, at: usize) -> Result<Stat, SysError> {
         match (self.results.get(at), self.answers.get(at)) {
-            // SAFETY: zeroed at first, and written by the kernel since: any bytes are a value.
+            // SAFETY: it was zeroed first and has been written by the kernel; any bytes are a valid
+            // value.
             (Some(0..), Some(answer)) => Ok(convert(unsafe { answer.assume_init_ref() })),
             (Some(error), _) => Err(SysError::new(Op::Statx, Errno(-error))),
             (None, _) => Err(SysError::new(Op::Statx, Errno::INVAL)),

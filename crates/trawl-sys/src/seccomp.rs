@@ -1,10 +1,10 @@
-//! System calls of other programs, asked about before they are done (seccomp user notification).
+//! Intercepts system calls of other programs before they are executed (seccomp user notification).
 //!
-//! A filter names calls; a process that has it, and all that it starts, waits at each of these
-//! until the holder of the filter's descriptor says whether the kernel is to go on with it or what
-//! it returns. What a call's arguments point to is read from the waiting process's memory. This is
-//! no way to keep a program from anything: another thread can change what was read before the
-//! kernel reads it.
+//! A filter names system calls. A process with the filter, and every process that it starts, waits
+//! at each of these calls until the holder of the filter's descriptor tells the kernel to execute
+//! the call or what it returns. The data that arguments point to is read from the waiting process's
+//! memory. This is not a security boundary: another thread can change that data before the kernel
+//! reads it.
 //!
 //! Source: <https://man7.org/linux/man-pages/man2/seccomp_unotify.2.html>
 
@@ -13,10 +13,10 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use crate::Errno;
 
-/// The longest path.
+/// Maximum length of a path in bytes.
 const PATH_MAX_BYTES: usize = 4096;
-/// A read from another process's memory never crosses the end of a page of this size, behind
-/// which there may be nothing.
+/// A read from another process's memory never crosses the end of a page of this size, because the
+/// next page may not be mapped.
 const PAGE_BYTES: u64 = 4096;
 
 const RECEIVE: libc::c_ulong = 0xc050_2100;
@@ -25,7 +25,7 @@ const IS_VALID: libc::c_ulong = 0x4008_2102;
 const SET_FLAGS: libc::c_ulong = 0x4008_2104;
 /// `SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP`
 const SYNC_WAKE_UP: libc::c_ulong = 1;
-/// A signal does not interrupt a call that is looked at (Linux 5.19).
+/// Signals do not interrupt a call while it is being handled (Linux 5.19).
 const WAIT_KILLABLE: libc::c_ulong = 1 << 5;
 
 #[cfg(target_arch = "x86_64")]
@@ -35,7 +35,7 @@ const ARCHITECTURE: u32 = 0xc000_00b7;
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 const ARCHITECTURE: u32 = 0;
 
-/// Numbers of calls; -1 where this architecture has no such call.
+/// System call numbers; -1 if this architecture has no such call.
 #[allow(missing_docs, reason = "each is the call of that name")]
 pub mod number {
     pub const OPENAT: i64 = libc::SYS_openat;
@@ -82,7 +82,7 @@ pub mod number {
     pub use by_path::{ACCESS, LSTAT, OPEN, READLINK, STAT};
 }
 
-/// Which calls are asked about: a program for the kernel's packet filter.
+/// The set of intercepted calls, as a program for the kernel's packet filter.
 #[derive(Clone, Debug)]
 pub struct Filter(Vec<libc::sock_filter>);
 
@@ -100,13 +100,13 @@ const fn jump(code: u32, value: u32, if_true: u8, if_false: u8) -> libc::sock_fi
 }
 
 impl Filter {
-    /// Asks about these calls of programs of this machine's own architecture.
+    /// Makes a filter that intercepts these calls, in programs of this machine's own architecture.
     pub fn new(calls: &[libc::c_long]) -> Filter {
         let load = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
         let equal = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
         let end = libc::BPF_RET | libc::BPF_K;
         let mut program = vec![
-            // The architecture is the second number, the call the first.
+            // The first word is the call number, the second the architecture.
             statement(load, 4),
             jump(equal, ARCHITECTURE, 1, 0),
             statement(end, libc::SECCOMP_RET_ALLOW),
@@ -120,13 +120,14 @@ impl Filter {
         Filter(program)
     }
 
-    /// Puts the filter on the calling thread: its descriptor. Nothing is allocated. From now on
-    /// no program that it starts has more rights than its user.
+    /// Installs the filter on the calling thread and returns its descriptor. Allocates nothing.
+    /// From now on, no program that the thread starts gains privileges (`PR_SET_NO_NEW_PRIVS`).
     ///
     /// # Errors
-    /// Those of seccomp(2); `EBUSY` where there is such a filter already.
+    /// Returns the errors of seccomp(2); `EBUSY` if a filter with a descriptor is already
+    /// installed.
     pub(crate) fn install(&self) -> io::Result<libc::c_int> {
-        // SAFETY: it takes numbers.
+        // SAFETY: prctl(2) gets numbers only.
         if unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) } != 0 {
             return Err(io::Error::last_os_error());
         }
@@ -155,26 +156,26 @@ impl Filter {
     }
 }
 
-/// A call that waits.
+/// An intercepted call that is waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asked {
     id: u64,
-    /// The thread that makes it.
+    /// Id of the thread that makes the call.
     pub thread: i32,
-    /// Its number.
+    /// The call number.
     pub call: libc::c_long,
-    /// Its arguments.
+    /// The call's arguments.
     pub arguments: [u64; 6],
 }
 
-/// What becomes of a call.
+/// The decision about a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// The kernel does it.
+    /// The kernel executes it.
     Continue,
-    /// It returns this.
+    /// It returns this value.
     Return(i64),
-    /// It fails.
+    /// It fails with this error.
     Fail(Errno),
 }
 
@@ -195,22 +196,23 @@ impl AsFd for Listener {
 }
 
 impl Listener {
-    /// Lets who asks and who answers take turns on one processor, where the kernel can (Linux 6.6):
-    /// the one waits for the other anyhow, and waking another processor takes several times as long
-    /// as the switch.
+    /// Lets the calling thread and the answering thread alternate on one processor, if the kernel
+    /// can do that (Linux 6.6). One waits for the other in any case, and waking another processor
+    /// takes several times as long as the switch.
     ///
     /// Source: `SECCOMP_IOCTL_NOTIF_SET_FLAGS` in `<linux/seccomp.h>`.
     pub fn take_turns(&self) {
-        // SAFETY: the descriptor is open; the argument is a number. Older kernels refuse.
+        // SAFETY: the descriptor is open; the argument is a number. Older kernels refuse the
+        // request.
         unsafe { libc::ioctl(self.0.as_raw_fd(), SET_FLAGS, SYNC_WAKE_UP) };
     }
 
-    /// The next call; waits for it. `None` if it was given up meanwhile.
+    /// Waits for the next call and returns it; `None` if the call was cancelled meanwhile.
     ///
     /// # Errors
-    /// If no more calls can come.
+    /// Fails if no more calls can arrive.
     pub fn next(&self) -> io::Result<Option<Asked>> {
-        // SAFETY: an all-zero notification is valid, and what the kernel wants to be given.
+        // SAFETY: an all-zero notification is valid, and the kernel requires one.
         let mut asked: libc::seccomp_notif = unsafe { std::mem::zeroed() };
         // SAFETY: the descriptor is open, and the kernel writes one notification.
         let code = unsafe { libc::ioctl(self.0.as_raw_fd(), RECEIVE, &raw mut asked) };
@@ -229,14 +231,15 @@ impl Listener {
         }))
     }
 
-    /// Whether the call still waits: what was read of its thread's memory was its own then.
+    /// Returns true if the call still waits. Data that was read from its thread's memory before
+    /// then really came from that thread.
     #[must_use]
     pub fn is_waiting(&self, asked: &Asked) -> bool {
         // SAFETY: the kernel reads one number.
         unsafe { libc::ioctl(self.0.as_raw_fd(), IS_VALID, &raw const asked.id) == 0 }
     }
 
-    /// Says what becomes of a call. That it was given up meanwhile does not matter.
+    /// Answers a call. Does nothing if the call was cancelled meanwhile.
     pub fn answer(&self, asked: &Asked, verdict: Verdict) {
         let (error, value, flags) = match verdict {
             Verdict::Continue => (0, 0, libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32),
@@ -254,7 +257,7 @@ impl Listener {
     }
 }
 
-/// Reads bytes of another thread's memory; how many could be read.
+/// Reads another thread's memory and returns the number of bytes read.
 fn read_memory(thread: i32, address: u64, bytes: &mut [u8]) -> io::Result<usize> {
     let here = libc::iovec {
         iov_base: bytes.as_mut_ptr().cast(),
@@ -264,20 +267,20 @@ fn read_memory(thread: i32, address: u64, bytes: &mut [u8]) -> io::Result<usize>
         iov_base: address as *mut libc::c_void,
         iov_len: bytes.len(),
     };
-    // SAFETY: `here` is valid for writes of its length; `there` is an address of another process,
+    // SAFETY: `here` is valid for writes of its length; `there` is an address in another process,
     // which the kernel checks.
     let read =
         unsafe { libc::process_vm_readv(thread, &raw const here, 1, &raw const there, 1, 0) };
     usize::try_from(read).map_err(|_| io::Error::last_os_error())
 }
 
-/// The path at an address of another thread's memory.
+/// Reads the path at an address in another thread's memory.
 ///
 /// Source: <https://man7.org/linux/man-pages/man2/process_vm_readv.2.html>
 ///
 /// # Errors
-/// `EFAULT` where there is none, `ENAMETOOLONG` for one that no call takes, `EPERM` for memory
-/// that this process must not read.
+/// Fails with `EFAULT` if there is none, with `ENAMETOOLONG` if it is too long for any call, and
+/// with `EPERM` if this process may not read that memory.
 pub fn read_path(thread: i32, address: u64) -> io::Result<Vec<u8>> {
     let mut path = Vec::new();
     let mut piece = [0; PAGE_BYTES as usize];
@@ -298,10 +301,10 @@ pub fn read_path(thread: i32, address: u64) -> io::Result<Vec<u8>> {
     Err(io::Error::from_raw_os_error(libc::ENAMETOOLONG))
 }
 
-/// A number at an address of another thread's memory.
+/// Reads a number at an address in another thread's memory.
 ///
 /// # Errors
-/// Those of [`read_path`].
+/// Returns the errors of [`read_path`].
 pub fn read_number(thread: i32, address: u64) -> io::Result<u64> {
     let mut bytes = [0; 8];
     match read_memory(thread, address, &mut bytes)? {
@@ -310,12 +313,12 @@ pub fn read_number(thread: i32, address: u64) -> io::Result<u64> {
     }
 }
 
-/// Writes bytes to an address of another thread's memory.
+/// Writes bytes to an address in another thread's memory.
 ///
 /// Source: <https://man7.org/linux/man-pages/man2/process_vm_readv.2.html>
 ///
 /// # Errors
-/// `EFAULT` where they cannot be written.
+/// Fails with `EFAULT` if not all bytes can be written.
 pub fn write_memory(thread: i32, address: u64, bytes: &[u8]) -> io::Result<()> {
     let here = libc::iovec {
         iov_base: bytes.as_ptr().cast_mut().cast(),
@@ -326,7 +329,7 @@ pub fn write_memory(thread: i32, address: u64, bytes: &[u8]) -> io::Result<()> {
         iov_len: bytes.len(),
     };
     // SAFETY: `here` is valid for reads of its length, and the kernel only reads it; `there` is an
-    // address of another process, which the kernel checks.
+    // address in another process, which the kernel checks.
     let written =
         unsafe { libc::process_vm_writev(thread, &raw const here, 1, &raw const there, 1, 0) };
     match usize::try_from(written) {

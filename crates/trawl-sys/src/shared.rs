@@ -1,5 +1,5 @@
-//! A small file that is changed through memory: what is stored is in the file at once for whoever
-//! comes after, however this process ends, and no event tells of it.
+//! A small file that is written through a memory mapping: stored bytes are visible to later readers
+//! of the file at once, however this process ends, and writing causes no event.
 
 use std::fs::File;
 use std::os::fd::AsRawFd;
@@ -15,12 +15,13 @@ pub struct SharedBytes {
     length: usize,
 }
 
-// SAFETY: the mapping belongs to the value alone, and its bytes are only used as atomics.
+// SAFETY: the mapping belongs to this value alone, and its bytes are only used as atomics.
 unsafe impl Send for SharedBytes {}
 
 impl SharedBytes {
-    /// Maps the first `length` bytes of a file that is open for reading and writing; what it is
-    /// shorter is added as zeroes. Nobody must make it shorter while this exists.
+    /// Maps the first `length` bytes of a file that is open for reading and writing; a shorter file
+    /// is extended with zeroes. The file must not be truncated below `length` while the mapping
+    /// exists.
     ///
     /// Source: <https://man7.org/linux/man-pages/man2/mmap.2.html>
     pub fn of(file: &File, length: usize) -> Result<Self, SysError> {
@@ -29,12 +30,13 @@ impl SharedBytes {
         let had = file.metadata().map_err(io(Op::Statx))?.len();
         let had = usize::try_from(had).unwrap_or(length);
         if had < length {
-            // Written, not only made longer: a store must not meet a full disk.
+            // The zeroes are written, so that a later store cannot meet a full disk.
             let zeroes = vec![0; length - had];
             file.write_all_at(&zeroes, had as u64)
                 .map_err(io(Op::Write))?;
         }
-        // SAFETY: a new mapping at an address of the kernel's choice, of a file that is open so.
+        // SAFETY: this makes a new mapping, at an address chosen by the kernel, of a file that is
+        // open for reading and writing.
         let start = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
@@ -55,19 +57,19 @@ impl SharedBytes {
     }
 
     fn bytes(&self) -> &[AtomicU8] {
-        // SAFETY: the mapping has that many bytes, for as long as `self`, and is used in no other
-        // way; any byte is a value.
+        // SAFETY: the mapping has that many bytes and lives as long as `self`; it is accessed in no
+        // other way, and any byte is a valid value.
         unsafe { std::slice::from_raw_parts(self.start, self.length) }
     }
 
-    /// What it holds.
+    /// Returns a copy of the bytes.
     #[must_use]
     pub fn get(&self) -> Vec<u8> {
         let bytes = self.bytes().iter();
         bytes.map(|byte| byte.load(Ordering::SeqCst)).collect()
     }
 
-    /// Replaces what it holds, from front to back; zeroes follow. What does not fit is left out.
+    /// Replaces the bytes from front to back; missing bytes become zero, excess bytes are ignored.
     pub fn set(&self, new: &[u8]) {
         let new = new.iter().copied().chain(std::iter::repeat(0));
         for (byte, new) in self.bytes().iter().zip(new) {
@@ -92,7 +94,7 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), b"before").unwrap();
         let shared = SharedBytes::of(&file.reopen().unwrap(), 100);
-        // Opened for reading only, it cannot be mapped so.
+        // A file opened for reading only cannot be mapped writable.
         assert!(SharedBytes::of(&File::open(file.path()).unwrap(), 6).is_err());
         let shared = shared.unwrap();
         assert!(shared.get().starts_with(b"before\0"));

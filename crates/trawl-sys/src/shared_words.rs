@@ -1,4 +1,4 @@
-//! Memory that processes share through a file, as numbers that all of them may change at once.
+//! Memory that processes share through a file, as words that all of them may change concurrently.
 
 use std::fs::File;
 use std::os::fd::AsRawFd;
@@ -13,17 +13,17 @@ pub struct SharedWords {
     count: usize,
 }
 
-// SAFETY: the mapping belongs to the value alone, and its words are only used as atomics.
+// SAFETY: the mapping belongs to this value alone, and its words are only used as atomics.
 unsafe impl Send for SharedWords {}
-// SAFETY: as above; atomics may be used by several threads.
+// SAFETY: as above; several threads may use atomics.
 unsafe impl Sync for SharedWords {}
 
 impl SharedWords {
-    /// Maps the first `count` words of a file that is open for reading and writing, and makes it
-    /// that long. Nobody must make it shorter while this exists.
+    /// Sets the length of a file, which is open for reading and writing, to `count` words, and maps
+    /// them. The file must not be truncated while the mapping exists.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// Returns the kernel's error.
     ///
     /// Source: <https://man7.org/linux/man-pages/man2/mmap.2.html>
     pub fn of(file: &File, count: usize) -> Result<Self, SysError> {
@@ -31,7 +31,8 @@ impl SharedWords {
         let failed =
             |e: std::io::Error| SysError::new(Op::Write, Errno(e.raw_os_error().unwrap_or(0)));
         file.set_len(bytes as u64).map_err(failed)?;
-        // SAFETY: a new mapping at an address of the kernel's choice, of a file that is open so.
+        // SAFETY: this makes a new mapping, at an address chosen by the kernel, of a file that is
+        // open for reading and writing.
         let start = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
@@ -51,11 +52,11 @@ impl SharedWords {
         }
     }
 
-    /// The words.
+    /// Returns the words.
     #[must_use]
     pub fn words(&self) -> &[AtomicU64] {
-        // SAFETY: the mapping begins at a page and has that many words, for as long as `self`, and
-        // is used in no other way; any bits are a value.
+        // SAFETY: the mapping begins at a page boundary, has that many words and lives as long as
+        // `self`; it is accessed in no other way, and any bits are a valid value.
         unsafe { std::slice::from_raw_parts(self.start, self.count) }
     }
 }

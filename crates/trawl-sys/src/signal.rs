@@ -1,4 +1,4 @@
-//! Signals: an interrupt becomes a flag that loops can look at, or a descriptor to wait for.
+//! Signals: an interrupt sets a flag that loops can check, or makes a descriptor readable.
 
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,12 +8,12 @@ use crate::error::{Errno, Op, SysError};
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
 extern "C" fn note(_signal: libc::c_int) {
-    // Storing to an atomic is all that is safe and needed here (signal-safety(7)).
+    // A store to an atomic is async-signal-safe, and nothing else is needed (signal-safety(7)).
     INTERRUPTED.store(true, Ordering::Relaxed);
 }
 
-/// From now on the first SIGINT, SIGTERM or SIGHUP only sets the returned flag; a second one of
-/// the same kind ends the process as usual. A signal that was ignored before (`nohup`) stays so.
+/// Makes the first SIGINT, SIGTERM or SIGHUP only set the returned flag. A second signal of the
+/// same kind ends the process as usual. A signal that was already ignored (`nohup`) stays ignored.
 ///
 /// Source: <https://man7.org/linux/man-pages/man2/sigaction.2.html>
 pub fn watch_interrupts() -> Result<&'static AtomicBool, SysError> {
@@ -43,13 +43,13 @@ fn watch(signal: libc::c_int) -> Result<(), SysError> {
     Ok(())
 }
 
-/// Signals that a daemon is asked with to stop, as a descriptor that becomes readable.
+/// The signals that stop a daemon, as a descriptor that becomes readable.
 #[derive(Debug)]
 pub struct StopSignals(OwnedFd);
 
 impl StopSignals {
-    /// From now on SIGINT, SIGTERM and SIGHUP do nothing to this thread, nor to those that it
-    /// starts later, but make the descriptor readable.
+    /// Blocks SIGINT, SIGTERM and SIGHUP in this thread and in the threads that it starts later;
+    /// they make the descriptor readable instead.
     ///
     /// Source: <https://man7.org/linux/man-pages/man2/signalfd.2.html>
     pub fn take() -> Result<Self, SysError> {
@@ -59,7 +59,7 @@ impl StopSignals {
     /// Sets the flag of [`interrupted`], and lets the next signal end the process as usual.
     pub fn stop(&self) {
         INTERRUPTED.store(true, Ordering::Relaxed);
-        // The one that was received is taken first, or it would be delivered now.
+        // Consumes the received signal first; otherwise it would be delivered after unblocking.
         let mut taken = [0; 128];
         while rustix::io::read(&self.0, &mut taken).is_ok_and(|bytes| bytes > 0) {}
         for signal in STOPPING {
@@ -67,7 +67,7 @@ impl StopSignals {
             unsafe { libc::signal(signal, libc::SIG_DFL) };
         }
         let set = set_of(&STOPPING);
-        // SAFETY: `set` is valid; no old mask is asked for.
+        // SAFETY: `set` is valid; no old mask is requested.
         unsafe { libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut()) };
     }
 }
@@ -78,10 +78,11 @@ impl AsFd for StopSignals {
     }
 }
 
-/// Signals that a program that runs another one passes on, as a descriptor that becomes readable.
+/// The signals that a program passes on to a program that it runs, as a descriptor that becomes
+/// readable.
 pub struct PassedOn {
     descriptor: OwnedFd,
-    /// What this thread had blocked before.
+    /// The calling thread's signal mask before [`PassedOn::take`].
     before: libc::sigset_t,
 }
 
@@ -94,10 +95,10 @@ impl std::fmt::Debug for PassedOn {
 /// A signal to pass on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Passed {
-    /// Its number.
+    /// The signal number.
     pub signal: i32,
-    /// Whether the kernel sent it, as it does when a key is pressed: to all processes in the
-    /// foreground of the terminal.
+    /// True if the kernel sent it, as it does for a key press, to all foreground processes of the
+    /// terminal.
     pub is_from_kernel: bool,
 }
 
@@ -111,13 +112,13 @@ const PASSED_ON: [libc::c_int; 6] = [
 ];
 
 impl PassedOn {
-    /// From now on these signals do nothing to this thread, nor to those that it starts later, but
-    /// make the descriptor readable.
+    /// Blocks these signals in this thread and in the threads that it starts later; they make the
+    /// descriptor readable instead.
     ///
     /// Source: <https://man7.org/linux/man-pages/man2/signalfd.2.html>
     ///
     /// # Errors
-    /// If there are too many descriptors.
+    /// Fails if there are too many descriptors.
     pub fn take() -> Result<PassedOn, SysError> {
         // SAFETY: an all-zero set is memory that the call may fill.
         let mut before: libc::sigset_t = unsafe { std::mem::zeroed() };
@@ -127,15 +128,15 @@ impl PassedOn {
         Ok(PassedOn { descriptor, before })
     }
 
-    /// Lets a command have these signals as they were before: what is blocked is inherited, and so
-    /// is that the signal of closed pipes is ignored.
+    /// Restores the earlier signal state in a command: both the signal mask and an ignored SIGPIPE
+    /// are inherited.
     ///
     /// Source: <https://man7.org/linux/man-pages/man2/sigprocmask.2.html>
     pub fn leave_to(&self, command: &mut std::process::Command) {
         let before = self.before;
         let ignores_pipe = inherits_ignored_broken_pipe();
         let go = move || {
-            // SAFETY: the set was filled by the kernel; no old mask is asked for. Ignoring a signal
+            // SAFETY: the kernel filled the set; no old mask is requested. Ignoring a signal
             // installs no handler.
             unsafe {
                 libc::sigprocmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut());
@@ -145,12 +146,12 @@ impl PassedOn {
             };
             Ok(())
         };
-        // SAFETY: between fork and exec it calls nothing but sigprocmask(2) and signal(2), which
+        // SAFETY: between fork and exec, the closure calls only sigprocmask(2) and signal(2), which
         // are async-signal-safe.
         unsafe { std::os::unix::process::CommandExt::pre_exec(command, go) };
     }
 
-    /// The next signal, if one has come.
+    /// Returns the next signal if one has arrived.
     pub fn next(&self) -> Option<Passed> {
         let mut taken = [0; 128];
         let length = rustix::io::read(&self.descriptor, &mut taken).ok()?;
@@ -173,10 +174,10 @@ impl AsFd for PassedOn {
 
 const STOPPING: [libc::c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 
-/// Blocks signals and gives the descriptor that they make readable.
+/// Blocks signals and returns the descriptor that they make readable.
 fn descriptor_of(signals: &[libc::c_int]) -> Result<OwnedFd, SysError> {
     let set = set_of(signals);
-    // SAFETY: `set` is valid; no old mask is asked for.
+    // SAFETY: `set` is valid; no old mask is requested.
     let code =
         unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()) };
     if code != 0 {
@@ -188,19 +189,19 @@ fn descriptor_of(signals: &[libc::c_int]) -> Result<OwnedFd, SysError> {
     if fd < 0 {
         return Err(SysError::last(Op::Signalfd));
     }
-    // SAFETY: the call returned a new descriptor that nobody else owns.
+    // SAFETY: the call returned a new descriptor that nothing else owns.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Runs something with all signals blocked, and so the threads that it starts, for good: signals
-/// of the process come to other threads.
+/// Runs `body` with all signals blocked. Threads that it starts keep them blocked for their whole
+/// life, so that other threads receive the process's signals.
 ///
 /// Source: <https://man7.org/linux/man-pages/man3/pthread_sigmask.3.html>
 pub fn without_signals<T>(body: impl FnOnce() -> T) -> T {
     struct Restore(libc::sigset_t);
     impl Drop for Restore {
         fn drop(&mut self) {
-            // SAFETY: the set is the one that the thread had; no old one is asked for.
+            // SAFETY: the set is the thread's earlier mask; no old mask is requested.
             unsafe {
                 libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.0, std::ptr::null_mut());
             }
@@ -220,7 +221,7 @@ pub fn without_signals<T>(body: impl FnOnce() -> T) -> T {
 fn set_of(signals: &[libc::c_int]) -> libc::sigset_t {
     // SAFETY: an all-zero set is memory that sigemptyset may fill.
     let mut set: libc::sigset_t = unsafe { std::mem::zeroed() };
-    // SAFETY: `set` is valid for writes, the signals exist.
+    // SAFETY: `set` is valid for writes; the signals exist.
     unsafe {
         libc::sigemptyset(&raw mut set);
         for signal in signals {
@@ -230,13 +231,13 @@ fn set_of(signals: &[libc::c_int]) -> libc::sigset_t {
     set
 }
 
-/// The flag that [`watch_interrupts`] returns, without installing anything.
+/// Returns the flag that [`watch_interrupts`] returns, without installing a handler.
 #[must_use]
 pub fn interrupted() -> &'static AtomicBool {
     &INTERRUPTED
 }
 
-/// Lets a write beyond the limit on file sizes fail with `EFBIG`, where it would end the process.
+/// Makes a write beyond the file size limit fail with `EFBIG`; by default it would end the process.
 ///
 /// Source: <https://man7.org/linux/man-pages/man2/setrlimit.2.html>
 pub fn ignore_file_size_limit() -> Result<(), SysError> {
@@ -247,24 +248,25 @@ pub fn ignore_file_size_limit() -> Result<(), SysError> {
     Ok(())
 }
 
-/// Signals that a C library keeps to itself: 32 to 34 of musl, of which glibc has the first two.
+/// Signals reserved by the C library: 32 to 34 in musl; glibc reserves the first two.
 const KEPT: [libc::c_int; 3] = [32, 33, 34];
-/// Which of them the process was started with ignored.
+/// Which of them were ignored when the process was started.
 static KEPT_IGNORED: [AtomicBool; KEPT.len()] = [const { AtomicBool::new(false) }; KEPT.len()];
-/// Words of the kernel's `struct sigaction`, or more; the first one is the handler.
+/// At least as many words as the kernel's `struct sigaction` has; the first one is the handler.
 type KernelAction = [usize; 8];
-/// Bytes of the kernel's signal set.
+/// Size of the kernel's signal set in bytes.
 const KERNEL_SET_BYTES: usize = 8;
 
-/// What is done on a signal; the C library's own function refuses those that it keeps.
+/// Returns the handler of a signal. The C library's own function refuses the signals that it
+/// reserves.
 ///
 /// Source: <https://man7.org/linux/man-pages/man2/rt_sigaction.2.html>
 fn kernel_handler(signal: libc::c_int) -> Option<usize> {
     let mut action: KernelAction = [0; 8];
     let no_new = std::ptr::null::<KernelAction>();
     let old = &raw mut action;
-    // SAFETY: without a new action the call fills in the old one, for which there is more room than
-    // it takes.
+    // SAFETY: without a new action, the call fills in the old one, for which there is more space
+    // than it needs.
     let code = unsafe {
         let number = libc::SYS_rt_sigaction;
         libc::syscall(number, signal, no_new, old, KERNEL_SET_BYTES)
@@ -272,21 +274,22 @@ fn kernel_handler(signal: libc::c_int) -> Option<usize> {
     (code == 0).then_some(action[0])
 }
 
-/// Ignores a signal that the C library keeps to itself; for a process that is about to become
-/// another program.
+/// Ignores a signal that the C library reserves; for a process that is about to execute another
+/// program.
 pub(crate) fn ignore_kept_signal(signal: libc::c_int) {
     let mut action: KernelAction = [0; 8];
     action[0] = libc::SIG_IGN;
     let no_old = std::ptr::null_mut::<KernelAction>();
-    // SAFETY: the action is as large as the call reads, or larger, and installs no handler.
+    // SAFETY: the action is at least as large as the call reads, and installs no handler.
     unsafe {
         let number = libc::SYS_rt_sigaction;
         libc::syscall(number, signal, &raw const action, no_old, KERNEL_SET_BYTES)
     };
 }
 
-/// The signals that a C library keeps to itself, each with whether the process was started with it
-/// ignored. What starts programs by posix_spawn(3) leaves them so; fork(2) hands that on.
+/// Returns the signals that the C library reserves, each with whether it was ignored when the
+/// process was started. Programs started through posix_spawn(3) have them ignored; fork(2) passes
+/// that on.
 pub(crate) fn kept_signals_ignored() -> [(libc::c_int, bool); KEPT.len()] {
     let mut at = 0;
     KEPT.map(|signal| {
@@ -296,11 +299,11 @@ pub(crate) fn kept_signals_ignored() -> [(libc::c_int, bool); KEPT.len()] {
     })
 }
 
-/// Whether the process was started with the signal of closed pipes ignored.
+/// Whether SIGPIPE was ignored when the process was started.
 static STARTED_WITHOUT_PIPE_SIGNAL: AtomicBool = AtomicBool::new(false);
 
-/// Notes it before the runtime of Rust, which ignores the signal whatever was inherited, and before
-/// there are threads, for which the C library handles those that it keeps.
+/// Records the state before the Rust runtime starts, which ignores SIGPIPE regardless of what was
+/// inherited, and before there are threads, for which the C library handles its reserved signals.
 extern "C" fn note_ignored_signals() {
     for (signal, is_ignored) in KEPT.into_iter().zip(&KEPT_IGNORED) {
         is_ignored.store(
@@ -309,8 +312,8 @@ extern "C" fn note_ignored_signals() {
         );
     }
     let mut action = std::mem::MaybeUninit::<libc::sigaction>::zeroed();
-    // SAFETY: without a new action it fills in the old one, which is as large as it takes; all
-    // zeros are a valid value should it fail.
+    // SAFETY: without a new action, the call fills in the old one, which has the size that it
+    // needs; if it fails, all zeroes are a valid value.
     let action = unsafe {
         libc::sigaction(libc::SIGPIPE, std::ptr::null(), action.as_mut_ptr());
         action.assume_init()
@@ -319,21 +322,21 @@ extern "C" fn note_ignored_signals() {
     STARTED_WITHOUT_PIPE_SIGNAL.store(is_ignored, Ordering::Relaxed);
 }
 
-// SAFETY: the C library calls what this section holds before `main`, on the only thread, with
-// nothing of Rust's runtime set up; the function needs none of it and cannot unwind.
+// SAFETY: the C library calls the functions in this section before `main`, on the only thread, when
+// nothing of Rust's runtime is set up; the function needs none of it and cannot unwind.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static AT_START: extern "C" fn() = note_ignored_signals;
 
-/// Whether the process was started with the signal of closed pipes ignored, as service managers
-/// start programs: then a write to one fails, here and in programs that are started.
+/// Returns true if SIGPIPE was ignored when the process was started, as service managers do it. A
+/// write to a closed pipe then fails with an error, here and in programs that this process starts.
 #[must_use]
 pub fn inherits_ignored_broken_pipe() -> bool {
     STARTED_WITHOUT_PIPE_SIGNAL.load(Ordering::Relaxed)
 }
 
-/// Lets a write to a closed pipe end the process quietly, as other command-line tools do, unless
-/// it was started with the signal ignored. (The runtime of Rust ignores it always.)
+/// Lets a write to a closed pipe end the process quietly, as in other command-line tools, unless
+/// the process was started with SIGPIPE ignored. (The Rust runtime always ignores it.)
 ///
 /// Source: <https://man7.org/linux/man-pages/man7/signal.7.html>
 pub fn restore_broken_pipe() -> Result<(), SysError> {
@@ -348,8 +351,8 @@ pub fn restore_broken_pipe() -> Result<(), SysError> {
     Ok(())
 }
 
-/// Lets a write to a closed pipe fail with `EPIPE`, for programs that have something to clean up.
-/// (Rust programs start so.)
+/// Makes a write to a closed pipe fail with `EPIPE`, for programs that have to clean up. (Rust
+/// programs start in this state.)
 ///
 /// Source: <https://man7.org/linux/man-pages/man7/signal.7.html>
 pub fn ignore_broken_pipe() -> Result<(), SysError> {
@@ -368,7 +371,7 @@ mod tests {
     fn an_interrupt_sets_the_flag() {
         let flag = watch_interrupts().unwrap();
         assert!(!flag.load(Ordering::Relaxed));
-        // SAFETY: raising a signal whose handler only stores to an atomic.
+        // SAFETY: this raises a signal whose handler only stores to an atomic.
         assert_eq!(unsafe { libc::raise(libc::SIGTERM) }, 0);
         assert!(flag.load(Ordering::Relaxed));
     }

@@ -1,8 +1,8 @@
-//! Starting a command by posix_spawn(3), with the signals that this process was started with.
+//! Starts a command with posix_spawn(3), with the signal state that this process was started with.
 //!
-//! The standard library's own way leaves the signals that the C library keeps to itself ignored in
-//! the command: posix_spawn(3) of glibc and musl does so unless told otherwise, and sigaddset(3)
-//! refuses to tell it. So the set of signals to reset is written here bit by bit.
+//! The standard library's way leaves the signals that the C library reserves ignored in the
+//! command: posix_spawn(3) of glibc and musl ignores them unless told otherwise, and sigaddset(3)
+//! refuses these signals. So the set of signals to reset is built here bit by bit.
 
 use std::ffi::{CString, OsString};
 use std::io;
@@ -18,23 +18,23 @@ unsafe extern "C" {
     static environ: *const *mut libc::c_char;
 }
 
-/// Bits in a word of a signal set.
+/// Number of bits in a word of a signal set.
 const WORD_BITS: usize = libc::c_ulong::BITS as usize;
 
-/// Runs a command to its end, in the working directory of this process. A script without an
-/// interpreter line gives `ENOEXEC`.
+/// Runs a command until it ends, in the working directory of this process. Fails with `ENOEXEC` for
+/// a script without an interpreter line.
 ///
 /// Source: <https://man7.org/linux/man-pages/man3/posix_spawn.3.html>
 ///
 /// # Errors
-/// Why the command could not be started.
+/// Fails if the command cannot be started.
 pub(crate) fn run(words: &[OsString], input: Input) -> io::Result<ExitStatus> {
     run_with(words, input, &signals_to_reset())
 }
 
-/// Signals that must have their default action in a command: those of closed pipes, which the
-/// runtime of Rust ignores, and those that posix_spawn(3) ignores, unless each was ignored when
-/// this process began.
+/// Returns the signals that must have their default action in a command: SIGPIPE, which the Rust
+/// runtime ignores, and those that posix_spawn(3) ignores, except for signals that were ignored
+/// when this process began.
 fn signals_to_reset() -> Vec<libc::c_int> {
     let kept = kept_signals_ignored().into_iter();
     let kept = kept.filter_map(|(signal, is_ignored)| (!is_ignored).then_some(signal));
@@ -52,9 +52,9 @@ fn run_with(words: &[OsString], input: Input, reset: &[libc::c_int]) -> io::Resu
     let attributes = Attributes::new(reset)?;
     let actions = Actions::new(input)?;
     let mut pid = 0;
-    // SAFETY: `program` and what `pointers` points to end with NUL and live until the call returns,
-    // `pointers` ends with a null pointer, both objects are initialised; nothing in the process
-    // changes its environment.
+    // SAFETY: `program` and the strings in `pointers` are NUL-terminated and live until the call
+    // returns; `pointers` ends with a null pointer; both objects are initialised; nothing in the
+    // process changes its environment.
     let code = unsafe {
         libc::posix_spawnp(
             &raw mut pid,
@@ -72,7 +72,7 @@ fn run_with(words: &[OsString], input: Input, reset: &[libc::c_int]) -> io::Resu
 fn wait(pid: libc::pid_t) -> io::Result<ExitStatus> {
     let mut status = 0;
     loop {
-        // SAFETY: `status` is valid for writes; the child is this function's own.
+        // SAFETY: `status` is valid for writes; the child belongs to this function alone.
         if unsafe { libc::waitpid(pid, &raw mut status, 0) } != -1 {
             return Ok(ExitStatus::from_raw(status));
         }
@@ -83,7 +83,7 @@ fn wait(pid: libc::pid_t) -> io::Result<ExitStatus> {
     }
 }
 
-/// The result of a function that returns an error number.
+/// Converts the result of a function that returns an error number.
 fn done(code: libc::c_int) -> io::Result<()> {
     match code {
         0 => Ok(()),
@@ -103,7 +103,7 @@ impl Attributes {
         let set = set_of(reset);
         let flags = libc::POSIX_SPAWN_SETSIGDEF as libc::c_short;
         let raw = &raw mut attributes.0;
-        // SAFETY: `raw` is initialised, `set` is a set that is copied.
+        // SAFETY: `raw` is initialised; `set` is a valid set, which is copied.
         unsafe {
             done(libc::posix_spawnattr_setsigdefault(raw, &raw const set))?;
             done(libc::posix_spawnattr_setflags(raw, flags))?;
@@ -146,8 +146,9 @@ impl Drop for Actions {
     }
 }
 
-/// A set of these signals, those of the C library included, which sigaddset(3) refuses: signal N is
-/// bit N - 1 of an array of `unsigned long`, for the kernel and for every C library of Linux.
+/// Returns a set of these signals, including those reserved by the C library, which sigaddset(3)
+/// refuses. Signal N is bit N - 1 of an array of `unsigned long`, for the kernel and for every C
+/// library on Linux.
 fn set_of(signals: &[libc::c_int]) -> libc::sigset_t {
     const WORDS: usize = size_of::<libc::sigset_t>() / size_of::<libc::c_ulong>();
     let mut words: [libc::c_ulong; WORDS] = [0; WORDS];
@@ -159,7 +160,7 @@ fn set_of(signals: &[libc::c_int]) -> libc::sigset_t {
             *word |= 1 << (bit % WORD_BITS);
         }
     }
-    // SAFETY: both are arrays of as many words, in which every value is valid.
+    // SAFETY: both are arrays of the same number of words, in which every value is valid.
     unsafe { std::mem::transmute::<[libc::c_ulong; WORDS], libc::sigset_t>(words) }
 }
 
@@ -167,7 +168,7 @@ fn set_of(signals: &[libc::c_int]) -> libc::sigset_t {
 mod tests {
     use super::*;
 
-    /// The signals that a command ignores when these are reset.
+    /// The signals that a command ignores if these signals are reset.
     fn ignored(reset: &[libc::c_int]) -> u64 {
         let folder = tempfile::tempdir().unwrap();
         let script = folder.path().join("script");

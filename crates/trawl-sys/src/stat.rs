@@ -1,4 +1,4 @@
-//! statx: everything the kernel tells of one inode, in one call.
+//! statx: all attributes of one inode that the kernel reports, in one call.
 
 use std::ffi::CStr;
 use std::os::fd::AsFd;
@@ -8,7 +8,7 @@ use rustix::fs::{AtFlags, StatxFlags, StatxTimestamp};
 use crate::device::DeviceNumber;
 use crate::error::{Named, Op, SysError};
 
-/// A time of the file system: seconds since 1970 (negative before) and nanoseconds within the
+/// A time of the file system: seconds since 1970 (negative before that) and nanoseconds within the
 /// second (0–999,999,999).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Time {
@@ -28,14 +28,14 @@ impl From<StatxTimestamp> for Time {
     }
 }
 
-/// What statx tells of one inode.
+/// The statx result of one inode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stat {
     /// Inode number.
     pub ino: u64,
-    /// The device that the file system lies on.
+    /// Device number of the file system that contains the inode.
     pub dev: DeviceNumber,
-    /// File type and permission bits, as `st_mode`.
+    /// File type and permission bits, as in `st_mode`.
     pub mode: u32,
     /// Number of hard links.
     pub nlink: u32,
@@ -43,7 +43,7 @@ pub struct Stat {
     pub uid: u32,
     /// Owning group.
     pub gid: u32,
-    /// The device that a device file stands for, 0:0 otherwise.
+    /// Device number that a device file represents; 0:0 for other types.
     pub rdev: DeviceNumber,
     /// Size in bytes.
     pub size: u64,
@@ -51,52 +51,53 @@ pub struct Stat {
     pub blocks: u64,
     /// Preferred I/O size in bytes.
     pub blksize: u32,
-    /// Last access.
+    /// Time of the last access.
     pub atime: Time,
-    /// Last change of the content.
+    /// Time of the last change of the content.
     pub mtime: Time,
-    /// Last change of the inode.
+    /// Time of the last change of the inode.
     pub ctime: Time,
-    /// Creation, where the file system keeps it.
+    /// Time of creation, if the file system records it.
     pub btime: Option<Time>,
     /// `STATX_ATTR_*` bits that are set.
     pub attributes: u64,
-    /// `STATX_ATTR_*` bits that the file system can tell.
+    /// `STATX_ATTR_*` bits that the file system supports.
     pub attributes_mask: u64,
-    /// Mount id, 0 where the kernel doesn't tell (before 5.8).
+    /// Mount id; 0 if the kernel does not report it (before Linux 5.8).
     pub mnt_id: u64,
 }
 
 impl Stat {
-    /// The type bits (`S_IFMT`) of the mode.
+    /// Returns the type bits (`S_IFMT`) of the mode.
     #[inline]
     #[must_use]
     pub fn type_bits(&self) -> u32 {
         self.mode & libc::S_IFMT
     }
 
-    /// Whether this is a directory.
+    /// Returns true for a directory.
     #[inline]
     #[must_use]
     pub fn is_directory(&self) -> bool {
         self.type_bits() == libc::S_IFDIR
     }
 
-    /// Whether this is a symbolic link.
+    /// Returns true for a symbolic link.
     #[inline]
     #[must_use]
     pub fn is_symlink(&self) -> bool {
         self.type_bits() == libc::S_IFLNK
     }
 
-    /// Whether this is a regular file.
+    /// Returns true for a regular file.
     #[inline]
     #[must_use]
     pub fn is_file(&self) -> bool {
         self.type_bits() == libc::S_IFREG
     }
 
-    /// Whether a file system is mounted here, where the kernel tells (5.8 and later).
+    /// Returns whether a file system is mounted here; `None` if the kernel does not report it
+    /// (before Linux 5.8).
     #[inline]
     #[must_use]
     pub fn is_mount_root(&self) -> Option<bool> {
@@ -105,18 +106,18 @@ impl Stat {
     }
 }
 
-/// What file systems tell of an inode that is not reached by a name.
+/// Attributes of an inode that was not reached by a name, as some file systems report them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Inode {
-    /// Its number.
+    /// The inode number.
     pub ino: u64,
-    /// File type and permission bits, as `st_mode`.
+    /// File type and permission bits, as in `st_mode`.
     pub mode: u32,
     /// Number of hard links.
     pub nlink: u32,
-    /// Last change of the content.
+    /// Time of the last change of the content.
     pub mtime: Time,
-    /// Last change of the inode.
+    /// Time of the last change of the inode.
     pub ctime: Time,
 }
 
@@ -160,8 +161,8 @@ pub(crate) fn convert(raw: &rustix::fs::Statx) -> Stat {
     }
 }
 
-/// Stats `name` in `directory` itself, never what a symbolic link leads to, and without mounting
-/// an automount point.
+/// Returns the statx of `name` in `directory`, without following a symbolic link at the end and
+/// without triggering an automount.
 ///
 /// Source: <https://man7.org/linux/man-pages/man2/statx.2.html>
 #[inline]
@@ -172,8 +173,8 @@ pub fn stat_at(directory: impl AsFd, name: &CStr) -> Result<Stat, SysError> {
         .map(|raw| convert(&raw))
 }
 
-/// Stats what `name` in `directory` leads to, symbolic links followed, without mounting an
-/// automount point.
+/// Returns the statx of `name` in `directory`; symbolic links are followed, automounts are not
+/// triggered.
 ///
 /// Source: <https://man7.org/linux/man-pages/man2/statx.2.html>
 #[inline]
@@ -183,7 +184,8 @@ pub fn stat_at_followed(directory: impl AsFd, name: &CStr) -> Result<Stat, SysEr
         .map(|raw| convert(&raw))
 }
 
-/// Stats an open descriptor (also one opened with [`crate::directory::Purpose::Pass`]).
+/// Returns the statx of an open descriptor, which may have been opened with
+/// [`crate::directory::Purpose::Pass`].
 ///
 /// Source: <https://man7.org/linux/man-pages/man2/statx.2.html>
 #[inline]
@@ -193,8 +195,8 @@ pub fn stat_fd(fd: impl AsFd) -> Result<Stat, SysError> {
         .map(|raw| convert(&raw))
 }
 
-/// The number of the mount that `path` leads to, which no later mount gets (Linux 6.8); `None`
-/// where the kernel doesn't tell. No link at the end is followed.
+/// Returns the unique id of the mount at `path`, which no later mount gets (Linux 6.8); `None` if
+/// the kernel does not report it. A symbolic link at the end is not followed.
 ///
 /// Source: `STATX_MNT_ID_UNIQUE`, <https://man7.org/linux/man-pages/man2/statx.2.html>
 pub fn unique_mount(path: &CStr) -> Option<u64> {

@@ -1,8 +1,8 @@
-//! What stat(2) and statx(2) say, as the bytes that the kernel writes.
+//! Results of stat(2) and statx(2) as the bytes that the kernel writes.
 
 use crate::stat::Time;
 
-/// What is known of a file.
+/// Known attributes of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(
     missing_docs,
@@ -27,8 +27,8 @@ pub struct RawStat {
 fn bytes_of<T: Copy>(value: &T) -> Vec<u8> {
     let length = size_of::<T>();
     let mut bytes = vec![0; length];
-    // SAFETY: both are valid for that length and lie apart; the structures below have no padding
-    // that was not zeroed with them.
+    // SAFETY: both are valid for that length and do not overlap; the structures below have no
+    // padding that was not zeroed with them.
     unsafe {
         std::ptr::copy_nonoverlapping(
             std::ptr::from_ref(value).cast::<u8>(),
@@ -39,7 +39,7 @@ fn bytes_of<T: Copy>(value: &T) -> Vec<u8> {
     bytes
 }
 
-/// `struct stat`.
+/// Returns a `struct stat` as bytes.
 ///
 /// Source: <https://man7.org/linux/man-pages/man3/stat.3type.html>
 #[must_use]
@@ -62,7 +62,7 @@ pub fn stat_bytes(of: &RawStat) -> Vec<u8> {
     bytes_of(&stat)
 }
 
-/// `struct statx`, with all that `struct stat` has.
+/// Returns a `struct statx` as bytes, with all fields that `struct stat` has.
 ///
 /// Source: <https://man7.org/linux/man-pages/man2/statx.2.html>
 #[must_use]

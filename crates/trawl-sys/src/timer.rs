@@ -10,12 +10,13 @@ use rustix::time::{
 
 use crate::error::{Errno, Named, Op, SysError};
 
-/// A timer of the monotonic clock.
+/// A timer based on the monotonic clock.
 #[derive(Debug)]
 pub struct Timer(OwnedFd);
 
 impl Timer {
-    /// A timer that goes off every `interval` (at least a nanosecond), first after one of them.
+    /// Makes a timer that expires every `interval` (at least one nanosecond), first after one
+    /// interval.
     ///
     /// Source: <https://man7.org/linux/man-pages/man2/timerfd_create.2.html>
     pub fn every(interval: Duration) -> Result<Self, SysError> {
@@ -34,7 +35,7 @@ impl Timer {
         Ok(Timer(fd))
     }
 
-    /// Whether it went off since this was asked last; never waits.
+    /// Returns true if the timer has expired since the last call; never waits.
     ///
     /// Source: <https://man7.org/linux/man-pages/man2/timerfd_create.2.html>
     pub fn went_off(&self) -> Result<bool, SysError> {

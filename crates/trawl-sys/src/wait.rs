@@ -1,4 +1,4 @@
-//! Waiting for descriptors, and waking who waits.
+//! Waiting for descriptors, and waking a waiting thread.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
@@ -7,9 +7,9 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, epoll, eventfd, p
 
 use crate::error::{Errno, Named, Op, SysError};
 
-/// Waits until one of the descriptors can be read without waiting, or its other end is gone, or
-/// the time is over (`None`: never). Which can be read, in the order given; a signal ends the wait
-/// with none.
+/// Waits until a descriptor is readable without blocking, its other end is closed, or the timeout
+/// expires (`None`: no timeout). Returns which descriptors are ready, in the given order; all are
+/// false if a signal ended the wait.
 ///
 /// Source: <https://man7.org/linux/man-pages/man2/poll.2.html>
 pub fn readable<const N: usize>(
@@ -28,7 +28,8 @@ pub fn readable<const N: usize>(
     }
 }
 
-/// Whether the other end of a connected socket is closed, at least for writing or for good.
+/// Returns true if the other end of a connected socket is closed (`POLLHUP`) or the socket has
+/// failed (`POLLERR`).
 ///
 /// Source: `POLLHUP`, <https://man7.org/linux/man-pages/man2/poll.2.html>
 #[must_use]
@@ -42,13 +43,14 @@ pub fn is_hung_up(socket: impl AsFd) -> bool {
     poll(&mut asked, Some(&at_once)).is_ok() && asked[0].revents().intersects(gone)
 }
 
-/// Whether the kernel has something to say of a file of its own (`POLLPRI`, `POLLERR`): of its
-/// table of mounts, that it is another than when this was asked last through the same open file.
+/// Returns true if the kernel reports a change of one of its own files (`POLLPRI`, `POLLERR`). For
+/// the mount table, that is a change since the last call with the same open file. Also returns true
+/// if a signal interrupts the call.
 ///
 /// Source: <https://man7.org/linux/man-pages/man5/proc_pid_mounts.5.html>
 ///
 /// # Errors
-/// Those of poll(2).
+/// Returns the errors of poll(2).
 pub fn has_news(file: impl AsFd) -> Result<bool, SysError> {
     let mut asked = [PollFd::from_borrowed_fd(file.as_fd(), PollFlags::PRI)];
     let at_once = Timespec {
@@ -62,17 +64,18 @@ pub fn has_news(file: impl AsFd) -> Result<bool, SysError> {
     }
 }
 
-/// Descriptors that are waited for as one: it is readable when one of them has something.
+/// A set of descriptors to wait for as one: it is readable when one of them is ready.
 #[derive(Debug)]
 pub struct Either(OwnedFd);
 
 impl Either {
-    /// Of one that becomes readable, and one that has news ([`has_news`]), of which it tells once.
+    /// Makes a set of a descriptor that becomes readable and one that has news ([`has_news`]); news
+    /// is reported once.
     ///
     /// Source: <https://man7.org/linux/man-pages/man7/epoll.7.html>
     ///
     /// # Errors
-    /// Those of epoll_create(2) and epoll_ctl(2).
+    /// Returns the errors of epoll_create(2) and epoll_ctl(2).
     pub fn new(readable: impl AsFd, with_news: impl AsFd) -> Result<Self, SysError> {
         let both = epoll::create(epoll::CreateFlags::CLOEXEC).named(Op::Epoll)?;
         let nothing = epoll::EventData::new_u64(0);
@@ -81,10 +84,11 @@ impl Either {
         Ok(Either(both))
     }
 
-    /// Adds one that becomes readable, until it is closed. One that is among them already stays.
+    /// Adds a descriptor that becomes readable, until it is closed. Does nothing if it is already
+    /// in the set.
     ///
     /// # Errors
-    /// Those of epoll_ctl(2).
+    /// Returns the errors of epoll_ctl(2).
     pub fn also(&self, readable: impl AsFd) -> Result<(), SysError> {
         let nothing = epoll::EventData::new_u64(0);
         match epoll::add(&self.0, readable, nothing, epoll::EventFlags::IN) {
@@ -105,7 +109,7 @@ impl AsFd for Either {
 pub struct Waker(OwnedFd);
 
 impl Waker {
-    /// One that nobody has used.
+    /// Makes a waker that is not signalled.
     ///
     /// Source: <https://man7.org/linux/man-pages/man2/eventfd.2.html>
     pub fn new() -> Result<Self, SysError> {
@@ -113,12 +117,12 @@ impl Waker {
         eventfd(0, flags).map(Waker).named(Op::Eventfd)
     }
 
-    /// Makes it readable. What cannot be counted any more is readable already.
+    /// Makes the descriptor readable. If the counter is full, it already is.
     pub fn wake(&self) {
         let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes());
     }
 
-    /// Makes it unreadable.
+    /// Makes the descriptor unreadable again.
     pub fn reset(&self) {
         let _ = rustix::io::read(&self.0, &mut [0; 8]);
     }

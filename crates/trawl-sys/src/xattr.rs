@@ -1,11 +1,11 @@
-//! Extended attributes of a name beside an open directory, without following a link.
+//! Extended attributes of a name relative to an open directory, without following a link.
 //!
-//! Since Linux 6.13 there are calls for exactly that (`listxattrat`, `getxattrat`); the older ones
-//! take paths only. On an older kernel a [`Reader`] on a thread of its own makes the directory that
-//! thread's working directory (one `fchdir` a directory; `unshare(CLONE_FS)` has parted the
-//! thread's working directory from the process's first); where that isn't possible it goes through
-//! `/proc/self/fd/N/name`. Measured, listing files without any on ext4, Linux 6.18, CPU ns a file:
-//! new calls 932, working directory 857, `/proc` 3,346.
+//! Linux 6.13 has system calls for this purpose (`listxattrat`, `getxattrat`); the older ones take
+//! paths only. On an older kernel, a [`Reader`] on a thread of its own makes the directory that
+//! thread's working directory (one `fchdir` for each directory, after `unshare(CLONE_FS)` has
+//! separated the thread's working directory from the process's). If that is not possible, it uses
+//! the path `/proc/self/fd/N/name`. Measured CPU time in ns per file for listing files without
+//! attributes on ext4, Linux 6.18: new calls 932, working directory 857, `/proc` 3,346.
 
 use std::ffi::CStr;
 use std::io::Write as _;
@@ -15,15 +15,15 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::error::{Errno, Named, Op, SysError};
 
-/// The kernel's limit on one value and on one list of names (`XATTR_SIZE_MAX`), in bytes.
+/// Maximum size in bytes of one value and of one list of names (`XATTR_SIZE_MAX`).
 pub const SIZE_MAX_BYTES: usize = 65_536;
 
-/// Name of the access ACL.
+/// Name of the attribute that holds the access ACL.
 pub const ACL_ACCESS: &CStr = c"system.posix_acl_access";
-/// Name of a directory's default ACL.
+/// Name of the attribute that holds a directory's default ACL.
 pub const ACL_DEFAULT: &CStr = c"system.posix_acl_default";
 
-/// How the attributes of a name are reached.
+/// How a [`Reader`] reaches the attributes of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
     /// `listxattrat` and `getxattrat` (Linux 6.13).
@@ -42,7 +42,8 @@ struct XattrArgs {
     flags: u32,
 }
 
-/// Call numbers of the table that architectures share (MIPS adds an offset, and goes without).
+/// System call numbers in the table that architectures share (MIPS adds an offset, and is not
+/// supported here).
 mod number {
     const SHARED: bool = !cfg!(any(target_arch = "mips", target_arch = "mips64"));
     pub(super) const GETXATTRAT: Option<libc::c_long> = if SHARED { Some(464) } else { None };
@@ -59,7 +60,7 @@ fn has_at_calls() -> bool {
         _ => {
             let mut none = [0; 0];
             let probe = list_at(rustix::fs::CWD, c"/", &mut none);
-            // A kernel without the call, or a filter that refuses what it does not know.
+            // The kernel lacks the call, or a filter refuses calls that it does not know.
             let lacks = matches!(probe, Err(e) if matches!(e.errno, Errno::NOSYS | Errno::PERM));
             AT_CALLS.store(if lacks { 2 } else { 1 }, Ordering::Relaxed);
             !lacks
@@ -75,7 +76,7 @@ fn list_at(directory: BorrowedFd<'_>, name: &CStr, list: &mut [u8]) -> Result<us
     let Some(number) = number::LISTXATTRAT else {
         return Err(SysError::new(Op::Listxattr, Errno::NOSYS));
     };
-    // SAFETY: the name is NUL-terminated, the kernel writes at most `list.len()` bytes to `list`.
+    // SAFETY: the name is NUL-terminated; the kernel writes at most `list.len()` bytes to `list`.
     let code = unsafe {
         libc::syscall(
             number,
@@ -103,8 +104,8 @@ fn get_at(
         size: u32::try_from(value.len()).unwrap_or(u32::MAX),
         flags: 0,
     };
-    // SAFETY: both names are NUL-terminated, `args` has the size passed, and the kernel writes at
-    // most `args.size` bytes to the buffer that `args.value` points to.
+    // SAFETY: both names are NUL-terminated; `args` has the size passed; the kernel writes at most
+    // `args.size` bytes to the buffer that `args.value` points to.
     let code = unsafe {
         libc::syscall(
             number,
@@ -119,16 +120,16 @@ fn get_at(
     length(code, Op::Getxattr)
 }
 
-/// Reads extended attributes for one thread, into buffers that it keeps.
+/// Reads extended attributes for one thread, into reusable buffers.
 ///
-/// Bound to its thread, whose working directory may be its own from then on: make it only on a
-/// thread that needs none (not the main thread).
+/// A reader is bound to its thread, and may give that thread a working directory of its own. Create
+/// it only on a thread that does not need its working directory (not on the main thread).
 #[derive(Debug)]
 pub struct Reader {
     method: Method,
-    /// Whether the last file asked about had attributes.
+    /// Whether the last file had attributes.
     expects_names: bool,
-    /// Whether the directory in question is the working directory, where that matters.
+    /// Result of entering the current directory, for the method that needs it.
     entered: Result<(), SysError>,
     path: Vec<u8>,
     list: Vec<u8>,
@@ -137,7 +138,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// A reader for the calling thread, by the best method that it may use.
+    /// Makes a reader for the calling thread, with the best method available to it.
     #[must_use]
     pub fn for_worker_thread() -> Self {
         if has_at_calls() {
@@ -149,7 +150,7 @@ impl Reader {
         }
     }
 
-    /// A reader that leaves the thread's working directory alone.
+    /// Makes a reader that does not change the thread's working directory.
     #[must_use]
     pub fn for_any_thread() -> Self {
         Self::with(if has_at_calls() {
@@ -174,14 +175,14 @@ impl Reader {
         }
     }
 
-    /// How this reader reaches a name's attributes.
+    /// Returns the method that this reader uses.
     #[must_use]
     pub fn method(&self) -> Method {
         self.method
     }
 
-    /// Names the directory that the following calls are about. Needed once for each directory; if
-    /// it fails, those calls fail likewise.
+    /// Sets the directory for the following calls. Call it once for each directory; if it fails,
+    /// those calls fail with the same error.
     pub fn enter(&mut self, directory: impl AsFd) -> Result<(), SysError> {
         if self.method == Method::WorkingDirectory {
             self.entered = rustix::process::fchdir(directory.as_fd()).named(Op::Fchdir);
@@ -189,16 +190,16 @@ impl Reader {
         self.entered
     }
 
-    /// The names of the attributes of `name` in `directory` (the one last entered), each ended by
-    /// a NUL. `ENOTSUP` where the file system has none.
+    /// Returns the names of the attributes of `name` in `directory` (the one last entered), each
+    /// terminated by a NUL. Fails with `ENOTSUP` if the file system does not support attributes.
     ///
     /// Source: <https://man7.org/linux/man-pages/man2/listxattr.2.html>
     pub fn list(&mut self, directory: impl AsFd, name: &CStr) -> Result<&[u8], SysError> {
         self.entered?;
         let directory = directory.as_fd();
         self.locate(directory, name);
-        // Asking for the length alone spares the kernel a buffer; most files have no attributes,
-        // and where one has some the next one often has too.
+        // Requesting only the length saves the kernel a buffer. Most files have no attributes; if
+        // one has some, the next one often does too.
         if !self.expects_names && self.call_list(directory, name, 0)? == 0 {
             return Ok(&[]);
         }
@@ -216,7 +217,7 @@ impl Reader {
         }
     }
 
-    /// The call itself, with `room` bytes of the buffer.
+    /// Makes the system call with `room` bytes of the buffer.
     fn call_list(
         &mut self,
         directory: BorrowedFd<'_>,
@@ -231,8 +232,8 @@ impl Reader {
         }
     }
 
-    /// The value of `attribute` of `name` in `directory` (the one last entered); `None` where it
-    /// has no such attribute, `ENOTSUP` where the file system has none.
+    /// Returns the value of `attribute` of `name` in `directory` (the one last entered); `None` if
+    /// it does not exist. Fails with `ENOTSUP` if the file system does not support attributes.
     ///
     /// Source: <https://man7.org/linux/man-pages/man2/getxattr.2.html>
     pub fn get(
@@ -258,7 +259,8 @@ impl Reader {
         }
     }
 
-    /// The value of `attribute` of an open file or directory; `None` as for [`Reader::get`].
+    /// Returns the value of `attribute` of an open file or directory; `None` as for
+    /// [`Reader::get`].
     ///
     /// Source: <https://man7.org/linux/man-pages/man2/getxattr.2.html>
     pub fn get_fd(&mut self, fd: impl AsFd, attribute: &CStr) -> Result<Option<&[u8]>, SysError> {
@@ -271,8 +273,8 @@ impl Reader {
         }
     }
 
-    /// Tells what a get came to: a length or no attribute, or `None` to try again with the larger
-    /// buffer.
+    /// Interprets the result of a get: returns a length or the absence of the attribute, or `None`
+    /// if the call must be repeated with the enlarged buffer.
     #[allow(clippy::option_option, reason = "again, absent, or a length")]
     fn finish(&mut self, got: Result<usize, SysError>) -> Result<Option<Option<usize>>, SysError> {
         match got {
@@ -286,7 +288,7 @@ impl Reader {
         }
     }
 
-    /// Writes the path for [`Method::Proc`].
+    /// Builds the path for [`Method::Proc`].
     fn locate(&mut self, directory: BorrowedFd<'_>, name: &CStr) {
         if self.method == Method::Proc {
             self.path.clear();
@@ -300,7 +302,7 @@ impl Reader {
 fn list_path(path: &[u8], list: &mut [u8]) -> Result<usize, SysError> {
     let path =
         CStr::from_bytes_with_nul(path).map_err(|_| SysError::new(Op::Listxattr, Errno::INVAL))?;
-    // An empty buffer asks for the length, which rustix gives a function of its own.
+    // An empty buffer requests the length, for which rustix has a separate function.
     if list.is_empty() {
         return rustix::fs::llistxattr_query(path).named(Op::Listxattr);
     }
@@ -317,7 +319,7 @@ fn get_path(path: &[u8], attribute: &CStr, value: &mut [u8]) -> Result<usize, Sy
 ///
 /// Source: <https://man7.org/linux/man-pages/man2/unshare.2.html>
 fn part_working_directory() -> Result<(), SysError> {
-    // SAFETY: parting the file-system attributes (working directory, root, umask) of this thread
+    // SAFETY: separating the file-system attributes (working directory, root, umask) of this thread
     // touches no memory that the process shares.
     if unsafe { libc::unshare(libc::CLONE_FS) } == 0 {
         Ok(())
@@ -326,13 +328,13 @@ fn part_working_directory() -> Result<(), SysError> {
     }
 }
 
-/// The names of the attributes of an open object, of whatever type and however it was opened, each
-/// ended by a NUL.
+/// Returns the names of the attributes of an open object, each terminated by a NUL. The object may
+/// have any type and may have been opened in any way.
 ///
 /// Source: <https://man7.org/linux/man-pages/man2/listxattr.2.html>, `/proc/self/fd`
 ///
 /// # Errors
-/// `ENOTSUP` where the file system has none.
+/// Fails with `ENOTSUP` if the file system does not support attributes.
 pub fn list_object(object: impl AsFd) -> Result<Vec<u8>, SysError> {
     let path = object_path(object);
     let mut list = vec![0; 1024];
@@ -350,12 +352,13 @@ pub fn list_object(object: impl AsFd) -> Result<Vec<u8>, SysError> {
     }
 }
 
-/// The value of an attribute of an open object, of whatever type and however it was opened.
+/// Returns the value of an attribute of an open object. The object may have any type and may have
+/// been opened in any way.
 ///
 /// Source: <https://man7.org/linux/man-pages/man2/getxattr.2.html>, `/proc/self/fd`
 ///
 /// # Errors
-/// `ENODATA` where it has no such attribute; else what the kernel says.
+/// Fails with `ENODATA` if the attribute does not exist; otherwise returns the kernel's error.
 pub fn get_object(object: impl AsFd, attribute: &CStr) -> Result<Vec<u8>, SysError> {
     let path = object_path(object);
     let mut value = vec![0; 1024];
@@ -373,7 +376,7 @@ pub fn get_object(object: impl AsFd, attribute: &CStr) -> Result<Vec<u8>, SysErr
     }
 }
 
-/// A path that leads to just this object, a link included.
+/// Returns a path that leads to exactly this object, even if it is a symbolic link.
 fn object_path(object: impl AsFd) -> String {
     format!("/proc/self/fd/{}", object.as_fd().as_raw_fd())
 }
@@ -390,7 +393,7 @@ mod tests {
     use super::*;
     use std::fs::File;
 
-    /// Every method that this machine offers gives the same answers.
+    /// All methods available on this machine give the same results.
     #[test]
     fn methods_agree() {
         let dir =
@@ -441,7 +444,7 @@ mod tests {
         .unwrap();
     }
 
-    /// However they were opened, links themselves.
+    /// Open objects can be read however they were opened, including symbolic links.
     #[test]
     fn open_objects_are_asked() {
         use crate::confined::look_anywhere;

@@ -1,4 +1,4 @@
-//! All inodes of an xfs, in order of their numbers, many with one call.
+//! Reads all inodes of an xfs file system in order of their numbers, many with one call.
 
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
@@ -76,7 +76,7 @@ const NONE: Bulkstat = Bulkstat {
     more_pad: [0; 6],
 };
 
-/// `struct xfs_bulk_ireq`, which is all of `struct xfs_bulkstat_req` that has a size.
+/// `struct xfs_bulk_ireq`: the fixed-size part of `struct xfs_bulkstat_req`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Head {
@@ -94,19 +94,19 @@ struct Request {
     found: [Bulkstat; AT_ONCE],
 }
 
-/// Inodes that one call gives.
+/// Maximum number of inodes that one call returns.
 const AT_ONCE: usize = 1024;
 
 const BULKSTAT: libc::Ioctl = libc::_IOR::<Head>(b'X' as u32, 127);
 
-/// Reads the inodes of a file system.
+/// A reader of the inodes of a file system.
 pub struct Inodes {
     fd: OwnedFd,
     request: Box<Request>,
 }
 
 impl Inodes {
-    /// Those of the file system that a directory lies on, which is open for reading.
+    /// Makes a reader for the file system of a directory that is open for reading.
     #[must_use]
     pub fn of(fd: OwnedFd) -> Self {
         let head = Head {
@@ -124,16 +124,17 @@ impl Inodes {
         }
     }
 
-    /// The next ones, in order of their numbers; none at the end. Needs `CAP_SYS_ADMIN`.
+    /// Returns the next inodes in order of their numbers; none at the end. Needs `CAP_SYS_ADMIN`.
     ///
     /// Source: <https://man7.org/linux/man-pages/man2/ioctl_xfs_bulkstat.2.html>
     ///
     /// # Errors
-    /// `EPERM` without the privilege, `ENOTTY` on other file systems and before Linux 5.5.
+    /// Fails with `EPERM` without the privilege, with `ENOTTY` on other file systems and before
+    /// Linux 5.5.
     pub fn next_ones(&mut self) -> Result<impl Iterator<Item = Inode> + '_, SysError> {
         self.request.head.given = 0;
-        // SAFETY: the head is laid out as the kernel's, with room behind it for as many inodes as
-        // it says; any bytes are a value of these.
+        // SAFETY: the head has the kernel's layout and is followed by space for as many inodes as
+        // it says; any bytes are a valid value for them.
         let code = unsafe {
             libc::ioctl(
                 self.fd.as_fd().as_raw_fd(),

@@ -1,11 +1,11 @@
-//! What an event means.
+//! Interpretation of events.
 
 use trawl_model::change::{
     Change, Doubt, FileSystemId, NameChange, ObjectRef, Reached, Receiver, SubtreeCause,
 };
 use trawl_sys::fanotify::{Event, Mask, Named};
 
-/// Reports what an event says has changed.
+/// Reports the changes that an event implies.
 pub(crate) fn report(event: &Event<'_>, file_system: FileSystemId, into: &mut dyn Receiver) {
     if event.mask.has(Mask::QUEUE_OVERFLOW) {
         let cause = Doubt::QueueOverflow;
@@ -35,7 +35,7 @@ pub(crate) fn report(event: &Event<'_>, file_system: FileSystemId, into: &mut dy
     }
 }
 
-/// Reports a name; false if it is the directory's own (`.`).
+/// Reports a name; returns false if it is the directory's own (`.`).
 fn report_place(place: Named<'_>, what: NameChange, into: &mut dyn Receiver) -> bool {
     let Some(directory) = ObjectRef::parse(place.directory) else {
         return false;

@@ -1,4 +1,4 @@
-//! How the file system of a directory is to be marked, by its kind.
+//! How the file system of a directory must be marked, depending on its type.
 
 use std::ffi::CString;
 use std::os::fd::OwnedFd;
@@ -13,29 +13,29 @@ use trawl_sys::{CWD, Errno, SysError, filesystem, mount, stat};
 use crate::error::{About, LiveError, Result};
 use crate::mount_table;
 
-/// Kinds of file systems on which this was proved.
+/// Types of file systems on which complete reporting has been verified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// ext2, ext3 and ext4, which have one number.
+    /// ext2, ext3 and ext4, which share a magic number.
     Ext,
     Xfs,
     Btrfs,
     Tmpfs,
-    /// Overlay that can open handles (`nfs_export`).
+    /// Overlay whose handles can be opened (`nfs_export`).
     Overlay,
-    /// Overlay without: the file system of its upper directory is marked.
+    /// Overlay without such handles: the file system of its upper directory is marked.
     OverlayUpper,
 }
 
-/// What no event tells, on any of them.
+/// Changes that no event reports, on all of these types.
 const UNSEEN: [&str; 4] = [
     "access times, inode flags (chattr) and project ids change without an event",
     "files that are open for writing or mapped may change without an event until they are closed",
-    "blocks that a file system allocates or frees later, by itself, are no event",
-    "what is in file systems mounted below the root is another source's",
+    "a file system may allocate or free blocks later without an event",
+    "file systems mounted below the root are not covered by this source",
 ];
 
-const UNSEEN_BELOW_OVERLAY: &str = "changes made to a lower directory behind the overlay's back";
+const UNSEEN_BELOW_OVERLAY: &str = "changes made to a lower directory outside the overlay";
 
 impl Kind {
     pub(super) fn name(self) -> &'static str {
@@ -57,8 +57,9 @@ impl Kind {
         unseen
     }
 
-    /// Whether a directory that was just made has content already: a snapshot of a subvolume.
-    /// The root of each has the same inode number, with which btrfs's handles begin.
+    /// Returns true if a directory that was just created already has content: a snapshot of a
+    /// subvolume. The root of every subvolume has the same inode number, with which btrfs's handles
+    /// begin.
     pub(super) fn begins_with_content(self, directory: ObjectRef<'_>) -> bool {
         const SUBVOLUME_ROOT: u64 = 256;
         self == Kind::Btrfs
@@ -68,14 +69,14 @@ impl Kind {
     }
 }
 
-/// A file system, ready to be marked.
+/// A file system that is ready to be marked.
 pub(super) struct Superblock {
     pub(super) kind: Kind,
-    /// A mount of it that nobody else sees.
+    /// A mount of it that no other process sees.
     pub(super) mount: OwnedFd,
     /// A directory in it whose path is known.
     pub(super) anchor: OwnedFd,
-    /// That path.
+    /// The path of that directory.
     pub(super) anchor_path: Vec<u8>,
 }
 
@@ -111,7 +112,7 @@ fn privileged(source: SysError, path: &[u8]) -> LiveError {
         return LiveError::Privilege { path, source };
     }
     LiveError::System {
-        doing: "mount for ourselves",
+        doing: "mount privately",
         path,
         source,
     }
@@ -122,17 +123,17 @@ pub(crate) fn check_local(path: &[u8], kind: &str) -> Result<()> {
     if !filesystem::is_shared(kind.as_bytes()) {
         return Ok(());
     }
-    let why = "others may change it, of which the kernel of this machine hears nothing";
+    let why = "others may change it without this machine's kernel noticing";
     Err(unwatchable(path, kind, why, "poll it"))
 }
 
 impl Superblock {
-    /// Of the file system that `root` lies on, which is absolute and without links.
+    /// Prepares the file system that contains `root`, an absolute path without symbolic links.
     pub(super) fn of(root: &Path) -> Result<Self> {
         let path = bytes_of(root);
         let fd = open(&path).about("open", &path)?;
         let magic = filesystem::of_fd(&fd)
-            .about("ask for the kind of", &path)?
+            .about("get the file system type of", &path)?
             .magic;
         let name = filesystem::name(magic);
         check_local(&path, name.unwrap_or_default())?;
@@ -143,7 +144,7 @@ impl Superblock {
             Some("btrfs") => Self::btrfs(fd, path),
             Some("overlay") => Self::overlay(fd, path),
             other => {
-                let why = "whether it reports all changes has not been proved";
+                let why = "it has not been verified that it reports all changes";
                 Err(unwatchable(
                     &path,
                     other.unwrap_or("of an unknown kind"),
@@ -164,7 +165,7 @@ impl Superblock {
         })
     }
 
-    /// Subvolumes have ids of their own; marks and handles need the one of all of them.
+    /// Subvolumes have ids of their own; marks and handles need that of the whole file system.
     fn btrfs(fd: OwnedFd, path: Vec<u8>) -> Result<Self> {
         let source = mount_of(&fd, &path)?.source;
         let source = CString::new(source).unwrap_or_default();
@@ -208,7 +209,7 @@ impl Superblock {
 }
 
 fn mount_of(fd: &OwnedFd, path: &[u8]) -> Result<Mount> {
-    let id = stat::stat_fd(fd).about("look at", path)?.mnt_id;
+    let id = stat::stat_fd(fd).about("stat", path)?.mnt_id;
     let advice = "watch it where its mount can be seen";
     mount_table::find(id)?.ok_or_else(|| {
         unwatchable(

@@ -3,29 +3,29 @@
 //! `NUMBER KIND TIME DATE FLAGS t=[FID] [j=JOB] [ef=FLAGS] [u=UID:GID] [nid=NID] [m=MODE] [x=XATTR]
 //! [p=[FID] NAME] [s=[FID] sp=[FID] NAME]`, as `lfs changelog` prints it (Lustre 2.10 and later).
 
-/// Why a line is no record.
+/// The reason why a line is not a valid record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadRecord(pub &'static str);
 
-/// Lustre's name for a file: sequence, object, version.
+/// Lustre's file identifier: sequence, object, version.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fid {
     /// The sequence.
     pub sequence: u64,
-    /// The object in it.
+    /// The object id within the sequence.
     pub object: u32,
     /// The version.
     pub version: u32,
 }
 
 impl Fid {
-    /// Whether it names nothing.
+    /// Returns true if it identifies nothing.
     #[must_use]
     pub fn is_zero(self) -> bool {
         self == Fid::default()
     }
 
-    /// Its bytes, as they are in a key.
+    /// Returns its bytes as they are in a key.
     #[must_use]
     pub fn to_bytes(self) -> [u8; 16] {
         let mut bytes = [0; 16];
@@ -62,21 +62,21 @@ fn decimal(text: &[u8]) -> Option<u64> {
     digits.parse().ok()
 }
 
-/// What a record is of.
+/// The kind of change that a record describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Something about which nothing need be done: marks, opens, closes, reads.
+    /// Nothing that needs a reaction: marks, opens, reads.
     Nothing,
-    /// A name came, went or was replaced.
+    /// A name was created, removed or replaced.
     Names,
     /// A rename.
     Rename,
-    /// Attributes or content.
+    /// A change of attributes or content.
     Attributes,
 }
 
 impl Kind {
-    /// The kinds by their numbers and names (`enum changelog_rec_type`).
+    /// Parses the record types by number and name (`enum changelog_rec_type`).
     fn parse(text: &[u8]) -> Option<Self> {
         const KINDS: [(&[u8], Kind); 25] = [
             (b"00MARK", Kind::Nothing),
@@ -111,37 +111,37 @@ impl Kind {
             .map(|(_, kind)| *kind)
     }
 
-    /// Whether anything may be different.
+    /// Returns true if anything may have changed.
     #[must_use]
     pub fn changes_anything(self) -> bool {
         self != Kind::Nothing
     }
 
-    /// Whether a directory's names may be.
+    /// Returns true if a directory's names may have changed.
     #[must_use]
     pub fn changes_names(self) -> bool {
         matches!(self, Kind::Names | Kind::Rename)
     }
 }
 
-/// A record.
+/// One record of a changelog.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// Its number; each is one more than the one before.
+    /// Its number, which is one more than that of the previous record.
     pub number: u64,
-    /// What it is of.
+    /// The kind of change.
     pub kind: Kind,
-    /// The object; of a rename, the one that was replaced.
+    /// The object; in a rename, the object that was replaced.
     pub target: Fid,
     /// The directory and the name in it.
     pub at: Option<(Fid, Vec<u8>)>,
-    /// What was renamed.
+    /// In a rename, the object that was renamed.
     pub moved: Option<Fid>,
-    /// Where that was.
+    /// In a rename, the old parent directory and name.
     pub from: Option<(Fid, Vec<u8>)>,
 }
 
-/// The first word of a text, and what is behind the blank.
+/// Returns the first word of a text, and the text after the blank.
 fn word(text: &[u8]) -> (&[u8], &[u8]) {
     match text.iter().position(|byte| *byte == b' ') {
         Some(at) => (&text[..at], &text[at + 1..]),
@@ -150,10 +150,10 @@ fn word(text: &[u8]) -> (&[u8], &[u8]) {
 }
 
 impl Record {
-    /// The record of a line, without its newline.
+    /// Parses a line without its newline.
     ///
     /// # Errors
-    /// Where anything is not as the format prescribes.
+    /// Fails if the line does not have the prescribed format.
     pub fn parse(line: &[u8]) -> Result<Self, BadRecord> {
         let (number, rest) = word(line);
         let number = decimal(number).ok_or(BadRecord("it does not begin with a number"))?;
@@ -188,21 +188,21 @@ impl Record {
         loop {
             let (field, behind) = word(rest);
             if let Some(parent) = field.strip_prefix(b"p=") {
-                let parent = Fid::parse(parent).ok_or(BadRecord("its parent is no FID"))?;
+                let parent = Fid::parse(parent).ok_or(BadRecord("its parent is not a FID"))?;
                 return self.take_place(parent, behind);
             }
             if field.is_empty() && behind.is_empty() {
                 return self.is_complete();
             }
             if !OTHERS.iter().any(|other| field.starts_with(other)) {
-                return Err(BadRecord("it has a field that is not known"));
+                return Err(BadRecord("it has an unknown field"));
             }
             rest = behind;
         }
     }
 
-    /// Takes `NAME` or, of a rename, `NAME s=[FID] sp=[FID] NAME`. A blank in a name is part of it,
-    /// and in a rename the last ` s=[…] sp=[…] ` counts.
+    /// Parses `NAME` or, in a rename, `NAME s=[FID] sp=[FID] NAME`. Blanks are part of a name; in a
+    /// rename, the last ` s=[…] sp=[…] ` separates the names.
     fn take_place(&mut self, parent: Fid, rest: &[u8]) -> Result<(), BadRecord> {
         if self.kind != Kind::Rename {
             self.at = Some((parent, name(rest)?));
@@ -219,7 +219,7 @@ impl Record {
             Some((&rest[..at], moved, above, old))
         });
         let (new, moved, above, old) =
-            found.ok_or(BadRecord("it is a rename and does not say of what"))?;
+            found.ok_or(BadRecord("it is a rename and does not name its source"))?;
         self.at = Some((parent, name(new)?));
         self.moved = Some(moved);
         self.from = Some((above, name(old)?));
@@ -228,7 +228,7 @@ impl Record {
 
     fn is_complete(&self) -> Result<(), BadRecord> {
         if self.kind.changes_names() {
-            return Err(BadRecord("it is of a name and has none"));
+            return Err(BadRecord("it changes a name but has none"));
         }
         Ok(())
     }
@@ -243,7 +243,7 @@ fn is_of(text: &[u8], marks: &[u8]) -> bool {
 
 fn name(text: &[u8]) -> Result<Vec<u8>, BadRecord> {
     if text.is_empty() || text.contains(&b'/') || text.contains(&0) {
-        return Err(BadRecord("its name cannot be one"));
+        return Err(BadRecord("its name is invalid"));
     }
     Ok(text.to_vec())
 }

@@ -1,4 +1,4 @@
-//! What is mounted below a root, and what is seen there.
+//! The mounts below a root, and the objects visible there.
 
 use std::collections::BTreeMap;
 use std::ffi::CString;
@@ -14,25 +14,25 @@ use trawl_sys::stat::{Stat, Time, stat_at, unique_mount};
 use super::crossed::Point;
 use super::shown;
 
-/// Whether what is mounted below the root belongs to the tree.
+/// Whether the content of mounts below the root belongs to the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Crossing {
-    /// The mount point alone does, as `find -xdev` has it.
+    /// Only the mount point belongs to it, as with `find -xdev`.
     Stays,
-    /// All of it does.
+    /// All of the content belongs to it.
     Crosses,
 }
 
-/// How a mount point differs from what it was.
+/// How a mount point differs from its previous state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Differs {
-    /// What is seen there has other attributes.
+    /// The object visible there has other attributes.
     Attributes,
-    /// Something else is seen there, or may be below.
+    /// Another object is visible there, or may be below.
     Another,
 }
 
-/// What there is at one mount point.
+/// State of one mount point.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Spot {
     /// The mounts there, the lowest first.
@@ -40,30 +40,30 @@ struct Spot {
     seen: Seen,
 }
 
-/// What a look at a mount point shows.
+/// Result of a look at a mount point.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Seen {
-    /// Nothing of it: something is mounted above, or it is gone.
+    /// Not visible: something is mounted above it, or it is gone.
     Hidden,
-    /// It was not looked at, because that might take long.
+    /// Not examined, because that might take long.
     Unasked,
     There(Box<Look>),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Look {
-    /// The mount's number, which no other gets, where the kernel tells.
+    /// Unique id of the mount, if the kernel reports it.
     mount: Option<u64>,
     stat: Stat,
 }
 
-/// Mounts at and below a root, and those that it lies on.
+/// The mounts at and below a root, and those that it lies on.
 #[derive(Clone, Debug)]
 pub(super) struct Below {
     spots: BTreeMap<Vec<u8>, Spot>,
     /// Mounts at the root and above.
     above: Vec<Mount>,
-    /// Where the root is.
+    /// Path of the root.
     root: Vec<u8>,
     device: Option<DeviceNumber>,
     number: u64,
@@ -88,7 +88,7 @@ impl Seen {
         }
         stat.atime = Time::default();
         if top.kind == b"proc" {
-            // As many links as there are processes.
+            // The link count is the number of processes.
             stat.nlink = 0;
             [stat.mtime, stat.ctime] = [Time::default(); 2];
         }
@@ -96,7 +96,7 @@ impl Seen {
         Seen::There(Box::new(Look { mount, stat }))
     }
 
-    /// What it is, whatever its attributes.
+    /// Returns the identity of the visible object, regardless of its attributes.
     fn identity(&self) -> Option<(Option<u64>, DeviceNumber, u64, u32)> {
         match self {
             Seen::There(look) => {
@@ -117,7 +117,7 @@ impl Spot {
         self.mounts.iter().map(Mount::identity)
     }
 
-    /// How it differs from what it was.
+    /// Returns how the state `now` differs from this one.
     fn compare(&self, now: &Spot) -> Option<Differs> {
         let is_same = self.identities().eq(now.identities())
             && self.seen.identity() == now.seen.identity()
@@ -131,7 +131,7 @@ impl Spot {
 }
 
 impl Below {
-    /// By the table of mounts.
+    /// Makes the state from the mount table.
     pub(super) fn of(mounts: &[Mount], root: &[u8], crossing: Crossing) -> Below {
         let at = |mount: &Mount| {
             mount
@@ -152,7 +152,7 @@ impl Below {
                 continue;
             }
             let on = mounts.iter().find(|other| other.id == mount.parent);
-            // What lies on another file system is not in the tree.
+            // A mount on another file system is not in the tree.
             let is_in = crossing == Crossing::Crosses || on.map(|mount| mount.device) == own;
             if is_in || spots.contains_key(&point) {
                 let spot = spots.entry(point).or_insert_with(|| Spot {
@@ -177,7 +177,7 @@ impl Below {
         }
     }
 
-    /// Whether nothing is mounted there.
+    /// Returns true if nothing is mounted below the root.
     pub(super) fn is_empty(&self) -> bool {
         self.spots.is_empty()
     }
@@ -186,12 +186,13 @@ impl Below {
         self.spots.keys().map(|point| &point[..])
     }
 
-    /// Whether the root's file system is read-only.
+    /// Returns true if the root's file system is read-only.
     pub(super) fn is_read_only(&self) -> bool {
         lies_on(&self.above).is_some_and(|mount| mount.has_option(b"ro"))
     }
 
-    /// Mount points at which a directory of another file system is seen that belongs to the tree.
+    /// Returns the mount points at which a directory of another file system is visible that belongs
+    /// to the tree.
     pub(super) fn of_other_devices(&self) -> Vec<Point> {
         let mut points = Vec::new();
         for (path, spot) in &self.spots {
@@ -213,7 +214,7 @@ impl Below {
         points
     }
 
-    /// Mount points at which a directory of the root's own device is seen.
+    /// Returns the mount points at which a directory of the root's own device is visible.
     pub(super) fn of_same_device(&self) -> Vec<Vec<u8>> {
         let spots = self.spots.iter().filter(|(_, spot)| match &spot.seen {
             Seen::There(look) => Some(look.stat.dev) == self.device && look.stat.is_directory(),
@@ -222,15 +223,15 @@ impl Below {
         spots.map(|(point, _)| point.clone()).collect()
     }
 
-    /// The directory below the root that is seen at a mount point, too: the root itself if it lies
-    /// in what is seen there.
+    /// Returns the directory below the root that is also visible at a mount point; the root itself
+    /// if it lies in the directory that is visible there.
     pub(super) fn bound_from(&self, point: &[u8]) -> Option<Vec<u8>> {
         let seen = &self.spots.get(point)?.mounts.last()?.root;
         let on = lies_on(&self.above)?;
-        // Where the mount that the root lies on has what is seen.
+        // The path of the visible directory in the mount that the root lies on.
         let in_mount = match below(seen, &on.root) {
             Some(in_mount) => in_mount,
-            // It is seen from above.
+            // A directory above that mount's root is visible.
             None => below(&on.root, seen).map(|_| &b""[..])?,
         };
         let place = path::join(trimmed(&on.point), in_mount);
@@ -241,7 +242,8 @@ impl Below {
         }
     }
 
-    /// Where `now` is otherwise, and how; the root where what it lies on is.
+    /// Returns the differences of `now` from this state; the root is included if the mounts that it
+    /// lies on differ.
     pub(super) fn compare(&self, now: &Below) -> Vec<(Vec<u8>, Differs)> {
         let mut differs = Vec::new();
         let lies_on = |below: &Below| -> Vec<_> {
@@ -266,7 +268,7 @@ impl Below {
         differs
     }
 
-    /// Looks at all mount points again: where they are otherwise, and how.
+    /// Examines all mount points again, and returns the differences.
     pub(super) fn look_again(&mut self) -> Vec<(Vec<u8>, Differs)> {
         let mut differs = Vec::new();
         for (point, spot) in &mut self.spots {
@@ -275,7 +277,7 @@ impl Below {
             let before = std::mem::replace(spot, Spot { mounts, seen });
             let how = before.compare(spot);
             if how == Some(Differs::Another) {
-                // Found again when the table is read.
+                // It is found again when the table is read.
                 *spot = before;
             }
             differs.extend(how.map(|how| (point.clone(), how)));
@@ -283,7 +285,8 @@ impl Below {
         differs
     }
 
-    /// What became of the mount that the root lay on, by the table as it is now.
+    /// Describes the event that replaced the mount that the root lay on, according to the current
+    /// table.
     pub(super) fn what_became(&self, now: &[Mount], root: &[u8]) -> Option<String> {
         let before = lies_on(&self.above)?;
         let what = shown(&before.kind, &before.source);
@@ -320,7 +323,7 @@ impl Below {
         ))
     }
 
-    /// A number for what is mounted, another one when something else is.
+    /// Returns a number for the set of mounts, which differs when the mounts differ.
     pub(super) fn number(&self) -> u64 {
         self.number
     }
@@ -352,7 +355,7 @@ fn trimmed(path: &[u8]) -> &[u8] {
     path.strip_suffix(b"/").unwrap_or(path)
 }
 
-/// The path of something from a directory that it is in, or is.
+/// Returns a path relative to a directory that contains it or is the path itself; `None` otherwise.
 fn below<'p>(path: &'p [u8], directory: &[u8]) -> Option<&'p [u8]> {
     let rest = path.strip_prefix(trimmed(directory))?;
     match rest {
@@ -361,7 +364,7 @@ fn below<'p>(path: &'p [u8], directory: &[u8]) -> Option<&'p [u8]> {
     }
 }
 
-/// The mount that a root lies on, of those at it and above.
+/// Returns the mount that a root lies on, given the mounts at it and above.
 fn lies_on(above: &[Mount]) -> Option<&Mount> {
     above.iter().max_by_key(|mount| mount.point.len())
 }

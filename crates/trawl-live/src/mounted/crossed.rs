@@ -1,5 +1,5 @@
-//! What is mounted below a root and belongs to its tree: each of these file systems has a source of
-//! its own, which is only asked whether anything changed below its mount point.
+//! Sources for mounts below a root that belong to its tree. Each of these file systems has a source
+//! of its own, which only determines whether anything changed below its mount point.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -17,28 +17,29 @@ use crate::error::{LiveError, Result};
 use crate::fanotify::Fanotify;
 use crate::source::{ChangeSource, Place, Unwatched};
 
-/// Directories of which it is asked where they are, before it is said that all may be otherwise.
+/// Maximum number of changed directories whose places are looked up; with more, anything may have
+/// changed.
 const ASKED_MAX: usize = 64;
 
-/// A mount point on which another file system's directory is seen.
+/// A mount point at which a directory of another file system is visible.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Point {
-    /// Where it is.
+    /// Its path.
     pub(super) path: Vec<u8>,
-    /// Which mount, where the kernel tells.
+    /// Unique id of the mount, if the kernel reports it.
     pub(super) mount: Option<u64>,
-    /// Of what.
+    /// Device number of the mounted file system.
     pub(super) device: Option<DeviceNumber>,
-    /// Whether looking there may have to wait for another machine or program.
+    /// Whether an access may have to wait for another machine or program.
     pub(super) is_remote: bool,
 }
 
-/// All of them.
+/// All mounts that belong to the tree.
 #[derive(Debug, Default)]
 pub(super) struct Crossed {
     watched: Vec<Watched>,
     unwatched: Vec<(Point, Unwatched)>,
-    /// What changes below these is no news.
+    /// Changes below these paths are not reported.
     without: Vec<Vec<u8>>,
 }
 
@@ -57,7 +58,7 @@ enum Source {
 impl Source {
     fn open(point: &Point) -> std::result::Result<Source, String> {
         if point.is_remote {
-            return Err("others change it, and no event tells".to_owned());
+            return Err("others can change it without an event here".to_owned());
         }
         let root = Path::new(OsStr::from_bytes(&point.path));
         let opened = match Fanotify::open(root, QueueSize::Unlimited) {
@@ -92,17 +93,17 @@ impl AsFd for Watched {
     }
 }
 
-/// How much is to be read.
+/// The amount to read.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Extent {
-    /// So many events.
+    /// This number of events.
     AtMost(usize),
-    /// What waits.
+    /// All pending events.
     Barrier,
 }
 
 impl Crossed {
-    /// Watches what is mounted there now; of what is mounted as before, the sources stay.
+    /// Opens sources for the current mounts; sources of unchanged mounts are kept.
     pub(super) fn renew(&mut self, points: Vec<Point>) {
         let mut before = std::mem::take(self);
         self.without = std::mem::take(&mut before.without);
@@ -120,30 +121,30 @@ impl Crossed {
             Ok(source) => self.watched.push(Watched { point, source }),
             Err(why) => {
                 let path = point.path.clone();
-                let why = format!("what changes in it is not noticed ({why})");
+                let why = format!("changes in it are not noticed ({why})");
                 self.unwatched.push((point, Unwatched { path, why }));
             }
         }
     }
 
-    /// What changes below these is no news.
+    /// Excludes changes below these paths.
     pub(super) fn leave_out(&mut self, without: Vec<Vec<u8>>) {
         self.without = without;
     }
 
-    /// What is not watched, and why.
+    /// Returns the mounts that are not watched, with the reasons.
     pub(super) fn unwatched(&self) -> Vec<Unwatched> {
         let unwatched = self.unwatched.iter();
         unwatched.map(|(_, unwatched)| unwatched.clone()).collect()
     }
 
-    /// Descriptors that become readable when there is something to read.
+    /// Returns descriptors that become readable when there are events to read.
     pub(super) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.watched.iter().map(AsFd::as_fd)
     }
 
-    /// Reads what changed, and says below which mount points that was. A source that cannot go on
-    /// is opened again: then all may have changed.
+    /// Reads events, and returns the mount points below which anything changed. A source that
+    /// cannot continue is opened again; then everything counts as changed.
     pub(super) fn read(&mut self, extent: Extent) -> Vec<Vec<u8>> {
         let mut changed = Vec::new();
         let mut failed = Vec::new();
@@ -189,7 +190,7 @@ impl Watched {
 #[derive(Debug, Default)]
 struct Touched {
     directories: HashSet<ObjectKey>,
-    /// More than these, or nobody knows which.
+    /// Whether there are more than these, or the directories are unknown.
     is_unknown: bool,
 }
 
@@ -208,7 +209,7 @@ impl Receiver for Touched {
             Change::Name { directory, .. }
             | Change::Listing { directory }
             | Change::Subtree { directory, .. } => self.touch(directory),
-            // A name of it is reported, too.
+            // A change of its name is also reported.
             Change::Object {
                 reached: Reached::ByName,
                 ..

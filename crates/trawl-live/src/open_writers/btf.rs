@@ -1,14 +1,14 @@
-//! Where things lie in the running kernel: its own description of its types (BTF).
+//! Offsets of members in the running kernel's structures, from its own type information (BTF).
 //!
-//! Read once, a single pass that keeps what is asked for. Lengths and references are believed only
-//! as far as the bytes reach.
+//! The data is read in a single pass that keeps only the requested types. Lengths and references
+//! are checked against the available bytes.
 //!
 //! Source: <https://docs.kernel.org/bpf/btf.html>
 
 use std::collections::HashMap;
 
 const MAGIC: u16 = 0xeb9f;
-/// How deep structures without a name may lie in one another.
+/// Maximum nesting depth of anonymous structures and unions.
 const DEPTH_MOST: u32 = 8;
 
 const KIND_INT: u32 = 1;
@@ -23,28 +23,28 @@ const KIND_SECTION: u32 = 15;
 const KIND_TAG: u32 = 17;
 const KIND_ENUM64: u32 = 19;
 
-/// Structures and functions that were asked for, by name.
+/// The requested structures and functions by name.
 pub(super) struct Types<'b> {
     bytes: &'b [u8],
     strings: &'b [u8],
-    /// Where each type begins; the first is of number 1.
+    /// Offset of each type; the first has number 1.
     starts: Vec<u32>,
     structures: HashMap<&'b [u8], u32>,
     functions: HashMap<&'b [u8], u32>,
 }
 
-/// What all types begin with.
+/// The header with which every type begins.
 struct Head {
     name: u32,
     kind: u32,
-    /// Members, parameters.
+    /// Number of members or parameters.
     count: u32,
-    /// Members of bits.
+    /// Whether there are bit-field members.
     has_bits: bool,
 }
 
 impl<'b> Types<'b> {
-    /// Those of `/sys/kernel/btf/vmlinux`; `None` if the bytes are something else.
+    /// Parses the content of `/sys/kernel/btf/vmlinux`; returns `None` for anything else.
     pub(super) fn parse(bytes: &'b [u8], wanted: &[&str]) -> Option<Types<'b>> {
         let magic = u16::from_ne_bytes(bytes.get(..2)?.try_into().ok()?);
         let number = |at: usize| number(bytes, at);
@@ -81,7 +81,7 @@ impl<'b> Types<'b> {
         };
         let name = string(self.strings, head.name);
         if wanted.iter().any(|wanted| wanted.as_bytes() == name) {
-            // Of several with one name, whatever they are, the first.
+            // If several have the same name, the first is used.
             let number = self.starts.len() as u32;
             kept.entry(name).or_insert(number);
         }
@@ -97,13 +97,13 @@ impl<'b> Types<'b> {
         })
     }
 
-    /// The number of a function.
+    /// Returns the number of a function.
     pub(super) fn function(&self, name: &str) -> Option<u32> {
         self.functions.get(name.as_bytes()).copied()
     }
 
-    /// Bytes from the beginning of a structure to one of its members, which may lie in a structure
-    /// or union without a name.
+    /// Returns the offset in bytes of a structure's member, which may be nested in anonymous
+    /// structures or unions.
     pub(super) fn offset(&self, structure: &str, member: &str) -> Option<i16> {
         let number = *self.structures.get(structure.as_bytes())?;
         let bits = self.member(number, member.as_bytes(), DEPTH_MOST)?;
@@ -133,7 +133,7 @@ impl<'b> Types<'b> {
 }
 
 impl Head {
-    /// Bytes of a type after its head; `None` for a kind that nobody knows.
+    /// Returns the size in bytes of a type after its header; `None` for an unknown kind.
     fn tail_bytes(&self) -> Option<usize> {
         let count = self.count as usize;
         Some(match self.kind {
@@ -141,7 +141,7 @@ impl Head {
             KIND_ARRAY => 12,
             KIND_STRUCT | KIND_UNION | KIND_SECTION | KIND_ENUM64 => 12 * count,
             KIND_ENUM | KIND_PROTO => 8 * count,
-            // Pointers, names of types, qualifiers, floating numbers.
+            // Pointers, type names, qualifiers, floating-point numbers.
             2 | 7..=12 | 16 | 18 => 0,
             _ => return None,
         })

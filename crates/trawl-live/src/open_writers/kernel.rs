@@ -1,9 +1,10 @@
-//! What tasks have open for writing, and which changed what they have mapped, asked of the kernel
-//! itself: two small programs for its iterators over files and tasks, which name the few that matter.
+//! Queries the kernel for the files that tasks have open for writing, and for the tasks whose
+//! memory mappings have changed, through two small BPF programs for its iterators over files and
+//! tasks.
 //!
-//! Where things lie is taken from the kernel's description of itself, and not believed before it was
-//! tried on a file and a mapping of our own: another PID namespace, a kernel that means something
-//! else, and there is no answer from here.
+//! Offsets come from the kernel's own type information and are not trusted until they have been
+//! tried on a file and a mapping of this process. If that fails (another PID namespace, a kernel
+//! with a different meaning), this method is not used.
 
 use std::fs::{self, File};
 use std::os::fd::AsRawFd;
@@ -17,47 +18,47 @@ use trawl_sys::shared::SharedBytes;
 
 use super::btf::Types;
 
-/// The kernel's description of itself.
+/// The kernel's type information.
 const TYPES: &str = "/sys/kernel/btf/vmlinux";
-/// `bpf_seq_write`, a helper.
+/// Number of the helper `bpf_seq_write`.
 const WRITE: i32 = 127;
-/// `FMODE_WRITE` of a file's mode.
+/// `FMODE_WRITE` in a file's mode.
 const OPENED_TO_WRITE: i32 = 0x2;
 const S_IFMT: i32 = 0o170_000;
 const S_IFREG: i32 = 0o100_000;
-/// `PF_KTHREAD` of a task's flags.
+/// `PF_KTHREAD` in a task's flags.
 const KERNEL_THREAD: i32 = 0x0020_0000;
 
 /// A regular file that a task has open for writing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Held {
-    /// The task (a thread, if it has descriptors of its own).
+    /// Id of the task (a thread, if it has descriptors of its own).
     pub(super) task: u32,
     pub(super) fd: u32,
-    /// Of the file system, as its superblock has it: not always what stat(2) says.
+    /// Device number in the file system's superblock; stat(2) may report another one.
     pub(super) device: DeviceNumber,
     pub(super) ino: u64,
 }
 
-/// A task that stands for its process's memory.
+/// A task that represents its process's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Mapper {
     pub(super) task: u32,
     pub(super) memory: Memory,
-    /// Another number after each change of what is mapped; `None` where the kernel has none.
+    /// A number that changes with every change of the mappings; `None` if the kernel has none.
     pub(super) changes: Option<u32>,
 }
 
-/// The memory of a program that a task runs: no two have the same.
+/// Identity of the memory of a program that a task runs; no two are equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Memory {
     address: u64,
     started: u64,
-    /// Programs that the task ran before.
+    /// Number of programs that the task ran before.
     programs: u64,
 }
 
-/// Both iterators, loaded.
+/// The two loaded iterators.
 #[derive(Debug)]
 pub(super) struct Kernel {
     files: TaskIterator,
@@ -69,7 +70,8 @@ const HELD_BYTES: usize = 24;
 const MAPPER_BYTES: usize = 32;
 
 impl Kernel {
-    /// `None` where the kernel does not take such programs from us, or they do not see what is there.
+    /// Loads the programs; returns `None` if the kernel refuses them, or if they do not see the
+    /// files of this process.
     pub(super) fn load() -> Option<Kernel> {
         let bytes = fs::read(TYPES).ok()?;
         let types = Types::parse(&bytes, &STRUCTURES_AND_FUNCTIONS)?;
@@ -86,14 +88,14 @@ impl Kernel {
         kernel.tried()
     }
 
-    /// Regular files that are open for writing, one for each descriptor.
+    /// Returns the regular files that are open for writing, one for each descriptor.
     pub(super) fn held(&self) -> Option<Vec<Held>> {
         let mut bytes = Vec::new();
         self.files.read(&mut bytes).ok()?;
         Some(bytes.chunks_exact(HELD_BYTES).map(held).collect())
     }
 
-    /// Tasks with a memory of their own.
+    /// Returns the tasks that represent a memory of their own.
     pub(super) fn mappers(&self) -> Option<Vec<Mapper>> {
         let mut bytes = Vec::new();
         self.tasks.read(&mut bytes).ok()?;
@@ -113,7 +115,7 @@ impl Kernel {
         }
     }
 
-    /// Itself, if it sees what this process opens and maps.
+    /// Returns itself if it sees the files and mappings that this process makes.
     fn tried(mut self) -> Option<Kernel> {
         let own = file::nowhere(c"trawl-trial").ok()?;
         let before = self.own_mapper()?;
@@ -125,7 +127,7 @@ impl Kernel {
         drop(mapped);
         let after = self.own_mapper()?;
         let changes = [before, during, after].map(|mapper| mapper.changes);
-        // Numbers that stay as they are tell nothing.
+        // A number that does not change is useless.
         self.has_changes &= changes[0] != changes[1] && changes[1] != changes[2];
         let is_same = before.memory == during.memory && during.memory == after.memory;
         is_same.then_some(self)
@@ -161,14 +163,14 @@ const STRUCTURES_AND_FUNCTIONS: [&str; 9] = [
     "bpf_iter_task_file",
 ];
 
-/// Writes down each open file that is regular and may be written: task, descriptor, device, padding,
-/// inode number.
+/// Makes the program that writes a record for each regular file that is open for writing: task,
+/// descriptor, device, padding, inode number.
 fn file_program(types: &Types<'_>) -> Option<Program> {
     let of = |structure, member| types.offset(structure, member);
     let context = |member| of("bpf_iter__task_file", member);
     let mut program = Program::default();
     program.copy(R9, R1);
-    // There is none when all were shown.
+    // It is null at the end of the iteration.
     program.load(Width::Eight, R6, R9, context("file")?);
     program.leave_if(R6, 0);
     program.load(Width::Eight, R7, R9, context("task")?);
@@ -193,8 +195,8 @@ fn file_program(types: &Types<'_>) -> Option<Program> {
     Some(program)
 }
 
-/// Writes down one task of each process that has memory: task, changes, address, when it was started,
-/// programs run.
+/// Makes the program that writes a record for one task of each process with memory: task, changes,
+/// address, start time, programs run.
 fn task_program(types: &Types<'_>, changes: Option<i16>) -> Option<Program> {
     let of = |structure, member| types.offset(structure, member);
     let context = |member| of("bpf_iter__task", member);
@@ -209,7 +211,7 @@ fn task_program(types: &Types<'_>, changes: Option<i16>) -> Option<Program> {
     program.load(Width::Eight, R8, R7, task("mm")?);
     program.leave_if(R8, 0);
     program.store(Width::Eight, R10, -24, R8);
-    // The first thread, or any if that has ended and left its memory to them.
+    // The first thread, or any thread if the first has ended and left them its memory.
     program.load(Width::Four, R2, R7, task("pid")?);
     program.store(Width::Four, R10, -32, R2);
     program.load(Width::Four, R3, R7, task("tgid")?);
@@ -231,9 +233,9 @@ fn task_program(types: &Types<'_>, changes: Option<i16>) -> Option<Program> {
     Some(program)
 }
 
-/// Writes down so many bytes at the end of the program's memory; the context lies in `R9`.
+/// Writes the last `bytes` bytes of the program's stack; the context is in `R9`.
 fn write_down(program: &mut Program, meta: i16, bytes: i32) {
-    // What is first of it: where to write.
+    // The first member of `meta` is the sequence file to write to.
     program.load(Width::Eight, R1, R9, meta);
     program.load(Width::Eight, R1, R1, 0);
     program.copy(R2, R10);
@@ -243,7 +245,7 @@ fn write_down(program: &mut Program, meta: i16, bytes: i32) {
 }
 
 fn held(record: &[u8]) -> Held {
-    // 12 bits of major number above 20 of minor, inside the kernel.
+    // The kernel's encoding: 12 bits of the major number above 20 bits of the minor.
     let device = u32::try_from(eight(record, 8)).unwrap_or(0);
     Held {
         task: four(record, 0),

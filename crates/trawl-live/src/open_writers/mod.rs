@@ -1,13 +1,14 @@
-//! Files that may be changing without an event: open for writing, or mapped shared and writable.
+//! Finds files that may be changing without causing events: open for writing, or mapped shared and
+//! writable.
 //!
-//! Two ways to find them. The kernel goes over all files that are open and names those that may be
-//! written, and it says whose memory has changed since it was looked at (`kernel.rs`); then only
-//! what it names is looked at. Where it cannot be asked so, `/proc` shows what each process has open
-//! (`fd`) and mapped (`maps`, `map_files`), a microsecond for each file that one has open (`proc.rs`).
-//! Both give the same answer.
+//! There are two methods. The kernel iterates over all open files and names those that may be
+//! written, and reports which memories have changed since the last search (`kernel.rs`); then only
+//! these are examined. If the kernel cannot be queried in this way, `/proc` shows the files that
+//! each process has open (`fd`) and mapped (`maps`, `map_files`), which takes a microsecond for
+//! each open file (`proc.rs`). Both methods give the same result.
 //!
-//! Not found: files that the kernel itself has open (loop devices, swap, exports), and those that a
-//! descriptor under way in a socket holds.
+//! Not found: files that the kernel itself has open (loop devices, swap, exports), and files whose
+//! descriptor is in transit in a socket.
 
 mod btf;
 mod kernel;
@@ -29,7 +30,7 @@ use trawl_sys::handle::{self, Use};
 use crate::error::Result;
 use kernel::{Held, Kernel, Mapper, Memory};
 
-/// A file that somebody may be writing.
+/// A file that a process may be writing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenFile {
     /// The file.
@@ -38,20 +39,21 @@ pub struct OpenFile {
     pub process: u32,
     /// How.
     pub how: OpenHow,
-    /// What tells whether it changed since it was looked at before.
+    /// Attributes that show whether it changed since the last look.
     pub stamp: Stamp,
 }
 
-/// Attributes of a file, of which one is another after any change that an index would show.
+/// Attributes of a file; at least one of them differs after any change that an index would show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp {
-    /// Size.
+    /// Size in bytes.
     pub size_bytes: u64,
-    /// Blocks of 512 bytes.
+    /// Number of blocks of 512 bytes.
     pub blocks: u64,
-    /// Last change of content.
+    /// Time of the last change of the content.
     pub modified: Timestamp,
-    /// Last change of anything. Two changes within one tick of the kernel's clock may have one.
+    /// Time of the last change of the inode. Two changes within one tick of the kernel's clock may
+    /// have the same time.
     pub changed: Timestamp,
 }
 
@@ -75,47 +77,47 @@ impl Stamp {
 pub enum OpenHow {
     /// Through a descriptor.
     Descriptor,
-    /// Through memory.
+    /// Through a memory mapping.
     Mapping,
 }
 
-/// What was found, and what could not be looked at.
+/// Result of a search.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OpenWriters {
-    /// Each file once.
+    /// The files found, each once.
     pub files: Vec<OpenFile>,
-    /// Processes that this one may not look at. Where there are any, files may be missing.
+    /// Processes that this one may not examine. If there are any, files may be missing.
     pub hidden: Vec<u32>,
 }
 
-/// A file system whose files are looked for.
+/// A file system that is searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Searched {
-    /// The id that keys get.
+    /// Id used in keys.
     pub file_system: FileSystemId,
-    /// The device that its files are on (`st_dev`). A file system with several, such as btrfs with
-    /// its subvolumes, is given once for each.
+    /// Device number of its files (`st_dev`). A file system with several, such as btrfs with its
+    /// subvolumes, is given once for each.
     pub device: u64,
 }
 
-/// Finds files that may be changing, again and again.
+/// A repeatable search for files that may be changing.
 #[derive(Debug)]
 pub struct WriterSearch {
     kernel: Option<Kernel>,
-    /// What each memory had mapped so when it had changed so often.
+    /// Writable file mappings of each memory, with the change number at which they were read.
     mapped: HashMap<Memory, (u32, Vec<Range<u64>>)>,
 }
 
-/// How they are found.
+/// The search method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// The kernel names them.
+    /// The kernel names the files.
     Kernel,
-    /// `/proc` shows what processes have open.
+    /// `/proc` shows the files that processes have open.
     Proc,
 }
 
-/// How often what was gone when it was looked at is looked for elsewhere.
+/// Maximum number of passes that look for files whose descriptor had changed.
 const PASSES_MOST: usize = 5;
 
 impl Default for WriterSearch {
@@ -125,7 +127,7 @@ impl Default for WriterSearch {
 }
 
 impl WriterSearch {
-    /// In the better way that there is; that takes some milliseconds to find out.
+    /// Uses the better available method; determining it takes some milliseconds.
     #[must_use]
     pub fn new() -> WriterSearch {
         WriterSearch {
@@ -134,7 +136,7 @@ impl WriterSearch {
         }
     }
 
-    /// Without the kernel's help.
+    /// Uses `/proc` only.
     #[must_use]
     pub fn through_proc() -> WriterSearch {
         WriterSearch {
@@ -143,7 +145,7 @@ impl WriterSearch {
         }
     }
 
-    /// How they are found.
+    /// Returns the search method.
     #[must_use]
     pub fn way(&self) -> Way {
         match self.kernel {
@@ -152,10 +154,10 @@ impl WriterSearch {
         }
     }
 
-    /// Looks at all processes for files of these file systems.
+    /// Searches all processes for files of these file systems.
     ///
     /// # Errors
-    /// Where `/proc` cannot be read at all.
+    /// Fails if `/proc` cannot be read at all.
     pub fn look(&mut self, searched: &[Searched]) -> Result<OpenWriters> {
         if let Some(found) = self.ask_kernel(searched) {
             return Ok(found.into());
@@ -191,7 +193,8 @@ impl WriterSearch {
         Some(found)
     }
 
-    /// The number was asked for before the mappings: what changed in between is another number.
+    /// Remembers a memory's mappings. The change number was read before the mappings, so a change
+    /// in between leads to another number.
     fn keep(&mut self, mapper: &Mapper, ranges: Vec<Range<u64>>) {
         if let Some(changes) = mapper.changes {
             self.mapped.insert(mapper.memory, (changes, ranges));
@@ -199,20 +202,20 @@ impl WriterSearch {
     }
 }
 
-/// Looks at all processes for files of these file systems, once, through `/proc`.
+/// Searches all processes for files of these file systems, once, through `/proc`.
 ///
 /// # Errors
-/// Where that cannot be read at all.
+/// Fails if `/proc` cannot be read at all.
 pub fn open_writers(searched: &[Searched]) -> Result<OpenWriters> {
     WriterSearch::through_proc().look(searched)
 }
 
-/// Where `/proc` shows a task.
+/// Returns the directory of a task in `/proc`.
 fn folder(task: u32) -> PathBuf {
     Path::new("/proc").join(task.to_string())
 }
 
-/// What was found so far.
+/// The results so far.
 struct Found<'s> {
     searched: &'s [Searched],
     files: HashMap<ObjectKey, OpenFile>,
@@ -237,16 +240,16 @@ impl<'s> Found<'s> {
         }
     }
 
-    /// A process that ended meanwhile hides nothing.
+    /// Records a process that may not be examined; one that has ended hides nothing.
     fn failed(&mut self, process: u32, error: &io::Error) {
         if error.kind() == io::ErrorKind::PermissionDenied {
             self.hidden.insert(process);
         }
     }
 
-    /// Takes what the kernel says is open for writing, by way of the descriptors. One that leads
-    /// elsewhere by now was closed, which is an event, or passed on: so what it was is looked for
-    /// again.
+    /// Records the files that the kernel reports as open for writing, through the tasks'
+    /// descriptors. If a descriptor now leads elsewhere, the file was closed, which causes an
+    /// event, or its descriptor was passed on; so the file is looked for again.
     fn follow_held(&mut self, kernel: &Kernel) -> Option<()> {
         let mut settled: HashSet<(DeviceNumber, u64)> = HashSet::new();
         let mut elsewhere: HashMap<Held, (u64, u64)> = HashMap::new();
@@ -261,7 +264,7 @@ impl<'s> Found<'s> {
                 }
                 let link = folder(held.task).join("fd").join(held.fd.to_string());
                 let is_settled = match self.file(&link, held.task, OpenHow::Descriptor) {
-                    // Twice the same: its file system shows other numbers than it has.
+                    // The same result twice: the file system shows other numbers than its own.
                     Ok(shown) => {
                         held.is_shown_as(shown) || elsewhere.insert(held, shown) == Some(shown)
                     }
@@ -287,8 +290,9 @@ impl<'s> Found<'s> {
         Some(())
     }
 
-    /// True unless all that is searched lies on devices, and this is another one. What has none may
-    /// show any number in the place of its own, as btrfs does.
+    /// Returns true if a file with this device number may be on a searched file system. A file
+    /// system without a block device may show other numbers in stat(2), as btrfs does, and always
+    /// matches.
     fn may_have(&self, device: DeviceNumber) -> bool {
         let mut searched = self.searched.iter();
         let may_be = |searched: &Searched| {
@@ -298,18 +302,18 @@ impl<'s> Found<'s> {
         device.major == 0 || searched.any(may_be)
     }
 
-    /// Takes the file of a mapping that writes to one.
+    /// Records the file of a writable mapping.
     fn mapping(&mut self, folder: &Path, process: u32, range: &Range<u64>) {
         let name = format!("{:x}-{:x}", range.start, range.end);
         let link = folder.join("map_files").join(name);
-        // Who unmaps it closes it: an event.
+        // Unmapping closes the file, which causes an event.
         if let Err(error) = self.file(&link, process, OpenHow::Mapping) {
             self.failed(process, &error);
         }
     }
 
-    /// Takes the file that a link in `/proc` leads to, if it is of a file system that is searched;
-    /// gives back its device and number.
+    /// Records the file that a link in `/proc` leads to, if it is on a searched file system;
+    /// returns its device and inode number.
     fn file(&mut self, link: &Path, process: u32, how: OpenHow) -> io::Result<(u64, u64)> {
         let found = fs::metadata(link)?;
         let shown = (found.dev(), found.ino());

@@ -1,4 +1,4 @@
-//! What `/proc` shows of processes: what each has open, and mapped.
+//! Finds the files that processes have open or mapped, through `/proc`.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -11,7 +11,7 @@ use trawl_sys::mapping::{self, Mapped};
 use super::{Found, OpenHow};
 use crate::error::{LiveError, Result};
 
-/// Looks at all processes.
+/// Examines all processes.
 pub(super) fn look(found: &mut Found<'_>) -> Result<()> {
     let read = |source| LiveError::Read {
         path: b"/proc".to_vec(),
@@ -36,9 +36,10 @@ fn look_at(found: &mut Found<'_>, folder: &Path, process: u32) -> io::Result<()>
         let is_written = entry.metadata();
         if is_written.is_ok_and(|link| is_open_for_writing(&link)) {
             let link = fds.join(entry.file_name());
-            // What the link shows tells files from sockets and pipes without asking a file system.
+            // The link's text distinguishes files from sockets and pipes without accessing a file
+            // system.
             if fs::read_link(&link).is_ok_and(|shown| shown.is_absolute()) {
-                // One that was closed meanwhile is an event.
+                // Closing a file meanwhile causes an event.
                 let _ = found.file(&link, process, OpenHow::Descriptor);
             }
         }
@@ -49,7 +50,7 @@ fn look_at(found: &mut Found<'_>, folder: &Path, process: u32) -> io::Result<()>
     Ok(())
 }
 
-/// Addresses of mappings that write to files, of the process that `/proc` shows there.
+/// Returns the addresses of writable file mappings of the process with this directory in `/proc`.
 pub(super) fn written(folder: &Path) -> io::Result<Vec<Range<u64>>> {
     let mut maps = File::open(folder.join("maps"))?;
     let mut ranges = Vec::new();
@@ -64,15 +65,15 @@ pub(super) fn written(folder: &Path) -> io::Result<Vec<Range<u64>>> {
             Mapped::Unknown => break,
         }
     }
-    // A kernel of before 6.11 has the text.
+    // A kernel before 6.11 provides only the text.
     let mut text = Vec::new();
     maps.read_to_end(&mut text)?;
     let lines = text.split(|byte| *byte == b'\n');
     Ok(lines.filter_map(shared_writable).collect())
 }
 
-/// Whether a link in `/proc/PID/fd` is of a file that is open for writing: its own mode says so (as
-/// `ls -l` shows it), for less than reading `fdinfo` costs.
+/// Returns true if a link in `/proc/PID/fd` refers to a file open for writing. The link's own mode
+/// shows that (see `ls -l`), which costs less than reading `fdinfo`.
 ///
 /// Source: `tid_fd_update_inode` in the kernel's `fs/proc/fd.c`.
 fn is_open_for_writing(link: &fs::Metadata) -> bool {
@@ -80,7 +81,7 @@ fn is_open_for_writing(link: &fs::Metadata) -> bool {
     link.mode() & OWNER_WRITES != 0
 }
 
-/// The addresses of a mapping that writes to its file.
+/// Returns the addresses of a mapping if it writes to its file.
 ///
 /// Source: <https://man7.org/linux/man-pages/man5/proc_pid_maps.5.html>
 fn shared_writable(line: &[u8]) -> Option<Range<u64>> {

@@ -1,4 +1,4 @@
-//! Whether what is dirty covers what differs between two walks.
+//! Checks whether the dirty set covers the differences between two walks.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -7,21 +7,21 @@ use trawl_live::{Dirty, DirtyDirectory, NameChange, ObjectKey};
 
 use crate::walk::{Entry, Tree};
 
-/// What came of a comparison.
+/// Result of a comparison.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
-    /// Paths that differ.
+    /// Number of paths that differ.
     pub(crate) different: usize,
-    /// Paths of which only the blocks differ, and that are not dirty: no event tells that.
+    /// Number of paths that differ only in their blocks and are not dirty; no event reports that.
     pub(crate) blocks_alone: usize,
-    /// Names that were dirty.
+    /// Number of dirty names.
     pub(crate) names: usize,
-    /// Of those, names of entries that are as they were, or were and are not there.
+    /// Number of these names whose entries are unchanged, or did not exist before or after.
     pub(crate) needless: usize,
-    /// Paths that differ and are not dirty, of files with several names: what happens through one
-    /// outside of what is watched is not heard of without privileges.
+    /// Paths of files with several names that differ and are not dirty: without privileges, changes
+    /// through a name outside the watched tree are not reported.
     pub(crate) elsewhere: Vec<PathBuf>,
-    /// Paths that differ otherwise and are not dirty. There must be none.
+    /// Other paths that differ and are not dirty. There must be none.
     pub(crate) uncovered: Vec<PathBuf>,
 }
 
@@ -30,7 +30,7 @@ fn name_of(path: &Path) -> &[u8] {
     path.file_name().unwrap_or_default().as_bytes()
 }
 
-/// Whether the entry's own attributes are covered.
+/// Returns true if the entry's own attributes are covered.
 fn is_entry_covered(dirty: &Dirty, path: &Path, entry: &Entry) -> bool {
     let parent = entry.parent.as_ref();
     dirty.covers_name(parent, name_of(path), NameChange::Attributes)
@@ -38,8 +38,8 @@ fn is_entry_covered(dirty: &Dirty, path: &Path, entry: &Entry) -> bool {
         || dirty.covers_subtree(entry.key.as_ref())
 }
 
-/// Whether what was at the path and what is there now are known to be different things, or a
-/// subtree that is dirty: then all that is below is looked at.
+/// Returns true if the path is known to have been replaced, or is a dirty subtree; then everything
+/// below it is examined.
 fn is_replaced(dirty: &Dirty, path: &Path, before: Option<&Entry>, after: Option<&Entry>) -> bool {
     let entries = || before.into_iter().chain(after);
     if entries().any(|entry| dirty.covers_subtree(entry.key.as_ref())) {
@@ -66,7 +66,7 @@ fn is_covered(dirty: &Dirty, root: &Path, path: &Path, before: &Tree, after: &Tr
         .any(|above| is_replaced(dirty, above, before.get(above), after.get(above)))
 }
 
-/// Compares two walks with what was dirty in between.
+/// Compares two walks with the set that was dirty in between.
 pub(crate) fn compare(dirty: &Dirty, root: &Path, before: &Tree, after: &Tree) -> Outcome {
     let mut outcome = Outcome::default();
     let mut changed: HashSet<(&ObjectKey, &[u8])> = HashSet::new();
@@ -102,7 +102,7 @@ pub(crate) fn compare(dirty: &Dirty, root: &Path, before: &Tree, after: &Tree) -
     outcome
 }
 
-/// How many names are dirty, and how many of those that did not change.
+/// Returns the number of dirty names, and of those that did not change.
 fn count_names(dirty: &Dirty, changed: &HashSet<(&ObjectKey, &[u8])>) -> (usize, usize) {
     let (mut names, mut needless) = (0, 0);
     for (key, directory) in &dirty.directories {

@@ -1,7 +1,7 @@
-//! Random writers on every kind of file system: whatever differs between two walks is dirty in
-//! between, with nothing missed.
+//! Random writers on every type of file system: everything that differs between two walks is dirty
+//! in between, without exception.
 //!
-//! `TRAWL_LIVE_ROUNDS` (20) and `TRAWL_SEED` (1) make it longer or another.
+//! `TRAWL_LIVE_ROUNDS` (20) sets the number of rounds, `TRAWL_SEED` (1) the random seed.
 
 mod cover;
 mod walk;
@@ -32,14 +32,14 @@ fn setting(name: &str, default: u64) -> u64 {
     given.and_then(|text| text.parse().ok()).unwrap_or(default)
 }
 
-/// A source and what it said, shared with the thread that drains it.
+/// A source and its reported changes, shared with the thread that drains it.
 struct Watched<S> {
     source: S,
     dirty: DirtySet,
     search: WriterSearch,
 }
 
-/// What a run adds up to.
+/// Totals of a run.
 #[derive(Debug, Default)]
 struct Sums {
     operations: u64,
@@ -48,11 +48,11 @@ struct Sums {
     needless: usize,
     blocks_alone: usize,
     elsewhere: usize,
-    /// Files that were found open for writing or mapped.
+    /// Files found open for writing or mapped.
     open: usize,
 }
 
-/// Runs writers in rounds; after each everything stands still and is compared.
+/// Runs writers in rounds; after each round, they stop and the results are compared.
 fn run<S: ChangeSource + Send>(label: &str, source: S, file_system: FileSystemId, places: &Places) {
     let (rounds, seed) = (setting("TRAWL_LIVE_ROUNDS", 20), setting("TRAWL_SEED", 1));
     let gate = RwLock::new(());
@@ -121,7 +121,7 @@ fn drain_now_and_then<S: ChangeSource>(watched: &Mutex<Watched<S>>, stop: &Atomi
             let mut watched = watched.lock().expect("whole");
             let Watched { source, dirty, .. } = &mut *watched;
             let _ = source.drain(500, dirty).expect("it goes on");
-            // What the cache of places holds must follow.
+            // The cache of places must follow.
             let keys: Vec<ObjectKey> = dirty.dirty().directories.keys().take(20).cloned().collect();
             for key in keys {
                 source.places().place(key.as_ref()).expect("an answer");
@@ -146,8 +146,8 @@ fn check<S: ChangeSource>(
         dirty,
         search,
     } = &mut *watched;
-    // First: a file that is closed after it was looked for is an event before the barrier ends, or
-    // was found open.
+    // The search comes first: a file that is closed after the search causes an event before the
+    // barrier ends; otherwise it was found open.
     let searched = searched(file_system, &places.root);
     let open = search.look(&searched).expect("/proc can be read");
     source.barrier(dirty).expect("it goes on");
@@ -200,7 +200,7 @@ fn searched(file_system: FileSystemId, root: &Path) -> [Searched; 1] {
     }]
 }
 
-/// Every directory is found where it is.
+/// Checks that every directory is found at its place.
 fn check_places<S: ChangeSource>(source: &mut S, tree: &Tree) {
     use std::os::unix::ffi::OsStrExt;
     for (path, entry) in tree.iter().filter(|(_, entry)| entry.is_directory) {
@@ -212,7 +212,7 @@ fn check_places<S: ChangeSource>(source: &mut S, tree: &Tree) {
     }
 }
 
-/// A root and a place outside of it, in `folder`.
+/// Makes a root and a directory outside it, in `folder`.
 fn places_in(folder: &Path, is_root: bool) -> Places {
     let places = Places {
         root: folder.join("root"),
@@ -255,7 +255,7 @@ fn tmpfs_is_covered() {
     on(FileSystem::Tmpfs, 256 << 20);
 }
 
-/// The same by marks on directories, as a user without privileges.
+/// The same with marks on directories, as a user without privileges.
 fn directory_by_directory(kind: FileSystem, size_bytes: u64) {
     let mount = match LoopMount::new(kind, size_bytes) {
         Ok(mount) => mount,

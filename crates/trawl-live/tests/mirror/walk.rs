@@ -1,4 +1,4 @@
-//! The oracle: everything below a root with every attribute, as the kernel tells it now.
+//! The oracle: everything below a root with every attribute, as the kernel currently reports it.
 
 use std::collections::BTreeMap;
 use std::ffi::CString;
@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use trawl_live::{FileSystemId, ObjectKey};
 use trawl_sys::{CWD, handle};
 
-/// Where the number of links is.
+/// Index of the number of links.
 const LINKS: usize = 3;
 
-/// What is compared of one entry. Access times are not: reading moves them.
+/// The attributes of an entry that are compared; not the access time, because reading changes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Attributes {
     numbers: [u64; 8],
@@ -27,11 +27,11 @@ pub(crate) struct Attributes {
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     pub(crate) key: ObjectKey,
-    /// The directory that it is in; its own key at the root.
+    /// Its parent directory; its own key for the root.
     pub(crate) parent: ObjectKey,
     pub(crate) is_directory: bool,
     pub(crate) attributes: Attributes,
-    /// Apart, since file systems change them on their own.
+    /// Kept separately, because file systems change them on their own.
     pub(crate) blocks: u64,
 }
 
@@ -41,7 +41,7 @@ impl Entry {
     }
 }
 
-/// All entries by their paths; the root has its own.
+/// All entries by path, including the root.
 pub(crate) type Tree = BTreeMap<PathBuf, Entry>;
 
 pub(crate) fn key_of(file_system: FileSystemId, path: &Path) -> ObjectKey {
@@ -69,7 +69,7 @@ fn attributes(path: &Path, found: &Metadata) -> Attributes {
     }
 }
 
-/// Walks everything at and below `root`, in which nothing may happen meanwhile.
+/// Walks everything at and below `root`, which must not change meanwhile.
 pub(crate) fn walk(file_system: FileSystemId, root: &Path) -> Tree {
     let mut tree = Tree::new();
     let root_key = key_of(file_system, root);

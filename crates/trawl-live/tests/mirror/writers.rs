@@ -1,4 +1,4 @@
-//! Writers that do everything to a tree, at random.
+//! Writers that perform all kinds of operations on a tree, at random.
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, BufRead, BufReader, Write};
@@ -10,17 +10,17 @@ use trawl_sys::CWD;
 use trawl_sys::file::{Existing, rename};
 use trawl_testkit::Prng;
 
-/// Where one writer works.
+/// The directories in which one writer works.
 pub(crate) struct Places {
-    /// What is watched.
+    /// The watched directory.
     pub(crate) root: PathBuf,
-    /// On the same file system, and not below the root.
+    /// A directory on the same file system that is not below the root.
     pub(crate) outside: PathBuf,
-    /// Whether the writer may give files away.
+    /// Whether the writer may change owners.
     pub(crate) is_root: bool,
 }
 
-/// Another process that writes through mappings: closed before it answers.
+/// Another process that writes through mappings, which are closed before it answers.
 pub(crate) struct Mapper {
     child: Child,
     to: ChildStdin,
@@ -85,7 +85,7 @@ impl Drop for Mapper {
     }
 }
 
-/// A directory below `root`, which need not exist.
+/// Returns a directory below `root`, which need not exist.
 fn folder(prng: &mut Prng, root: &Path) -> PathBuf {
     let mut path = root.to_owned();
     for _ in 0..prng.below(4) {
@@ -94,7 +94,7 @@ fn folder(prng: &mut Prng, root: &Path) -> PathBuf {
     path
 }
 
-/// A directory below `root` that is not the root itself, which has to stay.
+/// Returns a directory below `root` that is not the root itself, which must stay.
 fn inner(prng: &mut Prng, root: &Path) -> PathBuf {
     let mut path = folder(prng, root);
     path.push(prng.word(&["a", "b", "c"]));
@@ -129,7 +129,7 @@ fn write_some(prng: &mut Prng, file: &mut File) -> io::Result<()> {
     file.write_all(&vec![7; length])
 }
 
-/// An access list that names user `id`.
+/// Returns an ACL that names the user `id`.
 fn access_list(id: u32) -> Vec<u8> {
     let mut value = 2u32.to_le_bytes().to_vec();
     for (tag, bits, id) in [
@@ -146,10 +146,10 @@ fn access_list(id: u32) -> Vec<u8> {
     value
 }
 
-/// How many kinds of operations there are.
+/// Number of kinds of operations.
 pub(crate) const KINDS: u64 = 29;
 
-/// Does one thing, which may fail: the names are random.
+/// Performs one operation, which may fail because the names are random.
 pub(crate) fn operate(
     kind: u64,
     prng: &mut Prng,
@@ -177,15 +177,15 @@ pub(crate) fn operate(
         14 => exchange(&any(prng, root), &any(prng, root)),
         15 | 16 => {
             let (old, new) = (file(prng, root), file(prng, root));
-            // Without privileges, what happens through a name in a directory that was just made
-            // is not heard of: such names come only by renames there.
+            // Without privileges, changes through a name in a directory that was just created are
+            // not reported; such names result only from renames within a directory.
             let name = new.file_name().unwrap_or_default();
             let beside = old.with_file_name(name);
             fs::hard_link(old, if places.is_root { new } else { beside })
         }
         17 => symlink("target", file(prng, root)),
         18 => {
-            // Such that the walk can go on.
+            // Permissions with which the walk can continue.
             let bits = *prng.pick(&[0o700, 0o755, 0o750, 0o711]);
             fs::set_permissions(any(prng, root), Permissions::from_mode(bits))
         }
@@ -217,7 +217,7 @@ pub(crate) fn operate(
             write_deleted(prng, &path)
         }
         23 => move_out_and_in(prng, places),
-        // Mappings that stay: what is written through them is no event.
+        // Mappings that stay: writes through them cause no events.
         26 => mapper.ask("hold", &file(prng, root)),
         27 => mapper.ask("touch", root),
         28 if prng.once_in(4) => mapper.ask("drop", root),
@@ -240,7 +240,7 @@ fn write_deleted(prng: &mut Prng, path: &Path) -> io::Result<()> {
 fn move_out_and_in(prng: &mut Prng, places: &Places) -> io::Result<()> {
     let away = places.outside.join(prng.word(&["x", "y"]));
     if away.is_dir() {
-        // Changed while it is away.
+        // Changed while it is outside.
         let _ = fs::create_dir(away.join("new"));
         let _ = fs::write(away.join("new").join("f1"), "made outside");
         let _ = fs::write(away.join("f3"), "also");

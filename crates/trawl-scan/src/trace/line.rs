@@ -1,31 +1,32 @@
 //! One line of a trace, split into its fields.
 //!
-//! A line is a sequence of fields that each end with the byte 0x1e, and a newline:
+//! A line is a sequence of fields, each terminated by the byte 0x1e, followed by a newline:
 //!
 //! | field | form |
 //! |---|---|
-//! | path, relative to the trace's root | 4 hex digits of length, then so many bytes |
+//! | path, relative to the trace's root | 4 hex digits of length, then that many bytes |
 //! | type | `d`, `f`, `l`, …; `e` (an external database of the directory) ends the line here |
 //! | inode, mode, nlink, uid, gid, size, blksize, blocks, atime, mtime, ctime | decimal; times in seconds |
 //! | link target | length and bytes |
 //! | extended attributes | length and bytes: 4 hex digits of count, then name, 0x1f, value, 0x1f each |
-//! | crtime, four integers | decimal; the integers are the source system's own |
-//! | two texts | length and bytes, likewise |
+//! | crtime, four integers | decimal; the integers are specific to the source system |
+//! | two texts | length and bytes each |
 //! | inode of the parent | decimal |
 //!
-//! Fields with a length may hold newlines and 0x1e. Source: `worktofile` and `linetowork` in
+//! Fields with a length may contain newlines and 0x1e. Source: `worktofile` and `linetowork` in
 //! GUFI's `src/trace.c`, `xattrs_to_file` in its `src/xattrs.c`.
 
 use trawl_model::{FileType, Gid};
 use trawl_model::{Meta, Timestamp, Uid};
 
 const FIELD_END: u8 = 0x1e;
-/// Ends each name and each value within the field of extended attributes.
+/// Terminates each name and each value within the field of extended attributes.
 const XATTR_END: u8 = 0x1f;
-/// No well-formed line is longer: five fields of at most 65,535 bytes, and some numbers.
+/// Maximum length in bytes of a well-formed line: five fields of at most 65,535 bytes, and some
+/// numbers.
 pub(crate) const LINE_BYTES_MAX: usize = 5 * (65_535 + 5) + 24 * 32;
 
-/// What is wrong with a line.
+/// An error in a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BadLine {
     Length(&'static str),
@@ -54,17 +55,17 @@ impl BadLine {
 pub(crate) struct Line<'a> {
     pub(crate) path: &'a [u8],
     pub(crate) kind: u8,
-    /// The eleven numbers from the inode to ctime, 0x1e after each.
+    /// The eleven numbers from the inode to ctime, each followed by 0x1e.
     numbers: &'a [u8],
     pub(crate) link: &'a [u8],
     pub(crate) xattrs: &'a [u8],
-    /// Likewise.
+    /// The crtime, followed by 0x1e.
     crtime: &'a [u8],
-    /// Length of the whole line with its newline.
+    /// Length of the whole line, including its newline.
     pub(crate) len: usize,
 }
 
-/// Reads fields from the front.
+/// Reads fields from the front of a line.
 struct Cursor<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -75,7 +76,7 @@ impl<'a> Cursor<'a> {
         self.bytes.get(self.at..).unwrap_or_default()
     }
 
-    /// A field up to the next 0x1e; a newline before it means that the line is cut off.
+    /// Reads a field up to the next 0x1e; a newline before it means that the line is cut off.
     #[inline]
     fn plain(&mut self) -> Result<&'a [u8], BadLine> {
         let rest = self.rest();
@@ -88,7 +89,7 @@ impl<'a> Cursor<'a> {
         Ok(field)
     }
 
-    /// A field with a length before it.
+    /// Reads a field that is preceded by its length.
     fn counted(&mut self, name: &'static str) -> Result<&'a [u8], BadLine> {
         let (digits, rest) = self
             .rest()
@@ -105,7 +106,7 @@ impl<'a> Cursor<'a> {
         Ok(rest.get(..length).unwrap_or_default())
     }
 
-    /// The span of `count` plain fields, with the 0x1e of the last.
+    /// Reads `count` plain fields; returns their span, including the last 0x1e.
     #[inline]
     fn plain_run(&mut self, count: usize) -> Result<&'a [u8], BadLine> {
         let start = self.at;
@@ -116,8 +117,9 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Where the first 0x1e or newline is. Eight bytes at a time in a register: most fields are
-/// shorter than that, and calling a vectorised search for each costs twice as much.
+/// Returns the position of the first 0x1e or newline. Eight bytes at a time are compared in a
+/// register: most fields are shorter than that, and calling a vectorised search for each costs
+/// twice as much.
 #[inline]
 fn field_end(bytes: &[u8]) -> Option<usize> {
     const ONES: u64 = u64::from_ne_bytes([1; 8]);
@@ -128,7 +130,7 @@ fn field_end(bytes: &[u8]) -> Option<usize> {
         let word = u64::from_le_bytes(*chunk);
         let hits = zeros(word ^ (ONES * FIELD_END as u64)) | zeros(word ^ (ONES * b'\n' as u64));
         if hits != 0 {
-            // False hits lie only above a true one.
+            // False hits can occur only above a true one.
             return Some(at + hits.trailing_zeros() as usize / 8);
         }
         at += 8;
@@ -154,7 +156,8 @@ fn hex(digits: &[u8; 4]) -> Option<usize> {
     Some(value)
 }
 
-/// Splits the line at the start of `bytes`, which holds all of it or all there is.
+/// Splits the line at the start of `bytes`, which must contain the whole line or all remaining
+/// data.
 pub(crate) fn split(bytes: &[u8]) -> Result<Line<'_>, BadLine> {
     let mut cursor = Cursor { bytes, at: 0 };
     let path = cursor.counted("path")?;
@@ -191,21 +194,21 @@ pub(crate) fn split(bytes: &[u8]) -> Result<Line<'_>, BadLine> {
     }
 }
 
-/// How many newlines there are, that is: lines, as an editor counts them.
+/// Returns the number of newlines, which is the number of lines as an editor counts them.
 pub(crate) fn newlines(bytes: &[u8]) -> u64 {
     memchr::memchr_iter(b'\n', bytes).count() as u64
 }
 
-/// Where the line after a bad one at the start of `bytes` begins; `None` if no newline is there.
+/// Returns the start of the line after a bad one at the start of `bytes`; `None` without a newline.
 pub(crate) fn resynchronise(bytes: &[u8]) -> Option<usize> {
     memchr::memchr(b'\n', bytes).map(|at| at + 1)
 }
 
-/// Takes decimal numbers from a run of fields.
+/// Reads decimal numbers from a run of fields.
 struct Numbers<'a>(&'a [u8]);
 
 impl Numbers<'_> {
-    /// The digits of the next number, up to its end.
+    /// Reads the digits of the next number, up to the field's end.
     #[inline]
     fn digits(&mut self) -> Option<u64> {
         let (mut value, mut at) = (0u64, 0);
@@ -219,7 +222,7 @@ impl Numbers<'_> {
                 return None;
             }
             value = if at < 18 {
-                // 18 digits fit in any case.
+                // 18 digits always fit.
                 value * 10 + u64::from(digit)
             } else {
                 value.checked_mul(10)?.checked_add(u64::from(digit))?
@@ -230,14 +233,14 @@ impl Numbers<'_> {
         (at > 0).then_some(value)
     }
 
-    /// The next number, in the range of `T`.
+    /// Reads the next number, which must be in the range of `T`.
     #[inline]
     fn take<T: TryFrom<u64>>(&mut self, name: &'static str) -> Result<T, BadLine> {
         let value = self.digits().and_then(|value| T::try_from(value).ok());
         value.ok_or(BadLine::Number(name))
     }
 
-    /// The next number as seconds, perhaps before 1970.
+    /// Reads the next number as seconds, which may be negative (before 1970).
     #[inline]
     fn time(&mut self, name: &'static str) -> Result<Timestamp, BadLine> {
         let is_negative = self.0.first() == Some(&b'-');
@@ -254,8 +257,8 @@ impl Numbers<'_> {
 }
 
 impl Line<'_> {
-    /// The attributes. The trace has no device number, no nanoseconds, no attribute flags and no
-    /// device files' own numbers: those are 0. A crtime of 0 means that there was none.
+    /// Returns the attributes. A trace has no device numbers, nanoseconds, attribute flags or
+    /// device files' own numbers; these are 0. A crtime of 0 means that it is unknown.
     pub(crate) fn meta(&self) -> Result<Meta, BadLine> {
         let mut numbers = Numbers(self.numbers);
         let mut meta = Meta {
@@ -282,7 +285,8 @@ impl Line<'_> {
         }
     }
 
-    /// The name, if the path is `prefix` (clean, with a slash at its end) and one name.
+    /// Returns the name if the path consists of `prefix` (clean, with a trailing slash) and one
+    /// name.
     #[inline]
     pub(crate) fn name_within(&self, prefix: &[u8]) -> Option<&[u8]> {
         let path = self.path.strip_prefix(b"/").unwrap_or(self.path);
@@ -292,7 +296,7 @@ impl Line<'_> {
         is_name.then_some(name)
     }
 
-    /// The path without a leading slash, if each component is a name.
+    /// Returns the path without a leading slash if every component is a valid name.
     pub(crate) fn clean_path(&self) -> Result<&[u8], BadLine> {
         let path = self.path.strip_prefix(b"/").unwrap_or(self.path);
         let is_name = |part: &[u8]| !matches!(part, b"" | b"." | b"..");
@@ -304,8 +308,8 @@ impl Line<'_> {
     }
 }
 
-/// The name and value pairs of a field of extended attributes; `None` if they are not what the
-/// count says.
+/// Returns the name and value pairs of a field of extended attributes; `None` if they do not agree
+/// with the count or are malformed.
 pub(crate) fn xattrs(field: &[u8]) -> Option<Vec<(&[u8], &[u8])>> {
     let (digits, mut rest) = field.split_first_chunk::<4>()?;
     let count = hex(digits)?;

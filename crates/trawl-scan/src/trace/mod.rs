@@ -1,17 +1,17 @@
 //! GUFI's text traces: a tree recorded by `gufi_dir2trace` (or written by hand for a test).
 //!
-//! A directory's line opens its *stanza*, which holds its entries that aren't directories;
-//! stanzas come in any order. A first pass makes a table of the directories (see `table`), the
-//! second goes through them in depth-first order and reads each stanza where it lies. Memory is
-//! proportional to the number of directories, not of entries.
+//! A directory's line opens its *stanza*, which contains its entries that are not directories.
+//! Stanzas may be in any order. A first pass builds a table of the directories (see `table`); a
+//! second pass visits them in depth-first order and reads each stanza from its place in the file.
+//! Memory is proportional to the number of directories, not of entries.
 //!
-//! A trace that cannot be read twice, because it comes through a pipe, is read once, and must have
-//! its directories in depth-first order (see `stream`).
+//! A trace that comes through a pipe, and so cannot be read twice, is read once. Its directories
+//! must be in depth-first order (see `stream`).
 //!
-//! A trace is untrusted: whatever is wrong in it is an issue with its line number and byte
-//! offset, and reading goes on at the next line. What a trace doesn't have: device numbers (0),
-//! nanoseconds (0), attribute flags, project ids, the access of what is above its root, and
-//! usually ACLs.
+//! A trace is untrusted: each error in it is an issue with its line number and byte offset, and
+//! reading continues at the next line. A trace does not contain device numbers (0), nanoseconds
+//! (0), attribute flags, project ids, the permissions of directories above its root, or usually
+//! ACLs.
 
 mod line;
 mod stanza;
@@ -36,25 +36,26 @@ use self::window::{READ_AHEAD_BYTES, Window};
 use crate::error::ScanError;
 use crate::progress::{Progress, ScanProgress};
 
-/// The name under which standard input is asked for.
+/// Name that stands for standard input.
 pub const STANDARD_INPUT: &[u8] = b"-";
 
-/// How a trace is read.
+/// The options for reading a trace.
 #[derive(Debug)]
 pub struct TraceOptions<'a> {
-    /// Where the tree was mounted: absolute, no trailing slash, empty for `/`. `None` means a
-    /// slash and the file's stem.
+    /// Path at which the tree was mounted: absolute, without a trailing slash, empty for `/`.
+    /// `None` means a slash and the file's stem.
     pub root: Option<Vec<u8>>,
-    /// Ends the reading soon after it becomes true.
+    /// Flag that ends the reading soon after it becomes true.
     pub cancel: &'a AtomicBool,
 }
 
-/// Reads the trace `file` into `sink`, and returns the final counts. [`STANDARD_INPUT`] is what
-/// this process is given to read.
+/// Reads the trace `file` into `sink` and returns the final counts. [`STANDARD_INPUT`] stands for
+/// the process's standard input.
 ///
 /// # Errors
-/// Only what ends the reading: a file that can't be read or has no directory, a pipe that has its
-/// directories in no order, the cancel flag, the sink. Damage within the file is an issue in the stream.
+/// Fails only if the file cannot be read or has no directory, if a pipe's directories are not in
+/// depth-first order, if the cancel flag is set, or if the sink fails. Damage within the file is an
+/// issue in the stream.
 pub fn read_trace<S: Sink>(
     file: &Path,
     options: &TraceOptions<'_>,
@@ -99,10 +100,10 @@ pub fn read_trace<S: Sink>(
     Ok(progress.get())
 }
 
-/// Whether a trace can be read only once: then most directories come in two pieces, their own
-/// entries and the directories in them.
+/// Returns true if a trace can be read only once. Most directories are then delivered in two
+/// pieces: their own entries, and their subdirectories.
 pub fn is_read_once(file: &Path) -> bool {
-    // A pipe with a name is not opened twice: whoever writes to it would see it closed.
+    // A named pipe is not opened twice: its writer would see it closed.
     let about = match file.as_os_str().as_bytes() {
         STANDARD_INPUT => open(file).and_then(|opened| opened.metadata()),
         _ => std::fs::metadata(file),
@@ -117,7 +118,7 @@ fn open(file: &Path) -> io::Result<File> {
     }
 }
 
-/// The row of the root itself, as sinks want it.
+/// Returns the root's own row in the form that sinks require.
 fn source_root(path: &[u8], meta: trawl_model::Meta, xattrs: &[u8]) -> SourceRoot {
     let mut heap = DirBatch::default();
     let name = trawl_model::path::split(path).map_or(&[][..], |(_, name)| name);
@@ -138,7 +139,7 @@ fn source_root(path: &[u8], meta: trawl_model::Meta, xattrs: &[u8]) -> SourceRoo
     }
 }
 
-/// A slash and the file's name up to its last dot.
+/// Returns a slash and the file's name up to its last dot.
 pub fn default_root(file: &Path) -> Vec<u8> {
     let stem = file.file_stem().map_or(&b"trace"[..], OsStrExt::as_bytes);
     [b"/", stem].concat()
@@ -152,14 +153,14 @@ struct Replay<'a, S: Sink, F> {
     progress: &'a ScanProgress,
     sink: &'a mut S,
     failed: F,
-    /// Where the last stanza ended, to see whether the file is in our order.
+    /// End of the last stanza, used to detect whether the file is in depth-first order.
     last_end: u64,
-    /// How many stanzas in a row came right after the one before.
+    /// Number of successive stanzas that each directly followed the previous one.
     in_order: u32,
 }
 
 impl<S: Sink, F: Fn(io::Error) -> ScanError<S::Error>> Replay<'_, S, F> {
-    /// The absolute path of a directory.
+    /// Returns the absolute path of a directory.
     fn path(&self, dir: &TraceDir) -> Vec<u8> {
         let relative = self.table.relative_path(dir);
         if relative.is_empty() {
@@ -177,7 +178,7 @@ impl<S: Sink, F: Fn(io::Error) -> ScanError<S::Error>> Replay<'_, S, F> {
         self.sink.root(root).map_err(ScanError::Sink)
     }
 
-    /// All directories that can be reached from the root.
+    /// Delivers all directories that can be reached from the root.
     fn tell_tree(&mut self, cancel: &AtomicBool) -> Result<(), ScanError<S::Error>> {
         let table = self.table;
         let end = table.dir(0).map_or(0, |root| root.subtree_end as usize);
@@ -194,14 +195,14 @@ impl<S: Sink, F: Fn(io::Error) -> ScanError<S::Error>> Replay<'_, S, F> {
                 open.push(index);
                 index += 1;
             } else {
-                // The issue was told with the directory that it lies below.
+                // The issue was delivered with the directory above it.
                 index = dir.subtree_end as usize;
             }
         }
         self.close(&mut open, usize::MAX)
     }
 
-    /// Ends the subtrees that `index` isn't in.
+    /// Ends the subtrees that do not contain `index`.
     fn close(&mut self, open: &mut Vec<usize>, index: usize) -> Result<(), ScanError<S::Error>> {
         while let Some(last) = open.last()
             && self
@@ -238,7 +239,7 @@ impl<S: Sink, F: Fn(io::Error) -> ScanError<S::Error>> Replay<'_, S, F> {
         self.send(&mut collector)
     }
 
-    /// The rows of the directories within one, and what is wrong with those that have none.
+    /// Delivers the rows of a directory's subdirectories, and issues for those that have no row.
     fn tell_children(
         &mut self,
         index: usize,
@@ -272,7 +273,7 @@ impl<S: Sink, F: Fn(io::Error) -> ScanError<S::Error>> Replay<'_, S, F> {
         Ok(())
     }
 
-    /// The entries in the directory's own stanza.
+    /// Delivers the entries in the directory's own stanza.
     fn tell_stanza(
         &mut self,
         dir: &TraceDir,
@@ -304,7 +305,7 @@ impl<S: Sink, F: Fn(io::Error) -> ScanError<S::Error>> Replay<'_, S, F> {
         Ok(())
     }
 
-    /// How much to read beyond a stanza: the more, the longer the file has been in our order.
+    /// Returns how much to read beyond a stanza: more, the longer the file has been in order.
     fn read_ahead(&mut self, dir: &TraceDir) -> usize {
         let gap = dir.entries_start.checked_sub(self.last_end);
         let is_next = gap.is_some_and(|gap| gap < 1024);
@@ -327,8 +328,8 @@ impl<S: Sink, F: Fn(io::Error) -> ScanError<S::Error>> Replay<'_, S, F> {
         self.sink.batch(batch).map_err(ScanError::Sink)
     }
 
-    /// What lies outside the tree: lines before the first directory, directories that the first
-    /// one doesn't hold.
+    /// Delivers issues for everything outside the tree: lines before the first directory, and
+    /// directories that are not below the first one.
     fn tell_rest(&mut self) -> Result<(), ScanError<S::Error>> {
         let mut details = Vec::new();
         if let Some((line, count)) = self.table.stray {
@@ -361,8 +362,8 @@ impl<S: Sink, F: Fn(io::Error) -> ScanError<S::Error>> Replay<'_, S, F> {
     }
 }
 
-/// Collects the lines in `bytes` (which begin at `line` and `offset`) until they end, the
-/// collector is full, or (unless `is_all`) a line is cut off; how many bytes were used.
+/// Collects the lines in `bytes` (which begin at `line` and `offset`) until they end, the collector
+/// is full, or (unless `is_all`) a line is cut off; returns the number of bytes used.
 fn collect(bytes: &[u8], is_all: bool, line: u64, offset: u64, collector: &mut Collector) -> usize {
     let mut at = 0;
     while at < bytes.len() && !collector.is_full() {

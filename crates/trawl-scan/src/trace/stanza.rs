@@ -1,31 +1,31 @@
-//! The second pass over one directory: its entries become batches.
+//! The second pass over one directory: makes batches of its entries.
 
 use trawl_model::{Acl, DirAccess, DirBatch, Entry, Errno, FileType, Issue, Meta, Op, Span, Xattr};
 
 use super::line::{self, BadLine, Line};
 use crate::progress::Progress;
 
-/// The most entries of one batch.
+/// Maximum number of entries in one batch.
 const FRAGMENT_ENTRIES: usize = 65_536;
 
-/// The access ACL's attribute, should a trace have it.
+/// Name of the access ACL's attribute; traces rarely contain it.
 const ACL_ACCESS: &[u8] = b"system.posix_acl_access";
 const ACL_DEFAULT: &[u8] = b"system.posix_acl_default";
 
-/// Gathers the entries of one directory.
+/// Collects the entries of one directory.
 #[derive(Debug)]
 pub(crate) struct Collector {
-    /// What every fragment says of the directory itself.
+    /// Data about the directory itself, copied into every fragment.
     model: DirBatch,
     batch: DirBatch,
-    /// The directory's path as its entries spell it, with a slash at its end unless empty.
+    /// The directory's path as it appears in its entries' paths; ends with a slash unless empty.
     prefix: Vec<u8>,
     damage: Option<Damage>,
     sort_keys: Vec<(u64, u32)>,
     counts: Progress,
 }
 
-/// Lines in a row that can't be used.
+/// A run of consecutive lines that cannot be used.
 #[derive(Clone, Copy, Debug)]
 struct Damage {
     line: u64,
@@ -40,7 +40,7 @@ enum Reason {
     Outside,
 }
 
-/// Where a line lies in the file: after `before`, which itself starts at `line` and `offset`.
+/// Position of a line in the file: after `before`, which starts at `line` and `offset`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Position<'a> {
     pub(crate) line: u64,
@@ -49,7 +49,7 @@ pub(crate) struct Position<'a> {
 }
 
 impl Position<'_> {
-    /// The line's number; counted only when somebody asks.
+    /// Returns the line's number, which is counted only on demand.
     fn line(&self) -> u64 {
         self.line + line::newlines(self.before)
     }
@@ -59,8 +59,7 @@ impl Position<'_> {
     }
 }
 
-/// Puts the attributes of the entry that comes next into a batch; the ACLs go to fields of their
-/// own.
+/// Adds the attributes of the next entry to a batch; ACLs go to fields of their own.
 pub(crate) fn add_xattrs(batch: &mut DirBatch, entry: &mut Entry, pairs: &[(&[u8], &[u8])]) {
     let mut names = Vec::new();
     for (name, _) in pairs {
@@ -90,7 +89,7 @@ pub(crate) fn add_xattrs(batch: &mut DirBatch, entry: &mut Entry, pairs: &[(&[u8
     }
 }
 
-/// The access that a recorded directory's mode and attributes give.
+/// Returns a recorded directory's permissions, from its mode and attributes.
 pub(crate) fn access(meta: &Meta, xattrs: &[u8]) -> DirAccess {
     let pairs = line::xattrs(xattrs).unwrap_or_default();
     let acl = pairs
@@ -105,7 +104,7 @@ pub(crate) fn access(meta: &Meta, xattrs: &[u8]) -> DirAccess {
     }
 }
 
-/// An issue of a trace.
+/// Makes an issue of a trace.
 pub(crate) fn parse_issue(path: Vec<u8>, detail: String) -> Issue {
     Issue {
         path,
@@ -116,7 +115,7 @@ pub(crate) fn parse_issue(path: Vec<u8>, detail: String) -> Issue {
 }
 
 impl Collector {
-    /// For the directory that `model` describes (everything but entries).
+    /// Makes a collector for the directory that `model` describes (everything but entries).
     pub(crate) fn new(model: DirBatch, trace_path: &[u8]) -> Self {
         let mut prefix = trace_path.to_vec();
         if !prefix.is_empty() {
@@ -135,24 +134,24 @@ impl Collector {
         }
     }
 
-    /// What was gathered since the last call.
+    /// Returns the counts since the last call.
     pub(crate) fn take_counts(&mut self) -> Progress {
         std::mem::take(&mut self.counts)
     }
 
-    /// Whether nothing has been gathered since the last batch.
+    /// Returns true if nothing has been collected since the last batch.
     pub(crate) fn is_empty(&self) -> bool {
         self.batch.entries.is_empty() && self.batch.issues.is_empty() && self.damage.is_none()
     }
 
-    /// Whether the next entry needs another fragment.
+    /// Returns true if the next entry needs a new fragment.
     pub(crate) fn is_full(&self) -> bool {
         self.batch.entries.len() >= FRAGMENT_ENTRIES
     }
 
-    /// Makes room for the entries of a stanza of so many bytes.
+    /// Reserves memory for the entries of a stanza of this size.
     pub(crate) fn reserve(&mut self, stanza_bytes: u64) {
-        // A line has some 100 bytes of numbers, and a path.
+        // A line has about 100 bytes of numbers, and a path.
         let entries =
             usize::try_from(stanza_bytes).unwrap_or(usize::MAX) / (120 + self.prefix.len());
         self.batch
@@ -161,12 +160,12 @@ impl Collector {
         self.batch.heap.reserve(16 * entries.min(FRAGMENT_ENTRIES));
     }
 
-    /// Adds what is wrong with the directory or one below it.
+    /// Adds an issue of the directory or of one below it.
     pub(crate) fn issue(&mut self, path: Vec<u8>, detail: String) {
         self.batch.issues.push(parse_issue(path, detail));
     }
 
-    /// Adds the row of a directory within this one.
+    /// Adds the row of a subdirectory.
     pub(crate) fn add_directory(&mut self, name: &[u8], meta: Meta, xattrs: &[u8], line: u64) {
         let entry = Entry {
             meta,
@@ -205,7 +204,7 @@ impl Collector {
         self.push(entry, line.xattrs, || position.line());
     }
 
-    /// The name and attributes of a line that belongs here.
+    /// Returns the name and attributes of a line that belongs to this directory.
     fn read_line<'a>(&self, line: &'a Line<'_>) -> Result<(&'a [u8], Meta), Reason> {
         let Some(name) = line.name_within(&self.prefix) else {
             return Err(line
@@ -223,7 +222,7 @@ impl Collector {
     }
 
     fn push(&mut self, mut entry: Entry, xattrs: &[u8], line: impl Fn() -> u64) {
-        // A count of zero: by far the most common.
+        // A count of zero is by far the most common case.
         if xattrs != b"0000" {
             match line::xattrs(xattrs) {
                 Some(pairs) => add_xattrs(&mut self.batch, &mut entry, &pairs),
@@ -240,7 +239,7 @@ impl Collector {
         self.batch.entries.push(entry);
     }
 
-    /// Notes a line that can't be split.
+    /// Records a line that cannot be split.
     pub(crate) fn add_bad_line(&mut self, bad: BadLine, position: Position<'_>) {
         self.note_damage(Reason::Bad(bad), position);
     }
@@ -255,7 +254,7 @@ impl Collector {
         self.damage.get_or_insert_with(first).lines += 1;
     }
 
-    /// Turns a run of damaged lines into one issue.
+    /// Converts a run of damaged lines into one issue.
     fn end_damage(&mut self) {
         let Some(Damage {
             line,
@@ -268,7 +267,7 @@ impl Collector {
         };
         let what = match reason {
             Reason::Bad(bad) => bad.describe(),
-            Reason::Outside => "it is no entry of the directory whose lines it stands among".into(),
+            Reason::Outside => "it does not belong to the directory of its stanza".into(),
         };
         let detail = match lines {
             1 => format!("line {line} (byte {offset}): {what}"),
@@ -279,7 +278,7 @@ impl Collector {
         self.issue(self.model.path.clone(), detail);
     }
 
-    /// The batch gathered so far, sorted by name.
+    /// Returns the batch collected so far, sorted by name.
     pub(crate) fn take_batch(&mut self) -> DirBatch {
         self.end_damage();
         self.sort();

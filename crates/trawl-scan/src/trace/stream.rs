@@ -1,10 +1,10 @@
-//! A trace that can be read only once.
+//! Reads a trace that can be read only once.
 //!
-//! Its directories must come in depth-first order and sorted by name, so that each comes once and
-//! after the one that holds it. A directory's own entries are sent when its stanza ends; the rows
-//! of the directories in it are known one by one while these go by, and are sent when the last
-//! has. Memory is that of the directories from the root to where the reading is, whatever the
-//! length of the trace.
+//! Its directories must be in depth-first order and sorted by name, so that each directory comes
+//! once and after its parent. A directory's own entries are sent when its stanza ends. The rows of
+//! its subdirectories become known one by one as their lines are read, and are sent after the last
+//! one. Memory is proportional to the directories on the path from the root to the current one,
+//! whatever the length of the trace.
 
 use std::cmp::Ordering as Order;
 use std::fs::File;
@@ -22,7 +22,7 @@ use crate::progress::{Progress, ScanProgress};
 /// Reads the whole trace.
 ///
 /// # Errors
-/// As [`super::read_trace`].
+/// Returns the errors of [`super::read_trace`].
 pub(crate) fn read<S: Sink>(
     file: &File,
     name: &[u8],
@@ -56,14 +56,14 @@ pub(crate) fn read<S: Sink>(
     Ok(progress.get())
 }
 
-/// What was read and not yet used.
+/// Input that has been read and not yet used.
 struct Input<'a> {
     file: &'a File,
     buffer: Vec<u8>,
     used: usize,
     filled: usize,
     at_end: bool,
-    /// Of the first unused byte.
+    /// Offset in the trace of the first unused byte.
     offset: u64,
     line: u64,
 }
@@ -81,7 +81,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// Reads more behind what is left; false if there is nothing any more.
+    /// Reads more data after the unused bytes; returns false if none are left at the end.
     fn fill(&mut self) -> io::Result<bool> {
         self.buffer.copy_within(self.used..self.filled, 0);
         self.filled -= self.used;
@@ -102,19 +102,19 @@ impl<'a> Input<'a> {
         self.buffer.get(self.used..self.filled).unwrap_or_default()
     }
 
-    /// Whether what is left may end within a line.
+    /// Returns true if the unused bytes may end within a line.
     fn may_be_cut(&self) -> bool {
         !self.at_end && self.filled - self.used < LINE_BYTES_MAX
     }
 }
 
-/// A directory of which more may come.
+/// A directory of which more may follow.
 struct Open {
     id: DirId,
-    /// In the trace, with a leading slash; empty for the trace's own `/`.
+    /// Path in the trace, with a leading slash; empty for the trace's own `/`.
     path: Vec<u8>,
     collector: Collector,
-    /// Nothing has been sent of it.
+    /// True if no batch of it has been sent.
     is_new: bool,
 }
 
@@ -123,19 +123,19 @@ struct Stream<'a, S: Sink> {
     root: Vec<u8>,
     progress: &'a ScanProgress,
     sink: &'a mut S,
-    /// The path of the first directory, which all others lie below; spelled as in [`Open`].
+    /// Path of the first directory, which contains all others; same form as in [`Open`].
     trace_root: Vec<u8>,
-    /// The path of the last directory, likewise.
+    /// Path of the last directory, in the same form.
     last: Option<Vec<u8>>,
-    /// From the root to the last directory.
+    /// The directories from the root to the last directory.
     open: Vec<Open>,
     next: u64,
-    /// Lines before the first directory: the first's number and how many.
+    /// Lines before the first directory: number of the first one, and their count.
     stray: Option<(u64, u64)>,
 }
 
 impl<S: Sink> Stream<'_, S> {
-    /// Goes through the lines that are wholly there.
+    /// Processes all lines that are completely in the buffer.
     fn take_lines(&mut self, input: &mut Input<'_>) -> Result<(), ScanError<S::Error>> {
         while !input.unused().is_empty() {
             let bytes = input.unused();
@@ -193,7 +193,7 @@ impl<S: Sink> Stream<'_, S> {
         }
     }
 
-    /// Sends what has been gathered of the innermost directory.
+    /// Sends the collected entries of the innermost directory.
     fn send(&mut self) -> Result<(), ScanError<S::Error>> {
         let Some(open) = self.open.last_mut() else {
             return Ok(());
@@ -204,7 +204,7 @@ impl<S: Sink> Stream<'_, S> {
         self.sink.batch(batch).map_err(ScanError::Sink)
     }
 
-    /// A directory's line.
+    /// Processes a directory's line.
     fn enter(
         &mut self,
         in_trace: &[u8],
@@ -263,7 +263,7 @@ impl<S: Sink> Stream<'_, S> {
         self.sink.root(root).map_err(ScanError::Sink)
     }
 
-    /// Where a path of the trace is on the source.
+    /// Returns the source's path for a path in the trace.
     fn absolute_path(&self, path: &[u8]) -> Vec<u8> {
         let rest = path.strip_prefix(&self.trace_root[..]).unwrap_or(path);
         match rest.strip_prefix(b"/").unwrap_or(rest) {
@@ -272,7 +272,7 @@ impl<S: Sink> Stream<'_, S> {
         }
     }
 
-    /// Ends the directories below `parent`; false if that itself is not open.
+    /// Ends the directories below `parent`; returns false if `parent` is not open.
     fn leave_until(&mut self, parent: &[u8]) -> Result<bool, ScanError<S::Error>> {
         while let Some(open) = self.open.last() {
             if open.path == parent {
@@ -295,7 +295,7 @@ impl<S: Sink> Stream<'_, S> {
         }
     }
 
-    /// The row of a directory goes to the one that holds it, which is told before it.
+    /// Adds a directory's row to its parent, whose own entries are sent first.
     fn add_to_parent(
         &mut self,
         name: &[u8],

@@ -1,8 +1,8 @@
-//! The first pass: which directories a trace has, and where their entries lie.
+//! The first pass: finds the directories of a trace and the positions of their entries.
 //!
-//! About 120 bytes and its path for each directory, whatever the number of entries. Paths are
-//! kept with NUL for the slash (no name holds either), so that comparing bytes gives depth-first
-//! order: a directory, all that is below it, its next sibling.
+//! Memory is about 120 bytes and the path for each directory, whatever the number of entries. Paths
+//! are stored with NULs instead of slashes (names contain neither), so that comparing bytes gives
+//! depth-first order: a directory, everything below it, its next sibling.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,14 +18,14 @@ pub(crate) struct TraceDir {
     path_start: u64,
     path_len: u32,
     xattrs_len: u32,
-    /// The number of its line, from 1.
+    /// Number of its line, from 1.
     pub(crate) line: u64,
-    /// Where its entries begin and end in the file, bytes.
+    /// Offsets in bytes of the start and end of its entries in the file.
     pub(crate) entries_start: u64,
     pub(crate) entries_end: u64,
-    /// The number of the line at `entries_start`.
+    /// Number of the line at `entries_start`.
     pub(crate) entries_line: u64,
-    /// The index after the last directory below it.
+    /// Index after the last directory below it.
     pub(crate) subtree_end: u32,
     pub(crate) place: Place,
     row: Row,
@@ -34,15 +34,15 @@ pub(crate) struct TraceDir {
 /// Whether a directory can be reached from the root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// The directory that holds it is there (or it is the root).
+    /// Its parent exists (or it is the root).
     InTree,
-    /// The line of the directory that holds it is missing.
+    /// The line of its parent is missing.
     Orphan,
-    /// The same path came before.
+    /// The same path occurred before.
     Twice,
 }
 
-/// [`Meta`] without what a trace never has.
+/// [`Meta`] without the fields that a trace never has.
 #[derive(Clone, Copy, Debug)]
 struct Row {
     ino: u64,
@@ -59,17 +59,17 @@ struct Row {
     blksize: u32,
 }
 
-/// All directories, in depth-first order once [`Table::read`] is through.
+/// All directories, in depth-first order after [`Table::read`].
 #[derive(Debug, Default)]
 pub(crate) struct Table {
     dirs: Vec<TraceDir>,
-    /// Paths with NUL for the slash, each followed by the field of its extended attributes.
+    /// Paths with NULs instead of slashes, each followed by its field of extended attributes.
     heap: Vec<u8>,
-    /// Bad or stray lines before the first directory: the first's number and how many.
+    /// Bad or stray lines before the first directory: number of the first one, and their count.
     pub(crate) stray: Option<(u64, u64)>,
 }
 
-/// How reading ended.
+/// How reading the trace ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Complete,
@@ -103,8 +103,8 @@ impl Table {
         Ok((table, Outcome::Complete))
     }
 
-    /// Goes through the lines that lie wholly in `bytes`; how many bytes they take. `number` is
-    /// the number of the first line, and then of the one after the last.
+    /// Processes the lines that lie completely in `bytes`, and returns their length in bytes.
+    /// `number` is the number of the first line; it becomes that of the line after the last.
     fn note_lines(&mut self, bytes: &[u8], at_end: bool, offset: u64, number: &mut u64) -> usize {
         let (mut at, mut counted) = (0, 0);
         while at < bytes.len() {
@@ -118,7 +118,7 @@ impl Table {
                     line.len
                 }
                 Ok(line) => line.len,
-                // It may only be cut off by the buffer's end.
+                // The line may only be cut off by the end of the buffer.
                 Err(_) if !at_end && rest.len() < LINE_BYTES_MAX => break,
                 Err(_) => {
                     self.note_stray(*number);
@@ -131,7 +131,7 @@ impl Table {
         at
     }
 
-    /// Notes a directory's line. A bad one stays part of the stanza before, which will tell of it.
+    /// Records a directory's line. A bad one stays part of the previous stanza, which reports it.
     fn note(&mut self, line: &line::Line<'_>, offset: u64, number: u64, newlines: u64) {
         let (b'd', Ok(meta), Ok(path)) = (line.kind, line.meta(), line.clean_path()) else {
             return self.note_stray(number);
@@ -158,7 +158,7 @@ impl Table {
         });
     }
 
-    /// Notes a line that belongs to no directory, as long as there is none.
+    /// Records a line that belongs to no directory, if there is none yet.
     fn note_stray(&mut self, number: u64) {
         if self.dirs.is_empty() {
             self.stray.get_or_insert((number, 0)).1 += 1;
@@ -168,7 +168,7 @@ impl Table {
     /// Sorts the directories and finds each one's subtree.
     fn arrange(&mut self) {
         let heap = &self.heap;
-        // Stable: of two lines with the same path the first in the file counts.
+        // The sort is stable: of two lines with the same path, the first in the file is used.
         self.dirs
             .sort_by(|a, b| stored_path(heap, a).cmp(stored_path(heap, b)));
         let mut above: Vec<usize> = Vec::new();
@@ -186,7 +186,8 @@ impl Table {
         self.close(&mut above, 0, end);
     }
 
-    /// Where the directory `index` belongs, after closing those that it isn't below.
+    /// Determines the place of the directory `index`, and closes the directories that do not
+    /// contain it.
     fn place(&mut self, index: usize, above: &mut Vec<usize>) -> Place {
         let mut keep = above.len();
         let place = loop {
@@ -208,7 +209,7 @@ impl Table {
         place
     }
 
-    /// Ends the subtrees of those in `above` from `keep` on.
+    /// Ends the subtrees of the directories in `above` from `keep` on.
     fn close(&mut self, above: &mut Vec<usize>, keep: usize, end: usize) {
         for index in above.drain(keep..) {
             if let Some(dir) = self.dirs.get_mut(index) {
@@ -231,7 +232,8 @@ impl Table {
         self.dirs.get(index)
     }
 
-    /// The path of `dir` below the first directory's, with slashes; empty for the first itself.
+    /// Returns the path of `dir` relative to the first directory, with slashes; empty for the first
+    /// itself.
     pub(crate) fn relative_path(&self, dir: &TraceDir) -> Vec<u8> {
         let path = stored_path(&self.heap, dir);
         let root = self.stored(0);
@@ -242,7 +244,7 @@ impl Table {
             .collect()
     }
 
-    /// The path of `dir` as the trace has it.
+    /// Returns the path of `dir` as in the trace.
     pub(crate) fn path(&self, dir: &TraceDir) -> Vec<u8> {
         stored_path(&self.heap, dir)
             .iter()
@@ -250,7 +252,7 @@ impl Table {
             .collect()
     }
 
-    /// The field of extended attributes of `dir`.
+    /// Returns the field of extended attributes of `dir`.
     pub(crate) fn xattrs(&self, dir: &TraceDir) -> &[u8] {
         let start = dir.path_start as usize + dir.path_len as usize;
         self.heap
@@ -258,7 +260,8 @@ impl Table {
             .unwrap_or_default()
     }
 
-    /// The directories right below `index`, orphans among them.
+    /// Returns the directories directly below `index`, including duplicates, and the orphans whose
+    /// nearest recorded ancestor it is.
     pub(crate) fn children(&self, index: usize) -> impl Iterator<Item = (usize, &TraceDir)> {
         let end = self
             .dirs
@@ -286,7 +289,7 @@ enum Below {
     Deeper,
 }
 
-/// How `path` lies below `dir`, both as stored; `None` if it doesn't.
+/// Returns how `path` lies below `dir`, both in stored form; `None` if it does not.
 fn below(path: &[u8], dir: &[u8]) -> Option<Below> {
     let rest = path.strip_prefix(dir)?;
     let name = match (rest, dir) {

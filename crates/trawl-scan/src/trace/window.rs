@@ -1,25 +1,25 @@
-//! A file read through one buffer, at any offset.
+//! Reads a file at any offset through one buffer.
 
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-/// Bytes read at a time when a trace is read from front to back.
+/// Number of bytes read at a time when a trace is read sequentially.
 pub(crate) const READ_AHEAD_BYTES: usize = 512 << 10;
 
-/// The part of a file that lies in memory.
+/// The part of a file that is in memory.
 #[derive(Debug)]
 pub(crate) struct Window<'a> {
     file: &'a File,
     size: u64,
-    /// Only grows; `len` bytes of it are the file's from `start` on.
+    /// Buffer that only grows; `len` bytes of it hold the file's data from `start` on.
     buffer: Vec<u8>,
     len: usize,
     start: u64,
 }
 
 impl<'a> Window<'a> {
-    /// A window on a file of `size` bytes.
+    /// Makes a window on a file of `size` bytes.
     pub(crate) fn new(file: &'a File, size: u64) -> Self {
         Window {
             file,
@@ -30,13 +30,13 @@ impl<'a> Window<'a> {
         }
     }
 
-    /// The file's size, bytes.
+    /// Returns the file's size in bytes.
     pub(crate) fn size(&self) -> u64 {
         self.size
     }
 
-    /// At least `want` bytes from `offset` on, fewer only at the file's end. Reads `read_ahead`
-    /// bytes if it has to read.
+    /// Returns at least `want` bytes from `offset` on, fewer only at the end of the file. If it has
+    /// to read, it reads `read_ahead` bytes.
     pub(crate) fn get(&mut self, offset: u64, want: usize, read_ahead: usize) -> io::Result<&[u8]> {
         let left = usize::try_from(self.size.saturating_sub(offset)).unwrap_or(usize::MAX);
         let want = want.min(left);
@@ -65,7 +65,7 @@ impl<'a> Window<'a> {
             .filter(|r| !r.is_empty())
         {
             match self.file.read_at(room, offset + self.len as u64) {
-                // The file has become shorter under us: what is gone is cut off.
+                // The file was truncated meanwhile; the missing data is cut off.
                 Ok(0) => break,
                 Ok(more) => self.len += more,
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}

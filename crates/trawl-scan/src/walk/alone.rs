@@ -1,5 +1,5 @@
-//! One entry, whatever it is, without listing the directory that holds it: for those who may
-//! pass that directory but not list it.
+//! Reads a single entry of any type without listing the directory that contains it, for users who
+//! may pass that directory but not list it.
 
 use std::ffi::{CStr, CString};
 use std::os::fd::OwnedFd;
@@ -16,12 +16,13 @@ use super::stack::LIST;
 use crate::error::ScanError;
 use crate::options::Xattrs;
 
-/// Reads the entry at `path` (absolute, normal, not `/`, no link but perhaps at its end). The
-/// sink gets the directory above it as the source's root, with this one entry in it. If it is a
-/// directory that may not be listed, that is an issue.
+/// Reads the entry at `path`. The path must be absolute, normalised and not `/`, and only its last
+/// component may be a link. The sink gets the parent directory as the source's root, with this one
+/// entry in it. If the entry is a directory that may not be listed, that is an issue.
 ///
 /// # Errors
-/// [`ScanError::Root`] if it is not there or may not be reached, [`ScanError::Sink`].
+/// Fails with [`ScanError::Root`] if the entry does not exist or cannot be reached, and with
+/// [`ScanError::Sink`].
 pub fn look<S: Sink>(path: &[u8], xattrs: Xattrs, sink: &mut S) -> Result<(), ScanError<S::Error>> {
     let failed = |source| ScanError::Root {
         path: path.to_vec(),
@@ -33,7 +34,7 @@ pub fn look<S: Sink>(path: &[u8], xattrs: Xattrs, sink: &mut S) -> Result<(), Sc
     let mut batch = DirBatch {
         dir: DirId(0),
         path: dir.to_vec(),
-        // What is made of this is for this process alone.
+        // The result is used by this process only.
         access: DirAccess {
             mode: 0o755,
             ..DirAccess::default()
@@ -60,7 +61,7 @@ fn c_string(name: &[u8]) -> Result<CString, SysError> {
     CString::new(name).map_err(|_| SysError::new(trawl_sys::Op::Openat, Errno::INVAL))
 }
 
-/// Opens a directory name by name, through no link, to reach what is in it.
+/// Opens a directory name by name, following no link, as a starting point for its entries.
 fn open_dir(path: &[u8]) -> Result<OwnedFd, SysError> {
     let mut at = open_root(Purpose::Pass)?;
     for name in path.split(|b| *b == b'/').filter(|name| !name.is_empty()) {
@@ -69,7 +70,7 @@ fn open_dir(path: &[u8]) -> Result<OwnedFd, SysError> {
     Ok(at)
 }
 
-/// The directory of the batch as a source's root.
+/// Returns the batch's directory as a source's root.
 fn root_of(batch: &DirBatch) -> SourceRoot {
     let mut heap = DirBatch::default();
     let name = path::split(&batch.path).map_or(&b""[..], |(_, name)| name);
@@ -165,7 +166,7 @@ impl Look<'_> {
         }
     }
 
-    /// The ACLs have fields of their own.
+    /// Stores a value; ACLs have fields of their own.
     fn keep(&mut self, entry: &mut Entry, attribute: &CStr, name: Span, value: Span) {
         if attribute == xattr::ACL_ACCESS {
             entry.acl = value;

@@ -1,7 +1,7 @@
-//! One directory's entries: names, attributes, link targets, extended attributes.
+//! Reads one directory's entries: names, attributes, link targets, extended attributes.
 //!
-//! A [`Lister`] belongs to one thread and keeps its buffers from directory to directory; what it
-//! allocates for a directory is what it hands over.
+//! A [`Lister`] belongs to one thread and reuses its buffers. For each directory it allocates only
+//! the data that it delivers.
 
 use std::ffi::CStr;
 use std::os::fd::BorrowedFd;
@@ -23,21 +23,21 @@ use super::outlet::Fragment;
 use crate::options::{Mounts, WalkOptions, Xattrs, trusts_ctime};
 use crate::progress::Progress;
 
-/// From this many entries on, attributes are read in inode order: on a cold disk that saves
-/// seeks, in a small directory it only costs a sort.
+/// Number of entries from which attributes are read in inode order: that saves seeks on a cold
+/// disk, but for a small directory it only costs a sort.
 const INODE_ORDER_ENTRIES: usize = 512;
-/// How often a name is looked at again that is a link for one call and none for the next.
+/// Maximum number of retries for a name that is a link in one call and not in the next.
 const REPLACED_TRIES: usize = 100;
-/// `getdents64` buffer: 2,000 to 4,000 entries a call.
+/// Size of the `getdents64` buffer: 2,000 to 4,000 entries a call.
 const READ_BUFFER_BYTES: usize = 128 << 10;
 
-/// What the file system of the current directory can't tell; asked once a device.
+/// Features that the file system of the current directory lacks; determined once a device.
 #[derive(Clone, Copy, Debug, Default)]
 struct Lacks {
     dev: DeviceNumber,
     xattrs: bool,
     project: bool,
-    /// Times of change that say when an attribute changed.
+    /// No ctime that is updated on every change of an attribute; see [`trusts_ctime`].
     times: bool,
 }
 
@@ -48,21 +48,21 @@ enum When {
     Never,
     /// With each entry.
     AtOnce,
-    /// After all entries, unless they are known.
+    /// After all entries, unless [`WalkOptions::known`] knows the directory.
     IfUnknown,
 }
 
-/// A directory that is open and about to be read.
+/// An open directory that is about to be read.
 pub(crate) struct Target<'a> {
     pub(crate) node: &'a Arc<Node>,
     pub(crate) fd: BorrowedFd<'a>,
     pub(crate) stat: Stat,
 }
 
-/// What a fragment brought beside its batch.
+/// A fragment's batch and the directories found in it.
 pub(crate) struct Listed {
     pub(crate) batch: Box<DirBatch>,
-    /// Names of the directories to read, each ended by a NUL.
+    /// Names of the subdirectories to read, each terminated by a NUL.
     pub(crate) children: Vec<u8>,
     pub(crate) child_count: usize,
     pub(crate) fragment: Fragment,
@@ -75,7 +75,7 @@ pub(crate) struct Lister<'a> {
     scratch: Scratch,
 }
 
-/// The buffers beside the one for directory entries.
+/// Reusable buffers, except the one for directory entries.
 struct Scratch {
     names: Names,
     stats: Vec<Option<Result<Stat, SysError>>>,
@@ -86,7 +86,7 @@ struct Scratch {
     lacks: Lacks,
 }
 
-/// The state of one directory's reading.
+/// The state of reading one directory.
 pub(crate) struct Listing<'a, 'l> {
     target: Target<'a>,
     reader: Reader<'l, BorrowedFd<'a>>,
@@ -119,7 +119,7 @@ impl<'o> Lister<'o> {
         }
     }
 
-    /// Starts reading a directory: its own attributes and access.
+    /// Starts reading a directory, with its own attributes and permissions.
     pub(crate) fn start<'a, 'l>(&'l mut self, target: Target<'a>) -> Listing<'a, 'l> {
         let scratch = &mut self.scratch;
         if scratch.lacks.dev != target.stat.dev {
@@ -153,12 +153,12 @@ impl<'o> Lister<'o> {
 }
 
 impl Listing<'_, '_> {
-    /// What the directory added to the counters since the last call.
+    /// Returns the directory's contribution to the counters since the last call.
     pub(crate) fn take_counts(&mut self) -> Progress {
         std::mem::take(&mut self.counts)
     }
 
-    /// The directory's access and project, from its descriptor.
+    /// Reads the directory's permissions and project from its descriptor.
     fn read_own(&mut self) {
         let fd = self.target.fd;
         if !self.scratch.lacks.project {
@@ -189,7 +189,7 @@ impl Listing<'_, '_> {
         self.issues.push(issue(path, op, error));
     }
 
-    /// Reads the next fragment; `None` after the last.
+    /// Reads the next fragment; returns `None` after the last.
     pub(crate) fn next(&mut self) -> Option<Listed> {
         if self.is_over {
             return None;
@@ -212,7 +212,8 @@ impl Listing<'_, '_> {
         Some(self.gather())
     }
 
-    /// Looks at these names instead of reading the directory: one fragment of those that are there.
+    /// Examines these names instead of listing the directory; returns one fragment with those that
+    /// exist.
     pub(crate) fn only<'n>(&mut self, names: impl Iterator<Item = &'n CStr>) -> Listed {
         self.scratch.names.set(names);
         self.is_over = true;
@@ -223,11 +224,11 @@ impl Listing<'_, '_> {
     }
 
     fn enter(&mut self) {
-        // If it fails (no search permission), so will each call, and tell.
+        // If this fails (no search permission), each later call fails and reports it.
         let _ = self.scratch.xattrs.enter(self.target.fd);
     }
 
-    /// When extended attributes of the entries are read.
+    /// Decides when the entries' extended attributes are read.
     fn when(&self) -> When {
         let is_whole = self.number == 0 && self.is_over && self.issues.is_empty();
         if self.options.xattrs == Xattrs::Skip || self.scratch.lacks.xattrs {
@@ -239,7 +240,7 @@ impl Listing<'_, '_> {
         }
     }
 
-    /// Makes the batch of the names read.
+    /// Makes the batch for the names that were read.
     fn gather(&mut self) -> Listed {
         let mut names = std::mem::take(&mut self.scratch.names);
         self.stat_ahead(&mut names);
@@ -266,8 +267,8 @@ impl Listing<'_, '_> {
         self.finish(found)
     }
 
-    /// Whether nothing has changed since the directory was read before, and there was no
-    /// attribute then.
+    /// Returns true if nothing has changed since the directory was last read, and its entries had
+    /// no attributes then.
     fn is_known(&mut self, batch: &mut DirBatch) -> bool {
         let Some(known) = self.options.known else {
             return false;
@@ -279,13 +280,13 @@ impl Listing<'_, '_> {
         is_known
     }
 
-    /// Reads the attributes of entries that were gathered without.
+    /// Reads the extended attributes of entries that were gathered without them.
     fn read_all_xattrs(&mut self, batch: &mut DirBatch, names: &Names) {
         self.enter();
         let mut next = 0;
         for index in 0..batch.entries.len() {
             let mut entry = batch.entries[index];
-            // Some names may have vanished since, or were left out.
+            // Some names may have vanished or been excluded.
             let name = loop {
                 let Some(name) = names.get(next) else {
                     return;
@@ -303,7 +304,7 @@ impl Listing<'_, '_> {
         }
     }
 
-    /// Reads the attributes of a large fragment in inode order.
+    /// Calls statx for a large fragment's names in inode order.
     fn stat_ahead(&mut self, names: &mut Names) {
         let stats = &mut self.scratch.stats;
         stats.clear();
@@ -356,8 +357,8 @@ impl Listing<'_, '_> {
         found.batch.entries.push(entry);
     }
 
-    /// A link's target. `None` if it has vanished; an empty span if it can't be read, or if it
-    /// has become something else, which `stat` then holds.
+    /// Returns a link's target; `None` if the link has vanished. The span is empty if the target
+    /// cannot be read, or if the name is no longer a link; `stat` then holds its new attributes.
     fn read_target(&mut self, batch: &mut DirBatch, name: &CStr, stat: &mut Stat) -> Option<Span> {
         let mut tries = 0;
         let error = loop {
@@ -369,7 +370,7 @@ impl Listing<'_, '_> {
             if error.errno != trawl_sys::Errno::INVAL || tries > REPLACED_TRIES {
                 break error;
             }
-            // No link any more; unless somebody keeps swapping, asking again tells what it is.
+            // It is no longer a link. Another statx shows its type, unless it keeps being swapped.
             match stat_at(self.target.fd, name) {
                 Ok(now) if now.is_symlink() => {}
                 Ok(now) => {
@@ -387,7 +388,7 @@ impl Listing<'_, '_> {
         Some(Span::EMPTY)
     }
 
-    /// See [`trawl_sys::project`] for the rule.
+    /// Returns the entry's project id; see [`trawl_sys::project`] for the rule.
     fn entry_project(&mut self, name: &CStr, stat: &Stat) -> Option<u32> {
         let own = self.project?;
         if !own.may_have_more() {
@@ -422,7 +423,7 @@ impl Listing<'_, '_> {
         self.scratch.list = list;
     }
 
-    /// Reads the value of each attribute in `list`; the ACLs go to fields of their own.
+    /// Reads the value of each attribute in `list`; ACLs go to fields of their own.
     fn read_values(
         &mut self,
         batch: &mut DirBatch,
@@ -462,8 +463,8 @@ impl Listing<'_, '_> {
         }
     }
 
-    /// Whether the directory `name` will be read: not if it is a mount point that isn't to be
-    /// crossed, nor if it is one of its own ancestors, mounted below itself.
+    /// Returns true if the directory `name` must be read. It is not read if it is a mount point
+    /// that must not be crossed, or one of its own ancestors, mounted below itself.
     fn is_to_be_read(&mut self, name: &CStr, stat: &Stat) -> bool {
         let here = self.target.node.identity;
         if self.options.mounts == Mounts::Stay && stat.dev != here.dev {
@@ -481,7 +482,7 @@ impl Listing<'_, '_> {
         false
     }
 
-    /// Fills in what the batch says of the directory itself.
+    /// Fills in the batch's data about the directory itself.
     fn finish(&mut self, mut found: Found) -> Listed {
         let batch = &mut found.batch;
         batch.dir = self.target.node.id;
@@ -535,7 +536,7 @@ impl Found {
     }
 }
 
-/// Whether `identity` is the directory `node` or one above it.
+/// Returns true if `identity` is the directory `node` or an ancestor of it.
 fn is_own_ancestor(node: &Arc<Node>, identity: Identity) -> bool {
     node.ancestry()
         .any(|above| above.identity.dev == identity.dev && above.identity.ino == identity.ino)
@@ -550,7 +551,7 @@ pub(crate) fn issue(path: Vec<u8>, op: Op, error: SysError) -> Issue {
     }
 }
 
-/// The issue of a directory that can't be opened.
+/// Returns the issue for a directory that cannot be opened.
 pub(crate) fn cannot_open(path: Vec<u8>, error: SysError) -> Issue {
     issue(path, Op::OpenDir, error)
 }
@@ -569,7 +570,7 @@ pub(crate) fn device(number: DeviceNumber) -> Dev {
     }
 }
 
-/// statx's answer in the model's terms, without the project id.
+/// Converts a statx result into the model's type, without the project id.
 pub(crate) fn meta(stat: &Stat) -> Meta {
     Meta {
         ino: stat.ino,
@@ -591,7 +592,7 @@ pub(crate) fn meta(stat: &Stat) -> Meta {
     }
 }
 
-/// Who may search and list a directory.
+/// Returns the permissions that determine who may search and list a directory.
 pub(crate) fn access(stat: &Stat, acl: Option<Acl>) -> DirAccess {
     DirAccess {
         mode: stat.mode,

@@ -1,25 +1,25 @@
 //! A parallel, depth-first walk of a live tree.
 //!
-//! | part | what it knows |
+//! | module | responsibility |
 //! |---|---|
 //! | `parts` | parts of a tree that was read before |
-//! | `alone` | one entry, without its directory's listing |
-//! | `root` | how to get to the root, and who may |
+//! | `alone` | one entry without its directory's listing |
+//! | `root` | opening the root and reading the permissions above it |
 //! | `node` | a directory and its ancestors |
-//! | `names` | the names of one directory, in order |
+//! | `names` | the sorted names of one directory |
 //! | `lister` | one directory's batch |
 //! | `pending` | directories still to be read, in memory or in a file |
-//! | `stack` | one thread's place in the tree, and its descriptors |
+//! | `stack` | one thread's position in the tree, and its descriptors |
 //! | `worker` | one thread |
-//! | `pool` | work that changes hands |
-//! | `outlet` | the way to the sink, and when a subtree is done |
+//! | `pool` | work passed between threads |
+//! | `outlet` | delivery to the sink, and detection of completed subtrees |
 //!
 //! Invariants:
-//! - every directory is opened by one name beside an open directory, without following links; a
-//!   descriptor that was given up and opened again must lead to the same device and inode;
-//! - memory: a stack of one frame a level, names of pending directories up to
-//!   [`WalkOptions::pending_bytes`], and a few batches of at most 65,536 entries;
-//! - descriptors: at most [`WalkOptions::descriptors`].
+//! - Every directory is opened by a single name relative to an open directory, without following
+//!   links. A descriptor that was closed and opened again must lead to the same device and inode.
+//! - Memory: a stack with one frame per level, names of pending directories up to
+//!   [`WalkOptions::pending_bytes`], and a few batches of at most 65,536 entries.
+//! - Descriptors: at most [`WalkOptions::descriptors`].
 
 mod alone;
 mod lister;
@@ -52,12 +52,12 @@ use crate::error::ScanError;
 use crate::options::WalkOptions;
 use crate::progress::{Progress, ScanProgress};
 
-/// Reads the tree at `root` into `sink`, and returns the final counts. The sink is called on the
+/// Reads the tree at `root` into `sink` and returns the final counts. The sink is called on the
 /// caller's thread only.
 ///
 /// # Errors
-/// Only what ends a scan: a root that can't be opened, the cancel flag, the sink. Everything
-/// below the root that can't be read is an issue in the stream.
+/// Fails only if the root cannot be opened, a thread cannot be started, the cancel flag is set, or
+/// the sink fails. Other read errors below the root are issues in the stream.
 pub fn walk<S: Sink>(
     root: &[u8],
     options: &WalkOptions<'_>,
@@ -76,15 +76,15 @@ pub fn walk<S: Sink>(
     Ok(progress.get())
 }
 
-/// Where a walk begins.
+/// The directory at which a walk begins.
 pub(crate) struct Top {
     pub(crate) fd: Arc<OwnedFd>,
     pub(crate) stat: Stat,
     pub(crate) node: Arc<Node>,
 }
 
-/// Reads everything below a directory that is open, and it. Directories are numbered from
-/// `next_id` on; returns the first number that was not given.
+/// Reads an open directory and everything below it. Directories get ids from `next_id` on; returns
+/// the first unused id.
 pub(crate) fn walk_from<S: Sink>(
     top: &Top,
     next_id: u64,
@@ -122,7 +122,7 @@ pub(crate) fn walk_from<S: Sink>(
     Ok(shared.next_id.load(Ordering::Relaxed))
 }
 
-/// Reads on `threads` threads, and hands over on this one.
+/// Reads on `threads` threads, and delivers to the sink on this one.
 fn walk_in_threads<S: Sink>(
     shared: &Shared<'_>,
     threads: usize,
@@ -147,7 +147,7 @@ fn walk_in_threads<S: Sink>(
         drop(sender);
         for event in receiver.iter().flatten() {
             if ledger.put(event).is_err() {
-                // The receiver goes with this function; the threads' sends then fail.
+                // This function drops the receiver, so the threads' sends fail.
                 shared.pool.end();
                 break;
             }

@@ -1,8 +1,8 @@
-//! The names of a directory (or of a fragment of one): read, then put in order.
+//! The names of a directory, or of a fragment of one, read and sorted.
 //!
-//! Names lie end to end in one buffer, each ended by a NUL so that it can be given to the kernel
-//! as it is. What is sorted are fixed-size keys with the name's first eight bytes, which settle
-//! most comparisons.
+//! Names are stored one after another in one buffer, each terminated by a NUL so that it can be
+//! passed to the kernel directly. Sorting moves fixed-size keys with the first eight bytes of each
+//! name, which decide most comparisons.
 
 use std::ffi::CStr;
 use std::os::fd::BorrowedFd;
@@ -10,7 +10,7 @@ use std::os::fd::BorrowedFd;
 use trawl_sys::directory::Reader;
 use trawl_sys::{Errno, SysError};
 
-/// The most entries of one batch.
+/// Maximum number of entries in one batch.
 pub(crate) const FRAGMENT_ENTRIES: usize = 65_536;
 
 #[derive(Clone, Copy, Debug)]
@@ -18,7 +18,7 @@ struct Key {
     prefix: u64,
     ino: u64,
     start: u32,
-    /// Without the NUL.
+    /// Length without the NUL.
     len: u32,
 }
 
@@ -30,14 +30,14 @@ pub(crate) struct Names {
     by_inode: Vec<u32>,
 }
 
-/// Why reading stopped.
+/// The reason why reading stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     /// The fragment is full.
     Full,
-    /// The directory has no more.
+    /// The directory has no more entries.
     Done,
-    /// The directory can't be read on.
+    /// Reading the directory failed.
     Failed(SysError),
 }
 
@@ -51,12 +51,12 @@ impl Names {
         end
     }
 
-    /// Takes these names in the place of what is read, sorted.
+    /// Uses these names, sorted, instead of reading a directory.
     pub(crate) fn set<'n>(&mut self, names: impl Iterator<Item = &'n CStr>) {
         self.bytes.clear();
         self.keys.clear();
         for name in names {
-            // What their inode numbers are is not known.
+            // Their inode numbers are unknown.
             self.push(name, 0);
         }
         self.sort();
@@ -103,12 +103,12 @@ impl Names {
         self.keys.len()
     }
 
-    /// Bytes of all names, without their NULs.
+    /// Returns the total number of bytes of all names, without their NULs.
     pub(crate) fn name_bytes(&self) -> usize {
         self.bytes.len() - self.keys.len()
     }
 
-    /// The name at `index` in name order.
+    /// Returns the name at `index` in name order.
     pub(crate) fn get(&self, index: usize) -> Option<&CStr> {
         let key = self.keys.get(index)?;
         let start = key.start as usize;
@@ -116,8 +116,8 @@ impl Names {
         CStr::from_bytes_with_nul(bytes).ok()
     }
 
-    /// The indices of [`Names::get`] in inode order, the order in which file systems keep inodes.
-    /// Give the vector back with [`Names::keep_inode_order`].
+    /// Returns the indices for [`Names::get`] in inode order, in which file systems store inodes.
+    /// Return the vector with [`Names::keep_inode_order`].
     pub(crate) fn take_inode_order(&mut self) -> Vec<u32> {
         let mut order = std::mem::take(&mut self.by_inode);
         order.clear();
@@ -126,14 +126,14 @@ impl Names {
         order
     }
 
-    /// Keeps the vector's memory for the next directory.
+    /// Takes the vector back, to reuse its memory for the next directory.
     pub(crate) fn keep_inode_order(&mut self, order: Vec<u32>) {
         self.by_inode = order;
     }
 }
 
-/// The first eight bytes as a number that sorts as they do; short names are filled with NULs,
-/// which no name holds.
+/// Returns the first eight bytes as a number with the same order. Short names are padded with NULs,
+/// which no name contains.
 fn prefix(name: &[u8]) -> u64 {
     let mut first = [0; 8];
     let len = name.len().min(8);

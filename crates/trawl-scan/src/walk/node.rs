@@ -1,6 +1,6 @@
-//! A directory of the walk: who it is, and its chain of ancestors.
+//! A directory of the walk: its identity and its chain of ancestors.
 //!
-//! Paths are not kept (a deep tree's would take quadratic space): they are put together from the
+//! Paths are not stored (in a deep tree they would take quadratic space). They are built from the
 //! chain when a batch or an issue needs one.
 
 use std::ffi::{CStr, CString};
@@ -10,19 +10,19 @@ use trawl_model::DirId;
 use trawl_sys::device::DeviceNumber;
 use trawl_sys::stat::Stat;
 
-/// One directory, shared by whatever is below it.
+/// One directory, shared by its descendants.
 #[derive(Debug)]
 pub(crate) struct Node {
     pub(crate) id: DirId,
     pub(crate) parent: Option<Arc<Node>>,
-    /// The name in the parent; the whole path for the root.
+    /// Name in the parent; the whole path for the root.
     name: CString,
     path_len: usize,
     pub(crate) depth: usize,
     pub(crate) identity: Identity,
 }
 
-/// What a directory is told by when it has to be found again.
+/// Properties by which a directory is recognised when it is opened again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Identity {
     pub(crate) dev: DeviceNumber,
@@ -41,7 +41,7 @@ impl From<&Stat> for Identity {
 }
 
 impl Node {
-    /// The walk's root at `path` (absolute, empty for `/`).
+    /// Makes the walk's root at `path` (absolute, empty for `/`).
     pub(crate) fn root(id: DirId, path: CString, stat: &Stat) -> Arc<Node> {
         let path_len = path.to_bytes().len();
         Arc::new(Node {
@@ -54,7 +54,7 @@ impl Node {
         })
     }
 
-    /// The directory `name` of `parent`.
+    /// Makes the directory `name` of `parent`.
     pub(crate) fn child(parent: &Arc<Node>, id: DirId, name: CString, stat: &Stat) -> Arc<Node> {
         Arc::new(Node {
             id,
@@ -66,12 +66,12 @@ impl Node {
         })
     }
 
-    /// The name in the parent. The whole path for the root.
+    /// Returns the name in the parent; the whole path for the root.
     pub(crate) fn name(&self) -> &CStr {
         &self.name
     }
 
-    /// The absolute path, empty for `/`.
+    /// Returns the absolute path, empty for `/`.
     pub(crate) fn path(&self) -> Vec<u8> {
         let mut path = vec![0; self.path_len];
         let mut end = self.path_len;
@@ -85,13 +85,13 @@ impl Node {
         path
     }
 
-    /// The nodes from this one up to the root.
+    /// Returns the nodes from this one up to the root.
     pub(crate) fn ancestry(self: &Arc<Self>) -> impl Iterator<Item = &Arc<Node>> {
         std::iter::successors(Some(self), |node| node.parent.as_ref())
     }
 }
 
-/// Copies `part` so that it ends at `end`; where it starts.
+/// Copies `part` so that it ends at `end`; returns its start.
 fn put_before(path: &mut [u8], end: usize, part: &[u8]) -> usize {
     let start = end.saturating_sub(part.len());
     if let Some(place) = path.get_mut(start..end) {
@@ -101,7 +101,7 @@ fn put_before(path: &mut [u8], end: usize, part: &[u8]) -> usize {
 }
 
 impl Drop for Node {
-    /// Lets go of the chain in a loop: the compiler's own way would recurse once a level.
+    /// Releases the chain in a loop: the compiler's default would recurse once a level.
     fn drop(&mut self) {
         let mut next = self.parent.take();
         while let Some(node) = next {

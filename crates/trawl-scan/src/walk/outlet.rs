@@ -1,9 +1,9 @@
-//! From the reading threads to the sink.
+//! Delivery of events from the reading threads to the sink.
 //!
-//! Readers gather events in chunks and send the chunks through a bounded channel; one thread (the
-//! caller's) hands them to the sink and keeps the [`Ledger`], which knows when a subtree is done.
-//! A reader sends what it has before it gives work to another, so a directory's first batch is
-//! always ahead of its children's. With one thread the events go to the ledger directly.
+//! Readers collect events in chunks and send the chunks through a bounded channel. One thread (the
+//! caller's) passes them to the sink and keeps the [`Ledger`], which detects when a subtree is
+//! done. A reader sends its chunk before it gives work to another thread, so a directory's first
+//! batch always precedes those of its children. With one thread, events go to the ledger directly.
 
 use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -17,16 +17,17 @@ pub(crate) enum Fragment {
     Last,
 }
 
-/// What a reader has found.
+/// A result of a reader.
 #[derive(Debug)]
 pub(crate) enum Event {
-    /// Entries of a directory, of which `children` will be read as directories.
+    /// Entries of a directory; `children` of them will be read as directories.
     Batch {
         batch: Box<DirBatch>,
         children: usize,
         fragment: Fragment,
     },
-    /// So many of a directory's children will not be read after all, and why if that is an issue.
+    /// This number of a directory's children will not be read after all, with the reason if it is
+    /// an issue.
     Dropped {
         dir: DirId,
         children: usize,
@@ -34,26 +35,27 @@ pub(crate) enum Event {
     },
 }
 
-/// The scan is to stop: the sink failed, or the caller cancelled.
+/// Error: the scan must stop, because the sink failed or the caller cancelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stopped;
 
-/// Takes a reader's events.
+/// Receives a reader's events.
 pub(crate) trait Outlet {
-    /// Takes an event; it may not be at the sink before [`Outlet::flush`].
+    /// Takes an event, which may reach the sink only after [`Outlet::flush`].
     fn put(&mut self, event: Event) -> Result<(), Stopped>;
-    /// Sends on everything taken so far.
+    /// Sends all events taken so far.
     fn flush(&mut self) -> Result<(), Stopped>;
 }
 
-/// Events in a chunk and their entries: enough to make a send cheap, few enough to stay in cache.
+/// Maximum number of events and entries in a chunk: enough to make a send cheap, few enough to stay
+/// in the cache.
 const CHUNK_ENTRIES: usize = 1024;
-/// Bytes of a chunk before it is sent.
+/// Size in bytes at which a chunk is sent.
 const CHUNK_BYTES: usize = 512 << 10;
-/// Chunks under way; with the largest fragments some 15 MB each.
+/// Maximum number of chunks in the channel; with the largest fragments about 15 MB each.
 const CHUNKS_UNDER_WAY: usize = 4;
 
-/// The reader's end of the channel.
+/// A reader's end of the channel.
 pub(crate) struct ChannelOutlet {
     sender: SyncSender<Vec<Event>>,
     chunk: Vec<Event>,
@@ -61,7 +63,7 @@ pub(crate) struct ChannelOutlet {
     bytes: usize,
 }
 
-/// A channel for chunks of events.
+/// Makes a channel for chunks of events.
 pub(crate) fn channel() -> (SyncSender<Vec<Event>>, Receiver<Vec<Event>>) {
     sync_channel(CHUNKS_UNDER_WAY)
 }
@@ -103,21 +105,21 @@ impl Outlet for ChannelOutlet {
     }
 }
 
-/// One directory whose subtree isn't done.
+/// One directory whose subtree is not done.
 #[derive(Debug, Default)]
 struct Open {
     parent: Option<DirId>,
-    /// Children that are not done.
+    /// Number of children that are not done.
     children: usize,
     listed: bool,
 }
 
-/// Hands events to the sink and tells it when a subtree is done. Holds the directories that are
-/// under way: those whose batches have come and whose children haven't all.
+/// Passes events to the sink and reports completed subtrees. Holds the directories that are in
+/// progress: those that have had a batch and are not yet complete.
 pub(crate) struct Ledger<'a, S: Sink> {
     sink: &'a mut S,
     open: HashMap<DirId, Open>,
-    /// The error that ended it.
+    /// The sink's error, which ended the scan.
     failed: Option<S::Error>,
 }
 
@@ -130,12 +132,12 @@ impl<'a, S: Sink> Ledger<'a, S> {
         }
     }
 
-    /// The sink's error, if it had one.
+    /// Returns the sink's error, if any.
     pub(crate) fn into_error(self) -> Option<S::Error> {
         self.failed
     }
 
-    /// Hands over one event, and whatever it completes.
+    /// Passes one event to the sink, and closes the directories that it completes.
     fn settle(&mut self, event: Event) -> Result<(), S::Error> {
         let dir = match event {
             Event::Batch {
@@ -168,7 +170,7 @@ impl<'a, S: Sink> Ledger<'a, S> {
         self.close(dir)
     }
 
-    /// Closes `dir` if nothing of it is to come, and then perhaps those above.
+    /// Closes `dir` if it is complete, and then each ancestor that is complete.
     fn close(&mut self, dir: DirId) -> Result<(), S::Error> {
         let mut next = Some(dir);
         while let Some(dir) = next {

@@ -1,7 +1,7 @@
-//! Parts of a tree that was read before: the listings of single directories, and subtrees.
+//! Reads parts of a tree that was read before: listings of single directories, and subtrees.
 //!
-//! Directories that are read one after the other are reached from one another: the way that they
-//! have in common stays open. So parts are best read in path order.
+//! The directories on the path to the current part stay open and are reused for the next part, so
+//! parts are best read in path order.
 
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, OwnedFd};
@@ -21,82 +21,83 @@ use crate::error::ScanError;
 use crate::options::{Mounts, WalkOptions};
 use crate::progress::ScanProgress;
 
-/// How much of a tree is read again.
+/// How much of a part is read again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
     /// The entries of the directory.
     Listing,
-    /// And of all directories below.
+    /// The entries of the directory and of all directories below.
     Subtree,
 }
 
-/// What became of a part.
+/// Result of reading a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PartRead {
-    /// The sink has it.
+    /// The part was delivered to the sink.
     Done,
-    /// There is no such directory, at this moment.
+    /// The directory does not exist at this moment.
     Absent,
-    /// None that the source goes into: another file system is mounted there, or on the way.
+    /// The directory does not belong to the source: another file system is mounted on it or above
+    /// it.
     Beyond,
-    /// It cannot be opened, which the sink was told as an issue.
+    /// The directory cannot be opened; the sink got an issue.
     Closed,
-    /// Another directory is there than was meant; nothing of it was read.
+    /// Another directory exists at the path; nothing of it was read.
     Another,
 }
 
-/// Some names of a directory.
+/// A selection of names in a directory.
 #[derive(Clone, Copy, Debug)]
 pub struct SomeNames<'n> {
-    /// Which; at most as many as fit in a batch.
+    /// The names; at most as many as fit in a batch.
     pub names: &'n [CString],
-    /// Its device and inode number.
+    /// Device and inode number of the directory.
     pub of: (Dev, u64),
 }
 
-/// What is read of the directory that a path leads to.
+/// The selection to read from the directory at a path.
 #[derive(Clone, Copy)]
 enum Wanted<'n> {
     Part(Extent),
     Names(SomeNames<'n>),
 }
 
-/// A tree of which parts are read.
+/// A reader of parts of a tree.
 pub struct Parts<'o> {
     options: &'o WalkOptions<'o>,
     lister: Lister<'o>,
     reader: xattr::Reader,
-    /// The source's root, and the directories from there to where we are.
+    /// The directories from the source's root to the current one.
     way: Vec<Step>,
     next_id: u64,
     progress: ScanProgress,
 }
 
-/// A directory on the way.
+/// A directory on the way to the current one.
 struct Step {
     node: Arc<Node>,
     stat: Stat,
-    /// Closed where the way is long.
+    /// Descriptor; closed beyond [`OPEN_MOST`] directories.
     fd: Option<Arc<OwnedFd>>,
-    /// The sink knows of it.
+    /// Whether the sink knows the directory.
     told: bool,
 }
 
-/// What a name leads to.
+/// Result of opening a name.
 enum Next {
     Here(Step),
-    /// No directory that is read.
+    /// There is no directory to read.
     Not(PartRead),
 }
 
-/// Directories on the way that stay open.
+/// Maximum number of directories on the way that stay open.
 const OPEN_MOST: usize = 64;
 
 impl<'o> Parts<'o> {
-    /// Opens the tree at `path`, and says what its root is now.
+    /// Opens the tree at `path` and returns the current state of its root.
     ///
     /// # Errors
-    /// If the root cannot be opened.
+    /// Fails if the root cannot be opened.
     pub fn open<E>(
         path: &[u8],
         options: &'o WalkOptions<'o>,
@@ -119,15 +120,15 @@ impl<'o> Parts<'o> {
         Ok((parts, opened.source))
     }
 
-    /// What was read so far.
+    /// Returns the counts of everything read so far.
     pub fn progress(&self) -> &ScanProgress {
         &self.progress
     }
 
-    /// Reads the directory at `path` (absolute, normal, in the tree) into `sink`.
+    /// Reads the directory at `path` (absolute, normalised, within the tree) into `sink`.
     ///
     /// # Errors
-    /// What ends a scan: the cancel flag, the sink.
+    /// Fails if the scan must end: the cancel flag is set, or the sink fails.
     pub fn read<S: PartSink>(
         &mut self,
         path: &[u8],
@@ -137,12 +138,12 @@ impl<'o> Parts<'o> {
         self.read_wanted(path, Wanted::Part(extent), sink)
     }
 
-    /// Reads some entries of the directory at `path`, in one batch, with what there is to say of the
-    /// directory itself; names that are not there are left out. Other batches of that directory may
-    /// be given to the sink before anything else is read.
+    /// Reads some entries of the directory at `path` in one batch, with the data about the
+    /// directory itself; names that do not exist are left out. The caller may give the sink further
+    /// batches of that directory before it reads anything else.
     ///
     /// # Errors
-    /// As [`Parts::read`].
+    /// Returns the errors of [`Parts::read`].
     pub fn read_names<S: PartSink>(
         &mut self,
         path: &[u8],
@@ -164,7 +165,7 @@ impl<'o> Parts<'o> {
         let shared = self.shared_with(&names);
         self.leave(shared, sink)?;
         let parents = names.len().saturating_sub(1);
-        // The root comes first, also where nothing in it is read.
+        // The sink gets the root first, even if nothing in it is read.
         self.tell(sink)?;
         for name in names.get(shared..parents).unwrap_or_default() {
             match self.open_next(name, Purpose::Pass) {
@@ -181,10 +182,10 @@ impl<'o> Parts<'o> {
         }
     }
 
-    /// Tells the sink that nothing more comes.
+    /// Tells the sink that nothing more follows.
     ///
     /// # Errors
-    /// The sink's.
+    /// Returns the sink's error.
     pub fn finish<S: PartSink>(&mut self, sink: &mut S) -> Result<(), ScanError<S::Error>> {
         self.leave(0, sink)?;
         if let Some(top) = self.way.first_mut().filter(|top| top.told) {
@@ -194,7 +195,8 @@ impl<'o> Parts<'o> {
         Ok(())
     }
 
-    /// The names from the root to `path`; none for the root itself.
+    /// Returns the names from the root to `path`, none for the root itself; `None` if `path` is not
+    /// in the tree.
     fn names_to(&self, path: &[u8]) -> Option<Vec<CString>> {
         let root = self.way.first()?.node.path();
         if !path::is_within(path, &root) {
@@ -205,7 +207,8 @@ impl<'o> Parts<'o> {
         names.map(|name| CString::new(name).ok()).collect()
     }
 
-    /// How many of these names the way begins with; not the last, which is opened anew.
+    /// Returns how many of these names the current way begins with; the last name is always opened
+    /// anew.
     fn shared_with(&self, names: &[CString]) -> usize {
         let steps = self.way.iter().skip(1);
         let parents = names.iter().take(names.len().saturating_sub(1));
@@ -215,7 +218,7 @@ impl<'o> Parts<'o> {
         same.count()
     }
 
-    /// Goes back until the way has so many names.
+    /// Goes back until the way has this number of names.
     fn leave<S: PartSink>(
         &mut self,
         names: usize,
@@ -229,7 +232,7 @@ impl<'o> Parts<'o> {
         Ok(())
     }
 
-    /// Opens what is to be read: the root, or a name in the directory at the end of the way.
+    /// Opens the directory to read: the root, or a name in the directory at the end of the way.
     fn target(&mut self, names: &[CString], shared: usize) -> Result<Next, SysError> {
         let Some(name) = names.last() else {
             debug_assert_eq!(shared, 0);
@@ -275,7 +278,7 @@ impl<'o> Parts<'o> {
         }))
     }
 
-    /// The descriptor of a step, opened again if need be.
+    /// Returns the descriptor of a step, opened again if necessary.
     fn fd_of(&mut self, at: usize) -> Result<Arc<OwnedFd>, SysError> {
         let gone = SysError::new(trawl_sys::Op::Openat, Errno::NOENT);
         let open = (0..=at).rev().find_map(|step| {
@@ -297,14 +300,14 @@ impl<'o> Parts<'o> {
         Ok(fd)
     }
 
-    /// Tells the sink of the directory at the end of the way, unless it knows.
+    /// Tells the sink about the directory at the end of the way, unless it knows it.
     fn tell<S: PartSink>(&mut self, sink: &mut S) -> Result<(), ScanError<S::Error>> {
         let at = self.way.len().saturating_sub(1);
         let Some(step) = self.way.last().filter(|step| !step.told) else {
             return Ok(());
         };
         let (node, stat) = (Arc::clone(&step.node), step.stat);
-        // An `O_PATH` descriptor gives no attributes; a path through it does.
+        // Attributes cannot be read from an `O_PATH` descriptor, but through a path below it.
         let value = match &step.fd {
             Some(fd) => self.reader.get(fd, c".", xattr::ACL_ACCESS),
             None => Ok(None),
@@ -312,7 +315,7 @@ impl<'o> Parts<'o> {
         let access = match value {
             Ok(value) => access(&stat, value.and_then(Acl::parse)),
             Err(e) if e.is_unsupported() => access(&stat, None),
-            // Who may pass is not known: nobody but the superuser.
+            // The permissions are unknown: only the superuser may pass.
             Err(_) => DirAccess::default(),
         };
         let parent = node.parent.as_ref().map(|parent| parent.id);
@@ -327,7 +330,7 @@ impl<'o> Parts<'o> {
         Ok(())
     }
 
-    /// Reads a directory that is open; it stays the end of the way unless all of it was read.
+    /// Reads an open directory. It becomes the end of the way, unless its whole subtree was read.
     fn read_step<S: PartSink>(
         &mut self,
         step: Step,
@@ -388,7 +391,7 @@ impl<'o> Parts<'o> {
     }
 }
 
-/// True if there is no directory under the name that was opened.
+/// Returns true if no directory with the opened name exists.
 fn is_no_directory(error: SysError) -> bool {
     error.is_vanished() || matches!(error.errno, Errno::NOTDIR | Errno::LOOP | Errno::STALE)
 }

@@ -1,8 +1,8 @@
-//! Names of directories still to be read, and the file they go to when they are too many.
+//! Names of directories still to be read, and the file for them if there are too many.
 //!
-//! The names of one directory's sub-directories form a [`Pending`] list of segments, taken from
-//! the front. A segment lies in memory or in the [`Overflow`] file; what lies in memory over all
-//! lists is counted against one budget.
+//! The names of one directory's subdirectories form a [`Pending`] list of segments, from which
+//! names are taken at the front. A segment is in memory or in the [`Overflow`] file. All lists
+//! share one memory budget.
 
 use std::collections::VecDeque;
 use std::ffi::CString;
@@ -12,8 +12,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Where names go that don't fit the budget: one unnamed file for the whole walk, made when it is
-/// first needed. Space is used again once nothing lies in it.
+/// Storage for names beyond the memory budget: one unnamed file for the whole walk, created when it
+/// is first needed. Its space is reused when no segment is left in it.
 #[derive(Debug)]
 pub(crate) struct Overflow {
     directory: PathBuf,
@@ -24,7 +24,7 @@ pub(crate) struct Overflow {
 
 #[derive(Debug, Default)]
 struct OverflowFile {
-    /// `None` until needed; the inner `None` once it could not be made.
+    /// `None` until it is needed; `Some(None)` if it could not be created.
     file: Option<Option<File>>,
     end: u64,
     segments: usize,
@@ -40,12 +40,13 @@ impl Overflow {
         })
     }
 
-    /// Whether the lists in memory take more than they may.
+    /// Returns true if the lists in memory exceed the budget.
     pub(crate) fn is_over_budget(&self) -> bool {
         self.memory_bytes.load(Ordering::Relaxed) > self.budget_bytes
     }
 
-    /// Writes `bytes` to the file; where. `None` if that fails: they stay in memory.
+    /// Writes `bytes` to the file and returns their offset; `None` if that fails, and they stay in
+    /// memory.
     fn write(&self, bytes: &[u8]) -> Option<u64> {
         let mut inner = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         let start = inner.end;
@@ -59,7 +60,7 @@ impl Overflow {
         Some(start)
     }
 
-    /// Reads a segment back. An error means that the file system lost what it had taken.
+    /// Reads a segment back. An error means that the file system lost data that it had accepted.
     fn read(&self, start: u64, length: usize) -> std::io::Result<Vec<u8>> {
         let mut inner = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         let mut bytes = vec![0; length];
@@ -81,7 +82,7 @@ impl OverflowFile {
     }
 }
 
-/// A file without a name; where the file system can't make one, a file whose name is removed.
+/// Creates an unnamed file; if the file system does not support that, a file whose name is removed.
 fn temporary(directory: &std::path::Path) -> Option<File> {
     if let Ok(file) = trawl_sys::file::unnamed_temporary(directory) {
         return Some(file);
@@ -104,7 +105,7 @@ enum Place {
     File { start: u64, length: usize },
 }
 
-/// Some names, each ended by a NUL.
+/// Some names, each terminated by a NUL.
 #[derive(Debug)]
 struct Segment {
     place: Place,
@@ -120,20 +121,19 @@ impl Segment {
     }
 }
 
-/// The sub-directories of one directory that are still to be read, in the order in which they
-/// will be.
+/// The subdirectories of one directory that are still to be read, in reading order.
 #[derive(Debug)]
 pub(crate) struct Pending {
     segments: VecDeque<Segment>,
     overflow: Arc<Overflow>,
 }
 
-/// A name from a list, or what was lost with the temporary file.
+/// A name from a list, or a loss of names.
 #[derive(Debug)]
 pub(crate) enum Taken {
     /// The next sub-directory.
     Name(CString),
-    /// So many names can't be read back.
+    /// This number of names cannot be read back from the temporary file.
     Lost(usize, std::io::Error),
 }
 
@@ -145,7 +145,7 @@ impl Pending {
         }
     }
 
-    /// How many names are left.
+    /// Returns the number of names left.
     pub(crate) fn len(&self) -> usize {
         self.segments.iter().map(|s| s.names).sum()
     }
@@ -154,7 +154,7 @@ impl Pending {
         self.segments.is_empty()
     }
 
-    /// Appends `count` names, each ended by a NUL.
+    /// Appends `count` names, each terminated by a NUL.
     pub(crate) fn push(&mut self, bytes: Vec<u8>, count: usize) {
         if count > 0 {
             self.push_segment(Segment {
@@ -204,7 +204,7 @@ impl Pending {
         Some(Taken::Name(name))
     }
 
-    /// Brings the first segment back to memory.
+    /// Reads the first segment back into memory.
     fn load_front(&mut self) -> Result<(), Taken> {
         let Some(segment) = self.segments.pop_front() else {
             return Ok(());
@@ -231,7 +231,7 @@ impl Pending {
         Ok(())
     }
 
-    /// Moves what lies in memory to the file.
+    /// Moves all segments in memory to the file.
     pub(crate) fn spill(&mut self) {
         for segment in &mut self.segments {
             let Place::Memory { bytes, next } = &segment.place else {
@@ -256,7 +256,7 @@ impl Pending {
     pub(crate) fn split(&mut self) -> Option<Pending> {
         let mut other = Pending::new(Arc::clone(&self.overflow));
         if self.segments.len() > 1 {
-            // The counters stay right: the segments only change hands.
+            // The counters stay correct, because the segments only change their owner.
             other.segments = self.segments.split_off(self.segments.len() / 2);
             return Some(other);
         }

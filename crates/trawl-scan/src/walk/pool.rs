@@ -1,17 +1,18 @@
-//! Work that changes hands: threads without work wait here, those with work leave some of it when
-//! somebody waits. The work of one thread is otherwise its own, so the lock is rarely taken.
+//! Work passed between threads. Threads without work wait here; threads with work leave some of it
+//! when another thread waits. Otherwise each thread works on its own frames, so the lock is rarely
+//! taken.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Frames of work for whoever comes first.
+/// Pieces of work for the next thread that asks.
 #[derive(Debug)]
 pub(crate) struct Pool<T> {
     state: Mutex<State<T>>,
     changed: Condvar,
-    /// Threads that wait, readable without the lock.
+    /// Number of waiting threads, readable without the lock.
     waiting: AtomicUsize,
-    /// Pieces of work that wait for one, likewise.
+    /// Number of pieces of work that wait for a thread, readable without the lock.
     offered: AtomicUsize,
     threads: usize,
 }
@@ -19,12 +20,12 @@ pub(crate) struct Pool<T> {
 #[derive(Debug)]
 struct State<T> {
     work: Vec<T>,
-    /// Set once all threads wait and there is no work, or when one of them stops.
+    /// Set when all threads wait and there is no work, or when a thread ends the walk.
     over: bool,
 }
 
 impl<T> Pool<T> {
-    /// A pool for `threads` threads, with the first piece of work.
+    /// Makes a pool for `threads` threads, with the first piece of work.
     pub(crate) fn new(threads: usize, first: T) -> Self {
         Pool {
             state: Mutex::new(State {
@@ -42,13 +43,13 @@ impl<T> Pool<T> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a thread waits for work that nobody has left yet. One that has not woken up so far
-    /// is given no more: work has descriptors.
+    /// Returns true if more threads wait than pieces of work are offered. A thread that has not yet
+    /// woken up for its piece is not offered more, because work holds descriptors.
     pub(crate) fn is_hungry(&self) -> bool {
         self.waiting.load(Ordering::Relaxed) > self.offered.load(Ordering::Relaxed)
     }
 
-    /// Leaves work for another thread.
+    /// Offers work to another thread.
     pub(crate) fn give(&self, work: T) {
         let mut state = self.lock();
         state.work.push(work);
@@ -57,7 +58,7 @@ impl<T> Pool<T> {
         self.changed.notify_one();
     }
 
-    /// Waits for work. `None` when all is done or the walk has ended.
+    /// Waits for work. Returns `None` when everything is done or the walk has ended.
     pub(crate) fn take(&self) -> Option<T> {
         let mut state = self.lock();
         self.waiting.fetch_add(1, Ordering::Relaxed);
@@ -82,7 +83,7 @@ impl<T> Pool<T> {
         }
     }
 
-    /// Ends the walk for every thread that waits or will.
+    /// Ends the walk for every thread, now or at its next [`Pool::take`].
     pub(crate) fn end(&self) {
         self.lock().over = true;
         self.changed.notify_all();
@@ -99,7 +100,7 @@ mod tests {
         assert!(!pool.is_hungry());
         assert_eq!(pool.take(), Some(1));
         assert!(!pool.is_hungry());
-        // Somebody waits, and takes their time to wake up.
+        // A thread waits, and takes some time to wake up.
         pool.waiting.fetch_add(1, Ordering::Relaxed);
         assert!(pool.is_hungry());
         pool.give(2);

@@ -1,4 +1,4 @@
-//! The way to the root: opened name by name from `/`, with the access of every directory passed.
+//! Opens the root name by name from `/`, and reads the permissions of every directory on the way.
 
 use std::ffi::{CStr, CString};
 use std::os::fd::OwnedFd;
@@ -17,17 +17,17 @@ use super::stack::LIST;
 use crate::error::ScanError;
 use crate::options::Xattrs;
 
-/// A root that is open.
+/// An open root.
 pub(crate) struct OpenRoot {
     pub(crate) fd: OwnedFd,
     pub(crate) stat: Stat,
-    /// Absolute, empty for `/`.
+    /// Absolute path, empty for `/`.
     pub(crate) path: CString,
     pub(crate) source: SourceRoot,
 }
 
-/// Resolves and opens the root at `path`; symbolic links in the path itself are followed once,
-/// none after that.
+/// Resolves and opens the root at `path`. Symbolic links in this path are followed once; after
+/// that, no links are followed.
 pub(crate) fn open<E>(path: &[u8], xattrs: Xattrs) -> Result<OpenRoot, ScanError<E>> {
     let given = Path::new(std::ffi::OsStr::from_bytes(path));
     let resolved = std::fs::canonicalize(given)
@@ -51,12 +51,12 @@ pub(crate) fn open<E>(path: &[u8], xattrs: Xattrs) -> Result<OpenRoot, ScanError
     })
 }
 
-/// Where we are on the way down.
+/// The current position on the way down to the root.
 struct Way {
     fd: OwnedFd,
     reader: xattr::Reader,
     above: Vec<DirAccess>,
-    /// On which device each of them lies.
+    /// Device numbers of these directories.
     devices: Vec<DeviceNumber>,
 }
 
@@ -92,14 +92,14 @@ impl Way {
         way.arrive(fd, last, path, xattrs)
     }
 
-    /// Notes who may pass the directory `name`, which `self.fd` is.
+    /// Records the permissions of the directory `name`, which `self.fd` refers to.
     fn pass(&mut self, name: &CStr) -> Result<(), SysError> {
         let stat = stat_fd(&self.fd)?;
-        // An `O_PATH` descriptor gives no attributes; a path through it does.
+        // Attributes cannot be read from an `O_PATH` descriptor, but through a path below it.
         let acl = match self.reader.get(&self.fd, c".", xattr::ACL_ACCESS) {
             Ok(value) => value.and_then(Acl::parse),
             Err(e) if e.is_unsupported() => None,
-            // Search permission on a directory is what `.` needs; whoever lacks it can't pass.
+            // `.` requires search permission on the directory; a caller without it cannot pass.
             Err(e) => return Err(e),
         };
         let _ = name;
@@ -146,7 +146,7 @@ impl Way {
     }
 }
 
-/// The root's own attributes. The name of one that may not be read is all that is known of it.
+/// Reads the root's own attributes. If a value may not be read, only the attribute's name is kept.
 fn read_attributes(
     mut reader: xattr::Reader,
     fd: impl AsFd,
@@ -172,7 +172,7 @@ fn read_attributes(
     Ok(())
 }
 
-/// Reads the value of the attribute `name`, which lies at `span`; the ACLs go to fields of their
+/// Reads the value of the attribute `name`, whose name lies at `span`; ACLs go to fields of their
 /// own.
 fn read_value(
     reader: &mut xattr::Reader,

@@ -1,9 +1,9 @@
-//! One thread's way through the tree: the directories whose sub-directories it is reading, from
-//! the shallowest to the deepest, and their descriptors.
+//! One thread's position in the tree: the directories whose subdirectories it is reading, from the
+//! shallowest to the deepest, with their descriptors.
 //!
-//! Depth-first, so the stack is as long as the tree is deep. Only the deepest directories keep
-//! their descriptors; a shallower one is opened again when the walk comes back to it: through
-//! `..` from below where that leads to the same inode, otherwise name by name from the root.
+//! The walk is depth-first, so the stack is as long as the tree is deep. Only the deepest
+//! directories keep their descriptors. A shallower one is opened again when the walk returns to it:
+//! through `..` from below if that leads to the same inode, otherwise name by name from the root.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -15,11 +15,11 @@ use trawl_sys::{Errno, Op, SysError};
 use super::node::{Identity, Node};
 use super::pending::Pending;
 
-/// A directory and those below it that are still to be read.
+/// A directory and its subdirectories that are still to be read.
 #[derive(Debug)]
 pub(crate) struct Frame {
     pub(crate) node: Arc<Node>,
-    /// Shared with the frames that other threads took parts of this one into.
+    /// Shared with frames of other threads that took over parts of this one.
     pub(crate) fd: Option<Arc<OwnedFd>>,
     pub(crate) pending: Pending,
 }
@@ -28,24 +28,24 @@ pub(crate) struct Frame {
 #[derive(Debug)]
 pub(crate) struct Stack {
     frames: Vec<Frame>,
-    /// Frames below this index have no descriptor (or stand for the root, which always has).
+    /// Frames below this index have no descriptor (or are the root's, which is always open).
     shallowest_open: usize,
     /// Frames below this index have been spilled.
     spilled: usize,
     descriptors: usize,
     root: Arc<OwnedFd>,
-    /// The root's depth: what is above it is not this walk's.
+    /// The root's depth; directories above it do not belong to this walk.
     root_depth: usize,
-    /// The directory read last, from which the way up may start.
+    /// The directory read last, from which a way up may start.
     recent: Option<(Arc<Node>, Arc<OwnedFd>)>,
 }
 
-/// Descriptors beside those of the stack: the directory being read, the one read before, the
-/// root, and one on the way to open another.
+/// Descriptors in addition to those of the stack: the directory being read, the one read before,
+/// the root, and one used while opening another.
 const DESCRIPTORS_BESIDE: usize = 4;
 
 impl Stack {
-    /// A stack that keeps at most `descriptors` open, `root` among them.
+    /// Makes a stack that keeps at most `descriptors` open, including `root`.
     pub(crate) fn new(root: Arc<OwnedFd>, root_depth: usize, descriptors: usize) -> Stack {
         Stack {
             frames: Vec::new(),
@@ -58,12 +58,12 @@ impl Stack {
         }
     }
 
-    /// The frame at work.
+    /// Returns the current frame.
     pub(crate) fn top(&mut self) -> Option<&mut Frame> {
         self.frames.last_mut()
     }
 
-    /// Adds a frame; its node must lie below the top's.
+    /// Adds a frame; its node must be a descendant of the top frame's node.
     pub(crate) fn push(&mut self, frame: Frame) {
         self.frames.push(frame);
         if self.frames.len() - self.shallowest_open > self.descriptors {
@@ -71,7 +71,7 @@ impl Stack {
         }
     }
 
-    /// Closes one descriptor; whether there was one to close.
+    /// Closes one descriptor; returns false if there is none to close.
     pub(crate) fn close_shallowest(&mut self) -> bool {
         let Some(frame) = self.frames.get_mut(self.shallowest_open) else {
             return false;
@@ -81,7 +81,7 @@ impl Stack {
         true
     }
 
-    /// Drops the top frame.
+    /// Removes the top frame.
     pub(crate) fn pop(&mut self) {
         self.frames.pop();
         self.trim();
@@ -97,8 +97,8 @@ impl Stack {
         self.recent = Some((node, fd));
     }
 
-    /// Writes pending names to the temporary file, the shallowest first (they are needed last),
-    /// until `enough`.
+    /// Writes pending names to the temporary file, those of the shallowest frames first (they are
+    /// needed last), until `enough`.
     pub(crate) fn spill(&mut self, enough: impl Fn() -> bool) {
         while !enough()
             && let Some(frame) = self.frames.get_mut(self.spilled)
@@ -108,7 +108,7 @@ impl Stack {
         }
     }
 
-    /// Takes work for another thread: the shallowest frame, or half of the only one.
+    /// Removes work for another thread: the shallowest frame, or half of the only frame.
     pub(crate) fn split(&mut self) -> Option<Frame> {
         if self.frames.len() > 1 {
             let frame = self.frames.remove(0);
@@ -125,7 +125,7 @@ impl Stack {
         })
     }
 
-    /// The top frame's descriptor, opened again if need be.
+    /// Returns the top frame's descriptor, opened again if necessary.
     pub(crate) fn top_fd(&mut self) -> Result<Arc<OwnedFd>, SysError> {
         let gone = SysError::new(Op::Openat, Errno::NOENT);
         let frame = self.frames.last().ok_or(gone)?;
@@ -136,12 +136,12 @@ impl Stack {
         if let Some(frame) = self.frames.last_mut() {
             frame.fd = Some(Arc::clone(&fd));
         }
-        // All below are without: a frame loses its descriptor only after those below it.
+        // The frames below it have none: a frame loses its descriptor only after those below it.
         self.shallowest_open = self.frames.len().saturating_sub(1);
         Ok(fd)
     }
 
-    /// Opens `node` again, and makes sure that it is the same directory.
+    /// Opens `node` again, and checks that it is the same directory.
     fn reopen(&self, node: &Arc<Node>) -> Result<OwnedFd, SysError> {
         if let Some((recent, fd)) = &self.recent
             && let Some(hops) = recent.depth.checked_sub(node.depth)
@@ -161,11 +161,11 @@ impl Stack {
     }
 }
 
-/// How a directory is opened that is only passed on the way to another: it will be a starting
-/// point for names, not be listed.
+/// Purpose of opening a directory that is only passed on the way to another: it is a starting point
+/// for names and is not listed.
 const PASS: Purpose = Purpose::Pass;
 
-/// How a directory is opened to be listed.
+/// Purpose of opening a directory to list it.
 pub(crate) const LIST: Purpose = Purpose::List(AccessTime::Keep);
 
 fn is_same(fd: &OwnedFd, identity: Identity) -> Result<bool, SysError> {
@@ -173,7 +173,7 @@ fn is_same(fd: &OwnedFd, identity: Identity) -> Result<bool, SysError> {
     Ok(stat.dev == identity.dev && stat.ino == identity.ino)
 }
 
-/// Goes up by `..`.
+/// Goes up by `hops` levels through `..`.
 fn climb(from: BorrowedFd<'_>, hops: usize) -> Result<OwnedFd, SysError> {
     let mut fd = open_at(from, c"..", PASS)?;
     for _ in 1..hops {

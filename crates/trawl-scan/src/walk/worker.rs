@@ -1,4 +1,4 @@
-//! One reading thread: takes a directory, reads it, goes on with those below it.
+//! One reading thread: takes a directory, reads it, and continues with its subdirectories.
 
 use std::ffi::CString;
 use std::os::fd::{AsFd, OwnedFd};
@@ -19,15 +19,15 @@ use super::stack::{Frame, LIST, Stack};
 use crate::options::{Mounts, WalkOptions};
 use crate::progress::{Progress, ScanProgress};
 
-/// A piece of work that changes hands.
+/// A piece of work that is passed between threads.
 pub(crate) enum Work {
-    /// The root, which nobody has read.
+    /// The root, which has not been read.
     Root(Arc<Node>, Stat),
-    /// Sub-directories of a directory that has been read.
+    /// Subdirectories of a directory that has been read.
     Frame(Frame),
 }
 
-/// What all threads of a walk share.
+/// State shared by all threads of a walk.
 pub(crate) struct Shared<'a> {
     pub(crate) options: &'a WalkOptions<'a>,
     pub(crate) progress: &'a ScanProgress,
@@ -67,7 +67,7 @@ impl<'a, O: Outlet> Worker<'a, O> {
         }
     }
 
-    /// Works until nothing is left to do for any thread, or until the walk is to stop.
+    /// Works until no thread has anything left to do, or until the walk must stop.
     pub(crate) fn run(mut self) {
         if self.work().is_err() {
             self.shared.pool.end();
@@ -88,7 +88,8 @@ impl<'a, O: Outlet> Worker<'a, O> {
         Ok(())
     }
 
-    /// Leaves work for a thread that has none. What led to it must be at the sink first.
+    /// Offers work to a thread that has none. Earlier events are sent first, so that they precede
+    /// it.
     fn share(&mut self) -> Result<(), Stopped> {
         if self.shared.options.cancel.load(Ordering::Relaxed) {
             return Err(Stopped);
@@ -102,7 +103,7 @@ impl<'a, O: Outlet> Worker<'a, O> {
         Ok(())
     }
 
-    /// Reads the next directory; whether there was one.
+    /// Reads the next directory or removes an empty frame; returns false if the stack is empty.
     fn step(&mut self) -> Result<bool, Stopped> {
         let Some(frame) = self.stack.top() else {
             return Ok(false);
@@ -143,14 +144,14 @@ impl<'a, O: Outlet> Worker<'a, O> {
             Err(error) => return self.cannot_enter(parent, &name, error),
         };
         if self.shared.options.mounts == Mounts::Stay && stat.dev != parent.identity.dev {
-            // Mounted since its entry was read: a mount point, which isn't entered.
+            // A file system was mounted since the entry was read; a mount point is not entered.
             return self.drop_children(parent, 1, None);
         }
         let node = Node::child(parent, self.shared.new_id(), name, &stat);
         self.read(node, Arc::new(fd), stat)
     }
 
-    /// Opens a directory to list it, closing others if there are too many.
+    /// Opens a directory to list it, and closes others if there are too many open descriptors.
     fn open(&mut self, parent: &OwnedFd, name: &CString) -> Result<(OwnedFd, Stat), SysError> {
         let fd = loop {
             match open_at(parent, name, LIST) {
@@ -163,7 +164,8 @@ impl<'a, O: Outlet> Worker<'a, O> {
         Ok((fd, stat))
     }
 
-    /// A directory that can't be opened: vanished, replaced by something else, or an issue.
+    /// Handles a directory that cannot be opened: it has vanished or been replaced, or it is an
+    /// issue.
     fn cannot_enter(
         &mut self,
         parent: &Arc<Node>,
@@ -181,7 +183,8 @@ impl<'a, O: Outlet> Worker<'a, O> {
         self.drop_children(parent, 1, Some(cannot_open(path, error)))
     }
 
-    /// A directory that was closed and can't be found again: what is left of it stays unread.
+    /// Handles a directory that was closed and cannot be opened again: its remaining subdirectories
+    /// stay unread.
     fn abandon(&mut self, node: &Arc<Node>, error: SysError) -> Result<(), Stopped> {
         let left = self.stack.top().map_or(0, |frame| frame.pending.len());
         self.stack.pop();
@@ -207,7 +210,7 @@ impl<'a, O: Outlet> Worker<'a, O> {
         })
     }
 
-    /// Reads a directory and leaves what is below it on the stack.
+    /// Reads a directory and pushes its subdirectories on the stack.
     fn read(&mut self, node: Arc<Node>, fd: Arc<OwnedFd>, stat: Stat) -> Result<(), Stopped> {
         let mut pending = Pending::new(Arc::clone(&self.shared.overflow));
         let mut listing = self.lister.start(Target {

@@ -1,5 +1,5 @@
-//! A sink that keeps everything and checks that it is called as [`Sink`] promises; and GNU find
-//! as the oracle for what it kept.
+//! A sink that keeps everything and checks that it is called as [`Sink`] promises, and GNU find as
+//! the oracle for its content.
 
 #![allow(dead_code, reason = "each test binary uses its part")]
 
@@ -13,7 +13,7 @@ use trawl_model::sink::SourceRoot;
 use trawl_model::{DirAccess, DirBatch, DirId, Entry, Issue, Sink, path};
 use trawl_scan::{ScanProgress, WalkOptions, walk};
 
-/// One entry with its bytes.
+/// One entry with its byte strings.
 #[derive(Clone, Debug)]
 pub(crate) struct Row {
     pub(crate) entry: Entry,
@@ -24,7 +24,7 @@ pub(crate) struct Row {
     pub(crate) acl_default: Vec<u8>,
 }
 
-/// Everything a source told.
+/// Everything that a source delivered.
 #[derive(Default)]
 pub(crate) struct Recorder {
     pub(crate) root: Option<SourceRoot>,
@@ -42,7 +42,7 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    /// The checks that only hold at the end.
+    /// Performs the checks that hold only at the end.
     pub(crate) fn finish(self) -> Self {
         assert_eq!(
             self.done.len(),
@@ -117,7 +117,7 @@ impl Sink for Recorder {
     }
 }
 
-/// Walks `root` with the options as `change` leaves them.
+/// Walks `root` with default options, modified by `change`.
 pub(crate) fn record(root: &Path, change: impl FnOnce(&mut WalkOptions<'_>)) -> Recorder {
     let cancel = AtomicBool::new(false);
     let mut options = WalkOptions::new(&cancel);
@@ -137,10 +137,11 @@ pub(crate) fn record(root: &Path, change: impl FnOnce(&mut WalkOptions<'_>)) -> 
     recorder
 }
 
-/// The fields that GNU find prints, for each entry below `root`, by path.
+/// The fields that GNU find prints for each entry below `root`.
 const FIELDS: &str = r"%y %i %m %n %U %G %s %b %D %A@ %T@ %C@\0%l\0";
 
-/// What `find` prints of the entries below `root`, with further arguments before `-printf`.
+/// Returns the output of `find` for the entries below `root`, by path, with further arguments
+/// before `-printf`.
 pub(crate) fn find(root: &Path, arguments: &[&str]) -> BTreeMap<Vec<u8>, Vec<u8>> {
     let mut find = trawl_testkit::oracle::command("find");
     find.arg(root)
@@ -148,7 +149,7 @@ pub(crate) fn find(root: &Path, arguments: &[&str]) -> BTreeMap<Vec<u8>, Vec<u8>
         .args(arguments)
         .arg("-printf");
     find.arg(format!(r"%p\0{FIELDS}"));
-    // The first run moves access times, and what the second one prints stays.
+    // The first run changes access times; the second prints the final values.
     trawl_testkit::tick();
     find.output().expect("GNU find runs");
     let output = find.output().expect("GNU find runs");
@@ -160,7 +161,7 @@ pub(crate) fn find(root: &Path, arguments: &[&str]) -> BTreeMap<Vec<u8>, Vec<u8>
     rows
 }
 
-/// A row as [`find`] prints it.
+/// Returns a row in the form in which [`find`] prints it.
 pub(crate) fn as_find_prints(row: &Row) -> Vec<u8> {
     let meta = &row.entry.meta;
     let time = |t: trawl_model::Timestamp| format!("{}.{:09}0", t.secs, t.nanos);
@@ -185,7 +186,7 @@ pub(crate) fn as_find_prints(row: &Row) -> Vec<u8> {
     line
 }
 
-/// Asserts that a recording holds what find printed: the same paths with the same fields.
+/// Asserts that a recording agrees with find's output: the same paths with the same fields.
 pub(crate) fn assert_same(recorder: &Recorder, found: &BTreeMap<Vec<u8>, Vec<u8>>) {
     let lossy = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     for (path, row) in &recorder.rows {
@@ -204,7 +205,7 @@ pub(crate) fn assert_same(recorder: &Recorder, found: &BTreeMap<Vec<u8>, Vec<u8>
     }
 }
 
-/// Whether a tool can be run here; says so if not.
+/// Returns true if a tool can be run here; prints a message if not.
 pub(crate) fn has(tool: &str) -> bool {
     let found = trawl_testkit::oracle::command(tool)
         .arg("--version")
@@ -216,7 +217,7 @@ pub(crate) fn has(tool: &str) -> bool {
     found
 }
 
-/// Whether this process is root; says so if not.
+/// Returns true if this process is root; prints a message if not.
 pub(crate) fn is_root() -> bool {
     let root = trawl_sys::identity::effective_uid() == 0;
     if !root {
@@ -225,7 +226,7 @@ pub(crate) fn is_root() -> bool {
     root
 }
 
-/// A directory for a test that goes away by `rm -rf`, which manages trees of any depth.
+/// A test directory that is removed by `rm -rf`, which handles trees of any depth.
 pub(crate) struct Scratch(pub(crate) std::path::PathBuf);
 
 impl Scratch {
@@ -233,7 +234,7 @@ impl Scratch {
         Scratch::within(&std::env::temp_dir())
     }
 
-    /// In memory where that can be, for trees that take a disk too long to make.
+    /// Creates it in memory if possible, for trees that would take a disk too long.
     pub(crate) fn in_memory() -> Self {
         let memory = Path::new("/dev/shm");
         if memory.is_dir() {

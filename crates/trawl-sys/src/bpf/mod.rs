@@ -1,11 +1,11 @@
-//! Small programs that the kernel runs for each thing that one of its iterators goes over: each open
-//! file, each task. What they write is read as bytes.
+//! Small programs that the kernel runs for each element of one of its iterators: each open file,
+//! each task. Their output is read as bytes.
 //!
-//! A program is checked by the kernel before it is taken, and refused if it could do harm or read
-//! what is not there. Needs `CAP_BPF` and `CAP_PERFMON`, or `CAP_SYS_ADMIN`; what it sees are the
-//! tasks of the reader's PID namespace.
+//! The kernel checks a program before it accepts it, and refuses one that could do harm or read
+//! invalid memory. Needs `CAP_BPF` and `CAP_PERFMON`, or `CAP_SYS_ADMIN`. A program sees the tasks
+//! of the reader's PID namespace.
 //!
-//! What a program looks at, and where that lies, is for its writer to know.
+//! The caller must know which kernel data a program reads, and at which offsets.
 
 mod program;
 
@@ -23,9 +23,9 @@ const ITERATOR_CREATE: libc::c_int = 33;
 const TRACING: u32 = 26;
 /// `BPF_TRACE_ITER`
 const TRACE_ITERATOR: u32 = 28;
-/// `BPF_OBJ_NAME_LEN`, the last byte of which is 0.
+/// `BPF_OBJ_NAME_LEN`; the last byte is 0.
 const NAME_BYTES: usize = 16;
-/// The kernel fills no more than 8 pages a read.
+/// The kernel returns at most 8 pages a read.
 const READ_BYTES: usize = 32 << 10;
 
 /// The part of `union bpf_attr` that loads a program.
@@ -56,7 +56,7 @@ struct Load {
     relocations: u32,
 }
 
-/// The part that attaches one, as much of it as has to be told.
+/// The part of `union bpf_attr` that attaches a program, with the fields needed here.
 #[repr(C)]
 struct Link {
     program: i32,
@@ -65,30 +65,30 @@ struct Link {
     flags: u32,
 }
 
-/// The part that begins an iteration.
+/// The part of `union bpf_attr` that begins an iteration.
 #[repr(C)]
 struct Create {
     link: i32,
     flags: u32,
 }
 
-/// A program with the iterator that it is for.
+/// A loaded program, attached to its iterator.
 #[derive(Debug)]
 pub struct TaskIterator {
     link: OwnedFd,
 }
 
 impl TaskIterator {
-    /// Has the kernel check a program and keep it for an iterator: `attach_to` is the number of the
-    /// iterator's function (`bpf_iter_task_file`, for one) among the kernel's types.
+    /// Loads a program, which the kernel checks, and attaches it to an iterator. `attach_to` is the
+    /// number of the iterator's function (such as `bpf_iter_task_file`) among the kernel's types.
     ///
     /// Source: <https://man7.org/linux/man-pages/man2/bpf.2.html>
     ///
     /// # Errors
-    /// `EPERM` without privilege or where the machine is locked down, `EACCES` or `EINVAL` where the
-    /// kernel refuses the program, `ENOSYS` in one without BPF.
+    /// Fails with `EPERM` without privilege or if the machine is locked down, with `EACCES` or
+    /// `EINVAL` if the kernel refuses the program, and with `ENOSYS` if the kernel has no BPF.
     pub fn load(name: &CStr, program: &Program, attach_to: u32) -> Result<Self, SysError> {
-        // As the kernel wants it, for what programs of this licence may call.
+        // The kernel requires a licence string; it determines the helpers that a program may call.
         let license = c"Dual MIT/GPL";
         let instructions = program.instructions();
         let mut request = Load {
@@ -104,8 +104,8 @@ impl TaskIterator {
         for (to, from) in kept.zip(name.to_bytes()) {
             *to = *from;
         }
-        // SAFETY: laid out as the kernel's structure; what it points at (instructions, a string that
-        // ends with a NUL) outlives the call, and there are as many instructions as it says.
+        // SAFETY: the request has the kernel's layout; the data that it points to (instructions, a
+        // NUL-terminated string) outlives the call, and there are as many instructions as it says.
         let program = unsafe { ask(LOAD, &mut request) }?;
         let mut request = Link {
             program: program.as_raw_fd(),
@@ -113,23 +113,23 @@ impl TaskIterator {
             attach_type: TRACE_ITERATOR,
             flags: 0,
         };
-        // SAFETY: as above; it points at nothing.
+        // SAFETY: as above; it contains no pointers.
         let link = unsafe { ask(LINK_CREATE, &mut request) }?;
         Ok(TaskIterator { link })
     }
 
-    /// Goes over everything once, and appends what the program wrote.
+    /// Runs one complete iteration and appends the program's output to `into`.
     ///
     /// Source: <https://docs.kernel.org/bpf/bpf_iterators.html>
     ///
     /// # Errors
-    /// `ENOMEM`, and those of read(2).
+    /// Fails with `ENOMEM`, and with the errors of read(2).
     pub fn read(&self, into: &mut Vec<u8>) -> Result<(), SysError> {
         let mut request = Create {
             link: self.link.as_raw_fd(),
             flags: 0,
         };
-        // SAFETY: laid out as the kernel's structure; it points at nothing.
+        // SAFETY: the request has the kernel's layout; it contains no pointers.
         let begun = unsafe { ask(ITERATOR_CREATE, &mut request) }?;
         loop {
             let had = into.len();
@@ -140,7 +140,8 @@ impl TaskIterator {
             match read {
                 Ok(0) => return Ok(()),
                 Ok(_) => {}
-                // It went over very much without a word, and goes on.
+                // The kernel visited many elements without output and interrupts the read; it
+                // continues.
                 Err(e) if matches!(e.errno, Errno::WOULDBLOCK | Errno::INTR) => {}
                 Err(error) => return Err(error),
             }
@@ -154,12 +155,13 @@ impl AsFd for TaskIterator {
     }
 }
 
-/// A request that makes a descriptor.
+/// Makes a bpf(2) request that returns a descriptor.
 ///
 /// # Safety
-/// `T` is laid out as the part of `union bpf_attr` that the command has, and its pointers are valid.
+/// `T` must have the layout of the command's part of `union bpf_attr`, and its pointers must be
+/// valid.
 unsafe fn ask<T>(command: libc::c_int, request: &mut T) -> Result<OwnedFd, SysError> {
-    // SAFETY: as the caller says; the kernel reads and writes no more than the size told.
+    // SAFETY: guaranteed by the caller; the kernel reads and writes no more than the given size.
     let fd = unsafe {
         libc::syscall(
             libc::SYS_bpf,
@@ -169,7 +171,7 @@ unsafe fn ask<T>(command: libc::c_int, request: &mut T) -> Result<OwnedFd, SysEr
         )
     };
     match i32::try_from(fd) {
-        // SAFETY: the call returned a new descriptor (closed by exec) that nobody else owns.
+        // SAFETY: the call returned a new descriptor (closed by exec) that nothing else owns.
         Ok(fd) if fd >= 0 => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
         _ => Err(SysError::last(Op::Bpf)),
     }
@@ -192,7 +194,7 @@ mod tests {
     fn a_program_that_reads_what_is_not_there_is_refused() {
         let mut program = Program::default();
         program.load(Width::Eight, Register::R2, Register::R1, 1 << 12);
-        // Without privilege it is refused anyway.
+        // Without privilege, the program is refused in any case.
         assert!(TaskIterator::load(c"nonsense", &program, 1).is_err());
     }
 }

@@ -1,12 +1,12 @@
-//! Instructions of such programs, put together one by one.
+//! Assembles the instructions of BPF programs one by one.
 //!
-//! Only what is needed to look at something and write down what it is: no loops, no calls but of the
-//! kernel's helpers. A program ends with 0, which lets the iteration go on.
+//! Only what is needed to inspect kernel data and write it out is supported: no loops, and no calls
+//! except to the kernel's helpers. A program returns 0, which continues the iteration.
 //!
 //! Source: <https://www.kernel.org/doc/html/latest/bpf/standardization/instruction-set.html>
 
-/// A register. `R1` holds the context at first, `R6` to `R9` outlive calls, `R10` points at the end of
-/// 512 bytes of memory.
+/// A register. `R1` initially holds the context, `R6` to `R9` are preserved across calls, `R10`
+/// points to the end of a stack of 512 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 #[allow(missing_docs, reason = "each variant is the register of that name")]
@@ -24,7 +24,7 @@ pub enum Register {
     R10,
 }
 
-/// How much is read or written.
+/// Number of bytes that are read or written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Width {
     /// 2 bytes.
@@ -35,7 +35,7 @@ pub enum Width {
     Eight,
 }
 
-/// The place of a jump that is not known yet.
+/// A jump whose target is not yet known.
 #[derive(Debug)]
 #[must_use = "a jump needs somewhere to go"]
 pub struct Label(usize);
@@ -44,7 +44,7 @@ pub struct Label(usize);
 #[derive(Clone, Debug, Default)]
 pub struct Program {
     code: Vec<[u8; 8]>,
-    /// Jumps to the end.
+    /// Indices of jumps to the end.
     leaving: Vec<usize>,
 }
 
@@ -56,13 +56,13 @@ const ADD: u8 = 0x07;
 const AND: u8 = 0x57;
 const JUMP_EQUAL: u8 = 0x15;
 const JUMP_NOT_EQUAL: u8 = 0x55;
-/// Compares with a register, not a number.
+/// Compares with a register instead of a number.
 const WITH_REGISTER: u8 = 0x08;
 const CALL: u8 = 0x85;
 const EXIT: u8 = 0x95;
 
 impl Width {
-    /// What it adds to the code of a load or store of four bytes.
+    /// Bits to add to the code of a four-byte load or store.
     fn bits(self) -> u8 {
         match self {
             Width::Four => 0x00,
@@ -76,7 +76,7 @@ impl Program {
     fn push(&mut self, code: u8, to: Register, from: Register, offset: i16, number: i32) {
         let [first, second] = offset.to_ne_bytes();
         let [a, b, c, d] = number.to_ne_bytes();
-        // Two bit fields of a byte, in the machine's order.
+        // Two bit fields of one byte, in the machine's order.
         let registers = match cfg!(target_endian = "little") {
             true => (to as u8) | ((from as u8) << 4),
             false => (from as u8) | ((to as u8) << 4),
@@ -114,31 +114,31 @@ impl Program {
         self.push(AND, to, Register::R0, 0, number);
     }
 
-    /// Ends here if the register is this.
+    /// Jumps to the end if the register equals `number`.
     pub fn leave_if(&mut self, register: Register, number: i32) {
         self.leaving.push(self.code.len());
         self.push(JUMP_EQUAL, register, Register::R0, 0, number);
     }
 
-    /// Ends here unless the register is this.
+    /// Jumps to the end unless the register equals `number`.
     pub fn leave_unless(&mut self, register: Register, number: i32) {
         self.leaving.push(self.code.len());
         self.push(JUMP_NOT_EQUAL, register, Register::R0, 0, number);
     }
 
-    /// Goes on at the label if both are equal.
+    /// Jumps to the returned label if both registers are equal.
     pub fn skip_if_equal(&mut self, one: Register, other: Register) -> Label {
         let label = Label(self.code.len());
         self.push(JUMP_EQUAL | WITH_REGISTER, one, other, 0, 0);
         label
     }
 
-    /// What skips to this label goes on here.
+    /// Makes the current position the target of a label.
     pub fn here(&mut self, label: Label) {
         self.aim(label.0, self.code.len());
     }
 
-    /// Calls a helper of the kernel, by number.
+    /// Calls a kernel helper by its number.
     pub fn call(&mut self, helper: i32) {
         self.push(CALL, Register::R0, Register::R0, 0, helper);
     }
@@ -152,7 +152,7 @@ impl Program {
         }
     }
 
-    /// All of it, with its end.
+    /// Returns the whole program, including its end.
     #[must_use]
     pub fn instructions(&self) -> Vec<[u8; 8]> {
         let mut whole = self.clone();
@@ -170,8 +170,8 @@ impl Program {
 mod tests {
     use super::*;
 
-    /// Codes and registers as RFC 9669 has them; jumps count from the instruction behind them, and
-    /// leaving goes to where the result is set.
+    /// Codes and registers follow RFC 9669; jumps count from the following instruction, and jumps
+    /// to the end lead to where the result is set.
     #[test]
     #[cfg(target_endian = "little")]
     fn instructions_are_as_an_assembler_has_them() {

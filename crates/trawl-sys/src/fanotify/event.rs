@@ -1,7 +1,7 @@
-//! The records that a fanotify group is read as. Lengths in them are believed only as far as the
-//! bytes reach: nonsense is a [`BadEvent`], never a read past the end.
+//! Parses the records read from a fanotify group. Lengths in a record are checked against the bytes
+//! that were read: a malformed record gives a [`BadEvent`], never a read past the end.
 
-/// What happened, as bits.
+/// Event types, as bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Mask(pub u64);
 
@@ -13,38 +13,38 @@ impl Mask {
     pub const CREATE: Mask = Mask(0x0000_0100);
     pub const DELETE: Mask = Mask(0x0000_0200);
     pub const QUEUE_OVERFLOW: Mask = Mask(0x0000_4000);
-    /// Wanted for what is in a marked directory, too.
+    /// Requests events for the entries of a marked directory, too.
     pub const ON_CHILD: Mask = Mask(0x0800_0000);
     pub const RENAME: Mask = Mask(0x1000_0000);
-    /// Of a directory.
+    /// The object is a directory.
     pub const ONDIR: Mask = Mask(0x4000_0000);
 
-    /// Both.
+    /// Returns the union of both masks.
     #[must_use]
     pub const fn with(self, other: Mask) -> Mask {
         Mask(self.0 | other.0)
     }
 
-    /// Whether it has any bit of `other`.
+    /// Returns true if the mask has any bit of `other`.
     #[must_use]
     pub const fn has(self, other: Mask) -> bool {
         self.0 & other.0 != 0
     }
 }
 
-/// One event. Objects are spelled as the kernel does: the file system's id (8 bytes), the length of
+/// One event. Objects are encoded as in the kernel's records: file system id (8 bytes), length of
 /// the handle (4 bytes), its type (4 bytes), the handle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Event<'a> {
-    /// What happened; equal events that follow each other come as one.
+    /// The event types; the kernel merges successive equal events into one.
     pub mask: Mask,
     /// The directory and the name in it (`.` for the directory itself).
     pub at: Option<Named<'a>>,
-    /// Where a renamed file was.
+    /// The old place of a renamed file.
     pub from: Option<Named<'a>>,
-    /// Where a renamed file went.
+    /// The new place of a renamed file.
     pub to: Option<Named<'a>>,
-    /// What it happened to.
+    /// The object concerned.
     pub object: Option<&'a [u8]>,
 }
 
@@ -57,21 +57,22 @@ pub struct Named<'a> {
     pub name: &'a [u8],
 }
 
-/// Bytes that are no event.
+/// Error: bytes that are not a valid event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the event at byte {offset} is malformed: {what}")]
 pub struct BadEvent {
-    /// Where the event begins.
+    /// Offset in bytes at which the event begins.
     pub offset: usize,
-    /// What is wrong with it.
+    /// The problem.
     pub what: &'static str,
 }
 
-/// Length of an event's head.
+/// Size in bytes of an event's header.
 pub(super) const METADATA_BYTES: usize = 24;
 const VERSION: u8 = 3;
 const INFO_HEAD_BYTES: usize = 4;
-/// Length of the file system's id, and of the head of a handle behind it.
+/// Size in bytes of the file system id; `HANDLE_HEAD_BYTES` is the size of the handle's header
+/// after it.
 const ID_BYTES: usize = 8;
 const HANDLE_HEAD_BYTES: usize = 8;
 
@@ -81,7 +82,8 @@ const INFO_DFID: u8 = 3;
 const INFO_OLD_DFID_NAME: u8 = 10;
 const INFO_NEW_DFID_NAME: u8 = 12;
 
-/// The events in `bytes`, as one read returned them. Ends after the first that is malformed.
+/// Iterator over the events in `bytes`, which one read returned. It ends after the first malformed
+/// event.
 #[derive(Clone, Debug)]
 pub struct Events<'a> {
     bytes: &'a [u8],
@@ -89,7 +91,7 @@ pub struct Events<'a> {
 }
 
 impl<'a> Events<'a> {
-    /// Over what a read returned.
+    /// Makes an iterator over the bytes that a read returned.
     #[must_use]
     pub fn new(bytes: &'a [u8]) -> Self {
         Events { bytes, offset: 0 }
@@ -151,14 +153,14 @@ fn take_record<'a>(event: &mut Event<'a>, kind: u8, body: &'a [u8]) -> Result<()
         INFO_DFID_NAME | INFO_DFID => event.at = named(body)?,
         INFO_OLD_DFID_NAME => event.from = named(body)?,
         INFO_NEW_DFID_NAME => event.to = named(body)?,
-        // Others are not asked for; those of later kernels say more than is needed.
+        // Other records are not requested; later kernels may add records that are not needed.
         _ => {}
     }
     Ok(())
 }
 
-/// The object at the start of a record's body, and what follows it. `None` where the event is about
-/// no object: an overflow has a handle without bytes.
+/// Returns the object at the start of a record's body and the bytes after it. The object is `None`
+/// if the event concerns none: an overflow has a handle without bytes.
 fn object(body: &[u8]) -> Result<(Option<&[u8]>, &[u8]), &'static str> {
     let length = word(body, ID_BYTES).ok_or("a handle ends before its length")? as usize;
     let end = length.saturating_add(ID_BYTES + HANDLE_HEAD_BYTES);
@@ -289,7 +291,8 @@ mod tests {
             let events: Vec<_> = Events::new(&good[..cut]).collect();
             assert!(matches!(events[..], [Err(_)]), "{cut}");
         }
-        // (where, what): event length, version, head length, record length, handle length, slash.
+        // (offset, false value): event length, version, head length, record length, handle length,
+        // slash.
         for (at, lie) in [
             (0, 0u8),
             (0, 255),

@@ -1,9 +1,9 @@
-//! fanotify: what changes in a file system, as a queue of events that name directories and files by
+//! fanotify: changes in a file system, as a queue of events that identify directories and files by
 //! their handles.
 //!
-//! Only reporting of directory, name and object (`FAN_REPORT_DFID_NAME_TARGET`, Linux 5.17) and
-//! notification are offered: no permission events, so no event ever holds anybody up, and no event
-//! carries a descriptor. What an event means is not decided here.
+//! Only notification with directory, name and object is offered (`FAN_REPORT_DFID_NAME_TARGET`,
+//! Linux 5.17). There are no permission events, so an event never blocks a process, and no event
+//! carries a descriptor. This module does not interpret events.
 
 mod event;
 
@@ -13,39 +13,40 @@ use crate::error::{Errno, Op, SysError};
 
 pub use event::{BadEvent, Event, Events, Mask, Named};
 
-/// How many events a group holds before it forgets what comes.
+/// Maximum number of queued events of a group; when it is exceeded, events are lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueSize {
-    /// As memory allows. Needs `CAP_SYS_ADMIN`.
+    /// Limited by memory only. Needs `CAP_SYS_ADMIN`.
     Unlimited,
-    /// `/proc/sys/fs/fanotify/max_queued_events` of them.
+    /// Limited to `/proc/sys/fs/fanotify/max_queued_events` events.
     Limited,
 }
 
-/// What a mark covers.
+/// Coverage of a mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// The whole file system that the directory lies on. Needs `CAP_SYS_ADMIN`.
+    /// The whole file system that contains the directory. Needs `CAP_SYS_ADMIN`.
     FileSystem,
-    /// The directory, and with [`Mask::ON_CHILD`] what is directly in it.
+    /// The directory, and with [`Mask::ON_CHILD`] its entries.
     Directory,
 }
 
-/// Smallest buffer for [`Group::read`]: the largest event fits.
+/// Minimum buffer size in bytes for [`Group::read`]: the largest event fits.
 pub const READ_BYTES_MIN: usize = 4096;
 
-/// A fanotify group: its marks and its queue, gone when dropped. Never blocks.
+/// A fanotify group with its marks and its queue; closed when dropped. Never blocks.
 #[derive(Debug)]
 pub struct Group(OwnedFd);
 
 impl Group {
-    /// A group without marks.
+    /// Creates a group without marks.
     ///
     /// Source: <https://man7.org/linux/man-pages/man2/fanotify_init.2.html>
     ///
     /// # Errors
-    /// `EPERM` where an unlimited queue is asked for without privilege, `EMFILE` where the user has
-    /// too many groups, `EINVAL` before Linux 5.17, `ENOSYS` in a kernel without fanotify.
+    /// Fails with `EPERM` if an unlimited queue is requested without privilege, with `EMFILE` if
+    /// the user has too many groups, with `EINVAL` before Linux 5.17, and with `ENOSYS` if the
+    /// kernel has no fanotify.
     pub fn new(queue: QueueSize) -> Result<Self, SysError> {
         const REPORT_TARGET_FID: libc::c_uint = 0x1000;
         let mut flags = libc::FAN_CLASS_NOTIF
@@ -59,17 +60,17 @@ impl Group {
             flags |= libc::FAN_UNLIMITED_QUEUE;
         }
         let opened = libc::O_RDONLY as libc::c_uint;
-        // SAFETY: two numbers; no memory is touched.
+        // SAFETY: the call gets two numbers; no memory is touched.
         let fd = unsafe { libc::syscall(libc::SYS_fanotify_init, flags, opened) };
         match i32::try_from(fd) {
-            // SAFETY: the call returned a new descriptor that nobody else owns.
+            // SAFETY: the call returned a new descriptor that nothing else owns.
             Ok(fd) if fd >= 0 => Ok(Group(unsafe { OwnedFd::from_raw_fd(fd) })),
             _ => Err(SysError::last(Op::FanotifyInit)),
         }
     }
 
-    /// A group that was made by another process, which passed it on; `None` if the descriptor is
-    /// something else.
+    /// Takes over a group that another process created and passed on; `None` if the descriptor is
+    /// not a fanotify group.
     ///
     /// Source: "anon_inode", <https://man7.org/linux/man-pages/man5/proc_pid_fd.5.html>
     #[must_use]
@@ -79,15 +80,15 @@ impl Group {
         (shown.as_os_str() == "anon_inode:[fanotify]").then_some(Group(fd))
     }
 
-    /// Asks for the events of `mask` in what `scope` makes of `directory` (which may have been
-    /// opened as a starting point only).
+    /// Requests the events of `mask` for the `scope` around `directory`, which may have been opened
+    /// with `O_PATH`.
     ///
     /// Source: <https://man7.org/linux/man-pages/man2/fanotify_mark.2.html>
     ///
     /// # Errors
-    /// `EPERM` without the privilege for the scope, `ENOSPC` where the user has too many marks,
-    /// `ENODEV` and `EXDEV` where the file system has no id of its own, `EOPNOTSUPP` where it has no
-    /// handles.
+    /// Fails with `EPERM` without the privilege for the scope, with `ENOSPC` if the user has too
+    /// many marks, with `ENODEV` or `EXDEV` if the file system has no id of its own, and with
+    /// `EOPNOTSUPP` if it has no handles.
     pub fn mark(&self, directory: impl AsFd, scope: Scope, mask: Mask) -> Result<(), SysError> {
         let scope = match scope {
             Scope::FileSystem => libc::FAN_MARK_FILESYSTEM,
@@ -110,9 +111,10 @@ impl Group {
         }
     }
 
-    /// At least how many events wait in the queue now. `FIONREAD` counts the head of each event
-    /// and no record behind it: its bytes are fewer than a read returns (measured on Linux 6.18).
-    /// A kernel that counts the records would make this more, never less.
+    /// Returns a lower bound on the number of events in the queue. `FIONREAD` counts only the head
+    /// of each event, without its records, so it reports fewer bytes than a read returns (measured
+    /// on Linux 6.18). With a kernel that counts the records, the result would be higher, never
+    /// lower.
     ///
     /// Source: `FIONREAD`, <https://man7.org/linux/man-pages/man7/fanotify.7.html>
     pub fn queued_events(&self) -> Result<u64, SysError> {
@@ -121,8 +123,8 @@ impl Group {
             .map_err(|errno| SysError::new(Op::QueuedBytes, errno))
     }
 
-    /// Reads as many whole events as `buffer` holds (at least [`READ_BYTES_MIN`] bytes); what is
-    /// returned goes to [`Events::new`]. Empty where nothing waits.
+    /// Reads as many whole events as fit into `buffer` (at least [`READ_BYTES_MIN`] bytes). The
+    /// result is for [`Events::new`]; it is empty if the queue is empty.
     ///
     /// Source: <https://man7.org/linux/man-pages/man7/fanotify.7.html>
     pub fn read<'a>(&self, buffer: &'a mut [u8]) -> Result<&'a [u8], SysError> {
