@@ -1,8 +1,9 @@
-//! What a scan costs beside snapshots that are there: `measure HOW SOURCE
-//! INDEX` reads a GUFI trace, or a live tree, into an index, again each time it
-//! is run, and tells the processor time of the scan and of the comparison with
-//! older snapshots, and how many bytes are new. HOW is `alone` (nothing is
-//! shared, now or later), `full`, `share`, or `trust` (`--trust-ctime`).
+//! Measures the cost of a scan beside existing snapshots.
+//!
+//! `measure HOW SOURCE INDEX` reads a GUFI trace or a live tree into an index, again each time it
+//! is run. It prints the processor time of the scan and of the comparison with older snapshots, and
+//! the number of new bytes. HOW is `alone` (nothing is shared, now or later), `full`, `share`, or
+//! `trust` (`--trust-ctime`).
 
 #![forbid(unsafe_code)]
 
@@ -20,7 +21,7 @@ use trawl_scan::{ScanProgress, WalkOptions, walk};
 
 static CANCEL: AtomicBool = AtomicBool::new(false);
 
-/// The time that this process has had of all processors, proc_pid_stat(5) in
+/// Returns the processor time used by this process so far, from proc_pid_stat(5), which counts
 /// hundredths of a second.
 fn used() -> Result<Duration, Box<dyn Error>> {
     let text = std::fs::read_to_string("/proc/self/stat")?;

@@ -1,5 +1,5 @@
-//! Moving what has to move: the segments that hold it are read whole, and
-//! their rows put where they belong now.
+//! Moves rows as planned: reads the affected segments in full, and puts their rows where they
+//! belong now.
 
 use trawl_index::revision::{Revision, Stored};
 use trawl_index::{ListingKind, SegmentInfo, Shard, Table};
@@ -11,10 +11,10 @@ use crate::error::{HistoryError, Result};
 use crate::now::Now;
 use crate::plan::{Plan, SegmentMoves};
 
-/// Issues that are read at a time.
+/// Number of issues read at a time.
 const ISSUES_AT_A_TIME: usize = 4096;
 
-/// Writes the snapshot `then` again as `plan` says.
+/// Rewrites the snapshot `then` according to `plan`.
 pub(crate) fn apply(
     mut revision: Revision<'_>,
     then: &View,
@@ -52,7 +52,7 @@ struct Mover<'m, 'r> {
     now: &'m mut Now,
     plan: &'m mut Plan,
     segment: usize,
-    /// The shard's place among those of `then`.
+    /// Index of the shard among those of `then`.
     number: usize,
     shard: &'m Shard,
     info: &'m SegmentInfo,
@@ -77,9 +77,9 @@ impl Mover<'_, '_> {
         })
     }
 
-    /// Copies the rows of directories that are behind barriers now to there,
-    /// for those who know their names and may not list what held them. Behind what guards it where
-    /// it is now, too, if it was moved and something else has its place.
+    /// Copies the rows of directories that are behind barriers now to these barriers, for users who
+    /// know their names and may not list the containing directory. If that directory was moved and
+    /// another has taken its place, the copies also lie behind the guard of its present place.
     fn copy_own_rows(&mut self, batch: &DirBatch) -> Result<()> {
         if !self.now.has_barriers_in(&batch.path) {
             return Ok(());
@@ -137,7 +137,7 @@ impl Mover<'_, '_> {
     }
 }
 
-/// A batch of one row of another.
+/// Copies one row of a batch to a batch of its own.
 fn own_row(batch: &DirBatch, entry: &Entry) -> DirBatch {
     let mut own = DirBatch {
         path: batch.path.clone(),

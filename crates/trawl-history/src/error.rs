@@ -1,12 +1,12 @@
-//! What can go wrong with an old snapshot.
+//! Defines the errors of making old snapshots stricter.
 
 use trawl_index::IndexError;
 use trawl_query::QueryError;
 
-/// This crate's results.
+/// A result of this crate.
 pub type Result<T> = std::result::Result<T, HistoryError>;
 
-/// Why an old snapshot could not be made stricter.
+/// Reason why an old snapshot could not be made stricter.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HistoryError {
@@ -19,7 +19,7 @@ pub enum HistoryError {
 }
 
 impl HistoryError {
-    /// True if bytes of an index are not what was written.
+    /// True if bytes of an index differ from those written.
     pub fn is_damage(&self) -> bool {
         matches!(
             self,

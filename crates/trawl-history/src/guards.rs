@@ -1,6 +1,5 @@
-//! Guards of then and now, and what becomes of one where the other must be
-//! passed, too. Numbers stand for guards, since there are few and rows are
-//! many.
+//! Combines guards of the older and the new snapshot. Guards are represented by numbers, since
+//! there are few guards and many rows.
 
 use std::collections::HashMap;
 use trawl_index::{IndexError, Shard, Snapshot};
@@ -9,20 +8,20 @@ use trawl_model::guard::{Element, Guard};
 use crate::error::Result;
 use crate::now::Now;
 
-/// A guard that rows move behind, below what guards the source as a whole.
+/// A guard that rows move behind, below the guard of the source as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct TargetId(usize);
 
 /// The guards of an older snapshot.
 pub(crate) struct Guards {
-    /// What guards the source as a whole from now on.
+    /// New guard of the source as a whole.
     above: Guard,
-    /// By shard, from the source's root of the file system downwards.
+    /// Guard of each shard, from the root of the file system downwards.
     then: Vec<Guard>,
-    /// True if what guarded the source as a whole was stricter, so that
-    /// every row must be guarded by it.
+    /// True if the old guard of the source as a whole was stricter in some respect, so that every
+    /// row must be guarded by it as well.
     all_move: bool,
-    /// True if what guards the source as a whole from now on is stricter.
+    /// True if the new guard of the source as a whole is stricter.
     pub(crate) is_source_stricter: bool,
     known: HashMap<(usize, usize), Option<TargetId>>,
     targets: Vec<Guard>,
@@ -38,9 +37,9 @@ impl Guards {
                 .first()
                 .map(Shard::dir_path)
                 .unwrap_or_default(),
-            problem: "the list of its shards does not say what is above the source".to_owned(),
+            problem: "the list of its shards does not name the guard above the source".to_owned(),
         })?;
-        // From now on it lies behind `above`, whatever that was.
+        // From now on the source lies behind `above`, whatever its old guard.
         let mut around = above.clone();
         let is_new = |element: &&Element| !above.0.iter().any(|now| now.implies(element));
         around.0.extend(before.0.iter().filter(is_new).cloned());
@@ -60,15 +59,15 @@ impl Guards {
         })
     }
 
-    /// The shard of the new snapshot that has the same guard as shard `then`,
-    /// if what lies in it can stay there at all.
+    /// Returns the shard of the new snapshot with the same guard as shard `then`, if rows can stay
+    /// in that shard at all.
     pub(crate) fn same_shard(&self, then: usize, now: &Now) -> Option<usize> {
         let guard = self.then.get(then).filter(|_| !self.all_move)?;
         now.shard_behind(guard)
     }
 
-    /// Where what lies in shard `then` goes if it must also pass `now`;
-    /// `None` if it can stay.
+    /// Returns the guard that content of shard `then` moves behind if it must also be guarded by
+    /// `now`'s guard number `at`. `None` if it can stay.
     pub(crate) fn target(&mut self, then: usize, now: &Now, at: usize) -> Option<TargetId> {
         if let Some(known) = self.known.get(&(then, at)) {
             return *known;
@@ -79,8 +78,8 @@ impl Guards {
         target
     }
 
-    /// The same for the row of the directory behind the barrier that the
-    /// guard of its shard ends with.
+    /// Like [`Guards::target`], for the own row of the directory behind the barrier that the
+    /// shard's guard ends with.
     pub(crate) fn own_target(&mut self, then: usize, now: &Guard) -> Option<TargetId> {
         let guard = self.tightened(then, now)?;
         let barrier = self.then.get(then)?.0.last()?.clone();
@@ -95,12 +94,13 @@ impl Guards {
         }
     }
 
-    /// A guard that rows move behind.
+    /// Returns a guard that rows move behind.
     pub(crate) fn get(&self, id: TargetId) -> Option<&Guard> {
         self.targets.get(id.0)
     }
 
-    /// A guard without what guards the source as a whole, which is above it.
+    /// Removes the guard of the source as a whole, which lies above, and returns the number of the
+    /// rest.
     fn intern(&mut self, guard: Guard) -> TargetId {
         let below = guard.0.get(self.above.0.len()..).unwrap_or_default();
         let below = Guard(below.to_vec());
@@ -112,8 +112,8 @@ impl Guards {
         id
     }
 
-    /// Where the copy of a row goes that lay in shard `then`, for those who
-    /// know the path behind the barrier that the guard `barrier` ends with, and pass `now`.
+    /// Returns the guard for the copy of a row from shard `then`. The copy serves users who know
+    /// the path behind the barrier that the guard `barrier` ends with and who pass `now`.
     pub(crate) fn copy_target(
         &mut self,
         then: usize,
@@ -127,9 +127,8 @@ impl Guards {
     }
 }
 
-/// A guard that ends with this barrier: only such a one tells whose row stands
-/// apart behind it. Others in front of the same path come before it, also if
-/// something else asks for more.
+/// Moves this barrier to the end of a guard: only the last barrier tells whose own row lies behind
+/// it. Other barriers for the same path come before it, even if another element is stricter.
 fn barrier_last(mut guard: Guard, barrier: &Element) -> Guard {
     guard.0.retain(|element| element != barrier);
     guard.0.push(barrier.clone());

@@ -1,26 +1,24 @@
-//! Old snapshots stay guarded by the stricter of then and now; and a new one
-//! shares what an old one holds already ([`SegmentReader`]).
+//! Makes older snapshots as strict as a new one, so that they stay behind the stricter of the old
+//! and the new guards. Also reads segments of older snapshots that a new one shares
+//! ([`SegmentReader`]).
 //!
-//! When a new snapshot of a source is written and not yet current, every
-//! older one that is kept is held against it: what lies behind a guard that
-//! does not ask for all that the new snapshot's asks for moves behind both
-//! (`docs/history.md` says what counts as *now* for what is gone). The older
-//! snapshot is replaced as a whole, by one rename, before the new one becomes
+//! When a new snapshot of a source is written and not yet current, every older snapshot that is
+//! kept is compared with it. Content behind a guard that is weaker than the new snapshot's guard
+//! moves behind both guards (`docs/history.md` defines the new guard of content that no longer
+//! exists). An older snapshot is replaced as a whole, by one rename, before the new one becomes
 //! current.
 //!
 //! Invariants:
 //!
-//! - whoever can read something of an old snapshot afterwards could before;
-//! - memory is bounded by batches of rows, by the runs of rows that move, and by the paths of
-//!   directories that are elsewhere now, where fewer reach them;
-//! - nothing is read where digests say that all directories are guarded as
-//!   they were and nothing new lies behind a guard, and no more than which
-//!   directories there are and the names of attributes where nothing has to
-//!   move.
+//! - Nobody can read more of an old snapshot afterwards than before.
+//! - Memory is bounded by batches of rows, by the runs of rows that move, and by the paths of
+//!   directories that have moved to a place that fewer users reach.
+//! - If digests show that all directories are guarded as before and no guarded shard has new rows,
+//!   nothing is read. If nothing has to move, only the directories and the names of attributes are
+//!   read.
 //!
-//! Read first: [`tighten`]; `now` finds what guards a path in the new
-//! snapshot, `moved` which directories are elsewhere in it, `plan` what has to
-//! move, `apply` moves it.
+//! Read first: [`tighten`]. `now` finds the guard of a path in the new snapshot, `moved` the
+//! directories that have another path in it, `plan` the rows that have to move; `apply` moves them.
 #![forbid(unsafe_code)]
 
 mod apply;
@@ -39,30 +37,28 @@ use trawl_index::{Prepared, Readers, Snapshot, SnapshotId};
 use trawl_model::guard::Credentials;
 use trawl_query::View;
 
-/// What was done to older snapshots.
+/// Result of tightening older snapshots.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tightened {
-    /// Those of which something moved.
+    /// Snapshots with content that moved.
     pub snapshots: Vec<SnapshotId>,
-    /// Directories whose rows moved, over all snapshots.
+    /// Number of directories whose rows moved, over all snapshots.
     pub directories: u64,
-    /// Attribute values, issues and rows that stand apart which moved.
+    /// Number of attribute values, issues and own rows that moved.
     pub others: u64,
-    /// Snapshots that are damaged, so that they are as they were: they must
-    /// not be kept.
+    /// Snapshots that are damaged and therefore unchanged: they must not be kept.
     pub damaged: Vec<SnapshotId>,
 }
 
-/// Makes the older snapshots of a source as strict as `prepared`, which is
-/// about to become current.
+/// Makes the older snapshots of a source as strict as `prepared`, which is about to become current.
 ///
 /// # Errors
-/// If a file cannot be read or written. Snapshots that come before the
-/// failure stay tightened, which is right whatever happens to the new one.
+/// If a file cannot be read or written. Snapshots processed before the failure stay tightened,
+/// which is right whatever happens to the new one.
 pub fn tighten(prepared: &Prepared) -> Result<Tightened> {
     let source = prepared.source();
     let mut done = Tightened::default();
-    // An index for its owner alone shows nothing to anyone else.
+    // An index for its owner alone shows nothing to other users.
     if source.readers() == Readers::Owner {
         return Ok(done);
     }
@@ -71,13 +67,14 @@ pub fn tighten(prepared: &Prepared) -> Result<Tightened> {
         return Ok(done);
     }
     let mut now = None;
-    // Then what there is has been held against these guards before.
+    // If the current snapshot is guarded like the new one, the older ones have been compared with
+    // these guards before.
     let is_same = match older.last() {
         Some(current) => is_placed_as(prepared, current.id, &mut now)?,
         None => true,
     };
-    // The current one comes last: if it is guarded as the new one is, nothing
-    // is left to do for those before it, also where a run was cut short.
+    // The current snapshot comes last: if it is guarded like the new one, nothing is left to do for
+    // those before it, even if an earlier run was interrupted.
     for info in &older {
         if is_same && !prepared.may_have_values(info.id) {
             continue;
@@ -99,12 +96,12 @@ pub fn tighten(prepared: &Prepared) -> Result<Tightened> {
     Ok(done)
 }
 
-/// True if the directories of the snapshot `id` are the same in the new one, and guarded alike.
+/// True if the snapshot `id` has the same directories as the new one, behind the same guards.
 fn is_placed_as(prepared: &Prepared, id: SnapshotId, now: &mut Option<now::Now>) -> Result<bool> {
     if !prepared.is_placed_as(id) {
         return Ok(false);
     }
-    // Directories may have taken each other's paths.
+    // Directories may have exchanged their paths.
     let Ok(before) = prepared.older(id) else {
         return Ok(false);
     };
@@ -134,7 +131,7 @@ fn tighten_one(
     Ok(())
 }
 
-/// A snapshot as its owner reads it.
+/// Returns a view of a snapshot as its owner reads it.
 fn view_of(snapshot: Snapshot) -> Arc<View> {
     let who = Credentials::default();
     Arc::new(View::new(snapshot, Arc::new(who)))

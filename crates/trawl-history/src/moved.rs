@@ -1,9 +1,9 @@
-//! Directories of an older snapshot that are elsewhere now, where not everybody reaches them.
+//! Finds directories of an older snapshot that have moved to a place that not everybody reaches.
 //!
-//! What guards a path now says nothing of a directory that is there no more. If the new snapshot
-//! has it at another path, it is known by its device, its inode number and when it was made.
-//! Only directories that are new in a guarded shard are looked for: what lies in segments that
-//! both snapshots have was there before.
+//! The present guard of a path says nothing about a directory that has left that path. If the new
+//! snapshot has the directory at another path, it is recognized by its device, its inode number and
+//! its time of creation. Only directories that are new in a guarded shard are searched for: content
+//! of segments that both snapshots share was there before.
 
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
@@ -18,16 +18,16 @@ use trawl_query::{DirObject, View};
 use crate::error::Result;
 use crate::now::Now;
 
-/// Directories that are looked for together.
+/// Maximum number of directories searched for together.
 const DIRECTORIES_MOST: usize = 256 * 1024;
 
-/// By the path in the older snapshot: what guards what the directory holds where it is now.
+/// For each path in the older snapshot, the guard of the directory's content at its present place.
 pub(crate) type Moved = HashMap<Vec<u8>, usize>;
 
-/// Directories that are new in guarded shards: where they are, and their guards.
+/// New directories of guarded shards: their paths and their guards.
 type New = HashMap<DirObject, (Vec<u8>, usize)>;
 
-/// True if the new snapshot has rows in guarded shards that `then` has not.
+/// True if guarded shards of the new snapshot have rows that `then` does not have.
 pub(crate) fn may_have(then: &View, now: &Now) -> bool {
     let before = by_place(then);
     (0..now.view.shards().len()).any(|at| now.has_new_rows(at, &before))
@@ -61,7 +61,7 @@ pub(crate) fn find(then: &View, now: &mut Now) -> Result<Moved> {
     Ok(moved)
 }
 
-/// Finds where these directories were in the older snapshot.
+/// Finds the paths of these directories in the older snapshot.
 fn look_for(new: &mut New, then: &View, now: &mut Now, moved: &mut Moved) -> Result<()> {
     let new = std::mem::take(new);
     if new.is_empty() {
@@ -95,7 +95,7 @@ fn look_for(new: &mut New, then: &View, now: &mut Now, moved: &mut Moved) -> Res
     Ok(())
 }
 
-/// Shards of a view by where they lie, with their segments.
+/// Shards of a view by directory names: the shard's number and its segments.
 pub(crate) type ByPlace<'v> = HashMap<&'v [String], (usize, HashSet<SegmentId>)>;
 
 fn by_place(view: &View) -> ByPlace<'_> {
@@ -107,7 +107,7 @@ fn by_place(view: &View) -> ByPlace<'_> {
     known.collect()
 }
 
-/// The directories of a shard of the older snapshot, beside a sequence in path order.
+/// The directories of a shard of the older snapshot, walked alongside a sequence in path order.
 struct Beside<'v> {
     listings: Option<Listings<'v>>,
     has_next: bool,
@@ -126,8 +126,7 @@ impl<'v> Beside<'v> {
         Ok(Beside { listings, has_next })
     }
 
-    /// True if this directory is there at this path, which does not come before the last one that
-    /// was asked for.
+    /// True if this directory is at this path. Paths must not decrease from call to call.
     fn has(&mut self, path: &[u8], object: &DirObject) -> Result<bool> {
         while let Some(listings) = self.listings.as_mut().filter(|_| self.has_next) {
             match path::cmp(listings.path(), path) {

@@ -1,8 +1,8 @@
-//! What guards a path in the new snapshot.
+//! Determines the guard of a path in the new snapshot.
 //!
-//! A directory that was listed has its shard's guard. For one that was not,
-//! its nearest ancestor that was listed counts, and its own permissions if it
-//! is still there (it could not be read, or was left out).
+//! A listed directory has its shard's guard. A directory that was not listed has the guard of its
+//! nearest listed ancestor, and its own permissions in addition if it still exists (it could not be
+//! read or was excluded).
 
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
@@ -21,18 +21,17 @@ use crate::view_of;
 /// The new snapshot.
 pub(crate) struct Now {
     pub(crate) view: Arc<View>,
-    /// What guards the source as a whole.
+    /// Guard of the source as a whole.
     above: Guard,
-    /// First those of the shards, in their order; all from the root of the
-    /// file system downwards.
+    /// Guards from the root of the file system downwards. The shards' guards come first, in the
+    /// order of the shards.
     guards: Vec<Arc<Guard>>,
     ids: HashMap<Arc<Guard>, usize>,
-    /// By the path of a directory behind a barrier: the shard whose guard
-    /// ends with that.
+    /// For each path of a directory behind a barrier, the shard whose guard ends with that barrier.
     barriers: HashMap<Vec<u8>, usize>,
-    /// The directories that hold those.
+    /// Directories that contain those.
     hiding: HashSet<Vec<u8>>,
-    /// False if every directory that there is was listed.
+    /// False if all existing directories were listed.
     has_unlisted: bool,
 }
 
@@ -76,7 +75,7 @@ impl Now {
         }
     }
 
-    /// What guards the source as a whole, and its root's own row.
+    /// Returns the guard of the source as a whole, which is also that of its root's own row.
     pub(crate) fn above(&self) -> &Guard {
         &self.above
     }
@@ -89,14 +88,13 @@ impl Now {
         self.guards.get(at).cloned().unwrap_or_default()
     }
 
-    /// The shard with this guard, if there is one.
+    /// Returns the shard with this guard, if there is one.
     pub(crate) fn shard_behind(&self, guard: &Guard) -> Option<usize> {
         let at = self.ids.get(guard).copied()?;
         (at < self.view.shards().len()).then_some(at)
     }
 
-    /// The guard that ends with the barrier in front of `path`, if there is
-    /// one.
+    /// Returns the guard that ends with the barrier for `path`, if there is one.
     pub(crate) fn barrier(&self, path: &[u8]) -> Option<usize> {
         self.barriers.get(path).copied()
     }
@@ -106,7 +104,7 @@ impl Now {
         self.hiding.contains(dir)
     }
 
-    /// `guard` and also what only the superuser passes.
+    /// Returns `guard` restricted to the superuser.
     fn for_superuser(&mut self, guard: usize) -> usize {
         self.with(guard, [Predicate::superuser_only()])
     }
@@ -124,20 +122,20 @@ impl Now {
         self.intern(guard)
     }
 
-    /// What both of these ask for.
+    /// Returns the conjunction of two guards, with barriers replaced by their predicates.
     pub(crate) fn both(&mut self, one: usize, other: usize) -> usize {
         let other = self.guard(other);
         self.with(one, other.0.iter().map(who_lists))
     }
 
-    /// The guard of a shard without name barriers: only who may list passes. Rows from elsewhere
-    /// have no name there.
+    /// Returns the guard of a shard with barriers replaced by their predicates: only users who may
+    /// list pass. Rows from elsewhere have no name there.
     pub(crate) fn without_barriers(&mut self, shard: usize) -> usize {
         let around = self.root_guard();
         self.both(around, shard)
     }
 
-    /// True if a shard that not everybody reads has rows that no shard in its place had `before`.
+    /// True if a shard is guarded and has rows that the shard in its place did not have `before`.
     pub(crate) fn has_new_rows(&self, shard: usize, before: &ByPlace<'_>) -> bool {
         let Some(shard) = self.view.shards().get(shard) else {
             return false;
@@ -148,7 +146,7 @@ impl Now {
         !shard.manifest.guard.is_empty() && segments.any(|segment| is_new(segment.id))
     }
 
-    /// The permissions of what lies at `path`, if it is there.
+    /// Returns the type and permissions of the entry at `path`, if it exists.
     fn access(&self, path: &[u8]) -> Result<Option<(FileType, DirAccess)>> {
         let Located::Found(start) = self.view.locate(path)? else {
             return Ok(None);
@@ -167,8 +165,8 @@ impl Now {
         Ok(Some((row.file_type(), access)))
     }
 
-    /// `listing`, and read permission on the entry at `path`: for the
-    /// superuser alone if it is gone.
+    /// Returns the guard `listing` with read permission on the entry at `path` added; for the
+    /// superuser alone if the entry no longer exists.
     pub(crate) fn reading(&mut self, listing: usize, path: &[u8]) -> Result<usize> {
         Ok(match self.access(path)? {
             Some((_, access)) => self.with(listing, [Predicate::of(&access, Bit::Read)]),
@@ -177,7 +175,7 @@ impl Now {
     }
 }
 
-/// Whom an element lets through who knows no name.
+/// Returns the predicate of users whom an element lets through without knowing a name.
 fn who_lists(element: &Element) -> Predicate {
     match element {
         Element::Predicate(who) => who.clone(),
@@ -185,19 +183,17 @@ fn who_lists(element: &Element) -> Predicate {
     }
 }
 
-/// The listed directories of the new snapshot beside a sequence of paths in
-/// path order.
+/// The listed directories of the new snapshot, walked alongside a sequence of paths in path order.
 pub(crate) struct Beside<'a> {
     view: &'a View,
     listings: Listings<'a>,
     has_next: bool,
-    /// The listed directory that was passed last.
+    /// The last listed directory that was passed.
     path: Vec<u8>,
-    /// Those of it and of the directories above it that were listed: the
-    /// length of the path, and the guard.
-    stack: Vec<(usize, usize)>,
-    /// The last directory that is not listed though it may be there, and its
+    /// The listed ones among that directory and the directories above it: length of the path, and
     /// guard.
+    stack: Vec<(usize, usize)>,
+    /// The last directory that may exist but is not listed, and its guard.
     unlisted: Option<(Vec<u8>, usize)>,
 }
 
@@ -215,8 +211,7 @@ impl<'a> Beside<'a> {
         })
     }
 
-    /// The guard of what is in `dir`, which does not come before the last
-    /// one that was asked for.
+    /// Returns the guard of entries in `dir`. Directories must not decrease from call to call.
     pub(crate) fn guard_in(&mut self, now: &mut Now, dir: &[u8]) -> Result<usize> {
         while self.has_next {
             match path::cmp(self.listings.path(), dir) {
@@ -236,7 +231,7 @@ impl<'a> Beside<'a> {
         }
     }
 
-    /// Goes past the next listed directory.
+    /// Advances past the next listed directory.
     fn pass(&mut self) -> Result<()> {
         let next = self.listings.path();
         while let Some((end, _)) = self.stack.last() {
@@ -261,7 +256,7 @@ impl<'a> Beside<'a> {
         Ok(())
     }
 
-    /// Forgets directories that `dir` is not in.
+    /// Removes directories from the stack that do not contain `dir`.
     fn leave(&mut self, dir: &[u8]) {
         while let Some((end, _)) = self.stack.last() {
             if path::is_within(dir, &self.path[..*end]) {
@@ -271,8 +266,7 @@ impl<'a> Beside<'a> {
         }
     }
 
-    /// The guard in `dir`, of which just the ancestor of that length was
-    /// listed.
+    /// Returns the guard in `dir` if only its ancestor of length `listed` was listed.
     fn unlisted_in(
         &mut self,
         now: &mut Now,

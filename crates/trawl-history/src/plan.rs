@@ -1,7 +1,7 @@
-//! What of an older snapshot has to move.
+//! Plans which rows of an older snapshot have to move.
 //!
-//! Everything is asked for in path order, beside the listed directories of
-//! the new snapshot. What moves is kept as runs of rows with one target.
+//! All rows are visited in path order, alongside the listed directories of the new snapshot. Rows
+//! that move are kept as runs with one target.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -17,12 +17,12 @@ use crate::guards::{Guards, TargetId};
 use crate::moved::{self, Moved};
 use crate::now::{Beside, Now};
 
-/// Directories that are held; where more are guarded differently, all are gone
-/// through in order.
+/// Maximum number of directories held in memory. If more are guarded differently, all listings are
+/// visited in order instead.
 const DIRECTORIES_MOST: usize = 256 * 1024;
-/// Issues that are held at a time.
+/// Maximum number of issues held at a time.
 const ISSUES_MOST: usize = 64 * 1024;
-/// Issues that are read at a time.
+/// Number of issues read at a time.
 const ISSUES_AT_A_TIME: usize = 4096;
 
 /// Rows of a table that move, ascending.
@@ -37,7 +37,7 @@ impl Moves {
         }
     }
 
-    /// Puts rows that came in any order in order.
+    /// Sorts rows that were added in any order.
     fn sort(&mut self) {
         self.0.sort_by_key(|(rows, _)| rows.start);
     }
@@ -49,7 +49,7 @@ impl Moves {
     }
 }
 
-/// What of one segment moves.
+/// Rows of one segment that move.
 #[derive(Default)]
 pub(crate) struct SegmentMoves {
     /// Rows of the dirs table.
@@ -58,30 +58,30 @@ pub(crate) struct SegmentMoves {
     pub(crate) issues: Moves,
 }
 
-/// What moves.
+/// Everything that moves.
 pub(crate) struct Plan {
     pub(crate) guards: Guards,
     pub(crate) segments: BTreeMap<usize, SegmentMoves>,
-    /// Rows of dirs tables that go on with a directory of another segment of
-    /// the same shard.
+    /// Rows of dirs tables that continue a directory of another segment in the same shard.
     pub(crate) continued: HashSet<Place>,
-    /// Directories whose own row stands apart already.
+    /// Directories whose own row is stored behind a barrier already.
     pub(crate) apart: HashSet<Vec<u8>>,
-    /// Directories that are elsewhere now, where fewer reach them.
+    /// Directories that have moved to a place that fewer users reach.
     pub(crate) moved: Moved,
     pub(crate) directories: u64,
     pub(crate) others: u64,
 }
 
 impl Plan {
-    /// True if the snapshot can stay as it is. Where the source as a whole
-    /// gets a stricter guard no row moves, but that has to be noted: it holds
-    /// for this snapshot from now on, also if the guard gets weaker again.
+    /// True if the snapshot can stay as it is. If the source as a whole gets a stricter guard, no
+    /// row moves, but the guard must be recorded: it applies to this snapshot from now on, even if
+    /// the source's guard becomes weaker again.
     pub(crate) fn is_empty(&self) -> bool {
         self.segments.is_empty() && !self.guards.is_source_stricter
     }
 
-    /// `guard`, and where the directory is now that was `dir`, if it was moved.
+    /// Returns `guard`, combined with the guard of the present place of the directory that was at
+    /// `dir`, if it was moved.
     pub(crate) fn with_moved(&self, now: &mut Now, guard: usize, dir: &[u8]) -> usize {
         match self.moved.get(dir) {
             Some(moved) => now.both(guard, *moved),
@@ -94,7 +94,7 @@ impl Plan {
     }
 }
 
-/// Finds what of `then` has to move.
+/// Finds the rows of `then` that have to move.
 pub(crate) fn make(then: &View, snapshot: &Snapshot, now: &mut Now) -> Result<Plan> {
     let plan = Plan {
         guards: Guards::of(snapshot, now)?,
@@ -127,7 +127,7 @@ pub(crate) fn make(then: &View, snapshot: &Snapshot, now: &mut Now) -> Result<Pl
 
 struct Planner<'a> {
     then: &'a View,
-    /// The new snapshot.
+    /// View of the new snapshot.
     view: Arc<View>,
     now: &'a mut Now,
     plan: Plan,
@@ -164,19 +164,20 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// What guards what is in `dir` now: at that path, and where the directory is.
+    /// Returns the new guard of entries in `dir`: that of the path, combined with that of the
+    /// directory's present place.
     fn guard_in(&mut self, beside: &mut Beside<'_>, dir: &[u8]) -> Result<usize> {
         let there = beside.guard_in(self.now, dir)?;
         Ok(self.with_moved(there, dir))
     }
 
-    /// The same for a path as it is guarded now.
+    /// Combines the guard of a path with that of the directory's present place.
     fn with_moved(&mut self, guard: usize, dir: &[u8]) -> usize {
         self.plan.with_moved(self.now, guard, dir)
     }
 
-    /// Finds the directories of a shard that are not in the shard of the new
-    /// snapshot which has the same guard.
+    /// Finds the directories of a shard that are not in the new snapshot's shard with the same
+    /// guard.
     fn not_in_same_shard(&self, shard: usize, out: &mut Vec<(Vec<u8>, Place)>) -> Result<()> {
         let same = self.plan.guards.same_shard(shard, self.now);
         let digest_of = |view: &View, at: usize| view.shards().get(at)?.digest;
@@ -213,7 +214,8 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// The same without holding any: where much has changed.
+    /// Plans all listings without holding directories in memory, for the case that much has
+    /// changed.
     fn all_listings(&mut self) -> Result<()> {
         let view = Arc::clone(&self.view);
         let mut beside = Beside::new(&view)?;
@@ -237,8 +239,8 @@ impl Planner<'_> {
         }
     }
 
-    /// Finds rows that go on with a directory of another segment, in shards
-    /// of which a segment is written again.
+    /// Finds rows that continue a directory of another segment, in shards with a segment that is
+    /// rewritten.
     fn find_continued(&mut self) -> Result<()> {
         let shards: BTreeSet<usize> = self
             .plan
@@ -263,7 +265,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Rows that stand apart: the root's, and those behind barriers.
+    /// Plans own rows: the root's, and those behind barriers.
     fn own_rows(&mut self) -> Result<()> {
         let mut behind = Vec::new();
         for segment in 0..self.then.stored_segments() {
@@ -305,7 +307,7 @@ impl Planner<'_> {
 
     fn move_own(&mut self, segment: usize, target: Option<TargetId>) {
         if let Some(target) = target {
-            // It is row 0, before all others that move.
+            // It is row 0, before all other rows that move.
             self.plan.moves(segment).dirs.0.insert(0, (0..1, target));
             self.plan.others += 1;
         }
@@ -336,7 +338,7 @@ impl Planner<'_> {
         }
     }
 
-    /// What guards an attribute's value now though it is gone.
+    /// Returns the present guard of an attribute value that no longer exists.
     fn value_guard(&mut self, beside: &mut Beside<'_>, value: &Value) -> Result<usize> {
         let path = value.path();
         let listing = match path == self.then.root() {
@@ -391,14 +393,13 @@ impl Planner<'_> {
     }
 }
 
-/// The directory that holds what lies at `path`.
+/// Returns the directory that contains the entry at `path`.
 fn parent(path: &[u8]) -> &[u8] {
     path::split(path).map_or(&[], |(dir, _)| dir)
 }
 
-/// The values of one attribute of one entry in the new snapshot: one in the
-/// shard that its directory says, and perhaps one that stands apart with the
-/// entry's own row.
+/// The values of one attribute of one entry in the new snapshot: one in the shard of its directory,
+/// and perhaps one behind a barrier beside the entry's own row.
 struct Group<'a> {
     values: Values<'a>,
     next: Option<Value>,
@@ -415,7 +416,7 @@ impl<'a> Group<'a> {
         })
     }
 
-    /// Finds those of `wanted`, which does not come before the last one.
+    /// Finds the values for `wanted`, which must not decrease from call to call.
     fn find(&mut self, wanted: &Value) -> Result<()> {
         let order = |value: &Value| value.order(wanted);
         self.found.retain(|value| order(value) == Ordering::Equal);
@@ -430,7 +431,8 @@ impl<'a> Group<'a> {
         Ok(())
     }
 
-    /// The guard of what `value` of the older snapshot corresponds to.
+    /// Returns the guard of the new snapshot's counterpart of `value`, a value of the older
+    /// snapshot.
     fn guard_of(&self, then: &View, value: &Value) -> Option<usize> {
         let (path, view) = (value.path(), self.values.view());
         let is_apart = stands_apart(then, value, &path);
@@ -446,8 +448,7 @@ impl<'a> Group<'a> {
     }
 }
 
-/// True if a value stands apart with the own row of its entry, behind the
-/// barrier in front of that.
+/// True if a value lies beside the own row of its entry, behind the barrier for that entry.
 fn stands_apart(view: &View, value: &Value, path: &[u8]) -> bool {
     let is_it =
         |step: &GuardStep| matches!(step, GuardStep::Barrier { path: at, .. } if at == path);

@@ -1,6 +1,5 @@
-//! Reading segments for a writer: of an older snapshot that a new one shares
-//! with it ([`trawl_index::ReadBack`]), or of what was published beside one
-//! ([`trawl_index::ReadRows`]).
+//! Reads segments for a writer: those of an older snapshot that a new one shares
+//! ([`trawl_index::ReadBack`]), and those published beside a snapshot ([`trawl_index::ReadRows`]).
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -13,14 +12,12 @@ use trawl_query::View;
 use crate::error::{HistoryError, Result};
 use crate::view_of;
 
-/// Issues that are read at a time.
+/// Number of issues read at a time.
 const ISSUES_AT_A_TIME: usize = 4096;
-/// Rows that do not hold are read, too, where fewer lie between others: a
-/// page has about as many.
+/// Runs of dead rows shorter than this, about a page, are read and dropped instead of skipped.
 const PASSED_ROWS: u64 = 1024;
 
-/// Reads segments with the reader that answers questions, so that all that is
-/// read is checked.
+/// Reads segments with the reader that answers queries, so that everything read is checked.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SegmentReader;
 
@@ -95,8 +92,7 @@ fn told(error: HistoryError) -> IndexError {
     }
 }
 
-/// Does something with each of the wanted segments, given by the numbers of
-/// their shards and their ids.
+/// Calls `work` for each of the wanted segments, given by their shards' numbers and their ids.
 fn each(
     view: &View,
     wanted: impl Iterator<Item = (usize, SegmentId)>,
@@ -116,7 +112,7 @@ fn each(
     Ok(())
 }
 
-/// Gives what of a segment still holds.
+/// Passes the valid content of a segment to `visit`.
 fn read_one(
     view: &View,
     segment: usize,
@@ -162,7 +158,7 @@ fn read_one(
     Ok(())
 }
 
-/// Rows that no longer hold, asked for in order.
+/// Dead rows, looked up in ascending order.
 struct Gone<'d> {
     rows: &'d [Range<u64>],
 }
@@ -174,7 +170,7 @@ impl<'d> Gone<'d> {
         }
     }
 
-    /// Whether a row is among them that does not come before the last one.
+    /// True if a row is dead. Rows must not decrease from call to call.
     fn has(&mut self, row: u64) -> bool {
         while let Some((first, rest)) = self.rows.split_first() {
             if row < first.end {
@@ -185,8 +181,8 @@ impl<'d> Gone<'d> {
         false
     }
 
-    /// The rows of a table of so many that have all others, and of these only
-    /// what lies between them.
+    /// Returns ranges that contain all valid rows of a table with `rows` rows, without long runs of
+    /// dead rows.
     fn around(&self, rows: u64) -> Vec<Range<u64>> {
         let mut around = Vec::new();
         let mut start = 0;

@@ -1,5 +1,5 @@
-//! Bundles of small segments hold the rows of these, are shared while these
-//! stay, and are told if they differ.
+//! Checks that bundles hold the rows of small segments, are shared while these stay, and are
+//! reported if they differ.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -21,7 +21,7 @@ mod support;
 
 use support::{ROOT, Random, State};
 
-/// Reads what is there, but for the size of one file.
+/// Reads the stored content, but changes the size of one file.
 struct Lying;
 
 impl ReadBack for Lying {
@@ -44,7 +44,7 @@ impl ReadBack for Lying {
     }
 }
 
-/// Fails in the middle.
+/// Fails in the middle of reading.
 struct Failing;
 
 impl ReadBack for Failing {
@@ -81,7 +81,7 @@ fn source(index: &Path) -> Source {
     index.source(ROOT).unwrap().unwrap()
 }
 
-/// All that is read of a snapshot, wherever it lies; copies aside.
+/// Returns everything read from a snapshot, regardless of its location, except copies.
 fn rows(snapshot: Snapshot) -> BTreeMap<String, usize> {
     let view = View::new(snapshot, Arc::new(Credentials::default()));
     let mut lines: BTreeMap<String, usize> = BTreeMap::new();
@@ -160,7 +160,7 @@ fn a_bundle_is_shared_until_what_it_is_made_of_changes() {
     write(&at, &state, 101, 1 << 20, Box::new(SegmentReader));
     let second = source(&at).current().unwrap().unwrap();
     assert_eq!(bundle_files(&first), bundle_files(&second));
-    // Another owner for everything: no segment is as it was.
+    // Another group for everything: every segment changes.
     let mut other = state.clone();
     other.nodes.values_mut().for_each(|node| node.gid += 10);
     write(&at, &other, 102, 1 << 20, Box::new(SegmentReader));
@@ -192,7 +192,7 @@ fn a_bundle_that_differs_is_told() {
     let state = State::random(&mut Random(9), 600);
     write(&at, &state, 100, 1 << 20, Box::new(Lying));
     let index = IndexDir::open(&at).unwrap();
-    // Every byte is as it was written.
+    // Every byte matches its hash.
     assert_eq!(verify(&index, Scope::All).unwrap().findings, []);
     let found = check_bundles(&source(&at), &mut SegmentReader).unwrap();
     assert_eq!(found.len(), 1, "{found:?}");

@@ -1,8 +1,8 @@
-//! A process that ends at any point while it makes older snapshots stricter
-//! leaves each of them as it was or as it is to be, and whole; the next one
-//! finishes the work and leaves no trace of the first.
+//! Checks that a process that ends at any point while it makes older snapshots stricter leaves each
+//! of them whole, in its old or new state, and that the next writer finishes the work and removes
+//! all leftovers.
 //!
-//! The child is this test program again, told by the environment what to do.
+//! The child process is this test program, which takes its task from the environment.
 
 #![forbid(unsafe_code)]
 
@@ -18,10 +18,10 @@ use trawl_testkit::crash::at_each_point;
 use trawl_testkit::skip::{Skip, without_root};
 
 const INDEX: &str = "TRAWL_TEST_INDEX";
-/// How many snapshots the child keeps.
+/// Number of snapshots that the child keeps.
 const KEEP: &str = "TRAWL_TEST_KEEP";
 
-/// A tree, and the same with less permissions.
+/// Returns a tree, and the same tree with fewer permissions.
 fn states() -> (State, State) {
     let mut random = Random(3);
     let mut then = State::random(&mut random, 12);
@@ -37,7 +37,7 @@ fn states() -> (State, State) {
     (then, now)
 }
 
-/// The child's part; does nothing in an ordinary run.
+/// Runs the child's task; does nothing in an ordinary run.
 #[test]
 fn child() {
     if let Some(index) = std::env::var_os(INDEX) {
@@ -67,7 +67,7 @@ fn damage(index: &Path) -> Vec<trawl_index::verify::Finding> {
         .collect()
 }
 
-/// What each user sees of a snapshot.
+/// Returns what each user sees of a snapshot.
 fn views(snapshot: &Snapshot) -> Vec<BTreeSet<Seen>> {
     let see = |who| seen(snapshot, &who, Names::Unknown);
     users().into_iter().map(see).collect()
@@ -115,7 +115,7 @@ fn a_crash_leaves_each_snapshot_as_it_was_or_as_it_is_to_be() {
             let seen = views(old);
             let is_done = seen == after;
             assert!(is_done || seen == before[at], "point {point} snapshot {at}");
-            // What is not current yet changes nothing for the worse.
+            // Once the new snapshot is current, every older one must be strict.
             assert!(is_done || found.len() == 2, "point {point} snapshot {at}");
             done_before_the_end += u32::from(is_done && found.len() == 2);
         }
@@ -170,7 +170,7 @@ fn a_crash_while_old_snapshots_go_leaves_nothing_that_shows_more_than_the_curren
     assert_eq!(snapshots(&copy).len(), 2);
 }
 
-/// The next writer does what was left undone.
+/// Checks that the next writer finishes the work.
 fn finish(index: &Path, now: &State, after: &[BTreeSet<Seen>]) {
     write(index, now, 9);
     for old in snapshots(index).iter().take(2) {
@@ -183,7 +183,7 @@ fn finish(index: &Path, now: &State, after: &[BTreeSet<Seen>]) {
     assert_eq!(verify(&opened, Scope::All).unwrap().findings, []);
 }
 
-/// A copy with owners, modes and access control lists.
+/// Copies a tree with owners, modes and access control lists.
 fn copy_tree(from: &Path, to: &Path) {
     let copied = trawl_testkit::oracle::command("cp")
         .arg("-a")

@@ -1,6 +1,6 @@
-//! A rescan that trusts the times of change brings, row for row, what a scan
-//! brings that reads everything, whatever was done to a live tree in between:
-//! also within the same tick of the clock, and with its other times set back.
+//! Checks that a rescan that trusts times of change delivers the same rows as a scan that reads
+//! everything, whatever was done to a live tree in between: even within the same tick of the clock,
+//! and with the other times set back.
 
 #![forbid(unsafe_code)]
 
@@ -19,7 +19,7 @@ use trawl_model::{DirBatch, KnownListings, Timestamp};
 use trawl_scan::{ScanProgress, WalkOptions, trusts_ctime, walk};
 use trawl_testkit::skip::{Skip, without_program};
 
-/// Longer than a change must be past to be trusted.
+/// Longer than the age at which a change is trusted.
 const SETTLED: Duration = Duration::from_millis(2_300);
 
 fn now() -> Timestamp {
@@ -30,7 +30,7 @@ fn now() -> Timestamp {
     }
 }
 
-/// Counts what is known.
+/// Counts known listings.
 #[derive(Debug)]
 struct Counted {
     known: KnownItems,
@@ -51,7 +51,7 @@ enum Trust {
     Nothing,
 }
 
-/// Indexes a tree; the snapshot, and how many directories were trusted.
+/// Indexes a tree; returns the snapshot and the number of directories that were trusted.
 fn scan(index: &Path, tree: &Path, trust: Trust) -> (Snapshot, u64) {
     use std::os::unix::ffi::OsStrExt;
     let index = IndexDir::create(index, Some(Readers::Owner)).unwrap();
@@ -125,7 +125,7 @@ fn grow(tree: &Path) {
     }
 }
 
-/// Does something to a file that a scan must notice.
+/// Makes a change to a file that a scan must notice.
 fn change(random: &mut Random, tree: &Path) {
     let files = files(tree);
     let file = &files[random.below(files.len() as u64) as usize];
@@ -137,21 +137,21 @@ fn change(random: &mut Random, tree: &Path) {
         3 => run("setfattr", &["-n", "user.b", "-v", "2"], file),
         4 => std::fs::rename(file, &beside).unwrap(),
         5 => {
-            // Another file of the same name, size and times.
+            // Another file with the same name, size and times.
             run("cp", &["-p", file.to_str().unwrap()], &beside);
             run("setfattr", &["-n", "user.c", "-v", "3"], &beside);
             std::fs::rename(&beside, file).unwrap();
         }
         6 => drop(std::fs::hard_link(file, &beside)),
         7 => {
-            // Changed, and the time of change of its content set back.
+            // Changed content with its time of modification set back.
             let before = std::fs::metadata(file).unwrap().modified().unwrap();
             run("setfattr", &["-n", "user.d", "-v", "4"], file);
             let open = std::fs::File::options().append(true).open(file).unwrap();
             open.set_modified(before).unwrap();
         }
         8 => {
-            // The directory itself.
+            // A change of the directory itself.
             run("setfacl", &["-m", "u:8:rx"], file.parent().unwrap());
         }
         9 => drop(
@@ -191,7 +191,7 @@ fn a_rescan_that_trusts_times_brings_what_a_full_one_brings() {
             change(&mut random, &tree);
         }
         let (snapshot, trusted) = scan(&index, &tree, Trust::Ctime);
-        // What is changed from here on may have the very time it has.
+        // Later changes may get the same time of change.
         let alone = dir.path().join(format!("alone-{round}"));
         let (whole, _) = scan(&alone, &tree, Trust::Nothing);
         let (shared, whole) = (dump(&snapshot), dump(&whole));
@@ -222,7 +222,7 @@ fn what_has_just_changed_is_not_trusted() {
         assert_eq!(scan(&index, &tree, Trust::Ctime).1, 0);
     }
     std::thread::sleep(SETTLED);
-    // The scan before was too early to say so.
+    // The earlier scan began too soon after the changes for its times to be trusted.
     assert_eq!(scan(&index, &tree, Trust::Ctime).1, 0);
     assert_eq!(scan(&index, &tree, Trust::Ctime).1, 1);
 }

@@ -1,6 +1,6 @@
-//! A snapshot that shares segments with others holds, row for row, what one
-//! that was written alone holds, whatever changed in between; and what did
-//! not change takes no room.
+//! Checks that a snapshot that shares segments with others holds, row for row, the same as one that
+//! was written alone, whatever changed in between, and that unchanged content takes no additional
+//! space.
 
 #![forbid(unsafe_code)]
 
@@ -29,7 +29,7 @@ fn open(index: &Path, id: SnapshotId) -> Snapshot {
     source.snapshot(id).unwrap()
 }
 
-/// Equal, or the first lines that are not.
+/// Asserts that both are equal, or reports the first lines that differ.
 fn assert_same(a: &[String], b: &[String], case: &str) {
     let only = |a: &[String], b: &[String]| -> Vec<String> {
         let lines = a.iter().filter(|line| !b.contains(line));
@@ -66,7 +66,7 @@ fn permissions_that_change_move_rows_as_if_nothing_were_shared() {
     }
 }
 
-/// One entry that is not a directory.
+/// An entry that is not a directory.
 #[derive(Clone)]
 struct Leaf {
     meta: Meta,
@@ -75,14 +75,14 @@ struct Leaf {
     is_unreadable: bool,
 }
 
-/// A directory's own time and what is in it, by name.
+/// A directory's own time, and its entries by name.
 type Content = (i64, BTreeMap<Vec<u8>, Leaf>);
 
 /// Directories by path.
 #[derive(Clone)]
 struct Tree {
     dirs: BTreeMap<Vec<u8>, Content>,
-    /// Directories of more entries come in fragments of that many.
+    /// Directories with more entries than this come in fragments of this size.
     fragment: usize,
 }
 
@@ -220,7 +220,7 @@ impl Tree {
         let mut names: BTreeSet<&[u8]> = leaves.keys().map(|name| &name[..]).collect();
         names.extend(&below);
         let names: Vec<&[u8]> = names.into_iter().collect();
-        // As many fragments as it takes, each with every so manieth name.
+        // The names are distributed over the fragments in turn.
         let count = names.len().div_ceil(self.fragment).max(1);
         for fragment in 0..count {
             let mut batch = DirBatch {
@@ -326,7 +326,7 @@ fn what_is_shared_is_row_for_row_what_would_have_been_written() {
         let mut tree = Tree::random(&mut random, 40);
         let mut kept = Vec::new();
         for scan in 0..6 {
-            // Also so little that one directory does not fit.
+            // Includes budgets that a single directory exceeds.
             let memory = [1 << 20, 20_000, 2_000][random.below(3) as usize];
             let done = index_tree(&at, &tree, 100 + scan, sharing(), memory);
             shared_bytes += done.size_bytes - done.new_bytes;
@@ -336,7 +336,7 @@ fn what_is_shared_is_row_for_row_what_would_have_been_written() {
             assert_eq!(done.totals, fresh.totals, "seed {seed} scan {scan}");
             let whole = dump(&open(&alone, fresh.id));
             kept.push((done.id, whole));
-            // Older ones stay as they were.
+            // Older snapshots stay unchanged.
             for (id, whole) in &kept {
                 assert_same(
                     &dump(&open(&at, *id)),
@@ -391,12 +391,12 @@ fn what_did_not_change_takes_no_room() {
     assert_eq!((second.totals, second.shards), (first.totals, first.shards));
     let added = disk_bytes(&at) - before;
     assert!(added * 100 < before, "{added} bytes added to {before}");
-    // One directory less: only its segment is written again.
+    // One directory fewer: only its segment is written again.
     let gone = tree.dirs.keys().next_back().unwrap().clone();
     tree.dirs.remove(&gone);
     let third = index_tree(&at, &tree, 102, sharing(), 1 << 20);
     assert!(third.new_bytes > 0 && third.new_bytes * 2 < third.size_bytes);
-    // With --full, all of it.
+    // With --full, everything is written again.
     let fourth = index_tree(&at, &tree, 103, Writing::Anew, 1 << 20);
     assert_eq!(fourth.new_bytes, fourth.size_bytes);
 }
@@ -458,7 +458,7 @@ fn without_items_everything_is_written_again() {
 const INDEX: &str = "TRAWL_TEST_INDEX";
 const TASK: &str = "TRAWL_TEST_TASK";
 
-/// A tree, and the same with a little changed.
+/// Returns a tree, and the same tree with a few changes.
 fn crash_trees() -> (Tree, Tree) {
     let then = Tree::random(&mut Random(3), 60);
     let mut now = then.clone();
@@ -467,7 +467,7 @@ fn crash_trees() -> (Tree, Tree) {
     (then, now)
 }
 
-/// The child's part; does nothing in an ordinary run.
+/// Runs the child's task; does nothing in an ordinary run.
 #[test]
 fn child() {
     let (Some(index), Ok(task)) = (std::env::var_os(INDEX), std::env::var(TASK)) else {
@@ -485,11 +485,10 @@ fn child() {
     }
 }
 
-/// Runs a task on copies of an index of three snapshots that share segments,
-/// the last of them of a tree that changed a little, with a crash at each
-/// point; each snapshot that is left must be whole, and the next scan and gc
-/// clean up. The number of points, and how often each number of snapshots was
-/// left.
+/// Runs a task with a crash at each point, on copies of an index with three snapshots that share
+/// segments; the last one is of a slightly changed tree. Every remaining snapshot must be whole,
+/// and the next scan and gc must clean up. Returns the number of points, and how often each number
+/// of snapshots remained.
 fn crash_everywhere(task: &str) -> (u32, BTreeMap<usize, u32>) {
     let dir = tempfile::tempdir().unwrap();
     let (base, copy) = (dir.path().join("base"), dir.path().join("copy"));

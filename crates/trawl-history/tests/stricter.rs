@@ -1,7 +1,7 @@
-//! What can be read of an old snapshot is what could be read then and may be
-//! read now: no more and, of what is still there, no less. Random trees whose
-//! permissions change between scans; the permissions are judged mode by mode,
-//! not by guards, and who can open which files is asked of the kernel.
+//! Checks that users can read from an old snapshot exactly what they could read then and may read
+//! now: no more and, of what still exists, no less. Uses random trees whose permissions change
+//! between scans. Permissions are judged by modes, not by guards, and the kernel is asked which
+//! files a user can open.
 
 #![forbid(unsafe_code)]
 
@@ -26,7 +26,7 @@ fn trees() -> u64 {
     told.and_then(|text| text.parse().ok()).unwrap_or(25)
 }
 
-/// Holds a snapshot against all states since it was made.
+/// Compares a snapshot with all states since it was made.
 fn check(snapshot: &Snapshot, whole: &BTreeSet<Seen>, states: &[State], case: &str) {
     for who in users() {
         let stored = seen(snapshot, &who, Names::Unknown);
@@ -94,7 +94,7 @@ fn old_snapshots_show_what_both_then_and_now_allow() {
     assert!(tightened > trees(), "{tightened} directories moved");
 }
 
-/// A tree that everyone may read, and the same for its owner alone.
+/// Returns a tree that everyone may read, and the same tree for its owner alone.
 fn open_and_closed() -> (State, State) {
     let mut random = Random(5);
     let mut open = State::random(&mut random, 12);
@@ -165,15 +165,15 @@ fn a_list_of_shards_that_is_lost_says_nothing() {
     assert_eq!(source.snapshots().unwrap().len(), 1);
 }
 
-/// The manifests that the kernel lets each user open by listing from the top
-/// are those whose guards admit them.
+/// Checks that the manifests that the kernel lets each user open, by listing from the top, are
+/// exactly those whose guards admit the user.
 fn check_kernel(index: &IndexDir, case: &str) {
     for program in ["setpriv", "find"] {
         if let Some(skip) = without_program("what the kernel says", program) {
             return skip.say();
         }
     }
-    // A temporary directory is for its owner alone.
+    // A temporary directory is closed to other users.
     let around = index.path().parent().unwrap();
     let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(around, open).unwrap();

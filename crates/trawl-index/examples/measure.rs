@@ -1,9 +1,8 @@
 //! Measures the writer alone: `measure TREE [REPEAT]`, `measure invented`.
 //!
-//! Reads a tree first (with the standard library, not counted), then writes
-//! a snapshot of it, and prints CPU time per entry and bytes per entry, in
-//! total and by column. `invented` writes 2.2 M entries that are made up as
-//! they are written, and prints the peak of memory too.
+//! Reads a tree first with the standard library (not measured), then writes a snapshot of it, and
+//! prints CPU time per entry and bytes per entry, in total and by column. `invented` writes 2.2 M
+//! entries generated on the fly, and also prints the peak memory.
 
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use std::collections::BTreeMap;
@@ -100,7 +99,7 @@ fn walk(dir: &Path, parent: Option<DirId>, events: &mut Vec<Event>, next: &mut u
     events.push(Event::Done(id));
 }
 
-/// CPU seconds of this process so far, all threads.
+/// Returns the CPU time of this process so far in seconds, over all threads.
 fn cpu_s() -> f64 {
     trawl_sys::process::usage().map_or(0.0, |usage| usage.cpu().as_secs_f64())
 }

@@ -1,14 +1,14 @@
-//! Where the values of extended attributes go: as the kernel rules who may
-//! read them (`fs/xattr.c`, xattr(7)).
+//! Places the values of extended attributes behind guards, by the kernel's rules for who may read
+//! them (`fs/xattr.c`, xattr(7)).
 //!
-//! | namespace | names | values |
-//! |---|---|---|
-//! | `user.` | whoever may list the directory | and may read the entry |
-//! | `security.`, `system.`, others | whoever may list the directory | the same |
-//! | `trusted.` | the superuser | the superuser |
+//!  namespace | readers of names | readers of values |
+//! ---|---|---|
+//!  `user.` | users who may list the directory | those of them who may also read the entry |
+//!  `security.`, `system.`, others | users who may list the directory | the same users |
+//!  `trusted.` | the superuser | the superuser |
 //!
-//! So the name of a `trusted.` attribute is not in its entry's row, which
-//! others may read, but only beside its value.
+//! Therefore the name of a `trusted.` attribute is not in its entry's row, which others may read,
+//! but only beside its value.
 
 use crate::segment::XattrRow;
 use trawl_model::placement::{GuardId, Placer};
@@ -17,8 +17,8 @@ use trawl_model::{Acl, DirAccess, DirBatch, Entry, Xattr};
 const USER: &[u8] = b"user.";
 const TRUSTED: &[u8] = b"trusted.";
 
-/// Moves the values out of a batch whose rows lie behind `guard`, each with
-/// the guard that it lies behind.
+/// Removes the values from a batch whose rows lie behind `guard`. Returns each with the guard that
+/// it belongs behind.
 pub(crate) fn take(
     batch: &mut DirBatch,
     guard: GuardId,
@@ -53,7 +53,7 @@ fn row(batch: &DirBatch, entry: &Entry, xattr: &Xattr) -> XattrRow {
     }
 }
 
-/// Who may read an entry.
+/// Returns the access permissions of an entry.
 pub(crate) fn access_of(batch: &DirBatch, entry: &Entry) -> DirAccess {
     DirAccess {
         mode: entry.meta.mode,
@@ -63,7 +63,7 @@ pub(crate) fn access_of(batch: &DirBatch, entry: &Entry) -> DirAccess {
     }
 }
 
-/// Takes the names that only the superuser may know out of the entries.
+/// Removes the names that only the superuser may know from the entries.
 fn hide_trusted(batch: &mut DirBatch) {
     let is_trusted = |name: &&[u8]| name.starts_with(TRUSTED);
     for at in 0..batch.entries.len() {
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
     use trawl_model::{Meta, Uid};
 
-    /// A private file of user 7 with an attribute of each namespace.
+    /// A private file of user 7 with one attribute of each namespace.
     fn batch() -> DirBatch {
         let mut batch = DirBatch {
             path: b"/d".to_vec(),

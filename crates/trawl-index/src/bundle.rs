@@ -1,18 +1,17 @@
-//! Rows of small segments once more, in a few large ones.
+//! Copies the rows of small segments into a few large ones.
 //!
-//! An index of many guards has many small shards, and who may read everything
-//! would open each of them for every question. So the rows of their small
-//! segments are written a second time: as ordinary segments, beside the pack
-//! that names them, for the index's owner alone. The pack says of each small
-//! segment which of the bundle's segments has its rows; whoever reads by the
-//! pack reads that instead.
+//! An index with many guards has many small shards, and a reader that may read everything would
+//! open each of them for every query. Therefore the rows of small segments are written a second
+//! time: as ordinary segments beside the pack that names them, for the index's owner alone. For
+//! each small segment the pack names the bundle's segment that has its rows; readers that use the
+//! pack read that segment instead.
 //!
-//! Own rows of directories behind barriers are left out, and the attribute
-//! values beside them: who may read everything has them where the directory is listed.
+//! The bundle omits own rows of directories behind barriers, and attribute values beside them:
+//! readers that may read everything find these where the directory is listed.
 //!
-//! The bundle is derived: without it the small segments are read. A segment
-//! of the bundle of the snapshot before stays if all the small segments that
-//! it was made of do, so a scan that finds little new adds little.
+//! The bundle is derived: without it readers use the small segments. A segment of the previous
+//! snapshot's bundle stays if all small segments that it was made from stay, so a scan that finds
+//! few changes adds little.
 
 use crate::carry::{ReadBack, is_sound};
 use crate::clean::remove_matching;
@@ -30,14 +29,14 @@ use std::collections::{HashMap, HashSet};
 use std::mem::take;
 use trawl_model::path;
 
-/// A segment is small if none of its tables has as many rows.
+/// A segment is small if all its tables have fewer rows than this.
 const SMALL_ROWS: u64 = 8192;
-/// Fewer small segments than this are read as they are.
+/// Minimum number of small segments for which a bundle is made.
 const SMALL_LEAST: usize = 32;
-/// A segment of the bundle takes no further small segment when it has as many rows.
+/// A segment of the bundle with at least this many rows takes no further small segments.
 const FULL_ROWS: u64 = 1 << 18;
-/// When something has to be written, segments of the bundle before with fewer
-/// rows are written again with it, so that they do not become many.
+/// When the bundle changes, segments of the previous bundle with fewer rows than this are rewritten
+/// as well, so that segments do not become too many.
 const KEPT_ROWS_LEAST: u64 = FULL_ROWS / 2;
 
 /// The bundle of a snapshot.
@@ -47,28 +46,28 @@ pub(crate) struct Bundle {
     members: Members,
 }
 
-/// Small segments, by the names that lead to their shards, and which segment
-/// of a bundle has their rows, counted from 1.
+/// Small segments by the directory names of their shards. The value is the number, from 1, of the
+/// bundle's segment with their rows.
 type Members = HashMap<Vec<String>, HashMap<SegmentId, u32>>;
 
 /// Where a bundle is made.
 pub(crate) struct Place<'a> {
     /// The source's directory of files for the owner alone.
     pub(crate) private: &'a Dir,
-    /// Whose name new segments get.
+    /// The writer's part of the ids of new segments.
     pub(crate) writer: SnapshotId,
-    /// What rows that wait may take.
+    /// Maximum memory for waiting rows, in bytes.
     pub(crate) memory_bytes: usize,
 }
 
 impl Bundle {
-    /// Its segments.
+    /// Returns the bundle's segments.
     pub(crate) fn segments(&self) -> &[SegmentInfo] {
         &self.segments
     }
 
-    /// For each segment of a shard which of the bundle's has its rows,
-    /// counted from 1, or 0.
+    /// Returns for each segment of a shard the number, from 1, of the bundle's segment with its
+    /// rows, or 0.
     pub(crate) fn numbers(&self, components: &[String], segments: &[SegmentInfo]) -> Vec<u32> {
         let Some(known) = self.members.get(components) else {
             return Vec::new();
@@ -77,7 +76,7 @@ impl Bundle {
         segments.iter().map(number).collect()
     }
 
-    /// The bundle that a pack names.
+    /// Returns the bundle that a pack describes.
     pub(crate) fn of_pack(pack: &Pack) -> Bundle {
         let Some((_, manifest)) = pack.unpack(pack.len()) else {
             return Bundle::default();
@@ -101,8 +100,8 @@ impl Bundle {
         }
     }
 
-    /// The directory of whose own row and values a shard behind this guard has
-    /// copies.
+    /// Returns the directory whose own row and attribute values a shard behind this guard has
+    /// copies of, if there is one.
     pub(crate) fn copied(guard: &[GuardStep]) -> Option<&[u8]> {
         guard.iter().rev().find_map(|step| match step {
             GuardStep::Barrier { path, .. } => Some(&path[..]),
@@ -110,7 +109,7 @@ impl Bundle {
         })
     }
 
-    /// True for the own row of the directory at `copied` and its values.
+    /// True for the own row of the directory at `copied` and for its attribute values.
     pub(crate) fn is_copy(what: &Stored, copied: Option<&[u8]>) -> bool {
         match what {
             Stored::Rows(kind, _) => *kind == ListingKind::Barrier,
@@ -121,8 +120,8 @@ impl Bundle {
         }
     }
 
-    /// The segments that packs in a private directory name. Who cannot read a
-    /// pack does without its bundle, too.
+    /// Returns the segments named by packs in a private directory. Unreadable packs are skipped,
+    /// since readers cannot use their bundles either.
     pub(crate) fn all_named(private: &Dir) -> Result<HashSet<SegmentId>> {
         let mut named = HashSet::new();
         for edition in private.list()?.iter().filter_map(|n| layout::pack_name(n)) {
@@ -135,7 +134,8 @@ impl Bundle {
         Ok(named)
     }
 
-    /// How many small segments each of its segments was made of.
+    /// Returns for each of the bundle's segments the number of small segments that it was made
+    /// from.
     fn counts(&self) -> Vec<usize> {
         let mut counts = vec![0; self.segments.len()];
         for number in self.members.values().flat_map(HashMap::values) {
@@ -146,8 +146,7 @@ impl Bundle {
         counts
     }
 
-    /// Makes the files durable that a writer made. The directory is the
-    /// caller's to sync.
+    /// Syncs the bundle's files made by `writer`. The caller syncs the directory.
     pub(crate) fn sync(&self, private: &Dir, writer: SnapshotId) -> Result<()> {
         let own = self.segments.iter().filter(|s| s.id.snapshot == writer);
         for (name, _, _) in own.flat_map(SegmentInfo::named_files) {
@@ -163,14 +162,14 @@ struct Small {
     id: SegmentId,
     components: Vec<String>,
     first_dir: Option<Vec<u8>>,
-    /// The directory of whose own row and values it has copies.
+    /// The directory whose own row and attribute values it has copies of.
     copied: Option<Vec<u8>>,
 }
 
-/// Makes the bundle of a snapshot, as far as it is not that of the snapshot
-/// `before`. What was written may not be durable yet.
+/// Makes the bundle of a snapshot, reusing segments of the bundle in the pack `before`. The new
+/// files are not synced.
 ///
-/// A failure leaves the snapshot without: it is complete so.
+/// After a failure the snapshot has no bundle, which is valid.
 pub(crate) fn make(
     place: &Place<'_>,
     snapshot: &Snapshot,
@@ -186,7 +185,7 @@ pub(crate) fn make(
             let id = layout::segment_of(name);
             id.is_some_and(|id| id.snapshot == place.writer && id.number >= first)
         };
-        // What stays nobody names: gc removes it.
+        // Nothing refers to files that cannot be removed here; gc removes them.
         let _ = remove_matching(place.private, is_new);
         Bundle::default()
     })
@@ -237,8 +236,8 @@ fn try_make(
     writer.finish(loose)
 }
 
-/// The small segments of all shards, in path order. The source root's own row
-/// lies nowhere else, so the segment that has it is not among them.
+/// Returns the small segments of all shards, in path order. Leaves out the segment with the source
+/// root's own row, since that row has no other copy.
 fn small_segments(shards: &[Shard]) -> Vec<Small> {
     let mut small = Vec::new();
     for (at, shard) in shards.iter().enumerate() {
@@ -264,9 +263,9 @@ fn small_segments(shards: &[Shard]) -> Vec<Small> {
     small
 }
 
-/// What stays of the bundle before: segments of which all members are among
-/// `small`, whose files are as they were written, and that have so many rows.
-/// With it those of `small` that are in none of these.
+/// Keeps the segments of the previous bundle whose members are all among `small`, whose files are
+/// undamaged, and that have at least `rows_least` rows. Also returns the elements of `small` that
+/// are in none of these.
 fn keep(
     private: &Dir,
     before: &Bundle,
@@ -309,7 +308,7 @@ impl Bundle {
     }
 }
 
-/// The first number that no segment of the writer has there.
+/// Returns the first number that no segment of the writer has in the directory.
 fn next_number(place: &Place<'_>) -> Result<u32> {
     let number = |name: &String| {
         let id = layout::segment_of(name)?;
@@ -324,7 +323,7 @@ fn next_number(place: &Place<'_>) -> Result<u32> {
         .unwrap_or(0))
 }
 
-/// Writes what is read back of small segments.
+/// Writes the content read back from small segments.
 struct Writer<'a> {
     place: &'a Place<'a>,
     root: &'a str,
@@ -334,10 +333,9 @@ struct Writer<'a> {
     rows: u64,
     memory_bytes: usize,
     bundle: Bundle,
-    /// For each small segment the number of the bundle's, as far as anything
-    /// was read of it.
+    /// For each small segment the number of the bundle's segment, if anything was read of it.
     numbers: Vec<u32>,
-    /// The small segment that is being read.
+    /// Index of the small segment that is being read.
     at: usize,
 }
 
@@ -400,8 +398,8 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// The bundle, with what waits. A small segment of which nothing was read
-    /// has nothing but copies.
+    /// Writes the waiting rows and returns the bundle. A small segment that gave no rows has only
+    /// copies.
     fn finish(mut self, loose: Vec<Small>) -> Result<Bundle> {
         if !self.input.is_empty() {
             self.flush()?;

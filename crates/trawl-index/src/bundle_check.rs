@@ -1,9 +1,8 @@
-//! Whether bundles say what the small segments say that they were made of.
+//! Checks that bundles hold the same data as the small segments that they were made from.
 //!
-//! Rows are compared as sums of hashes, since the bundle has them in another
-//! order; directories as a set, since one of which several small segments
-//! have rows is one there. At a time as much is in memory as one segment of a
-//! bundle has directories.
+//! Rows are compared as sums of hashes, since the bundle has them in another order. Directories are
+//! compared as sets, since the bundle combines a directory's rows from several small segments.
+//! Memory is bounded by the directories of one segment of a bundle at a time.
 
 use crate::bundle::Bundle;
 use crate::carry::ReadBack;
@@ -22,25 +21,25 @@ use crate::verify::{Finding, Problem};
 use std::collections::HashSet;
 use std::path::PathBuf;
 
-/// What is told of a bundle that differs.
-const DIFFERS: &str = "its rows differ from those of the segments that it was made of; without it these are read: remove it";
+/// Problem reported for a bundle that differs.
+const DIFFERS: &str = "its rows differ from those of the segments that it was made from; remove it: readers then use these";
 
-/// What segments hold, whatever the order.
+/// Content of segments, regardless of order.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Held {
     rows: u64,
     values: u64,
     issues: u64,
-    /// Hashes of all of these, added up.
+    /// Sum of the hashes of all of these.
     sum: u128,
     dirs: HashSet<u128>,
 }
 
-/// A segment of a bundle and what it was made of: numbers of shards, ids.
+/// A segment of a bundle, and the segments that it was made from as pairs of shard number and id.
 type Made = (SegmentId, Vec<(usize, SegmentId)>);
 
-/// Compares the bundles of all snapshots of a source with what they were made
-/// of. What cannot be read is for [`crate::verify::verify`] to tell.
+/// Compares the bundles of all snapshots of a source with the segments that they were made from.
+/// Does not report unreadable files, which [`crate::verify::verify`] does.
 ///
 /// # Errors
 /// If snapshots cannot be listed or opened.
@@ -59,7 +58,7 @@ pub fn check_bundles(source: &Source, reader: &mut dyn ReadBack) -> Result<Vec<F
         let of_shards = snapshot.clone().without_bundle();
         let of_bundle = snapshot.bundle_alone();
         for (id, members) in made(&snapshot) {
-            // Snapshots have segments in common.
+            // Snapshots share segments.
             if !known.insert(names(&snapshot, id, &members)) {
                 continue;
             }
@@ -76,7 +75,7 @@ pub fn check_bundles(source: &Source, reader: &mut dyn ReadBack) -> Result<Vec<F
     Ok(findings)
 }
 
-/// Files of bundles that no pack names, up to the current snapshot's.
+/// Returns files of bundles that no pack names, for snapshots up to the current one.
 pub(crate) fn unnamed(private: &Dir, current: Option<SnapshotId>) -> Result<Vec<PathBuf>> {
     let named = Bundle::all_named(private)?;
     let is_left = |id: SegmentId| Some(id.snapshot) <= current && !named.contains(&id);
@@ -85,7 +84,7 @@ pub(crate) fn unnamed(private: &Dir, current: Option<SnapshotId>) -> Result<Vec<
     Ok(names.iter().map(|name| private.join(name)).collect())
 }
 
-/// The segments of a snapshot's bundle, and what each was made of.
+/// Returns the segments of a snapshot's bundle, each with the segments that it was made from.
 fn made(snapshot: &Snapshot) -> Vec<Made> {
     let segments = snapshot.bundle().map(|bundle| &bundle.manifest.segments);
     let segments = segments.into_iter().flatten();
@@ -101,7 +100,8 @@ fn made(snapshot: &Snapshot) -> Vec<Made> {
     made
 }
 
-/// The same without the numbers of shards, which differ between snapshots.
+/// Names a segment and its members by directory names, since shard numbers differ between
+/// snapshots.
 fn names(snapshot: &Snapshot, id: SegmentId, members: &[(usize, SegmentId)]) -> Vec<String> {
     let name = |(at, id): &(usize, SegmentId)| {
         let dir = snapshot.shards.get(*at).map(|shard| shard.components());

@@ -1,20 +1,20 @@
-//! What comes back of the snapshot before, so that its segments can be
-//! referred to again instead of being written anew.
+//! Finds which items of the previous snapshot are unchanged, so that the new snapshot refers to
+//! existing segments instead of writing them again.
 //!
-//! While a scan delivers items (listings, groups of attribute values,
-//! issues), each is looked for among those of the previous snapshot's
-//! segments in the same shard. One that is there is counted and dropped: the
-//! writer does not encode it. In the end a segment of which all items came
-//! back belongs to the new snapshot as it is. Of one of which only some came
-//! back, those are read from it again ([`ReadBack`]) and written with what is
-//! new.
+//! While a scan delivers items (listings, groups of attribute values, issues), each is looked up
+//! among the items of the previous snapshot's segments in the same shard. An item that is found is
+//! counted and dropped: the writer does not encode it. In the end a segment whose items were all
+//! found belongs to the new snapshot as it is. If only some of a segment's items were found, these
+//! are read from it again ([`ReadBack`]) and written with the new items.
+//!
+//! Below, an item that is found again has *come back*.
 //!
 //! Invariants:
 //!
-//! - an item is dropped only if its segment's files have the bytes that their
-//!   hashes say, looked at when the writer began;
-//! - every item that was dropped is in the new snapshot, or the commit fails;
-//! - memory: 20 bytes for each item of the previous snapshot.
+//! - An item is dropped only if the files of its segment match their hashes; the writer checks this
+//!   when it begins.
+//! - Every dropped item is in the new snapshot, or the commit fails.
+//! - Memory is 20 bytes for each item of the previous snapshot.
 
 use crate::error::{IndexError, Result};
 use crate::id::{Hash, SegmentId, SnapshotId};
@@ -35,32 +35,30 @@ use std::sync::{Arc, OnceLock};
 use trawl_model::{DirBatch, KnownListings, Timestamp};
 use xxhash_rust::xxh3::Xxh3;
 
-/// Segments of fewer rows are put together if there are more than
-/// [`SMALL_MOST`] in a shard in which something is written anyway.
+/// Segments with fewer rows than this are merged if a shard that is being written to has more than
+/// [`SMALL_MOST`] of them.
 const SMALL_ROWS: u64 = 100_000;
 const SMALL_MOST: usize = 8;
-/// An entry that changed later than this before the previous scan began may
-/// have changed again within one tick of the clock that stamps it.
+/// An entry that changed within this time before the previous scan began, or later, may have
+/// changed again within the same tick of the clock that stamps it.
 const RACY_SECS: i64 = 2;
-/// The option in the description of a snapshot that no scan made: the last
-/// that one did, on which it goes back.
+/// Option in the description of a snapshot that was made without a scan. Its value is the last
+/// scanned snapshot, from which it derives.
 pub const CHECKPOINT: &str = "checkpoint";
-/// Bytes read at a time.
+/// Number of bytes read at a time.
 const BUFFER_BYTES: usize = 1 << 18;
 
-/// Reads what lies in segments of a committed snapshot.
+/// Reads the content of segments of a committed snapshot.
 ///
-/// Writing needs no reader but for this, and readers live in another crate.
+/// This trait exists because readers live in another crate, and the writer needs one only for this.
 pub trait ReadBack: Send {
-    /// Gives everything that lies in the `wanted` segments of `snapshot`, and
-    /// still holds,
-    /// (each the number of a shard, and the segment's id) to `visit`, with
-    /// its number among them, segment by segment. Listings come in the order
-    /// of the dirs table; those of a large one as fragments from 0. Values
-    /// come in the order of their table.
+    /// Passes all valid content of the `wanted` segments of `snapshot` to `visit`, segment by
+    /// segment. Each wanted segment is given by its shard's number and its id; `visit` gets its
+    /// index in `wanted`. Listings come in the order of the dirs table, large ones as fragments
+    /// numbered from 0. Values come in the order of their table.
     ///
     /// # Errors
-    /// Those of `visit`; [`IndexError::read_back`] of its own.
+    /// Errors of `visit`; [`IndexError::read_back`] for errors of the reader itself.
     fn read(
         &mut self,
         snapshot: Snapshot,
@@ -69,15 +67,15 @@ pub trait ReadBack: Send {
     ) -> Result<()>;
 }
 
-/// Reads single rows, too: for a snapshot that is made of another and what was
+/// Also reads single rows, for a snapshot that is made from another snapshot and the changes
 /// published beside it.
 pub trait ReadRows: ReadBack {
-    /// Gives the paths of the directories that rows of dirs tables stand for,
-    /// each with the number of what was `wanted`: a shard's number, one of its
-    /// segments, rows of that. They need not hold any longer.
+    /// Passes to `visit` the paths of directories named by rows of dirs tables, each with its index
+    /// in `wanted`. An element of `wanted` is a shard's number, one of its segments and ranges of
+    /// rows of that. The rows may be superseded.
     ///
     /// # Errors
-    /// As [`ReadBack::read`].
+    /// Like [`ReadBack::read`].
     fn directories(
         &mut self,
         snapshot: &Snapshot,
@@ -85,10 +83,10 @@ pub trait ReadRows: ReadBack {
         visit: &mut dyn FnMut(usize, &[u8]) -> Result<()>,
     ) -> Result<()>;
 
-    /// The own row that a segment of a shard begins with.
+    /// Returns the own row at the start of a shard's segment.
     ///
     /// # Errors
-    /// As [`ReadBack::read`].
+    /// Like [`ReadBack::read`].
     fn own_row(
         &mut self,
         snapshot: &Snapshot,
@@ -96,11 +94,11 @@ pub trait ReadRows: ReadBack {
         segment: SegmentId,
     ) -> Result<Option<Stored>>;
 
-    /// True if directories whose listings lie in the shard at `place` are passed by more than may
-    /// list them: by those whom the shard's guard admits last.
+    /// True if some directories with listings in the shard at `place` may be traversed by more
+    /// users than may list them: by all those whom the last element of the shard's guard admits.
     ///
     /// # Errors
-    /// As [`ReadBack::read`].
+    /// Like [`ReadBack::read`].
     fn hides_names(&mut self, snapshot: &Snapshot, place: &[String]) -> Result<bool>;
 }
 
@@ -115,13 +113,13 @@ struct Known {
 struct Table {
     known: Vec<Known>,
     key: ItemKey,
-    /// A listing whose entries have changed at this time or later is not
-    /// taken for what it was.
+    /// A listing that changed at this time or later, or has entries that did, is not assumed to be
+    /// unchanged.
     trusted_before: Option<Timestamp>,
 }
 
-/// Which listings were in the previous snapshot, once its writer has begun:
-/// for a scan that trusts the times of change.
+/// Listings of the previous snapshot, available once the writer has begun: for a scan that trusts
+/// times of change.
 #[derive(Clone, Default)]
 pub struct KnownItems(Arc<OnceLock<Arc<Table>>>);
 
@@ -129,7 +127,7 @@ pub struct KnownItems(Arc<OnceLock<Arc<Table>>>);
 pub(crate) struct PreviousShard {
     pub(crate) components: Vec<String>,
     pub(crate) manifest: Manifest,
-    /// Its manifest's file.
+    /// Name of its manifest's file.
     pub(crate) file_name: String,
 }
 
@@ -139,47 +137,47 @@ struct Segment {
     continues: Continues,
     items: u32,
     back: u32,
-    /// Sums over what came back.
+    /// Sums over the items that came back.
     totals: Totals,
 }
 
-/// The previous snapshot, while the next one is written.
+/// The previous snapshot while the next one is being written.
 pub(crate) struct Previous {
     id: SnapshotId,
-    /// For messages.
+    /// Path for messages.
     data_path: PathBuf,
     shards: Vec<PreviousShard>,
     by_components: HashMap<Vec<String>, usize>,
     segments: Vec<Segment>,
     table: Arc<Table>,
-    /// A bit for each of the table's items: it came back.
+    /// One bit for each item of the table, set if the item came back.
     back: Vec<u64>,
 }
 
-/// What is to be done about the previous snapshot's segments.
+/// Decision about the previous snapshot's segments.
 #[derive(Default)]
 pub(crate) struct Settlement {
-    /// Segments that stay, by shard, in their order.
+    /// Segments that the new snapshot shares, each with its shard, in their order.
     pub(crate) shared: Vec<(usize, SegmentInfo)>,
-    /// Sums over what came back, by shard.
+    /// Sums over the items that came back, by shard.
     pub(crate) totals: Vec<(usize, Totals)>,
-    /// Numbers of segments to be read back.
+    /// Numbers of the segments to read back.
     pub(crate) partial: Vec<usize>,
 }
 
-/// Something that was read back.
+/// An item that was read back.
 pub(crate) struct Returned {
     pub(crate) shard: usize,
     pub(crate) continues: Continues,
-    /// It is the first of its segment.
+    /// True for the first item of its segment.
     pub(crate) is_first: bool,
     pub(crate) item: Item,
     pub(crate) content: Content,
 }
 
 impl Previous {
-    /// The snapshot `list` is of, as far as its segments are sound. `None`
-    /// where nothing of it can be used.
+    /// Loads the snapshot of `list`, leaving out segments with damaged files. `None` if none of it
+    /// can be used.
     pub(crate) fn load(source: &Source, list: &ShardList, started: Timestamp) -> Option<Previous> {
         let info = SnapshotInfo::read(source.dir(), list.snapshot).ok()?;
         let key = ItemKey::new(&list.key);
@@ -212,7 +210,7 @@ impl Previous {
         Some(previous)
     }
 
-    /// Adds a shard's segments, those whose files are as they were written.
+    /// Adds the segments of a shard whose files are unchanged since they were written.
     fn add_shard(&mut self, top: &Dir, components: &[String], name: &str, root: &[u8]) {
         let read = || {
             let data = top.open_below(components)?;
@@ -220,7 +218,7 @@ impl Previous {
             let manifest = Manifest::from_bytes(&bytes, &data.join(name), self.id)?;
             Ok::<_, IndexError>((data, manifest))
         };
-        // What is wrong with it, those find who need it: it is written anew.
+        // A damaged shard is written anew; whoever reads it reports the damage.
         let Ok((data, manifest)) = read() else {
             return;
         };
@@ -248,7 +246,7 @@ impl Previous {
         });
     }
 
-    /// Reads the items of all segments; a segment without stays without.
+    /// Reads the items of all segments. A segment whose items cannot be read has none.
     fn load_items(&mut self, source: &Source, list: &ShardList) -> Option<Vec<Known>> {
         let private = source.private().ok()?;
         let hashes: Vec<ShardHash> = (self.shards.iter())
@@ -300,13 +298,13 @@ impl Previous {
         self.shards.get(at)
     }
 
-    /// Lets a scan that began before know what is known.
+    /// Makes the known items available to a scan that has already begun.
     pub(crate) fn tell(&self, known: &KnownItems) {
         let _ = known.0.set(Arc::clone(&self.table));
     }
 
-    /// True if `item` was in `shard` and has not come back before: then it
-    /// has now.
+    /// Returns true, and marks the item as come back, if `item` is in `shard` and has not come back
+    /// before.
     pub(crate) fn take(
         &mut self,
         shard: usize,
@@ -334,7 +332,7 @@ impl Previous {
         false
     }
 
-    /// Takes the mark from one item of a segment that came back.
+    /// Clears the mark of one item of a segment that came back.
     fn untake(&mut self, number: usize, item: &Item) -> bool {
         for at in self.table.find(item) {
             let is_of = (self.table.known.get(at)).is_some_and(|k| k.segment as usize == number);
@@ -347,8 +345,7 @@ impl Previous {
         false
     }
 
-    /// What becomes of the segments. `written` are the shards in which
-    /// something is new.
+    /// Decides what becomes of each segment. `written` are the shards that get new items.
     pub(crate) fn settle(&self, written: &HashSet<usize>) -> Settlement {
         let mut written = written.clone();
         let is_whole = |s: &Segment| s.back > 0 && s.back == s.items;
@@ -381,12 +378,13 @@ impl Previous {
         settlement
     }
 
-    /// The snapshot itself.
+    /// Opens the previous snapshot.
     pub(crate) fn open(&self, source: &Source, top: Arc<Dir>) -> Result<Snapshot> {
         Snapshot::open_locked(source.dir(), top, source.root(), self.id)
     }
 
-    /// Reads what came back of the segments `numbers` of the `snapshot`.
+    /// Reads the items that came back in the segments `numbers` of `snapshot` and passes them to
+    /// `put`.
     pub(crate) fn read_back(
         &mut self,
         snapshot: Snapshot,
@@ -420,7 +418,7 @@ impl Previous {
             back.add(number, what)
         })?;
         back.turn_to(usize::MAX)?;
-        // A segment of which nothing was given at all.
+        // Detects a segment for which the reader gave nothing at all.
         for number in numbers {
             if self.segments.get(*number).is_some_and(|s| s.back > 0) {
                 return Err(self.lost(*number));
@@ -438,20 +436,20 @@ impl Previous {
         });
         IndexError::damaged(
             &path.unwrap_or_else(|| self.data_path.clone()),
-            "what was found unchanged is not in it: index again with --full",
+            "items that were found unchanged are missing: index again with --full",
         )
     }
 }
 
-/// Puts together what is read back of segments, item by item.
+/// Assembles content read back from segments into items.
 struct Back<'a> {
     previous: &'a mut Previous,
     itemizer: Itemizer,
     number: usize,
-    /// Items of the segment that came back and have not been read.
+    /// Number of items of the segment that came back and have not been read yet.
     left: u32,
     is_first: bool,
-    /// Fragments of one listing, or values of one directory.
+    /// Fragments of one listing, or values of one directory, collected so far.
     waiting: Option<Content>,
     put: &'a mut dyn FnMut(Returned) -> Result<()>,
 }
@@ -476,7 +474,7 @@ impl Back<'_> {
         Ok(())
     }
 
-    /// Ends a segment and begins another.
+    /// Ends the current segment and begins another.
     fn turn_to(&mut self, number: usize) -> Result<()> {
         self.give()?;
         if self.left > 0 {
@@ -489,7 +487,7 @@ impl Back<'_> {
         Ok(())
     }
 
-    /// Hands on the item that is complete, if it came back.
+    /// Passes on the complete item, if it came back.
     fn give(&mut self) -> Result<()> {
         let Some(what) = self.waiting.take() else {
             return Ok(());
@@ -543,7 +541,7 @@ fn is_same_dir(a: &[XattrRow], b: &[XattrRow]) -> bool {
 }
 
 impl Table {
-    /// The items that are equal to `item`.
+    /// Returns the range of the items equal to `item`.
     fn find(&self, item: &Item) -> Range<usize> {
         let known = &self.known;
         let start = self.guess(item);
@@ -554,8 +552,8 @@ impl Table {
         start..end
     }
 
-    /// The first item that is not before `item`: hashes are spread evenly, so
-    /// it is near where it would be if they were so exactly.
+    /// Returns the position of the first item that is not before `item`. Hashes are evenly
+    /// distributed, so the search starts where a perfectly even distribution would put it.
     fn guess(&self, item: &Item) -> usize {
         let known = &self.known;
         let is_before = |at: usize| known.get(at).is_some_and(|known| known.item < *item);
@@ -602,18 +600,18 @@ impl KnownListings for KnownItems {
     }
 }
 
-/// From when on changes are too close to the scan of `info`, or after it;
-/// `None` if that tells nothing of attributes, or the clock was set back.
+/// Returns the time from which on changes are too close to the start of the scan of `info`, or
+/// after it. `None` if the snapshot's times prove nothing (attributes were not read, no scan made
+/// it) or the clock was set back.
 fn trusted_before(info: &SnapshotInfo, started: Timestamp) -> Option<Timestamp> {
-    // What was published in between was not all looked at.
+    // A checkpoint contains changes of directories that were not all looked at.
     let is_read = !["no-xattr", "from-trace", CHECKPOINT]
         .iter()
         .any(|option| info.options.contains_key(*option));
     (is_read && info.finished <= started).then(|| info.started.minus_secs(RACY_SECS))
 }
 
-/// True if all files of a segment, its name sidecar among them, have the
-/// bytes that were written.
+/// True if all files of a segment, including its name sidecar, have the bytes that were written.
 pub(crate) fn is_sound(data: &Dir, segment: &SegmentInfo) -> bool {
     let mut buffer = vec![0; BUFFER_BYTES];
     segment.named_files().all(|(name, size_bytes, hash)| {

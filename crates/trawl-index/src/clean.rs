@@ -1,5 +1,5 @@
-//! Removing what no snapshot needs: leftovers of writers that did not
-//! commit. Called with the source's lock held.
+//! Removes files that no snapshot needs, such as leftovers of writers that did not commit. The
+//! caller holds the source's lock.
 
 use crate::bundle::Bundle;
 use crate::error::Result;
@@ -14,8 +14,8 @@ use crate::source::{Source, snapshot_ids};
 use crate::store::{Dir, if_there};
 use std::collections::{HashMap, HashSet};
 
-/// Removes the files of a snapshot that was not committed. `shards` are the
-/// places that its writer may have written to.
+/// Removes the files of a snapshot that was not committed. `shards` are the shards that its writer
+/// may have written to.
 pub(crate) fn remove_snapshot<'a>(
     source: &Source,
     id: SnapshotId,
@@ -42,8 +42,8 @@ pub(crate) fn remove_snapshot<'a>(
     remove_temporary(source.dir())
 }
 
-/// Removes everything newer than the current snapshot: what a killed writer
-/// left.
+/// Removes everything newer than the current snapshot, which a killed writer left. Returns the
+/// number of files removed.
 pub(crate) fn remove_leftovers(source: &Source) -> Result<u64> {
     remove_overlays(source)?;
     let current = source.current_id()?;
@@ -78,8 +78,8 @@ pub(crate) fn remove_leftovers(source: &Source) -> Result<u64> {
     Ok(removed)
 }
 
-/// Removes what was published beside snapshots, but for its segments, once
-/// readers no longer go by it.
+/// Makes readers ignore the changes published beside snapshots, then removes their overlays. Their
+/// segments stay.
 pub(crate) fn remove_overlays(source: &Source) -> Result<()> {
     live::forget(source.dir())?;
     remove_matching(&source.private()?, |name| {
@@ -92,7 +92,7 @@ pub(crate) fn remove_overlays(source: &Source) -> Result<()> {
     .map(drop)
 }
 
-/// Removes the files in `dir` whose names match; returns their number.
+/// Removes the files in `dir` whose names match and returns their number.
 pub(crate) fn remove_matching(dir: &Dir, matches: impl Fn(&str) -> bool) -> Result<u64> {
     let mut removed = 0;
     for name in dir.list()?.iter().filter(|name| matches(name)) {
@@ -110,12 +110,12 @@ fn remove_temporary(dir: &Dir) -> Result<()> {
 /// The snapshots whose files stay.
 #[derive(Debug, Default)]
 pub(crate) struct Kept {
-    /// `None` for one of which it is unknown in which edition it is.
+    /// Edition of each snapshot; `None` if its description cannot be read.
     editions: HashMap<SnapshotId, Option<Edition>>,
 }
 
 impl Kept {
-    /// These snapshots as their descriptions say.
+    /// Reads the editions of these snapshots from their descriptions.
     pub(crate) fn read(source: &Source, ids: impl IntoIterator<Item = SnapshotId>) -> Kept {
         let edition = |id| {
             let info = SnapshotInfo::read(source.dir(), id).ok();
@@ -135,8 +135,8 @@ impl Kept {
     }
 }
 
-/// Removes the lists of shards and the packs of editions that do not stay,
-/// and the segments of bundles that no other pack names.
+/// Removes the lists of shards and the packs of other editions than those kept, and then the
+/// segments of bundles that no pack names. Returns the number of files removed.
 pub(crate) fn remove_stale_lists(private: &Dir, kept: &Kept) -> Result<u64> {
     let removed = remove_matching(private, |name| {
         layout::private_name(name).is_some_and(|edition| !kept.has(edition))
@@ -148,8 +148,8 @@ pub(crate) fn remove_stale_lists(private: &Dir, kept: &Kept) -> Result<u64> {
     Ok(removed + stale)
 }
 
-/// Removes the items of segments that none of these snapshots has, of which
-/// one is or will be current: only that one's are asked for.
+/// Removes items files that none of the snapshots `ids` uses. One of these is current or will be;
+/// only its items are used. Returns the number of files removed.
 pub(crate) fn remove_stale_items(
     source: &Source,
     ids: impl IntoIterator<Item = SnapshotId>,
@@ -158,7 +158,7 @@ pub(crate) fn remove_stale_items(
     for id in ids {
         match ShardList::of(source.dir(), id) {
             Ok(Some(list)) => needed.extend(list.items),
-            // What it needs is unknown, so everything stays.
+            // The items that it needs are unknown, so everything stays.
             _ => return Ok(0),
         }
     }
@@ -167,8 +167,8 @@ pub(crate) fn remove_stale_items(
     })
 }
 
-/// Removes all that is not kept below `top`, and directories that are empty
-/// then but for the directories of barriers in `barriers`.
+/// Removes all files below `top` that are not kept, and then all empty directories except the
+/// directories of barriers in `barriers`.
 pub(crate) fn sweep(
     top: &Dir,
     kept: &Kept,
@@ -179,7 +179,7 @@ pub(crate) fn sweep(
     prune(top, barriers)
 }
 
-/// Removes all that is not kept from one `data` directory.
+/// Removes all files that are not kept from one `data` directory.
 pub(crate) fn sweep_data(data: &Dir, kept: &Kept, done: &mut Collected) -> Result<()> {
     let mut needed: HashSet<SegmentId> = HashSet::new();
     for name in data.list()? {
@@ -198,7 +198,7 @@ pub(crate) fn sweep_data(data: &Dir, kept: &Kept, done: &mut Collected) -> Resul
         match segments {
             Ok(segments) => needed.extend(segments.iter().map(|segment| segment.id)),
             Err(_) => {
-                // What it needs is unknown, so everything stays.
+                // The segments that it needs are unknown, so everything stays.
                 done.damaged.push(path);
                 return Ok(());
             }
@@ -214,8 +214,8 @@ pub(crate) fn sweep_data(data: &Dir, kept: &Kept, done: &mut Collected) -> Resul
     Ok(())
 }
 
-/// The directories of barriers that these snapshots have, some of them
-/// without a barrier: that there is one must not tell which.
+/// Returns the directories of barriers of these snapshots. Some contain no barrier, so that their
+/// existence reveals nothing.
 pub(crate) fn kept_barriers(
     source: &Source,
     ids: impl IntoIterator<Item = SnapshotId>,
@@ -229,17 +229,17 @@ pub(crate) fn kept_barriers(
     Ok(kept)
 }
 
-/// Removes every empty guard directory below `top`, but for the directories
-/// of barriers named in `kept`, and of others what only disguises them.
+/// Removes every empty guard directory below `top`, except the directories of barriers in `kept`. A
+/// directory of barriers counts as empty if it contains only disguising entries.
 pub(crate) fn prune(top: &Dir, kept: &HashSet<Vec<String>>) -> Result<()> {
     let mut found: Vec<Vec<String>> = Vec::new();
     guard_walk::walk(top, &mut |components, _| {
         found.push(components.to_vec());
         Ok(())
     })?;
-    // A directory comes before what it holds.
+    // Parents come before their children in `found`.
     for components in found.iter().rev() {
-        // What it held may have taken it along.
+        // Removing its content may have removed it as well.
         let Some(dir) = if_there(top.open_below(components))? else {
             continue;
         };
@@ -247,7 +247,7 @@ pub(crate) fn prune(top: &Dir, kept: &HashSet<Vec<String>>) -> Result<()> {
             let below = [&components[..], std::slice::from_ref(&name)].concat();
             match layout::guard_name(&name) {
                 GuardName::Barriers if !kept.contains(&below) => remove_barriers(top, &below)?,
-                // Without `data`, where a removal was cut short.
+                // A directory without `data`, left by an interrupted removal.
                 GuardName::Predicate => drop(dir.remove_dir(&name)),
                 _ => {}
             }
@@ -257,7 +257,7 @@ pub(crate) fn prune(top: &Dir, kept: &HashSet<Vec<String>>) -> Result<()> {
     Ok(())
 }
 
-/// Removes a directory of barriers if none of them is left.
+/// Removes a directory of barriers if it contains no barrier.
 fn remove_barriers(top: &Dir, components: &[String]) -> Result<()> {
     let dir = top.open_below(components)?;
     let names = dir.list()?;
@@ -273,8 +273,8 @@ fn remove_barriers(top: &Dir, components: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Removes directories that are empty, from the innermost outwards. That
-/// one is not empty, or cannot be removed, only ends the attempt.
+/// Removes empty directories from the innermost outwards. Stops without an error at the first that
+/// is not empty or cannot be removed.
 pub(crate) fn remove_empty(top: &Dir, components: &[String]) {
     let mut components = components;
     while let Some((name, above)) = components.split_last() {

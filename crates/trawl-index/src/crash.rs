@@ -1,12 +1,11 @@
-//! Crash points: where a test ends the process as a kill or a power cut
-//! would.
+//! Provides crash points at which a test ends the process like a kill or a power cut.
 //!
-//! Every creation, sync and rename of the writer and of gc passes
-//! [`point`]. In debug builds, `TRAWL_CRASH_AT=N` aborts the process at the
-//! N-th point (from 1) and `TRAWL_CRASH_LIST=1` prints each on standard
-//! error. Release builds compile to nothing.
+//! Every creation, sync, rename and removal by the writer and by gc passes [`point`]. In debug
+//! builds, `TRAWL_CRASH_AT=N` aborts the process at the N-th point (from 1) and
+//! `TRAWL_CRASH_LIST=1` prints each point on standard error. In release builds the function does
+//! nothing.
 
-/// Marks a place between two steps that must each leave a whole index.
+/// Marks a point between two steps; a crash here must leave a valid index.
 #[inline]
 pub fn point(name: &str) {
     if cfg!(debug_assertions) {

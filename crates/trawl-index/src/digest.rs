@@ -1,10 +1,10 @@
-//! A number that says which directories a shard holds, so that two snapshots
-//! can be compared without reading their shards.
+//! Computes a number that identifies the set of directories in a shard, so that two snapshots can
+//! be compared without reading their shards.
 //!
-//! It is the sum, modulo 2^128, of a keyed hash of each directory's path: the
-//! order does not matter, nor in which segments they are. Sums can be forged
-//! by whoever knows the key or sees sums, so both are kept in the list of
-//! shards, which is for the index's owner alone.
+//! The number is the sum, modulo 2^128, of a keyed hash of each directory's path. It does not
+//! depend on the order of directories or on the segments that contain them. Anyone who knows the
+//! key or sees sums can forge sums, so both are in the list of shards, which only the index's owner
+//! may read.
 
 use crate::error::{IndexError, Result};
 use crate::id::Hash;
@@ -12,12 +12,11 @@ use crate::segment::ListingKind;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// A source's key: 32 random bytes, taken over from snapshot to snapshot.
+/// A source's key: 32 random bytes, passed on from snapshot to snapshot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct DigestKey([Hash; 2]);
 
-/// Which directories there are. Equal ones of one source say that they are
-/// the same.
+/// Identifies a set of directories. Equal digests of one source mean equal sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Digest {
     pub(crate) key: DigestKey,
@@ -25,7 +24,7 @@ pub struct Digest {
 }
 
 impl DigestKey {
-    /// A new one. `path` is for messages.
+    /// Returns a new random key. `path` is for messages.
     pub(crate) fn random(path: &Path) -> Result<DigestKey> {
         let mut bytes = [0u8; 32];
         let filled = rustix::rand::getrandom(&mut bytes[..], rustix::rand::GetRandomFlags::empty());
@@ -44,13 +43,13 @@ impl DigestKey {
         key
     }
 
-    /// The inverse of [`DigestKey::bytes`].
+    /// Makes a key from the output of [`DigestKey::bytes`].
     pub(crate) fn from_bytes(bytes: &[u8; 32]) -> DigestKey {
         let (low, high) = bytes.split_at(16);
         DigestKey([low, high].map(first_half))
     }
 
-    /// What a directory adds.
+    /// Returns the share of one directory in the sum.
     pub(crate) fn of(&self, kind: ListingKind, path: &[u8]) -> Hash {
         let mut hasher = blake3::Hasher::new_keyed(&self.bytes());
         hasher.update(&[kind as u8]).update(path);
@@ -58,7 +57,7 @@ impl DigestKey {
     }
 }
 
-/// The first 16 bytes.
+/// Returns the first 16 bytes as a hash.
 fn first_half(bytes: &[u8]) -> Hash {
     let half = bytes.first_chunk().copied().unwrap_or_default();
     Hash(u128::from_le_bytes(half))

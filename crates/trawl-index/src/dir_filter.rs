@@ -1,33 +1,33 @@
-//! Which directories a segment can have listings of or below.
+//! Filters queries by the directories that a segment lists.
 //!
-//! Shards of few rows spread over a whole tree: that a directory lies between
-//! a segment's first and last says little. So a segment of few directories
-//! has a Bloom filter of their paths and of those of all directories above
-//! them. It may say yes where there is nothing, never no where there is
-//! something.
+//! The rows of a small shard may be spread over the whole tree, so a segment's first and last
+//! directory narrow a query very little. Therefore a segment with few directories has a Bloom
+//! filter of their paths and of the paths of all directories above them. The filter has false
+//! positives but no false negatives.
 //!
-//! A path sets [`PROBES`] bits: with the low and the high half of its
-//! xxh3-64, `a` and `b`, the second made odd, those of number (`a` + i·`b`
-//! modulo 2^32) modulo the number of bits, the lowest of a byte first.
+//! Each path sets [`PROBES`] bits. With `a` and `b` as the low and high half of the path's xxh3-64,
+//! and the lowest bit of `b` set, these are the bits (`a` + i·`b` modulo 2^32) modulo the number of
+//! bits. Bits are numbered from the lowest of each byte.
 
 use crate::text::{from_hex, to_hex};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use trawl_model::path;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Bits of a filter for each path.
+/// Number of bits of a filter for each path.
 const BITS: usize = 8;
-/// Bits that each path sets: with [`BITS`], one in 45 others has them, too.
+/// Number of bits that each path sets. With [`BITS`], one in 45 other paths is a false positive.
 const PROBES: u32 = 5;
-/// A segment with more paths has no filter: it is read soon enough.
+/// Maximum number of paths of a filter. A segment with more has no filter, since reading it is fast
+/// enough in comparison.
 const PATHS_MOST: usize = 2048;
 
-/// A directory that is asked for.
+/// Hash of a directory to look up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DirKey(u64);
 
 impl DirKey {
-    /// The key of a directory, an absolute path.
+    /// Returns the key of a directory given by its absolute path.
     pub fn of(dir: &[u8]) -> DirKey {
         DirKey(xxh3_64(dir))
     }
@@ -41,17 +41,17 @@ impl DirKey {
     }
 }
 
-/// A filter as it is stored.
+/// A filter in its stored form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DirFilter(pub(crate) Vec<u8>);
 
-/// False if nothing at or below the directory is in what the filter is of.
+/// False if the filter certainly contains neither the directory nor any directory below it.
 pub(crate) fn may_hold(filter: &[u8], dir: DirKey) -> bool {
     let has = |(byte, bit): (usize, u8)| filter.get(byte).is_some_and(|held| held & bit != 0);
     filter.is_empty() || dir.bits(filter.len() as u64 * 8).all(has)
 }
 
-/// A filter while its directories come, in path order.
+/// A filter under construction; directories come in path order.
 #[derive(Debug, Default)]
 pub(crate) struct DirFilterBuilder {
     keys: Vec<DirKey>,
@@ -59,7 +59,7 @@ pub(crate) struct DirFilterBuilder {
 }
 
 impl DirFilterBuilder {
-    /// Adds a directory and those above it.
+    /// Adds a directory and all directories above it.
     pub(crate) fn add(&mut self, dir: &[u8]) {
         if self.keys.len() > PATHS_MOST {
             return;
@@ -75,7 +75,7 @@ impl DirFilterBuilder {
         self.last = Some(dir.to_vec());
     }
 
-    /// The filter; `None` if there are no directories, or too many.
+    /// Returns the filter; `None` if it has no directories or too many.
     pub(crate) fn finish(self) -> Option<DirFilter> {
         if self.keys.is_empty() || self.keys.len() > PATHS_MOST {
             return None;

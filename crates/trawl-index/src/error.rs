@@ -1,39 +1,39 @@
-//! What can go wrong with an index: the operation, the path, the cause and
-//! what to do next.
+//! Defines the errors of this crate. Each names the operation, the path, the cause and the next
+//! step.
 
 use std::path::{Path, PathBuf};
 use std::{fmt, io};
 
-/// This crate's results.
+/// A result of this crate.
 pub type Result<T> = std::result::Result<T, IndexError>;
 
-/// Why an index could not be read or written.
+/// Reason why an index could not be read or written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum IndexError {
     /// A system call failed.
     #[error("cannot {action} {}: {cause}{}", path.display(), advice(cause))]
     Io {
-        /// What was tried, as an infinitive.
+        /// The failed operation, as an infinitive.
         action: &'static str,
-        /// On what.
+        /// The path that it was tried on.
         path: PathBuf,
-        /// What the system answered.
+        /// The system's error.
         cause: Cause,
     },
-    /// There is no index there.
+    /// There is no index at this path.
     #[error("{} holds no index: make one with trawl -i {} index PATH", path.display(), path.display())]
     NoIndex {
-        /// Where it was looked for.
+        /// The path where it was expected.
         path: PathBuf,
     },
-    /// A new index would share its directory with something else.
+    /// The directory for a new index contains other files.
     #[error("{} is not empty and holds no index: choose another directory with -i", path.display())]
     NotEmpty {
         /// The directory.
         path: PathBuf,
     },
-    /// A new index would lie where a symbolic link leads.
+    /// The path for a new index is a symbolic link.
     #[error(
         "{} is a symbolic link to a directory without an index: give the directory itself with -i",
         path.display()
@@ -42,9 +42,9 @@ pub enum IndexError {
         /// The link.
         path: PathBuf,
     },
-    /// Others may write to the directory of a new index.
+    /// Other users may write to the directory of a new index.
     #[error(
-        "{} can be written to by others, who could change the index: take that right away \
+        "{} is writable by other users, who could change the index: revoke that \
          (chmod go-w) or choose another directory with -i",
         path.display()
     )]
@@ -52,38 +52,38 @@ pub enum IndexError {
         /// The directory.
         path: PathBuf,
     },
-    /// The index was written in a format that this program does not know.
+    /// This program does not know the index's format.
     #[error("{} has format {found}, this trawl reads {known}: {}", path.display(), if found > known { "use a newer trawl, or index again into another directory" } else { "remove it and index again, or use an older trawl" })]
     Format {
-        /// The file that says so.
+        /// The file that names the format.
         path: PathBuf,
-        /// The format it names.
+        /// The format that it names.
         found: u32,
         /// The newest format known here.
         known: u32,
     },
-    /// A file's bytes are not what was written, or were never an index.
+    /// A file's bytes differ from those written, or the file never belonged to an index.
     #[error("{} is damaged: {problem}; see trawl index --verify", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem found.
         problem: String,
     },
-    /// No such source in the index.
-    #[error("{} has no source {source_name}: trawl sources lists what it has", path.display())]
+    /// The index has no such source.
+    #[error("{} has no source {source_name}: trawl sources lists its sources", path.display())]
     NoSource {
         /// The index.
         path: PathBuf,
-        /// What was asked for.
+        /// The source that was asked for.
         source_name: String,
     },
-    /// A source has no such snapshot (any more).
+    /// The source does not have this snapshot, or no longer has it.
     #[error("{} has no snapshot {snapshot}: it was removed meanwhile or never existed", path.display())]
     NoSnapshot {
         /// The source's directory.
         path: PathBuf,
-        /// The snapshot asked for.
+        /// The snapshot that was asked for.
         snapshot: crate::SnapshotId,
     },
     /// Another process writes this source.
@@ -94,43 +94,43 @@ pub enum IndexError {
         /// The process that holds it, if it left its id.
         pid: Option<u32>,
     },
-    /// Others may pass what is above a source's root than when it was indexed.
+    /// More users may traverse the directories above a source's root than when it was indexed.
     #[error(
-        "who may reach the source of {} has changed: index it again",
+        "the permissions above the source in {} have changed: index it again",
         path.display()
     )]
     Moved {
-        /// Where it lies in the index.
+        /// The source's directory in the index.
         path: PathBuf,
     },
     /// Another process watches this source.
-    #[error("{} is watched by another daemon, which has to be stopped first; trawl watch --status asks how it is", path.display())]
+    #[error("{} is watched by another daemon: stop it first; trawl watch --status shows its state", path.display())]
     Watched {
         /// The source's root.
         path: PathBuf,
     },
-    /// A writer was given records in an order that cannot be.
+    /// A writer was given records in an impossible order.
     #[error(
         "the records of {} arrived out of order ({problem}): this is a mistake in the program",
         lossy(path)
     )]
     Order {
-        /// The directory in question, source path.
+        /// The directory concerned, as a path in the source.
         path: Vec<u8>,
-        /// What is wrong.
+        /// The problem found.
         problem: &'static str,
     },
-    /// The index's file system cannot say who may read what.
+    /// The index's file system cannot store access control lists.
     #[error(
         "{} is on a file system without POSIX access control lists, which decide who sees what: \
          put the index elsewhere with -i, or make one for its owner alone with --private",
         path.display()
     )]
     NoAcls {
-        /// The directory that could not be given one.
+        /// The directory that could not be given an ACL.
         path: PathBuf,
     },
-    /// An index is someone else's, who could change it at any time.
+    /// The index belongs to another user, who could change it at any time.
     #[error(
         "{} belongs to user {owner}, who alone can index into it: choose another with -i or TRAWL_INDEX",
         path.display()
@@ -138,18 +138,18 @@ pub enum IndexError {
     NotOurs {
         /// The index directory.
         path: PathBuf,
-        /// Whose it is.
+        /// The user that owns it.
         owner: trawl_model::Uid,
     },
-    /// Only who can read all of an index can tell whether it is sound.
+    /// Only the owner of an index can read all of it, and so verify it.
     #[error("{} belongs to user {owner}, who alone can verify it", path.display())]
     NotOursToVerify {
         /// The index directory.
         path: PathBuf,
-        /// Whose it is.
+        /// The user that owns it.
         owner: trawl_model::Uid,
     },
-    /// An index was made for other readers than it is to be written for.
+    /// The index was made for other readers than those requested.
     #[error(
         "{} was made for {}: choose another index with -i",
         path.display(),
@@ -158,38 +158,37 @@ pub enum IndexError {
     OtherReaders {
         /// The index directory.
         path: PathBuf,
-        /// Whom it is for.
+        /// The readers that it was made for.
         has: crate::Readers,
     },
     /// Only the superuser can make an index for everyone.
-    #[error("{} cannot be made for all users but by the superuser", path.display())]
+    #[error("only the superuser can make {} an index for all users", path.display())]
     NotSuperuser {
         /// The index directory.
         path: PathBuf,
     },
-    /// What was found unchanged could not be read from the snapshot before.
-    #[error("cannot take over what is unchanged: {cause}; index again with --full")]
+    /// Unchanged items could not be read from the previous snapshot.
+    #[error("cannot reuse unchanged data: {cause}; index again with --full")]
     ReadBack {
-        /// What the reader said.
+        /// The reader's error.
         cause: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// The Parquet library could not encode rows.
+    /// Rows could not be encoded.
     #[error("cannot encode {}: {problem}", path.display())]
     Encode {
         /// The file that was being written.
         path: PathBuf,
-        /// What the library said.
+        /// The encoder's error.
         problem: String,
     },
 }
 
-/// An operating system's answer.
+/// An error from the operating system.
 #[derive(Debug)]
 pub struct Cause(pub io::Error);
 
 impl Cause {
-    /// True if something was to be opened that is a symbolic link, and links
-    /// were not to be followed.
+    /// True if the file to open is a symbolic link and links must not be followed.
     pub(crate) fn is_link(&self) -> bool {
         use rustix::io::Errno;
         let refused = [Errno::LOOP, Errno::NOTDIR].map(Errno::raw_os_error);
@@ -202,7 +201,7 @@ impl Cause {
 impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = self.0.to_string();
-        // The library appends the number, which tells users nothing.
+        // The standard library appends the error number, which does not help users.
         let text = text.split(" (os error").next().unwrap_or(&text);
         let mut letters = text.chars();
         match letters.next() {
@@ -212,7 +211,7 @@ impl fmt::Display for Cause {
     }
 }
 
-/// What to do about an error while an index is being written.
+/// Returns advice for an error that occurs while an index is being written.
 fn advice(cause: &Cause) -> &'static str {
     use io::ErrorKind::{
         FileTooLarge, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull,
@@ -258,7 +257,7 @@ impl IndexError {
         }
     }
 
-    /// For a [`crate::ReadBack`] that fails.
+    /// Wraps the error of a [`crate::ReadBack`] implementation.
     pub fn read_back(cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         IndexError::ReadBack {
             cause: cause.into(),
@@ -272,12 +271,12 @@ impl IndexError {
         }
     }
 
-    /// True if a file or directory was not there.
+    /// True if a file or directory does not exist.
     pub fn is_missing(&self) -> bool {
         matches!(self, IndexError::Io { cause, .. } if cause.0.kind() == io::ErrorKind::NotFound)
     }
 
-    /// True if access was refused.
+    /// True if access was denied.
     pub fn is_denied(&self) -> bool {
         matches!(self, IndexError::Io { cause, .. } if cause.0.kind() == io::ErrorKind::PermissionDenied)
     }

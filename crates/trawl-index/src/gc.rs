@@ -1,11 +1,10 @@
-//! Retention and removal: old snapshots, files that no snapshot needs, and
-//! whole sources. Everything happens under the source's lock.
+//! Removes old snapshots, files that no snapshot needs, and whole sources. Everything happens under
+//! the source's lock.
 //!
-//! A snapshot that a reader has open stays, within [`IN_USE_SECS_MOST`], so
-//! that nobody keeps a disk full by reading. A snapshot's description goes
-//! first, so that readers which open it meanwhile notice; files that readers
-//! have open stay theirs until closed. Only names that the format knows are
-//! ever removed.
+//! A snapshot that a reader has open stays, but only within [`IN_USE_SECS_MOST`], so that nobody
+//! can keep a disk full by reading. A snapshot's description is removed first, so that readers that
+//! are opening it notice. Files that readers have open stay readable until closed. Only names that
+//! the format defines are ever removed.
 
 use crate::clean::{
     Kept, kept_barriers, remove_leftovers, remove_matching, remove_overlays, remove_stale_items,
@@ -26,28 +25,28 @@ use std::collections::{BTreeSet, HashSet};
 use std::path::PathBuf;
 use trawl_model::Timestamp;
 
-/// How much older than the current snapshot the one that followed may be for
-/// a snapshot to stay because somebody reads it.
+/// Limit, in seconds, for keeping a snapshot because somebody reads it: the next newer snapshot
+/// must be less than this much older than the newest one.
 pub const IN_USE_SECS_MOST: u64 = 24 * 3600;
 
-/// Which snapshots to keep by their number and age; the current one always
-/// is. See [`crate::retention`] for more.
+/// Keeps snapshots by number and age; the current one is always kept. See [`crate::retention`] for
+/// more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Retention {
-    /// Keep this many of the newest.
+    /// Number of newest snapshots to keep.
     pub newest: usize,
-    /// Keep those whose scan began at this time or later, too.
+    /// Also keep snapshots whose scan began at this time or later.
     pub since: Option<Timestamp>,
 }
 
-/// What gc did.
+/// Result of a collection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Collected {
-    /// Snapshots removed.
+    /// Snapshots that were removed.
     pub snapshots: Vec<SnapshotId>,
-    /// Snapshots that stay for now, because somebody reads them.
+    /// Snapshots that stay for now because somebody reads them.
     pub in_use: Vec<SnapshotId>,
-    /// Files removed.
+    /// Number of files removed.
     pub files: u64,
     /// Manifests that could not be read: nothing beside them was removed.
     pub damaged: Vec<PathBuf>,
@@ -63,8 +62,8 @@ impl Keeps for Retention {
     }
 }
 
-/// Removes a source's old snapshots and everything that none of the others
-/// needs, leftovers of killed writers included.
+/// Removes a source's old snapshots and all files that no other snapshot needs, including leftovers
+/// of killed writers.
 ///
 /// # Errors
 /// [`IndexError::Busy`] if the source is being written.
@@ -73,8 +72,8 @@ pub fn collect(source: &Source, retention: impl Keeps) -> Result<Collected> {
     let mut done = Collected::default();
     let current = source.current_id()?;
     if current.is_none() && (!lock.was_interrupted || is_current_lost(source.dir())?) {
-        // Nothing was ever committed, or `current` is lost: then all that
-        // could be saved must not be swept away.
+        // Nothing was ever committed, or `current` is lost. In the latter case nothing that could
+        // be recovered must be removed.
         return Ok(done);
     }
     match current {
@@ -88,9 +87,8 @@ pub fn collect(source: &Source, retention: impl Keeps) -> Result<Collected> {
     Ok(done)
 }
 
-/// Removes old snapshots and what none of the others needs. `newest` counts
-/// as the current one, which `current` is still if it is another. Called with
-/// the source's lock held.
+/// Removes old snapshots and the files that no other snapshot needs. `newest` is treated as the
+/// current snapshot; `current` is still kept if it differs. The caller holds the source's lock.
 pub(crate) fn remove_old(
     source: &Source,
     newest: SnapshotId,
@@ -103,8 +101,8 @@ pub(crate) fn remove_old(
     remove_old_snapshots(source, newest, current, retention)
 }
 
-/// The same, but for what was published beside snapshots that stay: somebody
-/// may still read it.
+/// Like [`remove_old`], but keeps the changes published beside snapshots that stay, since somebody
+/// may still read them.
 pub(crate) fn remove_old_snapshots(
     source: &Source,
     newest: SnapshotId,
@@ -142,8 +140,8 @@ pub(crate) fn remove_old_snapshots(
     Ok(done)
 }
 
-/// Removes what none of these snapshots needs, whose descriptions are the
-/// only ones: while a description is there, so is what it describes.
+/// Removes the files that none of the snapshots `kept` needs. No other descriptions exist any more:
+/// a description must never outlive the files that it describes.
 fn remove_unneeded(
     source: &Source,
     kept: &HashSet<SnapshotId>,
@@ -154,8 +152,8 @@ fn remove_unneeded(
     remove_stale_lists(&source.private()?, &editions)?;
     let top = source.dir().open_dir(layout::DATA)?;
     let barriers = kept_barriers(source, kept.iter().copied())?;
-    // Without a barrier one is for the newest alone: an older snapshot's would tell of directories
-    // that are for fewer now.
+    // Directories of barriers without a barrier are kept only for the newest snapshot: an older
+    // one's would reveal directories that fewer users may see now.
     let without_barrier = kept_barriers(source, [newest])?;
     sweep(&top, &editions, &without_barrier, done)?;
     for components in &barriers {
@@ -166,9 +164,8 @@ fn remove_unneeded(
     Ok(())
 }
 
-/// Removes the descriptions of these snapshots, whoever reads them, the
-/// current one's aside. [`collect`] removes their files. Called with the
-/// source's lock held.
+/// Removes the descriptions of these snapshots, except the current one's, even if somebody reads
+/// them. [`collect`] removes their files. The caller holds the source's lock.
 pub(crate) fn forget_snapshots(source: &Source, ids: &[SnapshotId]) -> Result<()> {
     if ids.is_empty() {
         return Ok(());
@@ -181,10 +178,10 @@ pub(crate) fn forget_snapshots(source: &Source, ids: &[SnapshotId]) -> Result<()
     snapshots.sync()
 }
 
-/// Removes a snapshot's description; false if it stays, because `spare` is
-/// set and somebody reads the snapshot.
+/// Removes a snapshot's description. Returns false if it stays because `spare` is set and somebody
+/// reads the snapshot.
 fn forget(snapshots: &Dir, id: SnapshotId, spare: bool) -> Result<bool> {
-    // Held until the file is gone, so that no reader comes in between.
+    // Held until the file is removed, so that no reader can open it in between.
     let lock = lock_against_readers(snapshots, id);
     if spare && matches!(lock, Ok(None)) {
         return Ok(false);
@@ -193,15 +190,15 @@ fn forget(snapshots: &Dir, id: SnapshotId, spare: bool) -> Result<bool> {
     Ok(true)
 }
 
-/// Removes a source that has never had a snapshot, such as one whose first
-/// scan failed; leaves any other alone.
+/// Removes a source that has never had a snapshot, such as one whose first scan failed; does
+/// nothing to any other source.
 ///
 /// # Errors
-/// As [`remove_source`].
+/// Like [`remove_source`].
 pub fn remove_unused(index: &IndexDir, root: &[u8]) -> Result<()> {
     let is_unused = match index.source(root)? {
         Some(source) => source.current_id()?.is_none() && snapshot_ids(source.dir())?.is_empty(),
-        // Nothing of it, or not even its description.
+        // The source does not exist, or not even its description does.
         None => true,
     };
     match is_unused.then(|| remove_source(index, root)) {
@@ -210,12 +207,11 @@ pub fn remove_unused(index: &IndexDir, root: &[u8]) -> Result<()> {
     }
 }
 
-/// Removes a source from its index, with all its snapshots; finishes a
-/// removal that was cut short.
+/// Removes a source from its index with all its snapshots, or finishes an interrupted removal.
 ///
 /// # Errors
-/// [`IndexError::NoSource`], [`IndexError::Busy`], [`IndexError::Watched`]; files that the format
-/// does not know are left and end the removal with an error.
+/// [`IndexError::NoSource`], [`IndexError::Busy`], [`IndexError::Watched`]. Files that the format
+/// does not define stay and end the removal with an error.
 pub fn remove_source(index: &IndexDir, root: &[u8]) -> Result<()> {
     let id = SourceId::of_root(root).to_string();
     let (place, dir) = index.find_dir(root)?.ok_or_else(|| IndexError::NoSource {
@@ -225,8 +221,8 @@ pub fn remove_source(index: &IndexDir, root: &[u8]) -> Result<()> {
     crate::watching::check_unwatched(&dir, root)?;
     let lock = SourceLock::take(&dir)?;
     let time = if_there(read_current(&dir))?.flatten();
-    // Without `current` the source has no snapshot, whatever else is left.
-    // The temporary name, which goes last, tells that nothing was lost.
+    // Without `current` the source has no snapshot, whatever else remains. The temporary name,
+    // which is removed last, shows that `current` was not lost by accident.
     if_there(dir.rename(layout::CURRENT_FILE, &temporary_name(layout::CURRENT_FILE)))?;
     dir.sync()?;
     if let Some(snapshots) = if_there(dir.open_dir(layout::SNAPSHOTS))? {

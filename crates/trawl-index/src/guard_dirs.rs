@@ -1,11 +1,9 @@
-//! Making guard directories: each is there with its permissions before
-//! anything is put into it.
+//! Makes guard directories. Each gets its permissions before it gets any content.
 //!
-//! What can be seen of a guard directory by those who may not enter it tells
-//! nothing: a predicate's holds one directory, always. In a directory of
-//! barriers, whose link count and times everyone sees who gets there, empty
-//! directories fill up the number to a power of four, and every commit sets
-//! the times.
+//! The attributes of a guard directory reveal nothing to users who may not enter it. A predicate's
+//! directory always contains exactly one directory. A directory of barriers shows its link count
+//! and times to everyone who reaches it; therefore empty directories pad the number of its entries
+//! to a power of four, and every commit sets its times.
 
 use crate::error::{IndexError, Result};
 use crate::layout;
@@ -15,12 +13,11 @@ use trawl_model::guard::{Bit, Element, Predicate};
 use trawl_model::index_access::{Refused, index_access};
 use trawl_model::{DirAccess, Timestamp, Uid};
 
-/// The fewest entries of a directory of barriers.
+/// Minimum number of entries of a directory of barriers.
 const BARRIERS_LEAST: usize = 4;
 
-/// The guard directories below a `data` directory, made when they are
-/// needed. Those that are there get their permissions back if someone
-/// changed them, once.
+/// The guard directories below a `data` directory, made on demand. If an existing one has other
+/// permissions, it gets its own back, once per value of this type.
 #[derive(Debug, Default)]
 pub(crate) struct GuardDirs {
     sound: HashSet<Vec<Element>>,
@@ -50,8 +47,8 @@ impl GuardDirs {
         Ok(dir)
     }
 
-    /// Makes the directory of barriers for these who may list, though there
-    /// be none; returns the names that lead to it.
+    /// Makes the directory of barriers for the users of the predicate `list`, even if it has no
+    /// barrier, and returns the directory names that lead to it.
     pub(crate) fn make_barriers(
         &mut self,
         top: &Dir,
@@ -65,31 +62,31 @@ impl GuardDirs {
     }
 }
 
-/// A directory made for a moment.
+/// Name of a directory that exists only during a check.
 pub(crate) const TRIAL: &str = "acls.tmp";
 
-/// Makes sure that the file system keeps access control lists.
+/// Checks that the file system supports access control lists.
 pub(crate) fn check_acls(dir: &Dir) -> Result<()> {
     let private = DirAccess {
         mode: 0o700,
         uid: Uid(u32::MAX - 1),
         ..DirAccess::default()
     };
-    // Someone's own: only a list can say that.
+    // A directory owned by another user: only an ACL can express that.
     let access = index_access(&Predicate::of(&private, Bit::Read), Refused::Entry);
     let made = dir.make_guarded(TRIAL, &access).map(drop);
     if_there(dir.remove_dir(TRIAL))?;
     made
 }
 
-/// Opens the directory of barriers in a `data` directory, made if need be.
+/// Opens the directory of barriers in a `data` directory, and makes it if it does not exist.
 fn barriers_in(data: &Dir, list: &Predicate) -> Result<Dir> {
     let access = index_access(list, Refused::Listing);
     data.make_guarded(&layout::barriers_dir(list), &access)
 }
 
-/// Makes a directory of barriers look like all that have about as many:
-/// fills it up with empty directories, or removes such, and sets its times.
+/// Disguises a directory of barriers: adds or removes empty directories until the number of entries
+/// is [`padded`], and sets the times.
 pub(crate) fn disguise(barriers: &Dir, time: Timestamp) -> Result<()> {
     let (mut real, mut empty) = (0, Vec::new());
     for name in barriers.list()? {
@@ -112,7 +109,7 @@ pub(crate) fn disguise(barriers: &Dir, time: Timestamp) -> Result<()> {
     barriers.set_time(time)
 }
 
-/// The number of entries shown for a number of barriers.
+/// Returns the number of entries to show for a number of barriers.
 fn padded(real: usize) -> usize {
     let mut shown = BARRIERS_LEAST;
     while shown < real {
@@ -121,7 +118,7 @@ fn padded(real: usize) -> usize {
     shown
 }
 
-/// A name that looks like a barrier's and cannot be guessed.
+/// Returns a name that looks like a barrier's and cannot be guessed.
 fn random_name(dir: &Dir) -> Result<String> {
     let mut bytes = [0u8; layout::HASH_DIGITS / 2];
     let filled = rustix::rand::getrandom(&mut bytes[..], rustix::rand::GetRandomFlags::empty());

@@ -1,41 +1,40 @@
-//! Finding `data` directories below another one, as this process may.
+//! Finds `data` directories below another one, as far as this process may open them.
 //!
-//! What may not be opened is not there. A directory of name barriers that
-//! may be passed but not listed is remembered: behind it lies what someone
-//! finds who knows its path ([`Reached::behind`]).
+//! Directories that may not be opened are skipped. A directory of name barriers that may be
+//! traversed but not listed is remembered: a process that knows the path behind a barrier can find
+//! it later ([`Reached::behind`]).
 
 use crate::error::Result;
 use crate::layout::{self, GuardName};
 use crate::store::{Dir, if_there};
 
-/// What a walk came upon beside `data` directories.
+/// Closed directories that a walk met.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reached {
-    /// Directories of barriers that may not be listed: the names that lead
-    /// to them.
+    /// Directories of barriers that may not be listed, by the directory names that lead to them.
     closed: Vec<Vec<String>>,
-    /// Guard directories that may not be entered.
+    /// True if some guard directories may not be entered.
     refused: bool,
 }
 
-/// The names that lead to a `data` directory, and it.
+/// Function that is called with the directory names that lead to a `data` directory, and with that
+/// directory.
 type Visit<'v> = &'v mut dyn FnMut(&[String], &Dir) -> Result<()>;
 
-/// Visits `top`, which is a `data` directory itself, and every one below it
-/// that a listing leads to, each before those below. Does not recurse:
-/// chains of guards may be deep.
+/// Visits `top`, which is a `data` directory itself, and every `data` directory below it that
+/// listings lead to, parents first. Not recursive, since chains of guards may be deep.
 pub(crate) fn walk(top: &Dir, visit: Visit<'_>) -> Result<Reached> {
     Walk::new(top, None, vec![Vec::new()]).run(visit)
 }
 
 impl Reached {
-    /// True if there is more than was visited.
+    /// True if there is more than the walk visited.
     pub(crate) fn is_partial(&self) -> bool {
         self.refused || !self.closed.is_empty()
     }
 
-    /// Visits what lies behind the barriers in front of `asked` and of what
-    /// is above it, where they could not be listed.
+    /// Visits the `data` directories behind the barriers for `asked` and for the directories above
+    /// it, where these barriers could not be listed.
     pub(crate) fn behind(&self, top: &Dir, asked: &[u8], visit: Visit<'_>) -> Result<()> {
         let mut walk = Walk::new(top, Some(asked), Vec::new());
         for barriers in &self.closed {
@@ -68,7 +67,7 @@ impl<'a> Walk<'a> {
                 continue;
             };
             visit(&components, &dir)?;
-            // Pushed in reverse, visited in order.
+            // Pushed in reverse so that they are visited in order.
             for name in dir.list()?.into_iter().rev() {
                 let mut below = [&components[..], &[name]].concat();
                 match below.last().map(|name| layout::guard_name(name)) {
@@ -84,7 +83,7 @@ impl<'a> Walk<'a> {
         Ok(self.reached)
     }
 
-    /// Adds what lies in a directory of barriers.
+    /// Adds the barriers in a directory of barriers.
     fn push_barriers(&mut self, barriers: Vec<String>) -> Result<()> {
         let listed = self
             .top
@@ -108,7 +107,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Adds what lies behind the barriers of which the path is known.
+    /// Adds the barriers whose paths are known.
     fn push_known(&mut self, barriers: &[String]) {
         let asked = self.asked.unwrap_or_default();
         let ends = asked.iter().enumerate().filter(|(_, byte)| **byte == b'/');
@@ -124,7 +123,7 @@ impl<'a> Walk<'a> {
         self.pending.push([barriers, &data].concat());
     }
 
-    /// Nothing there is not an error, nor is no access.
+    /// Turns the errors for missing and for closed directories into `None`.
     fn if_open<T>(&mut self, result: Result<T>) -> Result<Option<T>> {
         match result {
             Err(error) if error.is_denied() => {

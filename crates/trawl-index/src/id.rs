@@ -1,5 +1,5 @@
-//! The ids that name sources, snapshots and segments, and the hash of a
-//! file; all of fixed width and lower-case hex in file names and JSON.
+//! Defines the ids of sources, snapshots and segments, and the hash of a file. In file names and
+//! JSON, ids and hashes are lower-case hex of fixed width.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::fmt;
@@ -7,67 +7,66 @@ use std::str::FromStr;
 use trawl_model::Timestamp;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
-/// A source within its index: xxh3-64 of its root path.
+/// Id of a source within its index: xxh3-64 of its root path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SourceId(pub u64);
 
-/// A snapshot within its source: nanoseconds since 1970 of its start, made
-/// larger than any before it.
+/// Id of a snapshot within its source: its start in nanoseconds since 1970, increased if necessary
+/// so that it exceeds all earlier ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SnapshotId(pub u64);
 
-/// A segment within its shard: the snapshot that wrote it and a number.
+/// Id of a segment within its shard: the snapshot that wrote it and a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SegmentId {
     /// The snapshot whose writer made the segment.
     pub snapshot: SnapshotId,
-    /// Counts from 0 within that snapshot and shard.
+    /// Number within that snapshot and shard, from 0.
     pub number: u32,
 }
 
-/// A snapshot as it was written, or as it was written again, behind stricter
-/// guards, when a later snapshot was made.
+/// One version of a snapshot: as first written, or as rewritten behind stricter guards when a later
+/// snapshot was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Edition {
     /// The snapshot.
     pub id: SnapshotId,
-    /// The later snapshot whose permissions were last asked for, too.
+    /// The later snapshot whose permissions were last applied to this one, if any.
     pub revision: Option<SnapshotId>,
 }
 
-/// xxh3-128 of some bytes: finds damage, does not withstand forgery.
+/// xxh3-128 of some bytes. Detects damage, but does not resist forgery.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Hash(pub u128);
 
 impl SourceId {
-    /// The id of the source with this root (absolute, no trailing slash,
-    /// empty for `/`).
+    /// Returns the id of the source with this root (absolute, no trailing slash, empty for `/`).
     pub fn of_root(root: &[u8]) -> SourceId {
         SourceId(xxh3_64(root))
     }
 }
 
 impl Hash {
-    /// The hash of `bytes`.
+    /// Returns the hash of `bytes`.
     pub fn of(bytes: &[u8]) -> Hash {
         Hash(xxh3_128(bytes))
     }
 }
 
-/// Exactly `text.len()` lower-case hex digits.
+/// Parses lower-case hex digits only.
 fn parse_hex(text: &str) -> Option<u128> {
     let plain = text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
     plain.then(|| u128::from_str_radix(text, 16).ok())?
 }
 
-/// Sixteen lower-case hex digits.
+/// Parses exactly sixteen lower-case hex digits.
 pub(crate) fn parse_hex_64(text: &str) -> Option<u64> {
     let value = parse_hex(text).filter(|_| text.len() == 16)?;
     u64::try_from(value).ok()
 }
 
 impl SnapshotId {
-    /// About when the snapshot's scan began.
+    /// Returns the approximate start of the snapshot's scan.
     pub fn time(self) -> Timestamp {
         const SECOND_NS: u64 = 1_000_000_000;
         Timestamp {
@@ -90,7 +89,7 @@ impl fmt::Display for SnapshotId {
 }
 
 impl From<SnapshotId> for Edition {
-    /// The snapshot as it was written first.
+    /// Returns the first edition of the snapshot.
     fn from(id: SnapshotId) -> Edition {
         Edition { id, revision: None }
     }
@@ -131,7 +130,7 @@ impl fmt::Display for Hash {
     }
 }
 
-/// The text is not an id of the wanted kind.
+/// Error for text that is not an id of the expected kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not an id")]
 pub struct NotAnId;
@@ -161,7 +160,7 @@ impl FromStr for SegmentId {
             snapshot: snapshot.parse()?,
             number: number.parse().map_err(|_| NotAnId)?,
         };
-        // One spelling only: no sign, no leading zero.
+        // Only one spelling is valid: no sign, no leading zero.
         if id.number.to_string() == number {
             Ok(id)
         } else {

@@ -1,4 +1,4 @@
-//! An index directory: the format it is in and the sources it has.
+//! Opens an index directory: its format and its sources.
 
 use crate::clean::{self, remove_matching};
 use crate::error::{IndexError, Result};
@@ -17,7 +17,7 @@ use std::sync::{Arc, OnceLock};
 use trawl_model::guard::Element;
 use trawl_model::{Timestamp, Uid};
 
-/// The bits of a mode by which others than the owner may write.
+/// Mode bits that let users other than the owner write.
 const OTHERS_WRITE: u32 = 0o022;
 
 /// An open index.
@@ -25,24 +25,23 @@ const OTHERS_WRITE: u32 = 0o022;
 pub struct IndexDir {
     dir: Arc<Dir>,
     sources: Arc<Dir>,
-    /// What a walk of the tree of sources came upon, for readers that ask
-    /// for one source after the other.
+    /// Directories that a walk of the tree of sources could traverse but not list, cached for
+    /// readers that ask for one source after another.
     reached: OnceLock<Reached>,
 }
 
 impl IndexDir {
     /// Opens an index.
     ///
-    /// # Errors
-    /// [`IndexError::NoIndex`] if there is none, [`IndexError::Format`] if
-    /// it is of another format.
+    /// [`IndexError::NoIndex`] if there is no index, [`IndexError::Format`] if it has another
+    /// format.
     pub fn open(path: &Path) -> Result<IndexDir> {
         let none = || IndexError::NoIndex {
             path: path.to_owned(),
         };
         let dir = if_there(Dir::open_top(path))?.ok_or_else(none)?;
         let Some(bytes) = if_there(dir.read(layout::FORMAT_FILE))? else {
-            // It is made before the first source is.
+            // The format file is made before the first source is.
             let sources = if_there(dir.open_dir(layout::SOURCES))?;
             let names = sources.map(|sources| sources.list()).transpose()?;
             return Err(match names.is_some_and(|names| !names.is_empty()) {
@@ -60,19 +59,18 @@ impl IndexDir {
         })
     }
 
-    /// Opens an index to write to it, made if there is none. The directory
-    /// itself is made, those above it are not; one that exists must be empty,
-    /// closed to writing by others and named without a link at the end of
-    /// `path`, and keeps its permissions.
+    /// Opens an index for writing, and makes one if there is none. Makes the directory itself, but
+    /// not the directories above it. An existing directory must be empty, must not be writable by
+    /// others, and must not be a symbolic link at the end of `path`; it keeps its permissions.
     ///
-    /// A new one is for `readers`; if that is `None`, for everyone if the
-    /// superuser makes it.
+    /// A new index is for `readers`. If that is `None`, it is for everyone if the superuser makes
+    /// it, and for its owner alone otherwise.
     ///
     /// # Errors
-    /// [`IndexError::NotEmpty`]; [`IndexError::NotOurs`];
-    /// [`IndexError::BehindLink`]; [`IndexError::Writable`];
-    /// [`IndexError::OtherReaders`] if it is there for others than `readers`;
-    /// [`IndexError::NoAcls`] if it cannot be for everyone.
+    /// [`IndexError::NotEmpty`]; [`IndexError::NotOurs`]; [`IndexError::BehindLink`];
+    /// [`IndexError::Writable`]; [`IndexError::OtherReaders`] if the index exists for readers other
+    /// than `readers`; [`IndexError::NotSuperuser`] if a user other than the superuser asks for an
+    /// index for everyone; [`IndexError::NoAcls`] if the file system has no ACLs for such an index.
     pub fn create(path: &Path, readers: Option<Readers>) -> Result<IndexDir> {
         let (dir, found) = Dir::create_top(path)?;
         let us = Uid(rustix::process::geteuid().as_raw());
@@ -116,7 +114,7 @@ impl IndexDir {
         Ok(index)
     }
 
-    /// Makes an empty directory an index, or finishes what someone began.
+    /// Makes an empty directory an index, or finishes an interrupted attempt.
     fn fill(dir: &Dir) -> Result<()> {
         let started = [layout::FORMAT_FILE, layout::SOURCES];
         let is_temporary = |name: &str| name.ends_with(layout::TEMPORARY_ENDING);
@@ -138,12 +136,12 @@ impl IndexDir {
         dir.replace(layout::FORMAT_FILE, &temporary, text.as_bytes())
     }
 
-    /// Who may read it.
+    /// Returns who may read the index.
     pub fn readers(&self) -> Readers {
         self.dir.readers()
     }
 
-    /// A second handle on it, with the same descriptors.
+    /// Returns a second handle to the index, with the same descriptors.
     pub(crate) fn share(&self) -> IndexDir {
         IndexDir {
             dir: Arc::clone(&self.dir),
@@ -152,14 +150,13 @@ impl IndexDir {
         }
     }
 
-    /// Where it lies.
+    /// Returns the path of the index directory.
     pub fn path(&self) -> &Path {
         self.dir.path()
     }
 
-    /// Its sources, by root path, as far as this process may know of them.
-    /// Directories that are being made by a writer, or were left by a killed
-    /// one, are not among them.
+    /// Returns the index's sources, sorted by root path, as far as this process may see them.
+    /// Leaves out directories that a writer is making or that a killed writer left.
     pub fn sources(&self) -> Result<Vec<Source>> {
         let mut found = Vec::new();
         self.walk(|place, dir| {
@@ -170,8 +167,8 @@ impl IndexDir {
         Ok(found)
     }
 
-    /// The sources that only someone finds who knows the path `asked`: those
-    /// behind name barriers that this process may pass but not list.
+    /// Returns the sources behind name barriers that this process may pass but not list. Only a
+    /// process that knows the path `asked` finds them.
     pub fn sources_behind(&self, asked: &[u8]) -> Result<Vec<Source>> {
         let reached = match self.reached.get() {
             Some(known) => known,
@@ -188,9 +185,9 @@ impl IndexDir {
         Ok(found)
     }
 
-    /// The sources that `path` lies in, as far as this process may know of them: those that it can
-    /// list, and those that only someone finds who knows the path. Whatever was found before is
-    /// looked for again, since what is above a root may be otherwise by now.
+    /// Returns the sources that contain `path`, as far as this process may see them: those that it
+    /// can list, and those that only a process that knows the path finds. Searches again on every
+    /// call, since the permissions above a root may have changed since the last one.
     pub fn sources_around(&self, path: &[u8]) -> Result<Vec<Source>> {
         let mut found = Vec::new();
         let mut visit = |place: &[String], dir: &Dir| {
@@ -207,7 +204,7 @@ impl IndexDir {
         guard_walk::walk(&self.sources, &mut visit)
     }
 
-    /// The source with this root path, if the index has it.
+    /// Opens the source with this root path, if the index has it.
     pub fn source(&self, root: &[u8]) -> Result<Option<Source>> {
         match self.find_dir(root)? {
             None => Ok(None),
@@ -218,7 +215,8 @@ impl IndexDir {
         }
     }
 
-    /// The directory of the source with this root path, and where it lies.
+    /// Returns the directory of the source with this root path, and the directory names from
+    /// `sources` to the `data` directory that contains it.
     pub(crate) fn find_dir(&self, root: &[u8]) -> Result<Option<(Vec<String>, Dir)>> {
         let name = SourceId::of_root(root).to_string();
         let mut found = None;
@@ -241,9 +239,9 @@ impl IndexDir {
         Ok(found)
     }
 
-    /// Opens the source with this root path, added if the index lacks it,
-    /// behind what guards it as a whole. `now` becomes its time of creation.
-    /// One that is there may lie elsewhere: see [`IndexDir::move_source`].
+    /// Opens the source with this root path. If the index lacks it, adds it behind the guard
+    /// `above` of the source as a whole, with `now` as its time of creation. An existing source may
+    /// lie behind another guard: see [`IndexDir::move_source`].
     pub fn add_source(&self, root: &[u8], above: &[Element], now: Timestamp) -> Result<Source> {
         let id = SourceId::of_root(root);
         let (place, dir) = match self.find_dir(root)? {
@@ -277,8 +275,7 @@ impl IndexDir {
         Source::open(dir, id, &place)
     }
 
-    /// Puts a source behind what guards it now. Its open directories stay
-    /// open.
+    /// Moves a source behind its current guard. Directories that are already open stay open.
     pub(crate) fn move_source(
         &self,
         source: &Source,
@@ -298,8 +295,8 @@ impl IndexDir {
         self.tidy(&place, time)
     }
 
-    /// Removes the guard directories that lead to `place` if nothing is in
-    /// them, and disguises the directories of barriers among them.
+    /// Removes the guard directories that lead to `place` if they are empty, and disguises the
+    /// directories of barriers among them.
     pub(crate) fn tidy(&self, place: &[String], time: Timestamp) -> Result<()> {
         clean::remove_empty(&self.sources, place);
         for end in 1..=place.len() {
@@ -312,7 +309,7 @@ impl IndexDir {
         Ok(())
     }
 
-    /// The directory of sources: a `data` directory.
+    /// Returns the directory of sources, which is a `data` directory.
     pub(crate) fn sources_dir(&self) -> &Dir {
         &self.sources
     }
@@ -322,12 +319,12 @@ impl IndexDir {
     }
 }
 
-/// A name that no other process uses at this time.
+/// Returns a name that no other process uses at this time.
 pub(crate) fn temporary_name(name: &str) -> String {
     format!("{name}.{}{}", std::process::id(), layout::TEMPORARY_ENDING)
 }
 
-/// The sources in a `data` directory of the tree of sources.
+/// Returns the sources in a `data` directory of the tree of sources.
 fn sources_in(place: &[String], dir: &Dir) -> Result<Vec<Source>> {
     let mut found = Vec::new();
     for name in dir.list()? {
@@ -341,8 +338,7 @@ fn sources_in(place: &[String], dir: &Dir) -> Result<Vec<Source>> {
         let path = dir.join(layout::SOURCE_FILE);
         match if_there(Source::open(dir, id, place))? {
             Some(source) => found.push(source),
-            // It is made before the first commit, and removed after
-            // `current` is.
+            // The description is made before the first commit and removed after `current` is.
             None if has_current?.is_some() => {
                 return Err(IndexError::damaged(&path, "it is missing"));
             }
@@ -352,7 +348,7 @@ fn sources_in(place: &[String], dir: &Dir) -> Result<Vec<Source>> {
     Ok(found)
 }
 
-/// The text of the format file.
+/// Returns the text of the format file.
 fn format_text(format: u32, readers: Readers) -> String {
     let readers = match readers {
         Readers::Owner => "owner",

@@ -1,18 +1,18 @@
-//! The items of the segments that one snapshot's writer made: a private file
-//! beside the list of shards.
+//! Stores the items of the segments written by one snapshot's writer in a private file beside the
+//! list of shards.
 //!
 //! ```text
 //! "trawl items 1\n"
 //! for each segment:
-//!   16 bytes  which shard: hash of its directory names
+//!   16 bytes  its shard: hash of the shard's directory names
 //!   u32       the segment's number
-//!   u32       1 if it goes on with directories of other segments
+//!   u32       1 if it continues directories of other segments
 //!   u32       number of items
 //!   16 bytes  each item
-//! 16 bytes    xxh3-128 of all before
+//! 16 bytes    xxh3-128 of all bytes before
 //! ```
-//! Numbers are little-endian. The file is derived: without it the segments
-//! are written again by the next scan.
+//! Numbers are little-endian. The file is derived: without it the next scan writes the segments
+//! again.
 
 use crate::error::{IndexError, Result};
 use crate::items::Item;
@@ -25,20 +25,20 @@ use xxhash_rust::xxh3::Xxh3;
 const MAGIC: &[u8] = b"trawl items 1\n";
 const HASH_BYTES: u64 = 16;
 
-/// Names a shard within its source.
+/// Identifies a shard within its source.
 pub(crate) type ShardHash = [u8; 16];
 
-/// Whether a segment goes on with directories of others.
+/// Whether a segment continues directories of other segments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Continues {
     /// Every directory in it begins there.
     #[default]
     No,
-    /// It has fragments of a directory that began in another.
+    /// It contains fragments of a directory that began in another segment.
     Yes,
 }
 
-/// What precedes a segment's items.
+/// Header of a segment's items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SectionHead {
     pub(crate) shard: ShardHash,
@@ -47,7 +47,7 @@ pub(crate) struct SectionHead {
     pub(crate) count: u32,
 }
 
-/// The name of a shard by the names of the directories that lead to it.
+/// Returns the identifier of a shard, given the directory names that lead to it.
 pub(crate) fn shard_hash(components: &[String]) -> ShardHash {
     let mut hasher = blake3::Hasher::new();
     for name in components {
@@ -57,7 +57,7 @@ pub(crate) fn shard_hash(components: &[String]) -> ShardHash {
     hash.as_bytes().first_chunk().copied().unwrap_or_default()
 }
 
-/// A file of items while it is written.
+/// An items file while it is being written.
 pub(crate) struct ItemWriter {
     file: BufWriter<File>,
     hasher: Xxh3,
@@ -84,7 +84,7 @@ impl ItemWriter {
         items.iter().try_for_each(|item| self.put(&item.0))
     }
 
-    /// Ends the file and makes it durable.
+    /// Writes the checksum and syncs the file.
     pub(crate) fn finish(mut self) -> Result<()> {
         let hash = self.hasher.digest128().to_le_bytes();
         self.put(&hash)?;
@@ -103,11 +103,11 @@ impl ItemWriter {
     }
 }
 
-/// Gives the items of a section, one by one.
+/// Function that returns the items of a section one by one.
 pub(crate) type NextItem<'a> = dyn FnMut() -> Result<Item> + 'a;
 
-/// Reads a file of items. What `visit` was told counts only if this returns
-/// without an error: the checksum comes last.
+/// Reads an items file. The checksum comes last, so the items passed to `visit` are valid only if
+/// this function succeeds.
 pub(crate) fn read(
     private: &Dir,
     name: &str,
@@ -154,7 +154,7 @@ pub(crate) fn read(
 struct ItemReader {
     file: BufReader<File>,
     hasher: Xxh3,
-    /// Bytes before the checksum.
+    /// Number of bytes left before the checksum.
     left: u64,
     path: PathBuf,
 }

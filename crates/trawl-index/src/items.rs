@@ -1,14 +1,13 @@
-//! What a segment is made of, as keyed hashes: one for each listing, each
-//! group of attribute values and each issue that the writer was given.
+//! Computes keyed hashes of the parts that segments are made of: one for each listing, each group
+//! of attribute values and each issue given to the writer.
 //!
-//! Two items of one source with the same hash hold the same: every column of
-//! every row counts, but for the time of access of a symbolic link. The key is random and kept with the list of shards, for
-//! the index's owner alone, so that nobody can make one item look like
-//! another. It also depends on what a segment is made of, so that segments of
-//! an older program are not taken for what this one would write.
+//! Two items of one source with the same hash have equal content: every column of every row counts,
+//! except the access time of a symbolic link. The key is random and kept in the list of shards,
+//! which only the index's owner may read, so that nobody can make one item look like another. The
+//! key also depends on the composition of segments, so that a segment of an older program is never
+//! mistaken for one that this program would write.
 //!
-//! Which guard an item lies behind is not in the hash: that is asked of the
-//! segment in which the item was.
+//! The hash does not cover the guard: that is checked with the segment that contains the item.
 
 use crate::digest::DigestKey;
 use crate::schema::{SEGMENT_REVISION, Table};
@@ -19,39 +18,39 @@ use trawl_model::{DirBatch, Entry, FileType, Issue, Meta, Timestamp};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Item(pub(crate) [u8; Item::BYTES]);
 
-/// Whether the entries of a listing have anything beyond what statx(2) tells.
+/// Whether the entries of a listing have anything beyond the attributes of statx(2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Extras {
-    /// No attribute, no ACL, and nothing that could not be read.
+    /// No attribute, no ACL, and no read error.
     None,
-    /// Some, or that is not known.
+    /// Some, or unknown.
     Some,
 }
 
-/// What an item stands for.
+/// Content that an item stands for.
 #[derive(Debug)]
-#[allow(clippy::large_enum_variant, reason = "none outlives a call")]
+#[allow(clippy::large_enum_variant, reason = "no value outlives a call")]
 pub(crate) enum Content {
-    /// Rows of a directory, or one that stands apart.
+    /// Rows of a directory, or an own row.
     Rows(ListingKind, DirBatch),
-    /// Values of attributes of entries of one directory.
+    /// Attribute values of entries of one directory.
     Values(Vec<XattrRow>),
-    /// Something that could not be read.
+    /// A path that could not be read.
     Issue(Issue),
 }
 
-/// What items are hashed with.
+/// The key for hashing items.
 #[derive(Clone, Debug)]
 pub(crate) struct ItemKey([u8; 32]);
 
-/// Hashes items; keeps its buffer.
+/// Hashes items with a reusable buffer.
 #[derive(Debug)]
 pub(crate) struct Itemizer {
     key: ItemKey,
     bytes: Vec<u8>,
 }
 
-/// First bytes of what is hashed, so that no item of one kind is one of another.
+/// First byte of the hashed data, so that items of different kinds never have equal data.
 const LISTING: u8 = 0;
 const OWN_ROW: u8 = 1;
 const VALUES: u8 = 2;
@@ -70,7 +69,7 @@ impl Item {
         Item(bytes)
     }
 
-    /// Where it is among many that are in order, as a fraction of 2^64.
+    /// Returns the item's position in a sorted list of many, as a fraction of 2^64.
     pub(crate) fn position(&self) -> u64 {
         u64::from_be_bytes(self.0.first_chunk().copied().unwrap_or_default())
     }
@@ -99,7 +98,7 @@ impl Itemizer {
         }
     }
 
-    /// Rows of a directory, in the order in which they are stored.
+    /// Hashes rows of a directory, in stored order.
     pub(crate) fn listing(&mut self, kind: ListingKind, batch: &DirBatch, extras: Extras) -> Item {
         let out = &mut self.bytes;
         out.clear();
@@ -115,8 +114,8 @@ impl Itemizer {
         self.hash(extras)
     }
 
-    /// Rows that were read from a segment: they do not tell whether there was
-    /// more to their entries.
+    /// Returns both possible items of rows that were read from a segment, since stored rows do not
+    /// tell whether their entries had extras.
     pub(crate) fn stored_listing(&mut self, kind: ListingKind, batch: &DirBatch) -> [Item; 2] {
         let some = self.listing(kind, batch, Extras::Some);
         let Item(mut bytes) = some;
@@ -124,8 +123,7 @@ impl Itemizer {
         [Item(bytes), some]
     }
 
-    /// Attribute values of entries of one directory behind one guard, in the
-    /// order in which they are stored.
+    /// Hashes attribute values of entries of one directory behind one guard, in stored order.
     pub(crate) fn values(&mut self, rows: &[XattrRow]) -> Item {
         let out = &mut self.bytes;
         out.clear();
@@ -149,7 +147,7 @@ impl Itemizer {
         self.hash(Extras::Some)
     }
 
-    /// A directory and its own attributes.
+    /// Hashes a directory with its own attributes.
     pub(crate) fn directory(&mut self, path: &[u8], own: &Meta) -> Item {
         let out = &mut self.bytes;
         out.clear();
@@ -159,7 +157,7 @@ impl Itemizer {
         self.hash(Extras::Some)
     }
 
-    /// One row of a listing.
+    /// Hashes one row of a listing.
     pub(crate) fn row(&mut self, batch: &DirBatch, entry: &Entry) -> Item {
         let out = &mut self.bytes;
         out.clear();
@@ -170,7 +168,7 @@ impl Itemizer {
     }
 
     fn hash(&mut self, extras: Extras) -> Item {
-        /// More than this is not kept for the next item.
+        /// A buffer larger than this is not kept for the next item.
         const KEPT_BYTES: usize = 1 << 20;
         let hash = blake3::keyed_hash(&self.key.0, &self.bytes);
         if self.bytes.capacity() > KEPT_BYTES {
@@ -181,7 +179,7 @@ impl Itemizer {
 }
 
 impl Extras {
-    /// Of a batch as the source gave it.
+    /// Returns the extras of a batch as the source delivered it.
     pub(crate) fn of(batch: &DirBatch) -> Extras {
         let is_plain = |entry: &Entry| {
             entry.xattr_names.is_empty() && entry.acl.is_empty() && entry.acl_default.is_empty()
@@ -212,7 +210,7 @@ fn pair(low: u32, high: u32) -> u64 {
     u64::from(low) | u64::from(high) << 32
 }
 
-/// A directory's own attributes, those that the dirs table has.
+/// Appends those of a directory's own attributes that the dirs table stores.
 fn push_own(out: &mut Vec<u8>, own: &Meta) {
     let born = known_birth(own);
     let birth = born.unwrap_or_default();
@@ -234,14 +232,14 @@ fn push_own(out: &mut Vec<u8>, own: &Meta) {
     push_words(out, words);
 }
 
-/// The time of creation, but for the one that readers take for none.
+/// Returns the time of creation, except for the value that readers interpret as unknown.
 fn known_birth(meta: &Meta) -> Option<Timestamp> {
     let no_birth = trawl_model::rows::NO_BTIME;
     meta.btime.filter(|time| time.secs != no_birth)
 }
 
-/// The time of access, but for a link: to read where it leads, as each scan
-/// does, sets that, and there is no way to read it without.
+/// Returns the access time, except for a symbolic link: reading its target, as each scan does, sets
+/// the access time, and this cannot be avoided.
 fn known_access(meta: &Meta) -> Timestamp {
     match meta.file_type() {
         FileType::Symlink => Timestamp::default(),

@@ -1,4 +1,4 @@
-//! What lies where below an index directory. Pure: names only, no I/O.
+//! Names every file and directory below an index directory. Pure: names only, no I/O.
 //!
 //! ```text
 //! FORMAT  watched
@@ -15,15 +15,14 @@
 //!                         p<hash>/data/…
 //!                         b<hash>/<hash>/data/…
 //! ```
-//! A `data` directory holds the files of the shard whose guard leads to it,
-//! and the guard directories of stricter ones: `p<hash>` for a predicate of
-//! that hash, with nothing in it but the next `data`, so that what can be
-//! seen of it from outside never changes. A name barrier is two directories:
-//! `b<hash>` for the predicate of those who may list, and in it the hash of
-//! the path behind the barrier, so that who knows the path finds it and who
-//! may not list learns nothing. `sources` itself is such a `data` directory:
-//! what is above a source's root guards all of the source. Hashes are the
-//! first half of BLAKE3, 32 hex digits: nobody can make two that are equal.
+//! A `data` directory holds the files of the shard whose guard leads to it, and the guard
+//! directories of stricter guards. `p<hash>` is the directory for the predicate with that hash. It
+//! contains only the next `data` directory, so that its attributes as seen from outside never
+//! change. A name barrier is two directories: `b<hash>` for the predicate of the users who may
+//! list, and inside it a directory named by the hash of the path behind the barrier. A user who
+//! knows the path finds it; a user who may not list learns nothing. `sources` itself is such a
+//! `data` directory: the permissions above a source's root guard the whole source. Hashes are the
+//! first half of BLAKE3 in 32 hex digits, so that nobody can construct a collision.
 
 use crate::id::{Edition, SegmentId, SnapshotId, parse_hex_64};
 use crate::manifest::GuardStep;
@@ -31,55 +30,55 @@ use crate::schema::Table;
 use std::path::PathBuf;
 use trawl_model::guard::{Element, Predicate};
 
-/// The file that names the format, and marks an index.
+/// The file that names the format and marks a directory as an index.
 pub const FORMAT_FILE: &str = "FORMAT";
 /// First line of [`FORMAT_FILE`].
 pub const MAGIC_LINE: &str = "trawl index";
-/// Directory of the sources.
+/// Directory that contains the sources.
 pub const SOURCES: &str = "sources";
-/// A source's description.
+/// File with a source's description.
 pub const SOURCE_FILE: &str = "source.json";
 /// The file that a source's writer locks.
 pub const LOCK_FILE: &str = "lock";
 /// The file that names a source's current snapshot.
 pub const CURRENT_FILE: &str = "current";
-/// Directory of what is for the index's owner alone, the lengths of its
-/// files included.
+/// Directory of files for the index's owner alone; others cannot even see the lengths of its files.
 pub const PRIVATE: &str = "private";
 /// Directory of the socket of the daemon that watches a source.
 pub const LIVE: &str = "live";
-/// That socket.
+/// Name of that socket.
 pub const SOCKET_FILE: &str = "socket";
-/// There while a service manager listens on that socket, also when no daemon runs.
+/// Marker file that exists while a service manager listens on that socket, even when no daemon
+/// runs.
 pub const MANAGER_FILE: &str = "manager";
-/// The private file that a daemon locks and keeps its state in.
+/// Private file that a daemon locks and keeps its state in.
 pub const WATCH_FILE: &str = "watch";
-/// There while a daemon watches any source of the index.
+/// Marker file that exists while a daemon watches any source of the index.
 pub const WATCHED_FILE: &str = "watched";
 /// Directory of a source's snapshot files.
 pub const SNAPSHOTS: &str = "snapshots";
 /// The directory below a guard directory, and below a source, that holds a
 /// shard's files and further guard directories.
 pub const DATA: &str = "data";
-/// Ending of a snapshot file.
+/// Suffix of a snapshot file.
 pub const SNAPSHOT_ENDING: &str = ".json";
-/// Ending of the private list of a snapshot's shards.
+/// Suffix of the private list of a snapshot's shards.
 pub const SHARD_LIST_ENDING: &str = ".shards";
-/// Ending of the private file with all manifests of an edition.
+/// Suffix of the private file with all manifests of an edition.
 pub const PACK_ENDING: &str = ".pack";
-/// Ending of the private file with the items of a snapshot's segments.
+/// Suffix of the private file with the items of a snapshot's segments.
 pub const ITEMS_ENDING: &str = ".items";
-/// Ending of a manifest.
+/// Suffix of a manifest.
 pub const MANIFEST_ENDING: &str = ".manifest";
-/// Ending of a shard's overlay.
+/// Suffix of a shard's overlay.
 pub const OVERLAY_ENDING: &str = ".overlay";
-/// Ending of the private file with all overlays of a generation.
+/// Suffix of the private file with all overlays of a generation.
 pub const OVERLAYS_ENDING: &str = ".overlays";
-/// Ending of a segment's file, after the table's name.
+/// Suffix of a segment's file, after the table's name.
 pub const SEGMENT_ENDING: &str = ".parquet";
-/// Ending of a segment's name sidecar.
+/// Suffix of a segment's name sidecar.
 pub const NAMES_ENDING: &str = ".names";
-/// Ending of a file in progress; it belongs to no snapshot.
+/// Suffix of a file in progress; such a file belongs to no snapshot.
 pub const TEMPORARY_ENDING: &str = ".tmp";
 
 /// `<snapshot>.json`.
@@ -127,8 +126,8 @@ pub fn names_file(id: SegmentId) -> String {
     format!("{id}{NAMES_ENDING}")
 }
 
-/// Directory names from a source's `data` to a guard's, that included; none
-/// for the guard that everyone passes.
+/// Returns the directory names from a source's `data` directory to a guard's `data` directory,
+/// inclusive. Empty for the guard that everyone passes.
 pub fn data_components(guard: &[Element]) -> Vec<String> {
     let mut components = Vec::with_capacity(2 * guard.len());
     for element in guard {
@@ -144,13 +143,12 @@ pub fn data_components(guard: &[Element]) -> Vec<String> {
     components
 }
 
-/// The same for the elements of a guard as a manifest has them; `None` if
-/// their text makes no sense.
+/// Like [`data_components`], for the guard elements of a manifest. `None` if their text is invalid.
 pub(crate) fn components_of(guard: &[GuardStep]) -> Option<Vec<String>> {
     GuardStep::to_guard(guard).map(|guard| data_components(&guard.0))
 }
 
-/// How many names an element adds to [`data_components`].
+/// Returns the number of names that an element adds to [`data_components`].
 pub fn levels(element: &Element) -> usize {
     match element {
         Element::Predicate(_) => 2,
@@ -163,13 +161,14 @@ pub fn predicate_dir(who: &Predicate) -> String {
     format!("p{}", hashed(who.to_string().as_bytes()))
 }
 
-/// `b<hash>`: the directory of barriers that these users may list.
+/// `b<hash>`: the directory of barriers for names that the users of this predicate may list.
 pub fn barriers_dir(list: &Predicate) -> String {
     format!("b{}", hashed(list.to_string().as_bytes()))
 }
 
-/// The names that lead to the shard of those who may list what a directory of barriers is for:
-/// listings of directories lie there whose names are hidden from others.
+/// Returns the directory names of the shard for the users who may list a directory of barriers.
+/// That shard holds the listings of directories whose names are hidden from other users. `None` if
+/// the last name is not a directory of barriers.
 pub fn listed_beside(barriers: &[String]) -> Option<Vec<String>> {
     let (last, above) = barriers.split_last()?;
     let hash = last.strip_prefix('b')?;
@@ -178,12 +177,12 @@ pub fn listed_beside(barriers: &[String]) -> Option<Vec<String>> {
     Some(components)
 }
 
-/// `<hash>`: the directory behind the barrier in front of this path.
+/// `<hash>`: the directory behind the barrier for this path.
 pub fn barrier_dir(path: &[u8]) -> String {
     hashed(path)
 }
 
-/// Hex digits of a hash in a name.
+/// Number of hex digits of a hash in a name.
 pub const HASH_DIGITS: usize = 32;
 
 fn hashed(bytes: &[u8]) -> String {
@@ -197,18 +196,18 @@ fn is_hash(text: &str) -> bool {
     text.len() == HASH_DIGITS && text.bytes().all(is_digit)
 }
 
-/// What a directory in a `data` directory is.
+/// Meaning of a directory name found in a `data` directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GuardName {
-    /// A directory of barriers that the same users may list.
+    /// A directory of barriers whose parents the same users may list.
     Barriers,
     /// A predicate's guard directory.
     Predicate,
-    /// Nothing that the format knows.
+    /// A name that the format does not define.
     Foreign,
 }
 
-/// Reads the name of a directory found in a `data` directory.
+/// Interprets the name of a directory found in a `data` directory.
 pub fn guard_name(name: &str) -> GuardName {
     match (name.strip_prefix('p'), name.strip_prefix('b')) {
         (Some(hash), _) if is_hash(hash) => GuardName::Predicate,
@@ -217,12 +216,12 @@ pub fn guard_name(name: &str) -> GuardName {
     }
 }
 
-/// True if `name` can be a guard directory in a directory of barriers.
+/// True if `name` can be a guard directory within a directory of barriers.
 pub fn is_barrier_name(name: &str) -> bool {
     is_hash(name)
 }
 
-/// What a name in a `data` directory means.
+/// Meaning of a file name found in a `data` directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DataName {
     /// A manifest.
@@ -231,15 +230,15 @@ pub enum DataName {
     Segment(SegmentId, Table),
     /// A segment's name sidecar.
     Names(SegmentId),
-    /// A shard's overlay, from a generation on.
+    /// A shard's overlay of an edition, with its generation number.
     Overlay(Edition, u64),
-    /// Being written, or left by a writer that was killed.
+    /// A file that is being written or was left by a killed writer.
     Temporary,
-    /// Nothing that the format knows.
+    /// A name that the format does not define.
     Foreign,
 }
 
-/// Reads a name found in a `data` directory.
+/// Interprets the name of a file found in a `data` directory.
 pub fn data_name(name: &str) -> DataName {
     if name.ends_with(TEMPORARY_ENDING) {
         return DataName::Temporary;
@@ -264,22 +263,22 @@ pub fn data_name(name: &str) -> DataName {
     })
 }
 
-/// The snapshot that a file in a `data` directory is of.
+/// Returns the snapshot that a file in a `data` directory belongs to.
 pub fn snapshot_of(name: &str) -> Option<SnapshotId> {
     match data_name(name) {
         DataName::Manifest(edition) => Some(edition.id),
         DataName::Segment(id, _) | DataName::Names(id) => Some(id.snapshot),
-        // It belongs to no snapshot, but to what goes on from one.
+        // An overlay belongs to no snapshot; it continues from one.
         DataName::Overlay(..) | DataName::Temporary | DataName::Foreign => None,
     }
 }
 
-/// The edition and the generation of the overlay that has this name.
+/// Returns the edition and generation in an overlay's name; `None` for other names.
 pub fn overlay_name(name: &str) -> Option<(Edition, u64)> {
     generation_of(name.strip_suffix(OVERLAY_ENDING)?)
 }
 
-/// The same of the private file with all overlays.
+/// Like [`overlay_name`], for the private file with all overlays.
 pub fn overlays_name(name: &str) -> Option<(Edition, u64)> {
     generation_of(name.strip_suffix(OVERLAYS_ENDING)?)
 }
@@ -289,7 +288,7 @@ fn generation_of(name: &str) -> Option<(Edition, u64)> {
     Some((edition.parse().ok()?, parse_hex_64(generation)?))
 }
 
-/// The segment that this file is of.
+/// Returns the segment that a file belongs to.
 pub fn segment_of(name: &str) -> Option<SegmentId> {
     match data_name(name) {
         DataName::Segment(id, _) | DataName::Names(id) => Some(id),
@@ -299,32 +298,32 @@ pub fn segment_of(name: &str) -> Option<SegmentId> {
     }
 }
 
-/// The snapshot that this file describes.
+/// Returns the snapshot that a file describes.
 pub fn snapshot_name(name: &str) -> Option<SnapshotId> {
     name.strip_suffix(SNAPSHOT_ENDING)?.parse().ok()
 }
 
-/// The snapshot whose shards this file lists, and in which edition.
+/// Returns the edition whose shards a file lists.
 pub fn shard_list_name(name: &str) -> Option<Edition> {
     name.strip_suffix(SHARD_LIST_ENDING)?.parse().ok()
 }
 
-/// The edition that this private file is of: a list of shards or a pack.
+/// Returns the edition that a private file belongs to: a list of shards or a pack.
 pub fn private_name(name: &str) -> Option<Edition> {
     shard_list_name(name).or_else(|| pack_name(name))
 }
 
-/// The edition that this file has all manifests of.
+/// Returns the edition whose manifests a pack file holds.
 pub fn pack_name(name: &str) -> Option<Edition> {
     name.strip_suffix(PACK_ENDING)?.parse().ok()
 }
 
-/// The snapshot whose writer made the segments that this file has items of.
+/// Returns the snapshot whose writer made the segments that an items file describes.
 pub fn items_name(name: &str) -> Option<SnapshotId> {
     name.strip_suffix(ITEMS_ENDING)?.parse().ok()
 }
 
-/// Directory names as a path, for messages.
+/// Joins directory names into a path, for messages.
 pub(crate) fn display_path(components: &[String]) -> PathBuf {
     components.iter().collect()
 }

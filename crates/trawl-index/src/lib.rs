@@ -1,22 +1,21 @@
-//! The index on disk: sources, snapshots, shards, segments.
+//! Stores the index on disk: sources, snapshots, shards and segments.
 //!
 //! `docs/format.md` specifies every byte. Invariants:
 //!
-//! - segment files never change once their snapshot is committed; a commit
-//!   is one atomic rename of a source's `current` file;
-//! - bytes read from an index are untrusted: decoding returns an error that
-//!   names the file, and never panics;
-//! - everything below the index directory is reached relative to directory
-//!   descriptors, without following symbolic links, and has its permissions
-//!   before anything is put into it, whatever the umask;
-//! - in an index for everyone the kernel alone decides who reads which files:
-//!   each guard directory belongs to the superuser and carries its predicate
-//!   as mode and ACL ([`trawl_model::index_access`]).
+//! - Segment files never change once their snapshot is committed. A commit is one atomic rename of
+//!   a source's `current` file.
+//! - Bytes read from an index are untrusted: decoding returns an error that names the file, and
+//!   never panics.
+//! - Everything below the index directory is reached relative to directory descriptors, without
+//!   following symbolic links. Every file and directory has its permissions before it gets any
+//!   content, whatever the umask.
+//! - In an index for everyone the kernel alone decides who reads which files: each guard directory
+//!   belongs to the superuser and carries its predicate as mode and ACL
+//!   ([`trawl_model::index_access`]).
 //!
-//! This crate writes segments and knows their schema; reading rows back is
-//! `trawl-query`'s job. Read first: [`layout`] (what lies where),
-//! [`IndexDir`] → [`Source`] → [`Snapshot`] → [`Shard`] (the read side),
-//! [`schema`] (the tables).
+//! This crate writes segments and knows their schema; `trawl-query` reads the rows back. Read
+//! first: [`layout`] (where each file lies), [`IndexDir`] → [`Source`] → [`Snapshot`] → [`Shard`]
+//! (the read side), [`schema`] (the tables).
 
 #![forbid(unsafe_code)]
 

@@ -1,9 +1,8 @@
-//! The writer's lock on a source.
+//! Implements the writer's lock on a source.
 //!
-//! An exclusive flock(2) on the source's `lock` file, which the kernel
-//! releases when the process ends, however it ends. While a writer is at
-//! work the file holds its process id; a file that is not empty when the
-//! lock is taken tells that the last writer was killed.
+//! The lock is an exclusive flock(2) on the source's `lock` file. The kernel releases it when the
+//! process ends, however it ends. While a writer runs, the file contains its process id. If the
+//! file is not empty when the lock is taken, the last writer was killed.
 
 use crate::error::{IndexError, Result};
 use crate::layout;
@@ -16,31 +15,31 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The lock on a source, until dropped.
+/// The lock on a source; dropping it releases it.
 #[derive(Debug)]
 pub(crate) struct SourceLock {
     file: File,
     path: PathBuf,
-    /// The last holder did not end its work.
+    /// True if the last holder did not finish its work.
     pub(crate) was_interrupted: bool,
 }
 
-/// The lock as a writer of a snapshot has it.
+/// The lock as held by a snapshot's writer.
 #[derive(Debug)]
 pub(crate) enum Held {
-    /// For itself.
+    /// Taken by the writer itself.
     Own(SourceLock),
-    /// From somebody who goes on writing the source afterwards.
+    /// Lent by a writer of generations, which keeps writing the source afterwards.
     Lent {
-        /// The lock, which stays signed.
+        /// The lock; its file stays signed.
         lock: Arc<SourceLock>,
-        /// What the last holder left may not have been put right yet.
+        /// True if the leftovers of the last holder may not have been removed yet.
         was_interrupted: bool,
     },
 }
 
 impl Held {
-    /// The last holder did not end its work.
+    /// True if the last holder did not finish its work.
     pub(crate) fn was_interrupted(&self) -> bool {
         match self {
             Held::Own(lock) => lock.was_interrupted,
@@ -50,7 +49,7 @@ impl Held {
         }
     }
 
-    /// The snapshot is made or undone.
+    /// Records that the snapshot is complete or removed.
     pub(crate) fn clear(&self) -> Result<()> {
         match self {
             Held::Own(lock) => lock.clear(),
@@ -60,10 +59,10 @@ impl Held {
 }
 
 impl SourceLock {
-    /// Takes the lock of the source in `dir`, without waiting.
+    /// Takes the lock of the source in `dir` without waiting.
     ///
     /// # Errors
-    /// [`IndexError::Busy`] if someone else holds it.
+    /// [`IndexError::Busy`] if another process holds it.
     pub(crate) fn take(dir: &Dir) -> Result<SourceLock> {
         let path = dir.join(layout::LOCK_FILE);
         let mut file = dir.open_lock(layout::LOCK_FILE)?;
@@ -81,7 +80,7 @@ impl SourceLock {
             .metadata()
             .map_err(|error| IndexError::io("stat", &path, error))?;
         if meta.nlink() == 0 {
-            // The source was removed between our opening and locking it.
+            // The source was removed after the file was opened and before it was locked.
             return Err(IndexError::Busy { path, pid: None });
         }
         Ok(SourceLock {
@@ -91,12 +90,12 @@ impl SourceLock {
         })
     }
 
-    /// Leaves our process id for others to read.
+    /// Writes our process id to the lock file.
     pub(crate) fn sign(&self) -> Result<()> {
         self.replace(&format!("{}\n", std::process::id()))
     }
 
-    /// The work is done or undone.
+    /// Empties the lock file, since the work is finished or undone.
     pub(crate) fn clear(&self) -> Result<()> {
         self.replace("")
     }
@@ -112,8 +111,8 @@ impl SourceLock {
 }
 
 impl Drop for SourceLock {
-    /// Unlocks by itself, since a child that was just forked may hold a
-    /// copy of the descriptor for a moment.
+    /// Unlocks explicitly, since a child that was just forked may hold a copy of the descriptor for
+    /// a moment.
     fn drop(&mut self) {
         let _ = flock(&self.file, FlockOperation::Unlock);
     }

@@ -1,5 +1,5 @@
-//! A shard's manifest: which segments belong to a snapshot, and the hashes
-//! that their files must have.
+//! Reads and writes a shard's manifest: the segments that belong to a snapshot, and the hashes that
+//! their files must have.
 
 use crate::dir_filter::DirFilter;
 use crate::error::{IndexError, Result};
@@ -15,24 +15,24 @@ use trawl_model::guard::{Element, Guard, Predicate};
 /// One file of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileRef {
-    /// Rows in the table.
+    /// Number of rows in the table.
     pub rows: u64,
-    /// The file's length.
+    /// The file's length in bytes.
     pub size_bytes: u64,
     /// Hash of the whole file.
     pub hash: Hash,
-    /// Length of what follows the last column chunk: page indexes, footer,
-    /// its length, the magic bytes.
+    /// Length in bytes of the part after the last column chunk: page indexes, footer, footer length
+    /// and magic bytes.
     pub tail_bytes: u64,
-    /// Hash of those bytes.
+    /// Hash of that part.
     pub tail_hash: Hash,
 }
 
-/// A segment's name sidecar. It can be made again from the segment's tables:
-/// who cannot use it reads those.
+/// A segment's name sidecar. It is derived from the segment's tables, so a reader that cannot use
+/// it reads those instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NamesRef {
-    /// The file's length.
+    /// The file's length in bytes.
     pub size_bytes: u64,
     /// Hash of the whole file.
     pub hash: Hash,
@@ -41,18 +41,18 @@ pub struct NamesRef {
 /// One segment: up to five files with the rows of some directories.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SegmentInfo {
-    /// Its id, of which its files' names are made.
+    /// The segment's id, from which its file names are made.
     pub id: SegmentId,
-    /// Rows of the entries table.
+    /// Number of rows of the entries table.
     pub rows: u64,
-    /// Rows of the dirs table.
+    /// Number of rows of the dirs table.
     pub dirs: u64,
-    /// Row 0 of the dirs table is of kind 1: an own row, of the source's root
-    /// or of the directory behind the barrier that the guard ends with.
+    /// True if row 0 of the dirs table is of kind 1: the own row of the source's root or of the
+    /// directory behind the barrier that the guard ends with.
     #[serde(default, skip_serializing_if = "is_false")]
     pub own_row: bool,
-    /// The first directory in path order; none if the segment has only
-    /// attribute values or issues.
+    /// The first directory in path order; `None` if the segment has only attribute values or
+    /// issues.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
@@ -72,29 +72,29 @@ pub struct SegmentInfo {
     /// Its name sidecar, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub names: Option<NamesRef>,
-    /// Sums over its listings; older writers did not note them.
+    /// Sums over its listings; `None` in segments of older writers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sums: Option<SegmentSums>,
-    /// Which directories it can have listings of; none if they are many.
+    /// Filter of the directories that the segment may list; `None` if it lists many.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filter: Option<DirFilter>,
 }
 
-/// Sums over the rows of a segment's listings, own rows left out: what its
-/// dirs table comes to at its end.
+/// Sums over the rows of a segment's listings without own rows: the final running sums of its dirs
+/// table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SegmentSums {
-    /// Regular files.
+    /// Number of regular files.
     pub files: u64,
-    /// Directories.
+    /// Number of directories.
     pub dirs: u64,
-    /// Symbolic links.
+    /// Number of symbolic links.
     pub symlinks: u64,
-    /// Other objects.
+    /// Number of other objects.
     pub others: u64,
-    /// Sum of their apparent sizes, modulo 2^64.
+    /// Sum of all apparent sizes in bytes, modulo 2^64.
     pub size_bytes: u64,
-    /// Sum of their allocated 512-byte units, modulo 2^64.
+    /// Sum of all allocated 512-byte blocks, modulo 2^64.
     pub blocks: u64,
 }
 
@@ -124,56 +124,56 @@ impl SegmentSums {
     }
 }
 
-/// Sums over a shard, all segments.
+/// Sums over all segments of a shard.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Totals {
-    /// Rows of entries tables, the source root's own row included.
+    /// Number of rows of entries tables, including the source root's own row.
     pub entries: u64,
-    /// Regular files among them.
+    /// Number of regular files among them.
     pub files: u64,
-    /// Directories among them.
+    /// Number of directories among them.
     pub dirs: u64,
-    /// Symbolic links among them.
+    /// Number of symbolic links among them.
     pub symlinks: u64,
-    /// Other objects among them.
+    /// Number of other objects among them.
     pub others: u64,
-    /// Sum of their apparent sizes, modulo 2^64.
+    /// Sum of their apparent sizes in bytes, modulo 2^64.
     pub size_bytes: u64,
-    /// Sum of their allocated 512-byte units, modulo 2^64.
+    /// Sum of their allocated 512-byte blocks, modulo 2^64.
     pub blocks: u64,
-    /// Rows of links tables.
+    /// Number of rows of links tables.
     pub links: u64,
-    /// Rows of xattrs tables.
+    /// Number of rows of xattrs tables.
     pub xattrs: u64,
-    /// Rows of issues tables.
+    /// Number of rows of issues tables.
     pub issues: u64,
-    /// Directories that were listed.
+    /// Number of directories listed.
     pub listed: u64,
 }
 
-/// One element of a guard, as people and programs read it.
+/// One element of a guard in the form that people and programs read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum GuardStep {
     /// A permission bit.
     Predicate {
-        /// `trawl_model::guard::Predicate` as text.
+        /// A `trawl_model::guard::Predicate` as text.
         who: String,
     },
     /// A name barrier.
     Barrier {
-        /// The path to know.
+        /// The path that a reader must know.
         #[serde(with = "text")]
         path: Vec<u8>,
-        /// Who may list the directory that holds it: a predicate as text.
+        /// The users who may list the directory that contains the path: a predicate as text.
         list: String,
     },
 }
 
-/// What a shard holds in one snapshot.
+/// Content of a shard in one snapshot.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
-    /// The format of the segments.
+    /// Format version of the segments.
     pub format: u32,
     /// The snapshot.
     pub snapshot: SnapshotId,
@@ -184,7 +184,7 @@ pub struct Manifest {
     pub guard: Vec<GuardStep>,
     /// The shard's segments, oldest first.
     pub segments: Vec<SegmentInfo>,
-    /// Sums over them.
+    /// Sums over the segments.
     pub totals: Totals,
 }
 
@@ -252,7 +252,7 @@ impl Totals {
         }
     }
 
-    /// Takes away sums that were added before.
+    /// Subtracts sums that were added before.
     pub(crate) fn subtract(&mut self, other: &Totals) {
         self.entries = self.entries.wrapping_sub(other.entries);
         self.files = self.files.wrapping_sub(other.files);
@@ -269,7 +269,7 @@ impl Totals {
 }
 
 impl GuardStep {
-    /// The steps of a guard.
+    /// Returns the steps of a guard.
     pub fn of_guard(guard: &Guard) -> Vec<GuardStep> {
         let step = |element: &Element| match element {
             Element::Predicate(p) => GuardStep::Predicate { who: p.to_string() },
@@ -283,7 +283,7 @@ impl GuardStep {
 }
 
 impl GuardStep {
-    /// The element that this stands for; `None` if it is none's text.
+    /// Returns the guard element that this step describes; `None` if its text is invalid.
     fn element(&self) -> Option<Element> {
         match self {
             GuardStep::Predicate { who } => Predicate::parse(who).map(Element::Predicate),
@@ -294,7 +294,7 @@ impl GuardStep {
         }
     }
 
-    /// The guard that these steps are; `None` if one is none's text.
+    /// Returns the guard that these steps describe; `None` if the text of one is invalid.
     pub fn to_guard(steps: &[GuardStep]) -> Option<Guard> {
         let elements = steps.iter().map(GuardStep::element);
         elements.collect::<Option<Vec<_>>>().map(Guard)
@@ -306,18 +306,18 @@ fn is_false(flag: &bool) -> bool {
 }
 
 impl Manifest {
-    /// The shard's guard, below what guards the source as a whole.
+    /// Returns the shard's guard, below the guard of the source as a whole.
     ///
     /// # Errors
-    /// [`IndexError::Damaged`] if its text makes no sense.
+    /// [`IndexError::Damaged`] if its text is invalid.
     pub fn guard(&self) -> Result<Guard> {
         GuardStep::to_guard(&self.guard).ok_or_else(|| {
             let path = Path::new(layout::DATA).join(layout::manifest_file(self.snapshot.into()));
-            IndexError::damaged(&path, "its guard makes no sense")
+            IndexError::damaged(&path, "its guard is invalid")
         })
     }
 
-    /// True if only the snapshot is another.
+    /// True if `other` differs at most in its snapshot.
     pub(crate) fn says_the_same(&self, other: &Manifest) -> bool {
         self.format == other.format
             && self.root == other.root
@@ -326,21 +326,21 @@ impl Manifest {
             && self.totals == other.totals
     }
 
-    /// The manifest's file.
+    /// Encodes the manifest's file.
     pub(crate) fn to_bytes(&self, path: &Path) -> Result<Vec<u8>> {
         sealed::seal_json(self, path)
     }
 
-    /// Reads a manifest of `snapshot`. `path` names it in errors.
+    /// Decodes a manifest of `snapshot`. `path` names the file in errors.
     ///
     /// # Errors
     /// [`IndexError::Damaged`] and [`IndexError::Format`].
     pub fn from_bytes(bytes: &[u8], path: &Path, snapshot: SnapshotId) -> Result<Manifest> {
         let manifest: Manifest = sealed::unseal_json(bytes, path)?;
         check_format(manifest.format, path)?;
-        // One that did not change since an older snapshot may be that one's.
+        // The manifest of an unchanged shard may be a link to an older snapshot's.
         if manifest.snapshot > snapshot {
-            let problem = format!("it is of snapshot {}", manifest.snapshot);
+            let problem = format!("it belongs to snapshot {}", manifest.snapshot);
             return Err(IndexError::damaged(path, problem));
         }
         for segment in &manifest.segments {
@@ -351,18 +351,18 @@ impl Manifest {
 }
 
 impl SegmentInfo {
-    /// How many files it has.
+    /// Returns the number of files.
     pub fn file_count(&self) -> usize {
         self.files.len() + usize::from(self.names.is_some())
     }
 
-    /// Bytes of all its files.
+    /// Returns the size of all files in bytes.
     pub fn size_bytes(&self) -> u64 {
         let tables: u64 = self.files.values().map(|file| file.size_bytes).sum();
         tables + self.names.map_or(0, |names| names.size_bytes)
     }
 
-    /// The names, lengths and hashes of all its files.
+    /// Returns the names, lengths in bytes and hashes of all files.
     pub(crate) fn named_files(&self) -> impl Iterator<Item = (String, u64, Hash)> {
         let tables = self.files.iter().map(|(table, file)| {
             let name = layout::segment_file(self.id, *table);
@@ -375,7 +375,7 @@ impl SegmentInfo {
         tables.chain(names)
     }
 
-    /// What a reader may rely on without opening the files.
+    /// Checks the properties that readers rely on without opening the files.
     fn check(&self, path: &Path) -> Result<()> {
         let problem = |what: &str| {
             Err(IndexError::damaged(
@@ -400,7 +400,7 @@ impl SegmentInfo {
     }
 }
 
-/// Refuses formats that this program does not read.
+/// Returns an error for formats that this program does not read.
 pub(crate) fn check_format(found: u32, path: &Path) -> Result<()> {
     if found != FORMAT {
         return Err(IndexError::Format {
@@ -412,7 +412,7 @@ pub(crate) fn check_format(found: u32, path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Tables by name; a name that is not one is an error.
+/// Serializes tables by name; an unknown name is an error.
 mod files {
     use super::{BTreeMap, FileRef, Table};
     use serde::{Deserialize, Deserializer, Serializer, de};

@@ -1,42 +1,40 @@
-//! All manifests of an edition in one file, for who may read everything.
+//! Stores all manifests of an edition in one file, for readers that may read everything.
 //!
 //! ```text
 //! "trawl pack 2\n"
 //! u32, u64, u64    format, snapshot, later snapshot of the edition (0: none)
 //! text             the source's root
-//! guard            what guards the source as a whole
+//! guard            guard of the source as a whole
 //! 32 bytes         key of the digests
-//! u32, u32         shards, segments of all of them and of the bundle
-//! for each shard, and in the end for the bundle:
+//! u32, u32         number of shards; segments of all shards and the bundle
+//! for each shard, and finally for the bundle:
 //!   text           names of the directories that lead to it, joined by `/`
 //!   u64            snapshot in its manifest
 //!   guard          its guard
 //!   11 × u64       its sums, as [`Totals`] has them
 //!   u8, u128       1 if its digest is known; the digest
-//!   u32            its segments
+//!   u32            number of its segments
 //!   for each segment:
 //!     u64, u32     the snapshot of its writer, its number
 //!     u64, u64     rows, dirs
-//!     u8, u8       what it has (`OWN_ROW` …), its tables, a bit each
-//!     u32          if its rows are in the bundle: in which of its segments
+//!     u8, u8       flags for its parts (`OWN_ROW` …); its tables, one bit each
+//!     u32          if its rows are in the bundle: the number of that segment
 //!     text, text   if it has directories: the first and the last
 //!     for each table: u64, u64, u128, u64, u128, as [`FileRef`] has them
 //!     u64, u128    if it has a name sidecar: as [`NamesRef`] has them
 //!     6 × u64      if it has sums: as [`SegmentSums`] has them
 //!     text         if it has a filter of its directories: its bytes
-//! u128             xxh3-128 of all before
+//! u128             xxh3-128 of all bytes before
 //! ```
-//! Numbers are little-endian; a text is a u32, its length, and its bytes; a
-//! guard a u32, the number of its steps, and of each a byte, 0 or 1, and one
-//! text (who) or two (path, list).
+//! Numbers are little-endian. A text is its length as a u32, followed by its bytes. A guard is the
+//! number of its steps as a u32, followed by the steps. A step is a byte, 0 or 1, followed by one
+//! text (the predicate) or two (path, list).
 //!
-//! The bundle ([`crate::bundle`]) stands there as a shard without directory
-//! names, guard and sums.
+//! The bundle ([`crate::bundle`]) is stored as a shard without directory names, guard and sums.
 //!
-//! Opening one looks at every byte once and builds nothing; manifests are
-//! made when somebody asks for them ([`crate::shard_manifest`]). The file is
-//! derived: without it the manifests themselves are read. It is made before
-//! the edition is committed, from what the manifests are made of.
+//! Opening a pack reads every byte once but builds no manifests; these are made on demand
+//! ([`crate::shard_manifest`]). The file is derived: without it readers use the manifests
+//! themselves. It is made before the edition is committed, from the same data as the manifests.
 
 use crate::digest::DigestKey;
 use crate::dir_filter::{DirFilter, DirKey, may_hold};
@@ -55,11 +53,11 @@ use xxhash_rust::xxh3::xxh3_128;
 
 const MAGIC: &[u8] = b"trawl pack 2\n";
 const HASH_BYTES: usize = 16;
-/// No record of a shard, or of a segment, is shorter.
+/// Minimum size in bytes of the record of a shard, and of a segment.
 const SHARD_BYTES_LEAST: usize = 100;
 const SEGMENT_BYTES_LEAST: usize = 30;
 
-/// What a segment has.
+/// Flags for the parts that a segment has.
 const OWN_ROW: u8 = 1;
 const DIRS: u8 = 2;
 const NAMES: u8 = 4;
@@ -67,18 +65,18 @@ const SUMS: u8 = 8;
 const FILTER: u8 = 16;
 const BUNDLED: u8 = 32;
 
-/// What an edition's pack is made of.
+/// Content of an edition's pack.
 pub(crate) struct Contents<'a> {
     pub(crate) edition: Edition,
     pub(crate) root: &'a [u8],
     pub(crate) above: &'a [GuardStep],
     pub(crate) key: DigestKey,
     pub(crate) shards: Vec<Packing<'a>>,
-    /// The bundle's segments.
+    /// Segments of the bundle.
     pub(crate) bundle: &'a [SegmentInfo],
 }
 
-/// A shard that goes into a pack.
+/// A shard to store in a pack.
 pub(crate) struct Packing<'a> {
     pub(crate) components: &'a [String],
     pub(crate) snapshot: SnapshotId,
@@ -86,38 +84,38 @@ pub(crate) struct Packing<'a> {
     pub(crate) segments: &'a [SegmentInfo],
     pub(crate) totals: &'a Totals,
     pub(crate) digest: Option<Hash>,
-    /// For each of the segments which of the bundle's has its rows, counted
-    /// from 1, or 0; nothing if none is in it.
+    /// For each segment the number, from 1, of the bundle's segment with its rows, or 0. Empty if
+    /// no segment is in the bundle.
     pub(crate) bundled: Vec<u32>,
 }
 
-/// A pack that was read and found sound.
+/// A pack that was read and validated.
 #[derive(Debug)]
 pub(crate) struct Pack {
     bytes: Vec<u8>,
     pub(crate) root: Vec<u8>,
     pub(crate) above: Vec<GuardStep>,
     pub(crate) key: DigestKey,
-    /// All shards, and the bundle.
+    /// All shards, followed by the bundle.
     shards: Vec<ShardAt>,
     segments: Vec<SegmentAt>,
 }
 
-/// Bytes of a pack.
+/// Start and end of a range of bytes in a pack.
 type Span = (usize, usize);
 
-/// What is known of a shard that nobody asked for.
+/// Facts about a shard that are known without unpacking it.
 #[derive(Clone, Copy, Debug)]
 struct ShardAt {
     start: usize,
     first_segment: usize,
     segments: usize,
-    /// The path of the barrier that its guard ends with.
+    /// Path of the barrier that its guard ends with.
     barrier: Option<Span>,
     digest: Option<Hash>,
 }
 
-/// What is known of its segments.
+/// Facts about a segment that are known without unpacking its shard.
 #[derive(Clone, Copy, Debug)]
 struct SegmentAt {
     dirs: Option<(Span, Span)>,
@@ -127,24 +125,24 @@ struct SegmentAt {
     bundled: u32,
 }
 
-/// What tells whether a question has to do with a segment at all.
+/// Facts that decide whether a query concerns a segment at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Glance<'a> {
-    /// Its first and its last directory, if it has any.
+    /// First and last directory, if the segment has any.
     pub dirs: Option<(&'a [u8], &'a [u8])>,
-    /// Row 0 of its dirs table is an own row.
+    /// True if row 0 of its dirs table is an own row.
     pub own_row: bool,
     filter: &'a [u8],
     tables: u8,
 }
 
 impl<'a> Glance<'a> {
-    /// True if it has rows in a table.
+    /// True if the segment has rows in a table.
     pub fn has(&self, table: Table) -> bool {
         self.tables & table_bit(table) != 0
     }
 
-    /// False if it has no listing of a directory nor of any below it.
+    /// False if the segment certainly lists neither `dir` nor any directory below it.
     pub fn may_hold(&self, dir: DirKey) -> bool {
         may_hold(self.filter, dir)
     }
@@ -172,14 +170,13 @@ fn tables_of(segment: &SegmentInfo) -> u8 {
     bits.fold(0, |all, bit| all | bit)
 }
 
-/// Writes the pack of an edition, and makes it durable. The directory is the
-/// caller's to sync.
+/// Writes and syncs the pack of an edition. The caller syncs the directory.
 pub(crate) fn write(private: &Dir, contents: &Contents<'_>) -> Result<()> {
     let name = layout::pack_file(contents.edition);
     let path = private.join(&name);
     let bytes = encode(contents).ok_or_else(|| IndexError::Encode {
         path: path.clone(),
-        problem: "something in it is far too long".to_owned(),
+        problem: "part of it is too long".to_owned(),
     })?;
     sync_file(&private.write_new(&name, &bytes)?, &path)
 }
@@ -187,13 +184,13 @@ pub(crate) fn write(private: &Dir, contents: &Contents<'_>) -> Result<()> {
 /// Reads the pack of an edition.
 ///
 /// # Errors
-/// If there is none, or it cannot be used: the manifests say the same.
+/// If the pack does not exist or is invalid; the manifests hold the same data.
 pub(crate) fn read(private: &Dir, edition: Edition) -> Result<Pack> {
     let name = layout::pack_file(edition);
     Pack::from_bytes(private.read(&name)?, &private.join(&name), edition)
 }
 
-/// The file's bytes; `None` if a length does not fit.
+/// Encodes a pack; `None` if a length exceeds its field.
 fn encode(contents: &Contents<'_>) -> Option<Vec<u8>> {
     let mut out = Writer(MAGIC.to_vec());
     out.u32(FORMAT);
@@ -323,7 +320,7 @@ impl Writer {
 }
 
 impl Pack {
-    /// Looks at all of a pack. `path` names it in errors.
+    /// Decodes and validates a whole pack. `path` names it in errors.
     ///
     /// # Errors
     /// [`IndexError::Damaged`] and [`IndexError::Format`].
@@ -336,20 +333,20 @@ impl Pack {
             return Err(damaged("its checksum does not match"));
         }
         let mut reader = Reader { bytes: body, at: 0 };
-        let format = reader.head().ok_or_else(|| damaged("it is no pack"))?;
+        let format = reader.head().ok_or_else(|| damaged("it is not a pack"))?;
         check_format(format, path)?;
         let pack = reader
             .pack(edition)
-            .ok_or_else(|| damaged("it makes no sense here"))?;
+            .ok_or_else(|| damaged("its content is invalid"))?;
         Ok(Pack { bytes, ..pack })
     }
 
-    /// How many shards there are. The bundle stands behind the last.
+    /// Returns the number of shards. The bundle follows the last one.
     pub(crate) fn len(&self) -> usize {
         self.shards.len().saturating_sub(1)
     }
 
-    /// Which of the bundle's segments, counted from 1, has a segment's rows.
+    /// Returns the number, from 1, of the bundle's segment with a segment's rows.
     pub(crate) fn bundled(&self, shard: usize, segment: usize) -> Option<u32> {
         let shard = self.shards.get(shard)?;
         let at = (segment < shard.segments).then_some(shard.first_segment + segment)?;
@@ -388,8 +385,8 @@ impl Pack {
         })
     }
 
-    /// True if every segment that the bundle is said to have the rows of
-    /// names one of the bundle's, and these are no such segments.
+    /// True if every reference to a segment of the bundle is valid, and the bundle's segments have
+    /// neither own rows nor such references.
     fn is_bundle_sound(&self) -> bool {
         let Some(bundle) = self.shards.last() else {
             return false;
@@ -405,8 +402,8 @@ impl Pack {
         self.bytes.get(start..end)
     }
 
-    /// The names that lead to a shard, and its manifest. `None` if there is
-    /// no such shard: all that there are were looked at.
+    /// Returns the directory names that lead to a shard, and its manifest. `None` if there is no
+    /// such shard; existing shards were validated before.
     pub(crate) fn unpack(&self, shard: usize) -> Option<(Vec<String>, Manifest)> {
         let mut reader = Reader {
             bytes: &self.bytes,
@@ -429,13 +426,13 @@ impl Pack {
     }
 }
 
-/// Reads numbers and texts one after the other; nothing behind the end.
+/// Reads numbers and texts in sequence, never beyond the end of the bytes.
 struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
-/// A guard whose steps were looked at.
+/// A guard whose steps were validated.
 struct PackedGuard<'a> {
     bytes: &'a [u8],
     barrier: Option<Span>,
@@ -505,7 +502,8 @@ impl<'a> Reader<'a> {
         usize::try_from(self.u32()?).ok()
     }
 
-    /// How many records follow that take so many bytes at least.
+    /// Reads the number of records that follow, each of at least `bytes_least` bytes. `None` if
+    /// that many cannot follow.
     fn count(&mut self, bytes_least: usize) -> Option<usize> {
         let count = self.length()?;
         let left = self.bytes.len().checked_sub(self.at)?;
@@ -517,7 +515,7 @@ impl<'a> Reader<'a> {
         self.take(length)
     }
 
-    /// A text and where it is.
+    /// Reads a text and returns its position.
     fn text_at(&mut self) -> Option<(&'a [u8], Span)> {
         let text = self.text()?;
         Some((text, (self.at - text.len(), self.at)))
@@ -527,7 +525,7 @@ impl<'a> Reader<'a> {
         std::str::from_utf8(self.text()?).ok()
     }
 
-    /// The format.
+    /// Reads the magic bytes and returns the format version.
     fn head(&mut self) -> Option<u32> {
         if self.take(MAGIC.len())? != MAGIC {
             return None;
@@ -535,7 +533,7 @@ impl<'a> Reader<'a> {
         self.u32()
     }
 
-    /// All but the bytes themselves.
+    /// Reads everything except the magic bytes and format; the result has no bytes of its own yet.
     fn pack(&mut self, edition: Edition) -> Option<Pack> {
         let id = SnapshotId(self.u64()?);
         let revision = Some(self.u64()?).filter(|id| *id != 0).map(SnapshotId);
@@ -614,7 +612,7 @@ impl<'a> Reader<'a> {
         Some(PackedGuard { bytes, barrier })
     }
 
-    /// A step, and where its path is if it is a barrier.
+    /// Reads a step and returns the position of its path if it is a barrier.
     fn step(&mut self) -> Option<(PackedStep<'a>, Option<Span>)> {
         match self.u8()? {
             0 => Some((PackedStep::Predicate(self.utf8()?), None)),
@@ -720,7 +718,7 @@ impl PackedGuard<'_> {
 }
 
 impl PackedSegment<'_> {
-    /// What a manifest's segment has to be, too.
+    /// Checks the same properties as for a segment of a manifest.
     fn is_sound(&self) -> bool {
         let rows = |table: Table| {
             let file = Table::ALL

@@ -1,11 +1,10 @@
-//! Which snapshots of a source stay: a rule such as
+//! Decides which snapshots of a source to keep, by a rule such as
 //! `last=3,daily=7,weekly=5,within=30d`.
 //!
-//! Each part of a rule keeps snapshots by itself, and what any part keeps
-//! stays. `daily=7` keeps the newest snapshot of each of the last seven days
-//! of which there are any; a day without snapshots does not count. Hours,
-//! weeks (which begin on Monday), months and years likewise. Pure: the time
-//! and what local clocks show are passed in.
+//! Each part of a rule keeps snapshots independently; a snapshot stays if any part keeps it.
+//! `daily=7` keeps the newest snapshot of each of the last seven days that have any; a day without
+//! snapshots does not count. Hours, weeks (which begin on Monday), months and years work likewise.
+//! Pure: the time and the local clock's reading are passed in.
 
 use crate::id::SnapshotId;
 use std::collections::BTreeSet;
@@ -15,66 +14,66 @@ use trawl_model::Timestamp;
 
 const DAY_SECS: i64 = 86_400;
 
-/// How snapshots are counted.
+/// The period by which snapshots are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Period {
-    /// Each one.
+    /// Every snapshot.
     Last,
-    /// The newest of each hour.
+    /// The newest snapshot of each hour.
     Hour,
-    /// Of each day.
+    /// The newest snapshot of each day.
     Day,
-    /// Of each week.
+    /// The newest snapshot of each week.
     Week,
-    /// Of each month.
+    /// The newest snapshot of each month.
     Month,
-    /// Of each year.
+    /// The newest snapshot of each year.
     Year,
 }
 
-/// Which snapshots stay; the current one always does.
+/// A rule for which snapshots to keep; the current one is always kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rule {
-    /// How many of each period, as far as it is told.
+    /// Number of snapshots to keep for each period that the rule names.
     counts: Vec<(Period, u32)>,
-    /// Those whose scan began no longer ago than this.
+    /// Maximum age, in seconds since the start of the scan, of snapshots to keep.
     within_secs: Option<u64>,
 }
 
-/// Why a snapshot stays.
+/// Reason why a snapshot is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
     /// It is the current one.
     Current,
-    /// It is the newest of a period, which is the so manieth, from 1.
+    /// It is the newest of a period; the number is that period's rank, from 1 for the most recent.
     Newest(Period, u32),
     /// It is young enough.
     Within,
 }
 
-/// What a rule says of a snapshot.
+/// A rule's decision about one snapshot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
     /// The snapshot.
     pub id: SnapshotId,
-    /// Why it stays; if nothing keeps it, it goes.
+    /// Reasons to keep it; it is removed if there are none.
     pub reasons: Vec<Reason>,
 }
 
-/// What is not a rule, and why.
+/// Error for text that is not a rule, with the reason.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{part:?} says nothing of which snapshots to keep: {problem}")]
+#[error("{part:?} is not a retention rule: {problem}")]
 pub struct NotARule {
     part: String,
     problem: &'static str,
 }
 
-/// The seconds since 1970 that local clocks would have shown at a time, had
-/// they been set to UTC then.
+/// Function that returns what a local clock shows at a time, as seconds since 1970 as if the clock
+/// were set to UTC.
 pub type LocalSecs<'a> = &'a dyn Fn(Timestamp) -> i64;
 
 impl Period {
-    /// All of them, the order in which rules are written.
+    /// All periods, in the order in which rules are written.
     pub const ALL: [Period; 6] = [
         Period::Last,
         Period::Hour,
@@ -84,7 +83,7 @@ impl Period {
         Period::Year,
     ];
 
-    /// The word for it in a rule.
+    /// Returns the period's word in a rule.
     pub const fn word(self) -> &'static str {
         match self {
             Period::Last => "last",
@@ -96,7 +95,7 @@ impl Period {
         }
     }
 
-    /// A number that is the same for all times in one such period.
+    /// Returns a number that is the same for all times in one such period.
     fn number(self, nth: usize, local_secs: i64) -> i64 {
         let day = local_secs.div_euclid(DAY_SECS);
         match self {
@@ -112,7 +111,7 @@ impl Period {
 }
 
 impl Rule {
-    /// Keeps this many of the newest.
+    /// Returns a rule that keeps this many of the newest snapshots.
     pub fn last(count: u32) -> Rule {
         Rule {
             counts: vec![(Period::Last, count)],
@@ -120,17 +119,17 @@ impl Rule {
         }
     }
 
-    /// Keeps, too, those whose scan began no longer ago than this.
+    /// Also keeps snapshots whose scan began at most this many seconds ago.
     #[must_use]
     pub fn or_within(mut self, secs: u64) -> Rule {
         self.within_secs = Some(secs);
         self
     }
 
-    /// What it says of committed snapshots, which are ascending by id, the
-    /// last of them the current one; the answer is newest first.
+    /// Decides about committed snapshots. `ids` are ascending and end with the current one; the
+    /// answer is newest first.
     pub fn judge(&self, ids: &[SnapshotId], now: Timestamp, local: LocalSecs<'_>) -> Vec<Verdict> {
-        // With each count the rank and the number of the period met last.
+        // For each count, the rank and number of the last period seen.
         let unseen = |(period, count): &(Period, u32)| (*period, *count, None::<(u32, i64)>);
         let mut seen: Vec<_> = self.counts.iter().map(unseen).collect();
         let mut verdicts = Vec::with_capacity(ids.len());
@@ -165,26 +164,26 @@ impl Rule {
     }
 }
 
-/// Says which snapshots stay when others are removed.
+/// Decides which snapshots stay when others are removed.
 pub trait Keeps {
-    /// Those of `ids` that stay: committed snapshots, ascending, the last of
-    /// them the current one.
+    /// Returns the elements of `ids` that stay. `ids` are committed snapshots, ascending, and end
+    /// with the current one.
     fn kept(&self, ids: &[SnapshotId]) -> BTreeSet<SnapshotId>;
 }
 
-/// A rule at a time.
+/// A rule applied at a time.
 #[derive(Clone, Copy)]
 pub struct RuleAt<'a> {
     /// The rule.
     pub rule: &'a Rule,
-    /// The time.
+    /// The current time.
     pub now: Timestamp,
-    /// What clocks show.
+    /// The local clock.
     pub local: LocalSecs<'a>,
 }
 
 impl RuleAt<'_> {
-    /// What the rule says of each snapshot, newest first.
+    /// Returns the rule's decision about each snapshot, newest first.
     pub fn judge(&self, ids: &[SnapshotId]) -> Vec<Verdict> {
         self.rule.judge(ids, self.now, self.local)
     }
@@ -201,8 +200,7 @@ impl Keeps for RuleAt<'_> {
 impl FromStr for Rule {
     type Err = NotARule;
 
-    /// Reads `3`, or parts such as `daily=7` and `within=30d`, each once,
-    /// separated by commas.
+    /// Parses `3`, or comma-separated parts such as `daily=7` and `within=30d`, each at most once.
     fn from_str(text: &str) -> Result<Rule, NotARule> {
         if let Ok(count) = text.parse() {
             return match count {
@@ -220,7 +218,7 @@ impl FromStr for Rule {
                     not_a_rule(part, "an age is a number and one of s, m, h, d, w, y")
                 })?;
                 if rule.within_secs.replace(secs).is_some() {
-                    return Err(not_a_rule(part, "it is there twice"));
+                    return Err(not_a_rule(part, "it is given twice"));
                 }
                 continue;
             }
@@ -230,7 +228,7 @@ impl FromStr for Rule {
             let count = value.parse().ok().filter(|count| *count > 0);
             let count = count.ok_or_else(|| not_a_rule(part, "it needs a number above 0"))?;
             if rule.counts.iter().any(|(known, _)| *known == period) {
-                return Err(not_a_rule(part, "it is there twice"));
+                return Err(not_a_rule(part, "it is given twice"));
             }
             rule.counts.push((period, count));
         }
@@ -275,7 +273,7 @@ const UNITS: [(&str, u64); 6] = [
     ("s", 1),
 ];
 
-/// Reads `90`, `90s`, `15m`, `12h`, `30d`, `8w`, `1y` as seconds.
+/// Parses `90`, `90s`, `15m`, `12h`, `30d`, `8w` or `1y` as seconds.
 pub fn parse_age(text: &str) -> Option<u64> {
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let (number, unit) = text.split_at(digits);
@@ -284,8 +282,8 @@ pub fn parse_age(text: &str) -> Option<u64> {
     number.parse::<u64>().ok()?.checked_mul(secs)
 }
 
-/// The shortest text that [`parse_age`] reads as `secs`, in the largest unit
-/// that it is a whole number of.
+/// Returns the shortest text that [`parse_age`] reads as `secs`, in the largest unit that divides
+/// it.
 fn age(secs: u64) -> String {
     let whole = UNITS
         .into_iter()
@@ -294,9 +292,8 @@ fn age(secs: u64) -> String {
     format!("{}{word}", secs / unit)
 }
 
-/// The year, and the month from 0, of a day counted from 1970-01-01 in the
-/// proleptic Gregorian calendar. Years begin in March here, so that the leap
-/// day comes last.
+/// Returns the year and the month, from 0, of a day counted from 1970-01-01 in the proleptic
+/// Gregorian calendar. The computation starts years in March, so that the leap day comes last.
 fn year_and_month(day: i64) -> (i64, i64) {
     let day = day + 719_468;
     let cycle = day.div_euclid(146_097);
@@ -327,7 +324,7 @@ mod tests {
         time.secs
     }
 
-    /// Hours before noon of those that stay, newest first, with the reasons.
+    /// Returns for each kept snapshot its age in hours before noon and the reasons, newest first.
     fn kept(rule: &str, hours_ago: &[i64]) -> Vec<(i64, String)> {
         let rule: Rule = rule.parse().unwrap();
         let mut ids: Vec<SnapshotId> = hours_ago.iter().map(|h| id(NOON - h * HOUR)).collect();
@@ -363,7 +360,7 @@ mod tests {
         // 12 hours ago is midnight, which is today; 13 is yesterday.
         let all = [0, 3, 12, 13, 36, 37, 100, 101];
         assert_eq!(hours("daily=2", &all), [0, 13]);
-        // A day without any does not count.
+        // A day without snapshots does not count.
         assert_eq!(hours("daily=4", &all), [0, 13, 37, 100]);
         let reasons = kept("daily=2,last=2", &all);
         let texts = ["current+last 1+daily 1", "last 2", "daily 2"];

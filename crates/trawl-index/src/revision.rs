@@ -1,15 +1,14 @@
-//! Writing a committed snapshot again, with rows behind stricter guards.
+//! Rewrites a committed snapshot with rows behind stricter guards.
 //!
-//! Segments stay as they are unless a row of theirs has to move; the rows of
-//! those that do not are added one by one, to the shard they were in or to
-//! another. What is new has names that nothing refers to until the snapshot's
-//! description is replaced by one that names the new edition: that rename is
-//! the commit. What only the old edition needed is removed then. A crash
-//! before leaves the old edition, one after it the new one; the next writer
-//! or gc removes the rest.
+//! Segments stay as they are unless some of their rows must move. The rows of the other segments
+//! are added one by one, to their old shard or another one. New files have names that nothing
+//! refers to until the snapshot's description is replaced by one that names the new edition: that
+//! rename is the commit. Then the files that only the old edition needed are removed. A crash
+//! before the commit leaves the old edition, one after it the new edition; the next writer or gc
+//! removes the leftovers.
 //!
-//! Rows can be added in any order; fragments of one directory are put
-//! together if they lie in memory together.
+//! Rows can be added in any order; fragments of one directory are merged if they are in memory
+//! together.
 
 use crate::bundle::Bundle;
 use crate::clean::{Kept, remove_stale_lists, sweep_data};
@@ -34,27 +33,26 @@ use std::collections::{BTreeMap, BTreeSet};
 use trawl_model::guard::Guard;
 use trawl_model::{DirBatch, Issue};
 
-/// Above so many files one syncfs(2) is cheaper than an fsync(2) each.
+/// Above this number of files one syncfs(2) is cheaper than an fsync(2) for each.
 const SYNC_EACH_FILES: usize = 32;
 
-/// What a new edition is written for, and where.
+/// Place and purpose of a new edition.
 pub(crate) struct Place<'a> {
     pub(crate) source: &'a Source,
-    /// The source's `data`.
+    /// The source's `data` directory.
     pub(crate) top: &'a Dir,
-    /// What guards the source as a whole from now on.
+    /// The new guard of the source as a whole.
     pub(crate) above: &'a Guard,
     /// The snapshot that is being made.
     pub(crate) writer: SnapshotId,
     pub(crate) memory_bytes: usize,
 }
 
-/// Something that lies in a shard.
+/// One part of a shard's content.
 #[derive(Debug)]
-#[allow(clippy::large_enum_variant, reason = "none outlives a call")]
+#[allow(clippy::large_enum_variant, reason = "no value outlives a call")]
 pub enum Stored {
-    /// Rows of a directory, or one that stands apart. Attribute values and
-    /// issues that the batch carries do not count.
+    /// Rows of a directory, or an own row. Attribute values and issues in the batch are ignored.
     Rows(ListingKind, DirBatch),
     /// The value of an extended attribute.
     Value {
@@ -67,16 +65,17 @@ pub enum Stored {
         /// Its value.
         value: Vec<u8>,
     },
-    /// Something that could not be read.
+    /// A path that could not be read.
     Issue(Issue),
 }
 
-/// A new edition of a snapshot while it is written. Dropped, it is removed.
+/// A new edition of a snapshot while it is being written. Dropping it before it is finished removes
+/// it.
 pub struct Revision<'a> {
     place: Place<'a>,
     info: SnapshotInfo,
     list: ShardList,
-    /// By directory names from the source's `data`.
+    /// Shards by directory names from the source's `data` directory.
     shards: BTreeMap<Vec<String>, ShardBuffer>,
     dirs: GuardDirs,
     compressor: Compressor,
@@ -91,7 +90,10 @@ impl<'a> Revision<'a> {
         let list = ShardList::read(source, info.edition())?;
         let list = list.filter(|_| info == older.info).ok_or_else(|| {
             let name = layout::shard_list_file(info.edition());
-            IndexError::damaged(&source.join(&name), "it is not of the snapshot to revise")
+            IndexError::damaged(
+                &source.join(&name),
+                "it does not belong to the snapshot to revise",
+            )
         })?;
         info.revision = Some(place.writer);
         let mut revision = Revision {
@@ -116,8 +118,8 @@ impl<'a> Revision<'a> {
         Ok(revision)
     }
 
-    /// The first number that no segment of the snapshot in this directory
-    /// has, needed or not.
+    /// Returns the first number that no segment of the snapshot in this directory has, needed or
+    /// not.
     fn next_segment(&self, components: &[String]) -> Result<u32> {
         let Some(dir) = if_there(self.place.top.open_below(components))? else {
             return Ok(0);
@@ -129,16 +131,16 @@ impl<'a> Revision<'a> {
         Ok(dir.list()?.iter().filter_map(number).max().unwrap_or(0))
     }
 
-    /// Takes a segment out of its shard. Its rows are to be added, each once.
+    /// Removes a segment from its shard. The caller must then [`Revision::put`] each of its rows
+    /// once.
     pub fn take_segment(&mut self, shard: &Shard, segment: &SegmentInfo) {
         if let Some(buffer) = self.shards.get_mut(shard.components()) {
             buffer.remove_segment(segment.id);
         }
     }
 
-    /// Moves something of a segment that was taken out of `from` behind `to`,
-    /// a guard below what guards the source as a whole; to the shard that it
-    /// came from if that is `None`.
+    /// Moves content of a segment that was removed from `from` to the shard behind `to`, a guard
+    /// below the guard of the source as a whole. `None` means the shard `from`.
     pub fn put(&mut self, from: &Shard, to: Option<&Guard>, what: Stored) -> Result<()> {
         if let Some(buffer) = self.shards.get_mut(from.components()) {
             buffer.uncount(&totals_of(&what));
@@ -152,7 +154,7 @@ impl<'a> Revision<'a> {
         }
     }
 
-    /// Adds something that was not in the snapshot, or not there.
+    /// Adds content that was not in the snapshot, or not in this shard.
     pub fn add(&mut self, guard: &Guard, what: Stored) -> Result<()> {
         let components = layout::data_components(&guard.0);
         if !self.shards.contains_key(&components) {
@@ -186,7 +188,7 @@ impl<'a> Revision<'a> {
         self.make_room()
     }
 
-    /// Writes everything that waits if that is much.
+    /// Writes all waiting rows if they exceed the memory budget.
     fn make_room(&mut self) -> Result<()> {
         if self.memory_bytes > self.place.memory_bytes {
             self.flush()?;
@@ -205,7 +207,7 @@ impl<'a> Revision<'a> {
     /// Replaces the snapshot by this edition.
     ///
     /// # Errors
-    /// Any failure leaves the snapshot as it was.
+    /// A failure before the new description is in place leaves the snapshot as it was.
     pub fn finish(mut self) -> Result<()> {
         self.flush()?;
         let shared = shared(&self.place, self.info.edition());
@@ -235,8 +237,8 @@ impl<'a> Revision<'a> {
         self.remove_other_editions()
     }
 
-    /// Makes the directories of barriers that lead to the shards look like
-    /// their likes; returns all that the snapshot has.
+    /// Disguises the directories of barriers that lead to the shards, and returns all that the
+    /// snapshot has.
     fn disguise_barriers(&self, used: &[&ShardBuffer]) -> Result<BTreeSet<Vec<String>>> {
         let mut barriers: BTreeSet<Vec<String>> = self.list.barriers.iter().cloned().collect();
         for shard in used {
@@ -270,7 +272,7 @@ impl<'a> Revision<'a> {
         sync_file(&file, &dir.join(&temporary))?;
         crash::point("before a new edition");
         dir.rename(&temporary, &name)?;
-        // From here on its files must stay, whatever else fails.
+        // The rename is the commit: from now on the new files must stay, whatever else fails.
         self.committed = true;
         dir.sync()
     }
@@ -289,14 +291,14 @@ impl<'a> Revision<'a> {
             shards: used
                 .map(|s| s.packing(self.info.id, digests, &Bundle::default()))
                 .collect(),
-            // Without: the small segments are read.
+            // No bundle: readers use the small segments.
             bundle: &[],
         };
         pack::write(private, &contents)
     }
 
-    /// Removes what only other editions of the snapshot need: the new one's
-    /// files if it was not committed.
+    /// Removes the files that only other editions of the snapshot need; if the new edition was not
+    /// committed, these are its own.
     fn remove_other_editions(&self) -> Result<()> {
         let source = self.place.source;
         let ids = snapshot_ids(source.dir())?;
@@ -316,7 +318,7 @@ impl<'a> Revision<'a> {
 }
 
 impl Drop for Revision<'_> {
-    /// What this leaves because it fails, gc removes.
+    /// Removes the files of an unfinished edition. If this fails, gc removes them.
     fn drop(&mut self) {
         if !self.committed {
             let _ = self.remove_other_editions();
@@ -333,7 +335,7 @@ fn shared<'a>(place: &'a Place<'_>, edition: Edition) -> Snapshotting<'a> {
     }
 }
 
-/// What something adds to the digest of its shard.
+/// Returns the share of the content in the digest of its shard.
 fn digest_of(key: &DigestKey, what: &Stored) -> Option<Hash> {
     match what {
         Stored::Rows(ListingKind::Listed, batch) if batch.fragment == 0 => {
@@ -343,7 +345,7 @@ fn digest_of(key: &DigestKey, what: &Stored) -> Option<Hash> {
     }
 }
 
-/// What rows count for in the sums over their shard.
+/// Returns the share of rows in the sums over their shard.
 pub(crate) fn totals_of_rows(kind: ListingKind, batch: &DirBatch) -> Totals {
     let linked = batch.entries.iter().filter(|e| has_links(&e.meta));
     Totals {
@@ -352,7 +354,7 @@ pub(crate) fn totals_of_rows(kind: ListingKind, batch: &DirBatch) -> Totals {
     }
 }
 
-/// What something counts for in the sums over its shard.
+/// Returns the share of the content in the sums over its shard.
 fn totals_of(what: &Stored) -> Totals {
     match what {
         Stored::Rows(kind, batch) => totals_of_rows(*kind, batch),

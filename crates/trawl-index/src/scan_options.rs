@@ -1,25 +1,25 @@
-//! Options of a scan that are lists of byte strings: each is kept in a snapshot's description as
-//! one value, and compared as that.
+//! Encodes scan options that are lists of byte strings. A snapshot's description keeps each list as
+//! one value and compares it as such.
 
 use serde::{Deserialize, Serialize};
 
 use crate::snapshot::SnapshotInfo;
 use crate::text;
 
-/// The name of the option that has the patterns of what a scan leaves out.
+/// Name of the option that holds the patterns of excluded paths.
 pub const EXCLUDE: &str = "exclude";
 
 #[derive(Serialize, Deserialize)]
 struct List(#[serde(with = "text::list")] Vec<Vec<u8>>);
 
-/// A list as the value of an option: a JSON array of byte strings.
+/// Encodes a list as the value of an option: a JSON array of byte strings.
 pub fn write_list(list: &[Vec<u8>]) -> String {
-    // Text and arrays can always be written.
+    // Serializing text and arrays cannot fail.
     serde_json::to_string(&List(list.to_vec())).unwrap_or_default()
 }
 
-/// What [`write_list`] was given. Until 2026 patterns were put together with spaces: such a value
-/// is cut at these.
+/// Decodes a value made by [`write_list`]. Until 2026 patterns were joined with spaces: such a
+/// value is split at spaces.
 pub fn read_list(text: &str) -> Vec<Vec<u8>> {
     if let Ok(List(list)) = serde_json::from_str(text) {
         return list;
@@ -29,7 +29,7 @@ pub fn read_list(text: &str) -> Vec<Vec<u8>> {
 }
 
 impl SnapshotInfo {
-    /// The patterns of what its scan left out.
+    /// Returns the patterns of the paths that the scan excluded.
     pub fn excludes(&self) -> Vec<Vec<u8>> {
         let value = self.options.get(EXCLUDE);
         value.map_or(Vec::new(), |text| read_list(text))

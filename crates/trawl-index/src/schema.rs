@@ -1,8 +1,8 @@
-//! The tables of a segment: columns, Arrow and Parquet schemas, and how
-//! they are written. Writers and readers share this one place.
+//! Defines the tables of a segment: columns, Arrow and Parquet schemas, and the properties they are
+//! written with. Writers and readers share these definitions.
 //!
-//! Columns are addressed by position (the enums' values) or by name; both
-//! are fixed within a format version.
+//! Columns are addressed by position (the enums' values) or by name; both are fixed within a format
+//! version.
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use parquet::basic::{Compression, Encoding, ZstdLevel};
@@ -12,33 +12,33 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 use trawl_model::column::{COLUMNS, ColumnEncoding, ColumnType};
 
-/// The format that this crate writes and reads.
+/// The format version that this crate writes and reads.
 pub const FORMAT: u32 = 2;
-/// Counted up when the same rows make another segment, though the columns
-/// stay: then no segment of before is taken over into a new snapshot.
+/// Incremented when the same rows produce a different segment although the columns stay the same:
+/// then no older segment is taken over into a new snapshot.
 pub(crate) const SEGMENT_REVISION: u32 = 2;
 
-/// Rows of the entries table in a row group, at most.
+/// Maximum rows of the entries table in a row group.
 pub const ROW_GROUP_ROWS: usize = 128 * 1024;
-/// Rows of the other tables in a row group, at most.
+/// Maximum rows of the other tables in a row group.
 pub const SMALL_ROW_GROUP_ROWS: usize = 64 * 1024;
-/// Rows of the entries table in a data page, at most.
+/// Maximum rows of the entries table in a data page.
 pub const PAGE_ROWS: usize = 8192;
-/// Rows of the other tables in a data page, at most.
+/// Maximum rows of the other tables in a data page.
 pub const SMALL_PAGE_ROWS: usize = 1024;
 
-/// Key-value metadata: the format version, decimal.
+/// Metadata key of the format version, in decimal.
 pub const KEY_FORMAT: &str = "trawl.format";
-/// Key-value metadata: which table the file holds ([`Table::name`]).
+/// Metadata key of the name of the table that the file holds ([`Table::name`]).
 pub const KEY_TABLE: &str = "trawl.table";
-/// Key-value metadata: the source's root path, escaped text.
+/// Metadata key of the source's root path as escaped text.
 pub const KEY_ROOT: &str = "trawl.root";
-/// Key-value metadata: xxh3-64 of the bytes of every column chunk, 16 hex
-/// digits each without separator, row group by row group, column by column.
+/// Metadata key of the xxh3-64 hashes of all column chunks' bytes, 16 hex digits each without
+/// separator, row group by row group, column by column.
 pub const KEY_CHUNKS: &str = "trawl.chunks";
 
-/// A dictionary of up to this many bytes is kept; a column chunk with a
-/// larger one falls back to its other encoding.
+/// Maximum size in bytes of a dictionary; a column chunk with a larger one falls back to its other
+/// encoding.
 pub const DICTIONARY_BYTES: usize = 16 << 20;
 
 /// One of a segment's files.
@@ -46,44 +46,43 @@ pub const DICTIONARY_BYTES: usize = 16 << 20;
 pub enum Table {
     /// One row per directory entry.
     Entries,
-    /// One row per listed directory: where its rows lie, and their sums.
+    /// One row per listed directory: the position of its rows, and sums over them.
     Dirs,
     /// Entries with several hard links.
     Links,
     /// Values of extended attributes.
     Xattrs,
-    /// What could not be read.
+    /// Paths that could not be read.
     Issues,
 }
 
-/// How a column's values are encoded.
+/// Encoding of a column's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldEncoding {
-    /// Dictionary pages; numbers fall back to `PLAIN`, text to
-    /// `DELTA_BYTE_ARRAY`.
+    /// Dictionary pages; numbers fall back to `PLAIN`, text to `DELTA_BYTE_ARRAY`.
     Dictionary,
     /// `DELTA_BINARY_PACKED`.
     Delta,
     /// `DELTA_LENGTH_BYTE_ARRAY`.
     Bytes,
-    /// `DELTA_BYTE_ARRAY`: prefixes shared with the value before.
+    /// `DELTA_BYTE_ARRAY`: each value shares a prefix with the previous one.
     Prefix,
 }
 
 /// One column of a table.
 #[derive(Clone, Copy, Debug)]
 pub struct FieldInfo {
-    /// Its name in Parquet.
+    /// Name in Parquet.
     pub name: &'static str,
-    /// Its type.
+    /// Type of its values.
     pub kind: ColumnType,
-    /// True if it may be null.
+    /// True if values may be null.
     pub nullable: bool,
-    /// How it is encoded.
+    /// Encoding of its values.
     pub encoding: FieldEncoding,
-    /// True if pages carry minima and maxima.
+    /// True if pages have minima and maxima.
     pub statistics: bool,
-    /// What it says.
+    /// Description of the column.
     pub doc: &'static str,
 }
 
@@ -98,7 +97,7 @@ macro_rules! fields {
         }
 
         impl $enum {
-            /// The column's name in Parquet.
+            /// Returns the column's name in Parquet.
             pub const fn name(self) -> &'static str {
                 $table[self as usize].name
             }
@@ -121,25 +120,25 @@ macro_rules! fields {
 fields! {
     /// A column of the dirs table.
     DirColumn, DIR_COLUMNS:
-    Path, "path", Text, false, Prefix, true, "The directory: absolute, no trailing slash, empty for `/`; escaped where it is not UTF-8. In a row of kind 1 the directory above the source's root";
+    Path, "path", Text, false, Prefix, true, "The directory: absolute, no trailing slash, empty for `/`; escaped where it is not UTF-8. In a row of kind 1, the parent of the directory that the own row describes";
     PathRaw, "path_raw", Bytes, true, Bytes, false, "The path's bytes, only where they differ from `path`";
-    Kind, "kind", U32, false, Dictionary, false, "0 a listed directory; 1 the place of the source root's own row";
+    Kind, "kind", U32, false, Dictionary, false, "0 for a listed directory, 1 for an own row: the source root's, or that of the directory behind the barrier";
     Depth, "depth", U32, false, Delta, true, "Components of `path`";
     OwnIno, "own_ino", U64, false, Delta, false, "The directory's inode number";
-    OwnDev, "own_dev", U64, false, Dictionary, false, "The device it lies on";
+    OwnDev, "own_dev", U64, false, Dictionary, false, "The device that contains it";
     OwnMode, "own_mode", U32, false, Dictionary, false, "Its type and permission bits";
-    OwnNlink, "own_nlink", U32, false, Delta, false, "Its hard links";
+    OwnNlink, "own_nlink", U32, false, Delta, false, "Its number of hard links";
     OwnUid, "own_uid", U32, false, Dictionary, false, "Its owner";
     OwnGid, "own_gid", U32, false, Dictionary, false, "Its owning group";
-    OwnSize, "own_size", U64, false, Delta, false, "Its apparent size, bytes";
-    OwnBlocks, "own_blocks", U64, false, Delta, false, "Its allocated space, 512 bytes";
-    OwnAtime, "own_atime", I64, false, Delta, false, "Its last access, s since 1970";
+    OwnSize, "own_size", U64, false, Delta, false, "Its apparent size in bytes";
+    OwnBlocks, "own_blocks", U64, false, Delta, false, "Its allocated space in units of 512 bytes";
+    OwnAtime, "own_atime", I64, false, Delta, false, "Its time of last access, seconds since 1970";
     OwnAtimeNs, "own_atime_ns", U32, false, Delta, false, "Nanoseconds of `own_atime`";
-    OwnMtime, "own_mtime", I64, false, Delta, false, "Its last change, s since 1970";
+    OwnMtime, "own_mtime", I64, false, Delta, false, "Its time of last modification, seconds since 1970";
     OwnMtimeNs, "own_mtime_ns", U32, false, Delta, false, "Nanoseconds of `own_mtime`";
-    OwnCtime, "own_ctime", I64, false, Delta, false, "Last change of its inode, s since 1970";
+    OwnCtime, "own_ctime", I64, false, Delta, false, "Its time of last status change, seconds since 1970";
     OwnCtimeNs, "own_ctime_ns", U32, false, Delta, false, "Nanoseconds of `own_ctime`";
-    OwnBtime, "own_btime", I64, true, Delta, false, "Its creation, s since 1970, where known";
+    OwnBtime, "own_btime", I64, true, Delta, false, "Its time of creation, seconds since 1970, if known";
     OwnBtimeNs, "own_btime_ns", U32, true, Delta, false, "Nanoseconds of `own_btime`";
     FirstRow, "first_row", U64, false, Delta, true, "Number of its first row in the segment's entries table, from 0";
     Rows, "rows", U64, false, Delta, true, "Number of its rows";
@@ -149,7 +148,7 @@ fields! {
     Others, "others", U64, false, Delta, true, "Other objects among its rows";
     SizeSum, "size_sum", U64, false, Delta, true, "Sum of `size` over its rows, modulo 2^64";
     BlocksSum, "blocks_sum", U64, false, Delta, true, "Sum of `blocks` over its rows, modulo 2^64";
-    SizeMin, "size_min", U64, false, Delta, true, "Smallest `size`; this and the following are 0 where it has no rows";
+    SizeMin, "size_min", U64, false, Delta, true, "Smallest `size`; this column and the following ones up to `ctime_max` are 0 if it has no rows";
     SizeMax, "size_max", U64, false, Delta, true, "Largest `size`";
     AtimeMin, "atime_min", I64, false, Delta, true, "Smallest `atime`";
     AtimeMax, "atime_max", I64, false, Delta, true, "Largest `atime`";
@@ -158,12 +157,12 @@ fields! {
     CtimeMin, "ctime_min", I64, false, Delta, true, "Smallest `ctime`";
     CtimeMax, "ctime_max", I64, false, Delta, true, "Largest `ctime`";
     FilesBefore, "files_before", U64, false, Delta, false, "Regular files in the listed directories before this row";
-    DirsBefore, "dirs_before", U64, false, Delta, false, "Directories there";
-    SymlinksBefore, "symlinks_before", U64, false, Delta, false, "Symbolic links there";
-    OthersBefore, "others_before", U64, false, Delta, false, "Other objects there";
-    SizeBefore, "size_before", U64, false, Delta, false, "Sum of `size` there, modulo 2^64";
-    BlocksBefore, "blocks_before", U64, false, Delta, false, "Sum of `blocks` there, modulo 2^64";
-    LinksBefore, "links_before", U64, false, Delta, false, "Rows of the links table that belong to rows before this directory's; the number of its first row there";
+    DirsBefore, "dirs_before", U64, false, Delta, false, "Directories in them";
+    SymlinksBefore, "symlinks_before", U64, false, Delta, false, "Symbolic links in them";
+    OthersBefore, "others_before", U64, false, Delta, false, "Other objects in them";
+    SizeBefore, "size_before", U64, false, Delta, false, "Sum of `size` over their rows, modulo 2^64";
+    BlocksBefore, "blocks_before", U64, false, Delta, false, "Sum of `blocks` over their rows, modulo 2^64";
+    LinksBefore, "links_before", U64, false, Delta, false, "Rows of the links table that belong to entries before this directory's, and so the number of its first row in the links table";
 }
 
 fields! {
@@ -172,15 +171,15 @@ fields! {
     Row, "row", U64, false, Delta, true, "The entry's row number in the segment's entries table; ascending";
     Dev, "dev", U64, false, Dictionary, false, "The entry's device";
     Ino, "ino", U64, false, Delta, true, "The entry's inode number";
-    Nlink, "nlink", U32, false, Delta, false, "Its hard links, more than 1";
-    Size, "size", U64, false, Delta, false, "Its apparent size, bytes";
-    Blocks, "blocks", U64, false, Delta, false, "Its allocated space, 512 bytes";
+    Nlink, "nlink", U32, false, Delta, false, "Its number of hard links, more than 1";
+    Size, "size", U64, false, Delta, false, "Its apparent size in bytes";
+    Blocks, "blocks", U64, false, Delta, false, "Its allocated space in units of 512 bytes";
 }
 
 fields! {
     /// A column of the xattrs table.
     XattrColumn, XATTR_COLUMNS:
-    Dir, "dir", Text, false, Dictionary, false, "Path of the directory that holds the entry, as in the entries table";
+    Dir, "dir", Text, false, Dictionary, false, "Path of the directory that contains the entry, as in the entries table";
     DirRaw, "dir_raw", Bytes, true, Bytes, false, "That path's bytes, only where they differ from `dir`";
     Name, "name", Text, false, Bytes, false, "The entry's name";
     NameRaw, "name_raw", Bytes, true, Bytes, false, "The name's bytes, only where they differ from `name`";
@@ -191,17 +190,17 @@ fields! {
 fields! {
     /// A column of the issues table.
     IssueColumn, ISSUE_COLUMNS:
-    Path, "path", Text, false, Prefix, true, "The path in question, absolute; escaped where it is not UTF-8";
+    Path, "path", Text, false, Prefix, true, "The path concerned, absolute; escaped where it is not UTF-8";
     PathRaw, "path_raw", Bytes, true, Bytes, false, "The path's bytes, only where they differ from `path`";
-    Op, "op", U32, false, Dictionary, false, "What was tried (`trawl_model::issue::Op`)";
-    Errno, "errno", I64, false, Dictionary, false, "What the kernel answered, errno(3); 0 where none applies";
-    Detail, "detail", Text, false, Bytes, false, "More, where the number does not say it all";
+    Op, "op", U32, false, Dictionary, false, "The operation that failed (`trawl_model::issue::Op`)";
+    Errno, "errno", I64, false, Dictionary, false, "The kernel's error number, errno(3); 0 if there is none";
+    Detail, "detail", Text, false, Bytes, false, "Further details that the error number does not express";
 }
 
 /// `kind` of a directory that was listed.
 pub const KIND_LISTING: u32 = 0;
-/// `kind` of the place of a directory's own row: of the source's root, or of
-/// the directory behind a barrier.
+/// `kind` of the row for a directory's own row: the source root's, or that of a directory behind a
+/// barrier.
 pub const KIND_ROOT: u32 = 1;
 
 impl Table {
@@ -214,7 +213,7 @@ impl Table {
         Table::Issues,
     ];
 
-    /// The name in file names and manifests.
+    /// Returns the name used in file names and manifests.
     pub const fn name(self) -> &'static str {
         match self {
             Table::Entries => "entries",
@@ -225,12 +224,12 @@ impl Table {
         }
     }
 
-    /// The table of that name.
+    /// Returns the table with that name.
     pub fn from_name(name: &str) -> Option<Table> {
         Table::ALL.into_iter().find(|table| table.name() == name)
     }
 
-    /// The table's columns, in stored order.
+    /// Returns the table's columns, in stored order.
     pub fn fields(self) -> &'static [FieldInfo] {
         match self {
             Table::Entries => entry_fields(),
@@ -241,16 +240,16 @@ impl Table {
         }
     }
 
-    /// The table's Arrow schema: Text is `Utf8`, Bytes `Binary`, numbers
-    /// `UInt32`, `UInt64`, `Int64`. Files hold no Arrow schema; Parquet's
-    /// logical types give the same.
+    /// Returns the table's Arrow schema: Text is `Utf8`, Bytes is `Binary`, numbers are `UInt32`,
+    /// `UInt64` and `Int64`. Files contain no Arrow schema; Parquet's logical types give the same
+    /// one.
     pub fn arrow_schema(self) -> SchemaRef {
         static SCHEMAS: OnceLock<[SchemaRef; 5]> = OnceLock::new();
         let schemas = SCHEMAS.get_or_init(|| Table::ALL.map(|t| arrow_schema_of(t.fields())));
         Arc::clone(&schemas[self as usize])
     }
 
-    /// Rows in a row group, at most.
+    /// Returns the maximum number of rows in a row group.
     pub const fn row_group_rows(self) -> usize {
         match self {
             Table::Entries => ROW_GROUP_ROWS,
@@ -258,7 +257,7 @@ impl Table {
         }
     }
 
-    /// Rows in a data page, at most.
+    /// Returns the maximum number of rows in a data page.
     pub const fn page_rows(self) -> usize {
         match self {
             Table::Entries => PAGE_ROWS,
@@ -266,7 +265,7 @@ impl Table {
         }
     }
 
-    /// How the table is written.
+    /// Returns the Parquet properties that the table is written with.
     pub fn writer_properties(self) -> WriterProperties {
         let mut builder = WriterProperties::builder()
             .set_writer_version(WriterVersion::PARQUET_1_0)
@@ -301,7 +300,7 @@ impl fmt::Display for Table {
 }
 
 impl FieldInfo {
-    /// The column's Arrow type.
+    /// Returns the column's Arrow type.
     pub fn arrow_type(&self) -> DataType {
         match self.kind {
             ColumnType::Text => DataType::Utf8,
@@ -312,7 +311,7 @@ impl FieldInfo {
         }
     }
 
-    /// The encoding of data pages (of the fall-back, for a dictionary).
+    /// Returns the encoding of data pages; for a dictionary column, that of the fallback.
     fn parquet_encoding(&self) -> Encoding {
         let is_number = !matches!(self.kind, ColumnType::Text | ColumnType::Bytes);
         match self.encoding {

@@ -1,7 +1,7 @@
-//! Small text files closed by a checksum line.
+//! Reads and writes small text files that end with a checksum line.
 //!
-//! `BODY` + `xxh3-128 <32 hex digits>\n`, where the hash covers BODY, which
-//! ends with a newline. Nothing may follow. JSON bodies are one object.
+//! A file is `BODY` + `xxh3-128 <32 hex digits>\n`. The hash covers BODY, which ends with a
+//! newline. Nothing may follow. A JSON body is one object.
 
 use crate::error::{IndexError, Result};
 use crate::id::Hash;
@@ -13,7 +13,7 @@ const LABEL: &str = "xxh3-128 ";
 /// Label, digits, newline.
 const LINE_BYTES: usize = LABEL.len() + 32 + 1;
 
-/// The file for `body` (which gets a final newline if it has none).
+/// Returns the file for `body`, adding a final newline if there is none.
 pub(crate) fn seal(body: &str) -> Vec<u8> {
     let mut out = body.trim_end_matches('\n').as_bytes().to_vec();
     out.push(b'\n');
@@ -22,7 +22,7 @@ pub(crate) fn seal(body: &str) -> Vec<u8> {
     out
 }
 
-/// The body of a sealed file, checked. `path` is for the error.
+/// Checks a sealed file and returns its body. `path` is for the error.
 pub(crate) fn unseal<'a>(bytes: &'a [u8], path: &Path) -> Result<&'a str> {
     let problem = |what: &str| IndexError::damaged(path, what);
     let split = bytes
@@ -41,7 +41,7 @@ pub(crate) fn unseal<'a>(bytes: &'a [u8], path: &Path) -> Result<&'a str> {
     std::str::from_utf8(body).map_err(|_| problem("it is not UTF-8"))
 }
 
-/// A JSON object as a sealed file.
+/// Encodes a value as JSON in a sealed file.
 pub(crate) fn seal_json(value: &impl Serialize, path: &Path) -> Result<Vec<u8>> {
     let text = serde_json::to_string_pretty(value).map_err(|error| IndexError::Encode {
         path: path.to_owned(),
@@ -50,11 +50,11 @@ pub(crate) fn seal_json(value: &impl Serialize, path: &Path) -> Result<Vec<u8>> 
     Ok(seal(&text))
 }
 
-/// The inverse of [`seal_json`].
+/// Decodes a file made by [`seal_json`].
 pub(crate) fn unseal_json<T: DeserializeOwned>(bytes: &[u8], path: &Path) -> Result<T> {
     let body = unseal(bytes, path)?;
     serde_json::from_str(body)
-        .map_err(|error| IndexError::damaged(path, format!("its JSON is not valid here: {error}")))
+        .map_err(|error| IndexError::damaged(path, format!("its JSON is invalid: {error}")))
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Rows to a segment: sorts and merges directories, transposes their rows
-//! to columns, sums them up.
+//! Writes rows as a segment: sorts and merges directories, transposes their rows into columns and
+//! sums them up.
 
 use crate::dir_filter::DirFilterBuilder;
 use crate::encode::{ColumnData, Compressor, Effort, TableWriter};
@@ -17,19 +17,18 @@ use trawl_model::column::Column;
 use trawl_model::{DirBatch, Entry, FileType, Issue, Meta, Span, Timestamp, escape, path};
 use trawl_names::NamesWriter;
 
-/// Rows transposed at a time: few enough to stay in the nearest cache.
+/// Number of rows transposed at a time, small enough for the first-level cache.
 const BLOCK_ROWS: usize = 256;
 
-/// What a row of the dirs table stands for.
+/// Meaning of a row of the dirs table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ListingKind {
-    /// The place of the source root's own row; sorts before a listing of
-    /// the same path.
+    /// The source root's own row; sorts before a listing of the same path.
     Root,
-    /// The place of the own row of a directory behind a barrier: a copy, for
-    /// those who may not list what holds the directory.
+    /// The own row of a directory behind a barrier: a copy for users who may not list the directory
+    /// that contains it.
     Barrier,
-    /// A directory that was listed.
+    /// A listed directory.
     Listed,
 }
 
@@ -49,7 +48,7 @@ pub(crate) struct XattrRow {
     pub(crate) value: Vec<u8>,
 }
 
-/// What a segment is made of, in any order.
+/// Content of a segment, in any order.
 #[derive(Debug, Default)]
 pub(crate) struct SegmentInput {
     pub(crate) listings: Vec<Listing>,
@@ -73,7 +72,7 @@ impl SegmentInput {
     }
 }
 
-/// Where a segment is written.
+/// Place and parameters for writing a segment.
 pub(crate) struct Target<'a> {
     pub(crate) dir: &'a Dir,
     pub(crate) id: SegmentId,
@@ -82,20 +81,19 @@ pub(crate) struct Target<'a> {
     pub(crate) stay: Stay,
 }
 
-/// How long a segment is to be there.
+/// Expected lifetime of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stay {
     /// As long as a snapshot.
     Long,
-    /// Until a snapshot is made of it, or before: what takes little time to
-    /// write is worth more than what takes little room.
+    /// Until a snapshot is made of it, or shorter: speed of writing matters more than size.
     Short,
 }
 
-/// Segments of so many rows are written to stay, whatever for.
+/// Segments with at least this many rows are always written as for [`Stay::Long`].
 pub(crate) const LIGHT_ROWS: u64 = 1 << 17;
 
-/// Writes a segment's files (not synced).
+/// Writes a segment's files without syncing them.
 pub(crate) fn write(
     target: &Target<'_>,
     input: SegmentInput,
@@ -128,8 +126,8 @@ pub(crate) fn write(
     writer.finish()
 }
 
-/// The listings in depth-first path order, fragments of one directory
-/// together. Sorts numbers, since a listing is several hundred bytes.
+/// Returns the listings in depth-first path order, with fragments of one directory in sequence.
+/// Sorts indexes, since a listing is several hundred bytes.
 fn sorted(listings: Vec<Listing>) -> impl Iterator<Item = Listing> {
     let mut order: Vec<u32> = (0..listings.len() as u32).collect();
     order.sort_by(|a, b| {
@@ -144,7 +142,7 @@ fn sorted(listings: Vec<Listing>) -> impl Iterator<Item = Listing> {
         .filter_map(move |at| slots.get_mut(at as usize)?.take())
 }
 
-/// Puts the fragments of one directory into the first of them.
+/// Merges the fragments of one directory into the first one.
 fn merge_fragments(mut fragments: Vec<DirBatch>) -> DirBatch {
     let mut merged = if fragments.is_empty() {
         DirBatch::default()
@@ -174,12 +172,12 @@ fn merge_fragments(mut fragments: Vec<DirBatch>) -> DirBatch {
     merged
 }
 
-/// Adds the rows of a later fragment.
+/// Appends the rows of a later fragment to a batch.
 pub(crate) fn append_fragment(batch: &mut DirBatch, more: DirBatch) {
     *batch = merge_fragments(vec![std::mem::take(batch), more]);
 }
 
-/// Sorts rows by name where they are not.
+/// Sorts rows by name unless they are sorted.
 pub(crate) fn sort_rows(batch: &mut DirBatch) {
     let heap = &batch.heap;
     let name = |entry: &Entry| {
@@ -192,14 +190,14 @@ pub(crate) fn sort_rows(batch: &mut DirBatch) {
     }
 }
 
-/// The text for a byte string, and the bytes where they differ.
+/// Returns the text for a byte string, and the bytes if they differ from the text.
 fn text_and_raw(bytes: &[u8]) -> (Cow<'_, str>, Option<&[u8]>) {
     let text = escape::escape(bytes);
     let raw = matches!(text, Cow::Owned(_)).then_some(bytes);
     (text, raw)
 }
 
-/// Appends a text and its raw column.
+/// Appends a byte string to its text column and its raw column.
 fn push_text(columns: &mut [ColumnData], text_at: usize, raw_at: usize, bytes: &[u8]) {
     let (text, raw) = text_and_raw(bytes);
     columns[text_at].extend_bytes(once(text.as_bytes()));
@@ -210,18 +208,18 @@ struct SegmentWriter<'a> {
     target: &'a Target<'a>,
     compressor: &'a mut Compressor,
     tables: [Option<TableWriter>; 5],
-    /// Codes of `type` in the row group being filled.
+    /// Dictionary codes of `type` in the row group being filled.
     type_codes: [Option<u32>; 8],
     /// Sums over all rows.
     totals: Totals,
-    /// Sums over rows of listings, which the running sums are made of.
+    /// Sums over rows of listings, from which the running sums are made.
     before: Totals,
     own_row: bool,
     first_dir: Option<Vec<u8>>,
     last_dir: Option<Vec<u8>>,
-    /// None for few rows.
+    /// `None` for segments with few rows.
     names: Option<NamesWriter>,
-    /// Of the directories that were listed.
+    /// Filter of the listed directories.
     filter: DirFilterBuilder,
 }
 
@@ -240,7 +238,7 @@ impl SegmentWriter<'_> {
         Ok(slot.insert(writer))
     }
 
-    /// Makes room for so many rows of so many directories.
+    /// Reserves memory for this number of rows and directories.
     fn reserve(&mut self, rows: u64, dirs: usize) -> Result<()> {
         for (table, rows) in [(Table::Dirs, dirs as u64), (Table::Entries, rows)] {
             if rows > 0 {
@@ -384,7 +382,7 @@ impl SegmentWriter<'_> {
     }
 
     fn write_xattrs(&mut self, mut rows: Vec<XattrRow>) -> Result<()> {
-        // Stable: attributes of one entry keep their order.
+        // A stable sort keeps the order of one entry's attributes.
         rows.sort_by(|a, b| path::cmp(&a.dir, &b.dir).then_with(|| a.name.cmp(&b.name)));
         let mut last: Option<(&[u8], u32)> = None;
         for row in &rows {
@@ -493,7 +491,7 @@ fn push_own(columns: &mut [ColumnData], batch: &DirBatch) {
     columns[DirColumn::OwnBtimeNs as usize].extend_optional_u32(once(nanos));
 }
 
-/// Appends the kinds of objects, as codes.
+/// Appends the entries' types as dictionary codes.
 fn push_types(column: &mut ColumnData, block: &[Entry], codes: &mut [Option<u32>; 8]) {
     let mut lookup = [0u32; 8];
     let mut seen = [false; 8];
@@ -555,7 +553,7 @@ fn push_times(columns: &mut [ColumnData], block: &[Entry]) {
     columns[Column::BtimeNs as usize].extend_optional_u32(births.map(|t| t.map(|t| t.nanos)));
 }
 
-/// What is rare, looked at once a batch.
+/// Whether a batch has rare features, determined once per batch.
 struct BatchFacts {
     names_are_text: bool,
     has_links: bool,
@@ -650,8 +648,7 @@ impl Sums {
         sums
     }
 
-    /// What a listing adds to the sums over a shard; rows of other tables
-    /// aside.
+    /// Returns the share of a listing in the sums over a shard, except for rows of other tables.
     pub(crate) fn totals(&self, kind: ListingKind, fragment: u32) -> Totals {
         let mut totals = Totals::default();
         if kind != ListingKind::Barrier {

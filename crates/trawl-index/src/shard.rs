@@ -1,4 +1,4 @@
-//! The rows of one guard while a snapshot is being written.
+//! Collects the rows of one guard while a snapshot is being written.
 
 use crate::bundle::Bundle;
 use crate::encode::Compressor;
@@ -17,39 +17,39 @@ use std::collections::HashSet;
 use trawl_model::Issue;
 use trawl_model::guard::Guard;
 
-/// One shard's rows that wait to be written, and the segments that were.
+/// One shard's rows that wait to be written, and the segments already written.
 #[derive(Debug)]
 pub(crate) struct ShardBuffer {
-    /// Below what guards the source as a whole.
+    /// The shard's guard, below the guard of the source as a whole.
     guard: Guard,
     components: Vec<String>,
     input: SegmentInput,
     memory_bytes: usize,
-    /// When it was given something last, in batches that came.
+    /// Time of the last addition, counted in batches received by the writer.
     used: u64,
     next_segment: u32,
     segments: Vec<SegmentInfo>,
     totals: Totals,
-    /// Which directories there are: see [`crate::digest`].
+    /// Sum that identifies the set of directories: see [`crate::digest`].
     digest: u128,
-    /// What waits, if anyone wants to know later.
+    /// Items of the waiting rows, if anyone needs them later.
     items: Vec<Item>,
-    /// What waits goes on with directories of segments that were written.
+    /// Whether waiting rows continue directories of segments already written.
     continues: Continues,
-    /// Its place among the shards of the previous snapshot.
+    /// Index of this shard among the shards of the previous snapshot.
     previous: Option<usize>,
 }
 
-/// Whether a snapshot tells which directories its shards hold.
+/// Whether a snapshot records digests of its shards' directories.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Digests {
     Known,
     Unknown,
 }
 
-/// What all shards of a snapshot share.
+/// Data that all shards of a snapshot share.
 pub(crate) struct Snapshotting<'a> {
-    /// The source's `data`.
+    /// The source's `data` directory.
     pub(crate) top: &'a Dir,
     pub(crate) edition: Edition,
     /// The source's root path.
@@ -75,8 +75,8 @@ impl ShardBuffer {
         }
     }
 
-    /// A shard of which there is something already. New segments are
-    /// numbered from `next_segment`.
+    /// Makes a buffer for a shard that has segments already. New segments are numbered from
+    /// `next_segment`.
     pub(crate) fn of(manifest: &Manifest, next_segment: u32) -> Result<ShardBuffer> {
         let mut shard = ShardBuffer::new(manifest.guard()?);
         shard.segments = manifest.segments.clone();
@@ -85,12 +85,12 @@ impl ShardBuffer {
         Ok(shard)
     }
 
-    /// Takes a segment out; its rows still count.
+    /// Removes a segment from the list; its rows still count in the totals.
     pub(crate) fn remove_segment(&mut self, id: SegmentId) {
         self.segments.retain(|segment| segment.id != id);
     }
 
-    /// Rows of a segment that was taken out count no longer.
+    /// Subtracts the rows of a removed segment from the totals.
     pub(crate) fn uncount(&mut self, totals: &Totals) {
         self.totals.subtract(totals);
     }
@@ -99,7 +99,7 @@ impl ShardBuffer {
         self.next_segment = next_segment;
     }
 
-    /// The shard was the one with this number in the previous snapshot.
+    /// Records the shard's index in the previous snapshot.
     pub(crate) fn with_previous(mut self, previous: Option<usize>) -> ShardBuffer {
         self.previous = previous;
         self
@@ -109,23 +109,23 @@ impl ShardBuffer {
         self.previous
     }
 
-    /// Puts segments of the previous snapshot before those that were written.
+    /// Inserts segments of the previous snapshot before those written here.
     pub(crate) fn share(&mut self, mut segments: Vec<SegmentInfo>) {
         segments.append(&mut self.segments);
         self.segments = segments;
     }
 
-    /// So many directories are listed in it, those counted before included.
+    /// Sets the number of directories listed in the shard, including those counted before.
     pub(crate) fn count_listed(&mut self, listed: u64) {
         self.totals.listed = listed;
     }
 
-    /// Counts rows that no segment written here holds.
+    /// Adds rows to the totals that no segment written here holds.
     pub(crate) fn count(&mut self, totals: &Totals) {
         self.totals.add(totals);
     }
 
-    /// Notes what was added last.
+    /// Records the item of the rows added last.
     pub(crate) fn add_item(&mut self, item: Item, continues: Continues) {
         self.items.push(item);
         if continues == Continues::Yes {
@@ -133,12 +133,12 @@ impl ShardBuffer {
         }
     }
 
-    /// Whether what waits goes on with directories of other segments.
+    /// Tells whether the waiting rows continue directories of other segments.
     pub(crate) fn continues(&self) -> Continues {
         self.continues
     }
 
-    /// The items of what waits, with what the next segment will be.
+    /// Removes and returns the items of the waiting rows, with the head for the next segment.
     pub(crate) fn take_items(&mut self) -> (SectionHead, Vec<Item>) {
         let items = std::mem::take(&mut self.items);
         let head = SectionHead {
@@ -150,7 +150,7 @@ impl ShardBuffer {
         (head, items)
     }
 
-    /// Another directory, or one less, is in it.
+    /// Adds a directory to the digest; [`ShardBuffer::subtract_digest`] removes one.
     pub(crate) fn add_digest(&mut self, digest: Hash) {
         self.digest = self.digest.wrapping_add(digest.0);
     }
@@ -171,13 +171,13 @@ impl ShardBuffer {
         self.memory_bytes
     }
 
-    /// It is given something when so many batches have come.
+    /// Records that the shard is given something at `clock`, the number of batches received so far.
     pub(crate) fn note_use(&mut self, clock: u64) {
         self.used = clock;
     }
 
-    /// The more memory it takes, and the longer it has been given nothing,
-    /// the sooner it is written.
+    /// Returns the priority for writing the shard: it grows with memory used and with the time
+    /// since the last addition.
     pub(crate) fn weight(&self, clock: u64) -> u128 {
         let idle = clock.saturating_sub(self.used).saturating_add(1);
         self.memory_bytes as u128 * u128::from(idle)
@@ -191,23 +191,24 @@ impl ShardBuffer {
         &self.totals
     }
 
-    /// True if the shard was given anything, written or not.
+    /// True if the shard was given any rows, written or not.
     pub(crate) fn is_used(&self) -> bool {
         !self.segments.is_empty() || !self.input.is_empty()
     }
 
-    /// Files written so far by these writers.
+    /// Returns the number of files written so far by the writers that `is_theirs` accepts.
     pub(crate) fn files(&self, is_theirs: impl Fn(SnapshotId) -> bool) -> usize {
         let own = self.segments.iter().filter(|s| is_theirs(s.id.snapshot));
         own.map(SegmentInfo::file_count).sum()
     }
 
-    /// Its segments, those of older snapshots among them.
+    /// Returns the shard's segments, including those of older snapshots.
     pub(crate) fn segments(&self) -> &[SegmentInfo] {
         &self.segments
     }
 
-    /// Each returns the memory that the new rows take.
+    /// Adds rows of one listing. This and the other `add_` functions return the memory that the new
+    /// rows take, in bytes.
     pub(crate) fn add_listing(&mut self, listing: Listing) -> usize {
         let bytes = listing.batch.memory_bytes();
         self.input.listings.push(listing);
@@ -229,7 +230,7 @@ impl ShardBuffer {
         bytes
     }
 
-    /// Writes what waits as a segment; returns the memory it took.
+    /// Writes the waiting rows as a segment and returns the memory that they took, in bytes.
     pub(crate) fn flush(
         &mut self,
         shared: &Snapshotting<'_>,
@@ -270,9 +271,9 @@ impl ShardBuffer {
         }
     }
 
-    /// Writes the manifest (not synced). One that says the same as that of
-    /// the previous snapshot is that file under another name, where the file
-    /// system has such names.
+    /// Writes the manifest without syncing it. If it equals the previous snapshot's apart from the
+    /// snapshot's id, makes a hard link to that file instead, where the file system supports hard
+    /// links.
     pub(crate) fn write_manifest(
         &self,
         shared: &Snapshotting<'_>,
@@ -291,8 +292,8 @@ impl ShardBuffer {
         dir.write_new(&name, &bytes).map(drop)
     }
 
-    /// What its manifest says, for the pack. `digests` tells whether its
-    /// digest does.
+    /// Returns the manifest's content for the pack. `digests` tells whether the shard's digest is
+    /// included.
     pub(crate) fn packing(
         &self,
         snapshot: SnapshotId,
@@ -310,9 +311,8 @@ impl ShardBuffer {
         }
     }
 
-    /// Makes this shard's files of the snapshot durable, and the directories
-    /// that lead to them; with them its segments that were written `beside`
-    /// another snapshot.
+    /// Syncs this shard's files of the snapshot and the directories that lead to them. If `beside`
+    /// is given, also syncs the shard's segments that were written beside that snapshot.
     pub(crate) fn sync(&self, shared: &Snapshotting<'_>, beside: Option<SnapshotId>) -> Result<()> {
         let mut dirs = vec![shared.top.try_clone()?];
         for name in &self.components {
@@ -334,7 +334,7 @@ impl ShardBuffer {
         dirs.iter().rev().try_for_each(Dir::sync)
     }
 
-    /// Refuses a guard whose directories another guard of this snapshot has.
+    /// Returns an error if another guard of this snapshot maps to the same directories.
     pub(crate) fn check_distinct(&self, other: &ShardBuffer) -> Result<()> {
         if self.components == other.components && self.guard != other.guard {
             return Err(IndexError::Damaged {

@@ -1,6 +1,5 @@
-//! A shard's manifest, as it was read or as it lies in a pack: then it is
-//! made when somebody looks at it, and what tells whether anybody need is
-//! there before.
+//! Represents a shard's manifest, either as read or still packed. A packed manifest is unpacked on
+//! first use; the facts that tell whether that is necessary are available before.
 
 use crate::digest::Digest;
 use crate::layout;
@@ -10,7 +9,7 @@ use crate::schema::FORMAT;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
-/// What a shard holds. Stands for its [`Manifest`].
+/// A shard's manifest, which dereferences to [`Manifest`].
 #[derive(Clone, Debug)]
 pub struct ShardManifest(Held);
 
@@ -24,10 +23,10 @@ enum Held {
     },
 }
 
-/// A manifest, and where it lies.
+/// A manifest and its location.
 #[derive(Debug)]
 struct Whole {
-    /// Directory names from the source's `data`.
+    /// Directory names from the source's `data` directory.
     components: Vec<String>,
     manifest: Manifest,
 }
@@ -40,7 +39,7 @@ impl ShardManifest {
         })))
     }
 
-    /// Those of all shards of a pack.
+    /// Returns the manifests of all shards of a pack.
     pub(crate) fn all_of(
         pack: &Arc<Pack>,
     ) -> impl Iterator<Item = (ShardManifest, Option<Digest>)> {
@@ -51,7 +50,7 @@ impl ShardManifest {
         })
     }
 
-    /// That of a pack's bundle, if it has one.
+    /// Returns the manifest of a pack's bundle, if it has one.
     pub(crate) fn bundle_of(pack: &Arc<Pack>) -> Option<ShardManifest> {
         let bundle = pack.len();
         (pack.segment_count(bundle) > 0).then(|| ShardManifest::packed(pack, bundle))
@@ -65,7 +64,7 @@ impl ShardManifest {
         })
     }
 
-    /// Which of the bundle's segments, counted from 1, has a segment's rows.
+    /// Returns the number, from 1, of the bundle's segment with a segment's rows.
     pub(crate) fn bundled(&self, segment: usize) -> Option<u32> {
         match &self.0 {
             Held::Read(_) => None,
@@ -105,8 +104,7 @@ impl ShardManifest {
         match &self.0 {
             Held::Read(whole) => whole,
             Held::Packed { pack, shard, whole } => whole.get_or_init(|| {
-                // A pack that was opened unpacks; if it did not, this would
-                // be a shard without anything in it.
+                // A validated pack always unpacks. If it did not, this would be an empty shard.
                 let unpacked = pack.unpack(*shard);
                 let (components, manifest) =
                     unpacked.unwrap_or_else(|| (vec![layout::DATA.to_owned()], nothing()));

@@ -1,8 +1,8 @@
-//! Writing a segment's name sidecar beside its tables, and what is derived of
-//! a committed snapshot again.
+//! Writes name sidecars beside segments, and derives sidecars, packs and bundles of committed
+//! snapshots again.
 //!
-//! A sidecar is a help, not data: what cannot be put into one (names that are
-//! not of a file system) leaves the segment without.
+//! A sidecar is derived and optional: a segment with names that it cannot hold (ones that no file
+//! system has) has no sidecar.
 
 use crate::bundle::{self, Bundle, Place};
 use crate::carry::ReadBack;
@@ -25,7 +25,8 @@ use std::sync::Arc;
 use trawl_model::{DirBatch, FileType};
 use trawl_names::{NamesWriter, RowKind};
 
-/// A segment of fewer rows has no sidecar: its name column is read as fast.
+/// Minimum number of rows of a segment with a sidecar: reading the name column of fewer rows is as
+/// fast.
 pub const NAMES_ROWS_LEAST: usize = 1000;
 
 /// Begins a sidecar if there are enough rows.
@@ -36,7 +37,7 @@ pub(crate) fn begin(rows: u64) -> Option<NamesWriter> {
     }
 }
 
-/// Adds a directory and its rows; none from the first that cannot be added.
+/// Adds a directory and its rows. Drops the sidecar when one cannot be added.
 pub(crate) fn add(names: &mut Option<NamesWriter>, batch: &DirBatch) {
     if let Some(writer) = names
         && put(writer, batch).is_err()
@@ -57,7 +58,7 @@ fn put(writer: &mut NamesWriter, batch: &DirBatch) -> trawl_names::Result<()> {
     Ok(())
 }
 
-/// Writes the file (not synced).
+/// Writes the file without syncing it.
 pub(crate) fn finish(
     names: NamesWriter,
     entries: &FileRef,
@@ -73,17 +74,18 @@ pub(crate) fn finish(
     Ok(Some(reference(&bytes)))
 }
 
-/// Puts name sidecars beside segments of a source that have none or one that
-/// cannot be used. Holds the source's lock.
+/// Adds name sidecars to segments of a source that have none or an unusable one. Holds the source's
+/// lock.
 pub struct NamesChanges<'s> {
     source: &'s Source,
     _lock: SourceLock,
 }
 
 impl<'s> NamesChanges<'s> {
+    /// Locks the source.
+    ///
     /// # Errors
-    /// [`IndexError::Busy`] if the source is being written, or its last
-    /// writer was killed and left work to undo.
+    /// [`IndexError::Busy`] if the source is being written.
     pub fn begin(source: &'s Source) -> Result<NamesChanges<'s>> {
         Ok(NamesChanges {
             source,
@@ -91,13 +93,12 @@ impl<'s> NamesChanges<'s> {
         })
     }
 
-    /// Replaces a segment's sidecar and names it in the manifest of a
-    /// snapshot that has the segment.
+    /// Replaces a segment's sidecar and names it in the manifest of a snapshot that has the
+    /// segment.
     ///
     /// # Errors
-    /// If a file cannot be written. The sidecar is replaced first: whoever
-    /// reads the old manifest with it finds another length or another hash,
-    /// and reads the segment's tables.
+    /// If a file cannot be written. The sidecar is replaced first: a reader with the old manifest
+    /// sees that its length or hash differs and reads the segment's tables instead.
     pub fn put(
         &self,
         snapshot: &Snapshot,
@@ -130,12 +131,12 @@ impl<'s> NamesChanges<'s> {
         Ok(())
     }
 
-    /// Makes the pack of a snapshot again if it has none, and its bundle, for
-    /// which `reader` reads small segments, as far as it has none that can be
-    /// used. Without a reader it goes without.
+    /// Makes the pack of a snapshot again, with its bundle, if they are missing, unusable or
+    /// outdated. `reader` reads small segments for the bundle. Without a reader the bundle of the
+    /// existing pack is kept, if there is one.
     ///
     /// # Errors
-    /// If manifests cannot be read or the file cannot be written.
+    /// If manifests cannot be read or the pack cannot be written.
     pub fn pack(&self, id: SnapshotId, reader: Option<&mut dyn ReadBack>) -> Result<()> {
         let source = self.source.dir();
         let top = Arc::new(source.open_dir(layout::DATA)?);
@@ -180,7 +181,7 @@ impl<'s> NamesChanges<'s> {
         remove_stale_lists(&private, &kept).map(drop)
     }
 
-    /// Removes a pack that is not true any more, before what makes it untrue.
+    /// Removes a pack before the change that makes it outdated.
     fn unpack(&self, edition: Edition) -> Result<()> {
         let private = self.source.private()?;
         match if_there(private.remove_file(&layout::pack_file(edition)))? {
@@ -190,7 +191,7 @@ impl<'s> NamesChanges<'s> {
     }
 }
 
-/// What goes into a pack of a shard.
+/// Returns a shard's content for a pack.
 fn packing<'a>(shard: &'a Shard, bundle: &Bundle) -> Packing<'a> {
     Packing {
         components: shard.components(),
@@ -203,7 +204,7 @@ fn packing<'a>(shard: &'a Shard, bundle: &Bundle) -> Packing<'a> {
     }
 }
 
-/// What a manifest says of a sidecar.
+/// Returns a manifest's reference to a sidecar.
 pub(crate) fn reference(bytes: &[u8]) -> NamesRef {
     NamesRef {
         size_bytes: bytes.len() as u64,

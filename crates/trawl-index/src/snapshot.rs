@@ -1,18 +1,17 @@
-//! A source at one time: the shards that a snapshot consists of.
+//! Opens a snapshot: a source at one time, as a set of shards.
 //!
-//! Readers find shards by walking the guard directories and opening the
-//! snapshot's manifest where there is one. A guard directory that may not be
-//! opened is not part of what this reader sees.
+//! Readers find shards by walking the guard directories and opening the snapshot's manifest in each
+//! directory that has one. Shards behind a guard directory that the reader may not open are not
+//! part of its view.
 //!
-//! Who may read everything need not walk: all manifests lie in one private
-//! file ([`crate::pack`]). For them the rows of small segments lie once more in
-//! few large ones ([`crate::bundle`]).
+//! A reader with access to everything need not walk: one private file holds all manifests
+//! ([`crate::pack`]). For such readers the rows of small segments are stored again in a few large
+//! ones ([`crate::bundle`]).
 //!
-//! An open snapshot is pinned: the reader holds a shared lock on its
-//! description, and gc leaves alone what is pinned. The kernel releases the
-//! lock when the reader ends, however it ends. Readers, who cannot write the
-//! file, can take no other kind of lock, so that they cannot keep each other
-//! out; how long gc waits for them is bounded (see [`crate::gc`]).
+//! An open snapshot is pinned: the reader holds a shared lock on the snapshot's description, and gc
+//! does not remove pinned snapshots. The kernel releases the lock when the reader ends, however it
+//! ends. Readers cannot write the file, so they can take no other kind of lock and cannot lock each
+//! other out. The time that gc waits for them is bounded (see [`crate::gc`]).
 
 use crate::digest::{Digest, DigestKey};
 use crate::error::{IndexError, Result};
@@ -35,82 +34,81 @@ use trawl_model::guard::Guard;
 use trawl_model::{Timestamp, Uid};
 use trawl_sys::lock::{Lock, try_lock};
 
-/// How often a snapshot is opened again because it was written again
-/// meanwhile.
+/// Maximum number of times that opening a snapshot is repeated because the snapshot was rewritten
+/// in the meantime.
 const REVISIONS_MOST: usize = 16;
 
-/// When and how a snapshot was made; nothing that permissions hide.
+/// Time and options of a snapshot; contains nothing that permissions hide.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SnapshotInfo {
-    /// The format of the snapshot.
+    /// The snapshot's format version.
     pub format: u32,
-    /// Its id.
+    /// The snapshot's id.
     pub id: SnapshotId,
-    /// The later snapshot whose permissions were last asked for in this one,
-    /// too, so that it was written again.
+    /// The later snapshot whose permissions were last applied to this one, if this one was
+    /// rewritten to be as strict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<SnapshotId>,
     /// The source's root path.
     #[serde(with = "text")]
     pub root: Vec<u8>,
-    /// When the scan began: every change that was complete by then is in.
+    /// Start of the scan. Every change completed before this time is included.
     #[serde(with = "time")]
     pub started: Timestamp,
-    /// When the scan ended.
+    /// End of the scan.
     #[serde(with = "time")]
     pub finished: Timestamp,
-    /// The trawl version that wrote it.
+    /// Version of the trawl program that wrote the snapshot.
     pub version: String,
-    /// The options of the scan, by name.
+    /// Options of the scan, by name.
     #[serde(default)]
     pub options: BTreeMap<String, String>,
 }
 
-/// Whether what changed since a snapshot was committed is asked for.
+/// Whether to include the changes published since a snapshot was committed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Changes {
-    /// It is.
+    /// Include them.
     Since,
     /// The snapshot alone.
     None,
 }
 
-/// Where a snapshot's shards lie. Readable by the index's owner alone, since
-/// it tells which guards there are; whoever may read it knows when a shard
-/// is missing.
+/// List of a snapshot's shards and where they lie. Only the index's owner may read it, since it
+/// reveals which guards exist. A reader of the list notices when a shard is missing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ShardList {
     pub(crate) format: u32,
     pub(crate) snapshot: SnapshotId,
-    /// What guards the source as a whole: what is above its root.
+    /// Guard of the source as a whole: the permissions of the directories above its root.
     pub(crate) above: Vec<GuardStep>,
-    /// Directory names from the source's `data` to each shard's.
+    /// Directory names from the source's `data` directory to each shard's.
     pub(crate) shards: Vec<Vec<String>>,
-    /// Which directories are in each, in the same order.
+    /// Digest of the set of directories in each shard, in the order of `shards`.
     #[serde(default)]
     pub(crate) digests: Vec<Hash>,
-    /// What those are made with.
+    /// Key of the digests.
     #[serde(default)]
     pub(crate) key: DigestKey,
-    /// Attribute values in all of them.
+    /// Number of attribute values in all shards.
     #[serde(default)]
     pub(crate) values: u64,
-    /// The writers of its segments that have left items ([`crate::carry`]).
+    /// Snapshots whose writers left items for segments of this snapshot ([`crate::carry`]).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) items: Vec<SnapshotId>,
-    /// A pack was written beside it.
+    /// True if a pack was written beside this list.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) packed: bool,
-    /// To each directory of barriers, empty ones included.
+    /// Directory names leading to each directory of barriers, including empty ones.
     pub(crate) barriers: Vec<Vec<String>>,
-    /// Subtrees that get a barrier in the next snapshot because they are
-    /// large and open ([`trawl_model::placement`]).
+    /// Subtrees that get a barrier in the next snapshot because they are large and open
+    /// ([`trawl_model::placement`]).
     #[serde(with = "text::list")]
     pub(crate) large_open: Vec<Vec<u8>>,
-    /// The map that ids have gone through ([`trawl_model::id_map`]).
+    /// The map that was applied to user and group ids ([`trawl_model::id_map`]).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) id_map: Option<String>,
-    /// Which snapshots stay ([`crate::retention`]).
+    /// The rule for which snapshots to keep ([`crate::retention`]).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) keep: Option<String>,
 }
@@ -119,47 +117,46 @@ pub(crate) struct ShardList {
 #[derive(Clone, Debug)]
 pub struct Shard {
     place: Arc<Place>,
-    /// What it holds.
+    /// The shard's manifest.
     pub manifest: ShardManifest,
-    /// Which directories are in it; known to the index's owner.
+    /// Digest of the set of directories in the shard; only the index's owner knows it.
     pub digest: Option<Digest>,
-    /// Which rows of its segments no longer hold.
+    /// Rows of the shard's segments that are superseded.
     dead: Option<Arc<HashMap<SegmentId, Dead>>>,
 }
 
-/// Where a snapshot's shards lie.
+/// Location of a snapshot's shards.
 #[derive(Debug)]
 struct Place {
-    /// The source's `data`.
+    /// The source's `data` directory.
     top: Arc<Dir>,
-    /// Keeps gc away from the files while anyone may still open them.
+    /// Shared lock that keeps gc from removing the files while anyone may still open them.
     _pin: Option<Arc<File>>,
-    /// What changed since.
+    /// Changes published since the snapshot was committed.
     live: Option<Live>,
 }
 
 /// A source at one time.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
-    /// When and how it was made; with changes since, it began when these were
-    /// all in.
+    /// Time and options of the snapshot. If changes since are included, `started` is the time up to
+    /// which they are complete.
     pub info: SnapshotInfo,
-    /// Its shards, those whose guards this process may pass.
+    /// The shards whose guards this process may pass.
     pub shards: Vec<Shard>,
-    /// Rows of small segments of these shards once more.
+    /// Copies of the rows of small segments of these shards.
     bundle: Option<Shard>,
-    /// False if this process could look behind every guard: then it sees all
-    /// that there is.
+    /// False if this process could look behind every guard and so sees the whole snapshot.
     pub is_partial: bool,
-    /// What changed since is in: up to when.
+    /// Time up to which changes since are included, if any are.
     live: Option<LiveInfo>,
-    /// What guarded the source as a whole; known to the index's owner.
+    /// Guard of the source as a whole; only the index's owner knows it.
     above: Option<Guard>,
     files: Files,
     reached: Reached,
 }
 
-/// What is needed to read more of a snapshot.
+/// The data needed to read more of a snapshot.
 #[derive(Clone, Debug)]
 struct Files {
     place: Arc<Place>,
@@ -178,7 +175,7 @@ impl SnapshotInfo {
         Ok(info)
     }
 
-    /// In which edition its shards are.
+    /// Returns the edition of the snapshot's shards.
     pub fn edition(&self) -> Edition {
         Edition {
             id: self.id,
@@ -205,12 +202,12 @@ impl ShardList {
         Ok(list)
     }
 
-    /// The list of a snapshot as it is now, if this process may read it.
+    /// Reads the list of a snapshot's current edition. `None` if this process may not read it.
     pub(crate) fn of(source: &Dir, id: SnapshotId) -> Result<Option<ShardList>> {
         ShardList::read(source, SnapshotInfo::read(source, id)?.edition())
     }
 
-    /// The list, if this process may read it.
+    /// Reads the list of an edition. `None` if this process may not read it.
     pub(crate) fn read(source: &Dir, edition: Edition) -> Result<Option<ShardList>> {
         let name = layout::shard_list_file(edition);
         let read = source.open_private().and_then(|private| {
@@ -233,7 +230,7 @@ impl ShardList {
         }
     }
 
-    /// Refuses a snapshot of which a shard is missing.
+    /// Returns an error if a listed shard is missing from `shards`.
     fn check(&self, source: &Dir, edition: Edition, shards: &[Shard]) -> Result<()> {
         let found: HashSet<&[String]> = shards.iter().map(Shard::components).collect();
         let missing = self.shards.iter().find(|c| !found.contains(&c[..]));
@@ -252,14 +249,14 @@ impl ShardList {
 impl Snapshot {
     /// Reads a snapshot's description and manifests.
     ///
-    /// gc removes a snapshot's description before anything else of it, so
-    /// one that is there before and after the walk was whole in between; and
-    /// gc removes none that is pinned, so it stays so while the result lives.
+    /// gc removes a snapshot's description before anything else of it. A description that is there
+    /// both before and after the walk therefore proves that the snapshot was whole in between. gc
+    /// removes no pinned snapshot, so it stays whole while the result lives.
     ///
-    /// A snapshot that is written again meanwhile is opened again: as long
-    /// as the description is the same, so is what it describes.
+    /// A snapshot that is rewritten in the meantime is opened again: an unchanged description means
+    /// unchanged content.
     ///
-    /// With what changed since, if that is asked for and there is such.
+    /// With [`Changes::Since`], the result includes the changes published since, if there are any.
     pub(crate) fn open(
         source: &Dir,
         root: &[u8],
@@ -288,7 +285,7 @@ impl Snapshot {
             tries += 1;
             let is_gone = opened.as_ref().is_err_and(IndexError::is_missing);
             if is_gone && changes == Changes::Since && tries <= REVISIONS_MOST {
-                // Files of a generation that nobody goes by any more.
+                // Files of a generation that is no longer in use were removed.
                 continue;
             }
             if tries > REVISIONS_MOST || SnapshotInfo::read(source, id)?.edition() == before {
@@ -297,9 +294,10 @@ impl Snapshot {
         }
     }
 
-    /// The same for who holds the source's lock, so that the snapshot stays
-    /// as it is, with the source's `data` that is open already. What is
-    /// written again is made of the manifests themselves.
+    /// Like [`Snapshot::open`], but for a caller that holds the source's lock, so that the snapshot
+    /// cannot change. `top` is the source's `data` directory, already open. Walks the guard
+    /// directories instead of using the pack, because a rewrite is made from the manifests
+    /// themselves.
     pub(crate) fn open_locked(
         source: &Dir,
         top: Arc<Dir>,
@@ -319,8 +317,8 @@ impl Snapshot {
         Snapshot::walk_edition(source, info, files)
     }
 
-    /// One that is being written: these shards, each with the names that lead
-    /// to it. `top` is the source's `data`.
+    /// Makes a snapshot that is still being written from its shards, each with the directory names
+    /// that lead to it. `top` is the source's `data` directory.
     pub(crate) fn being_written(
         info: SnapshotInfo,
         top: Arc<Dir>,
@@ -352,7 +350,7 @@ impl Snapshot {
 
     fn open_edition(source: &Dir, info: SnapshotInfo, files: Files) -> Result<Snapshot> {
         if let Some(pack) = files.pack(source) {
-            // As after a walk: if the description is there, so is the rest.
+            // As after a walk: if the description is still there, so is everything else.
             SnapshotInfo::read(source, info.id)?;
             let pack = Arc::new(pack);
             let above = GuardStep::to_guard(&pack.above);
@@ -374,7 +372,7 @@ impl Snapshot {
         Snapshot::walk_edition(source, info, files)
     }
 
-    /// Finds the shards by walking.
+    /// Finds the shards by walking the guard directories.
     fn walk_edition(source: &Dir, info: SnapshotInfo, files: Files) -> Result<Snapshot> {
         let edition = info.edition();
         let list = ShardList::read(source, edition);
@@ -394,12 +392,12 @@ impl Snapshot {
         files.snapshot(source, info, shards, above, reached)
     }
 
-    /// Adds what changed since, by where its shards lie, behind the shards
-    /// that are there.
+    /// Adds the changes published since, keyed by the directory names of their shards. The segments
+    /// of the changes become further shards after the existing ones.
     pub(crate) fn lay_over(&mut self, mut overlays: BTreeMap<Vec<String>, Overlay>) {
         let mut newer = Vec::new();
         for shard in &mut self.shards {
-            // Few overlays must not have all manifests unpacked.
+            // Stop early: a few overlays must not cause all manifests to be unpacked.
             if overlays.is_empty() {
                 break;
             }
@@ -416,14 +414,13 @@ impl Snapshot {
         self.shards.append(&mut newer);
     }
 
-    /// Up to when all changes are in: if anything after the snapshot is.
+    /// Returns the time up to which all changes are included, if any change after the snapshot is.
     pub fn live(&self) -> Option<LiveInfo> {
         self.live
     }
 
-    /// The shards behind name barriers on the way to `asked`, an absolute
-    /// path, that no listing leads to, since this process may pass there but
-    /// not list. Empty if there are none.
+    /// Returns the shards behind name barriers on the way to `asked`, an absolute path. A walk does
+    /// not find these, since this process may traverse there but not list. Empty if there are none.
     pub fn behind(&self, asked: &[u8]) -> Result<Vec<Shard>> {
         let (mut shards, mut newer) = (Vec::new(), Vec::new());
         self.reached
@@ -434,21 +431,21 @@ impl Snapshot {
         Ok(shards)
     }
 
-    /// What guarded the source as a whole when its shards were written.
-    /// `None` for whoever may not know all guards.
+    /// Returns the guard of the source as a whole at the time its shards were written. `None` for
+    /// readers that may not know all guards.
     pub fn above(&self) -> Option<&Guard> {
         self.above.as_ref()
     }
 
-    /// A shard more, which has the rows of those segments of the others once
-    /// more that are [`Shard::bundled`]: own rows of barriers aside, which
-    /// are copies. For questions of who may read everything.
+    /// Returns the bundle: an extra shard that repeats the rows of all segments that are
+    /// [`Shard::bundled`], except own rows of barriers, which are copies. Only readers that may
+    /// read everything have it.
     pub fn bundle(&self) -> Option<&Shard> {
         self.bundle.as_ref()
     }
 
-    /// For each segment of the bundle whether it is read in the place of what
-    /// it was made of: not if something there no longer holds.
+    /// Tells for each segment of the bundle whether readers use it in place of the segments that it
+    /// was made from. They do not if any of those has superseded rows.
     pub fn bundle_in_use(&self) -> Vec<bool> {
         let count = self.bundle.as_ref().map_or(0, Shard::segment_count);
         let mut in_use = vec![true; count];
@@ -463,7 +460,7 @@ impl Snapshot {
         in_use
     }
 
-    /// The snapshot as the shards alone have it.
+    /// Returns the snapshot without its bundle, so that only the shards count.
     #[must_use]
     pub fn without_bundle(self) -> Snapshot {
         Snapshot {
@@ -472,14 +469,14 @@ impl Snapshot {
         }
     }
 
-    /// All rows of all its segments, as if every one still held.
+    /// Returns the snapshot with superseded rows treated as valid.
     #[must_use]
     pub fn with_dead_rows(mut self) -> Snapshot {
         self.shards.iter_mut().for_each(|shard| shard.dead = None);
         self
     }
 
-    /// The bundle as if it were all.
+    /// Returns a snapshot that consists of the bundle alone.
     #[must_use]
     pub(crate) fn bundle_alone(&self) -> Snapshot {
         Snapshot {
@@ -488,14 +485,14 @@ impl Snapshot {
         }
     }
 
-    /// Bytes of all segments, the bundle's included.
+    /// Returns the size of all segments, including the bundle's, in bytes.
     pub fn size_bytes(&self) -> u64 {
         let shards = self.shards.iter().chain(&self.bundle);
         let segments = shards.flat_map(|shard| &shard.manifest.segments);
         segments.map(SegmentInfo::size_bytes).sum()
     }
 
-    /// Sums over the shards that this process may read.
+    /// Returns sums over the shards that this process may read.
     pub fn totals(&self) -> Totals {
         let mut totals = Totals::default();
         for shard in &self.shards {
@@ -506,8 +503,8 @@ impl Snapshot {
 }
 
 impl Files {
-    /// All manifests at once, for who may read them all; `None` where that
-    /// cannot be had.
+    /// Reads all manifests at once. `None` if this process may not read all of them, or the pack is
+    /// missing or invalid.
     fn pack(&self, source: &Dir) -> Option<Pack> {
         let private = source.open_private().ok()?;
         let us = Uid(rustix::process::geteuid().as_raw());
@@ -518,8 +515,8 @@ impl Files {
         (pack.root == self.root && pack.len() > 0).then_some(pack)
     }
 
-    /// The pack's bundle, if all its files are there. Later damage is told by
-    /// whoever reads them.
+    /// Returns the pack's bundle, if all its files are there with their lengths. Its readers report
+    /// any other damage.
     fn bundle(&self, source: &Dir, pack: &Arc<Pack>) -> Option<Shard> {
         let manifest = ShardManifest::bundle_of(pack)?;
         let bundle = Shard {
@@ -544,8 +541,8 @@ impl Files {
         }
     }
 
-    /// Tells a shard what is dead of it, and gives the one of the segments
-    /// beside it.
+    /// Records a shard's superseded rows in `shard`, and returns a shard made of the segments
+    /// beside it, if there are any.
     fn laid_over(&self, shard: Option<&mut Shard>, laid: Overlaid) -> Option<Shard> {
         if let Some(shard) = shard {
             shard.dead = Some(Arc::clone(&laid.dead));
@@ -558,7 +555,8 @@ impl Files {
         Some(newer)
     }
 
-    /// The snapshot that has these shards.
+    /// Makes the snapshot from its shards. Fails if there are none or they belong to another
+    /// source.
     fn snapshot(
         self,
         source: &Dir,
@@ -572,14 +570,14 @@ impl Files {
                 .join(layout::SNAPSHOTS)
                 .join(layout::snapshot_file(info.id));
             let problem = match shards.is_empty() {
-                true => "none of its shards is there or may be opened",
-                false => "it is of another source",
+                true => "none of its shards exists or may be opened",
+                false => "it belongs to another source",
             };
             return Err(IndexError::damaged(&path, problem));
         }
         let live = self.place.live.as_ref().map(|live| live.info);
         if let Some(live) = live {
-            // What is told of it is true for later.
+            // The changes are complete up to this later time.
             info.started = info.started.max(live.as_of);
         }
         Ok(Snapshot {
@@ -594,8 +592,8 @@ impl Files {
         })
     }
 
-    /// Adds the shard in a `data` directory, if the snapshot has one there,
-    /// and the one of what is newer.
+    /// Adds the snapshot's shard in a `data` directory, if there is one, to `shards`, and the shard
+    /// of newer segments to `newer`.
     fn shard(
         &self,
         components: &[String],
@@ -637,44 +635,44 @@ impl Files {
 }
 
 impl Shard {
-    /// The path behind the barrier that its guard ends with, if it does. Row
-    /// 0 of its first segment is then that directory's own.
+    /// Returns the path behind the barrier that the shard's guard ends with, if it ends with one.
+    /// Row 0 of the shard's first segment is then the own row of that directory.
     pub fn barrier(&self) -> Option<&[u8]> {
         self.manifest.barrier()
     }
 
-    /// Directory names from the source's `data` to its own.
+    /// Returns the directory names from the source's `data` directory to the shard's.
     pub fn components(&self) -> &[String] {
         self.manifest.components()
     }
 
-    /// Which rows of a segment no longer hold; `None` if all do.
+    /// Returns the superseded rows of a segment; `None` if all its rows are valid.
     pub fn dead(&self, segment: SegmentId) -> Option<&Dead> {
         self.dead.as_ref()?.get(&segment)
     }
 
-    /// True if some rows of its segments may no longer hold.
+    /// True if some rows of the shard's segments may be superseded.
     pub fn has_dead(&self) -> bool {
         self.dead.as_ref().is_some_and(|dead| !dead.is_empty())
     }
 
-    /// How many segments it has.
+    /// Returns the number of segments.
     pub fn segment_count(&self) -> usize {
         self.manifest.segment_count()
     }
 
-    /// What is known of a segment before its manifest is looked at.
+    /// Returns the facts about a segment that are known without unpacking the manifest.
     pub fn glance(&self, segment: usize) -> Option<Glance<'_>> {
         self.manifest.glance(segment)
     }
 
-    /// Which of the segments of the snapshot's bundle has a segment's rows.
+    /// Returns the index of the bundle's segment that repeats a segment's rows.
     pub fn bundled(&self, segment: usize) -> Option<usize> {
         let number = self.manifest.bundled(segment)?;
         (number as usize).checked_sub(1)
     }
 
-    /// True if all files have the lengths that they should have.
+    /// True if all files are there with their expected lengths.
     fn is_there(&self) -> bool {
         let top = &self.place.top;
         let segments = self.manifest.segments.iter();
@@ -682,12 +680,11 @@ impl Shard {
         files.all(|(name, bytes, _)| top.length_of(&name).is_ok_and(|found| found == bytes))
     }
 
-    /// Opens one of a segment's files. The caller checks what it reads
-    /// against the [`FileRef`].
+    /// Opens one of a segment's files. The caller checks the bytes against the [`FileRef`].
     ///
     /// # Errors
-    /// [`IndexError::is_missing`] if gc removed the file meanwhile: open the
-    /// source's current snapshot again.
+    /// [`IndexError::is_missing`] if gc removed the file in the meantime: open the source's current
+    /// snapshot again.
     pub fn open_file(&self, segment: &SegmentInfo, table: Table) -> Result<File> {
         let name = layout::segment_file(segment.id, table);
         self.place
@@ -696,13 +693,13 @@ impl Shard {
             .open_file(&name)
     }
 
-    /// Opens a segment's name sidecar: the file, its length and, for
-    /// messages, its path. `None` if it has none. Whatever goes wrong, and if
-    /// the sidecar is not of the length in the manifest or not of this
-    /// segment's entries file, the segment's tables say the same.
+    /// Opens a segment's name sidecar and returns the file, its expected length in bytes and its
+    /// path for messages. `None` if the segment has none. A reader that cannot open the sidecar, or
+    /// finds that it has another length or belongs to another entries file, can read the segment's
+    /// tables instead, which hold the same data.
     ///
     /// # Errors
-    /// [`IndexError::is_missing`] if it is not there.
+    /// [`IndexError::is_missing`] if the file is not there.
     pub fn open_names(&self, segment: &SegmentInfo) -> Result<Option<(File, u64, PathBuf)>> {
         let Some(names) = segment.names else {
             return Ok(None);
@@ -716,19 +713,19 @@ impl Shard {
         Ok(Some((file, names.size_bytes, self.dir_path().join(name))))
     }
 
-    /// Where a segment's file lies, for messages.
+    /// Returns the path of a segment's file, for messages.
     pub fn file_path(&self, segment: SegmentId, table: Table) -> PathBuf {
         self.dir_path().join(layout::segment_file(segment, table))
     }
 
-    /// The shard's directory, for messages: its path may be longer than
-    /// system calls take.
+    /// Returns the path of the shard's directory, for messages only: it may be longer than system
+    /// calls accept.
     pub fn dir_path(&self) -> PathBuf {
         let below = layout::display_path(self.components());
         self.place.top.path().join(below)
     }
 
-    /// Every file of the shard.
+    /// Returns every table file of the shard.
     pub fn files(&self) -> impl Iterator<Item = (&SegmentInfo, Table, &FileRef)> {
         self.manifest.segments.iter().flat_map(|segment| {
             let files = segment.files.iter();
@@ -744,11 +741,11 @@ fn no_snapshot(source: &Dir, id: SnapshotId) -> IndexError {
     }
 }
 
-/// Takes a reader's lock on a snapshot's description, without waiting;
-/// `None` where the file system has no such locks.
+/// Takes a reader's lock on a snapshot's description without waiting. `None` if the file system
+/// does not support these locks.
 ///
 /// # Errors
-/// [`IndexError::NoSnapshot`] if there is none or gc is removing it.
+/// [`IndexError::NoSnapshot`] if there is no such snapshot or gc is removing it.
 fn pin(source: &Dir, id: SnapshotId) -> Result<Option<File>> {
     let snapshots = source.open_dir(layout::SNAPSHOTS)?;
     let file = if_there(snapshots.open_file(&layout::snapshot_file(id)))?;
@@ -760,8 +757,8 @@ fn pin(source: &Dir, id: SnapshotId) -> Result<Option<File>> {
     }
 }
 
-/// Takes gc's lock on a snapshot's description, without waiting: `None` if a
-/// reader holds it. Where the file system has no such locks nobody has one.
+/// Takes gc's lock on a snapshot's description without waiting. `None` if a reader holds a lock. If
+/// the file system does not support these locks, no reader holds one and the file is returned.
 pub(crate) fn lock_against_readers(snapshots: &Dir, id: SnapshotId) -> Result<Option<File>> {
     let file = snapshots.open_to_lock(&layout::snapshot_file(id))?;
     match try_lock(&file, Lock::Alone) {
@@ -770,7 +767,7 @@ pub(crate) fn lock_against_readers(snapshots: &Dir, id: SnapshotId) -> Result<Op
     }
 }
 
-/// `{"s": seconds, "ns": nanoseconds}`.
+/// Serializes a timestamp as `{"s": seconds, "ns": nanoseconds}`.
 pub(crate) mod time {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
     use trawl_model::Timestamp;

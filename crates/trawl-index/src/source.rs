@@ -1,4 +1,4 @@
-//! A source of an index: one tree with its snapshots.
+//! Opens a source of an index: one tree with its snapshots.
 
 use crate::error::{IndexError, Result};
 use crate::id::{SnapshotId, SourceId};
@@ -16,27 +16,27 @@ use trawl_model::guard::Guard;
 use trawl_model::placement::Placer;
 use trawl_model::{DirAccess, IdMap, Timestamp};
 
-/// How often a reader tries again when gc removes the snapshot that it is
-/// about to open because a newer one is current.
+/// Maximum number of retries when gc removes the snapshot that a reader is about to open because a
+/// newer one became current.
 const RETRIES: usize = 16;
 
-/// How often it tries again when what was published beside the current snapshot
-/// is about to become one, and how long it waits before: two seconds, if whoever
-/// writes that was killed.
+/// Maximum number of retries, and the pause before each, when the changes published beside the
+/// current snapshot are about to become a snapshot. Together two seconds, the limit if the writer
+/// was killed.
 const OUTDATED_TRIES: usize = 200;
 const OUTDATED_PAUSE: Duration = Duration::from_millis(10);
 
 /// A source's description.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceInfo {
-    /// The format of the source's directory.
+    /// Format version of the source's directory.
     pub format: u32,
-    /// Its id.
+    /// The source's id.
     pub id: SourceId,
-    /// Its root path: absolute, no trailing slash, empty for `/`.
+    /// The source's root path: absolute, no trailing slash, empty for `/`.
     #[serde(with = "text")]
     pub root: Vec<u8>,
-    /// When it was added to the index.
+    /// Time when the source was added to the index.
     #[serde(with = "time")]
     pub created: Timestamp,
 }
@@ -46,7 +46,7 @@ pub struct SourceInfo {
 pub struct Source {
     dir: Dir,
     info: SourceInfo,
-    /// Names from `sources` to the `data` directory that it lies in.
+    /// Directory names from `sources` to the `data` directory that contains the source.
     place: Vec<String>,
 }
 
@@ -64,37 +64,38 @@ impl Source {
         Ok(Source { dir, info, place })
     }
 
-    /// Its description.
+    /// Returns the source's description.
     pub fn info(&self) -> &SourceInfo {
         &self.info
     }
 
-    /// Its id.
+    /// Returns the source's id.
     pub fn id(&self) -> SourceId {
         self.info.id
     }
 
-    /// Its root path: absolute, no trailing slash, empty for `/`.
+    /// Returns the source's root path: absolute, no trailing slash, empty for `/`.
     pub fn root(&self) -> &[u8] {
         &self.info.root
     }
 
-    /// Who may read the index that it is in.
+    /// Returns who may read the index that contains the source.
     pub fn readers(&self) -> Readers {
         self.dir.readers()
     }
 
-    /// Where it lies in the index.
+    /// Returns the path of the source's directory in the index.
     pub fn path(&self) -> &Path {
         self.dir.path()
     }
 
-    /// Names from `sources` to where it lies: what guards it as a whole.
+    /// Returns the directory names from `sources` to the source's location, which encode the guard
+    /// of the source as a whole.
     pub(crate) fn place(&self) -> &[String] {
         &self.place
     }
 
-    /// Where files lie that are for the index's owner alone.
+    /// Opens the directory of files for the index's owner alone.
     pub(crate) fn private(&self) -> Result<Dir> {
         self.dir.open_private()
     }
@@ -103,13 +104,13 @@ impl Source {
         &self.dir
     }
 
-    /// The id of the current snapshot; `None` before the first commit.
+    /// Returns the id of the current snapshot; `None` before the first commit.
     pub fn current_id(&self) -> Result<Option<SnapshotId>> {
         read_current(&self.dir)
     }
 
-    /// The map that the ids of the current snapshot have gone through: `None`
-    /// without one, and for those who may not know it.
+    /// Returns the map that was applied to the ids of the current snapshot. `None` if there was no
+    /// map or this process may not know it.
     pub fn id_map(&self) -> Result<Option<IdMap>> {
         let Some(id) = self.current_id()? else {
             return Ok(None);
@@ -122,25 +123,22 @@ impl Source {
             let path = path
                 .join(layout::DATA)
                 .join(layout::shard_list_file(id.into()));
-            IndexError::damaged(&path, format!("its id map makes no sense: {error}"))
+            IndexError::damaged(&path, format!("its id map is invalid: {error}"))
         })
     }
 
-    /// The rule for which snapshots stay: `None` if none was told, and for
-    /// those who may not know it.
+    /// Returns the rule for which snapshots to keep. `None` if no rule was set or this process may
+    /// not know it.
     pub fn retention(&self) -> Result<Option<Rule>> {
         let text = kept_rule(&self.dir, self.current_id()?)?;
         text.map(|text| text.parse()).transpose().map_err(|error| {
             let path = self.dir.join(layout::PRIVATE).join(layout::DATA);
-            IndexError::damaged(
-                &path,
-                format!("its rule of retention makes no sense: {error}"),
-            )
+            IndexError::damaged(&path, format!("its retention rule is invalid: {error}"))
         })
     }
 
-    /// What guards the source as a whole: what is above its root. `None` for
-    /// those who may not know it.
+    /// Returns the guard of the source as a whole: the permissions of the directories above its
+    /// root. `None` if this process may not know it.
     pub fn above(&self) -> Result<Option<Guard>> {
         let Some(id) = self.current_id()? else {
             return Ok(None);
@@ -149,26 +147,25 @@ impl Source {
         Ok(list.and_then(|list| GuardStep::to_guard(&list.above)))
     }
 
-    /// True if the source lies behind what guards a source with this root
-    /// below directories with these permissions.
+    /// True if the source lies where the index puts a source with this root below directories with
+    /// these permissions.
     pub fn lies_behind(&self, above: &[DirAccess]) -> bool {
         let placer = Placer::new(self.root(), above);
         let guard = placer.guard(placer.root_guard());
         layout::data_components(&guard.0) == self.place
     }
 
-    /// The current snapshot; `None` before the first commit.
+    /// Opens the current snapshot; `None` before the first commit.
     pub fn current(&self) -> Result<Option<Snapshot>> {
         self.open_current(Changes::None)
     }
 
-    /// The same, with what changed since as far as that was published.
+    /// Opens the current snapshot with all changes published since.
     pub fn now(&self) -> Result<Option<Snapshot>> {
         self.open_current(Changes::Since)
     }
 
-    /// True if something was published that goes on from the current snapshot
-    /// and may count.
+    /// True if changes were published that continue from the current snapshot and may apply.
     pub fn has_changes(&self) -> Result<bool> {
         let current = self.current_id()?;
         Ok(current.is_some_and(|id| live::goes_on_from(&self.dir, id)))
@@ -203,8 +200,8 @@ impl Source {
         }
     }
 
-    /// True if what was published beside a snapshot was not found because it
-    /// is about to be a snapshot of its own, or is: then it is opened again.
+    /// True if the changes published beside a snapshot were not found because they are about to
+    /// become a snapshot, or already have: then the caller opens the source again.
     fn is_outdated(&self, snapshot: &Snapshot, tries: &mut usize) -> Result<bool> {
         if snapshot.live().is_some() || *tries >= OUTDATED_TRIES {
             return Ok(false);
@@ -213,7 +210,7 @@ impl Source {
         if self.current_id()? != Some(snapshot.info.id) {
             return Ok(true);
         }
-        // It was written again, with what guards the snapshot that comes.
+        // The snapshot was rewritten as strictly as the coming snapshot requires.
         let is_revised = live::edition(&self.dir)?.is_some_and(|edition| {
             edition.id == snapshot.info.id && edition != snapshot.info.edition()
         });
@@ -223,8 +220,8 @@ impl Source {
         Ok(is_revised)
     }
 
-    /// A snapshot that `current` names cannot have been removed: a file of
-    /// the index is missing.
+    /// Turns [`IndexError::NoSnapshot`] into damage: gc cannot have removed a snapshot that
+    /// `current` names, so a file of the index is missing.
     fn named_by_current(&self, error: IndexError, id: SnapshotId) -> IndexError {
         match error {
             IndexError::NoSnapshot { .. } => {
@@ -235,10 +232,10 @@ impl Source {
         }
     }
 
-    /// The committed snapshots, oldest first.
+    /// Returns the committed snapshots, oldest first.
     ///
-    /// A description that a killed writer left before its commit is newer
-    /// than the current snapshot and is not among them.
+    /// A description that a killed writer left before its commit is newer than the current snapshot
+    /// and is left out.
     pub fn snapshots(&self) -> Result<Vec<SnapshotInfo>> {
         let Some(current) = self.current_id()? else {
             return Ok(Vec::new());
@@ -257,10 +254,10 @@ impl Source {
         Ok(infos)
     }
 
-    /// A committed snapshot by its id.
+    /// Opens a committed snapshot by its id.
     ///
     /// # Errors
-    /// [`IndexError::NoSnapshot`] if there is none.
+    /// [`IndexError::NoSnapshot`] if there is no such snapshot.
     pub fn snapshot(&self, id: SnapshotId) -> Result<Snapshot> {
         if self.current_id()?.is_none_or(|current| id > current) {
             return Err(IndexError::NoSnapshot {
@@ -272,8 +269,8 @@ impl Source {
     }
 }
 
-/// The rule for which snapshots stay, from the newest list of a committed
-/// snapshot that can be read: what is lost must not end what the rule keeps.
+/// Returns the rule for which snapshots to keep, from the newest readable list of a committed
+/// snapshot: losing one list must not lose the rule.
 pub(crate) fn kept_rule(dir: &Dir, current: Option<SnapshotId>) -> Result<Option<String>> {
     let ids = snapshot_ids(dir)?.into_iter().rev();
     let committed = ids.filter(|id| Some(*id) <= current);
@@ -281,7 +278,7 @@ pub(crate) fn kept_rule(dir: &Dir, current: Option<SnapshotId>) -> Result<Option
     Ok(lists.next().and_then(|list| list.keep))
 }
 
-/// What `current` says.
+/// Reads the id in the `current` file; `None` if the file does not exist.
 pub(crate) fn read_current(dir: &Dir) -> Result<Option<SnapshotId>> {
     let Some(bytes) = if_there(dir.read(layout::CURRENT_FILE))? else {
         return Ok(None);
@@ -293,12 +290,12 @@ pub(crate) fn read_current(dir: &Dir) -> Result<Option<SnapshotId>> {
         .ok_or_else(|| IndexError::damaged(&path, "it does not name a snapshot"))
 }
 
-/// True if a source without `current` has had one: there are snapshots that
-/// neither a first writer, at work or killed, nor a removal would have left.
+/// True if a source without `current` has had one: it has snapshots that neither a first writer,
+/// running or killed, nor a removal would have left.
 pub(crate) fn is_current_lost(dir: &Dir) -> Result<bool> {
     let descriptions = if_there(snapshot_ids(dir))?.unwrap_or_default().len();
-    // Signed by a writer that is at work or was killed: its one description
-    // may be there already. A lock that may not be read tells nothing.
+    // A running or killed writer has signed the lock file and may have left its one description. A
+    // lock file that may not be read proves nothing.
     let is_signed = dir
         .read(layout::LOCK_FILE)
         .is_ok_and(|text| !text.is_empty());
@@ -306,11 +303,11 @@ pub(crate) fn is_current_lost(dir: &Dir) -> Result<bool> {
         name.starts_with(layout::CURRENT_FILE) && name.ends_with(layout::TEMPORARY_ENDING)
     });
     let is_lost = descriptions > usize::from(is_signed) && !is_changing;
-    // The first commit may have come in between.
+    // The first commit may have happened in the meantime.
     Ok(is_lost && if_there(dir.open_file(layout::CURRENT_FILE))?.is_none())
 }
 
-/// The ids of all snapshot files, ascending, committed or not.
+/// Returns the ids of all snapshot files, ascending, committed or not.
 pub(crate) fn snapshot_ids(dir: &Dir) -> Result<Vec<SnapshotId>> {
     let names = dir.open_dir(layout::SNAPSHOTS)?.list()?;
     let ids = names.iter().filter_map(|name| layout::snapshot_name(name));

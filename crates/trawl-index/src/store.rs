@@ -1,10 +1,9 @@
-//! Directories and files of an index, reached relative to descriptors.
+//! Opens and creates directories and files of an index relative to descriptors.
 //!
-//! Nothing here follows a symbolic link. What is created has exactly the
-//! permissions that it is to have, whatever the umask, the parent's
-//! set-group-id bit or default ACL: a directory is made for its owner alone,
-//! gets its permissions, and only then is anything put into it. Paths kept
-//! beside descriptors are for messages only.
+//! Nothing here follows a symbolic link, except at the end of the index directory's own path.
+//! Everything created has exactly its intended permissions, whatever the umask, the parent's
+//! set-group-id bit or default ACL: a directory is created for its owner alone and gets its
+//! permissions before it gets any content. Paths stored with descriptors are for messages only.
 
 use crate::crash;
 use crate::error::{IndexError, Result};
@@ -24,27 +23,27 @@ const DIR_MODE: Mode = Mode::RWXU;
 const FILE_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
 const ACL_ACCESS: &str = "system.posix_acl_access";
 const ACL_DEFAULT: &str = "system.posix_acl_default";
-/// The largest value of an extended attribute, xattr(7).
+/// Maximum size of an extended attribute's value in bytes, xattr(7).
 const XATTR_BYTES: usize = 65536;
-/// A list of some thirty entries.
+/// Enough for an ACL of about thirty entries.
 const ACL_BYTES_USUAL: usize = 256;
-/// Room for what is read at once of a small file or of a listing.
+/// Buffer size in bytes for small files and directory listings.
 const READ_BYTES: usize = 16 * 1024;
-/// No small file of an index is larger (a manifest of 100,000 segments).
+/// Maximum size in bytes of a small file of an index (a manifest of 100,000 segments).
 const SMALL_FILE_BYTES: u64 = 256 << 20;
 
-/// Who may read an index.
+/// The users who may read an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Readers {
-    /// Its owner alone: everything is 0700 or 0600.
+    /// Its owner alone: all modes are 0700 or 0600.
     Owner,
-    /// Everyone, each what the permissions of the source let them see. Only
-    /// the superuser can make such an index.
+    /// Everyone, as far as the permissions of the source let them. Only the superuser can make such
+    /// an index.
     Everyone,
 }
 
 impl Readers {
-    /// Mode of a directory that guards nothing itself.
+    /// Mode of a directory that is not a guard directory.
     fn dir_mode(self) -> u32 {
         match self {
             Readers::Owner => 0o700,
@@ -79,7 +78,7 @@ fn dir_flags() -> OFlags {
 }
 
 impl Dir {
-    /// Opens the index directory itself, whose path may hold links.
+    /// Opens the index directory itself, whose path may contain symbolic links.
     pub(crate) fn open_top(path: &Path) -> Result<Dir> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = fs::openat(CWD, path, flags, Mode::empty())
@@ -91,11 +90,11 @@ impl Dir {
         })
     }
 
-    /// Makes the index directory (not those above it), for its owner alone, or
-    /// opens the one that is there. What was there before keeps its
-    /// permissions: [`Found`] says which of the two it is.
+    /// Makes the index directory for its owner alone, or opens an existing one. Does not make the
+    /// directories above it. An existing directory keeps its permissions: [`Found`] tells the cases
+    /// apart.
     pub(crate) fn create_top(path: &Path) -> Result<(Dir, Found)> {
-        // A slash at the end would lead through a link.
+        // With a trailing slash the kernel would follow a symbolic link.
         let path = path.components().as_path();
         crash::point("make index directory");
         match fs::mkdirat(CWD, path, DIR_MODE) {
@@ -114,7 +113,7 @@ impl Dir {
         }
     }
 
-    /// Opens the index directory through no link at the end of its path.
+    /// Opens the index directory, but follows no symbolic link at the end of its path.
     fn open_itself(path: &Path) -> Result<Dir> {
         let fd = fs::openat(CWD, path, dir_flags(), Mode::empty())
             .map_err(|error| IndexError::io("open directory", path, error))?;
@@ -125,7 +124,7 @@ impl Dir {
         })
     }
 
-    /// The same directory, what is made in it from now on for these readers.
+    /// Sets the readers of everything made in this directory from now on.
     pub(crate) fn for_readers(mut self, readers: Readers) -> Dir {
         self.readers = readers;
         self
@@ -135,7 +134,7 @@ impl Dir {
         self.readers
     }
 
-    /// The user that it belongs to.
+    /// Returns the user that owns the directory.
     pub(crate) fn owner(&self) -> Result<Uid> {
         Ok(Uid(self.stat()?.st_uid))
     }
@@ -144,7 +143,7 @@ impl Dir {
         fs::fstat(&self.fd).map_err(|error| IndexError::io("stat", &self.path, error))
     }
 
-    /// Lets those read it whom the index is for.
+    /// Gives the directory the mode for the index's readers.
     pub(crate) fn set_readable(&self) -> Result<()> {
         self.set_plain(self.readers.dir_mode())
     }
@@ -162,13 +161,13 @@ impl Dir {
         })
     }
 
-    /// The access permissions that it has: mode bits, owner, group, ACL.
+    /// Returns the directory's permissions: mode bits, owner, group and ACL.
     pub(crate) fn access(&self) -> Result<DirAccess> {
         let stat = self.stat()?;
         let acl = match self.attribute(ACL_ACCESS)? {
             None => None,
             Some(value) => Some(Acl::parse(&value).ok_or_else(|| {
-                IndexError::damaged(&self.path, "its access control list makes no sense")
+                IndexError::damaged(&self.path, "its access control list is invalid")
             })?),
         };
         Ok(DirAccess {
@@ -179,8 +178,8 @@ impl Dir {
         })
     }
 
-    /// Gives it these permissions, and none to what is made in it. At no
-    /// moment does anyone have more than before or after.
+    /// Sets the directory's permissions and removes its default ACL. At no time does anyone have
+    /// more access than before or after.
     pub(crate) fn set_access(&self, access: &DirAccess) -> Result<()> {
         let failed = |error| IndexError::io("set permissions of", &self.path, error);
         if self.attribute(ACL_DEFAULT)?.is_some() {
@@ -201,7 +200,7 @@ impl Dir {
             fs::fchown(&self.fd, None, Some(gid)).map_err(failed)?;
         }
         match &access.acl {
-            // Sets the mode, too.
+            // Setting the ACL also sets the mode.
             Some(acl) => self.set_acl(acl),
             None => fs::fchmod(&self.fd, Mode::from_raw_mode(access.mode)).map_err(failed),
         }
@@ -234,8 +233,8 @@ impl Dir {
         }
     }
 
-    /// Makes both times that show a change of its entries the same as those
-    /// of its like.
+    /// Sets the access and modification times to a value that all directories of this kind share,
+    /// to hide when the entries changed.
     pub(crate) fn set_time(&self, time: Timestamp) -> Result<()> {
         let time = fs::Timespec {
             tv_sec: time.secs,
@@ -257,7 +256,7 @@ impl Dir {
         self.path.join(name)
     }
 
-    /// A second descriptor for the same directory.
+    /// Returns a second descriptor for the same directory.
     pub(crate) fn try_clone(&self) -> Result<Dir> {
         let fd = self
             .fd
@@ -286,12 +285,12 @@ impl Dir {
         }
     }
 
-    /// Opens a directory some names below this one, however long the path.
-    /// Those on the way need only be searchable.
+    /// Opens a directory several levels below this one, however long the path is. The directories
+    /// on the way need only be searchable.
     pub(crate) fn open_below(&self, names: &[String]) -> Result<Dir> {
         let relative: PathBuf = names.iter().collect();
         if names.is_empty() {
-            // Not a copy of the descriptor: whoever lists it moves along it.
+            // Not a duplicate of the descriptor, which would share its read position when listed.
             let fd = fs::openat(&self.fd, ".", dir_flags(), Mode::empty());
             let fd = fd.map_err(|error| IndexError::io("open directory", &self.path, error))?;
             return Ok(self.below(fd, self.path.clone()));
@@ -324,8 +323,7 @@ impl Dir {
         Ok(at)
     }
 
-    /// Opens the directory `name`, made if it is not there, for everyone
-    /// whom the index is for.
+    /// Opens the directory `name`, and makes it for the index's readers if it does not exist.
     pub(crate) fn make_dir(&self, name: &str) -> Result<Dir> {
         match self.mkdir(name)? {
             Made::New(dir) => {
@@ -336,8 +334,8 @@ impl Dir {
         }
     }
 
-    /// Opens the directory `name`, made if it is not there, for the index's
-    /// owner alone with all that is in it.
+    /// Opens the directory `name`, and makes it if it does not exist. The directory and everything
+    /// made in it are for the index's owner alone.
     pub(crate) fn make_private(&self, name: &str) -> Result<Dir> {
         let (Made::New(dir) | Made::Before(dir)) = self.mkdir(name)?;
         let dir = dir.for_readers(Readers::Owner);
@@ -345,16 +343,15 @@ impl Dir {
         Ok(dir)
     }
 
-    /// Opens a source's directory of files for the owner alone. It lies in
-    /// one that holds nothing else, so that from outside nothing is seen.
+    /// Opens a source's directory of files for the owner alone. Its parent contains nothing else
+    /// and is closed to other users, so they see none of its attributes.
     pub(crate) fn open_private(&self) -> Result<Dir> {
         let private = self.open_dir(layout::PRIVATE)?;
         private.for_readers(Readers::Owner).open_dir(layout::DATA)
     }
 
-    /// Opens the directory `name`, made if it is not there, with these
-    /// permissions in an index for everyone. One that is there is given them
-    /// back if it has others.
+    /// Opens the directory `name`, and makes it if it does not exist. In an index for everyone it
+    /// gets the permissions `access`, also if it exists with others.
     pub(crate) fn make_guarded(&self, name: &str, access: &DirAccess) -> Result<Dir> {
         let (Made::New(dir) | Made::Before(dir)) = self.mkdir(name)?;
         match self.readers {
@@ -375,8 +372,7 @@ impl Dir {
         }
     }
 
-    /// Creates the file `name`, which must not exist, for everyone whom the
-    /// index is for.
+    /// Creates the file `name`, which must not exist, for the index's readers.
     pub(crate) fn create_file(&self, name: &str) -> Result<File> {
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -394,7 +390,7 @@ impl Dir {
         let new = fs::openat(&self.fd, name, flags | OFlags::EXCL, FILE_MODE);
         let fd = match new {
             Ok(fd) => {
-                // Only of what was made here: a umask or an ACL may have had a say.
+                // Only a new file: the umask or a default ACL may have changed its mode.
                 fs::fchmod(&fd, FILE_MODE).map_err(|error| {
                     IndexError::io("set permissions of", self.join(name), error)
                 })?;
@@ -411,14 +407,13 @@ impl Dir {
         self.open_file_to(name, OFlags::RDONLY)
     }
 
-    /// Opens a file to lock it against readers, for which one must be able
-    /// to write it.
+    /// Opens a file for reading and writing, which an exclusive lock against readers requires.
     pub(crate) fn open_to_lock(&self, name: &str) -> Result<File> {
         self.open_file_to(name, OFlags::RDWR)
     }
 
     fn open_file_to(&self, name: &str, access: OFlags) -> Result<File> {
-        // Not blocking, so that a FIFO in the place of a file cannot hang us.
+        // Nonblocking, so that opening a FIFO in place of a file does not hang.
         let flags = access | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let fd = fs::openat(&self.fd, name, flags, Mode::empty())
             .map_err(|error| IndexError::io("open", self.join(name), error))?;
@@ -432,7 +427,7 @@ impl Dir {
         Ok(file)
     }
 
-    /// A file's length.
+    /// Returns a file's length in bytes.
     pub(crate) fn length_of(&self, name: &str) -> Result<u64> {
         let stat = fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW)
             .map_err(|error| IndexError::io("stat", self.join(name), error))?;
@@ -442,12 +437,12 @@ impl Dir {
         }
     }
 
-    /// A small file's bytes.
+    /// Reads a small file.
     pub(crate) fn read(&self, name: &str) -> Result<Vec<u8>> {
         read_file(&self.open_file(name)?, &self.join(name))
     }
 
-    /// Writes a new file (not synced).
+    /// Writes a new file without syncing it.
     pub(crate) fn write_new(&self, name: &str, bytes: &[u8]) -> Result<File> {
         let mut file = self.create_file(name)?;
         file.write_all(bytes)
@@ -455,8 +450,8 @@ impl Dir {
         Ok(file)
     }
 
-    /// Writes a file durably under a temporary name and renames it to
-    /// `name`, replacing what was there; syncs this directory.
+    /// Writes and syncs a file under a temporary name, renames it to `name`, replacing an existing
+    /// file, and syncs this directory.
     pub(crate) fn replace(&self, name: &str, temporary: &str, bytes: &[u8]) -> Result<()> {
         let written = self.write_new(temporary, bytes).and_then(|file| {
             sync_file(&file, &self.join(temporary))?;
@@ -469,14 +464,14 @@ impl Dir {
         self.sync()
     }
 
-    /// Moves what is called `name` to another directory.
+    /// Moves the entry `name` to another directory.
     pub(crate) fn rename_to(&self, name: &str, other: &Dir) -> Result<()> {
         crash::point("move a directory");
         fs::renameat(&self.fd, name, &other.fd, name)
             .map_err(|error| IndexError::io("move to", other.join(name), error))
     }
 
-    /// Gives a file of this directory another name beside the one it has.
+    /// Makes a hard link to a file of this directory.
     pub(crate) fn link(&self, old: &str, new: &str) -> Result<()> {
         crash::point("link a file");
         fs::linkat(&self.fd, old, &self.fd, new, AtFlags::empty())
@@ -503,23 +498,23 @@ impl Dir {
             .map_err(|error| IndexError::io("remove directory", self.join(name), error))
     }
 
-    /// Waits for and takes the lock on the directory itself, until the
-    /// result is dropped.
+    /// Waits for the exclusive lock on the directory itself and holds it until the result is
+    /// dropped.
     pub(crate) fn lock_alone(&self) -> Result<Dir> {
-        // A descriptor of its own, so that dropping it unlocks.
+        // A separate open file description, so that dropping it releases the lock.
         let dir = self.open_below(&[])?;
         fs::flock(&dir.fd, FlockOperation::LockExclusive)
             .map_err(|error| IndexError::io("lock", &self.path, error))?;
         Ok(dir)
     }
 
-    /// Makes the directory's entries durable.
+    /// Syncs the directory's entries.
     pub(crate) fn sync(&self) -> Result<()> {
         crash::point("sync a directory");
         fs::fsync(&self.fd).map_err(|error| IndexError::io("sync", &self.path, error))
     }
 
-    /// Makes everything on the directory's file system durable.
+    /// Syncs everything on the directory's file system.
     pub(crate) fn sync_filesystem(&self) -> Result<()> {
         crash::point("sync the file system");
         fs::syncfs(&self.fd).map_err(|error| IndexError::io("sync", &self.path, error))?;
@@ -527,9 +522,8 @@ impl Dir {
         Ok(())
     }
 
-    /// The names in the directory, sorted; names that are not UTF-8 (which
-    /// the format does not use) as lossy text. None, once the directory itself
-    /// is gone.
+    /// Returns the names in the directory, sorted. Names that are not UTF-8, which the format does
+    /// not use, are converted to lossy text. Empty if the directory itself has been removed.
     pub(crate) fn list(&self) -> Result<Vec<String>> {
         let failed = |error| IndexError::io("list", &self.path, error);
         fs::seek(&self.fd, fs::SeekFrom::Start(0)).map_err(failed)?;
@@ -538,7 +532,7 @@ impl Dir {
         let mut names = Vec::new();
         while let Some(entry) = entries.next() {
             let entry = match entry {
-                // Removed since it was opened: nothing is left in it.
+                // The directory was removed after it was opened, so it is empty.
                 Err(Errno::NOENT) => break,
                 entry => entry.map_err(failed)?,
             };
@@ -552,26 +546,26 @@ impl Dir {
     }
 }
 
-/// How the index directory came to be.
+/// Whether the index directory existed before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
-    /// It was made a moment ago.
+    /// It was created just now.
     Made,
-    /// It was there.
+    /// It existed.
     There,
-    /// It was there, and a symbolic link led to it.
+    /// It existed and was reached through a symbolic link.
     ThroughLink,
 }
 
-/// A directory that was made, or was there before.
+/// A directory that was created just now or existed before.
 enum Made {
     New(Dir),
     Before(Dir),
 }
 
-/// A small file's bytes.
+/// Reads a small file; fails if it is larger than [`SMALL_FILE_BYTES`].
 pub(crate) fn read_file(file: &File, path: &Path) -> Result<Vec<u8>> {
-    // Room for almost any: one call reads it, one finds its end.
+    // With this capacity one call usually reads the whole file and a second one finds its end.
     let length = file.metadata().map_or(0, |meta| meta.len());
     let length = usize::try_from(length.min(SMALL_FILE_BYTES)).unwrap_or(0);
     let mut bytes = Vec::with_capacity(READ_BYTES.max(length + 1));
@@ -584,14 +578,14 @@ pub(crate) fn read_file(file: &File, path: &Path) -> Result<Vec<u8>> {
     }
 }
 
-/// Makes a file durable.
+/// Syncs a file.
 pub(crate) fn sync_file(file: &File, path: &Path) -> Result<()> {
     crash::point("sync a file");
     file.sync_all()
         .map_err(|error| IndexError::io("sync", path, error))
 }
 
-/// Nothing there is not an error.
+/// Turns the error for a missing file or directory into `None`.
 pub(crate) fn if_there<T>(result: Result<T>) -> Result<Option<T>> {
     match result {
         Ok(value) => Ok(Some(value)),

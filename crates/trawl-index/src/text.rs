@@ -1,8 +1,8 @@
-//! Byte strings in JSON.
+//! Encodes byte strings in JSON.
 //!
-//! `{"text": "…"}` where the bytes are UTF-8; otherwise `text` is the
-//! escaped form ([`trawl_model::escape`]) for people and `raw` the bytes in
-//! lower-case hex, which alone count.
+//! `{"text": "…"}` where the bytes are UTF-8. Otherwise `text` is the escaped form
+//! ([`trawl_model::escape`]) for people, and `raw` holds the bytes in lower-case hex; readers use
+//! only `raw`.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::borrow::Cow;

@@ -1,5 +1,5 @@
-//! How much room a source's snapshots take. Segments that several of them
-//! have are counted once.
+//! Computes the disk usage of a source's snapshots. Segments shared by several snapshots count
+//! once.
 
 use crate::error::{IndexError, Result};
 use crate::id::{SegmentId, SnapshotId};
@@ -8,40 +8,41 @@ use crate::source::Source;
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 
-/// The room that one snapshot takes.
+/// Disk usage of one snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SnapshotUsage {
     /// The snapshot.
     pub id: SnapshotId,
-    /// Bytes of all its segments, the bundle's included.
+    /// Size of all its segments, including the bundle's, in bytes.
     pub size_bytes: u64,
-    /// Bytes of those that no other snapshot has: what its removal frees.
+    /// Size of the segments that no other snapshot shares, in bytes: removing this snapshot frees
+    /// them.
     pub alone_bytes: u64,
 }
 
-/// The room that a source takes, as far as this process may know.
+/// Disk usage of a source, as far as this process may see it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Bytes of all segments, each counted once.
+    /// Size of all segments in bytes, each counted once.
     pub size_bytes: u64,
     /// The snapshots, oldest first.
     pub snapshots: Vec<SnapshotUsage>,
     files: HashMap<FileKey, Held>,
 }
 
-/// A file of a source: its shard's directory, its segment, its table; none for
-/// the name sidecar.
+/// A file of a source: its shard's directory, its segment, and its table (`None` for the name
+/// sidecar).
 type FileKey = (PathBuf, SegmentId, Option<Table>);
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Held {
     size_bytes: u64,
-    /// Places of the snapshots that have it.
+    /// Indexes into `snapshots` of those that have the file.
     by: Vec<usize>,
 }
 
 impl Usage {
-    /// What is freed when these snapshots go.
+    /// Returns the number of bytes freed when these snapshots are removed.
     pub fn freed_bytes(&self, gone: &BTreeSet<SnapshotId>) -> u64 {
         let is_gone = |at: &usize| {
             self.snapshots
@@ -56,8 +57,8 @@ impl Usage {
     }
 }
 
-/// Adds up what the snapshots of a source take. One that is removed meanwhile
-/// does not count.
+/// Adds up the disk usage of a source's snapshots. A snapshot that is removed in the meantime does
+/// not count.
 ///
 /// # Errors
 /// If manifests cannot be read.

@@ -1,7 +1,7 @@
-//! Checking every byte of an index against its hashes.
+//! Checks every byte of an index against its hashes.
 //!
-//! Needs no lock and changes nothing; a source that is being written or
-//! collected meanwhile is checked as of its current snapshot.
+//! Needs no lock and changes nothing. A source that is being written or collected meanwhile is
+//! checked as of its current snapshot.
 
 mod finding;
 
@@ -30,22 +30,22 @@ use trawl_model::guard::{Element, Guard};
 use trawl_model::index_access::{Refused, index_access};
 use xxhash_rust::xxh3::Xxh3;
 
-/// Bytes read at a time.
+/// Number of bytes read at a time.
 const BUFFER_BYTES: usize = 1 << 20;
 
-/// Which snapshots to check.
+/// The snapshots to check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// The current snapshot of every source.
     Current,
-    /// All of them.
+    /// All snapshots.
     All,
 }
 
 /// Checks an index.
 ///
 /// # Errors
-/// If the index itself cannot be listed, or is somebody else's:
+/// If the index itself cannot be listed, or belongs to somebody else:
 /// [`IndexError::NotOursToVerify`]. Everything else is a finding.
 pub fn verify(index: &IndexDir, scope: Scope) -> Result<Verified> {
     let us = Uid(rustix::process::geteuid().as_raw());
@@ -76,11 +76,11 @@ pub fn verify(index: &IndexDir, scope: Scope) -> Result<Verified> {
     Ok(found)
 }
 
-/// Looks only at owners, modes and ACLs of the directories that lead to a
-/// source and to its shards: findings, and how many were looked at.
+/// Checks only owners, modes and ACLs of the directories that lead to a source and to its shards.
+/// Returns the findings and the number of directories checked.
 ///
 /// # Errors
-/// What cannot be read of the index: also a finding of [`verify`].
+/// If parts of the index cannot be read, which [`verify`] reports as findings.
 pub fn check_permissions(index: &IndexDir, source: &Source) -> Result<(Vec<Finding>, u64)> {
     let mut found = Verified::default();
     let Some(id) = source.current_id()? else {
@@ -95,7 +95,7 @@ pub fn check_permissions(index: &IndexDir, source: &Source) -> Result<(Vec<Findi
         Some(guard) => above.check_access(index.sources_dir(), &guard)?,
         None => above.add_permissions(source.path().to_owned()),
     }
-    // The names below are another tree's.
+    // The directory names below belong to another tree.
     let mut looked_at = above.looked_at.len() + 1;
     let mut below = Check::new(source, Scope::Current, &mut found);
     below.check_plain(source.dir())?;
@@ -144,18 +144,17 @@ struct Check<'a> {
     source: &'a Source,
     scope: Scope,
     found: &'a mut Verified,
-    /// The snapshots in scope; those beyond it, in order to know which
-    /// files are needed.
+    /// Snapshots to check.
     wanted: BTreeSet<SnapshotId>,
     all: BTreeSet<SnapshotId>,
     current: Option<SnapshotId>,
-    /// Manifests that the lists of shards name and no walk has met yet.
+    /// Manifests that lists of shards name and that the walk has not met yet.
     missing: BTreeMap<Vec<String>, BTreeSet<Edition>>,
-    /// What packs say of manifests that no walk has met yet.
+    /// Manifests in packs whose files the walk has not met yet.
     packed: BTreeMap<Edition, BTreeMap<Vec<String>, Manifest>>,
-    /// Which editions the snapshots are in, as far as that can be read.
+    /// Editions of the snapshots, as far as they can be read.
     editions: Kept,
-    /// Guard directories whose permissions were looked at.
+    /// Guard directories whose permissions were checked.
     looked_at: BTreeSet<Vec<String>>,
     buffer: Vec<u8>,
 }
@@ -211,12 +210,12 @@ impl<'a> Check<'a> {
         }
         for (edition, left) in std::mem::take(&mut self.packed) {
             if !left.is_empty() {
-                self.add_pack(edition, "it has shards that are not there");
+                self.add_pack(edition, "it names shards that do not exist");
             }
         }
     }
 
-    /// Reads which generation counts, and what private files say of it.
+    /// Reads the generation in effect and the private overlays file.
     fn check_live(&mut self) -> Result<()> {
         let Some(edition) = live::edition(self.source.dir())? else {
             return Ok(());
@@ -276,7 +275,7 @@ impl<'a> Check<'a> {
         }
         let committed = ids.into_iter().filter(|id| match self.current {
             Some(current) => *id <= current,
-            // `current` is damaged or missing: all may have been committed.
+            // `current` is damaged or missing: any snapshot may have been committed.
             None => true,
         });
         self.all = committed.chain(self.current).collect();
@@ -306,13 +305,13 @@ impl<'a> Check<'a> {
         Ok(())
     }
 
-    /// Reads the items of the current snapshot's segments. Those that only
-    /// older snapshots name are not asked for any more, and may be gone.
+    /// Reads the items of the current snapshot's segments. Items that only older snapshots name are
+    /// no longer used and may have been removed.
     fn check_items(&mut self, private: &Dir) -> Result<()> {
         let mut named: BTreeSet<SnapshotId> = BTreeSet::new();
         for id in self.all.clone() {
             let Ok(Some(list)) = ShardList::of(self.source.dir(), id) else {
-                // Whoever checks the lists tells of it.
+                // The check of the lists reports this error.
                 return Ok(());
             };
             if Some(id) == self.current {
@@ -335,8 +334,7 @@ impl<'a> Check<'a> {
         Ok(())
     }
 
-    /// Tells of names in `dir` that are none of a snapshot's, or of one that
-    /// was not committed.
+    /// Reports names in `dir` that belong to no snapshot or to one that was not committed.
     fn check_names(&mut self, dir: &Dir, id_of: impl Fn(&str) -> Option<SnapshotId>) -> Result<()> {
         for name in dir.list()? {
             if name == layout::WATCH_FILE {
@@ -361,7 +359,7 @@ impl<'a> Check<'a> {
             .and_then(|bytes| SnapshotInfo::from_bytes(&bytes, &path, id));
         match info {
             Ok(info) if info.root != self.source.root() => {
-                let problem = "it is of another source".to_owned();
+                let problem = "it belongs to another source".to_owned();
                 self.found.add(path, Problem::Damaged(problem));
             }
             Ok(info) => {
@@ -394,8 +392,8 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// Reads a pack, if there is one, and compares it with the list of
-    /// shards; with manifests it is compared when they are read.
+    /// Reads a pack, if there is one, and compares it with the list of shards. Manifests are
+    /// compared with it when they are read.
     fn check_pack(&mut self, edition: Edition, list: &ShardList) {
         let pack = match self.source.private() {
             Ok(private) => pack::read(&private, edition),
@@ -438,10 +436,10 @@ impl<'a> Check<'a> {
         private.join(layout::DATA).join(layout::pack_file(edition))
     }
 
-    /// Tells of a pack that says something else than what it was made of.
+    /// Reports a pack that differs from the data that it was made from.
     fn add_pack(&mut self, edition: Edition, what: &str) {
         let path = self.pack_path(edition);
-        let problem = format!("{what}; without it the manifests are read: remove it");
+        let problem = format!("{what}; remove it: readers then use the manifests");
         self.found.add_new(path, Some(Problem::Damaged(problem)));
     }
 
@@ -458,7 +456,7 @@ impl<'a> Check<'a> {
         Ok(())
     }
 
-    /// Compares the permissions of the directories of a guard with it.
+    /// Compares the permissions of a guard's directories with the guard.
     fn check_access(&mut self, top: &Dir, guard: &Guard) -> Result<()> {
         if top.readers() == Readers::Owner {
             return Ok(());
@@ -483,7 +481,7 @@ impl<'a> Check<'a> {
         Ok(())
     }
 
-    /// Nobody but the superuser may put anything into `dir`.
+    /// Reports `dir` if anybody except the superuser may create entries in it.
     fn check_plain(&mut self, dir: &Dir) -> Result<()> {
         let access = dir.access()?;
         let is_writable = access.mode & 0o022 != 0 || access.acl.is_some();
@@ -493,7 +491,7 @@ impl<'a> Check<'a> {
         Ok(())
     }
 
-    /// Nobody but its owner may look into `dir`.
+    /// Reports `dir` if anybody except its owner has access to it.
     fn check_private(&mut self, dir: &Dir) -> Result<()> {
         if dir.access()?.mode & 0o077 != 0 {
             self.add_permissions(dir.path().to_owned());
@@ -501,10 +499,11 @@ impl<'a> Check<'a> {
         Ok(())
     }
 
-    /// As [`Check::check_plain`] for `top` and all on the way to a place below it.
+    /// Like [`Check::check_plain`], for `top` and all `data` directories on the way to a place
+    /// below it.
     fn check_way(&mut self, top: &Dir, names: &[String]) -> Result<()> {
         for end in 0..=names.len() {
-            // Guards themselves are compared as a whole.
+            // Guard directories are checked by [`Check::check_access`].
             if end == 0 || names[end - 1] == layout::DATA {
                 self.check_plain(&top.open_below(&names[..end])?)?;
             }
@@ -575,7 +574,7 @@ impl<'a> Check<'a> {
         Ok(())
     }
 
-    /// What changed since a snapshot is no part of it, but must be whole, too.
+    /// Checks overlays in effect: they are not part of a snapshot but must be valid as well.
     fn check_overlays(
         &mut self,
         data: &Dir,
@@ -590,7 +589,7 @@ impl<'a> Check<'a> {
             if !self.all.contains(&edition.id) || !self.editions.has(edition) {
                 continue;
             }
-            // Of another boot: not synced, and read by nobody.
+            // Overlays of another boot were not synced and are not read.
             if !matches!(Live::open(self.source.dir(), edition), Ok(Some(_))) {
                 continue;
             }
@@ -600,7 +599,7 @@ impl<'a> Check<'a> {
             let overlay = read.and_then(|bytes| Overlay::from_bytes(&bytes, &path, edition));
             let overlay = match overlay {
                 Ok(overlay) => overlay,
-                // Another has taken its place.
+                // A newer overlay has replaced it.
                 Err(error) if error.is_missing() => continue,
                 Err(error) => {
                     self.found.add_error(error, path);
@@ -637,7 +636,7 @@ impl<'a> Check<'a> {
         Ok(manifest)
     }
 
-    /// Checks one segment file, read once however many manifests name it.
+    /// Checks one segment file. Each file is read only once, however many manifests name it.
     fn check_file(
         &mut self,
         data: &Dir,

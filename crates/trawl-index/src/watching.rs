@@ -1,9 +1,9 @@
-//! What a daemon that watches a source has in the index: a directory for its socket, and a file of
-//! its own that it locks and keeps its state in.
+//! Manages the files in the index of a daemon that watches a source: a directory for its socket,
+//! and a private file that it locks and keeps its state in.
 //!
-//! The socket's directory lies in the source's, so that just those reach it who may know of the
-//! source. What the state says is the daemon's business; it is changed in place and never synced,
-//! since nothing in it counts after the machine has stopped.
+//! The socket's directory lies in the source's directory, so that exactly the users who may know of
+//! the source can reach it. Only the daemon interprets its state. The state is changed in place and
+//! never synced, since it is void after a reboot.
 
 use std::ffi::OsStr;
 use std::fs::{File, Permissions};
@@ -24,39 +24,39 @@ use crate::live;
 use crate::source::Source;
 use crate::store::{Dir, Readers, if_there};
 
-/// A longer note is none of ours.
+/// Maximum size in bytes of a note written here.
 const NOTE_BYTES: u64 = 1 << 20;
 
-/// Room for a state.
+/// Size of the state in bytes.
 const STATE_BYTES: usize = 512;
 
-/// A source while one process watches it. Given back when dropped.
+/// A source while one process watches it. Dropping it releases the source.
 #[derive(Debug)]
 pub struct Watching {
     live: Dir,
     state: SharedBytes,
-    /// Locked.
+    /// Locked while the process watches.
     lock: File,
-    /// Held shared, so that [`IndexDir::is_watched`] stays true.
+    /// The note with a shared lock, which keeps [`IndexDir::is_watched`] true.
     note: Option<(Dir, File)>,
-    /// The source, as the note has it.
+    /// The source's line in the note.
     line: String,
 }
 
-/// Who listens on a source's socket.
+/// The process that listens on a source's socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Listener {
-    /// The process that watches it, as long as it does.
+    /// The process that watches the source, while it does.
     Watcher,
-    /// A service manager, also while nobody watches, to start who does.
+    /// A service manager, which also listens while nobody watches and then starts the daemon.
     Manager,
 }
 
 impl Watching {
-    /// Takes a source to watch it.
+    /// Begins to watch a source.
     ///
     /// # Errors
-    /// [`IndexError::Watched`] if another process does.
+    /// [`IndexError::Watched`] if another process watches it.
     pub fn begin(index: &IndexDir, source: &Source) -> Result<Watching> {
         let live = source.dir().make_dir(layout::LIVE)?;
         let private = source.private()?;
@@ -75,11 +75,11 @@ impl Watching {
         })
     }
 
-    /// Notes who listens for those who ask. Where a manager does, questions go on asking when this
+    /// Records for clients who listens. If a service manager does, clients still connect after this
     /// process has ended ([`IndexDir::is_watched`]).
     ///
     /// # Errors
-    /// Where the note cannot be written.
+    /// If the note cannot be written.
     pub fn note_listener(&self, listener: Listener) -> Result<()> {
         note_manager(&self.live, listener)?;
         match &self.note {
@@ -88,27 +88,28 @@ impl Watching {
         }
     }
 
-    /// The directory for the socket.
+    /// Returns the directory for the socket.
     pub fn live(&self) -> BorrowedFd<'_> {
         self.live.as_fd()
     }
 
-    /// Where that is, for messages.
+    /// Returns the path of that directory, for messages.
     pub fn live_path(&self) -> &Path {
         self.live.path()
     }
 
-    /// What a socket in it must let others do: connect, or nothing.
+    /// Returns the permissions that the socket must have: others may connect, or not.
     pub fn socket_permissions(&self) -> Permissions {
         socket_permissions(&self.live)
     }
 
-    /// The user that the index belongs to.
+    /// Returns the user that owns the index.
     pub fn owner(&self) -> Result<u32> {
         Ok(self.live.owner()?.0)
     }
 
-    /// What the last daemon left, without the zeroes behind it; empty if there was none.
+    /// Returns the state left by the last daemon, without trailing zero bytes; empty if there was
+    /// none.
     pub fn state(&self) -> Vec<u8> {
         let mut bytes = self.state.get();
         let length = bytes.iter().rposition(|byte| *byte != 0);
@@ -116,16 +117,17 @@ impl Watching {
         bytes
     }
 
-    /// Replaces the state, at most 512 bytes. Whoever is killed meanwhile leaves a mixture. No event tells of
-    /// this, so that a daemon that watches the index's own file system does not wake itself.
+    /// Replaces the state, at most 512 bytes. A process that is killed during the call leaves a
+    /// mixture of both states. The change causes no file event, so a daemon that watches the
+    /// index's own file system does not wake itself.
     pub fn set_state(&self, bytes: &[u8]) {
         self.state.set(bytes);
     }
 }
 
 impl Drop for Watching {
-    /// Forgets that anything of the index is watched if this was the last, and no manager listens
-    /// instead. A child that was just forked may hold copies of the descriptors.
+    /// Removes the note if this was the last watcher and no service manager listens instead.
+    /// Unlocks explicitly, since a child that was just forked may hold copies of the descriptors.
     fn drop(&mut self) {
         if let Some((dir, file)) = self.note.take()
             && flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok()
@@ -138,13 +140,13 @@ impl Drop for Watching {
 }
 
 impl IndexDir {
-    /// Whether any source may be watched, or a service manager listens to start who does: one look
-    /// that costs nothing where none is.
+    /// True if any source may be watched, or a service manager listens to start its daemon. Costs
+    /// one system call.
     pub fn is_watched(path: &Path) -> bool {
         path.join(layout::WATCHED_FILE).symlink_metadata().is_ok()
     }
 
-    /// Says that something of the index is watched, until the lock is gone.
+    /// Notes that a source of the index is watched, as long as the returned file is locked.
     fn note_watched(&self) -> Result<(Dir, File)> {
         let dir = self.dir().try_clone()?;
         let path = dir.join(layout::WATCHED_FILE);
@@ -152,7 +154,7 @@ impl IndexDir {
             let file = dir.open_lock(layout::WATCHED_FILE)?;
             flock(&file, FlockOperation::LockShared)
                 .map_err(|error| IndexError::io("lock", &path, error))?;
-            // Whoever had it before may have removed it.
+            // The previous holder of the lock may have removed the file.
             let meta = file.metadata();
             let meta = meta.map_err(|error| IndexError::io("stat", &path, error))?;
             if std::os::unix::fs::MetadataExt::nlink(&meta) > 0 {
@@ -169,12 +171,12 @@ fn socket_permissions(live: &Dir) -> Permissions {
     })
 }
 
-/// How the note names a source for which a manager listens.
+/// Returns the note's line for a source that a service manager listens for.
 fn line_of(source: &Source) -> String {
     format!("{}\n", source.id())
 }
 
-/// Adds a source to the note, or takes it out.
+/// Adds a source to the note, or removes it.
 fn note(dir: &Dir, mut file: &File, line: &str, listener: Listener) -> Result<()> {
     let failed = |error| IndexError::io("write", dir.join(layout::WATCHED_FILE), error);
     let mut text = String::new();
@@ -195,7 +197,7 @@ fn note(dir: &Dir, mut file: &File, line: &str, listener: Listener) -> Result<()
     Ok(())
 }
 
-/// Says to those who find that nobody listens whether that is a manager's.
+/// Records whether a service manager listens, for clients that find nobody listening.
 fn note_manager(live: &Dir, listener: Listener) -> Result<()> {
     let name = layout::MANAGER_FILE;
     match listener {
@@ -205,17 +207,17 @@ fn note_manager(live: &Dir, listener: Listener) -> Result<()> {
 }
 
 impl Source {
-    /// True if a service manager listens for the daemon that watches this, or did.
+    /// True if a service manager listens, or did, for the daemon that watches this source.
     pub fn has_manager(&self) -> bool {
         let live = self.dir().open_dir(layout::LIVE);
         live.is_ok_and(|live| live.open_file(layout::MANAGER_FILE).is_ok())
     }
 
-    /// Makes the place for a socket on which a service manager is to listen, and notes that it
-    /// does. The socket's path, and what it must let others do.
+    /// Prepares the place for a socket on which a service manager will listen, and notes that it
+    /// does. Returns the socket's path and permissions.
     ///
     /// # Errors
-    /// Where that cannot be made.
+    /// If the place or a note cannot be made.
     pub fn announce_manager(&self, index: &IndexDir) -> Result<(PathBuf, Permissions)> {
         let live = self.dir().make_dir(layout::LIVE)?;
         note_manager(&live, Listener::Manager)?;
@@ -224,17 +226,17 @@ impl Source {
         Ok((live.join(layout::SOCKET_FILE), socket_permissions(&live)))
     }
 
-    /// Removes the socket of a daemon that was killed, unless somebody watches the source: a scan
-    /// came after all that the daemon knew.
+    /// Removes the socket of a killed daemon, unless somebody watches the source. Called after a
+    /// scan, which covers everything that the daemon knew.
     ///
     /// # Errors
-    /// Where it cannot be removed.
+    /// If the socket cannot be removed.
     pub fn forget_killed(&self) -> Result<()> {
         let lock = self.private()?.open_to_lock(layout::WATCH_FILE);
         let Some(lock) = if_there(lock)? else {
             return Ok(());
         };
-        // Nobody begins to watch as long as this is held.
+        // Nobody can begin to watch while this lock is held.
         if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
             return Ok(());
         }
@@ -244,10 +246,10 @@ impl Source {
         }
     }
 
-    /// The directory in which a daemon's socket may lie; `None` if there never was one.
+    /// Opens the directory for a daemon's socket; `None` if it does not exist.
     ///
     /// # Errors
-    /// Where it cannot be opened.
+    /// If the directory cannot be opened.
     pub fn live_dir(&self) -> Result<Option<OwnedFd>> {
         let dir = if_there(self.dir().open_dir(layout::LIVE))?;
         dir.map(|dir| {
@@ -268,7 +270,7 @@ fn lock_alone(lock: &File, path: &Path, root: &[u8]) -> Result<()> {
     }
 }
 
-/// Refuses a source that somebody watches; whoever begins to, later, finds none.
+/// Fails if somebody watches the source. A process that tries to watch later finds no source.
 pub(crate) fn check_unwatched(dir: &Dir, root: &[u8]) -> Result<()> {
     let Some(private) = if_there(dir.open_private())? else {
         return Ok(());
@@ -279,7 +281,7 @@ pub(crate) fn check_unwatched(dir: &Dir, root: &[u8]) -> Result<()> {
     lock_alone(&lock, &private.join(layout::WATCH_FILE), root)
 }
 
-/// Removes what daemons left in a source that goes away.
+/// Removes the files of daemons from a source that is being removed.
 pub(crate) fn remove(dir: &Dir) -> Result<()> {
     live::forget(dir)?;
     if let Some(live) = if_there(dir.open_dir(layout::LIVE))? {

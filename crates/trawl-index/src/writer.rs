@@ -1,17 +1,14 @@
-//! Writing a snapshot: the sink behind a scan.
+//! Writes a snapshot: the sink behind a scan.
 //!
-//! Batches wait in memory, by shard, until a budget is spent; then shards that
-//! are large, or that get nothing any more, are written as segments, so that
-//! small shards become one segment each and large ones few.
+//! Batches wait in memory, by shard, until they exceed a budget. Then the writer writes large or
+//! idle shards as segments, so that a small shard becomes one segment and a large one few.
 //!
-//! Durability: every file but `current` carries the new snapshot's id in its
-//! name, so nothing refers to it before the commit. The commit makes segments
-//! and manifests durable, then the snapshot's description, then renames
-//! `current`. A writer that is dropped before that removes
-//! what it wrote; what a killed one left is removed by the next.
+//! Durability: every file except `current` carries the new snapshot's id in its name, so nothing
+//! refers to it before the commit. The commit syncs segments and manifests, then the snapshot's
+//! description, and then renames `current`. A writer that is dropped before that removes its files;
+//! the next writer removes those of a killed one.
 //!
-//! What a segment of the previous snapshot holds unchanged is not written
-//! again ([`crate::carry`]).
+//! Unchanged items of the previous snapshot's segments are not written again ([`crate::carry`]).
 
 pub(crate) mod checkpoint;
 mod description;
@@ -47,64 +44,62 @@ use trawl_model::placement::{GuardId, Placer};
 use trawl_model::sink::SourceRoot;
 use trawl_model::{DirBatch, DirId, Entry, FileType, IdMap, Issue, Sink, Timestamp, Xattr, path};
 
-/// The memory that waiting rows may take unless told otherwise, bytes: some
-/// 270,000 entries. The columns of a row group and the allocator's reserve
-/// come on top (measured: 2.2 M entries peak at about twice this).
+/// Default memory for waiting rows, in bytes: about 270,000 entries. The columns of a row group and
+/// the allocator's overhead come on top (measured: 2.2 M entries peak at about twice this).
 pub const DEFAULT_MEMORY_BYTES: usize = 64 << 20;
-/// A shard that takes less than this part of that memory is tiny.
+/// A shard that takes less than this fraction of the memory is tiny.
 const TINY_SHARE: usize = 1024;
-/// A commit of more files than this is made durable by one syncfs(2), which
-/// writes back the whole file system, instead of an fsync(2) each.
+/// A commit of more files than this uses one syncfs(2), which writes back the whole file system,
+/// instead of one fsync(2) per file.
 const SYNC_EACH_FILES: usize = 32;
 
-/// How a snapshot is written and what it says of itself.
+/// Options for writing a snapshot, and the facts recorded in its description.
 #[derive(Clone, Debug)]
 pub struct WriterOptions {
-    /// Bytes of rows to hold before writing a segment.
+    /// Maximum bytes of waiting rows before a segment is written.
     pub memory_bytes: usize,
-    /// When the scan began; also the snapshot's id.
+    /// Start of the scan; the snapshot's id is derived from it.
     pub started: Timestamp,
-    /// The program's version.
+    /// Version of the program.
     pub version: String,
-    /// The scan's options, by name, for people.
+    /// Options of the scan by name, for people.
     pub options: BTreeMap<String, String>,
 }
 
-/// What a commit made.
+/// Result of a commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Committed {
-    /// The new current snapshot.
+    /// Id of the new current snapshot.
     pub id: SnapshotId,
     /// Sums over all shards.
     pub totals: Totals,
     /// Number of shards.
     pub shards: usize,
-    /// Rows of entries of each, ascending.
+    /// Number of entry rows of each shard, ascending.
     pub shard_rows: Vec<u64>,
-    /// Bytes of all segment files, those of the bundle included.
+    /// Size of all segment files in bytes, including the bundle's.
     pub size_bytes: u64,
-    /// Those of them that are new; the others belong to older snapshots, too.
+    /// Size in bytes of the new files among them; the others belong to older snapshots, too.
     pub new_bytes: u64,
 }
 
-/// What is done about the snapshot before.
+/// How a snapshot shares segments with the previous and the next one.
 #[derive(Default)]
 pub enum Writing {
-    /// Nothing: every segment is new, and the next snapshot will not know
-    /// what is in them.
+    /// Shares nothing: every segment is new, and no items are recorded for the next snapshot.
     #[default]
     Alone,
-    /// Every segment is new; the next snapshot can share them.
+    /// Writes every segment anew, but lets the next snapshot share them.
     Anew,
-    /// Segments of the snapshot before are shared. If one is only partly
-    /// unchanged, the reader reads that part again.
+    /// Shares segments with the previous snapshot. The reader reads the unchanged part of a segment
+    /// of which only a part is unchanged.
     Sharing(Box<dyn ReadBack>),
 }
 
 /// Writes one snapshot of one source.
 ///
-/// Nothing happens before the source's root is told: what is above it says
-/// where in the index the source may lie.
+/// Nothing is opened before [`Sink::root`] names the source's root: the permissions above it decide
+/// where in the index the source lies.
 pub struct SnapshotWriter {
     index: Arc<IndexDir>,
     root: Vec<u8>,
@@ -118,11 +113,11 @@ pub struct SnapshotWriter {
 }
 
 impl SnapshotWriter {
-    /// A snapshot of the source with this root, which is added to the index
-    /// if need be.
+    /// Begins a snapshot of the source with this root. The source is added to the index if
+    /// necessary.
     ///
     /// # Errors
-    /// None yet: nothing is opened before the root is told.
+    /// None at present: nothing is opened before the root is known.
     pub fn begin(index: &IndexDir, root: &[u8], options: WriterOptions) -> Result<SnapshotWriter> {
         Ok(SnapshotWriter {
             index: Arc::new(index.share()),
@@ -137,61 +132,60 @@ impl SnapshotWriter {
         })
     }
 
-    /// With ids of the source's own, which are mapped before anything looks
-    /// at them. The map is kept with the snapshot ([`Source::id_map`]).
+    /// Sets a map for user and group ids, which is applied before anything else looks at the ids.
+    /// The map is kept with the snapshot ([`Source::id_map`]).
     #[must_use]
     pub fn with_id_map(mut self, id_map: Option<IdMap>) -> SnapshotWriter {
         self.id_map = id_map;
         self
     }
 
-    /// With segments that it may have in common with other snapshots.
+    /// Sets how segments are shared with other snapshots.
     #[must_use]
     pub fn with_writing(mut self, writing: Writing) -> SnapshotWriter {
         self.writing = writing;
         self
     }
 
-    /// With a rule for which snapshots stay, kept with the source for later
-    /// ([`Source::retention`]); `None` leaves the one that it has.
+    /// Sets the rule for which snapshots to keep, and stores it with the source
+    /// ([`Source::retention`]). `None` leaves the current rule.
     #[must_use]
     pub fn with_retention(mut self, rule: Option<Rule>) -> SnapshotWriter {
         self.keep = rule;
         self
     }
 
-    /// With a bundle of its small segments, for which this reads them again.
-    /// Without, who may read everything opens each of them.
+    /// Makes a bundle of small segments, which `reader` reads again. Without a bundle, readers that
+    /// may read everything open each segment.
     #[must_use]
     pub fn with_bundle(mut self, reader: Box<dyn ReadBack>) -> SnapshotWriter {
         self.bundler = Some(reader);
         self
     }
 
-    /// What the snapshot before holds, as soon as the root was told.
+    /// Returns the known items of the previous snapshot, which are available once the root is
+    /// known.
     pub fn known(&self) -> KnownItems {
         self.known.clone()
     }
 
-    /// The id that the snapshot will have, once its root was told.
+    /// Returns the id of the new snapshot; `None` before the root is known.
     pub fn id(&self) -> Option<SnapshotId> {
         self.work.as_ref().map(|work| work.id)
     }
 
-    /// Writes what is left and makes the snapshot current. `finished` is
-    /// when the scan ended.
+    /// Writes the remaining rows and makes the snapshot current. `finished` is the end of the scan.
     ///
     /// # Errors
-    /// Any failure leaves the previous snapshot current and removes what
-    /// was written.
+    /// On any failure the previous snapshot stays current and the new files are removed.
     pub fn commit(self, finished: Timestamp) -> Result<Committed> {
         self.prepare(finished)?.publish(&[])
     }
 
-    /// Writes what is left, all but the word that makes the snapshot current.
+    /// Writes everything except the `current` file, which would make the snapshot current.
     ///
     /// # Errors
-    /// As [`SnapshotWriter::commit`].
+    /// Like [`SnapshotWriter::commit`].
     pub fn prepare(self, finished: Timestamp) -> Result<Prepared> {
         let mut work = self.work.ok_or_else(|| untold(&self.root))?;
         let committed = work.finish(finished)?;
@@ -206,29 +200,28 @@ impl SnapshotWriter {
 fn untold(path: &[u8]) -> IndexError {
     IndexError::Order {
         path: path.to_vec(),
-        problem: "the root was not told first",
+        problem: "the root did not come first",
     }
 }
 
-/// A snapshot that is whole and durable, and not yet current. Dropped, it is
-/// removed.
+/// A snapshot that is complete and durable, but not current yet. Dropping it removes its files.
 pub struct Prepared {
     work: Work,
     committed: Committed,
 }
 
 impl Prepared {
-    /// What [`Prepared::publish`] will return.
+    /// Returns the result that [`Prepared::publish`] will return.
     pub fn committed(&self) -> &Committed {
         &self.committed
     }
 
-    /// The source that it is of.
+    /// Returns the source of the snapshot.
     pub fn source(&self) -> &Source {
         &self.work.source
     }
 
-    /// Reads it as if it were current.
+    /// Opens the snapshot as if it were current.
     ///
     /// # Errors
     /// If its files cannot be read.
@@ -236,27 +229,27 @@ impl Prepared {
         self.older(self.work.id)
     }
 
-    /// Opens a committed snapshot of the source. Nobody removes it while the
-    /// source is being written.
+    /// Opens a committed snapshot of the source. It cannot be removed while the source is being
+    /// written.
     ///
     /// # Errors
-    /// [`IndexError::NoSnapshot`] if there is none.
+    /// [`IndexError::NoSnapshot`] if there is no such snapshot.
     pub fn older(&self, id: SnapshotId) -> Result<Snapshot> {
         let (source, top) = (&self.work.source, Arc::clone(&self.work.top));
         Snapshot::open_locked(source.dir(), top, source.root(), id)
     }
 
-    /// What guards the source as a whole from now on.
+    /// Returns the new guard of the source as a whole.
     pub fn above(&self) -> &Guard {
         &self.work.above
     }
 
-    /// True if it guards what it holds as the committed snapshot `id` guards
-    /// what that holds, and both hold the same directories, all of which were
-    /// listed. Attribute values may still be guarded differently.
+    /// True if this snapshot and the committed snapshot `id` hold the same directories behind the
+    /// same guards, and every directory was listed. Attribute values may still have different
+    /// guards.
     ///
-    /// False where that cannot be told: because the list of shards is lost,
-    /// or the last writer did not end its work.
+    /// Also false if this cannot be decided: the list of shards is lost, or the last writer was
+    /// interrupted.
     pub fn is_placed_as(&self, id: SnapshotId) -> bool {
         let totals = &self.committed.totals;
         let Some(before) = self.list_of(id) else {
@@ -269,20 +262,20 @@ impl Prepared {
             && now.above == before.above
     }
 
-    /// False if the committed snapshot `id` has no attribute values.
+    /// False if the committed snapshot `id` certainly has no attribute values.
     pub fn may_have_values(&self, id: SnapshotId) -> bool {
         let list = self.list_of(id);
         list.is_none_or(|list| list.values > 0 || list.digests.is_empty())
     }
 
-    /// What is wrong with a list, those find who need it.
+    /// Reads a list of shards; `None` if it is lost or damaged, which those who need it report.
     fn list_of(&self, id: SnapshotId) -> Option<ShardList> {
         ShardList::of(self.work.source.dir(), id).ok().flatten()
     }
 
-    /// Removes the older snapshots that are not to stay when this one is
-    /// current; the one that is current now stays. What stays because
-    /// somebody reads it is among [`Collected::in_use`].
+    /// Removes the older snapshots that `retention` does not keep once this one is current. The
+    /// present current snapshot stays. Snapshots that stay only because somebody reads them are in
+    /// [`Collected::in_use`].
     ///
     /// # Errors
     /// If files cannot be listed or removed.
@@ -293,15 +286,15 @@ impl Prepared {
         };
         let mut ids = snapshot_ids(source.dir())?;
         ids.push(current);
-        // What one needs of which the list of shards is lost is not known.
+        // If a list of shards is lost, the files that its snapshot needs are unknown.
         match ids.iter().all(|id| self.list_of(*id).is_some()) {
             true => gc::remove_old(source, self.work.id, current, &retention),
             false => Ok(Collected::default()),
         }
     }
 
-    /// Its shards' permissions come to be asked for in an older snapshot of
-    /// the source: begins to write that again, with other shards.
+    /// Begins to rewrite an older snapshot of the source with other shards, because readers of it
+    /// will need this snapshot's permissions.
     ///
     /// # Errors
     /// If the older snapshot's files cannot be listed.
@@ -316,16 +309,16 @@ impl Prepared {
         Revision::begin(place, older)
     }
 
-    /// Makes it current, and forgets these older snapshots, whoever reads
+    /// Makes the snapshot current and forgets the snapshots in `forgotten`, even if somebody reads
     /// them ([`gc::collect`] removes their files).
     ///
     /// # Errors
-    /// As [`SnapshotWriter::commit`].
+    /// Like [`SnapshotWriter::commit`].
     pub fn publish(mut self, forgotten: &[SnapshotId]) -> Result<Committed> {
         self.work.publish()?;
         gc::forget_snapshots(&self.work.source, forgotten)?;
         live::forget_damaged(self.work.source.dir())?;
-        // Only now: one that ends before tells that work was left.
+        // Last step: a writer that ends before it is recognized as interrupted.
         self.work.lock.clear()?;
         Ok(self.committed.clone())
     }
@@ -335,40 +328,40 @@ impl Prepared {
 struct Work {
     index: Arc<IndexDir>,
     source: Source,
-    /// The source's `data`; snapshots that are read meanwhile share it.
+    /// The source's `data` directory, shared by snapshots that are read meanwhile.
     top: Arc<Dir>,
     lock: Held,
     id: SnapshotId,
     options: WriterOptions,
-    /// The text of the map that the ids have gone through.
+    /// The id map as text.
     id_map: Option<String>,
-    /// Which snapshots stay, a rule as text.
+    /// The rule for which snapshots to keep, as text.
     keep: Option<String>,
     placer: Placer,
-    /// The current snapshot's list, until it is known what to do with it.
+    /// The current snapshot's list of shards, until sharing begins.
     before: Option<ShardList>,
-    /// What guards the source as a whole: its directory lies behind it, so
-    /// that guards below it need not repeat it.
+    /// Guard of the source as a whole. The source's directory lies behind it, so guards below do
+    /// not repeat it.
     above: Guard,
     key: DigestKey,
     dirs: GuardDirs,
     barriers: Vec<Vec<String>>,
     shards: HashMap<GuardId, ShardBuffer>,
     memory_bytes: usize,
-    /// Batches that came.
+    /// Number of batches received.
     clock: u64,
     compressor: Compressor,
     sharing: Option<Sharing>,
     bundler: Option<Box<dyn ReadBack>>,
     bundle: Bundle,
-    /// Writes segments beside snapshots: those that this one has may not be
-    /// durable.
+    /// Writer of segments beside the snapshot; those that the new snapshot adopts may not be synced
+    /// yet.
     beside: Option<SnapshotId>,
     committed: bool,
 }
 
-/// What the next snapshot needs to share segments of this one, and what this
-/// one shares with the one before.
+/// State for sharing segments with the previous snapshot and for letting the next snapshot share
+/// this one's.
 struct Sharing {
     itemizer: Itemizer,
     file: Option<ItemWriter>,
@@ -379,6 +372,8 @@ struct Sharing {
 }
 
 impl Work {
+    /// Locks the source, removes leftovers of a killed writer, and begins a snapshot.
+    ///
     /// # Errors
     /// [`IndexError::Busy`] if another process writes this source.
     fn begin(index: Arc<IndexDir>, root: &SourceRoot, options: WriterOptions) -> Result<Work> {
@@ -392,7 +387,7 @@ impl Work {
         let id = next_id(&source, options.started)?;
         lock.sign()?;
         let before = source.current_id()?;
-        // If it is lost, indexing again is what makes a new one.
+        // If the list is lost, indexing again makes a new one.
         let list = before.and_then(|id| ShardList::of(source.dir(), id).ok()?);
         let keep = kept_rule(source.dir(), before)?;
         Ok(Work {
@@ -445,7 +440,7 @@ impl Work {
         Ok(self.told())
     }
 
-    /// True if no snapshot before has what this writer wrote.
+    /// True if no earlier snapshot contains this writer's segments.
     fn writes(&self, writer: SnapshotId) -> bool {
         writer == self.id || Some(writer) == self.beside
     }
@@ -456,8 +451,7 @@ impl Work {
         self.make_current()
     }
 
-    /// Makes the directories of barriers, those without a barrier included,
-    /// and makes them look alike.
+    /// Makes the directories of barriers, including those without a barrier, and disguises them.
     fn make_barriers(&mut self) -> Result<()> {
         let lists: Vec<(Guard, Predicate)> = self
             .placer
@@ -465,7 +459,7 @@ impl Work {
             .map(|(guard, list)| (self.placer.guard(guard), list.clone()))
             .collect();
         for (guard, list) in lists {
-            // What is above the source lies above its directory, too.
+            // The source's directory lies behind the guard of the source as a whole.
             let Some(below) = guard.0.get(self.above.0.len()..) else {
                 continue;
             };
@@ -493,7 +487,7 @@ impl Work {
         Ok(())
     }
 
-    /// Makes segments and manifests durable.
+    /// Syncs segments and manifests.
     fn sync(&self) -> Result<()> {
         let files: usize = self
             .shards
@@ -518,8 +512,7 @@ impl Work {
             .source
             .dir()
             .replace(layout::CURRENT_FILE, &temporary, &bytes);
-        // The rename may have happened though syncing it failed: then the
-        // files must stay.
+        // The rename may have happened even if syncing it failed: then the files must stay.
         self.committed = replaced.is_ok() || self.source.current_id()? == Some(self.id);
         replaced?;
         crash::point("after the commit");
@@ -548,8 +541,8 @@ impl Work {
         })
     }
 
-    /// Copies the rows of directories that get a barrier to behind it, for
-    /// those who know their names.
+    /// Copies the rows of directories that get a barrier to the shard behind it, for users who know
+    /// the directories' names.
     fn copy_own_rows(&mut self, batch: &DirBatch) -> Result<()> {
         for (guard, mut own) in own_rows(&mut self.placer, batch) {
             self.accept_values(guard, &mut own)?;
@@ -558,7 +551,7 @@ impl Work {
         Ok(())
     }
 
-    /// Adds a batch to its shard, and what it carries to theirs.
+    /// Adds a batch to its shard, and the attribute values and issues that it carries to theirs.
     fn accept(&mut self, guard: GuardId, mut batch: DirBatch) -> Result<()> {
         let extras = Extras::of(&batch);
         self.copy_own_rows(&batch)?;
@@ -580,10 +573,9 @@ impl Work {
         self.put_values(rows, batch.fragment)
     }
 
-    /// Writes shards if the memory budget is spent: large ones, and those
-    /// that were given nothing for long, which most likely are whole. So
-    /// those that grow get few segments. Tiny ones wait as long as there are
-    /// others.
+    /// Writes shards if the memory budget is exceeded: large ones, and those that have received
+    /// nothing for long and so are most likely complete. Shards that grow thus get few segments.
+    /// Tiny shards are written last.
     fn make_room(&mut self) -> Result<()> {
         self.clock += 1;
         if self.memory_bytes <= self.options.memory_bytes {
@@ -694,8 +686,8 @@ impl Sink for SnapshotWriter {
 }
 
 impl Drop for Work {
-    /// Undoes what was not committed. A failure leaves files for the next
-    /// writer to remove: the lock file still says so.
+    /// Removes files that were not committed. After a failure the next writer removes them, since
+    /// the lock file still records an interrupted writer.
     fn drop(&mut self) {
         if self.committed {
             return;
@@ -707,7 +699,7 @@ impl Drop for Work {
     }
 }
 
-/// An id larger than any that the source has or had.
+/// Returns an id larger than any that the source has or had.
 pub(crate) fn next_id(source: &Source, started: Timestamp) -> Result<SnapshotId> {
     let nanos = u64::try_from(started.as_nanos()).unwrap_or(0);
     let listed = snapshot_ids(source.dir())?.pop();
@@ -716,7 +708,7 @@ pub(crate) fn next_id(source: &Source, started: Timestamp) -> Result<SnapshotId>
     Ok(SnapshotId(nanos.max(after)))
 }
 
-/// A source's root as a batch of one row.
+/// Converts a source's root to a batch of one row.
 pub(crate) fn root_batch(root: SourceRoot) -> DirBatch {
     let above = path::split(&root.path).map_or(&[][..], |(above, _)| above);
     DirBatch {
@@ -728,8 +720,8 @@ pub(crate) fn root_batch(root: SourceRoot) -> DirBatch {
     }
 }
 
-/// The rows of directories in a batch that get a barrier, each as a batch of
-/// its own, and the guard behind it: for those who know their names.
+/// Returns the rows of directories in a batch that get a barrier, each as a batch of its own with
+/// the guard behind the barrier. They serve users who know the directories' names.
 pub(crate) fn own_rows(placer: &mut Placer, batch: &DirBatch) -> Vec<(GuardId, DirBatch)> {
     let mut rows = Vec::new();
     if !placer.hides(batch.dir) {
@@ -748,7 +740,7 @@ pub(crate) fn own_rows(placer: &mut Placer, batch: &DirBatch) -> Vec<(GuardId, D
     rows
 }
 
-/// A batch of one row of another, with its attributes.
+/// Copies one row of a batch, with its attributes, to a batch of its own.
 fn own_row(batch: &DirBatch, at: usize, entry: &Entry) -> DirBatch {
     let mut own = DirBatch {
         path: batch.path.clone(),

@@ -1,7 +1,7 @@
-//! A process that ends at any crash point leaves the old or the new
-//! snapshot whole, and the next writer leaves no trace of it.
+//! Checks that a process that ends at any crash point leaves the old or the new snapshot whole, and
+//! that the next writer removes all leftovers.
 //!
-//! The child is this test program again, told by the environment what to do.
+//! The child process is this test program, which takes its task from the environment.
 
 mod support;
 
@@ -24,7 +24,7 @@ fn new_tree() -> Tree {
     odd_tree(ROOT, 8, 4, 12)
 }
 
-/// The child's part; does nothing in an ordinary run.
+/// Runs the child's task; does nothing in an ordinary run.
 #[test]
 fn child() {
     let (Some(index), Ok(task)) = (std::env::var_os(INDEX), std::env::var(TASK)) else {
@@ -59,7 +59,7 @@ fn run_child(index: &Path, task: &str, crash_at: u64) -> ExitStatus {
     output.status
 }
 
-/// A copy with owners, modes and access control lists.
+/// Copies a tree with owners, modes and access control lists.
 fn copy_tree(from: &Path, to: &Path) {
     let copied = trawl_testkit::oracle::command("cp")
         .arg("-a")
@@ -68,7 +68,7 @@ fn copy_tree(from: &Path, to: &Path) {
     assert!(copied.unwrap().success());
 }
 
-/// The current snapshot's id and sums, checked byte by byte.
+/// Returns the current snapshot's id and sums after checking every byte of the index.
 fn state(index: &Path) -> Option<(SnapshotId, Totals)> {
     let index = IndexDir::open(index).ok()?;
     let verified = verify(&index, Scope::All).unwrap();
@@ -78,8 +78,8 @@ fn state(index: &Path) -> Option<(SnapshotId, Totals)> {
     Some((snapshot.info.id, snapshot.totals()))
 }
 
-/// Runs a task on copies of `base` with a crash at each point in turn; the
-/// number of points.
+/// Runs a task on copies of `base`, with a crash at each point in turn. Returns the number of
+/// points.
 fn crash_everywhere(base: &Path, task: &str, mut check: impl FnMut(&Path)) -> u64 {
     for crash_at in 1.. {
         let copy: PathBuf = base.with_extension(format!("copy-{crash_at}"));
@@ -96,7 +96,7 @@ fn crash_everywhere(base: &Path, task: &str, mut check: impl FnMut(&Path)) -> u6
     0
 }
 
-/// The next writer succeeds and cleans up.
+/// Checks that the next writer succeeds and cleans up.
 fn write_after(index: &Path) {
     let index = IndexDir::create(index, None).unwrap();
     let mut late = options(64 << 20);

@@ -1,4 +1,4 @@
-//! Every flipped, cut or missing byte is found and its file named.
+//! Checks that every flipped, cut or missing byte is found and its file named.
 
 mod support;
 
@@ -15,7 +15,8 @@ fn check(index: &Path) -> Option<Verified> {
         .map(|index| verify(&index, Scope::All).unwrap())
 }
 
-/// The index is refused as a whole, naming the file, or the file is found.
+/// Checks that the index is refused with an error that names the file, or that the file is a
+/// finding.
 fn assert_found(index: &Path, file: &Path, what: &str) -> Option<Problem> {
     match check(index) {
         None => {
@@ -88,8 +89,8 @@ fn damage_is_found_in_every_kind_of_file() {
         assert_found(&path, &file, "longer");
         std::fs::remove_file(&file).unwrap();
         if name != "current" {
-            // Without `current` there is no snapshot yet, as before a first
-            // commit; what is there is found to be unneeded or whole.
+            // Without `current` there is no snapshot yet, as before a first commit; the other files
+            // are reported as unneeded or are valid.
             let problem = assert_found(&path, &file, "missing");
             assert!(
                 matches!(problem, Some(Problem::Missing) | None),
@@ -118,14 +119,14 @@ fn damage_is_found_in_every_kind_of_file() {
     assert_eq!(check(&path).unwrap(), clean);
 }
 
-/// The one pack of an index.
+/// Returns the only pack of an index.
 fn pack_in(index: &Path) -> PathBuf {
     let mut packs = files_below(index).into_keys();
     let pack = packs.find(|f| f.extension().is_some_and(|e| e == "pack"));
     pack.expect("a pack")
 }
 
-/// All that a snapshot says, shard by shard.
+/// Returns the full content of a snapshot, shard by shard.
 fn told(source: &Source) -> BTreeMap<PathBuf, String> {
     let snapshot = source.current().unwrap().unwrap();
     let about = |shard: &Shard| {
@@ -161,7 +162,7 @@ fn a_pack_says_what_manifests_say_and_is_not_needed() {
     }
     std::fs::remove_file(&pack).unwrap();
     assert_eq!(told(&source), packed);
-    // That it is asked at all: no manifest is read.
+    // Check that the pack is used: no manifest is read.
     std::fs::write(&pack, bytes).unwrap();
     for (file, _) in files_below(index.path()) {
         if file.extension().is_some_and(|e| e == "manifest") {
@@ -184,7 +185,7 @@ fn a_pack_that_differs_from_manifests_is_found() {
         packs.find(|(f, b)| f.extension().is_some_and(|e| e == "pack") && b[..] != *bytes)
     };
     let (newer, bytes) = of(&first).unwrap();
-    // The older one's shards, with the newer one's name and a checksum.
+    // The older pack's shards with the newer snapshot's id and a valid checksum.
     let at = b"trawl pack 1\n".len() + 4;
     let mut lie = first.clone();
     lie[at..at + 8].copy_from_slice(&bytes[at..at + 8]);
@@ -201,7 +202,7 @@ fn a_pack_that_differs_from_manifests_is_found() {
 fn a_snapshot_with_a_lost_shard_is_refused() {
     let (_dir, index) = new_index();
     write_tree(&index, &odd_tree("/srv", 30, 6, 21), 64 << 20).unwrap();
-    // With it manifests are not asked for.
+    // With a pack the manifests are not read.
     std::fs::remove_file(pack_in(index.path())).unwrap();
     let manifests = files_below(index.path()).into_keys();
     let mut manifests = manifests.filter(|f| f.extension().is_some_and(|e| e == "manifest"));
@@ -212,7 +213,7 @@ fn a_snapshot_with_a_lost_shard_is_refused() {
     std::fs::remove_file(&lost).unwrap();
     let error = source().current().unwrap_err().to_string();
     assert!(error.contains(lost.to_str().unwrap()), "{error}");
-    // Another shard's manifest in its place is not taken for it.
+    // Another shard's manifest in its place is rejected.
     std::fs::copy(&other, &lost).unwrap();
     let error = source().current().unwrap_err().to_string();
     assert!(error.contains("belongs elsewhere"), "{error}");
@@ -245,7 +246,7 @@ fn strangers_in_the_index_are_told_and_not_followed() {
                 .any(|f| f.path == *path && f.problem == Problem::Foreign)
         );
     }
-    // A link in the place of a directory is an error, not a way out.
+    // A symbolic link in place of a directory is an error and is not followed.
     let guards = source.path().join("data");
     let moved = dir.path().join("moved");
     std::fs::rename(&guards, &moved).unwrap();

@@ -1,5 +1,5 @@
-//! What goes into a writer comes out of the files, as another reader (the
-//! Parquet library's) sees them.
+//! Checks that another reader (the Parquet library's) reads from the files what the writer was
+//! given.
 
 mod support;
 
@@ -10,7 +10,7 @@ use trawl_model::column::COLUMNS;
 use trawl_model::placement::Placer;
 use trawl_model::{DirBatch, Entry, FileType, escape, path};
 
-/// An entry's cells, by column name, from the input.
+/// Returns an entry's expected cells by column name.
 fn expected_row(batch: &DirBatch, entry: &Entry) -> BTreeMap<&'static str, String> {
     let m = &entry.meta;
     let text = |bytes: &[u8]| format!("{:?}", escape::escape(bytes));
@@ -97,8 +97,8 @@ fn number(batch: &arrow_array::RecordBatch, column: &str, row: usize) -> u64 {
     cell(batch, column, row).parse().unwrap()
 }
 
-/// Every entry row of a snapshot, and the order checks along the way. Own
-/// rows behind barriers are checked to be copies.
+/// Returns every entry row of a snapshot, and checks their order. Checks that own rows behind
+/// barriers are copies.
 fn stored_rows(snapshot: &Snapshot, root_rows: &mut u64) -> Rows {
     let (mut rows, mut copies) = (Rows::new(), Rows::new());
     for shard in &snapshot.shards {
@@ -164,7 +164,7 @@ fn round_trip(root: &str, dirs: u64, files: u64, seed: u64, memory_bytes: usize)
     check_sidecars(&snapshot, &tree);
 }
 
-/// Every sum of the dirs table against the rows themselves.
+/// Checks every sum of the dirs table against the rows.
 fn check_sums(snapshot: &Snapshot) {
     for shard in &snapshot.shards {
         let entries = read(shard, Table::Entries);
@@ -240,7 +240,7 @@ fn check_sums(snapshot: &Snapshot) {
     }
 }
 
-/// Issues and attribute values: each once, in the shard of its guard.
+/// Checks that each issue and attribute value is stored once, in the shard of its guard.
 fn check_sidecars(snapshot: &Snapshot, tree: &Tree) {
     let (mut issues, mut xattrs) = (Vec::new(), Vec::new());
     for event in &tree.events {

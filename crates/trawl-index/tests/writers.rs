@@ -1,4 +1,4 @@
-//! Locks, full disks, permissions, retention, readers beside writers.
+//! Tests locks, full disks, permissions, retention, and readers beside writers.
 
 mod support;
 
@@ -35,7 +35,7 @@ fn a_second_writer_is_told_who_has_the_lock() {
         gc::collect(&source, Retention::default()),
         Err(IndexError::Busy { .. })
     ));
-    // Another source is not held up.
+    // Another source can be written meanwhile.
     write_tree(&index, &odd_tree("/other", 3, 3, 2), 1 << 20).unwrap();
     drop(first);
     write_tree(&index, &tree, 1 << 20).unwrap();
@@ -110,7 +110,7 @@ fn retention_keeps_the_newest_the_young_and_the_current() {
         source.snapshot(ids[0]),
         Err(IndexError::NoSnapshot { .. })
     ));
-    // A snapshot that is open stays; a file that is open can be read on.
+    // An open snapshot stays; an open file stays readable.
     let old = source.snapshot(ids[2]).unwrap();
     let file = old.shards[0]
         .open_file(&old.shards[0].manifest.segments[0], Table::Dirs)
@@ -205,7 +205,7 @@ fn planted_links_are_not_written_through() {
     assert_eq!(names, 2, "something was written through the link");
 }
 
-/// The part of the next test that runs under another umask.
+/// The part of the next test that runs with another umask.
 #[test]
 fn umask_child() {
     let Some(path) = std::env::var_os("TRAWL_TEST_UMASK_INDEX") else {
@@ -219,7 +219,7 @@ fn umask_child() {
     write_tree(&index, &odd_tree(ROOT, 20, 4, 3), 1 << 10).unwrap();
 }
 
-/// Permissions of everything below an index made under each umask.
+/// Checks the permissions of everything below an index made with each umask.
 fn modes_under_umasks(readers: &str, check: impl Fn(&Path, &std::fs::Metadata)) {
     for umask in ["000", "022", "077", "277"] {
         let dir = tempfile::tempdir().unwrap();
@@ -282,8 +282,8 @@ fn an_index_for_everyone_can_be_written_by_nobody_whatever_the_umask() {
     });
 }
 
-/// A chain of directories, each closed to another group, so that the guard
-/// of the innermost has an element for each.
+/// Makes a chain of directories, each closed to another group, so that the guard of the innermost
+/// has one element for each.
 fn deep_tree(levels: u32) -> Tree {
     let access = |gid| DirAccess {
         mode: 0o705,
@@ -358,7 +358,7 @@ fn guards_may_be_deeper_than_a_path() {
 struct Mount(tempfile::TempDir);
 
 impl Mount {
-    /// A small file system, if we may make one.
+    /// Mounts a small file system; `None` if this process may not.
     fn new(size_kib: u64) -> Option<Mount> {
         let dir = tempfile::tempdir().unwrap();
         let made = trawl_testkit::oracle::command("mount")

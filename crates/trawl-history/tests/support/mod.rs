@@ -1,5 +1,5 @@
-//! Trees whose permissions change, written as snapshots, and what users see
-//! of them: by the guards of the shards, and by asking each mode.
+//! Trees whose permissions change, written as snapshots, and the rows that users see of them: by
+//! the guards of the shards, and by checking each mode.
 #![allow(dead_code, unreachable_pub, reason = "each test uses a part")]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,7 +20,7 @@ use trawl_query::View;
 
 pub const ROOT: &[u8] = b"/srv";
 
-/// What there is at a path.
+/// An object at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
     pub is_dir: bool,
@@ -30,7 +30,7 @@ pub struct Node {
     pub has_value: bool,
 }
 
-/// A tree at one time, and the permissions of what is above it.
+/// A tree at one time, and the permissions of the directory above it.
 #[derive(Clone, Debug)]
 pub struct State {
     /// Keys are in path order only among siblings: see [`children`].
@@ -38,7 +38,7 @@ pub struct State {
     pub above: u32,
 }
 
-/// A small generator.
+/// A small random number generator.
 pub struct Random(pub u64);
 
 impl Random {
@@ -103,7 +103,7 @@ impl State {
         self.nodes.entry(at).or_insert(node);
     }
 
-    /// The same tree some time later.
+    /// Returns the same tree some time later.
     pub fn changed(&self, random: &mut Random, changes: u64) -> State {
         let mut state = self.clone();
         for _ in 0..changes {
@@ -139,7 +139,7 @@ impl State {
         found
     }
 
-    /// Whether the kernel would give `bit` on what is at `at`.
+    /// True if the kernel would grant `bit` on `node`.
     fn allows(node: &Node, who: &Credentials, bit: u32) -> bool {
         let shift = match () {
             () if who.uid.0 == 0 => return true,
@@ -162,7 +162,8 @@ impl State {
         State::allows(&above, who, 1) && lists
     }
 
-    /// True if `who` may list `dir`; for one that is gone, what held it.
+    /// True if `who` may list `dir`. For a directory that no longer exists, its nearest remaining
+    /// ancestor decides.
     pub fn may_list(&self, dir: &[u8], who: &Credentials, names: Names) -> bool {
         let mut dir = dir;
         while !self.nodes.get(dir).is_some_and(|node| node.is_dir) {
@@ -174,8 +175,8 @@ impl State {
         State::allows(&self.nodes[dir], who, 4) && self.may_pass(dir, who, names)
     }
 
-    /// True if `who` may reach what is in `dir`, by names that are known or by
-    /// listing everything above it.
+    /// True if `who` may reach the entries of `dir`, by known names or by listing all directories
+    /// above it.
     pub fn may_pass(&self, dir: &[u8], who: &Credentials, names: Names) -> bool {
         let bits = |at: &[u8]| at != dir && names == Names::Unknown;
         let on_the_way = self.nodes.iter().filter(|(at, _)| path::is_within(dir, at));
@@ -185,7 +186,7 @@ impl State {
         self.passes_above(who, names) && on_the_way.into_iter().all(passes)
     }
 
-    /// Gives the tree to a writer.
+    /// Passes the tree to a writer.
     pub fn feed(&self, writer: &mut SnapshotWriter) {
         let mut heap = DirBatch::default();
         let entry = Entry {
@@ -270,7 +271,7 @@ impl State {
     }
 }
 
-/// Each path has a number of its own, as on a file system.
+/// Returns an inode number, which differs for each path as on a file system.
 fn number_of(path: &[u8]) -> u64 {
     let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     path.iter().fold(0xcbf2_9ce4_8422_2325, mix)
@@ -290,14 +291,14 @@ fn meta(node: &Node, path: &[u8]) -> Meta {
     }
 }
 
-/// Which names a user knows without listing.
+/// Names that a user knows without listing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Names {
     Known,
     Unknown,
 }
 
-/// Some users, the superuser first.
+/// Returns some users, the superuser first.
 pub fn users() -> Vec<Credentials> {
     let user = |uid, groups: &[u32]| Credentials {
         uid: Uid(uid),
@@ -322,7 +323,7 @@ pub fn write(index: &Path, state: &State, at: i64) -> (SnapshotId, Tightened) {
     write_keeping(index, state, at, all)
 }
 
-/// The same; older snapshots that are not to stay are removed.
+/// Like [`write`], but removes the older snapshots that are not kept.
 pub fn write_keeping(
     index: &Path,
     state: &State,
@@ -331,7 +332,7 @@ pub fn write_keeping(
 ) -> (SnapshotId, Tightened) {
     let index = IndexDir::create(index, None).unwrap();
     let options = WriterOptions {
-        // So that directories come in several segments, too.
+        // A small budget makes directories span several segments, too.
         memory_bytes: if at % 2 == 0 { 1 << 20 } else { 2 << 10 },
         started: Timestamp { secs: at, nanos: 0 },
         version: "test".to_owned(),
@@ -347,7 +348,7 @@ pub fn write_keeping(
     (prepared.publish(&done.damaged).unwrap().id, done)
 }
 
-/// Everything in a snapshot: each row, value and issue with its guard, the
+/// Returns the full content of a snapshot: each row, value and issue with its guard, the
 /// directories, and the sums over the shards.
 pub fn dump(snapshot: &Snapshot) -> Vec<String> {
     let mut lines = BTreeMap::new();
@@ -376,7 +377,7 @@ pub fn dump(snapshot: &Snapshot) -> Vec<String> {
                 let texts = spans.map(|span| String::from_utf8_lossy(batch.bytes(span)));
                 let mut meta = entry.meta;
                 if meta.file_type() == trawl_model::FileType::Symlink {
-                    // To read a link sets it.
+                    // Reading a symbolic link sets its access time.
                     meta.atime = Timestamp::default();
                 }
                 add(format!("{at} {texts:?} {meta:?}"));
@@ -404,21 +405,21 @@ pub fn dump(snapshot: &Snapshot) -> Vec<String> {
     dirs.into_iter().chain(rows).collect()
 }
 
-/// Something that can be read of a snapshot.
+/// One item that can be read from a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Seen {
     /// A row of a directory's listing: the directory, the name, the mode.
     Row(Vec<u8>, Vec<u8>, u32),
-    /// A directory was listed.
+    /// A directory that was listed.
     Listed(Vec<u8>),
-    /// A row that stands apart.
+    /// An own row: directory and name.
     Own(Vec<u8>, Vec<u8>),
     /// An attribute's value: directory and name of the entry.
     Value(Vec<u8>, Vec<u8>),
     Issue(Vec<u8>),
 }
 
-/// What lies in the shards that let a user in.
+/// Returns the content of the shards that admit a user.
 pub fn seen(snapshot: &Snapshot, who: &Credentials, names: Names) -> BTreeSet<Seen> {
     let mut snapshot = snapshot.clone();
     let above = snapshot.above().unwrap().clone();
@@ -462,8 +463,8 @@ pub fn seen(snapshot: &Snapshot, who: &Credentials, names: Names) -> BTreeSet<Se
     found
 }
 
-/// Whether the permissions of `state` let a user see this; of what is gone,
-/// what is documented.
+/// True if the permissions of `state` let a user see this; for what no longer exists, the
+/// documented rules decide.
 pub fn may_see(state: &State, seen: &Seen, who: &Credentials, names: Names) -> bool {
     let parent = |at: &[u8]| path::split(at).map_or(Vec::new(), |(dir, _)| dir.to_vec());
     match seen {
@@ -482,7 +483,7 @@ pub fn may_see(state: &State, seen: &Seen, who: &Credentials, names: Names) -> b
                 Some(node) => State::allows(node, who, 4),
                 None => who.uid.0 == 0,
             };
-            // Behind a barrier, a value stands apart too.
+            // Behind a barrier, values lie beside the own row, too.
             let reached = match names {
                 Names::Known if node.is_some_and(|node| node.is_dir) => {
                     state.may_list(dir, who, names) || state.may_pass(dir, who, names)

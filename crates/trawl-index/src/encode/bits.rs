@@ -1,5 +1,5 @@
-//! Bit packing, variable-length integers, and the run-length/bit-packed
-//! hybrid of Parquet's format specification ("Encodings").
+//! Implements bit packing, variable-length integers, and the hybrid of run-length encoding and bit
+//! packing from Parquet's format specification ("Encodings").
 
 /// Appends an unsigned LEB128 integer.
 pub(super) fn push_varint(out: &mut Vec<u8>, mut value: u64) {
@@ -10,18 +10,18 @@ pub(super) fn push_varint(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// Appends a signed integer, zigzag then LEB128.
+/// Appends a signed integer as zigzag and LEB128.
 pub(super) fn push_zigzag(out: &mut Vec<u8>, value: i64) {
     push_varint(out, ((value << 1) ^ (value >> 63)) as u64);
 }
 
-/// Bits that `value` needs.
+/// Returns the number of bits that `value` needs.
 pub(super) fn width_of(value: u64) -> u32 {
     64 - value.leading_zeros()
 }
 
-/// Appends `values`, whose number is a multiple of 8, at `width` bits each,
-/// least significant bit first. Each must fit.
+/// Appends `values` at `width` bits each, least significant bit first. Their number must be a
+/// multiple of 8, and each must fit.
 #[inline]
 pub(super) fn pack(out: &mut Vec<u8>, values: &[u64], width: u32) {
     if width == 0 {
@@ -46,12 +46,12 @@ pub(super) fn pack(out: &mut Vec<u8>, values: &[u64], width: u32) {
     out.extend_from_slice(rest.get(..filled.div_ceil(8) as usize).unwrap_or(&rest));
 }
 
-/// Appends the hybrid of `values`, each below `1 << width`.
+/// Appends `values`, each below `1 << width`, in the hybrid encoding.
 pub(super) fn push_hybrid(out: &mut Vec<u8>, values: &[u32], width: u32) {
     let (mut literal_start, mut at) = (0, 0);
     while at < values.len() {
         let run = run_length(values, at);
-        // Literals come in groups of 8, which a run may have to fill up.
+        // Literals come in groups of 8; the start of a run may have to fill up a group.
         let fill = (8 - (at - literal_start) % 8) % 8;
         if run >= fill + 8 {
             push_literals(out, &values[literal_start..at + fill], width);
@@ -63,7 +63,7 @@ pub(super) fn push_hybrid(out: &mut Vec<u8>, values: &[u32], width: u32) {
     push_literals(out, &values[literal_start..], width);
 }
 
-/// Appends one run of the hybrid.
+/// Appends one run of the hybrid encoding.
 pub(super) fn push_run(out: &mut Vec<u8>, value: u32, length: usize, width: u32) {
     push_varint(out, (length as u64) << 1);
     let bytes = value.to_le_bytes();

@@ -1,11 +1,11 @@
-//! Byte string columns: `DELTA_LENGTH_BYTE_ARRAY`, `DELTA_BYTE_ARRAY` and
-//! `PLAIN` for dictionaries.
+//! Encodes columns of byte strings: `DELTA_LENGTH_BYTE_ARRAY`, `DELTA_BYTE_ARRAY`, and `PLAIN` for
+//! dictionaries.
 
 use super::numbers::push_delta;
 use std::ops::Range;
 use trawl_model::rows::ByteColumn;
 
-/// The bytes of the values in `range`, end to end.
+/// Returns the concatenated bytes of the values in `range`.
 pub(super) fn data_of<'a>(column: &'a ByteColumn, range: &Range<usize>) -> &'a [u8] {
     let at = |i: usize| column.offsets.get(i).copied().unwrap_or(0) as usize;
     column
@@ -25,8 +25,8 @@ pub(super) fn push_delta_length(out: &mut Vec<u8>, column: &ByteColumn, range: R
     out.extend_from_slice(data_of(column, &range));
 }
 
-/// Appends values as `DELTA_BYTE_ARRAY`: each value's common prefix with
-/// the one before it (in the page), then what remains.
+/// Appends values as `DELTA_BYTE_ARRAY`: the length of each value's common prefix with the previous
+/// value in the page, then the rest.
 pub(super) fn push_delta_prefix<'a>(out: &mut Vec<u8>, values: impl Iterator<Item = &'a [u8]>) {
     let (mut prefixes, mut lengths, mut rests) = (Vec::new(), Vec::new(), Vec::new());
     let mut before: &[u8] = &[];
@@ -43,7 +43,7 @@ pub(super) fn push_delta_prefix<'a>(out: &mut Vec<u8>, values: impl Iterator<Ite
     out.extend_from_slice(&rests);
 }
 
-/// Appends all values as `PLAIN`: length, bytes.
+/// Appends all values as `PLAIN`: length, then bytes.
 pub(super) fn push_plain(out: &mut Vec<u8>, column: &ByteColumn) {
     out.reserve(column.data.len() + 4 * column.len());
     for at in 0..column.len() {

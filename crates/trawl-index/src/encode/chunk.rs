@@ -1,5 +1,5 @@
-//! One column of one row group: its dictionary page and data pages, and
-//! what the footer and the page indexes say of them.
+//! Encodes one column of one row group: its dictionary page, its data pages, and their metadata for
+//! the footer and the page indexes.
 
 use super::bits::{push_hybrid, push_run, width_of};
 use super::bytes::{push_delta_length, push_delta_prefix, push_plain};
@@ -18,12 +18,12 @@ use std::path::Path;
 use trawl_model::column::ColumnType;
 use trawl_model::rows::ByteColumn;
 
-/// Text of a page before encoding, at most (one value may exceed it).
+/// Maximum bytes of text in a page before encoding (one value may exceed it).
 const PAGE_TEXT_BYTES: usize = 1 << 20;
-/// Minima and maxima of text are cut to this length.
+/// Maximum length in bytes of a text's minimum and maximum.
 const TEXT_STATISTICS_BYTES: usize = 256;
 
-/// What to encode.
+/// Column chunk to encode.
 pub(super) struct ChunkInput<'a> {
     pub(super) field: &'a FieldInfo,
     pub(super) column: ColumnDescPtr,
@@ -33,15 +33,15 @@ pub(super) struct ChunkInput<'a> {
     pub(super) path: &'a Path,
 }
 
-/// How the values of the chunk's data pages are written.
+/// Encoding of the values in the chunk's data pages.
 enum Plan<'a> {
     DeltaU32(&'a [u32]),
     DeltaU64(&'a [u64]),
     Length(&'a ByteColumn),
     Prefix(&'a ByteColumn),
-    /// Codes whose dictionary became too large, as `DELTA_BYTE_ARRAY`.
+    /// Codes whose dictionary became too large, written as `DELTA_BYTE_ARRAY`.
     PrefixOfCodes(&'a ByteColumn, &'a [u32]),
-    /// Dictionary page, number of its values, bit width, indices.
+    /// Dictionary page, number of its values, bit width, and indices.
     Dictionary {
         page: Vec<u8>,
         values: usize,
@@ -56,7 +56,7 @@ pub(super) struct Chunk {
     pub(super) close: ColumnCloseResult,
 }
 
-/// The bounds of some values as the page index and the footer store them.
+/// Minimum and maximum of some values, as the page index and the footer store them.
 #[derive(Clone)]
 enum Bounds {
     None,
@@ -66,7 +66,7 @@ enum Bounds {
     Text(Vec<u8>, Vec<u8>),
 }
 
-/// Encodes a column chunk; offsets are relative to its first byte.
+/// Encodes a column chunk. Offsets are relative to its first byte.
 pub(super) fn encode(input: &ChunkInput<'_>, compressor: &mut Compressor) -> Result<Chunk> {
     let plan = Plan::of(input.field, &input.data.values);
     let is_stored = compressor.effort() == Effort::None;
@@ -142,7 +142,7 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// Appends the values in `range` (which does not count nulls).
+    /// Appends the values in `range`, which does not count nulls.
     fn push_values(&self, out: &mut Vec<u8>, range: Range<usize>) {
         match self {
             Plan::DeltaU32(values) => push_delta(out, slice(values, range)),
@@ -160,7 +160,7 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// Text that the value at `at` adds to its page.
+    /// Returns the bytes of text that the value at `at` adds to its page.
     fn text_bytes(&self, at: usize) -> usize {
         match self {
             Plan::Length(column) | Plan::Prefix(column) => column.get(at).len(),
@@ -184,7 +184,7 @@ fn slice<T>(values: &[T], range: Range<usize>) -> &[T] {
     values.get(range).unwrap_or_default()
 }
 
-/// At least 1, since not every reader takes runs of no bits.
+/// Returns the bit width of indices; at least 1, since some readers reject runs of width 0.
 fn index_width(values: usize) -> u32 {
     width_of((values.max(1) - 1) as u64).max(1)
 }
@@ -193,7 +193,7 @@ struct Encoder<'a> {
     input: &'a ChunkInput<'a>,
     plan: Plan<'a>,
     compressor: &'a mut Compressor,
-    /// Decided by the first page.
+    /// Compression of all pages, decided by the first one.
     codec: Option<Codec>,
     bytes: Vec<u8>,
     raw_bytes: usize,
@@ -208,8 +208,7 @@ impl Encoder<'_> {
         let dictionary_bytes = match &mut self.plan {
             Plan::Dictionary { page, values, .. } => {
                 let (page, values) = (std::mem::take(page), *values);
-                // The codec is one for the chunk; indices of a dictionary
-                // compress when anything does.
+                // The whole chunk has one codec. Indices of a dictionary compress if anything does.
                 self.codec.get_or_insert(Codec::Zstd);
                 self.push(PageKind::Dictionary, values, &page)?;
                 self.bytes.len()
@@ -234,7 +233,7 @@ impl Encoder<'_> {
         self.finish(dictionary_bytes)
     }
 
-    /// The ends, in rows and values, of the page that starts here.
+    /// Returns the end of the page that starts here, in rows and in values.
     fn next_page(&self, row: usize, value: usize) -> (usize, usize) {
         let end = self.input.rows.min(row + self.input.page_rows);
         if !self.plan.holds_text() {
@@ -258,7 +257,7 @@ impl Encoder<'_> {
         }
     }
 
-    /// Definition levels: their length, then the hybrid of one bit a row.
+    /// Appends definition levels: their length, then one bit per row in the hybrid encoding.
     fn push_levels(&self, page: &mut Vec<u8>, rows: Range<usize>, values: usize) {
         let Some(present) = &self.input.data.present else {
             return;
@@ -278,8 +277,8 @@ impl Encoder<'_> {
             Some(Codec::Uncompressed) => push_page(&mut self.bytes, kind, values, page.len(), page),
             decided => {
                 let packed = self.compressor.compress(page, self.input.path)?;
-                // Nanoseconds and the like do not compress; then neither
-                // writer nor readers should spend time on it.
+                // Data such as nanoseconds does not compress; then neither the writer nor readers
+                // should spend time on it.
                 let pays = packed.len() + page.len() / 16 < page.len();
                 if decided.is_some() || pays {
                     self.codec = Some(Codec::Zstd);
@@ -377,18 +376,18 @@ fn bounds_of(field: &FieldInfo, values: &Values, range: Range<usize>) -> Bounds 
     found.unwrap_or(Bounds::None)
 }
 
-/// A text not larger than `text`, of bounded length, whole characters.
+/// Returns a text not larger than `text`, of bounded length and whole characters.
 fn lower_bound(text: &[u8]) -> Vec<u8> {
     text[..cut(text)].to_vec()
 }
 
-/// A text not smaller than `text`, of bounded length where one exists.
+/// Returns a text not smaller than `text`, of bounded length if one exists.
 fn upper_bound(text: &[u8]) -> Vec<u8> {
     let end = cut(text);
     if end == text.len() {
         return text.to_vec();
     }
-    // Replace the last ASCII character that has a successor.
+    // Increment the last ASCII character that has a successor.
     let mut bound = text[..end].to_vec();
     while let Some(last) = bound.pop() {
         if last < 0x7f {
@@ -399,7 +398,7 @@ fn upper_bound(text: &[u8]) -> Vec<u8> {
     text.to_vec()
 }
 
-/// Where to cut: a character boundary at or before the limit.
+/// Returns the position to cut at: a character boundary at or before the limit.
 fn cut(text: &[u8]) -> usize {
     let mut end = text.len().min(TEXT_STATISTICS_BYTES);
     while end < text.len() && end > 0 && text[end] & 0xc0 == 0x80 {
@@ -443,7 +442,7 @@ impl Bounds {
                 Some(Statistics::int64(Some(min), Some(max), None, nulls, false))
             }
             Bounds::I64(a, b) => Some(Statistics::int64(Some(*a), Some(*b), None, nulls, false)),
-            // Too long for the footer's worth; pages have them.
+            // Too long for the footer; the page index has them.
             Bounds::Text(..) | Bounds::None => None,
         }
     }

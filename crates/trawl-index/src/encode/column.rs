@@ -1,10 +1,10 @@
-//! Columns as they are filled, row group by row group.
+//! Holds columns while a row group is being filled.
 
 use crate::schema::FieldInfo;
 use trawl_model::column::ColumnType;
 use trawl_model::rows::ByteColumn;
 
-/// Values of a column, without its nulls.
+/// Values of a column without its nulls.
 #[derive(Debug)]
 pub(crate) enum Values {
     /// 32-bit numbers.
@@ -13,12 +13,11 @@ pub(crate) enum Values {
     U64(Vec<u64>),
     /// Text or bytes.
     Bytes(ByteColumn),
-    /// Text that repeats, coded as it is filled: distinct values, and each
-    /// row's index among them.
+    /// Repetitive text as codes: the distinct values, and each row's index into them.
     Coded {
         /// The distinct values.
         dictionary: ByteColumn,
-        /// One index a row.
+        /// One index for each row.
         indices: Vec<u32>,
     },
 }
@@ -32,7 +31,7 @@ pub(crate) struct ColumnData {
     pub(crate) present: Option<Vec<u32>>,
 }
 
-/// Whether a text column is filled as codes.
+/// Whether a text column is filled with codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Coding {
     Coded,
@@ -40,7 +39,7 @@ pub(crate) enum Coding {
 }
 
 impl ColumnData {
-    /// An empty column for this field.
+    /// Makes an empty column for a field.
     pub(crate) fn new(field: &FieldInfo, coding: Coding) -> ColumnData {
         let values = match (field.kind, coding) {
             (ColumnType::U32, _) => Values::U32(Vec::new()),
@@ -57,7 +56,8 @@ impl ColumnData {
         }
     }
 
-    /// Makes room for so many rows at once; for values that may be null, as they come.
+    /// Reserves memory for this number of rows. For a nullable column only the null flags are
+    /// reserved; its values grow as they come.
     pub(crate) fn reserve(&mut self, rows: usize) {
         if let Some(present) = &mut self.present {
             return present.reserve(rows);
@@ -70,7 +70,7 @@ impl ColumnData {
         }
     }
 
-    /// Forgets the rows, keeps the memory.
+    /// Removes the rows but keeps the memory.
     pub(crate) fn clear(&mut self) {
         let clear_bytes = |column: &mut ByteColumn| {
             column.offsets.truncate(1);
@@ -93,7 +93,7 @@ impl ColumnData {
         }
     }
 
-    /// Bytes of text held, for cutting row groups.
+    /// Returns the size of the text in bytes, which limits row groups.
     pub(crate) fn text_bytes(&self) -> usize {
         match &self.values {
             Values::Bytes(column) => column.data.len(),
@@ -143,7 +143,7 @@ impl ColumnData {
         }
     }
 
-    /// Appends a byte string or, where it is `None`, null for each row.
+    /// Appends a byte string for each row, or null for `None`.
     pub(crate) fn extend_optional_bytes<'a>(
         &mut self,
         new: impl Iterator<Item = Option<&'a [u8]>>,
@@ -163,7 +163,7 @@ impl ColumnData {
         }
     }
 
-    /// Adds a distinct value to a coded column; the index to use for it.
+    /// Adds a distinct value to a coded column and returns its code.
     pub(crate) fn add_code(&mut self, value: &[u8]) -> u32 {
         match &mut self.values {
             Values::Coded { dictionary, .. } => {

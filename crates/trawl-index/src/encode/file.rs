@@ -1,5 +1,5 @@
-//! One Parquet file of a segment: row groups as they fill, then the footer;
-//! the hashes that the manifest keeps.
+//! Writes one Parquet file of a segment: row groups as they fill up, then the footer. Computes the
+//! hashes for the manifest.
 
 use super::chunk::{self, Chunk, ChunkInput};
 use super::column::{Coding, ColumnData};
@@ -20,12 +20,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
-/// Text of a row group, at most (one directory's path may exceed it).
+/// Maximum bytes of text in a row group (one directory's path may exceed it).
 const GROUP_TEXT_BYTES: usize = 128 << 20;
 
-/// Row groups of fewer rows are encoded on the calling thread.
+/// Row groups with fewer rows are encoded on the calling thread.
 const PARALLEL_ROWS: usize = 4 * 1024;
-/// Threads that encode a row group, at most.
+/// Maximum number of threads that encode a row group.
 const THREADS: usize = 4;
 
 /// Fills and writes one file.
@@ -50,7 +50,7 @@ fn parquet_error(path: &Path) -> impl Fn(parquet::errors::ParquetError) -> Index
     }
 }
 
-/// The Parquet schema and properties of a table, made once.
+/// Returns the Parquet schema and properties of a table, which are made once.
 fn parts_of(table: Table) -> Result<(TypePtr, WriterPropertiesPtr)> {
     static PARTS: [OnceLock<(TypePtr, WriterPropertiesPtr)>; 5] = [const { OnceLock::new() }; 5];
     let slot = &PARTS[table as usize];
@@ -70,7 +70,7 @@ fn parts_of(table: Table) -> Result<(TypePtr, WriterPropertiesPtr)> {
     })
 }
 
-/// Text that the filler codes itself.
+/// Tells whether the caller fills a text column with codes.
 fn coding(table: Table, field: &FieldInfo) -> Coding {
     match (table, field.name) {
         (Table::Entries, "dir" | "type") | (Table::Xattrs, "dir") => Coding::Coded,
@@ -79,7 +79,7 @@ fn coding(table: Table, field: &FieldInfo) -> Coding {
 }
 
 impl TableWriter {
-    /// Starts a table in `file`, which is empty; `path` is for messages.
+    /// Begins a table in `file`, which is empty. `path` is for messages.
     pub(crate) fn new(table: Table, root: &str, file: File, path: PathBuf) -> Result<TableWriter> {
         let (schema, properties) = parts_of(table)?;
         let mut parquet = SerializedFileWriter::new(Vec::new(), schema, properties)
@@ -108,13 +108,13 @@ impl TableWriter {
         })
     }
 
-    /// The columns to fill; every one by the number of rows that is then
-    /// told to [`TableWriter::filled`].
+    /// Returns the columns to fill. Each must be extended by the same number of rows, which is then
+    /// passed to [`TableWriter::filled`].
     pub(crate) fn columns(&mut self) -> &mut [ColumnData] {
         &mut self.columns
     }
 
-    /// Makes room for as many of these rows as a row group takes.
+    /// Reserves memory for this number of rows, but at most for one row group.
     pub(crate) fn reserve(&mut self, rows: u64) {
         let rows = rows.min(self.table.row_group_rows() as u64) as usize;
         for column in &mut self.columns {
@@ -122,22 +122,22 @@ impl TableWriter {
         }
     }
 
-    /// Rows that the row group still takes; never 0.
+    /// Returns the number of rows that the row group has room for; never 0.
     pub(crate) fn room(&self) -> usize {
         self.table.row_group_rows() - self.group_rows
     }
 
-    /// Rows in the current row group.
+    /// Returns the number of rows in the current row group.
     pub(crate) fn group_rows(&self) -> usize {
         self.group_rows
     }
 
-    /// Rows so far.
+    /// Returns the number of rows so far.
     pub(crate) fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// Counts rows that were filled in; writes the row group if it is full.
+    /// Counts rows that were filled in, and writes the row group if it is full.
     pub(crate) fn filled(&mut self, rows: usize, compressor: &mut Compressor) -> Result<()> {
         self.group_rows += rows;
         self.rows += rows as u64;
@@ -166,7 +166,7 @@ impl TableWriter {
         self.write_out().map(drop)
     }
 
-    /// Encodes the row group's columns, large ones on several threads.
+    /// Encodes the row group's columns; large row groups on several threads.
     fn encode_chunks(
         &self,
         descriptors: Vec<ColumnDescPtr>,
@@ -190,7 +190,7 @@ impl TableWriter {
             return inputs.iter().map(encode).collect();
         }
         let effort = compressor.effort();
-        // Columns differ much in work, so threads take them one by one.
+        // Encoding costs differ widely between columns, so threads take columns one by one.
         let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
         let work = |compressor: &mut Compressor| {
             while let Some((at, input)) = {
@@ -217,9 +217,9 @@ impl TableWriter {
         done.into_iter().map(|(_, chunk)| chunk).collect()
     }
 
-    /// Moves finished bytes to the file.
+    /// Writes finished bytes to the file and returns them.
     fn write_out(&mut self) -> Result<Vec<u8>> {
-        // What its own buffer holds would else count as the tail's.
+        // Otherwise bytes in the library's own buffer would count as part of the tail.
         self.parquet
             .flush()
             .map_err(|error| IndexError::io("write", &self.path, error))?;
@@ -232,7 +232,7 @@ impl TableWriter {
         Ok(bytes)
     }
 
-    /// Writes what remains and the footer.
+    /// Writes the remaining rows and the footer.
     pub(crate) fn finish(mut self, compressor: &mut Compressor) -> Result<FileRef> {
         if self.group_rows > 0 {
             self.write_group(compressor)?;

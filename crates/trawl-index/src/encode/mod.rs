@@ -1,12 +1,11 @@
-//! Columns to Parquet bytes.
+//! Encodes columns as Parquet bytes.
 //!
-//! The Parquet library writes the schema, footer and page indexes; pages are
-//! encoded here, because its own page writer stores no page checksums,
-//! hashes every value of a dictionary column, and makes a compression
-//! context per page. Figures: `docs/format.md`, at the end.
+//! The Parquet library writes the schema, footer and page indexes. Pages are encoded here, because
+//! the library's page writer stores no page checksums, hashes every value of a dictionary column,
+//! and creates a compression context per page. Measurements are at the end of `docs/format.md`.
 //!
-//! `bits` → `numbers` and `bytes` (one page's values) → `chunk` (a column of
-//! a row group) → `file` (row groups, footer, hashes).
+//! `bits` → `numbers` and `bytes` (one page's values) → `chunk` (a column of a row group) → `file`
+//! (row groups, footer, hashes).
 
 mod bits;
 mod bytes;

@@ -1,4 +1,4 @@
-//! Number columns: `DELTA_BINARY_PACKED` and dictionaries.
+//! Encodes columns of numbers: `DELTA_BINARY_PACKED` and dictionaries.
 
 use super::bits::{pack, push_varint, push_zigzag, width_of};
 
@@ -8,15 +8,15 @@ const MINIS: usize = BLOCK / MINI;
 
 /// A physical integer type of Parquet.
 pub(super) trait Number: Copy + Eq + Ord {
-    /// The value that Parquet stores, widened with its sign.
+    /// Returns the value that Parquet stores, sign-extended.
     fn stored(self) -> i64;
-    /// `self - before`, wrapping in the stored type, widened with its sign.
+    /// Returns `self - before`, wrapping in the stored type, sign-extended.
     fn delta(self, before: Self) -> i64;
-    /// `delta - min` of this type, as an unsigned number.
+    /// Returns `delta - min` of this type as an unsigned number.
     fn excess(delta: i64, min: i64) -> u64;
     /// Appends the `PLAIN` bytes.
     fn push_plain(self, out: &mut Vec<u8>);
-    /// A key for hashing.
+    /// Returns a key for hashing.
     fn key(self) -> u64;
 }
 
@@ -82,7 +82,7 @@ pub(super) fn push_delta<T: Number>(out: &mut Vec<u8>, values: &[T]) {
         return;
     };
     push_zigzag(out, first.stored());
-    // Each block's values and, beside them, the values before those.
+    // Pairs each block with the values that precede its values.
     for (block, before) in rest.chunks(BLOCK).zip(values.chunks(BLOCK)) {
         push_block(out, block, before);
     }
@@ -109,17 +109,17 @@ fn push_block<T: Number>(out: &mut Vec<u8>, block: &[T], before: &[T]) {
     }
 }
 
-/// The distinct values of a column chunk and each row's place among them.
+/// The distinct values of a column chunk, and each row's index into them.
 pub(super) struct Dictionary<T> {
     pub(super) values: Vec<T>,
     pub(super) indices: Vec<u32>,
 }
 
-/// More distinct values than this are not worth a dictionary.
+/// Maximum number of distinct values for a dictionary.
 const DISTINCT_LIMIT: usize = 1 << 15;
 
 impl<T: Number> Dictionary<T> {
-    /// `None` if there are too many distinct values to pay.
+    /// Returns `None` if there are too many distinct values for a dictionary to save space.
     pub(super) fn of(values: &[T]) -> Option<Dictionary<T>> {
         let first = *values.first()?;
         if values.iter().all(|v| *v == first) {
@@ -148,9 +148,9 @@ impl<T: Number> Dictionary<T> {
     }
 }
 
-/// An open-addressing table of values, each with its index.
+/// Open-addressing hash table of values and their indexes.
 struct Slots<T> {
-    /// Index + 1; 0 is a free slot. The length is a power of two.
+    /// Index + 1; 0 means a free slot. The length is a power of two.
     slots: Vec<u32>,
     values: Vec<T>,
 }

@@ -1,5 +1,5 @@
-//! Pages: compression, checksum, Thrift header (Parquet's `PageHeader`, in
-//! the compact protocol).
+//! Encodes pages: compression, checksum and Thrift header (Parquet's `PageHeader` in the compact
+//! protocol).
 
 use super::bits::push_zigzag;
 use crate::error::{IndexError, Result};
@@ -17,34 +17,34 @@ const THRIFT_STOP: u8 = 0;
 /// zstd's fastest ordinary level.
 const ZSTD_LEVEL: i32 = 1;
 
-/// How a column chunk's pages are stored.
+/// Compression of a column chunk's pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Codec {
-    /// As they are.
+    /// None.
     Uncompressed,
-    /// One zstd frame each.
+    /// One zstd frame per page.
     Zstd,
 }
 
-/// What a page is.
+/// Type of a page.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum PageKind {
-    /// Values of a dictionary, `PLAIN`.
+    /// Values of a dictionary as `PLAIN`.
     Dictionary,
-    /// Rows.
+    /// Rows in an encoding.
     Data(Encoding),
 }
 
-/// What is done to make pages small.
+/// Effort to make pages small.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effort {
-    /// Nothing.
+    /// No compression.
     None,
-    /// zstd, where it helps.
+    /// zstd where it helps.
     Usual,
 }
 
-/// Compresses pages with one context for all of them.
+/// Compresses pages; one zstd context serves all of them.
 pub(crate) struct Compressor {
     zstd: zstd::bulk::Compressor<'static>,
     effort: Effort,
@@ -62,7 +62,7 @@ impl Compressor {
         })
     }
 
-    /// What is done from now on.
+    /// Sets the effort for pages compressed from now on.
     pub(crate) fn set_effort(&mut self, effort: Effort) {
         self.effort = effort;
     }
@@ -71,7 +71,7 @@ impl Compressor {
         self.effort
     }
 
-    /// The compressed form of `bytes`, valid until the next call.
+    /// Returns the compressed form of `bytes`, valid until the next call.
     pub(super) fn compress(&mut self, bytes: &[u8], path: &Path) -> Result<&[u8]> {
         let bound = zstd::zstd_safe::compress_bound(bytes.len());
         if self.buffer.len() < bound {
@@ -85,7 +85,7 @@ impl Compressor {
     }
 }
 
-/// Appends a page; its header's length is returned. `values` counts nulls.
+/// Appends a page and returns the length of its header in bytes. `values` includes nulls.
 pub(super) fn push_page(
     out: &mut Vec<u8>,
     kind: PageKind,
@@ -108,7 +108,7 @@ fn push_header(out: &mut Vec<u8>, kind: PageKind, values: usize, raw_bytes: usiz
     push_field(out, 1, code);
     push_field(out, 1, raw_bytes as i64);
     push_field(out, 1, stored.len() as i64);
-    // Stored as the signed number with the same bits.
+    // The checksum is stored as the signed number with the same bits.
     push_field(out, 1, i64::from(crc32fast::hash(stored) as i32));
     match kind {
         PageKind::Data(encoding) => {
@@ -132,13 +132,13 @@ fn push_header(out: &mut Vec<u8>, kind: PageKind, values: usize, raw_bytes: usiz
     out.push(THRIFT_STOP);
 }
 
-/// Appends an i32 field, `step` after the field before it.
+/// Appends an i32 field whose id is `step` above the previous field's.
 fn push_field(out: &mut Vec<u8>, step: u8, value: i64) {
     out.push(step << 4 | THRIFT_I32);
     push_zigzag(out, value);
 }
 
-/// Codes of Parquet's `Encoding` enumeration.
+/// Returns the code in Parquet's `Encoding` enumeration.
 fn encoding_code(encoding: Encoding) -> i64 {
     match encoding {
         Encoding::RLE => 3,

@@ -1,4 +1,4 @@
-//! Whether what was published lies where it belongs by what rows say now.
+//! Tells whether published listings lie where the current rows say they belong.
 
 use super::writer::Round;
 use crate::manifest::GuardStep;
@@ -6,22 +6,22 @@ use crate::snapshot::Shard;
 use trawl_model::guard::Guard;
 use trawl_model::{DirAccess, DirId};
 
-/// Whether a listing is where it belongs.
+/// Whether a listing lies where it belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Belonging {
-    /// It is.
+    /// It lies where it belongs.
     There,
-    /// It was, by what its directory's row said before.
+    /// It belonged there by the access that its directory's row had before.
     ThereBefore,
-    /// By no row: it was read while the directory was for others.
+    /// It belongs there by neither row: it was read while the directory had other permissions.
     Never,
 }
 
 impl Round<'_> {
-    /// Whether the listing of the directory at `path`, which lies in `above`,
-    /// belongs in `shard`, where it is; with the access that its row has `now`
-    /// and that it had `before` (as the index has them). What directories above
-    /// it decide is no matter.
+    /// Tells whether the listing of the directory at `path` belongs in `shard`, where it lies.
+    /// `above` is the directory that contains it. `now` and `before` are the present and the
+    /// previous access in the directory's row, as the index has them. Differences due to
+    /// directories above it are ignored.
     pub fn belonging(
         &mut self,
         shard: &Shard,
@@ -32,7 +32,7 @@ impl Round<'_> {
         let there = &shard.manifest.guard;
         let before = self.steps_of(above, path, before);
         let now = self.steps_of(above, path, now);
-        // One above may have got a barrier, or lost it, for its size; so may it itself.
+        // A directory above, or this one, may have gained or lost a barrier because of its size.
         let others = |steps: &[GuardStep]| -> Vec<Vec<u8>> {
             let barriers = steps.iter().filter_map(|step| match step {
                 GuardStep::Barrier { path, .. } => Some(path.clone()),
@@ -50,21 +50,22 @@ impl Round<'_> {
         }
     }
 
-    /// The guards below the source's root behind which the listing of the directory at `path`, which
-    /// lies in `above` and has this access, belongs now: the second if it gets a barrier for its
-    /// size, or loses it.
+    /// Returns the guards, below the source's root, of the listing of the directory at `path`,
+    /// which lies in `above` and has this access. The second guard applies if its size gives the
+    /// directory a barrier, or takes one away.
     pub fn guards_of(&mut self, above: DirId, path: &[u8], access: &DirAccess) -> [Guard; 2] {
         let length = self.writer.above.0.len();
         let guards = self.writer.placer.guards_of(above, path, access);
         guards.map(|guard| Guard(guard.0.get(length..).unwrap_or_default().to_vec()))
     }
 
-    /// True if everybody who reaches the source's root may list `dir`, which was read or passed.
+    /// True if everybody who reaches the source's root may list `dir`, which the scan has read or
+    /// passed.
     pub fn is_for_all(&self, dir: DirId) -> bool {
         self.writer.placer.is_for_all(dir)
     }
 
-    /// The same guards, as steps.
+    /// Like [`Round::guards_of`], but returns the guards as steps.
     fn steps_of(&mut self, above: DirId, path: &[u8], access: &DirAccess) -> [Vec<GuardStep>; 2] {
         let guards = self.guards_of(above, path, access);
         guards.each_ref().map(GuardStep::of_guard)

@@ -1,9 +1,8 @@
-//! A snapshot of what was published: what a base and its generations say
-//! becomes a snapshot like any other, and generations go on from that.
+//! Makes a snapshot of the published changes: a base and its generations become an ordinary
+//! snapshot, and later generations continue from that.
 //!
-//! The source's lock is held all the time. Readers of a generation from
-//! before go on: its files stay as long as somebody reads it, unless they
-//! tell what some may no longer see.
+//! The source's lock is held throughout. Readers of earlier generations continue: the files stay as
+//! long as somebody reads them, unless they contain rows that some users may no longer see.
 
 use super::writer::{FileIn, LiveWriter, Removal, Superseded};
 use crate::carry::{CHECKPOINT, ReadBack, ReadRows};
@@ -21,41 +20,40 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use trawl_model::Timestamp;
 
-/// How a snapshot is made of what was published.
+/// Parameters for making a snapshot of the published changes.
 pub struct Checkpoint<'a> {
-    /// Reads what is written again.
+    /// Reads the rows that are written again.
     pub reader: Box<dyn ReadRows>,
-    /// Reads small segments, for the bundle.
+    /// Reads small segments for the bundle.
     pub bundler: Box<dyn ReadBack>,
-    /// The program's version.
+    /// Version of the program.
     pub version: String,
-    /// The time of day.
+    /// The current time.
     pub now: Timestamp,
-    /// When files go that only generations need which were published before.
+    /// When to remove files that only earlier generations need.
     pub removal: Removal,
-    /// Asked now and then: false ends the work, and nothing has changed.
+    /// Called now and then; returning false ends the work without any change.
     pub go_on: &'a mut dyn FnMut() -> bool,
 }
 
 impl LiveWriter {
-    /// True if readers who go by the last generation see other files than
-    /// those of the snapshot.
+    /// True if readers of the last generation use files that the snapshot does not have.
     pub fn has_changes(&self) -> bool {
         self.generation() > 0 && self.overlays().next().is_some()
     }
 
-    /// The snapshot that it goes on from.
+    /// Returns the snapshot that this writer continues from.
     pub fn base_id(&self) -> SnapshotId {
         self.base.info.id
     }
 
-    /// Up to when all changes are in what readers see.
+    /// Returns the time up to which readers see all changes.
     pub fn known_until(&self) -> Timestamp {
         self.as_of.max(self.base.info.started)
     }
 
-    /// Rows of entries beside the snapshot, and of the snapshot; and how many
-    /// segments lie beside it.
+    /// Returns the number of entry rows beside the snapshot, the number in the snapshot, and the
+    /// number of segments beside it.
     pub fn growth(&self) -> (u64, u64, usize) {
         let mut beside = (0, 0);
         for overlay in self.overlays() {
@@ -65,13 +63,13 @@ impl LiveWriter {
         (beside.0, self.base.totals().entries, beside.1)
     }
 
-    /// Makes a snapshot that says what readers of the last generation see,
-    /// has `publish` make it current, and goes on from it. `None` if there is
-    /// nothing new, or it was told not to go on.
+    /// Makes a snapshot that equals what readers of the last generation see, lets `publish` make it
+    /// current, and continues from it. Returns `None` if nothing is new, if
+    /// [`LiveWriter::is_lost`], or if `go_on` returned false.
     ///
     /// # Errors
-    /// Those of `publish`, and if files cannot be read or written. Then it
-    /// goes on as before, unless [`LiveWriter::is_lost`].
+    /// Errors of `publish`, and errors of reading or writing files. The writer then continues as
+    /// before, unless [`LiveWriter::is_lost`].
     pub fn checkpoint<E: From<IndexError>>(
         &mut self,
         making: Checkpoint<'_>,
@@ -83,7 +81,7 @@ impl LiveWriter {
         let (now, removal) = (making.now, making.removal);
         let mut stopped = false;
         let prepared = self.prepare(making, &mut stopped);
-        // What was tried may have taken empty directories along.
+        // A failed attempt may have removed empty guard directories.
         self.dirs = GuardDirs::default();
         let prepared = match prepared {
             Err(_) if stopped => return Ok(None),
@@ -93,7 +91,7 @@ impl LiveWriter {
         let published = publish(prepared);
         let is_current = self.source.current_id()? == Some(id);
         if is_current {
-            // The rename may have happened though something after it failed.
+            // The rename may have happened even if a later step failed.
             self.is_lost = true;
             self.rebase(id, now, removal)?;
             self.is_lost = false;
@@ -104,14 +102,14 @@ impl LiveWriter {
         published.map(Some)
     }
 
-    /// True if what was published does not count any more, and nothing can be
-    /// published that goes on from it: it takes a scan.
+    /// True if the published changes are not in effect any more and nothing can be published that
+    /// continues from them: the source must be scanned.
     pub fn is_lost(&self) -> bool {
         self.is_lost
     }
 
-    /// Removes the older snapshots that are not to stay, and what none of the
-    /// others needs.
+    /// Removes the older snapshots that `retention` does not keep, and the files that no other
+    /// snapshot needs.
     ///
     /// # Errors
     /// If files cannot be listed or removed.
@@ -133,7 +131,7 @@ impl LiveWriter {
             true => Ok(()),
             false => {
                 *stopped = true;
-                Err(IndexError::read_back("it was told not to go on"))
+                Err(IndexError::read_back("it was told to stop"))
             }
         };
         Prepared::of_both(Both {
@@ -147,7 +145,7 @@ impl LiveWriter {
                 lock: Arc::clone(&self.lock),
                 was_interrupted: self.lock.was_interrupted && self.is_first,
             },
-            // Newer than the segments that it takes over.
+            // The id must be larger than those of the segments that it takes over.
             id: next.max(SnapshotId(self.writer_id().0.saturating_add(1))),
             options: WriterOptions {
                 memory_bytes: self.memory_bytes,
@@ -167,7 +165,7 @@ impl LiveWriter {
         })
     }
 
-    /// How the source is scanned stays as it was; the scan is the last one.
+    /// Returns the base's scan options, with the last scanned snapshot recorded.
     fn options(&self) -> std::collections::BTreeMap<String, String> {
         let info = &self.base.info;
         let mut options = info.options.clone();
@@ -177,8 +175,8 @@ impl LiveWriter {
         options
     }
 
-    /// Goes on from the snapshot that is current now. What only generations
-    /// from before need goes when nobody reads these, or at once.
+    /// Continues from the snapshot that is now current. Files that only earlier generations need
+    /// are removed when nobody reads these, or at once.
     fn rebase(&mut self, id: SnapshotId, now: Timestamp, removal: Removal) -> Result<()> {
         let base = Snapshot::open(self.source.dir(), self.source.root(), id, Changes::None)?;
         let base = base.without_bundle();
@@ -192,7 +190,7 @@ impl LiveWriter {
         self.shards.clear();
         self.next_segments.clear();
         self.dirs = GuardDirs::default();
-        // The snapshot has those that are needed.
+        // The snapshot has made those that are needed.
         self.barriers.clear();
         self.placer.forget_hidden_lists();
         self.edition = base.info.edition();
@@ -206,7 +204,7 @@ impl LiveWriter {
         }
     }
 
-    /// The overlays, and the segments beside the snapshot that `base` has not
+    /// Returns the overlays, and the files of segments beside the snapshot that `base` has not
     /// taken over.
     fn files_without(&self, base: &Snapshot) -> Vec<FileIn> {
         let adopted: HashSet<(&[String], SegmentId)> = (base.shards.iter())

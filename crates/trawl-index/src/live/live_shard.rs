@@ -1,4 +1,4 @@
-//! What counts of a shard beside the snapshot, while a writer goes on.
+//! Holds the changes of a shard beside the snapshot while a writer runs.
 
 use super::overlay::{Dead, DeadRows, Overlay};
 use super::ranges;
@@ -6,14 +6,14 @@ use crate::id::SegmentId;
 use crate::schema::Table;
 use std::ops::Range;
 
-/// A shard that has an overlay, or will have.
+/// A shard that has an overlay or will get one.
 #[derive(Clone)]
 pub(super) struct LiveShard {
     pub(super) overlay: Overlay,
 }
 
 impl LiveShard {
-    /// Rows of a table of a segment no longer hold.
+    /// Marks rows of a segment's table as dead.
     pub(super) fn kill(&mut self, segment: SegmentId, table: Table, rows: Range<u64>) {
         let dead = &mut self.overlay.dead;
         let at = match dead.iter().position(|dead| dead.segment == segment) {
@@ -29,8 +29,7 @@ impl LiveShard {
         }
     }
 
-    /// Leaves out segments of which nothing holds any longer; returns the
-    /// names of their files.
+    /// Removes segments without valid rows from the overlay, and returns the names of their files.
     pub(super) fn drop_dead(&mut self) -> Vec<String> {
         let Overlay { segments, dead, .. } = &mut self.overlay;
         let mut names = Vec::new();

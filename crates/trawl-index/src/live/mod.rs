@@ -1,24 +1,23 @@
-//! What changed since a snapshot was committed: segments beside its own, and
-//! which rows of older ones they stand for.
+//! Publishes changes since a snapshot was committed: segments beside the snapshot's, and the rows
+//! of older segments that they supersede.
 //!
 //! ```text
-//! <source>/live/state                          which generation counts
-//! <source>/private/data/<edition>.<generation>.overlays  all overlays of one
-//! …/data/<edition>.<generation>.overlay        a shard's, from that generation on
-//! …/data/<segment>.<table>.parquet             its segments, as any
+//! <source>/live/state                          names the generation in effect
+//! <source>/private/data/<edition>.<generation>.overlays  all overlays of one generation
+//! …/data/<edition>.<generation>.overlay        a shard's overlay from that generation on
+//! …/data/<segment>.<table>.parquet             the shard's segments, in the usual format
 //! ```
-//! A **generation** is published by renaming `state`; the newest overlay of a
-//! shard that is not newer than that counts. Nothing of it is made durable:
-//! `state` names the boot of the machine, and after another one the snapshot
-//! alone counts, until what changed was found out again.
+//! A **generation** is published by renaming `state`. Readers use the newest overlay of a shard
+//! that is not newer than the generation in `state`. No file of a generation is synced: `state`
+//! names the boot of the machine, and after a reboot only the snapshot is valid until the changes
+//! have been found again.
 //!
-//! A row that no longer holds is **dead**: the overlay of its shard says so,
-//! by ranges of the tables of a segment. Dead are whole listings, never
-//! single entries, so that sums over the others are differences of running
-//! sums.
+//! A superseded row is **dead**: the overlay of its shard lists dead rows as ranges of the tables
+//! of a segment. Only whole listings become dead, never single entries, so that sums over the other
+//! rows are still differences of running sums.
 //!
-//! A reader pins a generation by a shared lock on the `state` that it read,
-//! and what that needs stays as long.
+//! A reader pins a generation by a shared lock on the `state` file that it read. The files of that
+//! generation stay while the lock is held, unless [`Removal::AtOnce`] applies.
 
 mod belonging;
 mod checkpoint;

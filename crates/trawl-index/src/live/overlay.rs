@@ -1,4 +1,4 @@
-//! The files, and reading them.
+//! Defines the files of generations and reads them.
 
 use super::ranges;
 use crate::error::{IndexError, Result};
@@ -19,17 +19,17 @@ use std::sync::Arc;
 use trawl_model::Timestamp;
 use trawl_sys::lock::{Lock, try_lock};
 
-/// The file that names the generation that counts.
+/// File that names the generation in effect.
 pub(crate) const STATE_FILE: &str = "state";
-/// Where the kernel tells which boot of the machine this is, and when that was.
+/// Files in which the kernel reports the id and the time of the current boot.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 const BOOT_TIME: &str = "/proc/stat";
 
-/// What `state` says.
+/// Content of `state`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct State {
     pub(crate) format: u32,
-    /// The edition that it goes on from, as text.
+    /// The edition that the generation continues from, as text.
     pub(crate) edition: String,
     pub(crate) boot: String,
     pub(crate) generation: u64,
@@ -37,22 +37,22 @@ pub(crate) struct State {
     pub(crate) as_of: Timestamp,
 }
 
-/// What changed in a shard.
+/// Changes of a shard.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Overlay {
     pub(crate) format: u32,
-    /// The edition, as text.
+    /// The edition that it continues from, as text.
     pub(crate) edition: String,
-    /// From which generation on it counts.
+    /// First generation that uses the overlay.
     pub(crate) generation: u64,
     pub(crate) guard: Vec<GuardStep>,
     /// Segments beside the snapshot's, oldest first.
     pub(crate) segments: Vec<SegmentInfo>,
-    /// Which rows no longer hold, those of segments above included.
+    /// Dead rows, including those of the segments above.
     pub(crate) dead: Vec<DeadRows>,
 }
 
-/// Rows of a segment that no longer hold.
+/// Dead rows of a segment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct DeadRows {
     pub(crate) segment: SegmentId,
@@ -60,17 +60,16 @@ pub(crate) struct DeadRows {
     pub(crate) rows: Dead,
 }
 
-/// Rows of a segment's tables that no longer hold: ranges, ascending,
-/// neither overlapping nor touching.
+/// Dead rows of a segment's tables as ranges that are ascending and neither overlap nor touch.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dead {
-    /// Of the dirs table: listings, with all rows of theirs.
+    /// Rows of the dirs table: listings with all their entries.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dirs: Vec<Range<u64>>,
-    /// Of the xattrs table.
+    /// Rows of the xattrs table.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub xattrs: Vec<Range<u64>>,
-    /// Of the issues table.
+    /// Rows of the issues table.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub issues: Vec<Range<u64>>,
 }
@@ -83,47 +82,47 @@ pub(crate) struct Overlays {
     pub(crate) shards: Vec<Placed>,
 }
 
-/// An overlay, and where its shard lies.
+/// An overlay with the location of its shard.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Placed {
     pub(crate) components: Vec<String>,
     pub(crate) overlay: Overlay,
 }
 
-/// A generation that counts.
+/// A generation in effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LiveInfo {
-    /// Its number.
+    /// Number of the generation.
     pub generation: u64,
-    /// Up to when all changes are in.
+    /// Time up to which all changes are included.
     pub as_of: Timestamp,
 }
 
-/// What a reader goes by: the generation that counts.
+/// The generation in effect for a reader.
 #[derive(Debug)]
 pub(crate) struct Live {
     pub(crate) info: LiveInfo,
     edition: Edition,
-    /// Keeps the generation's files.
+    /// Shared lock that keeps the generation's files.
     _pin: Option<File>,
 }
 
-/// What a shard's overlay comes to, for a reader.
+/// A shard's overlay in the form that a reader uses.
 #[derive(Debug)]
 pub(crate) struct Overlaid {
-    /// A manifest of the segments beside the snapshot's; none if there are none.
+    /// Manifest of the segments beside the snapshot's; `None` if there are none.
     pub(crate) manifest: Option<Manifest>,
     pub(crate) dead: Arc<HashMap<SegmentId, Dead>>,
 }
 
 impl Dead {
-    /// The dead rows of a table.
+    /// Returns the dead rows of a table.
     pub fn of(&self, table: Table) -> &[Range<u64>] {
         match table {
             Table::Dirs => &self.dirs,
             Table::Xattrs => &self.xattrs,
             Table::Issues => &self.issues,
-            // They go with the listings.
+            // Their rows die with their listing.
             Table::Entries | Table::Links => &[],
         }
     }
@@ -137,12 +136,12 @@ impl Dead {
         }
     }
 
-    /// True if all rows hold.
+    /// True if no row is dead.
     pub(crate) fn is_empty(&self) -> bool {
         self.dirs.is_empty() && self.xattrs.is_empty() && self.issues.is_empty()
     }
 
-    /// True if nothing of a segment holds any longer.
+    /// True if no row of a segment is valid any more.
     pub(crate) fn is_all_of(&self, segment: &SegmentInfo) -> bool {
         [Table::Dirs, Table::Xattrs, Table::Issues]
             .into_iter()
@@ -180,26 +179,26 @@ impl Overlay {
         }
     }
 
-    /// Reads an overlay of an edition. `path` names it in errors.
+    /// Decodes an overlay of an edition. `path` names it in errors.
     pub(crate) fn from_bytes(bytes: &[u8], path: &Path, edition: Edition) -> Result<Overlay> {
         let overlay: Overlay = sealed::unseal_json(bytes, path)?;
         overlay.check(edition, path)?;
         Ok(overlay)
     }
 
-    /// Refuses one that is not of this edition or makes no sense.
+    /// Returns an error if the overlay belongs to another edition or is invalid.
     fn check(&self, edition: Edition, path: &Path) -> Result<()> {
         check_format(self.format, path)?;
         if self.edition != edition.to_string() {
-            return Err(IndexError::damaged(path, "it is of another snapshot"));
+            return Err(IndexError::damaged(path, "it belongs to another snapshot"));
         }
         match self.dead.iter().all(|dead| dead.rows.is_sound()) {
             true => Ok(()),
-            false => Err(IndexError::damaged(path, "its ranges make no sense")),
+            false => Err(IndexError::damaged(path, "its ranges are invalid")),
         }
     }
 
-    /// What it comes to, of a shard of a source with this root.
+    /// Converts the overlay for readers of a source with this root.
     pub(crate) fn overlaid(self, edition: Edition, root: &[u8]) -> Overlaid {
         let segments = self.segments;
         let manifest = (!segments.is_empty()).then(|| Manifest {
@@ -218,14 +217,14 @@ impl Overlay {
     }
 }
 
-/// Which boot of the machine this is; empty where nobody tells.
+/// Returns the id of the machine's current boot; empty if it is unknown.
 pub(crate) fn boot_id() -> String {
     let text = std::fs::read_to_string(BOOT_ID).unwrap_or_default();
     text.trim().to_owned()
 }
 
-/// Whether the machine was started after a file changed last: nobody makes `state` durable, so
-/// what is left of one may be anything. Where the kernel does not tell, it was not.
+/// True if a file last changed before the machine was booted. `state` is never synced, so a file
+/// from before may contain anything. False if the boot time is unknown.
 fn is_before_boot(file: &File) -> bool {
     let text = std::fs::read_to_string(BOOT_TIME).unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix("btime "));
@@ -234,11 +233,12 @@ fn is_before_boot(file: &File) -> bool {
     matches!((booted, changed), (Some(booted), Some(changed)) if changed < booted)
 }
 
-/// What `state` says, of whatever edition and boot, and its file, locked where that can be;
-/// `None` if there is none that can be of this boot.
+/// Reads `state`, of whatever edition and boot, and returns it with its file if that could be
+/// locked. `None` if there is no `state`, or only a damaged one from before the current boot.
 ///
 /// # Errors
-/// [`IndexError::Damaged`]: what the snapshot alone says is not all that was published.
+/// [`IndexError::Damaged`] if a `state` of this boot is damaged: the snapshot alone does not
+/// contain everything that was published.
 fn read_state(source: &Dir) -> Result<Option<(State, Option<File>)>> {
     let Some(dir) = if_there(source.open_dir(layout::LIVE))? else {
         return Ok(None);
@@ -246,7 +246,7 @@ fn read_state(source: &Dir) -> Result<Option<(State, Option<File>)>> {
     let Some(file) = if_there(dir.open_file(STATE_FILE))? else {
         return Ok(None);
     };
-    // The lock is taken before the file is read: what is read is pinned.
+    // Locking before reading ensures that the file that is read is pinned.
     let pin = try_lock(&file, Lock::Shared).is_ok_and(|locked| locked);
     let path = dir.join(STATE_FILE);
     match parse_state(&file, &path) {
@@ -271,11 +271,10 @@ fn parse_state(file: &File, path: &Path) -> Result<State> {
 }
 
 impl Live {
-    /// The generation that counts for an edition; `None` if the snapshot
-    /// alone does.
+    /// Returns the generation in effect for an edition; `None` if only the snapshot is.
     ///
     /// # Errors
-    /// If that cannot be told, since `state` is damaged.
+    /// [`IndexError::Damaged`] if `state` is damaged, so that this is unknown.
     pub(crate) fn open(source: &Dir, edition: Edition) -> Result<Option<Live>> {
         let Some((state, pin)) = read_state(source)? else {
             return Ok(None);
@@ -293,7 +292,7 @@ impl Live {
         }))
     }
 
-    /// The overlay of the shard whose `data` directory this is, if it has one.
+    /// Returns the overlay of the shard with this `data` directory, if it has one.
     pub(crate) fn overlay(&self, data: &Dir) -> Result<Option<Overlay>> {
         let generations = data.list()?;
         let generations = generations
@@ -311,11 +310,15 @@ impl Live {
         let is_placed = layout::components_of(&overlay.guard).is_some();
         match overlay.generation == newest && is_placed {
             true => Ok(Some(overlay)),
-            false => Err(IndexError::damaged(&path, "it is not what its name says")),
+            false => Err(IndexError::damaged(
+                &path,
+                "its content does not match its name",
+            )),
         }
     }
 
-    /// All overlays, for who may read them all, by where their shards lie.
+    /// Returns all overlays by the directory names of their shards, for readers that may read
+    /// everything.
     pub(crate) fn overlays(&self, private: &Dir) -> Result<BTreeMap<Vec<String>, Overlay>> {
         let name = layout::overlays_file(self.edition, self.info.generation);
         let path = private.join(&name);
@@ -337,24 +340,24 @@ impl Live {
     }
 }
 
-/// From which edition what was published last goes on, in this boot or before.
+/// Returns the edition that the last published generation continues from, in this boot or an
+/// earlier one.
 ///
 /// # Errors
-/// If that cannot be told.
+/// If `state` cannot be read or is damaged.
 pub(crate) fn edition(source: &Dir) -> Result<Option<Edition>> {
     let state = read_state(source)?;
     Ok(state.and_then(|(state, _)| state.edition.parse::<Edition>().ok()))
 }
 
-/// True if what was published last goes on from this snapshot, or may.
+/// True if the last published generation continues from this snapshot, or if that is unknown.
 pub(crate) fn goes_on_from(source: &Dir, id: SnapshotId) -> bool {
     edition(source).map_or(true, |edition| {
         edition.is_some_and(|edition| edition.id == id)
     })
 }
 
-/// Removes a `state` of which nobody can tell what it goes on from: it stands in the way of the
-/// snapshot that has just become current.
+/// Removes a damaged `state`, which would hide the snapshot that has just become current.
 pub(crate) fn forget_damaged(source: &Dir) -> Result<()> {
     match edition(source) {
         Err(IndexError::Damaged { .. }) => forget(source),
@@ -362,14 +365,13 @@ pub(crate) fn forget_damaged(source: &Dir) -> Result<()> {
     }
 }
 
-/// Makes readers go by the snapshot alone, before files of its generations
-/// are removed.
+/// Makes readers use the snapshot alone, before files of its generations are removed.
 pub(crate) fn forget(source: &Dir) -> Result<()> {
     let Some(dir) = if_there(source.open_dir(layout::LIVE))? else {
         return Ok(());
     };
     if_there(dir.remove_file(STATE_FILE))?;
-    // What a killed writer had not renamed yet.
+    // Remove temporary files of a killed writer.
     let is_left =
         |name: &String| name.starts_with(STATE_FILE) && name.ends_with(layout::TEMPORARY_ENDING);
     for name in dir.list()?.iter().filter(|name| is_left(name)) {

@@ -1,9 +1,9 @@
-//! Sets of rows as ranges.
+//! Represents sets of rows as ranges.
 
 use std::ops::Range;
 
-/// Adds rows to a list of ranges that is ascending, neither overlapping nor
-/// touching, and stays so.
+/// Adds rows to a list of ranges that is ascending, neither overlapping nor touching, and keeps it
+/// so.
 pub(super) fn add(ranges: &mut Vec<Range<u64>>, rows: Range<u64>) {
     if rows.is_empty() {
         return;
@@ -17,13 +17,13 @@ pub(super) fn add(ranges: &mut Vec<Range<u64>>, rows: Range<u64>) {
     ranges.splice(from..to.max(from), [merged]);
 }
 
-/// True if it is a list as [`add`] makes it.
+/// True if the list is in the form that [`add`] keeps.
 pub(super) fn is_sound(ranges: &[Range<u64>]) -> bool {
     ranges.iter().all(|range| range.start < range.end)
         && ranges.windows(2).all(|pair| pair[0].end < pair[1].start)
 }
 
-/// The parts of `rows` that lie in `ranges`, which are ascending.
+/// Returns the parts of `rows` that lie in `ranges`, which are ascending.
 pub(crate) fn within(ranges: &[Range<u64>], rows: &Range<u64>) -> Vec<Range<u64>> {
     let from = ranges.partition_point(|range| range.end <= rows.start);
     let ranges = ranges.get(from..).unwrap_or_default().iter();
@@ -33,7 +33,7 @@ pub(crate) fn within(ranges: &[Range<u64>], rows: &Range<u64>) -> Vec<Range<u64>
         .collect()
 }
 
-/// The parts of `rows` that do not.
+/// Returns the parts of `rows` that do not lie in `ranges`, which are ascending.
 pub(crate) fn without(ranges: &[Range<u64>], rows: &Range<u64>) -> Vec<Range<u64>> {
     let mut start = rows.start;
     let mut pieces = Vec::new();
@@ -46,7 +46,7 @@ pub(crate) fn without(ranges: &[Range<u64>], rows: &Range<u64>) -> Vec<Range<u64
     pieces
 }
 
-/// How many rows there are.
+/// Returns the number of rows.
 pub(super) fn count(ranges: &[Range<u64>]) -> u64 {
     ranges.iter().map(|range| range.end - range.start).sum()
 }

@@ -1,14 +1,12 @@
-//! Writing generations: what was read of a source again, and which rows of
-//! before no longer hold.
+//! Writes generations: content of a source that was read again, and the rows that it supersedes.
 //!
-//! A [`Round`] takes listings as a scan delivers them and writes them as
-//! segments of the shards that their guards name, with names that nothing
-//! refers to. [`LiveWriter::publish`] makes them, and the rows that a round
-//! says are dead, count: overlays first, then `state`, by a rename.
+//! A [`Round`] takes listings as a scan delivers them and writes them as segments of the shards
+//! that their guards name. Nothing refers to these files yet. [`Round::publish`] makes them
+//! visible, together with the round's dead rows: it writes the overlays first, then renames
+//! `state`.
 //!
-//! The writer holds the source's lock as long as it lives, so no snapshot is
-//! committed meanwhile, and what it wrote is removed by the next writer if it
-//! is killed.
+//! The writer holds the source's lock while it lives, so no snapshot is committed meanwhile. If it
+//! is killed, the next writer removes its files.
 
 use super::live_shard::LiveShard;
 use super::overlay::{self, DeadRows, Overlay, Overlays, Placed, STATE_FILE, State};
@@ -42,15 +40,15 @@ use trawl_model::sink::{PartSink, SourceRoot};
 use trawl_model::{DirAccess, DirBatch, DirId, IdMap, Issue, Sink, Timestamp};
 use trawl_sys::lock::{Lock, try_lock};
 
-/// Segments of a shard beside the snapshot's, about.
+/// Approximate maximum number of segments of a shard beside the snapshot's.
 const SEGMENTS_MOST: usize = 8;
-/// Segments of so few rows are put together whatever there is.
+/// Segments with at most this many rows are merged regardless of the others' sizes.
 const SMALL_ROWS: u64 = 1024;
-/// How long those who read a generation have when its files are to go at once,
-/// and how often they are looked at.
+/// Time that readers of a generation get to finish when its files must be removed at once, and the
+/// interval at which their locks are checked.
 const READERS_END: Duration = Duration::from_millis(200);
 const READERS_LOOK: Duration = Duration::from_millis(2);
-/// Generations whose files stay however long somebody reads them, at most.
+/// Maximum number of generations whose files stay while somebody reads them.
 const PINNED_MOST: usize = 1000;
 
 /// Publishes generations of one source.
@@ -59,10 +57,10 @@ pub struct LiveWriter {
     pub(super) source: Source,
     pub(super) top: Arc<Dir>,
     pub(super) lock: Arc<SourceLock>,
-    /// The snapshot that it goes on from.
+    /// The snapshot that this writer continues from.
     pub(super) base: Snapshot,
     pub(super) edition: Edition,
-    /// Of the segments that it writes.
+    /// The writer's part of the ids of its segments.
     pub(super) id: SnapshotId,
     id_map: Option<IdMap>,
     pub(super) above: Guard,
@@ -71,77 +69,77 @@ pub struct LiveWriter {
     compressor: Compressor,
     live: Dir,
     pub(super) shards: BTreeMap<Vec<String>, LiveShard>,
-    /// What segments of a shard are numbered from.
+    /// First free segment number of each shard.
     pub(super) next_segments: HashMap<Vec<String>, u32>,
-    /// Directories of barriers that were made to look alike.
+    /// Directories of barriers that have been disguised.
     pub(super) barriers: BTreeSet<Vec<String>>,
     pub(super) generation: u64,
-    /// Up to when all changes are in.
+    /// Time up to which all changes are included.
     pub(super) as_of: Timestamp,
     pub(super) memory_bytes: usize,
-    /// Generations before, the oldest first, and what goes with each.
+    /// Superseded generations, oldest first, each with the files to remove.
     pub(super) before: VecDeque<Superseded>,
-    /// The state that counts.
+    /// The `state` file in effect.
     pub(super) state: Option<File>,
-    /// It made no snapshot yet.
+    /// True until the writer has made a snapshot.
     pub(super) is_first: bool,
-    /// What it goes on from is not as it was.
+    /// True if the snapshot that it continues from has changed.
     pub(super) is_lost: bool,
 }
 
-/// A generation that no new reader goes by.
+/// A generation that new readers do not use any more.
 pub(super) struct Superseded {
     pub(super) state: Option<File>,
-    /// Where, and what is removed once nobody reads it.
+    /// Files to remove once nobody reads the generation.
     pub(super) files: Vec<FileIn>,
     pub(super) private: Vec<String>,
 }
 
 impl Superseded {
-    /// True if somebody goes by it. Nobody is known to where there are no locks.
+    /// True if somebody reads it. Where the file system has no locks, readers are not known.
     fn is_read(&self) -> bool {
         let is_locked = |state| matches!(try_lock(state, Lock::Alone), Ok(false));
         self.state.as_ref().is_some_and(is_locked)
     }
 }
 
-/// A file: the directory names from the source's `data` to where it lies, and
-/// its own.
+/// A file: the directory names from the source's `data` directory to its location, and its name.
 pub(super) type FileIn = (Vec<String>, String);
 
-/// When files go that hold nothing any more.
+/// When to remove files without valid rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Removal {
     /// When nobody reads a generation that needs them.
     WhenUnread,
-    /// At once, for they tell what some may no longer see. Who has them open
-    /// goes on reading, who has not opens the source again.
+    /// At once, because they contain rows that some users may no longer see. Readers that have them
+    /// open continue to read; others must open the source again.
     AtOnce,
 }
 
-/// What was published.
+/// Result of publishing a generation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Published {
-    /// The generation.
+    /// Number of the generation.
     pub generation: u64,
-    /// Rows of entries that were written.
+    /// Number of entry rows written.
     pub rows: u64,
-    /// Segments that count beside the snapshot's.
+    /// Number of segments in effect beside the snapshot's.
     pub segments: usize,
-    /// Bytes of all of these.
+    /// Size of all these segments in bytes.
     pub size_bytes: u64,
-    /// Rows of tables of the snapshot, and of these, that are dead.
+    /// Number of dead rows in tables of the snapshot and of these segments.
     pub dead: u64,
 }
 
 impl LiveWriter {
-    /// Goes on from the current snapshot of a source, whose root is now as
-    /// told.
+    /// Continues from the current snapshot of a source. `root` is the present state of the source's
+    /// root.
     ///
     /// # Errors
-    /// [`IndexError::NoSnapshot`] if it has none, [`IndexError::Busy`] if
-    /// somebody else writes it, [`IndexError::Moved`] if what is above the
-    /// root lets others through than when it was indexed.
+    /// [`IndexError::NoSource`] if the index has no such source, [`IndexError::NoSnapshot`] if the
+    /// source has no snapshot, [`IndexError::Busy`] if another process writes it,
+    /// [`IndexError::Moved`] if the directories above the root let other users through than when it
+    /// was indexed.
     pub fn begin(
         index: &IndexDir,
         mut root: SourceRoot,
@@ -211,12 +209,12 @@ impl LiveWriter {
         Ok(writer)
     }
 
-    /// The source.
+    /// Returns the source.
     pub fn source(&self) -> &Source {
         &self.source
     }
 
-    /// The source as readers see it who go by the last generation.
+    /// Returns the source as readers of the last generation see it.
     pub fn snapshot(&self) -> Snapshot {
         let mut snapshot = self.base.clone();
         let overlays = self.shards.iter();
@@ -226,8 +224,8 @@ impl LiveWriter {
         snapshot
     }
 
-    /// True if the way to the source's root lets through whom it did when
-    /// this writer began.
+    /// True if the directories above the source's root let the same users through as when this
+    /// writer began.
     pub fn is_reached_as(&self, root: &SourceRoot) -> bool {
         let mut root = root.clone();
         if let Some(map) = &self.id_map {
@@ -236,13 +234,13 @@ impl LiveWriter {
         self.source.lies_behind(&root.above)
     }
 
-    /// Nothing is new: what counts is true for a later time.
+    /// Confirms that nothing has changed up to `as_of`.
     ///
     /// # Errors
     /// If `state` cannot be written.
     pub fn confirm(&mut self, as_of: Timestamp) -> Result<()> {
         if self.generation == 0 {
-            // There is no overlay that a state could go by.
+            // No overlay exists yet that `state` could name.
             let nothing = Taken::default();
             return self.publish(nothing, as_of, Removal::WhenUnread).map(drop);
         }
@@ -257,19 +255,19 @@ impl LiveWriter {
         self.remove_unread()
     }
 
-    /// The writer's part of the ids of segments beside the snapshot's.
+    /// Returns the writer's part of the ids of segments beside the snapshot's.
     pub fn writer_id(&self) -> SnapshotId {
         self.id
     }
 
-    /// True if readers still go by this segment, beside the snapshot's.
+    /// True if a segment beside the snapshot's is still in effect.
     pub fn has(&self, segment: SegmentId) -> bool {
         let mut segments = self.overlays().flat_map(|overlay| &overlay.segments);
         segments.any(|known| known.id == segment)
     }
 
-    /// Small segments of shards that have many: what they hold is best read
-    /// again, so that it lies together.
+    /// Returns small segments of shards that have many: reading and writing their rows again merges
+    /// them.
     pub fn crowding(&self) -> Vec<SegmentId> {
         let mut crowding = Vec::new();
         for shard in self.shards.values() {
@@ -280,8 +278,8 @@ impl LiveWriter {
             let mut sizes: Vec<(u64, SegmentId)> =
                 segments.iter().map(|s| (s.rows, s.id)).collect();
             sizes.sort_unstable();
-            // Each one is at most as large as all before together: so no row
-            // is read again more often than there are powers of two.
+            // Each of these segments is at most as large as all smaller ones together, so no row is
+            // rewritten more often than there are powers of two.
             let mut rows = SMALL_ROWS;
             for (own, id) in sizes {
                 if own > rows {
@@ -294,7 +292,7 @@ impl LiveWriter {
         crowding
     }
 
-    /// Begins to take what is new.
+    /// Begins a round.
     pub fn round(&mut self) -> Round<'_> {
         Round {
             writer: self,
@@ -302,7 +300,7 @@ impl LiveWriter {
         }
     }
 
-    /// Makes what a round brought count; returns the files that are to go at once.
+    /// Publishes the content of a round. Returns the files that must be removed at once.
     fn publish(
         &mut self,
         done: Taken,
@@ -338,7 +336,7 @@ impl LiveWriter {
             superseded.private.push(name);
         }
         superseded.state = self.state.replace(state);
-        // It counts: whatever cannot be removed now, its files stay.
+        // The generation is in effect. Files that cannot be removed now stay.
         self.shards.append(&mut next);
         self.generation = generation;
         self.as_of = as_of;
@@ -349,7 +347,7 @@ impl LiveWriter {
         Ok((self.told(rows), gone))
     }
 
-    /// What lies beside the snapshot.
+    /// Returns the overlays beside the snapshot.
     pub(super) fn overlays(&self) -> impl Iterator<Item = &Overlay> {
         self.shards.values().map(|shard| &shard.overlay)
     }
@@ -373,7 +371,7 @@ impl LiveWriter {
         }
     }
 
-    /// The shards that a round changes, as they will be.
+    /// Returns the shards that a round changes, in their new state.
     fn changed_by(&self, done: Taken) -> BTreeMap<Vec<String>, LiveShard> {
         let mut next: BTreeMap<Vec<String>, LiveShard> = BTreeMap::new();
         for (guard, components, info) in done.segments {
@@ -419,7 +417,7 @@ impl LiveWriter {
         for (components, shard) in next {
             let data = self.top.open_below(components)?;
             let bytes = sealed::seal_json(&shard.overlay, &data.join(&name))?;
-            // One that was not published may have been left by a full disk.
+            // A round that failed, such as on a full disk, may have left this file.
             if_there(data.remove_file(&name))?;
             data.write_new(&name, &bytes)?;
             all.shards.push(Placed::of(components, &shard.overlay));
@@ -431,7 +429,7 @@ impl LiveWriter {
         private.write_new(&name, &bytes).map(drop)
     }
 
-    /// Makes a generation count.
+    /// Puts a generation into effect.
     fn write_state(&self, generation: u64, as_of: Timestamp) -> Result<File> {
         let state = State {
             format: FORMAT,
@@ -449,7 +447,7 @@ impl LiveWriter {
         Ok(file)
     }
 
-    /// Removes what only generations need that nobody reads any more.
+    /// Removes the files of superseded generations that nobody reads any more.
     pub(super) fn remove_unread(&mut self) -> Result<()> {
         while let Some(first) = self.before.front() {
             if first.is_read() && self.before.len() <= PINNED_MOST {
@@ -460,7 +458,7 @@ impl LiveWriter {
         Ok(())
     }
 
-    /// Removes what only the oldest of the generations before needs.
+    /// Removes the files that only the oldest superseded generation needs.
     fn remove_first(&mut self) -> Result<()> {
         let Some(first) = self.before.pop_front() else {
             return Ok(());
@@ -472,7 +470,7 @@ impl LiveWriter {
         self.remove_files(&first.files)
     }
 
-    /// Waits a moment for those who read generations before.
+    /// Waits up to [`READERS_END`] for readers of superseded generations.
     fn let_readers_end(&self) {
         let until = Instant::now() + READERS_END;
         while self.before.iter().any(Superseded::is_read) && Instant::now() < until {
@@ -480,9 +478,8 @@ impl LiveWriter {
         }
     }
 
-    /// Removes what only generations before need, whoever reads them. Most
-    /// have read what they wanted: files that go under a reader are an error
-    /// to it.
+    /// Removes the files that only superseded generations need, even if somebody reads them. Most
+    /// readers have finished by then; the others get an error when a file is missing.
     pub(super) fn remove_before(&mut self) -> Result<()> {
         self.let_readers_end();
         while !self.before.is_empty() {
@@ -505,12 +502,11 @@ impl LiveWriter {
         clean::remove_overlays(&self.source)
     }
 
-    /// Lets go of the source. What was published counts until a snapshot is
-    /// committed or the machine is started again; if that was nothing, there
-    /// is no trace of it.
+    /// Releases the source. The published changes stay in effect until a snapshot is committed or
+    /// the machine reboots. If nothing was published, no files remain.
     ///
     /// # Errors
-    /// If the lock cannot be given back.
+    /// If the lock file cannot be cleared.
     pub fn end(self) -> Result<()> {
         if self.generation > 0 && !self.has_changes() {
             clean::remove_overlays(&self.source)?;
@@ -518,7 +514,7 @@ impl LiveWriter {
         self.lock.clear()
     }
 
-    /// The generation that counts, if one was published.
+    /// Returns the number of the generation in effect; 0 if none was published.
     pub fn generation(&self) -> u64 {
         self.generation
     }
@@ -535,7 +531,7 @@ impl LiveWriter {
         self.put_rows(round, guard, ListingKind::Listed, batch)
     }
 
-    /// Adds rows, and the attribute values that they carry.
+    /// Adds rows and the attribute values that they carry.
     fn put_rows(
         &mut self,
         round: &mut Taken,
@@ -565,7 +561,7 @@ impl LiveWriter {
         })
     }
 
-    /// Writes all that waits.
+    /// Writes all waiting rows.
     fn flush(&mut self, round: &mut Taken) -> Result<()> {
         let mut shards: Vec<(GuardId, ShardBuffer)> = round.shards.drain().collect();
         shards.sort_by_key(|(guard, _)| *guard);
@@ -600,8 +596,7 @@ impl LiveWriter {
         Ok(())
     }
 
-    /// Makes the directories of barriers that were not there, and those in
-    /// which one was made look like the others.
+    /// Makes missing directories of barriers, and disguises those that are new or got a barrier.
     fn make_barriers(&mut self, round: &Taken) -> Result<()> {
         let lists: Vec<(Guard, Predicate)> = self
             .placer
@@ -630,7 +625,7 @@ impl LiveWriter {
     }
 }
 
-/// Removes what was written of a segment that will not count.
+/// Removes the files of a segment that was not written completely.
 fn remove_segment(top: &Dir, components: &[String], id: SegmentId) -> Result<()> {
     let Some(data) = if_there(top.open_below(components))? else {
         return Ok(());
@@ -641,7 +636,7 @@ fn remove_segment(top: &Dir, components: &[String], id: SegmentId) -> Result<()>
     if_there(data.remove_file(&layout::names_file(id))).map(drop)
 }
 
-/// Rows that no longer hold.
+/// Rows that become dead.
 #[derive(Debug)]
 struct Killed {
     guard: Vec<GuardStep>,
@@ -651,7 +646,7 @@ struct Killed {
     rows: Range<u64>,
 }
 
-/// What a round took so far.
+/// Content that a round has taken so far.
 #[derive(Default)]
 struct Taken {
     shards: HashMap<GuardId, ShardBuffer>,
@@ -660,16 +655,15 @@ struct Taken {
     dead: Vec<Killed>,
 }
 
-/// Takes what is new, and which rows it stands for. Dropped before it is
-/// published, its files are removed.
+/// Takes new content and the rows that it supersedes. Its files are removed if it is dropped before
+/// it is published.
 pub struct Round<'w> {
     pub(super) writer: &'w mut LiveWriter,
     taken: Taken,
 }
 
 impl Round<'_> {
-    /// The listings, attribute values or issues in these rows of a table of a
-    /// shard's segment no longer hold.
+    /// Marks the listings, attribute values or issues in these rows of a segment's table as dead.
     pub fn kill(&mut self, shard: &Shard, segment: SegmentId, table: Table, rows: Range<u64>) {
         self.taken.dead.push(Killed {
             guard: shard.manifest.guard.clone(),
@@ -680,11 +674,11 @@ impl Round<'_> {
         });
     }
 
-    /// Makes all of it count for readers from now on. `as_of` is up to when
-    /// all changes are in.
+    /// Makes the round visible to readers. `as_of` is the time up to which all changes are
+    /// included.
     ///
     /// # Errors
-    /// If files cannot be written: then nothing has changed for readers.
+    /// If files cannot be written; readers then see no change.
     pub fn publish(mut self, as_of: Timestamp, removal: Removal) -> Result<Published> {
         let mut taken = std::mem::take(&mut self.taken);
         let done = self.writer.flush(&mut taken);
@@ -698,7 +692,7 @@ impl Round<'_> {
             Ok((published, gone)) => {
                 match removal {
                     Removal::WhenUnread => self.writer.remove_unread()?,
-                    // Of what is hidden now they may tell, too.
+                    // They may also contain rows that are hidden now.
                     Removal::AtOnce => self.writer.remove_before()?,
                 }
                 self.writer.remove_files(&gone)?;
@@ -728,7 +722,7 @@ impl Drop for Round<'_> {
 impl Sink for Round<'_> {
     type Error = IndexError;
 
-    /// The root's own row.
+    /// Adds the root's own row.
     fn root(&mut self, mut root: SourceRoot) -> Result<()> {
         if let Some(map) = &self.writer.id_map {
             map.apply_root(&mut root);

@@ -1,4 +1,4 @@
-//! Packs that come back, and bytes that are none.
+//! Checks that packs are read back, and that invalid bytes are rejected.
 
 use super::*;
 use proptest::prelude::*;
@@ -47,7 +47,7 @@ fn segment(number: u32) -> SegmentInfo {
     }
 }
 
-/// Values alone, without directories.
+/// Returns a segment with only attribute values, without directories.
 fn bare(number: u32) -> SegmentInfo {
     SegmentInfo {
         rows: 0,
@@ -138,13 +138,13 @@ fn read(bytes: &[u8]) -> Result<Pack> {
     Pack::from_bytes(bytes.to_vec(), Path::new("the-file"), EDITION)
 }
 
-/// The same bytes with a checksum that is right.
+/// Returns the same bytes with a valid checksum.
 fn sealed(bytes: &[u8]) -> Vec<u8> {
     let body = &bytes[..bytes.len().saturating_sub(HASH_BYTES)];
     [body, &xxh3_128(body).to_le_bytes()].concat()
 }
 
-/// Asks everything of a pack that was taken for sound.
+/// Reads everything from a validated pack.
 fn use_all(pack: &Pack) {
     for shard in 0..pack.len() {
         let (_, manifest) = pack.unpack(shard).expect("what was opened unpacks");
@@ -281,7 +281,7 @@ fn every_flipped_or_missing_byte_is_found() {
     }
 }
 
-/// With a checksum that is right the damage reaches the decoder.
+/// With a valid checksum the damage reaches the decoder.
 #[test]
 fn no_flipped_byte_with_a_right_checksum_panics() {
     let bytes = encoded(EDITION);

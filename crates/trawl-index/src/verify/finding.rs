@@ -1,46 +1,45 @@
-//! What was checked, and what is wrong with it.
+//! Defines the result of a verification: counts and problems.
 
 use crate::error::{Cause, IndexError};
 use crate::layout::{self, DataName};
 use std::fmt;
 use std::path::PathBuf;
 
-/// What is wrong with a file.
+/// Problem with a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Problem {
-    /// It is not there.
+    /// It does not exist.
     Missing,
-    /// It is shorter than it was.
+    /// It is shorter than when it was written.
     Truncated {
-        /// The length it should have.
+        /// The expected length.
         expected_bytes: u64,
-        /// The length it has.
+        /// The actual length.
         found_bytes: u64,
     },
-    /// It is longer than it was.
+    /// It is longer than when it was written.
     Longer {
-        /// The length it should have.
+        /// The expected length.
         expected_bytes: u64,
-        /// The length it has.
+        /// The actual length.
         found_bytes: u64,
     },
-    /// Its length is right, its bytes are not.
+    /// Its length is right, but its bytes are not.
     Changed,
-    /// It is not what its name says.
+    /// Its content is invalid or does not match its name.
     Damaged(String),
     /// It could not be read.
     Unreadable(String),
-    /// A name sidecar that cannot be used; the segment's tables say the same.
+    /// A name sidecar is unusable; the segment's tables hold the same data.
     Sidecar(Box<Problem>),
-    /// It lets in others than its guard admits.
+    /// Its permissions differ from those of its guard.
     Permissions,
-    /// No snapshot needs it: gc removes it.
+    /// No snapshot needs it; gc removes it.
     Unreferenced,
-    /// A source that is being added or removed, or was and is not to the
-    /// end.
+    /// A source whose addition or removal is in progress or was interrupted.
     Unfinished,
-    /// It is not of an index.
+    /// It does not belong to an index.
     Foreign,
 }
 
@@ -49,27 +48,27 @@ pub enum Problem {
 pub struct Finding {
     /// The file.
     pub path: PathBuf,
-    /// What is wrong with it.
+    /// Problem with it.
     pub problem: Problem,
 }
 
-/// What was checked and found.
+/// Result of a verification.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verified {
-    /// Sources looked at.
+    /// Number of sources checked.
     pub sources: u64,
-    /// Snapshots checked.
+    /// Number of snapshots checked.
     pub snapshots: u64,
-    /// Files whose bytes were checked.
+    /// Number of files whose bytes were checked.
     pub files: u64,
-    /// Their bytes.
+    /// Total size of these files in bytes.
     pub size_bytes: u64,
-    /// What is wrong, by path.
+    /// Problems found, sorted by path.
     pub findings: Vec<Finding>,
 }
 
 impl Problem {
-    /// What an error about one file says.
+    /// Converts an error about one file.
     pub(super) fn of_error(error: IndexError) -> Problem {
         match error {
             error if error.is_missing() => Problem::Missing,
@@ -79,7 +78,7 @@ impl Problem {
         }
     }
 
-    /// What it is for a segment's file of this name.
+    /// Wraps the problem as [`Problem::Sidecar`] if `name` is a name sidecar's.
     pub(super) fn of(self, name: &str) -> Problem {
         match layout::data_name(name) {
             DataName::Names(_) => Problem::Sidecar(Box::new(self)),
@@ -87,7 +86,7 @@ impl Problem {
         }
     }
 
-    /// True if answers may be wrong or impossible because of it.
+    /// True if the problem can make answers wrong or impossible.
     pub fn is_damage(&self) -> bool {
         !matches!(
             self,
@@ -116,14 +115,14 @@ impl fmt::Display for Problem {
             Problem::Unreadable(why) => write!(f, "cannot be read: {why}"),
             Problem::Sidecar(problem) => write!(
                 f,
-                "{problem} (names are searched without it: trawl index --rebuild-names makes it again)"
+                "{problem} (searches work without it; trawl index --rebuild-names makes it again)"
             ),
             Problem::Permissions => f.write_str(
-                "its permissions are not its guard's: index again, or remove what lies below",
+                "its permissions differ from its guard's: index again, or remove everything below it",
             ),
             Problem::Unreferenced => f.write_str("not needed by any snapshot (gc removes it)"),
             Problem::Unfinished => {
-                f.write_str("a source half added or removed: index it or remove it again")
+                f.write_str("a source only partly added or removed: index it or remove it again")
             }
             Problem::Foreign => f.write_str("foreign: not a file of an index"),
         }
@@ -137,7 +136,7 @@ impl fmt::Display for Finding {
 }
 
 impl Verified {
-    /// True if something is damaged.
+    /// True if anything is damaged.
     pub fn has_damage(&self) -> bool {
         self.findings.iter().any(|found| found.problem.is_damage())
     }
@@ -146,7 +145,7 @@ impl Verified {
         self.findings.push(Finding { path, problem });
     }
 
-    /// Adds a finding that may be known already.
+    /// Adds a finding unless it is already known.
     pub(super) fn add_new(&mut self, path: PathBuf, problem: Option<Problem>) {
         let found = problem.map(|problem| Finding { path, problem });
         if let Some(found) = found.filter(|found| !self.findings.contains(found)) {
@@ -154,7 +153,7 @@ impl Verified {
         }
     }
 
-    /// Turns an error about one file into a finding.
+    /// Adds an error about one file as a finding.
     pub(super) fn add_error(&mut self, error: IndexError, path: PathBuf) {
         match error {
             error if error.is_missing() => self.add(path, Problem::Missing),

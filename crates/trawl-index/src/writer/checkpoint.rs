@@ -1,13 +1,11 @@
-//! A snapshot that is made of another and of what was published beside it,
-//! without a look at the source: it says what both together say.
+//! Makes a snapshot from a base snapshot and the changes published beside it, without reading the
+//! source. The result equals what both together say.
 //!
-//! Segments of which every row still holds are named by the new manifests as
-//! they are. Of those with dead rows the others are read again and written
-//! anew, and small ones of the same shard with them. A shard of which nothing
-//! changed has the manifest of before, under another name.
+//! New manifests name segments without dead rows as they are. Of segments with dead rows the valid
+//! rows are read and written again, together with small segments of the same shard. An unchanged
+//! shard keeps its manifest under another name.
 //!
-//! Memory is bounded by what a writer holds, and by 16 bytes for each
-//! directory that was listed again.
+//! Memory is bounded by a writer's memory plus 16 bytes for each directory that was listed again.
 
 use super::{Sharing, Work, WriterOptions};
 use crate::bundle::Bundle;
@@ -37,47 +35,47 @@ use std::sync::Arc;
 use trawl_model::guard::Guard;
 use trawl_model::placement::{GuardId, Placer};
 
-/// Segments of fewer rows that were written beside the snapshot were not
-/// written to stay: they are written again, together.
+/// Segments beside the snapshot with fewer rows than this were written for short use: they are
+/// written again, merged.
 const SMALL_ROWS: u64 = LIGHT_ROWS;
-/// With more small segments than this in a shard, all are.
+/// If a changed shard has more small segments than this, all of them are written again.
 const SMALL_MOST: usize = 8;
 
-/// What a snapshot of both is made of.
+/// Parts from which a snapshot of base and changes is made.
 pub(crate) struct Both<'a> {
     pub(crate) index: Arc<IndexDir>,
     pub(crate) source: Source,
-    /// The source's `data`.
+    /// The source's `data` directory.
     pub(crate) top: Arc<Dir>,
     pub(crate) lock: Held,
-    /// The new snapshot's id.
+    /// Id of the new snapshot.
     pub(crate) id: SnapshotId,
     pub(crate) options: WriterOptions,
-    /// What guards the source as a whole, now as before.
+    /// Guard of the source as a whole, unchanged.
     pub(crate) above: Guard,
     pub(crate) list: ShardList,
-    /// Directories of barriers that were made since.
+    /// Directories of barriers made since the base snapshot.
     pub(crate) barriers: BTreeSet<Vec<String>>,
-    /// The snapshot with what was published beside it, whose shards come
-    /// behind the first `base_shards`.
+    /// The snapshot with the changes published beside it. Shards of the changes follow the first
+    /// `base_shards` shards.
     pub(crate) snapshot: &'a Snapshot,
     pub(crate) base_shards: usize,
-    /// Of the segments beside it.
+    /// Writer of the segments beside the snapshot.
     pub(crate) writer: SnapshotId,
     pub(crate) reader: Box<dyn ReadRows>,
     pub(crate) bundler: Box<dyn ReadBack>,
-    /// Told now and then; an error ends the work.
+    /// Called now and then; an error ends the work.
     pub(crate) go_on: &'a mut dyn FnMut() -> Result<()>,
 }
 
-/// Where a shard's segments are: those of the snapshot, and those beside it.
+/// Indexes of a shard's two parts: the snapshot's segments and those beside it.
 #[derive(Clone, Copy, Default)]
 struct Halves {
     base: Option<usize>,
     newer: Option<usize>,
 }
 
-/// A segment of one of the halves.
+/// A segment of either part.
 struct Part<'s> {
     shard: usize,
     is_newer: bool,
@@ -85,38 +83,36 @@ struct Part<'s> {
     fate: Fate,
 }
 
-/// What becomes of a segment.
+/// Decision about a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
-    /// It belongs to the new snapshot as it is.
+    /// The new snapshot takes it over as it is.
     Stays,
-    /// What of it still holds is written anew.
+    /// Its valid rows are written again.
     Written,
-    /// Nothing of it holds.
+    /// None of its rows is valid.
     Goes,
 }
 
-/// Which directories were added to a shard, and which taken from it, as far
-/// as they are listed there.
+/// Digests of directories added to and removed from a shard's listings.
 #[derive(Default)]
 struct Listed {
     gone: Vec<u128>,
     come: Vec<u128>,
 }
 
-/// What is read again of segments that are written anew.
+/// Segments to read again because they are written again.
 struct ReadAgain {
     wanted: Vec<(usize, SegmentId)>,
-    /// For each where it goes, and whether its own row is the one that holds.
+    /// For each segment its guard, and whether its own row is the valid one.
     places: Vec<(GuardId, bool)>,
 }
 
 impl Prepared {
-    /// A snapshot that says what another says with what was published beside
-    /// it.
+    /// Makes a snapshot that equals another snapshot with the changes published beside it.
     ///
     /// # Errors
-    /// If files cannot be read or written: then what was written is removed.
+    /// If files cannot be read or written. The new files are removed then.
     pub(crate) fn of_both(both: Both<'_>) -> Result<Prepared> {
         let finished = both.options.started;
         let (mut work, mut maker) = Maker::begin(both)?;
@@ -142,8 +138,7 @@ impl Prepared {
     }
 }
 
-/// Rows of a segment's dirs table, of which directories were added or taken
-/// away.
+/// Rows of a segment's dirs table whose directories were added or removed.
 struct SpanOf {
     guard: GuardId,
     shard: usize,
@@ -157,12 +152,12 @@ struct Maker<'a> {
     base_shards: usize,
     writer: SnapshotId,
     key: DigestKey,
-    /// False if the snapshot before does not tell which directories it has.
+    /// False if the base snapshot has no digests of its directories.
     has_digests: bool,
     barriers: BTreeSet<Vec<String>>,
     halves: BTreeMap<Vec<String>, Halves>,
-    /// Shards that are not as they were, and how many directories each listed
-    /// before, as far as that counts.
+    /// Changed shards, each with the number of directories that it listed before (0 if the base
+    /// snapshot has no digests).
     changed: BTreeMap<GuardId, u64>,
     reader: Box<dyn ReadRows>,
     go_on: &'a mut dyn FnMut() -> Result<()>,
@@ -236,8 +231,7 @@ impl<'a> Maker<'a> {
         self.snapshot.shards.get(at?)
     }
 
-    /// Adds a shard with the segments that stay; notes what of it is to be
-    /// read.
+    /// Adds a shard with the segments that stay, and records the parts of it to read.
     fn take_shard(
         &mut self,
         work: &mut Work,
@@ -291,7 +285,7 @@ impl<'a> Maker<'a> {
         Ok(())
     }
 
-    /// The segments of a shard, oldest first.
+    /// Returns the segments of a shard, oldest first.
     fn parts(&self, halves: Halves) -> Vec<Part<'a>> {
         let mut parts = Vec::new();
         for (at, is_newer) in [(halves.base, false), (halves.newer, true)] {
@@ -305,7 +299,7 @@ impl<'a> Maker<'a> {
                 fate: match shard.dead(info.id) {
                     Some(dead) if dead.is_all_of(info) => Fate::Goes,
                     Some(dead) if !dead.is_empty() => Fate::Written,
-                    // It does not tell what it adds to the sums.
+                    // The segment does not record its share of the sums.
                     _ if info.sums.is_none() => Fate::Written,
                     _ => Fate::Stays,
                 },
@@ -314,7 +308,7 @@ impl<'a> Maker<'a> {
         parts
     }
 
-    /// The segment whose own row holds, if any has one.
+    /// Returns the segment with the valid own row, if there is one.
     fn newest_own_row(&self, parts: &[Part<'_>]) -> Option<SegmentId> {
         let holds = |part: &&Part<'_>| {
             let shard = self.shard(Some(part.shard));
@@ -325,8 +319,8 @@ impl<'a> Maker<'a> {
         parts.iter().filter(holds).map(|part| part.info.id).max()
     }
 
-    /// What the root's own row adds to the sums, if it lies in a segment of
-    /// these that stays.
+    /// Returns the share of the root's own row in the sums, if a segment that stays contains that
+    /// row.
     fn root_of(
         &mut self,
         components: &[String],
@@ -334,7 +328,7 @@ impl<'a> Maker<'a> {
         newest: Option<SegmentId>,
     ) -> Result<Option<Totals>> {
         let stays = |part: &&Part<'_>| Some(part.info.id) == newest && part.fate == Fate::Stays;
-        // Those in other shards are copies.
+        // Own rows in other shards are copies.
         let part = parts.iter().find(stays).filter(|_| components.is_empty());
         let Some(part) = part else {
             return Ok(None);
@@ -348,7 +342,7 @@ impl<'a> Maker<'a> {
         }))
     }
 
-    /// Notes of which rows it matters which directories they stand for.
+    /// Records the rows whose directories must be looked up for counts and digests.
     fn note_spans(&self, parts: &[Part<'_>], guard: GuardId, spans: &mut Vec<SpanOf>) {
         for part in parts {
             let shard = self.shard(Some(part.shard));
@@ -372,8 +366,7 @@ impl<'a> Maker<'a> {
         }
     }
 
-    /// Reads what still holds of the segments that do not stay, and writes it
-    /// shard by shard.
+    /// Reads the valid rows of the segments that do not stay, and writes them shard by shard.
     fn write_again(&mut self, work: &mut Work, again: &ReadAgain) -> Result<()> {
         let mut at_guard = None;
         let go_on = &mut *self.go_on;
@@ -399,7 +392,7 @@ impl<'a> Maker<'a> {
         at_guard.map_or(Ok(()), |guard| work.flush(guard))
     }
 
-    /// Notes how many directories are listed in each shard, and which.
+    /// Updates the number and digest of directories listed in each changed shard.
     fn count_listed(&mut self, work: &mut Work, spans: &[SpanOf]) -> Result<()> {
         let mut by_guard: BTreeMap<GuardId, Listed> = BTreeMap::new();
         let (key, go_on) = (self.key, &mut *self.go_on);
@@ -424,7 +417,7 @@ impl<'a> Maker<'a> {
             let Some(shard) = work.shards.get_mut(guard) else {
                 continue;
             };
-            // One that was larger than a writer's memory is in several segments.
+            // A listing larger than a writer's memory spans several segments.
             for found in [&mut listed.gone, &mut listed.come] {
                 found.sort_unstable();
                 found.dedup();
@@ -456,9 +449,8 @@ impl<'a> Maker<'a> {
         Ok(())
     }
 
-    /// Makes all directories of barriers that there are look alike, those
-    /// without a barrier included. One for which no directory is left that
-    /// hides names does not belong to the snapshot.
+    /// Disguises all directories of barriers, including those without a barrier. The snapshot
+    /// leaves out a directory of barriers if no remaining directory hides names for it.
     fn disguise_barriers(&mut self, work: &mut Work) -> Result<()> {
         let mut barriers: BTreeSet<Vec<String>> = BTreeSet::new();
         for shard in work.shards.values().filter(|shard| shard.is_used()) {
@@ -488,8 +480,8 @@ impl<'a> Maker<'a> {
     }
 }
 
-/// Small segments are written again with what is: those from beside the
-/// snapshot always, all of a shard that has many where anything is.
+/// Decides which small segments are written again: always those written beside the snapshot, and
+/// all small ones of a changed shard that has many.
 fn decide(parts: &mut [Part<'_>], writer: SnapshotId) {
     let is_small = |part: &Part<'_>| part.fate == Fate::Stays && part.info.rows < SMALL_ROWS;
     let is_own = |part: &Part<'_>| is_small(part) && part.info.id.snapshot == writer;
@@ -508,8 +500,8 @@ fn decide(parts: &mut [Part<'_>], writer: SnapshotId) {
     }
 }
 
-/// What a segment adds to the sums over its shard, but for its own row, and
-/// which directories it lists.
+/// Returns a segment's share of the sums over its shard, including the number of directories that
+/// it lists, but without its own row.
 fn totals_of_segment(info: &SegmentInfo) -> Totals {
     let rows = |table| info.files.get(&table).map_or(0, |file| file.rows);
     let mut totals = Totals {

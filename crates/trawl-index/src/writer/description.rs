@@ -1,5 +1,4 @@
-//! What a snapshot says of itself: its list of shards, its pack with the
-//! bundle, its description.
+//! Writes a snapshot's metadata: its list of shards, its pack with the bundle, and its description.
 
 use super::{Committed, Work};
 use crate::bundle::{self, Place};
@@ -15,7 +14,7 @@ use std::sync::Arc;
 use trawl_model::Timestamp;
 
 impl Work {
-    /// Its shards, in the order of the list of shards.
+    /// Returns the used shards in the order of the list of shards.
     fn used_shards(&self) -> Vec<&ShardBuffer> {
         let used = self.shards.values().filter(|shard| shard.is_used());
         let mut used: Vec<&ShardBuffer> = used.collect();
@@ -42,7 +41,7 @@ impl Work {
         }
     }
 
-    /// What a commit makes.
+    /// Returns the result of a commit.
     pub(super) fn told(&self) -> Committed {
         let mut done = Committed {
             id: self.id,
@@ -83,8 +82,7 @@ impl Work {
         }
     }
 
-    /// Writes the rows of small segments once more, if it was given a reader
-    /// for those.
+    /// Makes the bundle, which repeats the rows of small segments, if a reader for them was given.
     pub(super) fn make_bundle(&mut self, finished: Timestamp) -> Result<()> {
         let Some(mut reader) = self.bundler.take() else {
             return Ok(());
@@ -106,8 +104,8 @@ impl Work {
         Ok(())
     }
 
-    /// The pack of the current snapshot. What is wrong with it, those find
-    /// who need it.
+    /// Reads the pack of the current snapshot; `None` if it is lost or damaged, which those who
+    /// need it report.
     fn pack_before(&self, private: &Dir) -> Option<Pack> {
         let id = self.source.current_id().ok()??;
         let info = SnapshotInfo::read(self.source.dir(), id).ok()?;

@@ -1,4 +1,4 @@
-//! The part of the writer that leaves alone what the snapshot before holds.
+//! Lets the writer share unchanged segments of the previous snapshot.
 
 use super::{Sharing, Work, Writing};
 use crate::carry::{KnownItems, Previous, Returned};
@@ -18,7 +18,7 @@ use trawl_model::placement::GuardId;
 use trawl_model::{DirBatch, Issue};
 
 impl Work {
-    /// Begins to share segments with `list`'s snapshot, the current one.
+    /// Begins to share segments with the snapshot of `list`, the current one.
     pub(super) fn share(&mut self, writing: Writing, list: Option<&ShardList>, known: &KnownItems) {
         let reader = match writing {
             Writing::Alone => return,
@@ -45,7 +45,7 @@ impl Work {
         self.sharing.as_ref()?.previous.as_ref()
     }
 
-    /// Adds rows of a directory, or one that stands apart.
+    /// Adds rows of a directory, or an own row.
     pub(super) fn put_rows(
         &mut self,
         guard: GuardId,
@@ -58,13 +58,13 @@ impl Work {
             _ => Continues::Yes,
         };
         if self.sharing.is_some() {
-            // Items are of rows as they are stored.
+            // Items cover rows in stored order.
             sort_rows(&mut batch);
         }
         self.put(guard, Content::Rows(kind, batch), extras, continues)
     }
 
-    /// Adds values that came with a fragment of a directory.
+    /// Adds attribute values that came with a fragment of a directory.
     pub(super) fn put_values(
         &mut self,
         rows: Vec<(GuardId, XattrRow)>,
@@ -94,8 +94,7 @@ impl Work {
         self.put(guard, Content::Issue(issue), Extras::Some, Continues::No)
     }
 
-    /// Adds something to a shard, unless it is in a segment of the previous
-    /// snapshot.
+    /// Adds content to a shard, unless a segment of the previous snapshot has it.
     fn put(
         &mut self,
         guard: GuardId,
@@ -112,8 +111,8 @@ impl Work {
                 return Ok(());
             }
             if continues == Continues::Yes {
-                // So that no segment has two fragments of one directory:
-                // nobody could tell them apart.
+                // A segment must not contain two fragments of one directory: they could not be told
+                // apart.
                 self.flush(guard)?;
             }
             self.shard(guard).add_item(item, continues);
@@ -133,8 +132,8 @@ impl Work {
         };
     }
 
-    /// Decides which segments of the previous snapshot stay, and adds what
-    /// came back of those that do not.
+    /// Decides which segments of the previous snapshot stay, and adds the items that came back in
+    /// the others.
     pub(super) fn settle(&mut self) -> Result<()> {
         let Some(sharing) = &mut self.sharing else {
             return Ok(());
@@ -188,7 +187,7 @@ impl Work {
         }
         for (guard, segments) in by_guard {
             if let Some(shard) = self.shards.get_mut(&guard) {
-                // As a writer of segments would find or make them.
+                // Opens or makes the guard directories, as writing a segment would.
                 self.dirs.open(&self.top, &shard.guard().0)?;
                 shard.share(segments);
             }
@@ -196,8 +195,8 @@ impl Work {
         Ok(())
     }
 
-    /// Adds what was found unchanged in a segment that does not stay. It has
-    /// been counted.
+    /// Adds an unchanged item of a segment that does not stay. Its rows have been counted, so they
+    /// are subtracted before they are added again.
     fn put_back(&mut self, guard: GuardId, returned: Returned) -> Result<()> {
         let waits = self.shard(guard).continues();
         if returned.is_first && Continues::Yes == waits.or(returned.continues) {
@@ -210,7 +209,7 @@ impl Work {
         self.make_room()
     }
 
-    /// Notes the items of a segment that was written.
+    /// Records the items of a segment that was written.
     pub(super) fn keep_items(&mut self, head: &SectionHead, items: &[Item]) -> Result<()> {
         let Some(sharing) = self.sharing.as_mut().filter(|_| !items.is_empty()) else {
             return Ok(());
@@ -235,7 +234,7 @@ impl Work {
         file.map_or(Ok(()), ItemWriter::finish)
     }
 
-    /// The files that have the items of these shards' segments.
+    /// Returns the writers whose items files describe these shards' segments.
     pub(super) fn item_files(&self, used: &[&ShardBuffer]) -> Vec<SnapshotId> {
         let Some(sharing) = &self.sharing else {
             return Vec::new();
@@ -257,7 +256,7 @@ impl Sharing {
     }
 }
 
-/// What something counts for in the sums over its shard.
+/// Returns the share of the content in the sums over its shard.
 fn totals_of(content: &Content) -> Totals {
     match content {
         Content::Rows(kind, batch) => totals_of_rows(*kind, batch),

@@ -1,5 +1,5 @@
-//! What the tests of this crate share: invented trees, a writer's run over
-//! them, and reading back with Parquet's own Arrow reader.
+//! Shared helpers of this crate's tests: generated trees, writing them, and reading back with
+//! Parquet's Arrow reader.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part")]
 
 use arrow_array::{
@@ -15,7 +15,7 @@ use trawl_model::{
     Xattr, path,
 };
 
-/// A small generator of numbers, the same on every run.
+/// A small random number generator with the same sequence on every run.
 pub struct Random(pub u64);
 
 impl Random {
@@ -37,7 +37,7 @@ impl Random {
     }
 }
 
-/// What happens during a scan, in the order that `Sink` documents.
+/// An event of a scan; events come in the order that `Sink` documents.
 #[derive(Clone)]
 #[allow(clippy::large_enum_variant, reason = "a test's list")]
 pub enum Event {
@@ -46,7 +46,7 @@ pub enum Event {
     Issue(Option<DirId>, Issue),
 }
 
-/// An invented tree.
+/// A generated tree.
 pub struct Tree {
     pub root: SourceRoot,
     pub events: Vec<Event>,
@@ -147,7 +147,7 @@ fn odd_name(random: &mut Random, at: u64) -> Vec<u8> {
     }
 }
 
-/// A tree of about `dirs` directories with all the oddities a row may have.
+/// Makes a tree of about `dirs` directories with every unusual feature that a row may have.
 pub fn odd_tree(root: &str, dirs: u64, files: u64, seed: u64) -> Tree {
     let mut random = Random(seed);
     let mut maker = Maker {
@@ -336,7 +336,7 @@ impl Maker<'_> {
     }
 }
 
-/// Every row group of a segment's file as Arrow batches.
+/// Reads every row group of a segment's file as Arrow batches.
 pub fn read(shard: &Shard, table: Table) -> Vec<(u32, RecordBatch)> {
     let mut out = Vec::new();
     for segment in &shard.manifest.segments {
@@ -352,7 +352,7 @@ pub fn read(shard: &Shard, table: Table) -> Vec<(u32, RecordBatch)> {
     out
 }
 
-/// One value of a column as text for comparing.
+/// Returns one value of a column as text for comparisons.
 pub fn cell(batch: &RecordBatch, column: &str, row: usize) -> String {
     let array = batch.column_by_name(column).unwrap();
     if array.is_null(row) {
@@ -374,14 +374,14 @@ pub fn cell(batch: &RecordBatch, column: &str, row: usize) -> String {
     }
 }
 
-/// A fresh directory and an index in it.
+/// Makes a fresh directory and an index in it.
 pub fn new_index() -> (tempfile::TempDir, IndexDir) {
     let dir = tempfile::tempdir().unwrap();
     let index = IndexDir::create(&dir.path().join("index"), None).unwrap();
     (dir, index)
 }
 
-/// Every file below `dir` with its bytes.
+/// Returns every file below `dir` with its bytes.
 pub fn files_below(dir: &Path) -> BTreeMap<std::path::PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     let mut pending = vec![dir.to_owned()];
