@@ -1,8 +1,8 @@
-//! The attributes that are compared, and which of them differ between rows.
+//! The attributes that can be compared, and the comparison of two rows.
 //!
-//! Values of extended attributes are not among them: a change of one shows as
-//! a change of `ctime`. Neither is the preferred size of reads and writes,
-//! which is the file system's and not the file's.
+//! Values of extended attributes are not compared: changing one also changes
+//! `ctime`. The preferred I/O size (`blksize`) is not compared either, because
+//! it is a property of the file system and not of the file.
 
 use std::ops::Range;
 use trawl_model::rows::{ByteColumn, Row, RowBatch};
@@ -17,7 +17,7 @@ macro_rules! attributes {
             $($(#[$doc])* $variant,)*
         }
 
-        /// Every attribute, in the order in which they are told.
+        /// Every attribute, in output order.
         pub const ALL_ATTRIBUTES: &[Attribute] = &[$(Attribute::$variant,)*];
 
         impl Attribute {
@@ -28,7 +28,7 @@ macro_rules! attributes {
                 }
             }
 
-            /// The columns that it is read from.
+            /// The columns that the attribute is read from.
             const fn columns(self) -> &'static [Column] {
                 match self {
                     $(Attribute::$variant => &[$(Column::$column),*],)*
@@ -39,7 +39,7 @@ macro_rules! attributes {
 }
 
 attributes! {
-    /// Regular file, directory, …
+    /// File type: regular file, directory, …
     Type, "type", [Mode];
     /// Apparent size.
     Size, "size", [Size];
@@ -51,13 +51,13 @@ attributes! {
     Owner, "owner", [Uid];
     /// Owning group.
     Group, "group", [Gid];
-    /// Last change of the content.
+    /// Last change of the content (`mtime`).
     Mtime, "mtime", [Mtime, MtimeNs];
-    /// Last change of the inode.
+    /// Last change of the inode (`ctime`).
     Ctime, "ctime", [Ctime, CtimeNs];
-    /// Last access.
+    /// Last access (`atime`).
     Atime, "atime", [Atime, AtimeNs];
-    /// Creation, where both snapshots know it.
+    /// Time of creation; compared only if both snapshots know it.
     Btime, "btime", [Btime, BtimeNs];
     /// Number of hard links.
     Links, "links", [Nlink];
@@ -73,11 +73,11 @@ attributes! {
     Project, "project", [Project];
     /// Attribute flags (immutable, …).
     Flags, "flags", [Attributes];
-    /// Inode number: another object has the name.
+    /// Inode number; it differs if another object has taken the name.
     Inode, "inode", [Ino];
-    /// The device that it lies on.
+    /// The device that holds the file.
     Device, "device", [Dev];
-    /// The device that a device file is.
+    /// The device that a device file represents.
     Rdev, "rdev", [Rdev];
 }
 
@@ -86,43 +86,43 @@ attributes! {
 pub struct AttributeSet(u32);
 
 impl AttributeSet {
-    /// None.
+    /// The empty set.
     pub const EMPTY: AttributeSet = AttributeSet(0);
 
-    /// Just these.
+    /// The set of just these attributes.
     pub fn of(attributes: &[Attribute]) -> AttributeSet {
         let bits = attributes.iter().map(|attribute| 1 << *attribute as u32);
         AttributeSet(bits.fold(0, |all: u32, bit: u32| all | bit))
     }
 
-    /// All that there are.
+    /// The set of all attributes.
     pub fn all() -> AttributeSet {
         AttributeSet::of(ALL_ATTRIBUTES)
     }
 
-    /// This without those.
+    /// Returns this set without the attributes of `other`.
     #[must_use]
     pub const fn minus(self, other: AttributeSet) -> AttributeSet {
         AttributeSet(self.0 & !other.0)
     }
 
-    /// True if it is in the set.
+    /// True if the attribute is in the set.
     pub const fn contains(self, attribute: Attribute) -> bool {
         self.0 & (1 << attribute as u32) != 0
     }
 
-    /// Both together.
+    /// Returns the union of both sets.
     #[must_use]
     pub const fn union(self, other: AttributeSet) -> AttributeSet {
         AttributeSet(self.0 | other.0)
     }
 
-    /// True if none is.
+    /// True if the set has no attributes.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// Those in the set.
+    /// The attributes in the set, in output order.
     pub fn iter(self) -> impl Iterator<Item = Attribute> {
         let all = ALL_ATTRIBUTES.iter().copied();
         all.filter(move |attribute| self.contains(*attribute))
@@ -132,8 +132,8 @@ impl AttributeSet {
         self.0 |= 1 << attribute as u32;
     }
 
-    /// The columns that these are read from, with what tells one object from
-    /// another. All attributes together are all columns.
+    /// The columns that these attributes are read from, plus the columns that
+    /// identify an object. The set of all attributes needs all columns.
     pub(crate) fn columns(self) -> ColumnSet {
         if self == AttributeSet::all() {
             return ColumnSet::all();
@@ -152,7 +152,7 @@ impl AttributeSet {
         self.compared().union(identity)
     }
 
-    /// The columns that these alone are read from.
+    /// The columns that these attributes alone are read from.
     pub(crate) fn compared(self) -> ColumnSet {
         let columns = self.iter().map(|one| ColumnSet::of(one.columns()));
         columns.fold(ColumnSet::EMPTY, ColumnSet::union)
@@ -162,8 +162,8 @@ impl AttributeSet {
 /// The permission bits of a mode.
 const PERMISSIONS: u32 = 0o7777;
 
-/// Which of some attributes differ between two rows. `is_same_device` says
-/// whether the device of the first is that of the second.
+/// Returns the attributes in `compare` that differ between two rows.
+/// `is_same_device` says whether both rows lie on the same device.
 pub fn changed(
     before: &Row<'_>,
     after: &Row<'_>,
@@ -204,18 +204,18 @@ pub fn changed(
     changed
 }
 
-/// What a device number means of anything else nobody says.
+/// True if either row is a device file. For other types `rdev` is undefined.
 fn is_device_file(before: &Row<'_>, after: &Row<'_>) -> bool {
     let is_one = |row: &Row<'_>| matches!(row.file_type(), FileType::Block | FileType::Char);
     is_one(before) || is_one(after)
 }
 
-/// Rows of one batch.
+/// A range of rows of one batch.
 pub(crate) type Rows<'a> = (&'a RowBatch, Range<usize>);
 
-/// Finds the places of pairs of rows, of as many on each side, of which one of
-/// these columns differs. It may give pairs of which in the end nothing is
-/// told; it leaves out none.
+/// Collects the positions of row pairs that differ in at least one of these
+/// columns. Both ranges have the same length. The result may contain pairs that
+/// turn out to be equal, but misses none that differ.
 pub(crate) fn find_unlike(
     before: Rows<'_>,
     after: Rows<'_>,
@@ -235,7 +235,7 @@ pub(crate) fn find_unlike(
     found.dedup();
 }
 
-/// Compares column by column, a whole range at a time.
+/// Compares one column at a time over the whole range.
 struct Finder<'a, 'f> {
     before: Rows<'a>,
     after: Rows<'a>,
@@ -284,7 +284,7 @@ impl<'a> Finder<'a, '_> {
 
     fn strings(&mut self, column: impl Fn(&'a RowBatch) -> &'a ByteColumn) {
         let (a, b) = (column(self.before.0), column(self.after.0));
-        // Most columns of strings are empty as a whole.
+        // Most string columns are entirely empty.
         if a.data.is_empty() && b.data.is_empty() {
             return;
         }

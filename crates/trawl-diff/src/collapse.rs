@@ -1,4 +1,4 @@
-//! A directory that moved is told of once, without what moved with it.
+//! Reports a moved directory once, without the entries that moved with it.
 
 use std::collections::HashMap;
 
@@ -6,19 +6,19 @@ use crate::attribute::{Attribute, AttributeSet};
 use crate::record::{Difference, Kind};
 use trawl_model::path;
 
-/// Leaves out what follows from the move of a directory above. Differences
-/// come to it as [`crate::differences`] gives them, a directory's own before
-/// those in it.
+/// Filters out differences that follow from the move of a directory above. It
+/// expects differences in the order of [`crate::differences`], where a
+/// directory comes before its contents.
 #[derive(Clone, Debug, Default)]
 pub struct Collapse {
-    /// Directories that moved: where they are, and where they were.
+    /// Moved directories: the new path, and the old one.
     moved: HashMap<Vec<u8>, Vec<u8>>,
 }
 
 impl Collapse {
-    /// True if this difference tells nothing that the move of a directory
-    /// above does not: the same name in the same place of it, and nothing has
-    /// changed but `ctime`.
+    /// True if the difference adds nothing to the move of a directory above:
+    /// the entry has the same name and place in that directory, and nothing but
+    /// `ctime` has changed.
     pub fn hides(&mut self, difference: &Difference) -> bool {
         let (Kind::Moved, Some(from)) = (difference.kind, &difference.from) else {
             return false;
@@ -63,13 +63,14 @@ mod tests {
         let mut collapse = Collapse::default();
         for (from, to, mode, attributes, hidden) in [
             ("/a", "/b", dir, ctime, false),
-            // Beside it, before what is in it.
+            // A file that left the directory; it sorts before the directory's
+            // contents.
             ("/a/k", "/c", file, none, false),
             ("/a/x", "/b/x", file, none, true),
             ("/a/y", "/b/y", file, size, false),
             ("/a/d", "/b/d", dir, ctime, true),
             ("/a/d/f", "/b/d/f", file, none, true),
-            // Within, but under another name.
+            // Still in the directory, but under another name.
             ("/a/e", "/b/f", dir, none, false),
             ("/a/e/g", "/b/f/g", file, none, true),
             ("/a/z", "/b/z", file, none, true),

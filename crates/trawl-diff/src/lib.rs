@@ -1,23 +1,23 @@
-//! What differs between two snapshots of a tree: created, deleted, changed,
+//! Compares two snapshots of a tree: entries created, deleted, changed and
 //! moved.
 //!
-//! Both snapshots are gone through once, side by side, directory by directory
-//! in path order, by name within each. What both have in the same segment file
-//! is not looked at. Differences come in that order; one that moved comes where
-//! it went.
+//! One pass reads both snapshots side by side: directories in path order, and
+//! names in order within each. Segment files that both snapshots share are
+//! skipped. Differences are reported in the same order; a moved entry is
+//! reported at its new path.
 //!
 //! Invariants:
 //!
-//! - only what the asker may see of a snapshot is taken from it, so that
-//!   nothing is told that the snapshot itself would not tell;
-//! - what one of the two has no listing of is not compared: it is said, and
-//!   nothing in it counts as created or deleted;
+//! - only rows that the asking user may see are read, so the differences reveal
+//!   nothing that the snapshots themselves would not;
+//! - a directory that only one snapshot has a listing of is not compared: it is
+//!   reported as such, and none of its entries counts as created or deleted;
 //! - memory is bounded by blocks of rows, [`BUFFER_BYTES`] of differences and
-//!   what [`MOVES_MOST`] moved entries take; only a directory whose rows lie
-//!   in several segments is held as a whole.
+//!   [`MOVES_MOST`] moved entries; only a directory whose rows lie in several
+//!   segments is held in memory as a whole.
 //!
-//! Read first: [`differences`]; `side` gives one snapshot's rows, `merge`
-//! holds two of them against each other, `moves` finds what has another path.
+//! Read first: [`differences`]. `side` yields the rows of one snapshot, `merge`
+//! compares two of them, `moves` finds entries with a new path.
 //!
 //! Knows nothing of how differences are printed.
 #![forbid(unsafe_code)]
@@ -42,66 +42,71 @@ use trawl_query::Start;
 use crate::merge::{Event, merge};
 use crate::moves::{Keys, Known};
 
-/// This crate's results.
+/// Result type of this crate.
 pub type Result<T> = std::result::Result<T, QueryError>;
 
-/// Differences that are held to find what moved among them; where there are
-/// more, the snapshots are gone through again.
+/// Maximum bytes of differences buffered to find moves among them. If there are
+/// more, the snapshots are read again.
 pub const BUFFER_BYTES: usize = 96 << 20;
-/// Moved entries that are held where the differences are not.
+/// Maximum number of moved entries held when the differences do not fit in the
+/// buffer.
 pub const MOVES_MOST: usize = 1 << 20;
 
-/// Whether what has another path is looked for.
+/// Whether to look for moves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Moves {
-    /// By device, inode and, where it is known, time of creation.
+    /// Match entries by device, inode number and, where known, time of
+    /// creation.
     #[default]
     Find,
-    /// It is deleted in one place and created in the other.
+    /// Report a move as a deletion and a creation.
     Ignore,
 }
 
-/// Which of the two snapshots.
+/// One of the two snapshots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Which {
-    /// The one that is compared.
+    /// The first snapshot.
     Before,
-    /// What it is compared with.
+    /// The second snapshot.
     After,
 }
 
-/// What is compared.
+/// One comparison: the paths to compare, and how.
 #[derive(Clone, Copy, Debug)]
 pub struct Question<'a> {
-    /// A path in the first snapshot; `None` if it is not there.
+    /// The path in the first snapshot; `None` if it does not exist there.
     pub before: Option<&'a Start>,
-    /// The same path in the second.
+    /// The same path in the second snapshot.
     pub after: Option<&'a Start>,
-    /// Attributes that count.
+    /// The attributes to compare.
     pub compare: AttributeSet,
-    /// Attributes that differences have besides.
+    /// Further attributes to fill in for each difference.
     pub read: AttributeSet,
-    /// Whether moves are looked for.
+    /// Whether to look for moves.
     pub moves: Moves,
-    /// Differences that are held, bytes ([`BUFFER_BYTES`] but in tests).
+    /// Maximum bytes of differences to buffer ([`BUFFER_BYTES`] except in
+    /// tests).
     pub buffer_bytes: usize,
-    /// Ends it with [`QueryError::Cancelled`] soon after it is set.
+    /// Cancels the comparison with [`QueryError::Cancelled`] soon after it is
+    /// set.
     pub cancel: Option<&'a AtomicBool>,
 }
 
-/// What is to be known about an answer.
+/// Limits of an answer: what was not compared or not found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// Directories of which just one snapshot has a listing though both have
-    /// the directory: what is in them was not compared.
+    /// Directories that both snapshots have but only one has a listing of, with
+    /// the snapshot that has it. Their contents were not compared.
     pub not_compared: Vec<(Vec<u8>, Which)>,
-    /// More such directories than are kept here.
+    /// Number of further directories that `not_compared` leaves out.
     pub more_not_compared: u64,
-    /// True if so much was created and deleted that not all moves were found.
+    /// True if there were too many created and deleted entries to find all
+    /// moves.
     pub moves_missed: bool,
 }
 
-/// Directories that [`Outcome::not_compared`] names at most.
+/// Maximum number of directories listed in [`Outcome::not_compared`].
 const NAMED_MOST: usize = 1000;
 
 impl Outcome {
@@ -114,10 +119,11 @@ impl Outcome {
     }
 }
 
-/// Gives each difference, directory by directory, until `emit` ends it.
+/// Passes each difference to `emit`, directory by directory, until it breaks.
 ///
 /// # Errors
-/// Whatever cannot be read of a snapshot, and [`QueryError::Cancelled`].
+/// Fails if part of a snapshot cannot be read, or with
+/// [`QueryError::Cancelled`].
 pub fn differences(
     question: &Question<'_>,
     mut emit: impl FnMut(Difference) -> ControlFlow<()>,
@@ -151,7 +157,7 @@ pub fn differences(
     Ok(outcome)
 }
 
-/// One pass, with what is known of moves.
+/// Runs one pass, with the moves known so far.
 fn stream(
     question: &Question<'_>,
     known: &Known,
@@ -178,8 +184,9 @@ fn stream(
     Ok(outcome)
 }
 
-/// Two passes over what was created and deleted: for what has the same
-/// identity, then for what that is. True if there was too much.
+/// Finds moves in two passes over created and deleted entries: the first finds
+/// keys that occur on both sides, the second reads the entries with those keys.
+/// Returns true if there were too many to find all moves.
 fn find_moves(question: &Question<'_>) -> Result<(Known, bool)> {
     let devices = Devices::of(question);
     let mut keys = Keys::default();
@@ -214,8 +221,8 @@ fn find_moves(question: &Question<'_>) -> Result<(Known, bool)> {
     Ok((Known::new(held, wanted, devices), missed))
 }
 
-/// The device numbers of the two roots. They are given when a file system is
-/// mounted, so that the same one may have another the next time.
+/// Device numbers of the two roots. The kernel assigns a number at mount time,
+/// so the same file system may have another number after a remount.
 #[derive(Clone, Copy, Debug, Default)]
 struct Devices {
     before: u64,
@@ -232,7 +239,7 @@ impl Devices {
         }
     }
 
-    /// A device of one snapshot as the other would have it.
+    /// Translates a device number of one snapshot to that of the second.
     fn common(self, device: u64, which: Which) -> u64 {
         match which == Which::Before && device == self.before {
             true => self.after,

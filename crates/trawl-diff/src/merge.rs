@@ -1,9 +1,10 @@
-//! Two snapshots side by side.
+//! Compares two snapshots side by side.
 //!
-//! A directory that only one of the two has a listing of was created or
-//! deleted if its row was. Otherwise the other snapshot has the directory and
-//! not its listing (it could not be read, or not by the asker): then nothing
-//! is known of what is in it, and nothing told.
+//! If only one snapshot has a listing of a directory, the directory was created
+//! or deleted if its row was. Otherwise the other snapshot has the directory
+//! but no listing of it, because the scanner or the asking user could not read
+//! it. Then nothing is known of its contents, and nothing is reported about
+//! them.
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
@@ -16,23 +17,23 @@ use crate::attribute::{Attribute, AttributeSet, changed, find_unlike};
 use crate::side::Side;
 use crate::{Devices, Question, Result, Which};
 
-/// What is met on the way.
+/// A finding of the merge.
 pub(crate) enum Event<'a> {
-    /// Only the first has it.
+    /// Only the first snapshot has the entry.
     Deleted(Row<'a>),
-    /// Only the second has it.
+    /// Only the second snapshot has the entry.
     Created(Row<'a>),
-    /// Both have it, and these attributes differ.
+    /// Both snapshots have the entry, and these attributes differ.
     Changed(Row<'a>, Row<'a>, AttributeSet),
-    /// Just one has a listing of a directory that both have.
+    /// Only the given snapshot has a listing of a directory that both have.
     NotCompared(&'a [u8], Which),
 }
 
-/// Takes what is met; may end it.
+/// Receives events; may end the merge.
 type Visit<'v> = dyn FnMut(Event<'_>) -> ControlFlow<()> + 'v;
 
-/// Goes through both snapshots, comparing some attributes and reading others
-/// besides.
+/// Reads both snapshots, compares the attributes in `compare` and also reads
+/// those in `read`.
 pub(crate) fn merge(
     question: &Question<'_>,
     compare: AttributeSet,
@@ -72,9 +73,9 @@ pub(crate) fn merge(
 struct Merge<'a, 'v, 'w> {
     before: Side<'a>,
     after: Side<'a>,
-    /// True if segments that both have were left out.
+    /// True if segments that both snapshots share were left out.
     shares: bool,
-    /// The directory that was not compared last: nothing below it is.
+    /// The last directory that was not compared; nothing below it is reported.
     skipped: Option<Vec<u8>>,
     teller: Teller<'v, 'w>,
 }
@@ -102,7 +103,8 @@ impl Merge<'_, '_, '_> {
         }
     }
 
-    /// The next directory of one side, of which the other has nothing.
+    /// Handles the next directory of one side, which the other side has no rows
+    /// of.
     fn one_sided(&mut self, which: Which) -> Result<ControlFlow<()>> {
         let (side, other) = match which {
             Which::Before => (&mut self.before, &self.after),
@@ -111,7 +113,8 @@ impl Merge<'_, '_, '_> {
         side.enter()?;
         let dir = side.dir().to_vec();
         let is_alone = self.teller.is_alone(&dir, which)
-            // The rest of its rows is where nobody has to look.
+            // The other side's rows are in shared segments, which were left
+            // out.
             || (self.shares && other.parts_of(&dir)? > 0);
         if !is_alone {
             return Ok(self.skip(dir, which));
@@ -127,7 +130,7 @@ impl Merge<'_, '_, '_> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Tells that a directory is not compared, once for all that is below it.
+    /// Reports a directory as not compared, once for the whole subtree.
     fn skip(&mut self, dir: Vec<u8>, which: Which) -> ControlFlow<()> {
         let is_told = |skipped: &Vec<u8>| path::is_within(&dir, skipped);
         if self.skipped.as_ref().is_some_and(is_told) {
@@ -138,7 +141,7 @@ impl Merge<'_, '_, '_> {
         flow
     }
 
-    /// The next directory of both.
+    /// Handles the next directory, which both sides have.
     fn both(&mut self) -> Result<ControlFlow<()>> {
         let Merge {
             before,
@@ -165,26 +168,28 @@ impl Merge<'_, '_, '_> {
     }
 }
 
-/// A batch and the first and last but one of some rows of it.
+/// A batch and a range of its rows: first row, and the row after the last.
 type Span<'a> = (&'a RowBatch, usize, usize);
 
-/// Tells what differs, and remembers what it means for what is below.
+/// Reports differences, and remembers what they imply for the subtrees below.
 struct Teller<'v, 'w> {
     compare: AttributeSet,
-    /// What that is read from.
+    /// The columns that the attributes in `compare` are read from.
     columns: ColumnSet,
     devices: Devices,
-    /// Directories that only the second has and whose listings may follow.
+    /// Directories that only the second snapshot has and whose listings may
+    /// follow.
     came: HashSet<Vec<u8>>,
-    /// Directories that only the first has.
+    /// Directories that only the first snapshot has and whose listings may
+    /// follow.
     went: HashSet<Vec<u8>>,
-    /// Room for places of rows.
+    /// Buffer for row positions, reused between calls.
     unlike: Vec<u32>,
     visit: &'v mut Visit<'w>,
 }
 
 impl Teller<'_, '_> {
-    /// The rows of the starts themselves.
+    /// Compares the rows of the start paths themselves.
     fn start(&mut self, question: &Question<'_>) -> ControlFlow<()> {
         let dir =
             |start: &Start| path::split(&start.path).map_or(Vec::new(), |(dir, _)| dir.to_vec());
@@ -199,7 +204,8 @@ impl Teller<'_, '_> {
         }
     }
 
-    /// True if a directory is not in the other snapshot; asked once.
+    /// True if the other snapshot does not have the directory. Forgets the
+    /// directory, so it can be asked only once.
     fn is_alone(&mut self, dir: &[u8], which: Which) -> bool {
         match which {
             Which::Before => self.went.remove(dir),
@@ -230,7 +236,8 @@ impl Teller<'_, '_> {
         (self.visit)(Event::Created(row))
     }
 
-    /// Looks at the next rows of both; tells how many of each are done with.
+    /// Compares the next rows of both sides. Returns how many rows of each are
+    /// done.
     fn step<'a>(
         &mut self,
         a: Span<'a>,
@@ -251,7 +258,7 @@ impl Teller<'_, '_> {
         }
     }
 
-    /// Rows of the same names.
+    /// Compares rows with equal names.
     fn pairs(
         &mut self,
         a: (&RowBatch, usize),
@@ -295,7 +302,8 @@ impl Teller<'_, '_> {
         }
     }
 
-    /// What was no directory has nothing that could have been listed.
+    /// Records an entry that became a directory or ceased to be one: the other
+    /// snapshot can have no listing of it.
     fn note_type(&mut self, before: &Row<'_>, after: &Row<'_>) {
         let is_dir = |row: &Row<'_>| row.file_type() == FileType::Directory;
         match (is_dir(before), is_dir(after)) {

@@ -1,12 +1,12 @@
-//! What was deleted in one place and created in another is one object that
-//! moved, if it is the same.
+//! Finds moves: pairs of a deleted and a created entry that are the same
+//! object.
 //!
-//! The same are two names of one device and inode number whose times of
-//! creation agree. Where those are not known, an inode number that was given
-//! to another object would look the same: then type and time of the content
-//! must agree, and the size of what is no directory. An object with several
-//! names may have several new ones: they are taken for each other by name, and
-//! the rest in path order.
+//! Two entries are the same object if they have the same device, inode number
+//! and time of creation. If a time of creation is unknown, a reused inode
+//! number could look like a move; then the type and `mtime` must agree as well,
+//! and the size unless it is a directory. An object with several old names may
+//! have several new ones: they are paired first by name, and the rest in path
+//! order.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use trawl_model::path;
@@ -17,22 +17,24 @@ use crate::attribute::AttributeSet;
 use crate::record::{Difference, Kind, State};
 use crate::{Devices, MOVES_MOST, Which, attribute};
 
-/// Keys that are held on each side.
+/// Maximum number of keys held for each side.
 const KEYS_MOST: usize = 16 << 20;
 
-/// Stands for device and inode number; two objects may have one by accident.
+/// Returns a hash of device and inode number. Two objects may share a key by
+/// accident.
 pub(crate) fn key(row: &Row<'_>, devices: Devices, which: Which) -> u64 {
     let device = devices.common(row.dev().as_u64(), which);
     row.ino() ^ device.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(32)
 }
 
-/// Device and inode number.
+/// Returns the device and inode number.
 fn identity(state: &State, devices: Devices, which: Which) -> (u64, u64) {
     let device = devices.common(state.meta.dev.as_u64(), which);
     (device, state.meta.ino)
 }
 
-/// True if two entries with one device and inode number are one object.
+/// True if two entries with the same device and inode number are the same
+/// object.
 fn is_same(before: &Meta, after: &Meta) -> bool {
     if before.file_type() != after.file_type() {
         return false;
@@ -46,7 +48,7 @@ fn is_same(before: &Meta, after: &Meta) -> bool {
     }
 }
 
-/// Finds the moves among all differences, which are in path order.
+/// Joins deletions and creations into moves. `all` must be in path order.
 pub(crate) fn join(
     mut all: Vec<Difference>,
     devices: Devices,
@@ -72,7 +74,7 @@ fn taken(difference: &mut Difference) -> (Vec<u8>, Option<State>) {
     (path, difference.before.take())
 }
 
-/// Makes what was created something that moved.
+/// Turns a creation into a move.
 fn make_moved(
     created: &mut Difference,
     from: Vec<u8>,
@@ -88,7 +90,7 @@ fn make_moved(
     created.before = before;
 }
 
-/// Which attributes differ.
+/// Returns the attributes that differ.
 fn unlike(before: &State, after: &State, devices: Devices, compare: AttributeSet) -> AttributeSet {
     let is_same_device = devices.common(before.meta.dev.as_u64(), Which::Before)
         == devices.common(after.meta.dev.as_u64(), Which::After);
@@ -101,7 +103,7 @@ fn unlike(before: &State, after: &State, devices: Devices, compare: AttributeSet
     attribute::changed(&row(&before), &row(&after), compare, is_same_device)
 }
 
-/// Which created difference is which deleted one, by their places.
+/// Pairs creations with deletions, as (created, deleted) positions in `all`.
 fn pair(all: &[Difference], devices: Devices) -> Vec<(usize, usize)> {
     let mut deleted: HashMap<(u64, u64), VecDeque<usize>> = HashMap::new();
     for (at, difference) in all.iter().enumerate() {
@@ -120,7 +122,6 @@ fn pair(all: &[Difference], devices: Devices) -> Vec<(usize, usize)> {
             let Some(names) = deleted.get_mut(&identity(after, devices, Which::After)) else {
                 continue;
             };
-            // A lone name needs no look at the others.
             let fits = |old: &usize| {
                 let old = &all[*old];
                 let is_same = old
@@ -145,7 +146,7 @@ fn base(whole: &[u8]) -> &[u8] {
     path::split(whole).map_or(whole, |(_, name)| name)
 }
 
-/// What was created and deleted, as keys.
+/// Keys of created and deleted entries.
 #[derive(Default)]
 pub(crate) struct Keys {
     before: Vec<u64>,
@@ -165,7 +166,7 @@ impl Keys {
         }
     }
 
-    /// Those on both sides, and true if that may not be all.
+    /// Returns the keys on both sides, and true if some may be missing.
     pub(crate) fn in_both(mut self) -> (HashSet<u64>, bool) {
         self.before.sort_unstable();
         self.after.sort_unstable();
@@ -178,19 +179,19 @@ impl Keys {
     }
 }
 
-/// Moves that were found before the differences are given.
+/// Moves that were found before the differences are reported.
 #[derive(Default)]
 pub(crate) struct Known {
-    /// Of those objects one looks closer.
+    /// Keys of objects that may have moved.
     keys: HashSet<u64>,
-    /// Old names of what has new ones.
+    /// Old paths of moved entries.
     gone: HashSet<Vec<u8>>,
-    /// What was at the old name of what is at a new one.
+    /// New path of a moved entry, with its old path and old state.
     came: HashMap<Vec<u8>, (Vec<u8>, State)>,
 }
 
 impl Known {
-    /// Those among what was created and deleted.
+    /// Pairs up the moves among created and deleted entries.
     pub(crate) fn new(mut held: Vec<Difference>, keys: HashSet<u64>, devices: Devices) -> Known {
         let mut known = Known {
             keys,
@@ -205,13 +206,14 @@ impl Known {
         known
     }
 
-    /// True unless what this row of the first snapshot is has another name now.
+    /// True unless this entry of the first snapshot has a new path in the
+    /// second.
     pub(crate) fn is_gone(&self, row: &Row<'_>, devices: Devices) -> bool {
         let may_have = self.keys.contains(&key(row, devices, Which::Before));
         !may_have || !self.gone.contains(&row.path())
     }
 
-    /// What was created, or moved.
+    /// Returns a move if the entry is a known one, and a creation otherwise.
     pub(crate) fn created(
         &self,
         row: &Row<'_>,

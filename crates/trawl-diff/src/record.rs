@@ -1,31 +1,32 @@
-//! A difference, with everything that is known of it.
+//! One difference, with the state of the entry before and after.
 
 use trawl_model::rows::{NO_BTIME, NO_PROJECT, Row, RowBatch};
 use trawl_model::{FileType, Meta};
 
 use crate::attribute::AttributeSet;
 
-/// How something differs.
+/// The kind of a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
-    /// It has come.
+    /// The entry is new.
     Created,
-    /// It has gone.
+    /// The entry no longer exists.
     Deleted,
-    /// It is there still, with other attributes.
+    /// The entry still exists, with other attributes.
     Changed,
-    /// It has another path.
+    /// The entry has another path.
     Moved,
 }
 
-/// An entry as a snapshot has it. What was not compared is zero or empty.
+/// The state of an entry in one snapshot. Attributes that were not read are
+/// zero or empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct State {
     /// Its attributes.
     pub meta: Meta,
     /// A symbolic link's target.
     pub link_target: Vec<u8>,
-    /// Names of extended attributes, each ended by a NUL.
+    /// Names of extended attributes, each terminated by NUL.
     pub xattr_names: Vec<u8>,
     /// The access ACL.
     pub acl: Vec<u8>,
@@ -36,22 +37,22 @@ pub struct State {
 /// One difference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// How it differs.
+    /// The kind of difference.
     pub kind: Kind,
-    /// Its absolute path, as stored: where it is, or was if it has gone.
+    /// Absolute path, as stored; for a deleted entry, its former path.
     pub path: Vec<u8>,
-    /// Where it was, if it moved.
+    /// The former path of a moved entry.
     pub from: Option<Vec<u8>>,
-    /// What it was.
+    /// The state in the first snapshot.
     pub before: Option<State>,
-    /// What it is.
+    /// The state in the second snapshot.
     pub after: Option<State>,
-    /// Which attributes differ, where there are two states.
+    /// The attributes that differ, if there are two states.
     pub attributes: AttributeSet,
 }
 
 impl State {
-    /// What a row says.
+    /// Reads the state from a row.
     pub fn of(row: &Row<'_>) -> State {
         State {
             meta: row.meta(),
@@ -62,7 +63,7 @@ impl State {
         }
     }
 
-    /// As a batch of one row.
+    /// Returns the state as a batch of one row.
     pub(crate) fn batch(&self) -> RowBatch {
         let mut batch = RowBatch::default();
         let Meta {
@@ -120,7 +121,7 @@ impl State {
 }
 
 impl Difference {
-    /// Of something that has come.
+    /// Returns a creation.
     pub fn created(row: &Row<'_>) -> Difference {
         Difference {
             kind: Kind::Created,
@@ -132,7 +133,7 @@ impl Difference {
         }
     }
 
-    /// Of something that has gone.
+    /// Returns a deletion.
     pub fn deleted(row: &Row<'_>) -> Difference {
         Difference {
             kind: Kind::Deleted,
@@ -144,7 +145,7 @@ impl Difference {
         }
     }
 
-    /// Of something that is not as it was.
+    /// Returns a change of attributes.
     pub fn changed(before: &Row<'_>, after: &Row<'_>, attributes: AttributeSet) -> Difference {
         Difference {
             kind: Kind::Changed,
@@ -156,19 +157,20 @@ impl Difference {
         }
     }
 
-    /// True if it is, or was, a directory.
+    /// True if the entry is a directory; for a deleted entry, if it was one.
     pub fn is_dir(&self) -> bool {
         let state = self.after.as_ref().or(self.before.as_ref());
         state.is_some_and(|state| state.meta.file_type() == FileType::Directory)
     }
 
-    /// Apparent size before and after; 0 where it is not there.
+    /// Apparent size in bytes before and after; 0 where the entry does not
+    /// exist.
     pub fn sizes(&self) -> (u64, u64) {
         let size = |state: &Option<State>| state.as_ref().map_or(0, |state| state.meta.size);
         (size(&self.before), size(&self.after))
     }
 
-    /// About how much memory it takes.
+    /// Approximate memory in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
         let states = [&self.before, &self.after].into_iter().flatten();
         size_of::<Difference>()

@@ -1,7 +1,7 @@
-//! One snapshot's rows, directory by directory, as they are asked for.
+//! Reads the rows of one snapshot on demand, directory by directory.
 //!
-//! Rows of a directory come sorted by name in pieces. A directory that has
-//! rows in several segments, each sorted for itself, is put together first.
+//! The rows of a directory come in pieces, sorted by name. If a directory has
+//! rows in several segments, each sorted on its own, they are merged first.
 
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -12,20 +12,20 @@ use trawl_query::{Block, BlockListing, Blocks, QueryError, Request, Start, View}
 
 use crate::Result;
 
-/// Blocks that are decoded ahead.
+/// Number of blocks decoded ahead.
 const AHEAD: usize = 1;
 
-/// One of the two snapshots.
+/// A reader over one of the two snapshots.
 pub(crate) struct Side<'a> {
     blocks: Option<Receiver<Result<Block>>>,
     view: Option<&'a View>,
-    /// The block that listings are taken from, and the next of them.
+    /// The current block, and the position of its next listing.
     block: Option<(Rc<Block>, usize)>,
-    /// The rest of the directory that was entered.
+    /// The remaining rows of the current directory.
     piece: Option<Piece>,
-    /// That directory.
+    /// The current directory.
     dir: Vec<u8>,
-    /// True if its rows may go on in the next listing.
+    /// True if the directory's rows may continue in the next listing.
     goes_on: bool,
 }
 
@@ -51,8 +51,8 @@ impl Piece {
 }
 
 impl<'a> Side<'a> {
-    /// The rows below a start, but those of some segments; none without a
-    /// start. They are decoded on a thread of their own.
+    /// Opens the rows below a start, without the segments in `without`. Without
+    /// a start there are no rows. A thread of its own decodes them.
     pub(crate) fn open<'s>(
         scope: &'s Scope<'s, '_>,
         start: Option<&'a Start>,
@@ -81,7 +81,7 @@ impl<'a> Side<'a> {
         Ok(side)
     }
 
-    /// Makes the next listing there to be looked at.
+    /// Loads blocks until the next listing is available or the end is reached.
     fn fetch(&mut self) -> Result<()> {
         while self
             .block
@@ -106,17 +106,18 @@ impl<'a> Side<'a> {
         block.get(*at)
     }
 
-    /// The next directory; `None` at the end.
+    /// Returns the next directory; `None` at the end.
     pub(crate) fn next_dir(&self) -> Option<&[u8]> {
         self.next_listing().map(|listing| listing.dir)
     }
 
-    /// In how many segments the snapshot has rows of a directory.
+    /// Returns the number of segments in which the snapshot has rows of a
+    /// directory.
     pub(crate) fn parts_of(&self, dir: &[u8]) -> Result<usize> {
         self.view.map_or(Ok(0), |view| view.parts_of(dir))
     }
 
-    /// Begins the next directory.
+    /// Enters the next directory.
     pub(crate) fn enter(&mut self) -> Result<()> {
         let Some(listing) = self.next_listing() else {
             return Ok(());
@@ -145,7 +146,7 @@ impl<'a> Side<'a> {
         self.fetch()
     }
 
-    /// Takes all listings of the directory, and sorts their rows.
+    /// Collects all listings of the directory and sorts their rows.
     fn put_together(&mut self) -> Result<()> {
         let mut all = RowBatch::default();
         loop {
@@ -183,19 +184,20 @@ impl<'a> Side<'a> {
         Ok(())
     }
 
-    /// The rows of the directory that are there to be looked at, more of which
-    /// may follow; `None` when there are no more.
+    /// Returns the available rows of the current directory as (batch, start,
+    /// end). More may follow after [`Side::advance`]; `None` when there are no
+    /// more.
     pub(crate) fn rows(&self) -> Option<(&RowBatch, usize, usize)> {
         let piece = self.piece.as_ref()?;
         Some((piece.batch()?, piece.start, piece.end))
     }
 
-    /// The directory that was entered last.
+    /// The current directory.
     pub(crate) fn dir(&self) -> &[u8] {
         &self.dir
     }
 
-    /// Goes on behind some rows.
+    /// Skips the next `rows` rows.
     pub(crate) fn advance(&mut self, rows: usize) -> Result<()> {
         if let Some(piece) = &mut self.piece {
             piece.start += rows;
@@ -203,7 +205,7 @@ impl<'a> Side<'a> {
         self.skip_empty()
     }
 
-    /// Goes on to the next piece if this one is at its end.
+    /// Moves to the next piece if the current one is exhausted.
     fn skip_empty(&mut self) -> Result<()> {
         while self
             .piece
@@ -219,7 +221,7 @@ impl<'a> Side<'a> {
     }
 }
 
-/// Sends blocks until all are sent or nobody takes them.
+/// Sends blocks until all are sent or the receiver is gone.
 fn feed(
     start: &Start,
     request: &Request<'_>,

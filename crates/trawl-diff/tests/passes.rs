@@ -1,4 +1,4 @@
-//! However much memory there is for differences, they are the same.
+//! Differences are the same whatever the size of the buffer for them.
 
 #![forbid(unsafe_code)]
 
@@ -16,7 +16,7 @@ use trawl_query::{Located, Start, View};
 use trawl_scan::{ScanProgress, WalkOptions, walk};
 use trawl_testkit::{Prng, Scratch};
 
-/// Indexes the tree as it is.
+/// Scans the tree into a new index and locates its root.
 fn indexed(scratch: &Scratch, name: &str, memory_bytes: usize) -> Start {
     let root = scratch.join("tree").canonicalize().unwrap();
     let root = root.into_os_string().into_encoded_bytes();
@@ -67,7 +67,7 @@ fn fill(top: &Path, random: &mut Prng) {
         for file in 0..random.below(30) {
             std::fs::write(dir.join(format!("f{file}")), "x").unwrap();
         }
-        // Many names of one file, to be told apart.
+        // Several hard links to one file, which move detection must tell apart.
         for name in 0..4 {
             let _ = std::fs::hard_link(dir.join("f0"), dir.join(format!("h{name}")));
         }
@@ -98,7 +98,7 @@ fn differences_are_the_same_in_one_pass_and_in_more() {
     std::fs::create_dir(&top).unwrap();
     let mut random = Prng::new(7);
     fill(&top, &mut random);
-    // Little memory for the writer makes several segments.
+    // A small memory limit makes the writer produce several segments.
     let before = indexed(&scratch, "before", 4096);
     change(&top, &mut random);
     let after = indexed(&scratch, "after", DEFAULT_MEMORY_BYTES);

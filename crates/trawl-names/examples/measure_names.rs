@@ -1,7 +1,7 @@
-//! Size and CPU time of name sidecars over the rows of a trace in GUFI's text
-//! format: `measure TRACE`. Segments of 200,000 rows, as a writer's memory
-//! makes them; times are scaled to 10 M rows, thread CPU, files in the page
-//! cache.
+//! Measures size and CPU time of name sidecars for the rows of a trace in
+//! GUFI's text format: `measure_names TRACE`. Segments have 200,000 rows, as a
+//! writer with default memory makes them. Times are thread CPU time, scaled to
+//! 10 million rows, with files in the page cache.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -13,11 +13,12 @@ use trawl_names::{Anchor, Case, Literal, Names, NamesWriter, Needles, Pattern, R
 
 const SEGMENT_ROWS: u64 = 200_000;
 const SCALED_ROWS: f64 = 10e6;
-/// CPU time that is enough of a question, and runs.
+/// CPU time after which a query has been measured long enough, and the maximum
+/// number of runs.
 const LEAST_NS: f64 = 0.5e9;
 const RUNS_MOST: f64 = 10_000.0;
 
-/// Nanoseconds of CPU that this thread has had.
+/// CPU time of this thread in nanoseconds.
 fn cpu_ns() -> f64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let first = text.split(' ').next().and_then(|field| field.parse().ok());
@@ -53,7 +54,7 @@ fn read(trace: &str) -> Dirs {
     dirs
 }
 
-/// Paths and sorted rows.
+/// Turns directories into paths with sorted rows.
 fn listings(dirs: Dirs) -> Vec<(Vec<u8>, Rows)> {
     let listing = |(parts, mut rows): (Vec<Vec<u8>>, Rows)| {
         rows.sort_by(|a, b| a.0.cmp(&b.0));
@@ -63,7 +64,7 @@ fn listings(dirs: Dirs) -> Vec<(Vec<u8>, Rows)> {
     dirs.into_iter().map(listing).collect()
 }
 
-/// Sidecars, and nanoseconds that making them took.
+/// Writes sidecars; also returns the nanoseconds that took.
 fn write(dirs: Dirs) -> (Vec<Vec<u8>>, f64) {
     let mut files = Vec::new();
     let listings = listings(dirs);
@@ -83,7 +84,7 @@ fn write(dirs: Dirs) -> (Vec<Vec<u8>>, f64) {
     (files, cpu_ns() - start)
 }
 
-/// Prints the mean of the runs of half a second.
+/// Prints the mean over runs of half a second.
 fn measure(what: &str, rows: u64, mut run: impl FnMut() -> u64) {
     let mut count = run();
     let (start, mut runs) = (cpu_ns(), 0.0);

@@ -1,7 +1,8 @@
-//! Bits in a row, the lowest of a byte first, and numbers in Golomb-Rice
-//! code: the quotient by a power of two in ones and a zero, the rest as it is.
+//! Bit strings, lowest bit of a byte first, and Golomb-Rice codes: the quotient
+//! by a power of two in unary (ones and a terminating zero), then the remainder
+//! in binary.
 
-/// Collects bits.
+/// Appends bits to a buffer.
 #[derive(Debug, Default)]
 pub(crate) struct BitWriter {
     bytes: Vec<u8>,
@@ -35,7 +36,7 @@ impl BitWriter {
         self.push(u64::from(value) & ((1 << rice) - 1), rice);
     }
 
-    /// All bytes, the last filled up with zeros.
+    /// Returns all bytes; the last one is padded with zero bits.
     pub(crate) fn finish(&mut self) -> &[u8] {
         if self.used > 0 {
             self.bytes.push(self.word as u8);
@@ -45,7 +46,7 @@ impl BitWriter {
     }
 }
 
-/// Gives bits back.
+/// Reads bits from a buffer.
 #[derive(Debug)]
 pub(crate) struct BitReader<'b> {
     bytes: &'b [u8],
@@ -64,7 +65,7 @@ impl<'b> BitReader<'b> {
         Some(u32::from(bit))
     }
 
-    /// `None` if there are no more, or a number is beyond 32 bits.
+    /// Reads a number; `None` at the end of the bits or if it exceeds 32 bits.
     pub(crate) fn take_rice(&mut self, rice: u32) -> Option<u32> {
         let mut quotient = 0u64;
         while self.take_bit()? == 1 {

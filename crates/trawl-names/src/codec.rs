@@ -1,14 +1,14 @@
-//! Blocks of bytes, packed and unpacked.
+//! Compresses and decompresses blocks of bytes with zstd.
 
 use std::cell::RefCell;
 use std::io::Result;
 
 use zstd::bulk::Decompressor;
 
-/// How hard the compressor tries.
+/// The zstd compression level.
 const LEVEL: i32 = 3;
 
-/// Packs blocks.
+/// A compressor for blocks.
 pub(crate) struct Packer(zstd::bulk::Compressor<'static>);
 
 impl Packer {
@@ -16,7 +16,7 @@ impl Packer {
         zstd::bulk::Compressor::new(LEVEL).map(Packer)
     }
 
-    /// Appends `raw`, packed, to `out`.
+    /// Compresses `raw` and appends it to `out`.
     pub(crate) fn pack(&mut self, raw: &[u8], out: &mut Vec<u8>) -> Result<()> {
         let start = out.len();
         out.resize(start + zstd::zstd_safe::compress_bound(raw.len()), 0);
@@ -27,13 +27,14 @@ impl Packer {
 }
 
 thread_local! {
-    /// Making one costs more than what most blocks hold, and a question that
-    /// goes through many sidecars would make several for each.
+    /// Kept per thread: creating a decompressor costs more than decompressing
+    /// most blocks, and a query over many sidecars would create several for
+    /// each.
     static DECOMPRESSOR: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
 }
 
-/// Unpacks a block into `out`, which it replaces; false if it is not `len`
-/// bytes.
+/// Decompresses a block into `out`, replacing its contents. Returns false if
+/// the block is invalid or its length is not `len` bytes.
 pub(crate) fn unpack(packed: &[u8], len: usize, out: &mut Vec<u8>) -> bool {
     out.resize(len, 0);
     DECOMPRESSOR.with_borrow_mut(|known| {

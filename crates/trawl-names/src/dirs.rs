@@ -1,4 +1,4 @@
-//! Directories: their blocks, and a cursor over them.
+//! Blocks of directories, and a cursor over them.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use crate::read_at::ReadAt;
 use crate::reader::{Buffers, Names};
 use crate::varint;
 
-/// An unpacked block of directories.
+/// A decompressed block of directories.
 #[derive(Debug, Default)]
 pub(crate) struct DirBlock {
     number: Option<usize>,
@@ -21,32 +21,32 @@ pub(crate) struct DirBlock {
 #[derive(Clone, Copy, Debug)]
 struct Dir {
     rows: u32,
-    /// Bytes of whole components shared with the directory before.
+    /// Bytes of the whole leading components shared with the directory before.
     shared: u32,
-    /// Bytes of the text.
+    /// Bytes of the rest of its path.
     len: u32,
 }
 
-/// A directory during a walk over a block.
+/// The position of a walk over a block: the current directory.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DirWalk {
     next: usize,
     text_at: usize,
-    /// Its path and a slash.
+    /// The directory's path followed by a slash.
     text: Vec<u8>,
-    /// What its path shares with that of the directory before it.
+    /// Bytes that its path shares with that of the directory before it.
     pub(crate) shared: usize,
     pub(crate) rows: Range<u64>,
 }
 
 impl DirBlock {
-    /// What to fill before [`DirBlock::filled`].
+    /// The buffer to fill before calling [`DirBlock::filled`].
     pub(crate) fn raw(&mut self) -> &mut Vec<u8> {
         self.number = None;
         &mut self.raw
     }
 
-    /// Takes what was filled in, of `count` directories with these rows.
+    /// Parses the filled buffer as `count` directories that cover these rows.
     pub(crate) fn filled(
         &mut self,
         number: usize,
@@ -77,7 +77,7 @@ impl DirBlock {
         Ok(())
     }
 
-    /// Refuses lengths that do not add up.
+    /// Rejects lengths that are inconsistent.
     fn check(&self, text_len: usize, rows: &Range<u32>) -> std::result::Result<(), &'static str> {
         let (mut path_len, mut text, mut row_count) = (0u64, 0u64, 0u64);
         for (at, dir) in self.dirs.iter().enumerate() {
@@ -85,17 +85,17 @@ impl DirBlock {
             match at {
                 0 if shared <= len => path_len = len,
                 _ if at > 0 && shared <= path_len => path_len = shared + len,
-                _ => return Err("a path shares more than there is"),
+                _ => return Err("a path shares more than the previous path has"),
             }
             text += len;
             row_count += u64::from(dir.rows);
         }
         if text != text_len as u64 {
-            return Err("its paths are not as long as its text");
+            return Err("its path lengths do not match its text");
         }
         match row_count == u64::from(rows.end) - u64::from(rows.start) {
             true => Ok(()),
-            false => Err("its directories have other rows than it"),
+            false => Err("the row counts of its directories do not add up"),
         }
     }
 
@@ -103,13 +103,13 @@ impl DirBlock {
         self.number == Some(number)
     }
 
-    /// A walk that has yet to reach the first directory.
+    /// Places a walk before the first directory.
     pub(crate) fn begin(&self, walk: &mut DirWalk) {
         let start = u64::from(self.rows.start);
         (walk.next, walk.text_at, walk.rows) = (0, self.text_at, start..start);
     }
 
-    /// Goes on to the next directory; false if there is none.
+    /// Moves to the next directory; returns false at the end.
     pub(crate) fn step(&self, walk: &mut DirWalk) -> bool {
         let Some(dir) = self.dirs.get(walk.next) else {
             return false;
@@ -132,18 +132,18 @@ impl DirBlock {
 }
 
 impl DirWalk {
-    /// Its path.
+    /// The directory's path.
     pub(crate) fn path(&self) -> &[u8] {
         self.text.strip_suffix(b"/").unwrap_or_default()
     }
 
-    /// Its path and a slash.
+    /// The directory's path followed by a slash.
     pub(crate) fn text(&self) -> &[u8] {
         &self.text
     }
 }
 
-/// Finds the directories of rows.
+/// Finds the directories that rows belong to.
 #[derive(Debug, Default)]
 pub(crate) struct DirCursor {
     block: DirBlock,
@@ -151,8 +151,8 @@ pub(crate) struct DirCursor {
 }
 
 impl DirCursor {
-    /// Goes to the directory that holds a row. True if it is another than
-    /// before.
+    /// Moves to the directory that holds a row. Returns true if it differs from
+    /// the current one.
     pub(crate) fn go_to<R: ReadAt>(
         &mut self,
         names: &Names<R>,
@@ -178,7 +178,7 @@ impl DirCursor {
         }
         Err(names.damaged(
             Part::DirBlock(number),
-            "a row is in none of its directories",
+            "a row belongs to none of its directories",
         ))
     }
 }

@@ -1,17 +1,17 @@
-//! What can go wrong with a sidecar.
+//! Errors of writing and reading sidecars.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// Results of this crate.
+/// Result type of this crate.
 pub type Result<T> = std::result::Result<T, NamesError>;
 
 /// A part of a sidecar, for messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// What says where everything is, at the file's end.
+    /// The footer at the file's end, with the index before it.
     Footer,
-    /// The table of symbols that names are packed with.
+    /// The table of symbols that compresses names.
     Symbols,
     /// A block of names.
     NameBlock(usize),
@@ -23,52 +23,52 @@ pub enum Part {
     DirPage(usize),
 }
 
-/// An error about one sidecar.
+/// An error about a sidecar.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NamesError {
-    /// It could not be read.
-    #[error("read {part} of {}: {cause}", .path.display())]
+    /// The file could not be read.
+    #[error("cannot read {part} of {}: {cause}", .path.display())]
     Io {
         /// The file.
         path: PathBuf,
-        /// What was read.
+        /// The part being read.
         part: Part,
-        /// Why not.
+        /// The cause.
         cause: std::io::Error,
     },
-    /// Its bytes make no sense.
-    #[error("{} is damaged: {part}: {problem} (trawl index --rebuild-names makes it again)", .path.display())]
+    /// The contents are invalid.
+    #[error("{} is damaged: {part}: {problem} (rebuild it with trawl index --rebuild-names)", .path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// Where.
+        /// The part that is damaged.
         part: Part,
-        /// What is wrong.
+        /// The kind of damage.
         problem: &'static str,
     },
-    /// It is of a version that this program does not read.
-    #[error("{} has version {found}, this program reads {known} (trawl index --rebuild-names makes it again)", .path.display())]
+    /// The file has a version that this program does not read.
+    #[error("{} has version {found}, this program reads {known} (rebuild it with trawl index --rebuild-names)", .path.display())]
     Version {
         /// The file.
         path: PathBuf,
-        /// Its version.
+        /// The version of the file.
         found: u32,
-        /// The version that is read.
+        /// The version that this program reads.
         known: u32,
     },
-    /// Names that are too many or too long for a sidecar.
-    #[error("make a name sidecar: {problem}")]
+    /// Names or paths that exceed a limit of the format.
+    #[error("cannot make a name sidecar: {problem}")]
     Limit {
-        /// What is too much.
+        /// The limit that is exceeded.
         problem: &'static str,
     },
     /// Compression failed.
-    #[error("make a name sidecar: compress {part}: {cause}")]
+    #[error("cannot make a name sidecar: cannot compress {part}: {cause}")]
     Compress {
-        /// What was compressed.
+        /// The part being compressed.
         part: Part,
-        /// Why it failed.
+        /// The cause.
         cause: std::io::Error,
     },
 }

@@ -1,12 +1,12 @@
-//! Letters in small, so that the index finds a name in whatever case.
+//! Folds letters to lower case for case-insensitive lookups.
 //!
-//! ASCII's letters become small. Four characters beyond ASCII are, by
-//! Unicode's simple case folding or by the C library's towlower(3) and
-//! towupper(3), equal to letters of ASCII in either case: those become the
-//! letter. No other character can match a needle of ASCII, and needles are
-//! looked up by their ASCII bytes alone where case is folded.
+//! ASCII letters become lower case. Four non-ASCII characters match an ASCII
+//! letter, either by Unicode's simple case folding or by the C library's
+//! towlower(3) and towupper(3); they become that letter. No other character can
+//! match an ASCII needle, and case-insensitive lookups use only the ASCII bytes
+//! of needles.
 
-/// Characters beyond ASCII that match a letter of ASCII in either case.
+/// Non-ASCII characters that match an ASCII letter when case is ignored.
 const SPECIAL: [(&[u8], u8); 4] = [
     ("\u{212a}".as_bytes(), b'k'),
     ("\u{17f}".as_bytes(), b's'),
@@ -14,12 +14,14 @@ const SPECIAL: [(&[u8], u8); 4] = [
     ("\u{131}".as_bytes(), b'i'),
 ];
 
-/// True if the text holds a character beyond ASCII that matches one of ASCII.
+/// True if the text contains a non-ASCII character that matches an ASCII
+/// letter.
 pub(crate) fn has_special(text: &[u8]) -> bool {
     !text.is_ascii() && (0..text.len()).any(|at| special_at(text, at).is_some())
 }
 
-/// True if the character is equal to a letter of ASCII in either case.
+/// Returns the lower-case ASCII letter that the character matches when case is
+/// ignored.
 pub(crate) fn ascii_of(c: char) -> Option<u8> {
     let mut buffer = [0; 4];
     let bytes = c.encode_utf8(&mut buffer).as_bytes();
@@ -38,7 +40,7 @@ fn special_at(text: &[u8], at: usize) -> Option<(u8, usize)> {
     found.map(|(bytes, letter)| (*letter, bytes.len()))
 }
 
-/// Puts the text in small letters into `out`, which it replaces.
+/// Folds `text` into `out`, replacing its contents.
 pub(crate) fn fold_into(text: &[u8], out: &mut Vec<u8>) {
     out.clear();
     if !has_special(text) {
@@ -76,7 +78,7 @@ mod tests {
         assert_eq!(out, b"abc\xe2\x84");
     }
 
-    /// The list is complete by Unicode's own tables.
+    /// Checks against Unicode's own tables that the list is complete.
     #[test]
     fn no_other_character_folds_to_ascii() {
         for c in (0x80..=0x10_ffff).filter_map(char::from_u32) {

@@ -1,10 +1,10 @@
-//! Bytes that every match of a shell pattern contains.
+//! Extracts bytes that every match of a shell pattern contains.
 
 use crate::pattern::{Anchor, Case, Literal, Needles, Subject};
 
-/// The runs of plain bytes in a pattern. What stands between the first `[`
-/// and the last `]` is not looked at: where a bracket expression ends is a
-/// matter of opinion, and outside of these two everyone has the same.
+/// Returns the runs of literal bytes in a pattern. Everything between the first
+/// `[` and the last `]` is ignored: implementations disagree on where a bracket
+/// expression ends, but agree on the text outside.
 pub(crate) fn needles(pattern: &[u8], subject: Subject, case: Case) -> Needles {
     let open = pattern.iter().position(|byte| *byte == b'[');
     let close = pattern.iter().rposition(|byte| *byte == b']');
@@ -20,7 +20,7 @@ pub(crate) fn needles(pattern: &[u8], subject: Subject, case: Case) -> Needles {
         ),
         Some(open) => {
             let before = &pattern[..open];
-            // A quoted bracket ends the run in front of it all the same.
+            // A quoted bracket also ends the run before it.
             let before = before.strip_suffix(b"\\").unwrap_or(before);
             runs(
                 before,
@@ -49,14 +49,14 @@ pub(crate) fn needles(pattern: &[u8], subject: Subject, case: Case) -> Needles {
     }
 }
 
-/// Which ends of a piece are ends of the pattern.
+/// Which ends of a piece are also ends of the pattern.
 #[derive(Clone, Copy)]
 struct Ends {
     start: bool,
     end: bool,
 }
 
-/// The runs of a piece without bracket expressions.
+/// Collects the runs of a piece without bracket expressions.
 fn runs(piece: &[u8], ends: Ends, found: &mut Vec<Literal>) {
     let mut run = Vec::new();
     let mut at_start = ends.start;
@@ -67,7 +67,7 @@ fn runs(piece: &[u8], ends: Ends, found: &mut Vec<Literal>) {
                 push(std::mem::take(&mut run), at_start, false, found);
                 at_start = false;
             }
-            // A backslash at the end makes a pattern that matches nothing.
+            // A pattern that ends in a backslash matches nothing.
             b'\\' => run.extend(bytes.next()),
             plain => run.push(plain),
         }

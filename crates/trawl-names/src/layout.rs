@@ -1,11 +1,11 @@
-//! Where what is in a sidecar: the footer at its end, and the index before
-//! it that the footer leads to.
+//! The file layout of a sidecar: a footer at the end, and before it an index
+//! that the footer locates.
 //!
 //! ```text
 //! symbols | name blocks | directory blocks | name pages | directory pages | index | footer
 //! ```
-//! Everything lies without gaps, so lengths say where. Numbers are
-//! little-endian.
+//! Parts follow each other without gaps, so lengths determine offsets. Numbers
+//! are little-endian.
 
 use std::path::Path;
 
@@ -14,24 +14,24 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::error::{NamesError, Part, Result};
 use crate::trigrams::{KEYS, Page};
 
-/// The version that this program reads and writes.
+/// The format version that this program reads and writes.
 pub(crate) const VERSION: u32 = 3;
-/// What a sidecar ends with.
+/// The magic bytes in the footer.
 const MAGIC: &[u8; 8] = b"trawlnam";
-/// Rows of a block of names; the last may have fewer.
+/// Rows in a block of names; the last block may have fewer.
 pub(crate) const BLOCK_ROWS: usize = 256;
-/// Directories of a block; the last may have fewer.
+/// Directories in a block; the last block may have fewer.
 pub(crate) const BLOCK_DIRS: usize = 256;
-/// Bytes of an unpacked block, at most.
+/// Maximum bytes of a decompressed block.
 pub(crate) const BLOCK_BYTES_MOST: usize = 64 << 20;
-/// Bytes of the footer.
+/// Bytes in the footer.
 pub(crate) const FOOTER_BYTES: usize = 8 + 5 * 4 + 8 + 16 + 8 + 8;
-/// Bytes in the index that each block and page takes.
+/// Bytes in the index for each block or page.
 const NAME_BLOCK_BYTES: usize = 16;
 const DIR_BLOCK_BYTES: usize = 24;
 const PAGE_BYTES: usize = 16;
 
-/// A packed block.
+/// A compressed block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Block {
     pub(crate) offset: u64,
@@ -40,31 +40,31 @@ pub(crate) struct Block {
     pub(crate) hash: u64,
 }
 
-/// A packed block of directories.
+/// A compressed block of directories.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct DirBlock {
     pub(crate) block: Block,
     /// The first row of its first directory.
     pub(crate) first_row: u32,
-    /// The fewest bytes that one of its directories shares with the one
+    /// The fewest bytes that any of its directories shares with the directory
     /// before it.
     pub(crate) shared_least: u32,
 }
 
-/// A page of trigram lists and where it lies.
+/// A page of trigram lists and its offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PlacedPage {
     pub(crate) offset: u64,
     pub(crate) page: Page,
 }
 
-/// All of it.
+/// The layout of a whole sidecar.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Layout {
     pub(crate) rows: u32,
     pub(crate) dirs: u32,
     pub(crate) segment: u128,
-    /// The table of symbols; empty where there are no rows.
+    /// The table of symbols; empty if there are no rows.
     pub(crate) symbols: Block,
     pub(crate) names: Vec<Block>,
     pub(crate) dir_blocks: Vec<DirBlock>,
@@ -72,7 +72,7 @@ pub(crate) struct Layout {
     pub(crate) dir_pages: Vec<PlacedPage>,
 }
 
-/// What a footer says.
+/// The contents of a footer.
 pub(crate) struct Footer {
     rows: u32,
     dirs: u32,
@@ -80,17 +80,17 @@ pub(crate) struct Footer {
     dir_pages: u32,
     index_hash: u64,
     segment: u128,
-    /// Bytes before the index.
+    /// Bytes before the index, which is also its offset.
     body_len: u64,
 }
 
 impl Footer {
-    /// Reads a footer.
+    /// Parses a footer and checks its hash and version.
     pub(crate) fn read(bytes: &[u8; FOOTER_BYTES], path: &Path) -> Result<Footer> {
         let damaged = |problem| Err(NamesError::damaged(path, Part::Footer, problem));
         let (rest, hash) = bytes.split_at(FOOTER_BYTES - 8);
         if !rest.ends_with(MAGIC) {
-            return damaged("it is not of a name sidecar");
+            return damaged("it does not belong to a name sidecar");
         }
         let mut rest = Numbers(rest);
         let version = rest.u32();
@@ -121,8 +121,8 @@ impl Footer {
         }
     }
 
-    /// Where the index begins, and its length; `None` if that is not what is
-    /// between the body and the footer of a file of `file_len` bytes.
+    /// Returns the offset and length of the index; `None` if body, index and
+    /// footer do not add up to `file_len` bytes.
     pub(crate) fn index_place(&self, file_len: u64) -> Option<(u64, usize)> {
         let index_len = (1 + name_blocks(self.rows)) * NAME_BLOCK_BYTES
             + dir_blocks(self.dirs) * DIR_BLOCK_BYTES
@@ -140,7 +140,7 @@ fn dir_blocks(dirs: u32) -> usize {
     (dirs as usize).div_ceil(BLOCK_DIRS)
 }
 
-/// Numbers one after the other; zeros where there are no more.
+/// Reads numbers in sequence; yields zeros after the end.
 struct Numbers<'b>(&'b [u8]);
 
 impl Numbers<'_> {
@@ -186,7 +186,7 @@ impl Numbers<'_> {
 }
 
 impl Layout {
-    /// Reads an index.
+    /// Parses an index and checks its hash and invariants.
     pub(crate) fn read(footer: &Footer, index: &[u8], path: &Path) -> Result<Layout> {
         let damaged = |problem| Err(NamesError::damaged(path, Part::Footer, problem));
         if xxh3_64(index) != footer.index_hash {
@@ -199,7 +199,8 @@ impl Layout {
         }
     }
 
-    /// What an index says, and where by that it begins.
+    /// Parses an index. Also returns the offset that the body's lengths add up
+    /// to.
     fn parse(footer: &Footer, index: &[u8]) -> (Layout, u64) {
         let (mut numbers, mut offset) = (Numbers(index), 0);
         let layout = Layout {
@@ -223,7 +224,7 @@ impl Layout {
         (layout, offset)
     }
 
-    /// What readers may rely on.
+    /// Checks the invariants that readers rely on.
     fn problem(&self, end: u64, body_len: u64) -> Option<&'static str> {
         let rows: Vec<u32> = self.dir_blocks.iter().map(|dir| dir.first_row).collect();
         let starts_at_0 = rows.first().is_none_or(|row| *row == 0);
@@ -235,11 +236,11 @@ impl Layout {
                 && pages.iter().all(|placed| placed.page.first_key < KEYS)
         };
         if end != body_len {
-            Some("its blocks are not as long as the file")
+            Some("its block lengths do not add up to the file's length")
         } else if !rows.is_sorted() || !starts_at_0 || rows.last() > Some(&self.rows) {
             Some("its directories are not in order")
         } else if self.rows > 0 && self.dirs == 0 {
-            Some("its rows are in no directory")
+            Some("it has rows but no directories")
         } else if is_large(&self.symbols) || self.names.iter().chain(blocks).any(is_large) {
             Some("one of its blocks is too large")
         } else if !sorted(&self.name_pages) || !sorted(&self.dir_pages) {
@@ -285,8 +286,8 @@ impl Layout {
     }
 }
 
-/// The same bytes with hashes that are right, so that tests reach what is
-/// behind them; `None` where there is nothing to put them into.
+/// Returns the same bytes with correct hashes, so that tests reach the code
+/// behind the checks; `None` if the bytes have no room for an index.
 #[doc(hidden)]
 pub fn sealed(bytes: &[u8]) -> Option<Vec<u8>> {
     let footer = Footer::parse(bytes.last_chunk()?);

@@ -1,19 +1,19 @@
-//! The name sidecar of a segment: which rows can have this in their names or
-//! paths, answered without the segment's tables.
+//! The name sidecar of a segment: finds rows by name or path without reading
+//! the segment's tables.
 //!
-//! Bytes in, bytes out: a [`NamesWriter`] is fed with a segment's names in
-//! the segment's order and gives a file's bytes; [`Names`] reads such bytes,
-//! which it does not trust, and finds the rows that a [`Pattern`] matches.
-//! What it holds can be made again from the segment, so damage is no loss:
-//! who gets an error reads the segment's own name column instead.
+//! A [`NamesWriter`] takes a segment's names in the segment's order and
+//! produces the bytes of a file. [`Names`] reads such bytes, without trusting
+//! them, and finds the rows that a [`Pattern`] matches. A sidecar is derived
+//! from its segment, so damage loses nothing: on an error, read the segment's
+//! own name column instead.
 //!
-//! Rows are numbered as in the segment's entries table, directories are those
+//! Rows are numbered as in the segment's entries table. Directories are those
 //! of its dirs table, own rows included. Paths are bytes: absolute, without a
-//! trailing slash, empty for `/`.
+//! trailing slash, and empty for `/`.
 //!
-//! Not here: which segments there are and who may open them, the meaning of
-//! whole expressions, threads ([`Names::split`] cuts the work, the caller
-//! runs it).
+//! Out of scope: which segments exist, who may open them, the meaning of whole
+//! expressions, and threads ([`Names::split`] divides the work; the caller runs
+//! it).
 
 #![forbid(unsafe_code)]
 

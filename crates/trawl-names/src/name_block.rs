@@ -1,6 +1,6 @@
-//! A block of names: unpacked, a zero byte and each name with a zero byte
-//! behind it; or as its codes. With either a bit for each row that is a
-//! directory.
+//! A block of names, either decompressed (a zero byte, then each name followed
+//! by a zero byte) or as codes. Both have one bit for each row, which is set
+//! for directories.
 
 use memchr::{memchr, memchr_iter, memrchr};
 
@@ -9,50 +9,50 @@ use crate::layout::BLOCK_ROWS;
 use crate::symbols::Symbols;
 use crate::writer::RowKind;
 
-/// A row of a block and where it is.
+/// A row of a block and its position in the text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Place {
-    /// Where the zero byte before its name is.
+    /// Offset of the zero byte before its name.
     pub(crate) at: usize,
-    /// The row, counted from the block's first.
+    /// The row, counted from the first of the block.
     pub(crate) row: usize,
 }
 
-/// A block and the current row in it, which only moves forward.
+/// A decompressed block and its current row, which only moves forward.
 #[derive(Debug, Default)]
 pub(crate) struct NameBlock {
     number: Option<usize>,
-    /// Names, and what unpacking left behind them.
+    /// Names, followed by bytes that decompression left behind.
     raw: Vec<u8>,
     /// Bytes of the names.
     text_len: usize,
     kinds: Vec<u8>,
-    /// The names in small letters of ASCII, once they are asked for.
+    /// The names in lower case (ASCII only); computed on first use.
     folded: Vec<u8>,
     current: Place,
 }
 
-/// A block as it is in the file.
+/// A block as stored in the file.
 #[derive(Debug, Default)]
 pub(crate) struct CodedBlock {
     pub(crate) number: Option<usize>,
     pub(crate) rows: usize,
-    /// Bytes of the names, unpacked.
+    /// Bytes of the names when decompressed.
     text_len: usize,
-    /// Codes, then bits.
+    /// Codes, then the bits of the rows.
     packed: Vec<u8>,
     codes_len: usize,
 }
 
 impl CodedBlock {
-    /// What to fill before [`CodedBlock::filled`].
+    /// The buffer to fill before calling [`CodedBlock::filled`].
     pub(crate) fn packed(&mut self) -> &mut Vec<u8> {
         self.number = None;
         &mut self.packed
     }
 
-    /// Takes what was filled in, of a block that unpacked has `raw_len`
-    /// bytes; false if it makes no sense.
+    /// Accepts the filled buffer as a block that decompresses to `raw_len`
+    /// bytes; returns false if the lengths are inconsistent.
     pub(crate) fn filled(&mut self, number: usize, rows: usize, raw_len: usize) -> bool {
         let bits_len = rows.div_ceil(8);
         let text_len = raw_len.checked_sub(bits_len);
@@ -69,7 +69,7 @@ impl CodedBlock {
         self.number == Some(number)
     }
 
-    /// Bytes of the names, each with its zero byte.
+    /// Bytes of the names, each with its terminating zero byte.
     pub(crate) fn names_len(&self) -> usize {
         self.text_len.saturating_sub(1)
     }
@@ -83,7 +83,7 @@ impl CodedBlock {
     }
 }
 
-/// By its bit, what a row is.
+/// Returns the kind of a row from its bit.
 fn kind(bits: &[u8], row: usize) -> RowKind {
     match bits.get(row / 8).map(|bits| bits >> (row % 8) & 1) {
         Some(1) => RowKind::Directory,
@@ -92,7 +92,7 @@ fn kind(bits: &[u8], row: usize) -> RowKind {
 }
 
 impl NameBlock {
-    /// Unpacks a block; false if it makes no sense.
+    /// Decompresses a block; returns false if it is invalid.
     pub(crate) fn unpack(&mut self, symbols: &Symbols, coded: &CodedBlock) -> bool {
         self.number = None;
         let text_len = coded.text_len;
@@ -121,7 +121,7 @@ impl NameBlock {
         &self.raw[..self.text_len]
     }
 
-    /// The names in small letters of ASCII.
+    /// Returns the names in lower case (ASCII only).
     pub(crate) fn folded(&mut self) -> &[u8] {
         if self.folded.is_empty() {
             self.folded.extend_from_slice(&self.raw[..self.text_len]);
@@ -130,8 +130,8 @@ impl NameBlock {
         &self.folded
     }
 
-    /// True if a character beyond ASCII is equal to one of ASCII where case
-    /// is folded.
+    /// True if the block contains a non-ASCII character that matches an ASCII
+    /// letter when case is ignored.
     pub(crate) fn has_special(&self) -> bool {
         fold::has_special(self.text())
     }
@@ -141,12 +141,12 @@ impl NameBlock {
         self.current
     }
 
-    /// Goes on to a place.
+    /// Moves to a place.
     pub(crate) fn set(&mut self, place: Place) {
         self.current = place;
     }
 
-    /// Goes on to a row, which is none before the current one.
+    /// Moves to a row, which must not be before the current one.
     pub(crate) fn go_to(&mut self, row: usize) {
         let Place { at, row: current } = self.current;
         if let Some(skipped) = row.checked_sub(current + 1) {
@@ -158,8 +158,8 @@ impl NameBlock {
         }
     }
 
-    /// The row that the text at `at` belongs to, no row before `from`; the
-    /// zero byte before a name is the name's.
+    /// Returns the row that the text at `at` belongs to, searching from `from`
+    /// on. The zero byte before a name belongs to that name.
     pub(crate) fn place_of(&self, at: usize, from: Place) -> Place {
         let at = at.min(self.text_len.saturating_sub(2));
         let first = from.at + 1;
@@ -170,12 +170,12 @@ impl NameBlock {
         }
     }
 
-    /// Its number in the segment.
+    /// The current row's number in the segment.
     pub(crate) fn segment_row(&self) -> u64 {
         (self.number.unwrap_or(0) * BLOCK_ROWS + self.current.row) as u64
     }
 
-    /// The zero byte behind the current row's name.
+    /// Offset of the zero byte that ends the current row's name.
     pub(crate) fn end(&self) -> usize {
         let first = self.current.at + 1;
         let rest = &self.raw[first..self.text_len];

@@ -1,34 +1,35 @@
-//! Packing names with a table of symbols: at each place the longest symbol
-//! that is there.
+//! Compresses names with a table of symbols, greedily: each step emits the
+//! longest symbol that matches.
 
 use crate::symbols::{CodeWriter, Symbols};
 
-/// Bytes that a symbol is found by, if it has so many.
+/// Number of leading bytes that longer symbols are indexed by.
 const PREFIX_BYTES: usize = 4;
-/// Stands for no symbol.
+/// Marks an empty slot.
 const NO_CODE: u16 = u16::MAX;
 
 /// A symbol of four bytes or more.
 struct Long {
-    /// Its text, the first byte lowest.
+    /// Its text as a number, first byte lowest.
     text: u128,
     len: u8,
     code: u16,
 }
 
-/// Symbols by what they begin with.
+/// The symbols, indexed by their first bytes.
 pub(crate) struct Encoder {
-    /// Those of two bytes.
+    /// Codes of symbols of two bytes.
     pairs: Vec<u16>,
-    /// Those of three.
+    /// Codes of symbols of three bytes.
     threes: Places,
-    /// Where those of more with the same first four bytes begin.
+    /// For each four-byte prefix, the position in `longs` of its first symbol.
     prefixes: Places,
-    /// These, the longest of each prefix first.
+    /// Symbols of four or more bytes, grouped by prefix, longest first in each
+    /// group.
     longs: Vec<Long>,
 }
 
-/// Numbers by others, in a table of open addresses that is never full.
+/// A hash map with open addressing that is never full.
 struct Places {
     slots: Vec<(u32, u16)>,
     shift: u32,
@@ -43,7 +44,7 @@ impl Places {
         }
     }
 
-    /// Where a key is, or would be.
+    /// Returns the slot of a key, or the free slot where it would go.
     #[inline]
     fn place(&self, key: u32) -> usize {
         let last = self.slots.len() - 1;
@@ -66,7 +67,8 @@ impl Places {
     }
 }
 
-/// A text's first 16 bytes, the first lowest; zeros where there are no more.
+/// Returns the first 16 bytes of a text as a number, first byte lowest, padded
+/// with zeros.
 #[inline]
 fn word(text: &[u8]) -> u128 {
     match text.first_chunk() {
@@ -117,7 +119,8 @@ impl Encoder {
         }
     }
 
-    /// The longest symbol that a text begins with: its code and length.
+    /// Returns the code and length of the longest symbol at the start of a
+    /// text.
     #[inline]
     fn longest(&self, text: &[u8]) -> (u16, usize) {
         let word = word(text);
@@ -145,7 +148,7 @@ impl Encoder {
         }
     }
 
-    /// Tells of the codes of names, each with a zero byte behind it.
+    /// Passes the codes of the text to `tell`. Each name ends with a zero byte.
     #[inline]
     pub(crate) fn codes(&self, text: &[u8], mut tell: impl FnMut(u16)) {
         let mut rest = text;
@@ -156,7 +159,7 @@ impl Encoder {
         }
     }
 
-    /// Appends the codes of names, each with a zero byte behind it.
+    /// Appends the codes of the text to `out`. Each name ends with a zero byte.
     pub(crate) fn pack(&self, text: &[u8], out: &mut Vec<u8>) {
         let mut writer = CodeWriter::default();
         self.codes(text, |code| writer.push(code, out));

@@ -1,32 +1,34 @@
-//! What is looked for.
+//! Search patterns.
 //!
 //! A [`Pattern`] has two halves. Its [`Needles`] are bytes that every match
-//! contains; they leave out rows that cannot match, and may leave in any
-//! other. What decides is a search for one [`Literal`] or a [`Matcher`] of
-//! the caller's. So a needle that is forgotten costs time, and a needle that
-//! a match does not contain loses it: when in doubt there is none.
+//! contains; they rule out rows that cannot match, and may let any other row
+//! through. The decision is made by a search for one [`Literal`] or by the
+//! caller's [`Matcher`]. So a missing needle only costs time, but a needle that
+//! some match does not contain loses that match: when in doubt, leave a needle
+//! out.
 
 use memchr::memmem::Finder;
 
 use crate::trail::Trail;
 use crate::{glob, regex};
 
-/// What a pattern is put to.
+/// The text that a pattern is matched against.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Subject {
-    /// The last component alone.
+    /// The last component of the path.
     Name,
     /// The whole path: `dir + "/" + name`.
     Path,
 }
 
-/// Whether letters match in either case.
+/// Whether case matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Case {
-    /// Only themselves.
+    /// Letters match only themselves.
     Sensitive,
-    /// In either case. A needle so marked may stand for whatever Unicode's
-    /// simple case folding or the C library's tables make equal to it.
+    /// Letters match in either case. A needle with this mark also stands for
+    /// all characters that Unicode's simple case folding or the C library's
+    /// tables treat as equal to it.
     Folded,
 }
 
@@ -35,25 +37,25 @@ pub enum Case {
 pub enum Anchor {
     /// Anywhere.
     Anywhere,
-    /// At its start.
+    /// At the start.
     Start,
-    /// At its end.
+    /// At the end.
     End,
-    /// It is all of it.
+    /// The literal is the whole subject.
     Whole,
 }
 
-/// Bytes that a subject contains.
+/// A run of bytes that a subject contains.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Literal {
-    /// The bytes. In a path, a `/` is the border of two components.
+    /// The bytes. In a path, a `/` separates two components.
     pub bytes: Vec<u8>,
-    /// Where they must be.
+    /// Where the bytes must be.
     pub anchor: Anchor,
 }
 
 impl Literal {
-    /// These bytes, anywhere.
+    /// Returns a literal that may be anywhere.
     pub fn anywhere(bytes: impl Into<Vec<u8>>) -> Literal {
         Literal {
             bytes: bytes.into(),
@@ -62,21 +64,21 @@ impl Literal {
     }
 }
 
-/// What every match contains: of each list of alternatives at least one.
-/// Without any, everything can match.
+/// Bytes that every match contains: at least one literal from each list of
+/// alternatives. Without any list, everything can match.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Needles {
-    /// What they are contained in.
+    /// The text that contains them.
     pub subject: Subject,
-    /// How letters compare.
+    /// Whether case matters.
     pub case: Case,
-    /// Lists of alternatives, all of which must be met. An empty list is met
-    /// by nothing.
+    /// Lists of alternatives; each list must be met. Nothing meets an empty
+    /// list.
     pub all: Vec<Vec<Literal>>,
 }
 
 impl Needles {
-    /// Nothing is known of what matches.
+    /// Returns needles that every subject meets.
     pub fn none(subject: Subject, case: Case) -> Needles {
         Needles {
             subject,
@@ -85,7 +87,7 @@ impl Needles {
         }
     }
 
-    /// One literal.
+    /// Returns needles that consist of one literal.
     pub fn literal(literal: Literal, subject: Subject, case: Case) -> Needles {
         Needles {
             subject,
@@ -94,15 +96,15 @@ impl Needles {
         }
     }
 
-    /// What all subjects contain that a shell pattern matches as a whole, as
-    /// fnmatch(3) does without flags (`*` and `?` match slashes, too).
+    /// Returns needles for a shell pattern that must match the whole subject,
+    /// as fnmatch(3) does without flags (`*` and `?` also match slashes).
     pub fn of_glob(pattern: &[u8], subject: Subject, case: Case) -> Needles {
         glob::needles(pattern, subject, case)
     }
 
-    /// What all subjects contain in which a regular expression is found, in
-    /// the syntax of the `regex` crates, without Unicode mode's demand that
-    /// text be UTF-8. An expression that cannot be read has no needles.
+    /// Returns needles for a regular expression that is searched for in the
+    /// subject, in the syntax of the `regex` crates but without the requirement
+    /// that text is UTF-8. An invalid expression gives no needles.
     pub fn of_regex(pattern: &str, subject: Subject, case: Case) -> Needles {
         regex::needles(pattern, subject, case)
     }
@@ -110,30 +112,31 @@ impl Needles {
 
 /// Decides whether a subject matches.
 pub trait Matcher: Sync {
-    /// True if it does.
+    /// True if the subject matches.
     fn is_match(&self, subject: &[u8]) -> bool;
 
-    /// What holds for all subjects that begin with a directory's path and a
-    /// slash. The trail is kept for the next one.
+    /// Evaluates the prefix that consists of a directory's path and a slash.
+    /// The trail carries state from one directory to the next.
     fn begin(&self, _directory: &[u8], _trail: &mut Trail) -> Beginning {
         Beginning::Unknown
     }
 
-    /// Whether a subject matches that goes on with a name from a place that
-    /// [`Matcher::begin`] gave; `None` if it has to be asked whole.
+    /// Returns whether a subject matches, continuing after the prefix from a
+    /// state that [`Matcher::begin`] returned; `None` if the whole subject must
+    /// be tested.
     fn goes_on(&self, _place: u8, _name: &[u8]) -> Option<bool> {
         None
     }
 }
 
-/// What a matcher knows of the subjects that begin alike.
+/// The result of matching a common prefix of subjects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beginning {
-    /// All match, or none does.
+    /// All subjects with this prefix match (true), or none does (false).
     Decided(bool),
-    /// It depends on what follows, and goes on from here.
+    /// It depends on the rest; the state continues from here.
     Open(u8),
-    /// Nothing: each has to be asked whole.
+    /// Unknown: each subject must be tested as a whole.
     Unknown,
 }
 
@@ -143,7 +146,7 @@ impl<F: Fn(&[u8]) -> bool + Sync> Matcher for F {
     }
 }
 
-/// What decides.
+/// The part of a pattern that decides whether a subject matches.
 pub(crate) enum Decider<'p> {
     Everything,
     Literal {
@@ -153,14 +156,14 @@ pub(crate) enum Decider<'p> {
     Matcher(&'p dyn Matcher),
 }
 
-/// What is looked for: see the module's text.
+/// A search pattern; see the module documentation.
 pub struct Pattern<'p> {
     pub(crate) needles: Needles,
     pub(crate) decider: Decider<'p>,
 }
 
 impl<'p> Pattern<'p> {
-    /// Every row.
+    /// Returns a pattern that matches every row.
     pub fn everything() -> Pattern<'p> {
         Pattern {
             needles: Needles::none(Subject::Name, Case::Sensitive),
@@ -168,9 +171,9 @@ impl<'p> Pattern<'p> {
         }
     }
 
-    /// Rows whose subject contains these bytes. With [`Case::Folded`],
-    /// ASCII's letters alone are equal in either case; for others use a
-    /// matcher.
+    /// Returns a pattern that matches rows whose subject contains these bytes.
+    /// With [`Case::Folded`], only ASCII letters are compared without case; use
+    /// a matcher for others.
     pub fn literal(literal: Literal, subject: Subject, case: Case) -> Pattern<'p> {
         let mut literal = literal;
         if case == Case::Folded {
@@ -183,8 +186,8 @@ impl<'p> Pattern<'p> {
         }
     }
 
-    /// Rows of whose subject a matcher says so. The needles must be met by
-    /// whatever it matches.
+    /// Returns a pattern that matches the rows that `matcher` accepts. Every
+    /// subject that it accepts must meet the needles.
     pub fn matcher(needles: Needles, matcher: &'p dyn Matcher) -> Pattern<'p> {
         Pattern {
             needles,
@@ -192,12 +195,12 @@ impl<'p> Pattern<'p> {
         }
     }
 
-    /// What every match contains.
+    /// Bytes that every match contains.
     pub fn needles(&self) -> &Needles {
         &self.needles
     }
 
-    /// Whether a whole subject matches.
+    /// True if the whole subject matches.
     pub(crate) fn is_match(&self, subject: &[u8], scratch: &mut Vec<u8>) -> bool {
         match &self.decider {
             Decider::Everything => true,

@@ -1,16 +1,16 @@
-//! Where a sidecar's bytes come from.
+//! The source of a sidecar's bytes.
 
 use std::fs::File;
 use std::io::{Error, ErrorKind, Result};
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
-/// Bytes that can be read at any place, by several threads at once.
+/// Bytes that several threads can read at any offset.
 pub trait ReadAt {
-    /// Fills `buffer` with what is at `offset`.
+    /// Fills `buffer` with the bytes at `offset`.
     ///
     /// # Errors
-    /// [`ErrorKind::UnexpectedEof`] if there is less.
+    /// [`ErrorKind::UnexpectedEof`] if there are fewer bytes.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<()>;
 }
 

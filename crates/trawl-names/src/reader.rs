@@ -1,5 +1,5 @@
-//! An open sidecar: its blocks and pages, read when they are needed and
-//! checked before they are believed.
+//! An open sidecar: reads blocks and pages on demand and checks them before
+//! use.
 
 use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
@@ -20,45 +20,45 @@ use crate::symbols::Symbols;
 use crate::trigrams::{self, BlockSet};
 use crate::writer::RowKind;
 
-/// Rows of a segment's entries table: sorted, disjoint, none empty.
+/// Ranges of rows of a segment's entries table: sorted, disjoint and not empty.
 pub type RowRanges = Vec<Range<u64>>;
 
-/// Bytes read at once from a file's end: footer and index of most.
+/// Bytes read in one piece from the end of a file: enough for footer and index
+/// of most files.
 const END_BYTES: u64 = 16 << 10;
 
-/// A row that matches.
+/// A matching row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found<'a> {
     /// Its number in the segment's entries table.
     pub row: u64,
-    /// The path of the directory that it is in.
+    /// The path of the directory that holds the row.
     pub dir: &'a [u8],
-    /// Its name.
+    /// The name.
     pub name: &'a [u8],
-    /// Whether it is a directory.
+    /// Whether the row is a directory.
     pub kind: RowKind,
 }
 
-/// A sidecar that is open. Shared by threads, each of which searches in rows
-/// of its own.
+/// An open sidecar. Threads can share it; each searches its own range of rows.
 #[derive(Debug)]
 pub struct Names<R> {
     file: R,
     path: PathBuf,
     layout: Layout,
-    /// Read when the first names are.
+    /// Loaded on the first access to names.
     symbols: OnceLock<Symbols>,
     known_dirs: KnownDirs,
 }
 
-/// What a reader of blocks keeps from one to the next.
+/// Buffers that a reader of blocks reuses.
 #[derive(Default)]
 pub(crate) struct Buffers {
     packed: Vec<u8>,
     coded: CodedBlock,
 }
 
-/// Which of the two tables of trigrams.
+/// Which of the two trigram tables to use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lists {
     Names,
@@ -66,10 +66,10 @@ pub(crate) enum Lists {
 }
 
 impl<R: ReadAt> Names<R> {
-    /// Opens a sidecar of `len` bytes, which `path` names in messages.
+    /// Opens a sidecar of `len` bytes; messages name it as `path`.
     ///
     /// # Errors
-    /// If it cannot be read, or its footer or index makes no sense.
+    /// If it cannot be read, or its footer or index is invalid.
     pub fn open(file: R, len: u64, path: &Path) -> Result<Names<R>> {
         let damaged = |problem| NamesError::damaged(path, Part::Footer, problem);
         let read = |offset, len| {
@@ -87,7 +87,8 @@ impl<R: ReadAt> Names<R> {
         let footer = footer.ok_or_else(|| damaged("it is too short"))?;
         let footer = Footer::read(footer, path)?;
         let place = footer.index_place(len);
-        let (offset, index_len) = place.ok_or_else(|| damaged("it is of another length"))?;
+        let (offset, index_len) =
+            place.ok_or_else(|| damaged("its length does not match its footer"))?;
         let layout = match offset.checked_sub(len - end_len) {
             Some(start) => {
                 let start = start as usize;
@@ -104,24 +105,24 @@ impl<R: ReadAt> Names<R> {
         })
     }
 
-    /// The number of rows, that of the segment's entries table.
+    /// The number of rows in the segment's entries table.
     pub fn rows(&self) -> u64 {
         u64::from(self.layout.rows)
     }
 
-    /// The number of directories, that of the segment's dirs table.
+    /// The number of directories in the segment's dirs table.
     pub fn dirs(&self) -> u64 {
         u64::from(self.layout.dirs)
     }
 
-    /// The hash of the entries file that it was made for.
+    /// The hash of the entries file that the sidecar belongs to.
     pub fn segment(&self) -> u128 {
         self.layout.segment
     }
 
-    /// Rows among `rows` outside of which nothing has these needles. How
-    /// much is left in, and so whether it is worth to follow, the sum of the
-    /// ranges tells.
+    /// Returns ranges within `rows` outside of which no row meets these
+    /// needles. The total length of the ranges tells whether they are worth
+    /// following.
     ///
     /// # Errors
     /// If a block is damaged.
@@ -129,11 +130,11 @@ impl<R: ReadAt> Names<R> {
         select::select(self, needles, rows)
     }
 
-    /// Finds what matches among `rows`, in order. Ends when `found` breaks;
-    /// returns whether it did.
+    /// Passes the matching rows among `rows` to `found`, in order, until it
+    /// breaks. Returns whether it did.
     ///
     /// # Errors
-    /// If a block is damaged; `found` may have been called before that.
+    /// If a block is damaged; `found` may already have been called.
     pub fn search(
         &self,
         pattern: &Pattern<'_>,
@@ -143,8 +144,8 @@ impl<R: ReadAt> Names<R> {
         Search::new(self, pattern, Wanted::Rows(found)).run(rows)
     }
 
-    /// As [`Names::search`], among rows that [`Names::select`] gave, or some
-    /// of them: these are ascending and do not overlap.
+    /// Like [`Names::search`], but only searches `selected`: ranges that
+    /// [`Names::select`] returned, or parts of them, ascending and disjoint.
     ///
     /// # Errors
     /// As [`Names::search`].
@@ -157,9 +158,9 @@ impl<R: ReadAt> Names<R> {
         Search::new(self, pattern, Wanted::Rows(found)).run_among(selected)
     }
 
-    /// Finds which of `rows` match, as ranges in order, without names where
-    /// they are not needed. Ranges are disjoint and do not touch. Ends when
-    /// `found` breaks; returns whether it did.
+    /// Passes ranges of matching rows among `rows` to `found`, in order, until
+    /// it breaks. Returns whether it did. Ranges are disjoint and do not touch.
+    /// Names are not decompressed where the codes decide.
     ///
     /// # Errors
     /// As [`Names::search`].
@@ -172,7 +173,8 @@ impl<R: ReadAt> Names<R> {
         Search::new(self, pattern, Wanted::Ranges(found)).run(rows)
     }
 
-    /// As [`Names::ranges`], among rows as for [`Names::search_among`].
+    /// Like [`Names::ranges`], but only searches `selected`, as
+    /// [`Names::search_among`] does.
     ///
     /// # Errors
     /// As [`Names::search`].
@@ -185,7 +187,7 @@ impl<R: ReadAt> Names<R> {
         Search::new(self, pattern, Wanted::Ranges(found)).run_among(selected)
     }
 
-    /// The path of the directory that a row is in.
+    /// Returns the path of the directory that holds a row.
     ///
     /// # Errors
     /// If a block is damaged, or there is no such row.
@@ -195,8 +197,8 @@ impl<R: ReadAt> Names<R> {
         Ok(cursor.dir.path().to_vec())
     }
 
-    /// Cuts rows into at most `parts` ranges of about the same work, for
-    /// several threads.
+    /// Splits rows into at most `parts` ranges of about equal work, one for
+    /// each thread.
     pub fn split(&self, rows: Range<u64>, parts: usize) -> RowRanges {
         let rows = rows.start..rows.end.min(self.rows());
         let block = BLOCK_ROWS as u64;
@@ -210,7 +212,7 @@ impl<R: ReadAt> Names<R> {
         ranges.filter(|range| !range.is_empty()).collect()
     }
 
-    /// Bytes that each of its parts takes, for who measures.
+    /// The size of each part of the file in bytes, for measurements.
     pub fn sizes(&self) -> [(&'static str, u64); 5] {
         let layout = &self.layout;
         let blocks = layout.names.iter().map(|block| u64::from(block.len));
@@ -225,10 +227,10 @@ impl<R: ReadAt> Names<R> {
         ]
     }
 
-    /// Reads all of it.
+    /// Reads and checks everything.
     ///
     /// # Errors
-    /// The first damage that there is.
+    /// The first damage found.
     pub fn check(&self) -> Result<()> {
         let mut count = 0;
         let done = self.search(&Pattern::everything(), 0..u64::MAX, &mut |_| {
@@ -251,7 +253,7 @@ impl<R: ReadAt> Names<R> {
         }
         match count == self.rows() {
             true => Ok(()),
-            false => Err(self.damaged(Part::Footer, "it counts other rows than it has")),
+            false => Err(self.damaged(Part::Footer, "its row count is wrong")),
         }
     }
 
@@ -267,7 +269,7 @@ impl<R: ReadAt> Names<R> {
         NamesError::damaged(&self.path, part, problem)
     }
 
-    /// Reads and unpacks a block into `raw`.
+    /// Reads and decompresses a block into `raw`.
     fn read_block(
         &self,
         part: Part,
@@ -280,7 +282,7 @@ impl<R: ReadAt> Names<R> {
         let raw_len = block.raw_len as usize;
         match codec::unpack(packed, raw_len, raw) {
             true => Ok(()),
-            false => Err(self.damaged(part, "it cannot be unpacked")),
+            false => Err(self.damaged(part, "it cannot be decompressed")),
         }
     }
 
@@ -305,7 +307,7 @@ impl<R: ReadAt> Names<R> {
         }
     }
 
-    /// The table that names are packed with.
+    /// Returns the table of symbols that names are compressed with.
     pub(crate) fn symbols(&self, buffers: &mut Buffers) -> Result<&Symbols> {
         if let Some(symbols) = self.symbols.get() {
             return Ok(symbols);
@@ -313,17 +315,18 @@ impl<R: ReadAt> Names<R> {
         let (part, placed) = (Part::Symbols, &self.layout.symbols);
         let raw = &mut buffers.packed;
         match self.layout.names.is_empty() {
-            // Without names no table is written: it would have no symbols.
+            // Without names no table is written, since it would have no
+            // symbols.
             true => *raw = 0u16.to_le_bytes().to_vec(),
             false => self.read_checked(part, placed.offset, placed.len, placed.hash, raw)?,
         }
         match Symbols::read(raw) {
             Some(symbols) => Ok(self.symbols.get_or_init(|| symbols)),
-            None => Err(self.damaged(Part::Symbols, "it makes no sense")),
+            None => Err(self.damaged(Part::Symbols, "it is invalid")),
         }
     }
 
-    /// Reads a block of names as it is.
+    /// Reads a block of names without decompressing it.
     pub(crate) fn read_coded(&self, number: usize, block: &mut CodedBlock) -> Result<()> {
         let part = Part::NameBlock(number);
         let placed = self.layout.names.get(number);
@@ -337,7 +340,7 @@ impl<R: ReadAt> Names<R> {
         }
     }
 
-    /// Reads a block of names and unpacks it.
+    /// Reads and decompresses a block of names.
     pub(crate) fn read_names(
         &self,
         number: usize,
@@ -352,11 +355,12 @@ impl<R: ReadAt> Names<R> {
         }
     }
 
-    /// What is wrong with a block whose codes are not as many names.
+    /// Returns the error for a block whose codes do not give as many names as
+    /// it has rows.
     pub(crate) fn damaged_names(&self, number: usize) -> NamesError {
         self.damaged(
             Part::NameBlock(number),
-            "its names are not as many as its rows",
+            "it does not have one name for each row",
         )
     }
 
@@ -382,7 +386,7 @@ impl<R: ReadAt> Names<R> {
         filled.map_err(|problem| self.damaged(part, problem))
     }
 
-    /// The blocks that hold a key.
+    /// Returns the blocks that contain a key.
     pub(crate) fn blocks_with(
         &self,
         lists: Lists,
@@ -397,7 +401,7 @@ impl<R: ReadAt> Names<R> {
         let part = self.read_page(lists, at, buffers)?;
         let first = pages.get(at).map_or(0, |placed| placed.page.first_key);
         let found = trigrams::find_list(&buffers.packed, first, key, of);
-        found.ok_or_else(|| self.damaged(part, "its lists make no sense"))
+        found.ok_or_else(|| self.damaged(part, "its lists are invalid"))
     }
 
     fn read_page(&self, lists: Lists, at: usize, buffers: &mut Buffers) -> Result<Part> {
@@ -413,7 +417,7 @@ impl<R: ReadAt> Names<R> {
         Ok(part)
     }
 
-    /// A table's pages, and how many blocks it is about.
+    /// Returns a table's pages and the number of blocks that it covers.
     fn lists(&self, lists: Lists) -> (&[PlacedPage], u32) {
         match lists {
             Lists::Names => (&self.layout.name_pages, self.layout.names.len() as u32),

@@ -1,8 +1,8 @@
-//! Bytes that every match of a regular expression contains.
+//! Extracts bytes that every match of a regular expression contains.
 //!
-//! Read from the expression's syntax tree: what must be there is a list of
-//! runs, and each alternative of an alternation gives one of its own. What is
-//! not understood gives nothing.
+//! They come from the expression's syntax tree: a list of required runs of
+//! bytes; an alternation gives one run for each of its alternatives.
+//! Unsupported constructs give no bytes.
 
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Class, Hir, HirKind, Look};
@@ -10,7 +10,7 @@ use regex_syntax::hir::{Class, Hir, HirKind, Look};
 use crate::fold;
 use crate::pattern::{Anchor, Case, Literal, Needles, Subject};
 
-/// Alternatives of an alternation, at most: each is looked up.
+/// Maximum number of alternatives of an alternation, since each is looked up.
 const ALTERNATIVES_MOST: usize = 32;
 
 pub(crate) fn needles(pattern: &str, subject: Subject, case: Case) -> Needles {
@@ -18,7 +18,8 @@ pub(crate) fn needles(pattern: &str, subject: Subject, case: Case) -> Needles {
     let mut parser = ParserBuilder::new();
     parser.utf8(false).case_insensitive(case == Case::Folded);
     if let Ok(hir) = parser.build().parse(pattern) {
-        // Literals found in classes stand for either case.
+        // A class that stands for one letter in either case makes all needles
+        // case-insensitive.
         let mut found = Found::default();
         found.read(&hir);
         found.end_run(End::Open);
@@ -33,20 +34,20 @@ pub(crate) fn needles(pattern: &str, subject: Subject, case: Case) -> Needles {
 /// How a run of bytes ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
-    /// Something follows that is not known.
+    /// Unknown text follows.
     Open,
-    /// The text ends.
+    /// The text ends here.
     Text,
 }
 
-/// What was found so far, reading from left to right.
+/// The runs found so far, from left to right.
 #[derive(Default)]
 struct Found {
     all: Vec<Vec<Literal>>,
     run: Vec<u8>,
-    /// True if the run begins where the text does.
+    /// True if the run starts at the start of the text.
     at_start: bool,
-    /// True if a byte stands for more than itself.
+    /// True if a byte stands for both cases of a letter.
     is_folded: bool,
 }
 
@@ -67,7 +68,7 @@ impl Found {
                 self.at_start = true;
             }
             HirKind::Look(Look::End) => self.end_run(End::Text),
-            // Other looks take no bytes.
+            // Other assertions match no bytes.
             HirKind::Look(_) => {}
             HirKind::Capture(capture) => self.read(&capture.sub),
             HirKind::Concat(parts) => parts.iter().for_each(|part| self.read(part)),
@@ -99,7 +100,8 @@ impl Found {
         }
     }
 
-    /// One literal of each alternative, the longest, if all have one.
+    /// Adds one literal for each alternative, the longest one, if every
+    /// alternative has one.
     fn read_alternatives(&mut self, parts: &[Hir]) {
         let mut any = Vec::new();
         for part in parts.iter().take(ALTERNATIVES_MOST + 1) {
@@ -119,7 +121,8 @@ impl Found {
     }
 }
 
-/// The letter that all members of a class are in either case.
+/// Returns the letter that all members of a class are equal to when case is
+/// ignored.
 fn letter(class: &Class) -> Option<u8> {
     let mut letters: Vec<u8> = Vec::new();
     match class {

@@ -1,8 +1,8 @@
-//! The names of rows that are known by their numbers, one after the other in
-//! one text: what a table's column of names would give.
+//! Reads the names of rows by row number into one text, as a read of the
+//! table's name column would.
 //!
-//! Blocks are unpacked where their text is to be; of a block of which just
-//! some rows are wanted these are copied.
+//! Whole blocks are decompressed in place. If only some rows of a block are
+//! wanted, it is decompressed into a buffer and these are copied.
 
 use std::ops::Range;
 
@@ -13,25 +13,25 @@ use crate::read_at::ReadAt;
 use crate::reader::{Buffers, Names};
 use crate::symbols::{ENDS_MOST, Ends, SPARE_BYTES, Symbols};
 
-/// What is behind each name.
+/// The byte that follows each name.
 pub const SEPARATOR: u8 = 0;
 
-/// Names, each with [`SEPARATOR`] behind it.
+/// Names, each followed by [`SEPARATOR`].
 #[derive(Debug)]
 pub struct NameText<'t> {
-    /// The names; what is behind the last one means nothing.
+    /// The names; bytes after the last separator are undefined.
     pub bytes: &'t mut Vec<u8>,
-    /// Where each begins, and where the last one's separator ends. Begins
-    /// with 0.
+    /// The offset of each name, starting with 0, and the offset after the last
+    /// separator.
     pub offsets: &'t mut Vec<u32>,
 }
 
-/// Buffers of one that reads names; of one thread.
+/// Buffers for reading names; used by one thread.
 pub struct RowReader {
     buffers: Option<Buffers>,
     coded: CodedBlock,
     ends: Box<Ends>,
-    /// Names of the block that is read in part, and which one that is.
+    /// The names of the block that was read in part, and its number.
     part: Vec<u8>,
     number: Option<usize>,
 }
@@ -55,12 +55,11 @@ impl std::fmt::Debug for RowReader {
 }
 
 impl RowReader {
-    /// Puts the names of `rows`, which are ascending and do not overlap, into
-    /// `text`, which it replaces.
+    /// Puts the names of `rows` into `text`, replacing its contents. The ranges
+    /// must be ascending and disjoint.
     ///
     /// # Errors
-    /// If a block is damaged, holds what no name is, or there are no such
-    /// rows.
+    /// If a block is damaged or holds invalid names, or there are no such rows.
     pub fn read<R: ReadAt>(
         &mut self,
         names: &Names<R>,
@@ -69,7 +68,7 @@ impl RowReader {
     ) -> Result<()> {
         text.offsets.clear();
         text.offsets.push(0);
-        // It may be of another sidecar.
+        // The buffered block may belong to another sidecar.
         self.number = None;
         let mut buffers = self.buffers.take().unwrap_or_default();
         let symbols = names.symbols(&mut buffers);
@@ -83,8 +82,8 @@ impl RowReader {
         Ok(())
     }
 
-    /// Puts the names of a range behind the first `end` bytes of the text;
-    /// where that ends now.
+    /// Puts the names of a range after the first `end` bytes of the text.
+    /// Returns the new end.
     fn range<R: ReadAt>(
         &mut self,
         names: &Names<R>,
@@ -109,7 +108,7 @@ impl RowReader {
         Ok(end)
     }
 
-    /// A block of which all rows are wanted.
+    /// Reads a block of which all rows are wanted.
     fn whole<R: ReadAt>(
         &mut self,
         names: &Names<R>,
@@ -129,7 +128,7 @@ impl RowReader {
         Ok(upto)
     }
 
-    /// A block of which some rows are wanted.
+    /// Reads a block of which some rows are wanted.
     fn part<R: ReadAt>(
         &mut self,
         names: &Names<R>,
@@ -163,15 +162,16 @@ impl RowReader {
     }
 }
 
-/// Makes room for a text of so many bytes and what unpacking writes behind it.
+/// Makes room for a text of `len` bytes and for the spare bytes that
+/// decompression writes after it.
 fn grow(text: &mut Vec<u8>, len: usize) {
     if text.len() < len + SPARE_BYTES {
         text.resize(len + SPARE_BYTES, 0);
     }
 }
 
-/// Unpacks a block's names behind the first `end` bytes of a text; the number
-/// of rows, `None` if it makes no sense.
+/// Decompresses a block's names to offset `end` of a text. Returns the number
+/// of rows, or `None` if the block is invalid.
 fn unpack(
     symbols: &Symbols,
     coded: &CodedBlock,
@@ -188,13 +188,13 @@ fn unpack(
     (rows == coded.rows).then_some(rows)
 }
 
-/// Bytes that are looked at together.
+/// Number of bytes compared at a time.
 const BYTES: usize = 128;
 
-/// True if none of the names, each with a zero byte behind it, is empty or
-/// holds a slash.
+/// True if no name is empty or contains a slash. Each name ends with a zero
+/// byte.
 fn are_names(text: &[u8]) -> bool {
-    // Blocks without a way out of them become vector code.
+    // Loops over fixed blocks without an early exit compile to vector code.
     let odd = |found: u8, (a, b): (&u8, &u8)| {
         found | u8::from(*a == b'/') | (u8::from(*a == 0) & u8::from(*b == 0))
     };

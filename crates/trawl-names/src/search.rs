@@ -1,10 +1,10 @@
-//! Finding what matches, block by block.
+//! Searches block by block for matching rows.
 //!
-//! The longest literal that every match contains leads: rows are looked at
-//! only where it is in the name, or in the directory's path. Where the
-//! pattern is no more than that literal, it also decides. Where it must be at
-//! the end of names, codes tell which rows have it, and only those rows' names
-//! are unpacked.
+//! The longest literal that every match contains leads: only rows whose name or
+//! directory path contains it are examined. If the pattern consists of just
+//! that literal, the literal also decides. If it must be at the end of names,
+//! the codes tell which rows have it, and only the names of those rows are
+//! decompressed.
 
 use std::ops::{ControlFlow, Range};
 
@@ -24,41 +24,44 @@ use crate::symbols::Symbols;
 use crate::trail::Trail;
 use crate::writer::RowKind;
 
-/// What the caller wants to be told.
+/// The results that the caller wants.
 pub(crate) enum Wanted<'w> {
     Rows(&'w mut dyn FnMut(Found<'_>) -> ControlFlow<()>),
     Ranges(&'w mut dyn FnMut(Range<u64>) -> ControlFlow<()>),
 }
 
-/// The literal that leads.
+/// The leading literal.
 struct Lead {
     case: Case,
-    /// True if it is all that a match needs.
+    /// True if a row that contains the literal matches.
     decides: bool,
-    /// In a directory's path and a slash; none where it cannot be.
+    /// Finds the literal in a directory's path and a slash; `None` if it cannot
+    /// be there.
     in_dir: Option<Finder<'static>>,
-    /// What that must end with for the rest to be in the name.
+    /// The end that this text must have if the rest of the literal is in the
+    /// name.
     head: Vec<u8>,
-    /// In the text of a block.
+    /// Finds the literal in the text of a block.
     in_names: Finder<'static>,
     at_end: Option<Box<Ending>>,
 }
 
-/// What names end with, and the rows of a block that do.
+/// A literal at the end of names, and the rows of a block that have it.
 struct Ending {
     suffix: Suffix,
     decides: bool,
     block: CodedBlock,
     hits: Vec<Hit>,
-    /// False where letters beyond ASCII might be equal to some of ASCII.
+    /// False if non-ASCII letters could be equal to ASCII letters of the
+    /// literal.
     is_usable: bool,
 }
 
-/// Which rows to look at.
+/// Which rows to examine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Candidates {
     All,
-    /// Those with the leading literal in the name.
+    /// Rows with the leading literal in the name.
     Led,
 }
 
@@ -67,25 +70,27 @@ pub(crate) struct Search<'s, R> {
     pattern: &'s Pattern<'s>,
     wanted: Wanted<'s>,
     lead: Option<Lead>,
-    /// Rows of directories with the leading literal in their paths: of all
-    /// others it is in the name. Unknown where it is cut by a slash.
+    /// Rows of directories whose paths contain the leading literal; in all
+    /// other rows it must be in the name. `None` if a slash divides the
+    /// literal.
     inside: Option<RowRanges>,
     buffers: Buffers,
     block: NameBlock,
-    /// The first row of the block, from the one looked at last on, with the
-    /// leading literal.
+    /// The first row of the block that contains the leading literal, searching
+    /// from the last examined row.
     next_hit: Option<Place>,
-    /// Whether the block is searched in small letters, if that was asked.
+    /// Whether the block can be searched in lower case, once that has been
+    /// determined.
     is_searchable: Option<bool>,
     cursor: DirCursor,
-    /// The directory's path and a slash, as literals compare with it.
+    /// The directory's path and a slash, folded like the literals.
     dir_text: Vec<u8>,
     path: Vec<u8>,
     name: Vec<u8>,
     scratch: Vec<u8>,
-    /// Where a matcher is behind the directory's path.
+    /// The state of a matcher after the directory's path.
     trail: Trail,
-    /// Rows that match and were not told yet.
+    /// Matching rows that have not been reported yet.
     pending: Range<u64>,
 }
 
@@ -140,7 +145,7 @@ impl Wanted<'_> {
 }
 
 impl Ending {
-    /// Reads a block and finds its rows.
+    /// Reads a block and finds the rows that end with the literal.
     fn read<R: ReadAt>(
         &mut self,
         names: &Names<R>,
@@ -159,7 +164,8 @@ impl Ending {
     }
 }
 
-/// Puts a name, or with its directory's path and a slash, to a pattern.
+/// Matches a name, or a path made of `directory` and the name, against a
+/// pattern.
 fn is_match(
     pattern: &Pattern<'_>,
     directory: &[u8],
@@ -201,13 +207,13 @@ impl<'s, R: ReadAt> Search<'s, R> {
         }
     }
 
-    /// Searches; whether the caller broke off.
+    /// Searches `rows`; returns whether the caller broke off.
     pub(crate) fn run(self, rows: Range<u64>) -> Result<ControlFlow<()>> {
         let selected = select::select(self.names, &self.pattern.needles, rows)?;
         self.run_among(&selected)
     }
 
-    /// Searches rows that were selected.
+    /// Searches ranges that were selected before.
     pub(crate) fn run_among(mut self, selected: &[Range<u64>]) -> Result<ControlFlow<()>> {
         let size = BLOCK_ROWS as u64;
         if let [first, ..] = selected
@@ -271,8 +277,9 @@ impl<'s, R: ReadAt> Search<'s, R> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// The end of the rows from this one on in which the leading literal can
-    /// only be in the name; none if its directory has it, or may.
+    /// Returns the end of the rows, starting at this one, whose directories do
+    /// not contain the leading literal; `None` if this row's directory contains
+    /// it, or may.
     fn name_only_until(&self, row: u64) -> Option<u64> {
         let inside = self.inside.as_ref()?;
         match inside.get(inside.partition_point(|range| range.end <= row)) {
@@ -315,8 +322,8 @@ impl<'s, R: ReadAt> Search<'s, R> {
         }
     }
 
-    /// Puts rows of the current directory to a matcher, which goes on from the
-    /// directory's path if it can.
+    /// Tests rows of the current directory with a matcher, continuing from the
+    /// directory's path if the matcher supports it.
     fn continued_in(&mut self, rows: Range<u64>) -> Result<ControlFlow<()>> {
         let pattern = self.pattern;
         let Decider::Matcher(matcher) = pattern.decider else {
@@ -348,8 +355,8 @@ impl<'s, R: ReadAt> Search<'s, R> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Reads the block that holds these rows, and goes to a row's number in
-    /// it.
+    /// Reads the block that holds these rows, and returns their numbers within
+    /// the block.
     fn load(&mut self, rows: &Range<u64>) -> Result<Range<usize>> {
         let number = (rows.start / BLOCK_ROWS as u64) as usize;
         if !self.block.is(number) {
@@ -362,8 +369,8 @@ impl<'s, R: ReadAt> Search<'s, R> {
         Ok((rows.start - first) as usize..(rows.end - first) as usize)
     }
 
-    /// Looks for the leading literal in the block's text from `at` on, which
-    /// belongs to the row `from` or is the byte behind it.
+    /// Finds the leading literal in the block's text from `at` on. The position
+    /// `at` is in the name of row `from` or right after it.
     fn find_hit(&mut self, from: Place, at: usize) {
         self.next_hit = None;
         let Some(lead) = &self.lead else {
@@ -381,8 +388,8 @@ impl<'s, R: ReadAt> Search<'s, R> {
         }
     }
 
-    /// Searches rows of one block by their names, or their paths in the
-    /// current directory.
+    /// Searches rows of one block by name, or by path within the current
+    /// directory.
     fn names_in(&mut self, rows: Range<u64>, candidates: Candidates) -> Result<ControlFlow<()>> {
         if candidates == Candidates::Led
             && let Some(told) = self.endings_in(&rows)?
@@ -416,7 +423,7 @@ impl<'s, R: ReadAt> Search<'s, R> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// False where folding would move the places in the text.
+    /// False if folding would change offsets in the text.
     fn is_searchable(&mut self) -> bool {
         let folded = self.pattern.needles.case == Case::Folded;
         let block = &self.block;
@@ -425,8 +432,8 @@ impl<'s, R: ReadAt> Search<'s, R> {
             .get_or_insert_with(|| !folded || !block.has_special())
     }
 
-    /// Searches rows of one block by what their names end with; `None` if
-    /// that needs all names.
+    /// Searches rows of one block by the ends of their names; `None` if all
+    /// names are needed for that.
     fn endings_in(&mut self, rows: &Range<u64>) -> Result<Option<ControlFlow<()>>> {
         let at_end = self.lead.as_mut().and_then(|lead| lead.at_end.take());
         let Some(mut ending) = at_end else {
@@ -475,7 +482,7 @@ impl<'s, R: ReadAt> Search<'s, R> {
         Ok(Some(ControlFlow::Continue(())))
     }
 
-    /// Goes to a row's directory, if its path matters.
+    /// Moves to a row's directory if its path matters.
     fn find_dir(&mut self, row: u64) -> Result<()> {
         match self.pattern.needles.subject {
             Subject::Name => Ok(()),
@@ -483,7 +490,7 @@ impl<'s, R: ReadAt> Search<'s, R> {
         }
     }
 
-    /// Puts the current row to the pattern.
+    /// Matches the current row against the pattern.
     fn is_match_here(&mut self) -> Result<bool> {
         self.find_dir(self.block.segment_row())?;
         let directory = self.cursor.dir.text();
@@ -492,7 +499,7 @@ impl<'s, R: ReadAt> Search<'s, R> {
         Ok(is_match(self.pattern, directory, name, texts))
     }
 
-    /// Puts a row to the pattern.
+    /// Matches a row against the pattern.
     fn is_match(&mut self, row: u64, name: &[u8]) -> Result<bool> {
         self.find_dir(row)?;
         let directory = self.cursor.dir.text();
@@ -500,7 +507,7 @@ impl<'s, R: ReadAt> Search<'s, R> {
         Ok(is_match(self.pattern, directory, name, texts))
     }
 
-    /// Tells of rows that all match.
+    /// Reports rows that all match.
     fn all_of(&mut self, rows: Range<u64>) -> Result<ControlFlow<()>> {
         if let Wanted::Ranges(_) = self.wanted {
             return Ok(self.tell_range(rows));
@@ -514,7 +521,7 @@ impl<'s, R: ReadAt> Search<'s, R> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Tells of the block's current row.
+    /// Reports the current row of the block.
     fn tell_row(&mut self) -> Result<ControlFlow<()>> {
         let row = self.block.segment_row();
         if let Wanted::Ranges(_) = self.wanted {
@@ -530,7 +537,7 @@ impl<'s, R: ReadAt> Search<'s, R> {
         Ok(self.wanted.tell(found))
     }
 
-    /// Tells of a row.
+    /// Reports a row.
     fn tell_named(&mut self, row: u64, name: &[u8], kind: RowKind) -> Result<ControlFlow<()>> {
         if let Wanted::Ranges(_) = self.wanted {
             return Ok(self.tell_range(row..row + 1));

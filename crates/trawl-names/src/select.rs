@@ -1,10 +1,11 @@
-//! Which rows can have needles.
+//! Selects the rows that can contain needles.
 //!
-//! A literal that a path contains lies in the path of the directory, and
-//! then all that is below has it, or reaches into the name. Directories are
-//! looked at by their components, each of which is new in one directory: the
-//! first in path order that has it, with all that share it behind it. So a
-//! literal in a directory's path gives whole ranges of rows.
+//! A literal in a path is either within the directory's path, and then every
+//! path below contains it too, or it extends into the name. Directories are
+//! examined by their components. Each component is new in exactly one
+//! directory: the first one in path order that has it; all directories that
+//! share it follow. So a literal in a directory's path selects whole ranges of
+//! rows.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -21,7 +22,7 @@ use crate::read_at::ReadAt;
 use crate::reader::{Buffers, Lists, Names, RowRanges};
 use crate::trigrams::{AsciiOnly, BlockSet, lookup_keys};
 
-/// Rows among `rows` that can meet the needles.
+/// Returns the ranges within `rows` that can meet the needles.
 pub(crate) fn select<R: ReadAt>(
     names: &Names<R>,
     needles: &Needles,
@@ -54,8 +55,8 @@ pub(crate) fn select<R: ReadAt>(
     Ok(found)
 }
 
-/// Rows among `rows` of directories whose path, with a slash behind it, has a
-/// literal without slashes.
+/// Returns the ranges within `rows` whose directory paths, followed by a slash,
+/// contain a literal. The literal has no slashes.
 pub(crate) fn in_dirs<R: ReadAt>(
     names: &Names<R>,
     literal: &[u8],
@@ -71,9 +72,9 @@ pub(crate) fn in_dirs<R: ReadAt>(
     selector.within(literal)
 }
 
-/// The last literals that were looked for in the paths of all directories, and
-/// the rows of those that have them: selecting rows and searching in them ask
-/// for the same, piece by piece.
+/// A cache of the last literals that were looked up in the paths of all
+/// directories, with the rows of the directories that contain them. Selecting
+/// rows and searching in them ask for the same literals, piece by piece.
 #[derive(Debug, Default)]
 pub(crate) struct KnownDirs(Mutex<VecDeque<KnownDir>>);
 
@@ -84,9 +85,9 @@ struct KnownDir {
     rows: Arc<RowRanges>,
 }
 
-/// Literals that are kept.
+/// Number of literals kept.
 const KNOWN_LITERALS: usize = 4;
-/// Ranges that are kept of each, at most.
+/// Maximum number of ranges kept for each literal.
 const KNOWN_RANGES: usize = 4096;
 
 impl KnownDirs {
@@ -112,7 +113,7 @@ impl KnownDirs {
     }
 }
 
-/// Ranges in order, those that touch put together.
+/// Sorts ranges and merges those that overlap or touch.
 fn united(mut ranges: RowRanges) -> RowRanges {
     ranges.sort_unstable_by_key(|range| range.start);
     let mut out: RowRanges = Vec::with_capacity(ranges.len());
@@ -125,7 +126,7 @@ fn united(mut ranges: RowRanges) -> RowRanges {
     out
 }
 
-/// What is in both.
+/// Returns the intersection of two sorted lists of ranges.
 fn common(a: &[Range<u64>], b: &[Range<u64>]) -> RowRanges {
     let (mut a, mut b) = (a.iter().peekable(), b.iter().peekable());
     let mut out = Vec::new();
@@ -142,8 +143,8 @@ fn common(a: &[Range<u64>], b: &[Range<u64>]) -> RowRanges {
     out
 }
 
-/// A literal as the filter knows it: folded, and where case is folded only
-/// its longest run of ASCII.
+/// Returns a literal as the filter uses it. If case is ignored, that is its
+/// longest ASCII run, in lower case.
 pub(crate) fn reduced(literal: &Literal, case: Case) -> Literal {
     if case == Case::Sensitive {
         return literal.clone();
@@ -172,7 +173,7 @@ pub(crate) fn reduced(literal: &Literal, case: Case) -> Literal {
     }
 }
 
-/// A name's bytes with the zero bytes that its anchor demands.
+/// Returns a name's bytes with the zero bytes that its anchor requires.
 pub(crate) fn anchored(bytes: &[u8], anchor: Anchor) -> Vec<u8> {
     let mut text = Vec::with_capacity(bytes.len() + 2);
     if matches!(anchor, Anchor::Start | Anchor::Whole) {
@@ -185,16 +186,16 @@ pub(crate) fn anchored(bytes: &[u8], anchor: Anchor) -> Vec<u8> {
     text
 }
 
-/// A literal of a path, cut at its last slash.
+/// A literal of a path, split at its last slash.
 #[derive(Debug)]
 pub(crate) struct Cut<'l> {
-    /// What a directory's path, with a slash behind it, ends with; empty if
+    /// The end that a directory's path followed by a slash must have; empty if
     /// there is no slash.
     pub(crate) head: &'l [u8],
-    /// What is in the name, and where.
+    /// The bytes in the name, and their anchor.
     pub(crate) tail: &'l [u8],
     pub(crate) tail_anchor: Anchor,
-    /// True if it can also lie in the directory's path alone.
+    /// True if the literal can also lie entirely within the directory's path.
     pub(crate) in_dir: bool,
 }
 
@@ -243,7 +244,7 @@ impl<R: ReadAt> Selector<'_, R> {
         Ok(found)
     }
 
-    /// Rows in blocks that can have these bytes in a name.
+    /// Returns the rows of blocks that can have these bytes in a name.
     fn named(&mut self, bytes: &[u8], anchor: Anchor) -> Result<RowRanges> {
         let text = anchored(bytes, anchor);
         let blocks = self.blocks(Lists::Names, &text)?;
@@ -261,7 +262,7 @@ impl<R: ReadAt> Selector<'_, R> {
         Ok(found)
     }
 
-    /// Blocks that can hold a text.
+    /// Returns the blocks that can contain a text.
     fn blocks(&mut self, lists: Lists, text: &[u8]) -> Result<BlockSet> {
         let layout = self.names.layout();
         let count = match lists {
@@ -283,8 +284,8 @@ impl<R: ReadAt> Selector<'_, R> {
         Ok(blocks)
     }
 
-    /// Rows of directories whose path, with a slash behind it, has these
-    /// bytes anywhere.
+    /// Returns the rows of directories whose path, followed by a slash,
+    /// contains these bytes anywhere.
     fn within(&mut self, bytes: &[u8]) -> Result<RowRanges> {
         let (names, rows) = (self.names, self.rows.clone());
         let known = names.known_dirs();
@@ -302,10 +303,11 @@ impl<R: ReadAt> Selector<'_, R> {
         Ok(common(&all, &[rows]))
     }
 
-    /// Rows of directories whose path, with a slash behind it, has these
-    /// bytes.
+    /// Returns the rows of directories whose path, followed by a slash,
+    /// contains these bytes at `place`.
     fn dirs(&mut self, bytes: &[u8], place: Place) -> Result<RowRanges> {
-        // The last component that is not only slashes' is new where it is met.
+        // The last component of the literal is new in the directory where a
+        // match begins. A trailing slash does not count.
         let upto = bytes.len().saturating_sub(1);
         let slash = bytes[..upto].iter().rposition(|byte| *byte == b'/');
         let last = &bytes[slash.unwrap_or(0)..];
@@ -323,12 +325,12 @@ impl<R: ReadAt> Selector<'_, R> {
     }
 }
 
-/// Where bytes are in a directory's path and a slash.
+/// Where bytes must be in a directory's path followed by a slash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
-    /// Anywhere: whatever is below has them, too.
+    /// Anywhere; then all paths below contain them too.
     Within,
-    /// At its end: only what is in the directory itself counts.
+    /// At the end; only the directory's own entries count.
     End,
 }
 
@@ -337,8 +339,8 @@ struct DirSearch<'b> {
     bytes: &'b [u8],
     finder: Finder<'b>,
     case: Case,
-    /// The subtree that the search is in: the length of its path, and its
-    /// first row.
+    /// The matching subtree that the walk is in: the length of its path, and
+    /// its first row.
     open: Option<(usize, u64)>,
     found: RowRanges,
     folded: Vec<u8>,
@@ -362,8 +364,9 @@ impl DirSearch<'_> {
             let ends_here = self
                 .open
                 .is_some_and(|(len, _)| (dir.shared_least as usize) < len);
-            // What is before the first block that is asked about was not
-            // looked at; before the first of all there is nothing.
+            // The blocks before the first one were not examined, so its first
+            // directory needs a full comparison. Nothing precedes the very
+            // first block.
             let is_cut = number == first && first > 0;
             if !is_cut && !ends_here && !blocks.contains(number as u32) {
                 continue;
@@ -427,7 +430,8 @@ impl DirSearch<'_> {
         }
     }
 
-    /// The same where folding moves places.
+    /// The slower form of [`DirSearch::matched_len`] for text whose offsets
+    /// change when folded.
     fn folded_len(&mut self, text: &[u8]) -> Option<usize> {
         let slashes = (0..text.len()).filter(|at| text[*at] == b'/');
         slashes.into_iter().find(|slash| {
@@ -436,8 +440,9 @@ impl DirSearch<'_> {
         })
     }
 
-    /// The length of the shortest path above the directory, or its own, that
-    /// has the bytes, if they end in a component that is new.
+    /// Returns the length of the shortest prefix of the directory's path that
+    /// contains the bytes, if the match ends in a component that is new in this
+    /// directory.
     fn matched_len(&mut self, walk: &DirWalk) -> Option<usize> {
         let text = walk.text();
         if self.bytes.is_empty() {

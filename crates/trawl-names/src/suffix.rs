@@ -1,21 +1,21 @@
-//! Names that end with something, told from their codes.
+//! Finds names with a given suffix from their codes.
 //!
-//! Most codes that end a row hold enough of its name to decide; what a code
-//! says is looked up in a table that is made once for a search. Where one is
-//! shorter than what is looked for, those before it are looked at.
+//! Most codes that end a row hold enough of its name to decide. A table, made
+//! once for a search, says what each code tells. If a code is shorter than the
+//! suffix, the codes before it are examined too.
 
 use crate::pattern::{Anchor, Case};
 use crate::symbols::{self, CODES, Symbols};
 
-/// What a code says of a row: it ends one.
+/// Class bit of a code: the code ends a row.
 const ENDS: u8 = 1;
-/// The row ends as it should, or may do so.
+/// The row has the suffix, or may have it.
 const MATCHES: u8 = 2;
 const UNDECIDED: u8 = 4;
-/// It holds a byte beyond ASCII.
+/// The code contains a non-ASCII byte.
 const BEYOND_ASCII: u8 = 8;
 
-/// What names must end with.
+/// The suffix that names must have.
 pub(crate) struct Suffix {
     bytes: Vec<u8>,
     case: Case,
@@ -23,16 +23,16 @@ pub(crate) struct Suffix {
     classes: Vec<u8>,
 }
 
-/// A row that ends as it should.
+/// A row that has the suffix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Hit {
-    /// Counted from the block's first.
+    /// The row, counted from the first of the block.
     pub(crate) row: usize,
-    /// The number of its last code.
+    /// The index of the row's last code.
     pub(crate) last: usize,
 }
 
-/// What a look at a block's codes gave.
+/// Result of scanning a block's codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Seen {
     pub(crate) rows: usize,
@@ -40,7 +40,8 @@ pub(crate) struct Seen {
 }
 
 impl Suffix {
-    /// For a literal at the end of names, or that is all of them.
+    /// Makes a suffix from a literal that is anchored at the end of names;
+    /// `None` for other anchors and for an empty literal.
     pub(crate) fn new(bytes: &[u8], anchor: Anchor, case: Case) -> Option<Suffix> {
         let is_end = matches!(anchor, Anchor::End | Anchor::Whole);
         (is_end && !bytes.is_empty()).then(|| Suffix {
@@ -62,7 +63,7 @@ impl Suffix {
         }
     }
 
-    /// Looks at the symbols, once.
+    /// Classifies the symbols; does nothing after the first call.
     pub(crate) fn prepare(&mut self, symbols: &Symbols) {
         if self.classes.is_empty() {
             let class = |(code, (ends, is_beyond)): (usize, (bool, bool))| {
@@ -76,12 +77,12 @@ impl Suffix {
         }
     }
 
-    /// What the text of a code that ends a row says of the row's end.
+    /// Returns the class of a code that ends a row, from its text.
     fn ending(&self, text: &[u8]) -> u8 {
         let end = text.strip_suffix(b"\0").unwrap_or(text);
         let shorter = end.len().min(self.bytes.len());
         let ours = &self.bytes[self.bytes.len() - shorter..];
-        // Most differ in the last byte.
+        // Most texts differ in the last byte.
         if let (Some(a), Some(b)) = (end.last(), ours.last())
             && !a.eq_ignore_ascii_case(b)
         {
@@ -95,7 +96,7 @@ impl Suffix {
         }
     }
 
-    /// Puts the rows that end as they should into `hits`, which it replaces.
+    /// Puts the rows that have the suffix into `hits`, replacing its contents.
     pub(crate) fn find(&self, symbols: &Symbols, codes: &[u8], hits: &mut Vec<Hit>) -> Seen {
         hits.clear();
         let (mut rows, mut all) = (0, 0);
@@ -142,8 +143,8 @@ impl Suffix {
         }
     }
 
-    /// Whether the row whose last code this is ends as it should, by as many
-    /// codes as that takes.
+    /// True if the row that ends with code `last` has the suffix; examines as
+    /// many codes as needed.
     fn is_end(&self, symbols: &Symbols, codes: &[u8], last: usize) -> bool {
         let mut rest = &self.bytes[..];
         let mut code = last;
@@ -173,7 +174,8 @@ impl Suffix {
     }
 }
 
-/// Puts the name that ends with a code into `name`, which it replaces.
+/// Puts the name that ends with code `last` into `name`, replacing its
+/// contents.
 pub(crate) fn name_of(symbols: &Symbols, codes: &[u8], last: usize, name: &mut Vec<u8>) {
     let text_at = |code| symbols.text(symbols::code_at(codes, code));
     let before = (0..last).rev().find(|code| text_at(*code).ends_with(b"\0"));

@@ -1,38 +1,38 @@
-//! The table of symbols that names are packed with: 12-bit codes for texts of
-//! up to 15 bytes. The first 256 codes are the single bytes.
+//! The table of symbols that compresses names: 12-bit codes for texts of up to
+//! 15 bytes. The first 256 codes are the single bytes.
 //!
-//! A zero byte, the end of a name, is only ever a symbol's last byte. So a
-//! code either ends a row or lies within one, and the ends of names can be
-//! told from codes alone. Two codes lie in three bytes, the first lowest; an
-//! odd one at the end takes two.
+//! A zero byte ends a name and is only ever the last byte of a symbol. So a
+//! code either ends a row or lies within one, and the codes alone tell where
+//! names end. Two codes take three bytes, the first code in the low bits; an
+//! odd code at the end takes two bytes.
 
 /// Bits of a code.
 const CODE_BITS: u32 = 12;
 /// The number of codes.
 pub(crate) const CODES: usize = 1 << CODE_BITS;
-/// Codes of single bytes, which come first.
+/// Number of codes for single bytes, which come first.
 pub(crate) const BYTE_CODES: usize = 256;
-/// Bytes of a symbol, at most.
+/// Maximum bytes of a symbol.
 pub(crate) const SYMBOL_BYTES_MOST: usize = 15;
-/// Bytes behind a text that unpacking it may write over.
+/// Spare bytes after a text that decompression may overwrite.
 pub(crate) const SPARE_BYTES: usize = FOUR_BYTES;
 
-/// Bytes of four slots.
+/// Bytes in four slots.
 const FOUR_BYTES: usize = 4 * (SYMBOL_BYTES_MOST + 1);
-/// Set in a slot's last byte if the symbol ends a row.
+/// Flag in a slot's last byte: the symbol ends a row.
 const ENDS: u8 = 16;
-/// Ends of rows that are told of one block, a power of two; its rows are
-/// fewer.
+/// Capacity for the row ends of a block: a power of two, and more than a block
+/// has rows.
 pub(crate) const ENDS_MOST: usize = 2 * crate::layout::BLOCK_ROWS;
 
-/// Where the rows of a block end: behind their zero bytes.
+/// The offsets after the zero bytes that end the rows of a block.
 pub(crate) type Ends = [u32; ENDS_MOST];
 
-/// A symbol's text, filled up with zeros, and in the last byte its length and
-/// whether it ends a row.
+/// A symbol's text, padded with zeros; the last byte holds its length and the
+/// [`ENDS`] flag.
 type Slot = [u8; SYMBOL_BYTES_MOST + 1];
 
-/// A table of symbols. A code that is not used stands for nothing.
+/// A table of symbols. An unused code stands for the empty text.
 #[derive(Debug)]
 pub(crate) struct Symbols {
     slots: Vec<Slot>,
@@ -45,8 +45,9 @@ fn slot(text: &[u8]) -> Option<Slot> {
     wide(u128::from_le_bytes(bytes), text.len() as u8)
 }
 
-/// The slot of a text of `len` bytes, the low ones of `bytes`, the first the
-/// lowest; `None` if it is empty or too long, or goes past a zero byte.
+/// Returns the slot for the text in the lowest `len` bytes of `bytes`, first
+/// byte lowest. `None` if the text is empty or too long, or has a zero byte
+/// before its end.
 #[inline]
 fn wide(bytes: u128, len: u8) -> Option<Slot> {
     const LOW: u128 = u128::from_le_bytes([1; 16]);
@@ -56,7 +57,8 @@ fn wide(bytes: u128, len: u8) -> Option<Slot> {
     }
     let before_last = 8 * (u32::from(len) - 1);
     let text = bytes & (u128::MAX >> (128 - 8 - before_last));
-    // Beyond the text nothing is zero.
+    // Set all bits from the last byte of the text on, so that only an earlier
+    // zero byte shows.
     let filled = text | u128::MAX << before_last;
     let has_zero = filled.wrapping_sub(LOW) & !filled & HIGH != 0;
     let ends = if text >> before_last == 0 { ENDS } else { 0 };
@@ -65,8 +67,9 @@ fn wide(bytes: u128, len: u8) -> Option<Slot> {
 }
 
 impl Symbols {
-    /// The single bytes and these; `None` if there are too many, one is
-    /// empty or too long, or goes past a zero byte.
+    /// Makes a table of the single bytes and these texts. `None` if there are
+    /// too many, or one is empty or too long, or has a zero byte before its
+    /// end.
     pub(crate) fn new<'t>(texts: impl Iterator<Item = &'t [u8]>) -> Option<Symbols> {
         let mut slots: Vec<Slot> = (0..=u8::MAX).filter_map(|byte| slot(&[byte])).collect();
         for text in texts {
@@ -77,12 +80,12 @@ impl Symbols {
         (used <= CODES).then_some(Symbols { slots, used })
     }
 
-    /// All codes in use, and what they stand for.
+    /// The texts of all codes in use, in code order.
     pub(crate) fn texts(&self) -> impl Iterator<Item = &[u8]> {
         (0..self.used).map(|code| self.text(code as u16))
     }
 
-    /// What a code stands for.
+    /// Returns the text of a code.
     #[inline]
     pub(crate) fn text(&self, code: u16) -> &[u8] {
         let slot = self.slots.get(usize::from(code));
@@ -91,8 +94,8 @@ impl Symbols {
         })
     }
 
-    /// Of all codes whether they end a row, and whether they hold a byte beyond
-    /// ASCII.
+    /// For every code, whether it ends a row and whether it contains a
+    /// non-ASCII byte.
     pub(crate) fn traits(&self) -> impl Iterator<Item = (bool, bool)> {
         const BEYOND_ASCII: u128 = u128::from_le_bytes([0x80; 16]) >> 8;
         self.slots.iter().map(|slot| {
@@ -101,7 +104,8 @@ impl Symbols {
         })
     }
 
-    /// As it is kept: the lengths of all but the single bytes, their texts.
+    /// Serialises the table: the number and lengths of all symbols but the
+    /// single bytes, then their texts.
     pub(crate) fn write(&self) -> Vec<u8> {
         let kept = || self.texts().skip(BYTE_CODES);
         let mut out = vec![];
@@ -111,7 +115,7 @@ impl Symbols {
         out
     }
 
-    /// Reads what [`Symbols::write`] wrote; `None` if it makes no sense.
+    /// Parses the output of [`Symbols::write`]; `None` if it is invalid.
     pub(crate) fn read(bytes: &[u8]) -> Option<Symbols> {
         let (count, rest) = bytes.split_first_chunk()?;
         let (lens, texts) = rest.split_at_checked(usize::from(u16::from_le_bytes(*count)))?;
@@ -126,7 +130,7 @@ impl Symbols {
         for (slot, byte) in slots.iter_mut().zip(0..=u8::MAX) {
             *slot = wide(u128::from(byte), 1)?;
         }
-        // So that each text can be taken with what follows it.
+        // Padding, so that a whole slot can be read at the start of each text.
         let mut padded = Vec::with_capacity(texts.len() + size_of::<Slot>());
         padded.extend_from_slice(texts);
         padded.extend(Slot::default());
@@ -140,15 +144,15 @@ impl Symbols {
         Some(Symbols { slots, used })
     }
 
-    /// Whether codes can be so many bytes.
+    /// True if these codes can decompress to `len` bytes.
     pub(crate) fn can_be(&self, codes: &[u8], len: usize) -> bool {
         (1..=count(codes) * SYMBOL_BYTES_MOST).contains(&len)
     }
 
-    /// Puts what the codes stand for into `text` from `at` on, where `len`
-    /// bytes are to be and [`SPARE_BYTES`] more are, and into `ends` where
-    /// each row ends. The number of rows; `None` if that is not as long, or
-    /// no row ends there.
+    /// Decompresses codes into `text` at offset `at`, and the end of each row
+    /// into `ends`. `text` must have room for `len` bytes and [`SPARE_BYTES`]
+    /// more. Returns the number of rows; `None` if the result is not `len`
+    /// bytes long or does not end with a row.
     pub(crate) fn unpack_rows(
         &self,
         codes: &[u8],
@@ -173,8 +177,9 @@ impl Symbols {
         (is_whole && is_ended).then_some(rows)
     }
 
-    /// Puts a zero byte and what the codes stand for into the first `len`
-    /// bytes of `text`, which may be longer; false if that is not as long.
+    /// Decompresses a zero byte and the codes into the first `len` bytes of
+    /// `text`, which may be longer. Returns false if the result does not have
+    /// that length.
     pub(crate) fn unpack(&self, codes: &[u8], len: usize, text: &mut Vec<u8>) -> bool {
         let Some(slots) = self.slots.first_chunk::<CODES>() else {
             return false;
@@ -207,7 +212,7 @@ impl Symbols {
     }
 }
 
-/// Four symbols as they are in their slots, and the ends of rows in them.
+/// Writes symbols to a text and records where rows end.
 struct Writer<'s, 'o> {
     slots: &'s [Slot; CODES],
     text: &'o mut [u8],
@@ -217,7 +222,7 @@ struct Writer<'s, 'o> {
 }
 
 impl Writer<'_, '_> {
-    /// Writes four symbols; false if there is no room.
+    /// Writes four symbols; returns false if there is no room.
     #[inline(always)]
     fn put_four(&mut self, four: [u8; 6]) -> bool {
         let window = self.text.get_mut(self.at..);
@@ -233,7 +238,7 @@ impl Writer<'_, '_> {
         true
     }
 
-    /// Writes one symbol; false if there is no room.
+    /// Writes one symbol; returns false if there is no room.
     fn put(&mut self, code: u16) -> bool {
         let slot = &self.slots[usize::from(code) % CODES];
         let tail = slot[SYMBOL_BYTES_MOST];
@@ -250,9 +255,9 @@ impl Writer<'_, '_> {
     }
 }
 
-/// Writes four symbols, each as all of its slot: plain stores of a known size.
-/// Tells of each where it ends and its slot's last byte; returns the length of
-/// all.
+/// Writes four symbols, copying each whole slot: plain stores of a fixed size.
+/// Calls `written` with each symbol's end and its slot's last byte. Returns the
+/// total length.
 #[inline(always)]
 fn put_four(
     slots: &[Slot; CODES],
@@ -264,7 +269,7 @@ fn put_four(
     for code in four_codes(four) {
         let slot = &slots[code % CODES];
         let tail = slot[SYMBOL_BYTES_MOST];
-        // Four times fifteen bytes at most come before the last slot.
+        // The first three symbols take at most 3 × 15 bytes.
         let place = &mut window[len.min(3 * SYMBOL_BYTES_MOST)..][..SYMBOL_BYTES_MOST + 1];
         place.copy_from_slice(slot);
         len += usize::from(tail & 15);
@@ -273,23 +278,23 @@ fn put_four(
     len
 }
 
-/// Four codes in six bytes.
+/// Extracts four codes from six bytes.
 #[inline(always)]
 pub(crate) fn four_codes(four: [u8; 6]) -> [usize; 4] {
     let mut bytes = [0; 8];
     bytes[..6].copy_from_slice(&four);
     let bits = u64::from_le_bytes(bytes) as usize;
-    // Not by `map`, which is a call for each four codes.
+    // `map` would add a function call for every four codes.
     let code = |at: u32| bits >> (at * CODE_BITS) & (CODES - 1);
     [code(0), code(1), code(2), code(3)]
 }
 
-/// The number of codes in these bytes.
+/// Returns the number of codes in these bytes.
 pub(crate) fn count(codes: &[u8]) -> usize {
     codes.len() / 3 * 2 + codes.len() % 3 / 2
 }
 
-/// A code by its number, 0 if there is none.
+/// Returns a code by its index; 0 if it does not exist.
 pub(crate) fn code_at(codes: &[u8], number: usize) -> u16 {
     let at = number / 2 * 3 + number % 2;
     let byte = |at: usize| u16::from(codes.get(at).copied().unwrap_or(0));
@@ -300,7 +305,7 @@ pub(crate) fn code_at(codes: &[u8], number: usize) -> u16 {
     }
 }
 
-/// Appends codes.
+/// Appends codes to a buffer.
 #[derive(Default)]
 pub(crate) struct CodeWriter {
     waiting: Option<u16>,
@@ -318,7 +323,7 @@ impl CodeWriter {
         }
     }
 
-    /// Appends the odd one that waits.
+    /// Appends the pending code if their number is odd.
     pub(crate) fn finish(&mut self, out: &mut Vec<u8>) {
         if let Some(code) = self.waiting.take() {
             out.extend_from_slice(&code.to_le_bytes());

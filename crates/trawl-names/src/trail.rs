@@ -1,17 +1,18 @@
-//! Where a test of paths is behind the paths of directories that follow each
-//! other: what they begin with together is gone over once.
+//! The state of a path test after each component of a directory's path.
+//! Directories that follow each other share leading components, which are
+//! tested only once.
 
-/// The directory entered last, and where the test was behind each of its
+/// The last directory entered, with the state of the test after each of its
 /// components.
 #[derive(Clone, Debug, Default)]
 pub struct Trail {
-    /// The directory's path with a slash behind it.
+    /// The directory's path followed by a slash.
     text: Vec<u8>,
-    /// Behind slashes of it, ascending.
+    /// Marks after the slashes in `text`, ascending.
     marks: Vec<Mark>,
 }
 
-/// A place in a text and where the test is there.
+/// An offset in the text, and the state of the test there.
 #[derive(Clone, Copy, Debug)]
 struct Mark {
     at: usize,
@@ -19,8 +20,9 @@ struct Mark {
 }
 
 impl Trail {
-    /// Goes to a directory, whose path has a slash behind it, with a test that
-    /// begins at the place `start` and is moved by `go`. Where it is then.
+    /// Enters a directory, given as its path followed by a slash. The test
+    /// starts in state `start`; `go` returns the state after another component.
+    /// Returns the state after the whole path.
     pub fn enter(&mut self, start: u8, directory: &[u8], go: impl Fn(u8, &[u8]) -> u8) -> u8 {
         let pairs = self.text.iter().zip(directory);
         let common = pairs.take_while(|(a, b)| a == b).count();

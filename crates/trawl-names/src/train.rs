@@ -1,25 +1,25 @@
-//! Choosing the symbols for a segment's names.
+//! Chooses the symbols for a segment's names.
 //!
-//! As in FSST (Boncz, Neumann, Leis: FSST: Fast Random Access String
-//! Compression, VLDB 2020): a sample is packed again and again, each time
-//! with the symbols and pairs of neighbours that saved most the time before.
-//! The same names give the same table.
+//! The method is that of FSST (Boncz, Neumann, Leis: FSST: Fast Random Access
+//! String Compression, VLDB 2020): it compresses a sample repeatedly, each time
+//! with the symbols and pairs of adjacent symbols that saved most in the round
+//! before. The same names always give the same table.
 
 use crate::pack::Encoder;
 use crate::symbols::{BYTE_CODES, CODES, SYMBOL_BYTES_MOST, Symbols};
 
-/// Bytes of a sample, at most, and of each of its pieces, about.
+/// Maximum bytes of the sample, and approximate bytes of each of its pieces.
 const SAMPLE_BYTES_MOST: usize = 256 << 10;
 const PIECE_BYTES: usize = 512;
-/// How often it is packed: after four times symbols can be as long as they
-/// may be. The first times one piece in so many is enough.
+/// Number of compression rounds: after four rounds symbols can reach their
+/// maximum length. The first rounds use only one in `FIRST_STEP` pieces.
 const ROUNDS: usize = 5;
 const FIRST_ROUNDS: usize = 3;
 const FIRST_STEP: usize = 4;
-/// A symbol is met in the sample this often, at least.
+/// Minimum number of occurrences of a symbol in the sample.
 const COUNT_LEAST: u32 = 3;
 
-/// Symbols for names, each with a zero byte behind it.
+/// Returns symbols for names, each of which ends with a zero byte.
 pub(crate) fn train(text: &[u8]) -> Option<Symbols> {
     let sample = sample(text);
     let bytes: usize = sample.iter().map(|piece| piece.len()).sum();
@@ -38,7 +38,7 @@ pub(crate) fn train(text: &[u8]) -> Option<Symbols> {
     Some(symbols)
 }
 
-/// Whole names from all over the text.
+/// Returns pieces of whole names from all over the text.
 fn sample(text: &[u8]) -> Vec<&[u8]> {
     if text.len() <= SAMPLE_BYTES_MOST {
         return vec![text];
@@ -62,13 +62,13 @@ fn sample(text: &[u8]) -> Vec<&[u8]> {
     out
 }
 
-/// A text that could be a symbol, and what that saves.
+/// A text that could become a symbol, and the bytes that it saves.
 struct Candidate {
     text: Vec<u8>,
     saved: u64,
 }
 
-/// The symbols that save most, in the order of their texts.
+/// Returns the symbols that save most, sorted by text.
 fn next_round(symbols: &Symbols, sample: &[&[u8]], pairs: &mut PairCounts) -> Vec<Vec<u8>> {
     let encoder = Encoder::new(symbols);
     let mut counts = vec![0u32; CODES];
@@ -125,16 +125,18 @@ fn best(mut candidates: Vec<Candidate>) -> Vec<Vec<u8>> {
     candidates.into_iter().map(|found| found.text).collect()
 }
 
-/// How often one code follows another, in a table of open addresses.
+/// Counts how often one code follows another; a hash table with open
+/// addressing.
 struct PairCounts {
-    /// Both codes and one, and the count; 0 where there is none.
+    /// The key made of both codes, and the count; a count of 0 marks a free
+    /// slot.
     slots: Vec<(u32, u32)>,
     used: usize,
     shift: u32,
 }
 
 impl PairCounts {
-    /// For a sample of so many bytes.
+    /// Makes a table for a sample of `bytes` bytes.
     fn new(bytes: usize) -> PairCounts {
         let bits = (bytes / 2 + 8).next_power_of_two().ilog2();
         PairCounts {
@@ -149,7 +151,7 @@ impl PairCounts {
         self.used = 0;
     }
 
-    /// Counts a pair; one that is new is left out when there are very many.
+    /// Counts a pair; ignores a new pair if the table is three quarters full.
     fn add(&mut self, first: u16, second: u16) {
         let key = u32::from(first) << 16 | u32::from(second);
         let mut place = (key.wrapping_mul(0x9e37_79b1) >> self.shift) as usize;

@@ -1,11 +1,13 @@
-//! Which blocks hold which three letters in a row.
+//! An index from trigrams (three consecutive bytes) to the blocks that contain
+//! them.
 //!
-//! Every byte belongs to one of 64 classes: small and capital letters
-//! together, digits, frequent punctuation, and what is rare in a few groups.
-//! A key is the classes of three bytes in a row. For each key the blocks that
-//! hold it are kept, as gaps in Golomb-Rice code (of the blocks that do not,
-//! where they are fewer). A key may stand for several triples, so that a
-//! lookup tells where a text can be, never where it is.
+//! Every byte belongs to one of 64 classes: one for each letter regardless of
+//! case, one for each digit and frequent punctuation character, and a few for
+//! groups of rare bytes. A key consists of the classes of three consecutive
+//! bytes. For each key a list of the blocks that contain it is stored, as gaps
+//! in Golomb-Rice code; if more than half of the blocks contain the key, the
+//! list is of the others. Several trigrams may share a key, so a lookup tells
+//! where a text can be, not where it is.
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -13,16 +15,16 @@ use crate::bits::{BitReader, BitWriter};
 use crate::fold;
 use crate::varint;
 
-/// Bits of a class.
+/// Bits in a class.
 const CLASS_BITS: u32 = 6;
 /// The number of keys.
 pub(crate) const KEYS: u32 = 1 << (3 * CLASS_BITS);
-/// Bytes of a page of lists, about: what one lookup reads.
+/// Approximate bytes of a page of lists, which is the unit of a lookup.
 const PAGE_BYTES: usize = 4096;
-/// Looked up of one text, at most.
+/// Maximum number of keys looked up for one text.
 const LOOKUPS_MOST: usize = 8;
 
-/// Stands for the ends of names and for slashes.
+/// The class of the zero bytes between names and of slashes.
 const SEPARATORS: u8 = 0;
 const PUNCTUATION: &[u8; 15] = b"._- ~+,=@#%:()&";
 
@@ -37,7 +39,7 @@ const fn classes() -> [u8; 256] {
             letter @ b'a'..=b'z' => 1 + letter - b'a',
             letter @ b'A'..=b'Z' => 1 + letter - b'A',
             digit @ b'0'..=b'9' => 27 + digit - b'0',
-            // Bytes of characters beyond ASCII.
+            // Bytes of non-ASCII characters.
             follower @ 0x80..0xc0 => 54 + (follower & 7),
             leader @ 0xc0.. => 62 + (leader >> 5 & 1),
             control @ 0..0x20 => 52 + (control & 1),
@@ -53,7 +55,7 @@ const fn classes() -> [u8; 256] {
     table
 }
 
-/// The keys of a text, each with the place of its last byte.
+/// Returns the keys of a text.
 fn keys(text: &[u8]) -> impl Iterator<Item = u32> {
     let mut key = 0;
     let keys = text.iter().map(move |byte| {
@@ -63,7 +65,7 @@ fn keys(text: &[u8]) -> impl Iterator<Item = u32> {
     keys.skip(2)
 }
 
-/// A page of lists.
+/// The description of a page of lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Page {
     pub(crate) first_key: u32,
@@ -74,7 +76,7 @@ pub(crate) struct Page {
 /// Collects the keys of blocks.
 pub(crate) struct ListWriter {
     seen: Vec<u64>,
-    /// Keys of the blocks, one block after the other, and where each ends.
+    /// Keys of all blocks in sequence, and the end of each block's keys.
     keys: Vec<u32>,
     ends: Vec<usize>,
     folded: Vec<u8>,
@@ -120,7 +122,7 @@ impl ListWriter {
         self.ends.push(self.keys.len());
     }
 
-    /// Appends the pages to `out`.
+    /// Writes the lists and appends the pages to `out`.
     pub(crate) fn finish(self, out: &mut Vec<u8>) -> Vec<Page> {
         let mut pages = Pages {
             out,
@@ -139,7 +141,8 @@ impl ListWriter {
         pages.done
     }
 
-    /// For few keys.
+    /// Writes the lists by sorting all pairs of key and block; fast for few
+    /// keys.
     fn push_sorted(&self, pages: &mut Pages<'_>) {
         let mut pairs = Vec::with_capacity(self.keys.len());
         let mut begin = 0;
@@ -160,7 +163,7 @@ impl ListWriter {
         }
     }
 
-    /// For many.
+    /// Writes the lists by a counting sort; fast for many keys.
     fn push_counted(&self, pages: &mut Pages<'_>) {
         let (starts, blocks) = self.by_key();
         for (key, ends) in starts.windows(2).enumerate() {
@@ -171,7 +174,8 @@ impl ListWriter {
         }
     }
 
-    /// Blocks by key: where each key's begin, and all of them.
+    /// Sorts blocks by key. Returns the start of each key's blocks, and all
+    /// blocks.
     fn by_key(&self) -> (Vec<u32>, Vec<u32>) {
         let mut starts = vec![0u32; KEYS as usize + 1];
         for key in &self.keys {
@@ -197,7 +201,7 @@ impl ListWriter {
     }
 }
 
-/// Fills pages.
+/// Writes lists into pages.
 struct Pages<'o> {
     out: &'o mut Vec<u8>,
     done: Vec<Page>,
@@ -239,13 +243,13 @@ impl Pages<'_> {
     }
 }
 
-/// Bits of a gap that are written as they are.
+/// Returns the number of low bits in the Rice code of a gap.
 fn rice_bits(members: u32, of: u32) -> u32 {
     let gap = u64::from(of - members) * 45 / (u64::from(members) * 64).max(1);
     (gap + 1).ilog2()
 }
 
-/// Appends the list of `list` of `of` blocks.
+/// Appends the list of the blocks in `list`, out of `of` blocks.
 fn push_list(list: &[u32], of: u32, bits: &mut BitWriter, page: &mut Vec<u8>) {
     let count = list.len() as u32;
     varint::push(page, count);
@@ -325,7 +329,7 @@ impl BlockSet {
     }
 }
 
-/// Finds a key's blocks in its page; `None` if the page makes no sense.
+/// Finds a key's blocks in its page; `None` if the page is invalid.
 pub(crate) fn find_list(page: &[u8], first_key: u32, key: u32, of: u32) -> Option<BlockSet> {
     let mut rest = page;
     let mut at = first_key;
@@ -382,9 +386,10 @@ fn read_list(bits: &[u8], count: u32, of: u32) -> Option<BlockSet> {
     Some(set)
 }
 
-/// The keys to look up for a text that must be there, with separators: few,
-/// from all of it, ascending. With folded case, those of bytes beyond ASCII
-/// are left out: such characters have other bytes in the other case.
+/// Returns the keys to look up for a text with separators that must be
+/// contained: at most a few, spread over the text, ascending. If case is
+/// ignored, trigrams with non-ASCII bytes are left out, because such characters
+/// have other bytes in the other case.
 pub(crate) fn lookup_keys(text: &[u8], ascii_only: AsciiOnly) -> Vec<u32> {
     let triples = text.windows(3);
     let usable = triples.filter(|triple| ascii_only == AsciiOnly::No || triple.is_ascii());
@@ -400,7 +405,7 @@ pub(crate) fn lookup_keys(text: &[u8], ascii_only: AsciiOnly) -> Vec<u32> {
     all
 }
 
-/// Whether bytes beyond ASCII are looked up.
+/// Whether to look up only trigrams of ASCII bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AsciiOnly {
     Yes,

@@ -1,4 +1,4 @@
-//! Numbers in as few bytes as they need: seven bits a byte, the lowest first.
+//! Variable-length numbers: seven bits a byte, lowest first.
 
 /// Appends a number.
 pub(crate) fn push(out: &mut Vec<u8>, mut value: u32) {
@@ -9,7 +9,8 @@ pub(crate) fn push(out: &mut Vec<u8>, mut value: u32) {
     out.push(value as u8);
 }
 
-/// Takes a number off the front; `None` if there is none that fits.
+/// Takes a number from the front; `None` if the bytes end early or the number
+/// exceeds 32 bits.
 #[inline]
 pub(crate) fn take(bytes: &mut &[u8]) -> Option<u32> {
     let (first, rest) = bytes.split_first()?;

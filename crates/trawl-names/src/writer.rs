@@ -1,4 +1,4 @@
-//! From names to a sidecar's bytes.
+//! Writes sidecars.
 
 use memchr::memchr2;
 use xxhash_rust::xxh3::xxh3_64;
@@ -13,10 +13,10 @@ use crate::train::train;
 use crate::trigrams::{ListWriter, Page};
 use crate::varint;
 
-/// Bytes of names that are held back, about, until symbols are chosen.
+/// Approximate bytes of names that are buffered before symbols are chosen.
 const HELD_BYTES: usize = 8 << 20;
 
-/// What a row is, as far as a sidecar says.
+/// The kind of a row, as far as a sidecar distinguishes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowKind {
     /// A directory.
@@ -25,10 +25,10 @@ pub enum RowKind {
     Other,
 }
 
-/// Makes a sidecar, fed in the segment's order: each directory, then its
-/// rows. Holds the first names as they are, until there are enough to choose
-/// symbols for all; the finished part packed; and four bytes for each trigram
-/// of each block.
+/// Writes a sidecar. Input comes in the segment's order: each directory, then
+/// its rows. In memory it holds the first names uncompressed, until there are
+/// enough to choose symbols for all; the finished part compressed; and four
+/// bytes for each distinct trigram of each block.
 pub struct NamesWriter {
     body: Vec<u8>,
     layout: Layout,
@@ -39,21 +39,22 @@ pub struct NamesWriter {
     encoder: Option<Encoder>,
     block_rows: usize,
     dir_block: PendingDirs,
-    /// Packed blocks of directories, which follow those of names.
+    /// Compressed blocks of directories, which follow the name blocks in the
+    /// file.
     dir_body: Vec<u8>,
     /// The path of the last directory.
     path: Vec<u8>,
     dir_rows: u32,
 }
 
-/// Names that are not packed yet.
+/// Names that are not compressed yet.
 struct HeldNames {
-    /// A zero byte, and each name with one: whole blocks, and the one being
-    /// filled.
+    /// A zero byte, then each name followed by one: complete blocks, and the
+    /// one being filled.
     text: Vec<u8>,
-    /// Where the names of whole blocks end.
+    /// Where the names of complete blocks end.
     ends: Vec<usize>,
-    /// Of each block a bit for each row.
+    /// For each block, one bit for each row.
     kinds: Vec<u8>,
 }
 
@@ -63,7 +64,8 @@ struct PendingDirs {
     dirs: usize,
     first_row: u32,
     shared_least: u32,
-    /// Of each: rows, bytes shared with the one before, bytes of its own.
+    /// For each directory: its rows, the bytes shared with the one before, and
+    /// the bytes of its own.
     rows: Vec<u8>,
     shared: Vec<u8>,
     lens: Vec<u8>,
@@ -74,7 +76,7 @@ fn limit(problem: &'static str) -> NamesError {
     NamesError::Limit { problem }
 }
 
-/// The length of the components that both paths begin with.
+/// Returns the length of the leading components that both paths share.
 fn shared_len(a: &[u8], b: &[u8]) -> usize {
     let common = a.iter().zip(b).take_while(|(a, b)| a == b).count();
     let ends = |path: &[u8]| path.get(common).is_none_or(|byte| *byte == b'/');
@@ -88,10 +90,10 @@ fn shared_len(a: &[u8], b: &[u8]) -> usize {
 }
 
 impl NamesWriter {
-    /// An empty one.
+    /// Starts an empty sidecar.
     ///
     /// # Errors
-    /// If there is no memory for a compressor.
+    /// If the compressor cannot be allocated.
     pub fn new() -> Result<NamesWriter> {
         let packer = Packer::new().map_err(|cause| NamesError::Compress {
             part: Part::NameBlock(0),
@@ -117,14 +119,14 @@ impl NamesWriter {
         })
     }
 
-    /// Begins the next directory of the dirs table, whatever its kind; the
-    /// rows that follow are in it.
+    /// Begins the next directory of the dirs table, whatever its kind. The rows
+    /// that follow belong to it.
     ///
     /// # Errors
-    /// If there are too many, or a path holds a zero byte.
+    /// If there are too many directories, or the path contains a zero byte.
     pub fn dir(&mut self, path: &[u8]) -> Result<()> {
         if path.contains(&0) {
-            return Err(limit("a path holds a zero byte"));
+            return Err(limit("a path contains a zero byte"));
         }
         self.end_dir();
         if self.dir_block.dirs == BLOCK_DIRS {
@@ -146,7 +148,8 @@ impl NamesWriter {
             block.shared_least = u32::MAX;
         }
         block.shared_least = block.shared_least.min(shared as u32);
-        // The first one's path is kept whole, as well as what is shared.
+        // The first path of a block is stored whole; its shared length is
+        // stored as well.
         let kept = if block.dirs == 0 { 0 } else { shared };
         varint::push(&mut block.shared, shared as u32);
         varint::push(&mut block.lens, (path.len() - kept) as u32);
@@ -157,7 +160,8 @@ impl NamesWriter {
         Ok(())
     }
 
-    /// The components that no directory before had, with their slashes.
+    /// Indexes the components that no earlier directory has, with their
+    /// slashes.
     fn index_components(&mut self, path: &[u8], shared: usize) {
         if shared < path.len() {
             self.path.clear();
@@ -167,17 +171,17 @@ impl NamesWriter {
         }
     }
 
-    /// The next row.
+    /// Adds the next row.
     ///
     /// # Errors
-    /// If names cannot be packed, there are too many, no directory was begun,
-    /// or a name holds a slash or a zero byte.
+    /// If names cannot be compressed, there are too many rows, no directory has
+    /// begun, or the name contains a slash or a zero byte.
     pub fn row(&mut self, name: &[u8], kind: RowKind) -> Result<()> {
         if memchr2(0, b'/', name).is_some() {
-            return Err(limit("a name holds a slash or a zero byte"));
+            return Err(limit("a name contains a slash or a zero byte"));
         }
         if self.layout.dirs == 0 {
-            return Err(limit("a row is in no directory"));
+            return Err(limit("a row belongs to no directory"));
         }
         if self.block_rows == BLOCK_ROWS {
             self.end_name_block()?;
@@ -193,13 +197,13 @@ impl NamesWriter {
         Ok(())
     }
 
-    /// Rows so far.
+    /// Number of rows so far.
     pub fn rows(&self) -> u64 {
         u64::from(self.layout.rows)
     }
 
-    /// The whole file. `segment` is the hash of the entries file that it is
-    /// of; who reads the sidecar compares it.
+    /// Returns the whole file. `segment` is the hash of the entries file that
+    /// the sidecar belongs to; readers compare it.
     ///
     /// # Errors
     /// As [`NamesWriter::row`].
@@ -230,7 +234,7 @@ impl NamesWriter {
             return Ok(());
         }
         let start = self.held.ends.last().copied().unwrap_or(1);
-        // From the zero byte before the first name.
+        // Starts at the zero byte before the first name.
         self.name_lists.add(&self.held.text[start - 1..]);
         self.name_lists.end_block();
         self.held.ends.push(self.held.text.len());
@@ -241,7 +245,7 @@ impl NamesWriter {
         }
     }
 
-    /// Packs the whole blocks that are held.
+    /// Compresses the complete blocks that are buffered.
     fn pack_names(&mut self) -> Result<()> {
         if self.held.ends.is_empty() {
             return Ok(());
@@ -269,10 +273,11 @@ impl NamesWriter {
         Ok(())
     }
 
-    /// The table of symbols, for what is held and all that follows.
+    /// Chooses the table of symbols from the buffered names, for them and all
+    /// that follow.
     fn choose_symbols(&mut self) -> Result<Encoder> {
         let symbols = train(&self.held.text[1..]);
-        let symbols = symbols.ok_or(limit("its symbols make no sense"))?;
+        let symbols = symbols.ok_or(limit("its symbols are invalid"))?;
         let raw = symbols.write();
         self.layout.symbols = block(raw.len(), &raw)?;
         self.body.extend_from_slice(&raw);
@@ -321,7 +326,7 @@ fn block(raw_len: usize, packed: &[u8]) -> Result<Block> {
         return Err(limit("names or paths are too long"));
     }
     Ok(Block {
-        // Lengths say where everything lies.
+        // Not stored: lengths determine offsets.
         offset: 0,
         len: packed.len() as u32,
         raw_len: raw_len as u32,

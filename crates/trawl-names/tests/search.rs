@@ -1,4 +1,5 @@
-//! Searches against a plain scan of the same rows, and damage.
+//! Compares searches with a plain scan of the same rows, and checks damaged
+//! sidecars.
 
 use std::ops::{ControlFlow, Range};
 use std::path::Path;
@@ -12,7 +13,7 @@ use trawl_names::{
 /// A directory and its rows.
 type Listing = (Vec<u8>, Vec<(Vec<u8>, RowKind)>);
 
-/// A row as it should be found.
+/// An expected result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Row {
     row: u64,
@@ -90,7 +91,7 @@ fn ranges(names: &Names<&[u8]>, pattern: &Pattern<'_>, rows: Range<u64>) -> Vec<
     out
 }
 
-/// Matches subjects whose bytes come to nothing by a modulus.
+/// Accepts subjects whose sum of bytes is divisible by a modulus.
 struct Residue {
     modulus: u8,
 }
@@ -120,7 +121,7 @@ impl Matcher for Residue {
     }
 }
 
-/// Names that share much and have letters in all cases.
+/// Generates names that share parts and mix upper and lower case.
 fn name() -> impl Strategy<Value = Vec<u8>> {
     let parts = [
         "a",
@@ -156,8 +157,8 @@ fn kind() -> impl Strategy<Value = RowKind> {
     proptest::sample::select(vec![RowKind::Directory, RowKind::Other])
 }
 
-/// A segment: directories in path order, not all of which are listed, with
-/// enough of them that there are several blocks.
+/// Generates a segment: directories in path order, not all of them listed, and
+/// enough of them for several blocks.
 fn listings() -> impl Strategy<Value = Vec<Listing>> {
     let dir = proptest::collection::vec(name(), 0..4);
     let rows = proptest::collection::vec((name(), kind()), 0..12);
@@ -207,7 +208,7 @@ fn case() -> impl Strategy<Value = Case> {
     proptest::sample::select(vec![Case::Sensitive, Case::Folded])
 }
 
-/// A piece of some row's path, or what is like one.
+/// Returns a piece of some row's path, or something similar.
 fn literal(rows: &[Row], pick: (usize, usize, usize), other: Option<Vec<u8>>) -> Vec<u8> {
     let Some(row) = rows.get(pick.0 % rows.len().max(1)) else {
         return other.unwrap_or_default();
@@ -287,7 +288,8 @@ proptest! {
         }
     }
 
-    /// An expression of pieces of rows, dots and alternatives.
+    /// Searches with a matcher that continues from prefixes find the same rows
+    /// as one that tests whole paths.
     #[test]
     fn a_matcher_that_goes_on_decides_as_one_that_sees_all(
         listings in listings(), modulus in 1u8..5, cut in 0u64..3000,
@@ -383,7 +385,7 @@ proptest! {
             let at = at.index(hostile.len());
             hostile[at] ^= flip;
         }
-        // Damage behind right hashes: any answer, and no panic.
+        // Damage behind correct hashes may give any answer, but no panic.
         if let Some(sealed) = trawl_names::sealed(&hostile) {
             let _ = open(&sealed).and_then(|names| {
                 names.check()?;
@@ -401,7 +403,8 @@ proptest! {
     }
 }
 
-/// Each byte of a small sidecar, changed: the same answer or an error.
+/// Changes each byte of a small sidecar: the result must be the same answer or
+/// an error.
 #[test]
 fn every_changed_byte_is_noticed_or_does_not_matter() {
     let listings: Vec<Listing> = (0..30)

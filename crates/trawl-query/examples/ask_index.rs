@@ -1,6 +1,8 @@
-//! Measures questions on an index, in CPU time of the process:
-//! `ask_index make INDEX (TRACE | TREE)` makes one; `ask_index ask INDEX
-//! [QUESTION [REPEAT]]` asks all questions, or one several times.
+//! Measures queries on an index in CPU time of the process.
+//!
+//! `ask_index make INDEX (TRACE | TREE)` makes an index.
+//! `ask_index ask INDEX [QUESTION [REPEAT]]` runs all queries, or one several
+//! times.
 
 use std::io::Write;
 use std::ops::ControlFlow;
@@ -19,7 +21,7 @@ use trawl_query::{
 };
 
 type Failure = Box<dyn std::error::Error>;
-/// What a question counts, so that its answer can be compared.
+/// A count made by a query, so that answers can be compared.
 type Answer = Result<u64, Failure>;
 type Question = fn(&Index, &Start) -> Answer;
 
@@ -98,7 +100,7 @@ fn ask_one(index: &str, name: &str, repeat: u32) -> Result<(), Failure> {
     ask(index, name, *question, repeat)
 }
 
-/// Asks with the index already open, and tells what opening it takes beside.
+/// Runs a query on an open index; also prints the time for opening it.
 fn ask(path: &str, name: &str, question: Question, repeat: u32) -> Result<(), Failure> {
     for _ in 0..repeat {
         let (cpu_before, before) = (cpu(), Instant::now());
@@ -120,8 +122,8 @@ fn ask(path: &str, name: &str, question: Question, repeat: u32) -> Result<(), Fa
     Ok(())
 }
 
-/// CPU time of the process so far: schedstat counts ended threads too late,
-/// so the process clock is read through /proc.
+/// CPU time of the process so far, from its clock, clock_gettime(2): schedstat
+/// counts ended threads too late.
 fn cpu() -> Duration {
     let times = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     Duration::new(times.tv_sec as u64, times.tv_nsec as u32)
@@ -160,15 +162,15 @@ fn paths(index: &Index, start: &Start) -> Answer {
     print_paths(index, start, Filter::default())
 }
 
-/// Writes paths to /dev/null, as find would to its output.
+/// Writes paths to `/dev/null`, as find would to its output.
 fn print_paths(index: &Index, start: &Start, filter: Filter) -> Answer {
     let request = Request {
         columns: ColumnSet::of(&[Column::Name]),
         filter,
         ..Request::default()
     };
-    // Buffers go round: what the kernel must zero anew costs more than
-    // filling it.
+    // Buffers are reused: having the kernel zero new pages costs more than
+    // filling them.
     let spare: Mutex<Vec<Vec<u8>>> = Mutex::default();
     let work = |listing: &Listing<'_>, (out, rows): &mut (Vec<u8>, u64)| {
         if out.capacity() == 0 {

@@ -1,29 +1,30 @@
-//! As of when a question is asked: the current snapshot of each source, or an
-//! older one.
+//! The moment that a query asks about: the current snapshot of each source, or
+//! an older one.
 //!
-//! A snapshot is taken for a time if its scan began at or before it: then
-//! every change that was complete when it began is in it, and nothing that
-//! happened after the scan's end.
+//! A snapshot answers for a time if its scan began at or before that time. Such
+//! a snapshot contains every change that was complete when its scan began, and
+//! nothing that happened after the scan's end.
 
 use crate::error::Result;
 use trawl_index::{IndexError, Snapshot, SnapshotId, SnapshotInfo, Source};
 use trawl_model::Timestamp;
 
-/// How often another snapshot is looked for because one was removed meanwhile.
+/// Maximum number of attempts to choose again after the chosen snapshot has
+/// been removed.
 const RETRIES: usize = 16;
 
 /// Which snapshot of each source answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AsOf {
-    /// The current one, with what changed since as far as that is known; what
-    /// is not in it may be asked of the live system.
+    /// The current snapshot, with later changes as far as they are known. Paths
+    /// that it does not cover may be read from the live system.
     #[default]
     Now,
-    /// So many before the newest; 0 is the newest.
+    /// The snapshot this many before the newest; 0 is the newest.
     Back(usize),
-    /// This one; sources that have none of this id have no answer.
+    /// The snapshot with this id; sources without it have no answer.
     Snapshot(SnapshotId),
-    /// The newest whose scan began then or before.
+    /// The newest snapshot whose scan began at or before this time.
     Time(Timestamp),
 }
 
@@ -33,7 +34,7 @@ impl AsOf {
         self != AsOf::Now
     }
 
-    /// The one that is meant of these, the oldest first.
+    /// Chooses among snapshots that are sorted from the oldest to the newest.
     pub fn choose(self, snapshots: &[SnapshotInfo]) -> Option<&SnapshotInfo> {
         match self {
             AsOf::Now => snapshots.last(),
@@ -43,7 +44,8 @@ impl AsOf {
         }
     }
 
-    /// Opens the one that is meant of a source; `None` if it has none.
+    /// Opens the chosen snapshot of a source; `None` if it has no such
+    /// snapshot.
     pub(crate) fn open(self, source: &Source) -> Result<Option<Snapshot>> {
         if self == AsOf::Now {
             return Ok(source.now()?);
@@ -89,7 +91,7 @@ mod tests {
         let at = |secs, nanos| AsOf::Time(Timestamp { secs, nanos });
         assert_eq!(began(at(9, 999_999_999)), None);
         assert_eq!(began(at(10, 0)), Some(10));
-        // It had begun, though it was not through.
+        // The scan had begun, though it was not complete.
         assert_eq!(began(at(20, 1)), Some(20));
         assert_eq!(began(at(29, 999_999_999)), Some(20));
         assert_eq!(began(at(99, 0)), Some(30));

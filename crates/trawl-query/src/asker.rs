@@ -1,10 +1,10 @@
-//! Whether the ids of this process say what it may do.
+//! Whether the ids of this process tell what it may do.
 //!
-//! An index tells from ids why something is not to be seen. In a user
-//! namespace (a rootless container) the process sees other ids than those
-//! that the index has, and its superuser is none to the files outside; a
-//! superuser may have given up the capabilities that make one. Then the
-//! kernel is asked, directory by directory.
+//! The index explains from ids why something cannot be seen. Ids may mislead:
+//! in a user namespace (a rootless container) a process has other ids than the
+//! index records, and its superuser has no power over files outside. A
+//! superuser may also have dropped the capabilities that override permissions.
+//! In these cases the kernel is asked, directory by directory.
 
 use crate::permission::Access;
 use rustix::fs::{Access as Wish, AtFlags, CWD, accessat, statat};
@@ -15,23 +15,24 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::OnceLock;
 use trawl_model::path;
 
-/// What the ids of this process are worth.
+/// How far the ids of this process can be trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asker {
-    /// They are those that files have.
+    /// The ids are those that files have.
     Known,
-    /// They are those of a user namespace.
+    /// The ids are those of a user namespace.
     Foreign,
-    /// User 0 outside, or perhaps so, who may open all of an index, but not
-    /// all of the files.
+    /// The process is, or may be, user 0 outside the namespace: it may open all
+    /// of an index, but not all of the indexed files.
     Limited,
 }
 
-/// What the ids of this process are worth, as they are when first asked for.
+/// Returns how far the ids of this process can be trusted, as determined by the
+/// first call.
 pub fn asker() -> Asker {
     static ASKER: OnceLock<Asker> = OnceLock::new();
     *ASKER.get_or_init(|| {
-        // Without `/proc` nothing is known of namespaces.
+        // Without `/proc` the namespace is unknown.
         let maps = ["/proc/self/uid_map", "/proc/self/gid_map"].map(std::fs::read_to_string);
         let users = maps[0].as_deref().unwrap_or_default();
         let is_root = rustix::process::geteuid().is_root();
@@ -44,25 +45,26 @@ pub fn asker() -> Asker {
     })
 }
 
-/// True for the map of the first namespace, user_namespaces(7).
+/// True for the identity map of the initial namespace; see user_namespaces(7).
 fn is_whole(map: &str) -> bool {
     map.split_whitespace().eq(["0", "0", "4294967295"])
 }
 
-/// True if user 0 is user 0 outside, too.
+/// True if user 0 inside the namespace is user 0 outside.
 fn leads_to_root(map: &str) -> bool {
     map.lines()
         .any(|line| line.split_whitespace().take(2).eq(["0", "0"]))
 }
 
-/// True if the process may read and search every directory, capabilities(7).
+/// True if the process may read and search every directory; see
+/// capabilities(7).
 fn may_pass_all() -> bool {
     let either = CapabilitySet::DAC_READ_SEARCH | CapabilitySet::DAC_OVERRIDE;
     capabilities(None).map_or(true, |sets| sets.effective.intersects(either))
 }
 
-/// What the kernel lets this process do with a directory; `None` if it is not
-/// there.
+/// Returns the access that the kernel grants this process to a directory;
+/// `None` if it does not exist.
 pub(crate) fn of_kernel(stored: &[u8]) -> Option<Access> {
     let shown = OsStr::from_bytes(path::display(stored));
     let may = |wish| match accessat(CWD, shown, wish, AtFlags::EACCESS) {
@@ -77,7 +79,7 @@ pub(crate) fn of_kernel(stored: &[u8]) -> Option<Access> {
     })
 }
 
-/// False if a closed directory lies before what is stored so.
+/// False if a directory above this stored path denies search permission.
 pub(crate) fn may_reach(stored: &[u8]) -> bool {
     let shown = OsStr::from_bytes(path::display(stored));
     let looked = statat(CWD, shown, AtFlags::SYMLINK_NOFOLLOW);

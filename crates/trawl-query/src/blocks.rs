@@ -1,8 +1,8 @@
-//! Rows below a start as blocks that their taker keeps: what [`Index::walk`]
-//! lends to its callers, given away, in the same order.
+//! The rows below a start as owned blocks. [`Index::walk`] only lends rows to
+//! its callers; blocks have the same rows in the same order.
 //!
-//! For those who go through two walks side by side and therefore take rows
-//! when they need them.
+//! They serve callers that run two walks side by side and must therefore fetch
+//! rows when they need them.
 //!
 //! [`Index::walk`]: crate::Index::walk
 
@@ -20,11 +20,11 @@ use trawl_index::schema::Table;
 use trawl_index::{FileRef, SegmentId};
 use trawl_model::rows::RowBatch;
 
-/// Some ten thousand rows, or fewer, in listings.
+/// A block of listings, with at most some ten thousand rows.
 pub struct Block {
     morsel: Morsel,
     decoded: Decoded,
-    /// Where each listing's rows are: which part, and which rows of it.
+    /// For each listing, the part that holds its rows, and their range in it.
     places: Vec<(usize, Range<usize>)>,
 }
 
@@ -33,12 +33,13 @@ pub struct Block {
 pub struct BlockListing<'a> {
     /// The directory's absolute path, as stored.
     pub dir: &'a [u8],
-    /// Rows that this segment's listing of it has, those in other blocks
-    /// included.
+    /// Number of rows in this segment's listing of the directory, including
+    /// those in other blocks.
     pub dir_rows: u64,
-    /// Decoded columns.
+    /// The decoded columns.
     pub batch: &'a RowBatch,
-    /// First and last but one of the rows that are meant.
+    /// Range of this listing's rows in the batch: the first, and the one after
+    /// the last.
     pub rows: (usize, usize),
 }
 
@@ -48,12 +49,12 @@ impl Block {
         self.places.len()
     }
 
-    /// True if it has no listing.
+    /// True if the block has no listing.
     pub fn is_empty(&self) -> bool {
         self.places.is_empty()
     }
 
-    /// A listing by its place.
+    /// Returns a listing by its position.
     pub fn get(&self, at: usize) -> Option<BlockListing<'_>> {
         let item = self.morsel.items.get(at)?;
         let (part, rows) = self.places.get(at)?;
@@ -66,7 +67,7 @@ impl Block {
     }
 }
 
-/// The blocks of a walk, one by one.
+/// Iterates over the blocks of a walk.
 pub struct Blocks<'a> {
     view: &'a View,
     plan: Plan<'a>,
@@ -75,8 +76,8 @@ pub struct Blocks<'a> {
 }
 
 impl<'a> Blocks<'a> {
-    /// The rows below `start`, without those of some segments. Requests with
-    /// a filter or backwards are not for this.
+    /// Opens the rows below `start`, without the segments in `without`. The
+    /// request must have no filter and forward order.
     pub fn new(
         start: &'a Start,
         request: &'a Request<'a>,
@@ -90,7 +91,7 @@ impl<'a> Blocks<'a> {
         })
     }
 
-    /// The next block; `None` at the end.
+    /// Returns the next block; `None` at the end.
     pub fn next_block(&mut self) -> Result<Option<Block>> {
         check_cancelled_by(self.request.cancel)?;
         let Some(morsel) = self.plan.next_morsel()? else {
@@ -107,8 +108,9 @@ impl<'a> Blocks<'a> {
 }
 
 impl View {
-    /// Segments that both views have, in this and in the other: the same file
-    /// with the same checksum. What is in them is in both.
+    /// Returns the segments that both views share, as numbers in this view and
+    /// in the other: the same file with the same checksum, and so the same
+    /// rows.
     pub fn shared_with(&self, other: &View) -> (HashSet<usize>, HashSet<usize>) {
         let (ours, theirs) = (self.keys(), other.keys());
         let mut shared = (HashSet::new(), HashSet::new());
@@ -132,21 +134,22 @@ impl View {
                 let files = files.map(|(table, file)| (*table, hash_of(file))).collect();
                 ((shard.dir_path(), segment.id, files), at)
             };
-        // Of one that is partly dead, something else is in each view.
+        // A segment of which some rows are dead may differ between views.
         let whole = self
             .segments()
             .filter(|(_, shard, segment)| shard.dead(segment.id).is_none());
         whole.map(key).collect()
     }
 
-    /// In how many segments `dir` has rows.
+    /// Returns the number of segments in which `dir` has rows.
     pub fn parts_of(&self, dir: &[u8]) -> Result<usize> {
         let spans = scope(self, dir, Reach::Itself, &mut Scratch::default())?;
         Ok(spans.len())
     }
 }
 
-/// What makes a segment the same: where it lies, its id, what is in it.
+/// Identifies a segment: its shard's directory, its id, and the contents of its
+/// row tables.
 type SegmentKey = (PathBuf, SegmentId, BTreeMap<Table, (u64, u128)>);
 
 fn hash_of(file: &FileRef) -> (u64, u128) {

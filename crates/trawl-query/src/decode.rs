@@ -1,8 +1,9 @@
-//! The rows of a morsel: decoded, filtered, handed out listing by listing.
+//! Decodes the rows of a morsel, filters them, and passes them on listing by
+//! listing.
 //!
-//! The columns of a filter are read first, and compared column by column; of
-//! the others just the rows that fulfil it are decoded. A directory's path is
-//! decoded when a listing of it is handed out.
+//! The columns of a filter are read first and compared column by column. Of the
+//! other columns, only the rows that pass are decoded. A directory's path is
+//! decoded when a listing of it is passed on.
 
 use crate::error::Result;
 use crate::index::View;
@@ -19,18 +20,18 @@ use trawl_model::filter::Clause;
 use trawl_model::need::Need;
 use trawl_model::rows::RowBatch;
 
-/// A morsel's rows.
+/// The decoded rows of a morsel.
 pub(crate) struct Decoded {
     parts: Vec<DecodedPart>,
 }
 
 struct DecodedPart {
     batch: RowBatch,
-    /// The rows of the batch, if some were left out.
+    /// The segment rows that are in the batch, if some were filtered out.
     kept: Option<Vec<u64>>,
 }
 
-/// Reads what `morsel` needs.
+/// Reads the rows of `morsel`.
 pub(crate) fn decode(
     view: &View,
     morsel: &Morsel,
@@ -88,7 +89,7 @@ fn decode_part(
         admitted(clause, &batch, rows, &mut places);
         if places.len() < rows {
             ranges = rows_at(&places, &ranges);
-            // Of what was read just that is kept which fulfils all so far.
+            // Keeps only the rows that have passed all clauses so far.
             batch.keep(&places);
         }
         if ranges.is_empty() {
@@ -104,7 +105,7 @@ fn decode_part(
     })
 }
 
-/// A part and its open file.
+/// A part of a morsel and its open file.
 struct PartOf<'p> {
     view: &'p View,
     part: &'p Part,
@@ -112,8 +113,8 @@ struct PartOf<'p> {
 }
 
 impl PartOf<'_> {
-    /// Adds the values of columns in `ranges` to a batch that has none of
-    /// them.
+    /// Reads columns of the rows in `ranges` into a batch that does not have
+    /// these columns yet.
     fn add(
         &self,
         columns: ColumnSet,
@@ -130,19 +131,19 @@ impl PartOf<'_> {
         Ok(())
     }
 
-    /// Of the part's rows those that hold what is needed, as far as the
-    /// sidecar tells; `None` if it does not.
+    /// Returns the part's rows that may contain the needed bytes, according to
+    /// the sidecar; `None` if the sidecar cannot tell.
     fn holders(&self, need: &Need) -> Option<Vec<Range<u64>>> {
         let ranges = &self.part.ranges;
         if need.is_nothing() || !is_worth_a_sidecar(ranges) {
             return None;
         }
         let sidecar = self.view.names(self.part.segment)?;
-        // What is damaged is left to the tables.
+        // A damaged sidecar is ignored; the tables are read instead.
         holders(&sidecar, need, ranges)?.ok()
     }
 
-    /// Names come from the sidecar if there is one.
+    /// Reads names, from the sidecar if there is one.
     fn add_names(
         &self,
         ranges: &[Range<u64>],
@@ -158,14 +159,14 @@ impl PartOf<'_> {
         add_rows(self.file, Column::Name, ranges, scratch, batch)?;
         match check_names(&batch.name) {
             true => Ok(()),
-            false => Err(self.file.damaged("it holds impossible names")),
+            false => Err(self.file.damaged("it contains invalid names")),
         }
     }
 }
 
-/// The places of those of `rows` values in `batch` that fulfil `clause`. A
-/// column that is not a number fulfils it always: a filter says what is
-/// necessary only.
+/// Collects the positions of the values in `batch` that satisfy `clause`. A
+/// column that is not numeric always passes, because a filter states only
+/// necessary conditions.
 fn admitted(clause: &Clause, batch: &RowBatch, rows: usize, places: &mut Vec<u32>) {
     places.clear();
     match clause.column {
@@ -221,15 +222,15 @@ fn signed(clause: &Clause, values: &[i64], places: &mut Vec<u32>) {
     }
 }
 
-/// Values that are looked at together.
+/// Number of values compared together.
 const STRIDE: usize = 64;
 
-/// The places of the values that are admitted.
+/// Collects the positions of the admitted values.
 fn select<T: Copy>(values: &[T], places: &mut Vec<u32>, admits: impl Fn(T) -> bool) {
     let mut found = [0u32; STRIDE];
     let starts = (0u32..).step_by(STRIDE);
     for (start, values) in starts.zip(values.chunks(STRIDE)) {
-        // Without a branch that depends on the data.
+        // Avoids a branch that depends on the data.
         let mut count = 0;
         for (place, value) in (start..).zip(values) {
             found[count % STRIDE] = place;
@@ -239,11 +240,11 @@ fn select<T: Copy>(values: &[T], places: &mut Vec<u32>, admits: impl Fn(T) -> bo
     }
 }
 
-/// The rows at `places` of those in `ranges`; both are ascending.
+/// Returns the rows at `places` within `ranges`; both are ascending.
 fn rows_at(places: &[u32], ranges: &[Range<u64>]) -> Vec<Range<u64>> {
     let mut found: Vec<Range<u64>> = Vec::new();
     let mut ranges = ranges.iter();
-    // The rows at the places from `first` on begin at `row`.
+    // Positions from `first` on correspond to rows from `row` on.
     let (mut first, mut row, mut count) = (0, 0, 0);
     for place in places.iter().map(|place| u64::from(*place)) {
         while place - first >= count {
@@ -262,20 +263,20 @@ fn rows_at(places: &[u32], ranges: &[Range<u64>]) -> Vec<Range<u64>> {
 }
 
 impl Decoded {
-    /// Gives the memory back.
+    /// Returns the memory to `scratch` for reuse.
     pub(crate) fn recycle(self, scratch: &mut Scratch) {
         self.parts
             .into_iter()
             .for_each(|part| scratch.recycle(part.batch));
     }
 
-    /// A part's rows.
+    /// Returns a part's rows.
     pub(crate) fn batch(&self, part: usize) -> Option<&RowBatch> {
         self.parts.get(part).map(|part| &part.batch)
     }
 
-    /// Which part and which rows of it each item stands for, in forward order
-    /// and without a filter.
+    /// Returns the part and the range of rows for each item. Only for forward
+    /// order and without a filter.
     pub(crate) fn places(&self, morsel: &Morsel) -> Vec<(usize, Range<usize>)> {
         let mut next = vec![0usize; self.parts.len()];
         let place = |item: &Item| {
@@ -290,13 +291,13 @@ impl Decoded {
         morsel.items.iter().map(place).collect()
     }
 
-    /// The batches of its parts.
+    /// The batches of all parts.
     pub(crate) fn batches(&self) -> impl Iterator<Item = &RowBatch> {
         self.parts.iter().map(|part| &part.batch)
     }
 
-    /// Calls `visit` for each listing in order; the morsel's paths were
-    /// decoded before.
+    /// Calls `visit` for each listing in order. The morsel's paths must have
+    /// been decoded.
     pub(crate) fn for_each_listing(
         &self,
         morsel: &Morsel,
@@ -304,11 +305,11 @@ impl Decoded {
         visit: impl FnMut(&Listing<'_>),
     ) {
         let known = |item: &Item| Ok(morsel.path(item));
-        // Nothing is read, so nothing fails.
+        // Paths are already decoded, so this cannot fail.
         let _ = self.give_listings(morsel, request, known, visit);
     }
 
-    /// The same, but decodes the paths that it needs.
+    /// Like [`Decoded::for_each_listing`], but decodes the paths that it needs.
     pub(crate) fn try_each_listing(
         &self,
         morsel: &Morsel,
@@ -353,11 +354,13 @@ impl Decoded {
     }
 }
 
-/// Where the items of a morsel lie in the batches: one after the other.
+/// Tracks the position of a morsel's items in the batches, where they follow
+/// each other.
 struct Places<'d> {
     decoded: &'d Decoded,
     order: Order,
-    /// Of each part, where what is to come begins, or, backwards, ends.
+    /// For each part, the start of its remaining rows; in backward order, their
+    /// end.
     next: Vec<usize>,
 }
 
@@ -374,7 +377,7 @@ impl<'d> Places<'d> {
         }
     }
 
-    /// The rows of the next item.
+    /// Returns the part and the rows of the next item.
     fn of(&mut self, item: &Item) -> Option<(&'d DecodedPart, Range<usize>)> {
         let part = self.decoded.parts.get(item.part)?;
         let next = self.next.get_mut(item.part)?;

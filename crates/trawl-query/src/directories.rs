@@ -1,5 +1,5 @@
-//! The directories of a scope with the sums over their rows, without reading
-//! a row.
+//! Lists the directories of a scope with sums over their rows, without reading
+//! the rows.
 
 use crate::error::Result;
 use crate::index::{Index, SegmentAt, Start, View};
@@ -38,7 +38,7 @@ impl Sums {
     }
 
     pub(crate) fn add(&mut self, other: &Sums) {
-        // Modulo 2^64, as they are stored.
+        // Modulo 2^64, like the stored sums.
         self.files = self.files.wrapping_add(other.files);
         self.dirs = self.dirs.wrapping_add(other.dirs);
         self.symlinks = self.symlinks.wrapping_add(other.symlinks);
@@ -57,12 +57,12 @@ impl Sums {
     }
 }
 
-/// A directory's own attributes, as it was listed.
+/// A directory's own attributes, recorded when it was listed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Own {
     /// Inode number.
     pub ino: u64,
-    /// The device it lies on.
+    /// Device number.
     pub dev: Dev,
     /// Type and permission bits.
     pub mode: u32,
@@ -80,19 +80,19 @@ pub struct Own {
     pub mtime: Timestamp,
 }
 
-/// A directory that was listed.
+/// A listed directory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Directory {
     /// Absolute path, as stored.
     pub path: Vec<u8>,
-    /// How far below the start, which is at depth 0.
+    /// Depth below the start, which has depth 0.
     pub depth: usize,
     /// Its own attributes.
     pub own: Own,
-    /// Sums over its rows (not over what is below them), hard links counted
-    /// each time.
+    /// Sums over its own rows, without those of its subdirectories. Each hard
+    /// link counts.
     pub sums: Sums,
-    /// Where its rows and links are.
+    /// Where its rows and links are stored.
     pub(crate) places: Vec<RowPlace>,
 }
 
@@ -101,23 +101,24 @@ pub struct Directory {
 pub(crate) struct RowPlace {
     pub(crate) segment: SegmentAt,
     pub(crate) rows: Range<u64>,
-    /// The row of the links table from which on its links are.
+    /// The row of the links table where its links begin.
     pub(crate) links: u64,
 }
 
-/// Which directories, and in which order.
+/// The directories to visit, and their order.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DirRequest<'a> {
-    /// Directories further from the start are left out.
+    /// Maximum depth below the start.
     pub max_depth: Option<usize>,
-    /// In which order.
+    /// The order of directories.
     pub order: Order,
-    /// Ends it with [`QueryError::Cancelled`](crate::QueryError::Cancelled)
-    /// soon after it is set.
+    /// Cancels the query with
+    /// [`QueryError::Cancelled`](crate::QueryError::Cancelled) soon after it is
+    /// set.
     pub cancel: Option<&'a AtomicBool>,
 }
 
-/// What is read of each directory; usage needs just the first of them.
+/// Columns read for each directory; usage needs only the first of them.
 const COLUMNS: [DirColumn; 19] = [
     DirColumn::FirstRow,
     DirColumn::Rows,
@@ -139,21 +140,21 @@ const COLUMNS: [DirColumn; 19] = [
     DirColumn::OwnMtime,
     DirColumn::OwnMtimeNs,
 ];
-/// How many of [`COLUMNS`] usage needs.
+/// Number of leading [`COLUMNS`] that usage needs.
 const USAGE_COLUMNS: usize = 8;
 
-/// What is read of each directory.
+/// The facts to read for each directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Facts {
-    /// Number of rows and of directories among them, sizes: no other sum and
-    /// no other attribute.
+    /// Numbers of rows and of directories among them, and sizes; other sums and
+    /// attributes are not read.
     Usage,
     /// Everything.
     All,
 }
 
 impl Directory {
-    /// The number of its rows.
+    /// Number of its rows.
     pub fn rows(&self) -> u64 {
         let len = |place: &RowPlace| place.rows.end - place.rows.start;
         self.places.iter().map(len).fold(0, u64::wrapping_add)
@@ -161,8 +162,8 @@ impl Directory {
 }
 
 impl Index {
-    /// Gives each directory below `start` that was listed, `start` included,
-    /// in order; what several segments have of one is added up.
+    /// Passes each listed directory at or below `start` to `visit`, in order.
+    /// Sums of a directory in several segments are added up.
     pub fn directories(
         &self,
         start: &Start,
@@ -179,7 +180,7 @@ impl Index {
     }
 }
 
-/// Directories one by one.
+/// Iterates over directories.
 pub(crate) struct DirStream<'a> {
     merge: Merge<'a>,
     start_depth: usize,
@@ -220,9 +221,9 @@ impl<'a> DirStream<'a> {
         })
     }
 
-    /// The next directory; `None` at the end.
+    /// Returns the next directory; `None` at the end.
     pub(crate) fn next(&mut self) -> Result<Option<Directory>> {
-        // The last of those that are ready may have another part.
+        // Another segment may have a further part of the last one.
         while self.ready.len() < 2 && !self.ended {
             check_cancelled_by(self.cancel)?;
             self.read_run()?;

@@ -1,11 +1,12 @@
-//! Files that may be the same: of equal size, or of equal size and name.
+//! Finds files that may be duplicates: of equal size, or of equal size and
+//! name.
 //!
 //! Memory is bounded whatever the scope. A first pass over sizes (and names)
-//! notes in two bit maps which hashes occurred, and which again, and how many
-//! files there are of about which size. Further passes, from large sizes to
-//! small ones, collect the files of a range of sizes whose hash occurred
-//! again; a range is cut so that not too many files lie in it. (Files of one
-//! size class cannot be cut: if there are more of these, they are held all.)
+//! records in two bitmaps which hashes occur once and which occur again, and
+//! counts files by size class. Further passes, from large sizes to small ones,
+//! collect the files of a range of size classes whose hash occurs again. The
+//! ranges are chosen so that each holds a limited number of files. (A single
+//! size class cannot be divided: if it has more files, all of them are held.)
 
 use crate::entries_at::{Entry, RowAt, entries_at};
 use crate::error::Result;
@@ -20,48 +21,49 @@ use trawl_model::column::{Column, ColumnSet};
 use trawl_model::{FileType, path};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
-/// Candidates that one pass collects, about.
+/// Approximate maximum number of candidates collected in one pass.
 const MOST_COLLECTED: u64 = 4 << 20;
-/// Entries whose paths are made together, about.
+/// Approximate number of entries whose paths are decoded together.
 const ENTRIES_AT_ONCE: usize = 64 * 1024;
-/// The bit maps have at least and at most so many bits.
+/// Minimum and maximum bits in a bitmap.
 const MAP_BITS: Range<u64> = (1 << 16)..(1 << 29);
-/// Classes of sizes within a power of two.
+/// Number of size classes for each power of two.
 const CLASSES: usize = 32;
 
-/// What files must share to be told of together.
+/// The properties that duplicates share.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Alike {
-    /// Their size.
+    /// The size.
     #[default]
     Size,
-    /// Their size and their name.
+    /// The size and the name.
     SizeAndName,
 }
 
-/// Which duplicates are asked for.
+/// A query for duplicates.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DuplicateRequest<'a> {
-    /// What they share.
+    /// The properties that duplicates share.
     pub alike: Alike,
-    /// Smaller files are left out, bytes.
+    /// Minimum size in bytes; smaller files are left out.
     pub least_bytes: u64,
-    /// Columns that are read of them.
+    /// Columns to read of each file.
     pub columns: ColumnSet,
-    /// Threads; as many as there are processors if `None`.
+    /// Number of threads; `None` for as many as there are processors.
     pub threads: Option<NonZeroUsize>,
-    /// Ends it with [`QueryError::Cancelled`](crate::QueryError::Cancelled)
-    /// soon after it is set.
+    /// Cancels the query with
+    /// [`QueryError::Cancelled`](crate::QueryError::Cancelled) soon after it is
+    /// set.
     pub cancel: Option<&'a AtomicBool>,
 }
 
 impl Index {
-    /// Gives groups of regular files below `start` that are alike, large
-    /// files first, those of a group by path. Further names of a file that
-    /// was met are left out.
+    /// Passes groups of alike regular files below `start` to `visit`, largest
+    /// files first, each group sorted by path. Of a file with several hard
+    /// links only the first name counts.
     ///
     /// # Errors
-    /// Whatever cannot be read of the index, and
+    /// If part of the index cannot be read, or with
     /// [`QueryError::Cancelled`](crate::QueryError::Cancelled).
     pub fn duplicates(
         &self,
@@ -89,7 +91,7 @@ impl Index {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Candidate {
     size: Reverse<u64>,
-    /// Hash of what else it shares.
+    /// Hash of the other shared properties.
     hash: u64,
     place: RowAt,
 }
@@ -151,7 +153,7 @@ impl Search<'_> {
         Ok(survey)
     }
 
-    /// The files with sizes of these classes whose hash occurred again.
+    /// Collects the files in these size classes whose hash occurs again.
     fn collect(&self, survey: &Survey, sizes: Range<usize>) -> Result<Vec<Candidate>> {
         let work = |columns: &Columns<'_>, found: &mut Vec<Candidate>| {
             self.each_file(columns, |size, hash, place| {
@@ -171,7 +173,8 @@ impl Search<'_> {
         Ok(all)
     }
 
-    /// Makes entries of candidates, which are sorted, and gives the groups.
+    /// Reads the entries of candidates, which are sorted, and reports the
+    /// groups.
     fn tell(
         &self,
         candidates: &[Candidate],
@@ -207,7 +210,7 @@ impl Search<'_> {
         for group in groups {
             let mut members: Vec<Entry> = entries.by_ref().take(group.len()).collect();
             if self.request.alike == Alike::SizeAndName {
-                // Other names may have the same hash.
+                // Different names may have the same hash.
                 members.sort_by(|a, b| a.row().name().cmp(b.row().name()));
             }
             let is_same = |a: &Entry, b: &Entry| {
@@ -227,13 +230,13 @@ impl Search<'_> {
     }
 }
 
-/// What the first pass noted.
+/// Results of the first pass.
 struct Survey {
-    /// Hashes that occurred.
+    /// Hashes that occurred at least once.
     once: Vec<AtomicU64>,
-    /// Hashes that occurred again.
+    /// Hashes that occurred more than once.
     again: Vec<AtomicU64>,
-    /// Files by [`class`] of size.
+    /// Number of files by [`class`] of size.
     classes: Vec<u64>,
 }
 
@@ -249,7 +252,7 @@ impl Survey {
         }
     }
 
-    /// Word and bit of what files share.
+    /// Returns word and bit of the shared properties in the bitmaps.
     fn place(&self, size: u64, hash: u64) -> (usize, u64) {
         let hash = xxh3_64_with_seed(&size.to_le_bytes(), hash);
         let words = self.once.len() as u64;
@@ -270,7 +273,8 @@ impl Survey {
         self.again[word].load(Ordering::Relaxed) & bit != 0
     }
 
-    /// Ranges of classes, large sizes first, each of not too many files.
+    /// Divides the classes into ranges with a limited number of files each,
+    /// largest sizes first.
     fn ranges(&self) -> Vec<Range<usize>> {
         let mut ranges = Vec::new();
         let mut end = self.classes.len();
@@ -292,12 +296,12 @@ fn classes_in_all() -> usize {
     class(u64::MAX) + 1
 }
 
-/// The class of a size: it never falls where sizes rise.
+/// Returns the class of a size. Larger sizes never have a smaller class.
 fn class(size: u64) -> usize {
     let bucket = size_bucket(size);
     let rest = match bucket {
         0 | 1 => 0,
-        // The bits behind the first one.
+        // The bits after the leading one.
         _ => {
             let behind = bucket - 1;
             let bits = size & !(1 << behind);
@@ -354,7 +358,7 @@ mod tests {
             survey.note(size, 0);
         }
         assert!((0..500).all(|size| survey.is_repeated(size, 0)));
-        // Few others are taken for it.
+        // Few other hashes collide with it.
         assert!(
             (500..1000)
                 .filter(|size| survey.is_repeated(*size, 0))

@@ -1,5 +1,4 @@
-//! Entries by the numbers of their rows: from few rows that were chosen to
-//! their paths and attributes.
+//! Reads entries by row number: paths and attributes of a few chosen rows.
 
 use crate::error::Result;
 use crate::index::{SegmentAt, View};
@@ -13,7 +12,7 @@ use trawl_model::column::{Column, ColumnSet};
 use trawl_model::path;
 use trawl_model::rows::{Row, RowBatch};
 
-/// A row of the entries table of a segment.
+/// A row of a segment's entries table.
 pub(crate) type RowAt = (SegmentAt, u64);
 
 /// An entry of the index.
@@ -21,7 +20,7 @@ pub(crate) type RowAt = (SegmentAt, u64);
 pub struct Entry {
     /// Absolute path, as stored.
     pub path: Vec<u8>,
-    /// Its row alone, with the columns that were asked for and its name.
+    /// A batch of just this row, with the requested columns and the name.
     pub row: RowBatch,
 }
 
@@ -60,7 +59,7 @@ pub(crate) fn entries_at(
         let rows: Vec<u64> = group.iter().map(|((_, row), _)| *row).collect();
         let batch = read_rows(&entries, columns, &ranges(&rows), &mut scratch)?;
         if !check_names(&batch.name) {
-            return Err(entries.damaged("it holds impossible names"));
+            return Err(entries.damaged("it contains invalid names"));
         }
         let mut owners = Owners::new(&dirs);
         let mut nth = 0;
@@ -82,7 +81,7 @@ pub(crate) fn entries_at(
     Ok(found.into_iter().flatten().collect())
 }
 
-/// Rows in ascending order, some of them perhaps twice, as ranges.
+/// Combines ascending row numbers into ranges; duplicates are allowed.
 pub(crate) fn ranges(rows: &[u64]) -> Vec<Range<u64>> {
     let mut ranges: Vec<Range<u64>> = Vec::new();
     for row in rows {
@@ -95,10 +94,10 @@ pub(crate) fn ranges(rows: &[u64]) -> Vec<Range<u64>> {
     ranges
 }
 
-/// Which directory rows belong to; asked in ascending order.
+/// Finds the directories of rows. Rows must be asked for in ascending order.
 pub(crate) struct Owners<'f> {
     file: &'f SegmentFile,
-    /// The rows that pages begin with, as far as they were asked for.
+    /// The first row of each page that has been looked up.
     begins: HashMap<u64, u64>,
     page: DirChunk,
 }
@@ -112,12 +111,13 @@ impl<'f> Owners<'f> {
         }
     }
 
-    /// The path of the directory whose row it is.
+    /// Returns the path of the directory that holds a row.
     pub(crate) fn dir_of(&mut self, row: u64, scratch: &mut Scratch) -> Result<&[u8]> {
         self.listing_of(row, scratch).map(|(_, dir)| dir)
     }
 
-    /// The same, and the directory's own row of the dirs table.
+    /// Like [`Owners::dir_of`], but also returns the directory's row in the
+    /// dirs table.
     pub(crate) fn listing_of(&mut self, row: u64, scratch: &mut Scratch) -> Result<(u64, &[u8])> {
         if self.within(row).is_none() {
             self.turn_to(row, scratch)?;
@@ -128,10 +128,11 @@ impl<'f> Owners<'f> {
         }
     }
 
-    /// The place in the page of the directory that has the row.
+    /// Returns the position in the current page of the directory that holds the
+    /// row.
     fn within(&self, row: u64) -> Option<usize> {
         let first = self.page.numbers.first()?;
-        // Directories without rows begin where the next one does.
+        // A directory without rows has the same first row as the next one.
         let at = first
             .partition_point(|first| *first <= row)
             .checked_sub(1)?;

@@ -1,55 +1,56 @@
-//! What can go wrong with a question.
+//! Errors of queries.
 
 use std::io;
 use std::path::{Path, PathBuf};
 use trawl_index::IndexError;
 
-/// This crate's results.
+/// Result type of this crate.
 pub type Result<T> = std::result::Result<T, QueryError>;
 
-/// Why a question could not be answered.
+/// The reason why a query failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum QueryError {
     /// The index itself could not be opened or read.
     #[error(transparent)]
     Index(#[from] IndexError),
-    /// A segment's file could not be read.
+    /// A file of a segment could not be read.
     #[error("cannot read {}: {cause}", path.display())]
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system answered.
+        /// The system's error.
         cause: io::Error,
     },
-    /// A segment's file is not what was written.
+    /// The contents of a segment's file are invalid.
     #[error("{} is damaged: {problem}; see trawl index --verify", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The kind of damage.
         problem: &'static str,
     },
-    /// A source is older than who keeps it fresh said.
+    /// A source is older in the index than the daemon that keeps it fresh has
+    /// promised.
     #[error(
-        "{} is older in the index than its daemon says ({}): ask again, or restart trawl watch; \
-         trawl index --verify tells of damage",
+        "{}: the index is older than its daemon says ({}): try again, or restart trawl watch; \
+         check for damage with trawl index --verify",
         trawl_model::escape::escape(trawl_model::path::display(root)),
         path.display()
     )]
     Behind {
-        /// Where the source lies in the index.
+        /// Directory of the source in the index.
         path: PathBuf,
-        /// Its root.
+        /// Root path of the source.
         root: Vec<u8>,
     },
-    /// No memory or thread for the work.
+    /// A thread could not be started.
     #[error("cannot start a thread: {cause}; try again with fewer threads")]
     Thread {
-        /// What the system answered.
+        /// The system's error.
         cause: io::Error,
     },
-    /// The caller asked for an end.
+    /// The caller cancelled the query.
     #[error("interrupted")]
     Cancelled,
 }

@@ -1,5 +1,6 @@
-//! Whether there still are directories that some may pass and not list: the index has a directory
-//! of barriers for them, and for nothing else.
+//! Tells whether a shard still contains directories that some users may
+//! traverse but not list. The index keeps a separate directory of name barriers
+//! only for these.
 
 use crate::error::Result;
 use crate::index::View;
@@ -14,16 +15,17 @@ use trawl_model::guard::{Bit, Element, Predicate};
 use trawl_model::rows::Row;
 use trawl_model::{Acl, DirAccess, Gid, Uid, path};
 
-/// The columns that are read of a directory.
+/// Columns read for each directory.
 const COLUMNS: [DirColumn; 3] = [DirColumn::OwnMode, DirColumn::OwnUid, DirColumn::OwnGid];
 
 impl View {
-    /// True if a directory whose listing lies in the shard at `place` (directory names from the
-    /// source's `data`) is listed by fewer than pass it: by those whom the shard's guard admits
-    /// last.
+    /// True if the shard at `place` (directory names below the source's `data`)
+    /// has the listing of a directory that fewer users may list than may
+    /// traverse. The users who may list are those that the last predicate of
+    /// the shard's guard admits.
     ///
     /// # Errors
-    /// Whatever cannot be read of the index.
+    /// If part of the index cannot be read.
     pub fn hides_names(self: &Arc<Self>, place: &[String]) -> Result<bool> {
         let mut spans = Vec::new();
         let mut list = None;
@@ -44,7 +46,8 @@ impl View {
 
     fn is_one_hidden(self: &Arc<Self>, spans: Vec<Span>, list: &Predicate) -> Result<bool> {
         let mut merge = Merge::new(self, spans, &COLUMNS, Order::Forward)?;
-        // What lies below one that only these pass is for them alone whatever it is like.
+        // A directory below one that only these users may traverse is theirs
+        // alone, whatever its own permissions.
         let mut top: Option<Vec<u8>> = None;
         while let Some(run) = merge.next_run()? {
             for row in run.range.clone() {
@@ -63,7 +66,8 @@ impl View {
         Ok(false)
     }
 
-    /// The permissions of the directory at `dir` with this mode, owner and group.
+    /// Returns the permissions of the directory at `dir` with this mode, owner
+    /// and group.
     fn access_of(self: &Arc<Self>, dir: &[u8], [mode, uid, gid]: [u32; 3]) -> Result<DirAccess> {
         let mut access = DirAccess {
             mode,
@@ -71,7 +75,8 @@ impl View {
             gid: Gid(gid),
             acl: None,
         };
-        // The group's bits are the mask of a list of access; where that is empty none is consulted.
+        // With an access ACL, the mode's group bits are its mask; if they are
+        // empty, the kernel does not consult the ACL.
         if mode & 0o070 != 0
             && let Located::Found(start) = self.locate(dir)?
         {
@@ -86,7 +91,7 @@ impl View {
     }
 }
 
-/// The predicate that a shard's guard ends with, if it does.
+/// Returns the predicate at the end of a shard's guard, if there is one.
 fn last_of(shard: &Shard) -> Result<Option<Predicate>> {
     let guard = shard.manifest.guard()?;
     Ok(match guard.0.last() {

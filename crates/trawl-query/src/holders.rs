@@ -1,9 +1,9 @@
-//! Which directories hold objects of which only the numbers are known.
+//! Finds the directories that hold objects given by device and inode number.
 //!
-//! No table is ordered by inode number, so pages of rows are gone over. A view
-//! that is asked again and again ([`View::with_places`]) notes of each page of
-//! the segments that it begins with which numbers it can have: the next time,
-//! pages that cannot have what is looked for are not decoded.
+//! No table is sorted by inode number, so the pages of all segments are
+//! scanned. A view that is queried repeatedly ([`View::with_places`]) remembers
+//! a filter of the numbers on each page of the segments that it begins with.
+//! Later queries skip the pages that cannot contain the numbers.
 
 use crate::entries_at::Owners;
 use crate::error::Result;
@@ -17,23 +17,24 @@ use trawl_index::schema::{PAGE_ROWS, Table};
 use trawl_model::column::{Column, ColumnSet};
 use trawl_model::path;
 
-/// Memory for what is noted: of 64 million rows. Pages of which nothing is
-/// noted are decoded each time.
+/// Maximum memory for filters, enough for 64 million rows. Pages without a
+/// filter are decoded each time.
 const MOST_BYTES: usize = 64 << 20;
-/// Bits of a filter for each row: one of some 40 pages is decoded in vain.
+/// Bits in a filter for each row; about one page in 40 is decoded in vain.
 const BITS_A_ROW: usize = 8;
-/// Bits that each number sets.
+/// Number of bits set for each number.
 const PROBES: u32 = 4;
 
-/// Pages of entries tables, by segment and number, and which numbers they can
-/// have.
+/// Filters of the numbers on pages of entries tables, by segment and page
+/// number.
 #[derive(Debug, Default)]
 pub(crate) struct InodeFilters {
     pages: HashMap<(SegmentAt, u64), Filter>,
     bytes: usize,
 }
 
-/// A set of numbers that says yes too often and never wrongly no.
+/// A Bloom filter: a set of numbers with false positives but no false
+/// negatives.
 #[derive(Debug)]
 struct Filter(Box<[u64]>);
 
@@ -60,10 +61,10 @@ impl Filter {
     }
 }
 
-/// Where an object's bits are, of so many (a power of two).
+/// Returns the bits of an object in a filter of `bits` bits (a power of two).
 fn probes((dev, ino): (u64, u64), bits: usize) -> impl Iterator<Item = usize> {
     let mut hash = ino ^ dev.rotate_left(32);
-    // Each bit of the numbers decides on each of the hash.
+    // Every bit of the numbers affects every bit of the hash.
     for factor in [0xff51_afd7_ed55_8ccd_u64, 0xc4ce_b9fe_1a85_ec53] {
         hash = (hash ^ (hash >> 33)).wrapping_mul(factor);
     }
@@ -76,8 +77,8 @@ fn probes((dev, ino): (u64, u64), bits: usize) -> impl Iterator<Item = usize> {
 }
 
 impl View {
-    /// The directories that hold these objects, given by device and inode
-    /// number, as far as rows tell that still hold; in path order.
+    /// Returns the directories that hold these objects, given by device and
+    /// inode number, according to live rows; in path order.
     pub fn holders_of(
         &self,
         objects: &HashSet<(u64, u64)>,
@@ -95,7 +96,7 @@ impl View {
         Ok(dirs)
     }
 
-    /// The rows of a segment that are these objects; ascending.
+    /// Returns the rows of a segment that are these objects; ascending.
     fn rows_of_objects(
         &self,
         at: SegmentAt,
@@ -147,7 +148,7 @@ impl View {
         filter.is_none_or(|filter| objects.iter().any(|object| filter.may_have(*object)))
     }
 
-    /// Adds the directories that these rows belong to, unless they are dead.
+    /// Adds the directories of these rows, unless the listings are dead.
     fn add_holders(
         &self,
         at: SegmentAt,
@@ -178,7 +179,7 @@ impl View {
 }
 
 impl InodeFilters {
-    /// Notes what a page can have, if there is room and it is not known.
+    /// Records a page's filter if there is room and the page has none yet.
     fn note(&mut self, page: (SegmentAt, u64), filter: impl FnOnce() -> Filter) {
         if self.bytes >= MOST_BYTES || self.pages.contains_key(&page) {
             return;

@@ -1,9 +1,9 @@
-//! An open index: its sources, their current snapshots, and where in them a
-//! path lies.
+//! An open index: its sources, their current snapshots, and the place of a path
+//! in them.
 //!
-//! What a reader sees is what the kernel lets it open. Shards and sources
-//! behind a name barrier are found by those who know a path behind it, and
-//! only for a question that starts there.
+//! A reader sees what the kernel lets it open. Shards and sources behind a name
+//! barrier are found only by a query whose start path leads through the
+//! barrier, since the reader must know the name.
 
 use crate::as_of::AsOf;
 use crate::asker::{Asker, asker};
@@ -24,41 +24,41 @@ use trawl_model::guard::Credentials;
 use trawl_model::rows::{Row, RowBatch};
 use trawl_model::{Uid, path};
 
-/// An open index, or several that are asked as one ([`crate::together`]).
+/// An open index, or several that are queried as one ([`crate::together`]).
 #[derive(Debug)]
 pub struct Index {
     dirs: Vec<IndexDir>,
-    /// Who asks.
+    /// Credentials of the asking user.
     who: Arc<Credentials>,
-    /// Of when.
+    /// The moment that queries ask about.
     as_of: AsOf,
-    /// Who is asked before a source is read.
+    /// Asked before a source is read.
     promises: Option<Arc<dyn Promises>>,
     sources: Vec<Source>,
-    /// Which of the indexes has each of the sources.
+    /// For each source, the index that holds it.
     held_by: Vec<usize>,
-    /// Sources that do not answer, since another has the same root.
+    /// Sources that do not answer, because another source has the same root.
     others: Vec<Source>,
     views: Vec<OnceLock<Option<Arc<View>>>>,
-    /// Views of sources that are found by path alone, by index and root; they come before those of
-    /// the same root and index that were listed.
+    /// Views of sources that can be found only by path, by index and root. They
+    /// take precedence over listed sources with the same root and index.
     hidden: Mutex<HashMap<IndexAndRoot, Arc<View>>>,
-    /// Views that come before those of the index, each for a path and what is
-    /// below it.
+    /// Views that take precedence over those of the index, each with the path
+    /// that it covers together with everything below.
     added: Mutex<Vec<(Vec<u8>, Arc<View>)>>,
 }
 
-/// Which of the indexes, and the root of one of its sources.
+/// Number of an index, and root of one of its sources.
 type IndexAndRoot = (usize, Vec<u8>);
 
-/// Where a question starts: an entry of a snapshot.
+/// The start of a query: an entry of a snapshot.
 #[derive(Clone, Debug)]
 pub struct Start {
     /// The snapshot.
     pub view: Arc<View>,
-    /// Absolute path, no trailing slash, empty for `/`.
+    /// Absolute path without a trailing slash; empty for `/`.
     pub path: Vec<u8>,
-    /// The entry's own row, with all columns.
+    /// The entry's own row with all columns.
     pub row: RowBatch,
     /// True if it is a directory.
     pub is_dir: bool,
@@ -74,16 +74,16 @@ impl Start {
         }
     }
 
-    /// The same for who will ask for many single directories: a question after one does not look
-    /// at all segments.
+    /// Prepares for queries about many single directories: each then looks only
+    /// at the segments that may hold the directory.
     #[must_use]
     pub fn for_many(mut self) -> Start {
         self.view = self.view.for_many();
         self
     }
 
-    /// True if the asker may reach what is in it, so that the kernel would go
-    /// through it to `.` or `..`.
+    /// True if the asking user may search the directory, so that the kernel
+    /// would resolve `.` and `..` in it.
     pub fn may_search(&self) -> bool {
         let row = Row {
             batch: &self.row,
@@ -95,14 +95,15 @@ impl Start {
 }
 
 impl Index {
-    /// Opens an index; snapshots are opened when they are asked about. `who`
-    /// are the credentials of this process: what may be opened the kernel
-    /// decides, they tell why something is not to be seen.
+    /// Opens an index. Snapshots are opened when they are needed. `who` are the
+    /// credentials of this process; they only explain why something cannot be
+    /// seen, since the kernel decides what can be opened.
     pub fn open(path: &Path, who: Credentials) -> Result<Index> {
         Index::open_as_of(path, who, AsOf::Now)
     }
 
-    /// The same, for answers from other snapshots than the current ones.
+    /// Like [`Index::open`], but answers from other snapshots than the current
+    /// ones.
     pub fn open_as_of(path: &Path, who: Credentials, as_of: AsOf) -> Result<Index> {
         let places = Places {
             dirs: &[path.to_owned()],
@@ -111,8 +112,8 @@ impl Index {
         Index::open_all(&places, who, as_of)
     }
 
-    /// The same for several indexes, each path of which is answered by the one that covers it
-    /// best: by the source that is nearest to it, then by the freshest.
+    /// Opens several indexes as one. Each path is answered by the source whose
+    /// root is nearest to it, and among these by the freshest.
     ///
     /// # Errors
     /// If any of them cannot be opened.
@@ -134,30 +135,30 @@ impl Index {
         })
     }
 
-    /// The same for who asks somebody before a source is read. The sources that can be listed were
-    /// asked about before this was opened.
+    /// Sets `promises`, which is asked before a source is read. Listed sources
+    /// must have been asked about before this index was opened.
     #[must_use]
     pub fn promised(self, promises: Option<Arc<dyn Promises>>) -> Index {
         Index { promises, ..self }
     }
 
-    /// The sources that can be listed and answer, by root path.
+    /// The listed sources that answer, by root path.
     pub fn sources(&self) -> &[Source] {
         &self.sources
     }
 
-    /// True if nothing in the index is kept from the asker.
+    /// True if nothing in the index is hidden from the asking user.
     fn opens_everything(&self) -> bool {
         self.who.uid == Uid::ROOT && asker() != Asker::Foreign
     }
 
-    /// Where the indexes lie.
+    /// Directories of the indexes.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
         self.dirs.iter().map(IndexDir::path)
     }
 
-    /// Where the index lies that has the source with this root which answers; `None` if there is
-    /// none that was found so far.
+    /// Returns the directory of the index that holds the answering source with
+    /// this root; `None` if no such source has been found so far.
     pub fn path_of(&self, root: &[u8]) -> Option<&Path> {
         let listed = self.sources.iter().position(|source| source.root() == root);
         let hidden = || {
@@ -169,19 +170,19 @@ impl Index {
         Some(self.dirs.get(at)?.path())
     }
 
-    /// Who asks.
+    /// Credentials of the asking user.
     pub fn who(&self) -> &Arc<Credentials> {
         &self.who
     }
 
-    /// Of when its answers are.
+    /// The moment that queries ask about.
     pub fn is_as_of(&self) -> AsOf {
         self.as_of
     }
 
-    /// The snapshots of the source that is nearest to `path`, the oldest
-    /// first, and its root; `None` if `path` is in no source that the asker
-    /// may know of.
+    /// Returns the root of the source nearest to `path`, and its snapshots,
+    /// oldest first; `None` if `path` is in no source that the asking user may
+    /// know of.
     pub fn snapshots_of(&self, path: &[u8]) -> Result<Option<(Vec<u8>, Vec<SnapshotInfo>)>> {
         let hidden: Vec<Source> = self.behind(path)?.into_iter().map(|(_, it)| it).collect();
         let all = || self.sources.iter().chain(&self.others).chain(&hidden);
@@ -199,10 +200,11 @@ impl Index {
         Ok(Some((root.to_vec(), snapshots)))
     }
 
-    /// The sources around `path` that only those find who know it, and which index has them.
+    /// Returns the sources around `path` that are found only by knowing the
+    /// path, and the index of each.
     fn behind(&self, path: &[u8]) -> Result<Vec<(usize, Source)>> {
         let mut found = Vec::new();
-        // Whoever may open everything has listed everything.
+        // A user who may open everything has already listed all sources.
         if self.opens_everything() {
             return Ok(found);
         }
@@ -214,13 +216,13 @@ impl Index {
         Ok(found)
     }
 
-    /// From now on answers about `path` and what is below it come from this
-    /// view: what was read of the live system a moment ago.
+    /// Makes `view` answer queries about `path` and everything below it from
+    /// now on. Used for rows that were just read from the live system.
     pub fn add_view(&self, path: &[u8], view: Arc<View>) {
         lock(&self.added).push((path.to_vec(), view));
     }
 
-    /// Finds what the index has at `path` (absolute, normal: see
+    /// Finds the entry at `path` (absolute and normalized: see
     /// [`trawl_model::path::normalize`]).
     pub fn locate(&self, path: &[u8]) -> Result<Located> {
         for view in self.views_around(path)? {
@@ -234,8 +236,8 @@ impl Index {
         })
     }
 
-    /// The views of sources around `path`: added ones, the latest
-    /// first, then those of the index, the nearest first.
+    /// Returns the views of sources around `path`: added views first, latest
+    /// first, then those of the index, nearest first.
     pub(crate) fn views_around(&self, path: &[u8]) -> Result<Vec<Arc<View>>> {
         let hidden = self.hidden_views(path)?;
         let is_hidden = |at: usize, source: &Source| {
@@ -260,7 +262,7 @@ impl Index {
         Ok(added.chain(views).collect())
     }
 
-    /// The views of sources that only those find who know `path`.
+    /// Returns the views of sources that are found only by knowing `path`.
     fn hidden_views(&self, path: &[u8]) -> Result<Vec<(usize, Arc<View>)>> {
         let mut views = Vec::new();
         for (at, source) in self.hidden_sources(path)? {
@@ -276,8 +278,8 @@ impl Index {
         Ok(views)
     }
 
-    /// The sources around `path` that no listing leads to. Who is asked about one may have it lie
-    /// elsewhere afterwards, behind other guards: then it is looked for again.
+    /// Returns the unlisted sources around `path`. Asking about a source may
+    /// move it behind other guards, so its index is searched again.
     fn hidden_sources(&self, path: &[u8]) -> Result<Vec<(usize, Source)>> {
         let mut behind = self.behind(path)?;
         let Some(promises) = &self.promises else {
@@ -295,8 +297,8 @@ impl Index {
         Ok(behind)
     }
 
-    /// The root that shares the most leading components with `path`, of the
-    /// sources that have a snapshot in which the root itself is to be seen.
+    /// Returns the root that shares most leading components with `path`, among
+    /// sources with a snapshot whose root row can be seen.
     fn nearest_root(&self, path: &[u8]) -> Result<Option<Vec<u8>>> {
         let shared = |root: &[u8]| {
             let parts = path
@@ -337,11 +339,11 @@ impl Index {
         Ok(self.open_source(source)?.map(view))
     }
 
-    /// The snapshot of a source that answers, with what changed since; `None` if it has none. It is
-    /// not older than what was promised of it.
+    /// Opens the answering snapshot of a source, with later changes; `None` if
+    /// it has no snapshot. The snapshot is at least as new as promised.
     ///
     /// # Errors
-    /// [`QueryError::Behind`] if it is, even after another promise.
+    /// [`QueryError::Behind`] if it is older, even after asking again.
     pub fn open_source(&self, source: &Source) -> Result<Option<Snapshot>> {
         let opened = self.as_of.open(source)?;
         let Some(promises) = self.promises.as_ref().filter(|_| !self.as_of.is_past()) else {
@@ -354,7 +356,7 @@ impl Index {
         if keeps(&opened) {
             return Ok(opened);
         }
-        // Whoever promised it may have begun anew meanwhile.
+        // The daemon may have started over in the meantime.
         promises.ask_again(source);
         let opened = self.as_of.open(source)?;
         match keeps(&opened) {
@@ -366,7 +368,7 @@ impl Index {
         }
     }
 
-    /// The snapshot that answers about `start` are true for.
+    /// The snapshot that answers about `start` refer to.
     pub fn as_of<'a>(&self, start: &'a Start) -> &'a SnapshotInfo {
         start.view.info()
     }
@@ -376,7 +378,7 @@ fn sources_of(held: Vec<Held>) -> Vec<Source> {
     held.into_iter().map(|held| held.source).collect()
 }
 
-/// Nothing is left half done by a panic while one of these is locked.
+/// Ignores poisoning: no code panics halfway through an update of these values.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

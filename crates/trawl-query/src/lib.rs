@@ -1,31 +1,33 @@
-//! Answers from an index: entries, directories, sums.
+//! Answers queries from an index: entries, directories and sums.
 //!
 //! Invariants:
 //!
-//! - bytes read from an index are untrusted: what makes no sense is an error
-//!   that names the file, never a panic, and no length is believed before it
-//!   is checked;
-//! - memory is bounded by what is in flight (some morsels of rows a thread,
-//!   some rows of each segment's directories), not by the scope;
-//! - answers come in one order whatever the shards and segments: directories
+//! - bytes read from an index are untrusted: invalid contents give an error
+//!   that names the file, never a panic, and no length is used before it is
+//!   checked;
+//! - memory is bounded by the work in flight (some morsels of rows for each
+//!   thread, some rows of each segment's dirs table), not by the size of the
+//!   scope;
+//! - answers have the same order whatever the shards and segments: directories
 //!   depth first by name bytes, rows of a directory by name bytes.
 //!
-//! Read first: [`Index::locate`] gives a [`Start`]; [`Index::walk`] goes
-//! over the rows below it. `segment` reads files, `locate` finds few rows,
-//! `lookup` finds many by their paths, `sweep` goes over columns without
-//! order, `ranking` finds the first by size or time,
-//! `merge` orders directories across segments, `plan` cuts them into
-//! morsels, `decode` reads a morsel's rows.
+//! Read first: [`Index::locate`] returns a [`Start`]; [`Index::walk`] visits
+//! the rows below it. `segment` reads files, `locate` finds single rows,
+//! `lookup` finds many rows by their paths, `sweep` reads columns in no
+//! particular order, `ranking` finds the first rows by size or time, `merge`
+//! orders directories across segments, `plan` divides them into morsels,
+//! `decode` reads a morsel's rows.
 //!
-//! What may not be opened is not there: the kernel decides. Who asks is known
-//! only to tell why something is not there, and what is therefore missing
-//! from an answer.
+//! The kernel decides what can be read: files that the process may not open do
+//! not exist for this crate. The asking user's credentials serve only to
+//! explain why something cannot be seen, and therefore what is missing from an
+//! answer.
 //!
 //! Knows nothing of the find language or of output.
 #![forbid(unsafe_code)]
 #![allow(
     clippy::single_range_in_vec_init,
-    reason = "rows are read by lists of ranges, often of one"
+    reason = "rows are read as lists of ranges, often of a single one"
 )]
 
 mod as_of;

@@ -1,4 +1,4 @@
-//! Entries with several hard links: so that an object is counted once.
+//! Handles entries with several hard links, so that each object counts once.
 
 use crate::directories::{Directory, RowPlace};
 use crate::error::Result;
@@ -9,24 +9,24 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use trawl_index::schema::{DirColumn, LinkColumn, Table};
 
-/// Rows of a links table that are read at a time.
+/// Rows of a links table that are read together.
 const CHUNK_ROWS: u64 = 4096;
 
-/// Objects that were counted, by device and inode number.
+/// The objects counted so far, by device and inode number.
 #[derive(Clone, Debug, Default)]
 pub struct SeenLinks {
     objects: HashSet<(u64, u64)>,
-    /// Every name counts as the first.
+    /// True if every name counts as the first.
     each_name: bool,
 }
 
 impl SeenLinks {
-    /// Nothing seen yet.
+    /// Returns an empty set.
     pub fn new() -> SeenLinks {
         SeenLinks::default()
     }
 
-    /// For counting objects at each of their names (`du -l`).
+    /// Returns a set that counts an object at each of its names (`du -l`).
     pub fn counting_each_name() -> SeenLinks {
         SeenLinks {
             each_name: true,
@@ -34,20 +34,20 @@ impl SeenLinks {
         }
     }
 
-    /// True the first time that the object is asked about.
+    /// True for the first call about an object.
     pub fn is_first(&mut self, dev: u64, ino: u64) -> bool {
         self.each_name || self.objects.insert((dev, ino))
     }
 }
 
-/// Objects counted more than once: what to take off.
+/// Objects counted more than once: the amounts to subtract.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Repeats {
-    /// Names beyond each object's first.
+    /// Number of names beyond the first of each object.
     pub entries: u64,
-    /// Their apparent sizes, bytes.
+    /// Sum of their apparent sizes in bytes.
     pub size_bytes: u64,
-    /// Their allocated 512-byte units.
+    /// Sum of their allocated 512-byte units.
     pub blocks: u64,
 }
 
@@ -62,7 +62,7 @@ impl Repeats {
 /// Consecutive rows of a links table.
 #[derive(Default)]
 struct LinkChunk {
-    /// Which rows of the table.
+    /// Row numbers in the table.
     rows: Range<u64>,
     row: Vec<u64>,
     dev: Vec<u64>,
@@ -90,8 +90,9 @@ impl LinkChunk {
         Ok(chunk)
     }
 
-    /// Counts what is seen again among the links from place `at` on whose
-    /// entry is before `end`; gives the place of the first that is not.
+    /// Adds repeated objects to `repeats`, from position `at` on, for links
+    /// whose entry row is before `end`. Returns the position of the first link
+    /// that is not.
     fn count(&self, at: usize, end: u64, seen: &mut SeenLinks, repeats: &mut Repeats) -> usize {
         let columns = self
             .row
@@ -114,7 +115,7 @@ impl LinkChunk {
     }
 }
 
-/// Counts repeated links of rows `rows` of a whole links table.
+/// Returns the repeats among `rows` of a links table.
 pub(crate) fn repeats_in(
     view: &View,
     segment: SegmentAt,
@@ -135,8 +136,8 @@ pub(crate) fn repeats_in(
     Ok(repeats)
 }
 
-/// The rows of a stretch that are further names of what was `seen`, in
-/// ascending order.
+/// Returns the rows of a stretch that are further names of objects in `seen`,
+/// ascending. Adds the stretch's objects to `seen`.
 pub(crate) fn repeated_rows(
     view: &View,
     stretch: &Stretch,
@@ -178,7 +179,7 @@ pub(crate) fn repeated_rows(
     }
 }
 
-/// The links of directories that come in path order.
+/// Reads the links of directories. Directories must come in path order.
 #[derive(Default)]
 pub(crate) struct LinkReader {
     chunks: HashMap<SegmentAt, LinkChunk>,
@@ -186,7 +187,7 @@ pub(crate) struct LinkReader {
 }
 
 impl LinkReader {
-    /// What of a directory's entries was seen before.
+    /// Returns the repeats among a directory's entries.
     pub(crate) fn repeats(
         &mut self,
         view: &View,

@@ -1,8 +1,8 @@
-//! Listings of single directories, for who asks for many of them, about in
-//! path order: what was decoded for one is there for the next.
+//! Listings of single directories, for callers that ask for many of them,
+//! roughly in path order. Decoded pages are kept for the next directory.
 //!
-//! Rows are decoded a page at a time whatever is wanted of it, so asking for
-//! a hundred directories that lie side by side costs as much as for one.
+//! Rows are decoded a page at a time however few are needed, so reading a
+//! hundred neighbouring directories costs as much as reading one.
 
 use crate::error::Result;
 use crate::index::{SegmentAt, View};
@@ -19,9 +19,9 @@ use trawl_model::column::{Column, ColumnSet};
 use trawl_model::rows::{Row, RowBatch};
 use trawl_model::{Dev, path};
 
-/// Pieces of tables that are kept decoded, of each kind.
+/// Number of decoded pieces kept, for each kind of table.
 const KEPT: usize = 8;
-/// Rows that are decoded together, at most.
+/// Maximum number of rows decoded together.
 const MOST_ROWS: u64 = 4 * PAGE_ROWS as u64;
 
 /// Reads listings of a view.
@@ -33,7 +33,8 @@ pub struct Listings<'v> {
     entries: VecDeque<Window>,
 }
 
-/// What [`Listings`] have decoded, for others of the same view and columns.
+/// The pages that a [`Listings`] has decoded, to be reused by another one of
+/// the same view and columns.
 #[derive(Default)]
 pub struct DecodedListings {
     scratch: Scratch,
@@ -41,24 +42,24 @@ pub struct DecodedListings {
     entries: VecDeque<Window>,
 }
 
-/// Where the listing of a directory lies.
+/// Where the listing of a directory is stored.
 #[derive(Clone, Debug, Default)]
 pub struct ListingPlace {
     spans: Vec<Span>,
 }
 
-/// What is known of a listing without reading it.
+/// Properties of a listing that are known without reading its rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outline {
-    /// How many entries it has.
+    /// Number of entries.
     pub rows: u64,
-    /// The device of the directory.
+    /// Device number of the directory.
     pub dev: Dev,
-    /// Its inode number.
+    /// Inode number of the directory.
     pub ino: u64,
 }
 
-/// Some decoded rows of a segment.
+/// Decoded rows of a segment.
 struct Window {
     segment: SegmentAt,
     rows: Range<u64>,
@@ -66,13 +67,14 @@ struct Window {
 }
 
 impl<'v> Listings<'v> {
-    /// Of each row these columns are read, and its name.
+    /// Makes a reader that reads these columns and the name of each row.
     pub fn new(view: &'v Arc<View>, columns: ColumnSet) -> Listings<'v> {
         Listings::going_on(view, columns, DecodedListings::default())
     }
 
-    /// The same with what others of this view, of the same columns, have decoded: for who cannot
-    /// keep what borrows the view.
+    /// Like [`Listings::new`], but reuses pages that another reader of the same
+    /// view and columns has decoded. For callers that cannot keep a value that
+    /// borrows the view.
     pub fn going_on(
         view: &'v Arc<View>,
         columns: ColumnSet,
@@ -87,7 +89,7 @@ impl<'v> Listings<'v> {
         }
     }
 
-    /// What it has decoded.
+    /// Returns the decoded pages.
     pub fn into_decoded(self) -> DecodedListings {
         DecodedListings {
             scratch: self.scratch,
@@ -96,11 +98,10 @@ impl<'v> Listings<'v> {
         }
     }
 
-    /// Where the listing of `dir` (absolute, as stored) lies, as far as it
-    /// still holds.
+    /// Finds the live listing of `dir` (absolute, as stored).
     ///
     /// # Errors
-    /// Whatever cannot be read of the index.
+    /// If part of the index cannot be read.
     pub fn find(&mut self, dir: &[u8]) -> Result<ListingPlace> {
         let view = self.view;
         let spans = scope_by(view, dir, Reach::Itself, &mut |at, file| {
@@ -109,7 +110,7 @@ impl<'v> Listings<'v> {
         Ok(ListingPlace { spans })
     }
 
-    /// The shards that a listing is in, which lies at `place`.
+    /// Returns the shards that hold the listing at `place`.
     pub fn shards<'p>(
         &self,
         place: &'p ListingPlace,
@@ -119,8 +120,9 @@ impl<'v> Listings<'v> {
         spans.filter_map(move |span| Some(view.segment(span.segment)?.0))
     }
 
-    /// What is known of the listing at `place`, which was found last; `None`
-    /// if it is of none, or of several directories that had one path.
+    /// Returns the outline of the listing at `place`, which must be the one
+    /// found last. `None` if it is empty, or combines several directories that
+    /// had the same path.
     pub fn outline(&self, place: &ListingPlace) -> Option<Outline> {
         let mut whole: Option<Outline> = None;
         for span in &place.spans {
@@ -141,10 +143,10 @@ impl<'v> Listings<'v> {
         whole
     }
 
-    /// Calls `visit` for each row of the listing of `dir` that lies there.
+    /// Calls `visit` for each row of the listing of `dir` at `place`.
     ///
     /// # Errors
-    /// Whatever cannot be read of the index.
+    /// If part of the index cannot be read.
     pub fn rows(
         &mut self,
         dir: &[u8],
@@ -169,11 +171,11 @@ impl<'v> Listings<'v> {
         Ok(())
     }
 
-    /// Calls `visit` for the row of `name` in the listing of `dir`; `None` if
-    /// there is none.
+    /// Calls `visit` with the row of `name` in the listing of `dir`; returns
+    /// `None` if there is no such row.
     ///
     /// # Errors
-    /// Whatever cannot be read of the index.
+    /// If part of the index cannot be read.
     pub fn entry<T>(
         &mut self,
         dir: &[u8],
@@ -194,10 +196,10 @@ impl<'v> Listings<'v> {
         Ok(None)
     }
 
-    /// As [`View::rows_of`], of the listing of `dir`, which lies at `place`.
+    /// Like [`View::rows_of`], for the listing of `dir` at `place`.
     ///
     /// # Errors
-    /// Whatever cannot be read of the index.
+    /// If part of the index cannot be read.
     pub fn rows_of(
         &mut self,
         dir: &[u8],
@@ -209,7 +211,7 @@ impl<'v> Listings<'v> {
             .rows_of_listing(dir, spans, values, &mut self.scratch)
     }
 
-    /// The rows of a dirs table that are `dir`.
+    /// Returns the rows of a dirs table that are `dir`.
     fn rows_of_dir(&mut self, at: SegmentAt, file: &SegmentFile, dir: &[u8]) -> Result<Range<u64>> {
         let mut kept = self.dirs.iter().filter(|(segment, _)| *segment == at);
         if let Some(rows) = kept.find_map(|(_, chunk)| rows_in(chunk, file.rows(), dir)) {
@@ -232,7 +234,8 @@ impl<'v> Listings<'v> {
         Ok(rows)
     }
 
-    /// The rows of the entries table that belong to those of a dirs table.
+    /// Returns the rows of the entries table that belong to rows of a dirs
+    /// table.
     fn entry_rows(&mut self, span: &Span) -> Result<Vec<Range<u64>>> {
         let Some((_, segment)) = self.view.segment(span.segment) else {
             return Ok(Vec::new());
@@ -259,7 +262,7 @@ impl<'v> Listings<'v> {
         Ok(found)
     }
 
-    /// Decoded rows, the first of `rows` among them.
+    /// Returns decoded rows that include the first of `rows`.
     fn window(&mut self, segment: SegmentAt, rows: Range<u64>) -> Result<&Window> {
         let is_it =
             |window: &Window| window.segment == segment && window.rows.contains(&rows.start);
@@ -297,11 +300,11 @@ impl<'v> Listings<'v> {
                 rows,
                 batch,
             }),
-            false => Err(file.damaged("it holds impossible names")),
+            false => Err(file.damaged("it contains invalid names")),
         }
     }
 
-    /// The row with this name among `rows`, which are sorted by name.
+    /// Finds the row with this name among `rows`, which are sorted by name.
     fn find_name(
         &mut self,
         segment: SegmentAt,
@@ -341,8 +344,8 @@ impl<'v> Listings<'v> {
     }
 }
 
-/// The rows of a chunk that are `dir`, if these are all that its table, of so
-/// many rows, has.
+/// Returns the rows of a chunk that are `dir`, if the chunk includes all such
+/// rows of its table, which has `table` rows.
 fn rows_in(chunk: &DirChunk, table: u64, dir: &[u8]) -> Option<Range<u64>> {
     let order = |at: usize| path::cmp(chunk.path.get(at), dir);
     let last = chunk.len().checked_sub(1)?;

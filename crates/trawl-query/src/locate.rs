@@ -1,5 +1,5 @@
-//! Finding one entry by its path, and the directories of a subtree, by
-//! reading few pages.
+//! Finds single entries by path, and the directories of a subtree, by reading
+//! few pages.
 
 use crate::error::Result;
 use crate::index::{SegmentAt, Start, View};
@@ -17,40 +17,40 @@ use trawl_model::column::ColumnSet;
 use trawl_model::rows::{Row, RowBatch};
 use trawl_model::{FileType, path};
 
-/// What an index has at a path.
+/// The result of looking up a path.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Located {
-    /// The entry.
+    /// The entry exists.
     Found(Box<Start>),
-    /// Nothing, in a source that has the path's surroundings.
+    /// The entry does not exist in the source that covers the path.
     Missing {
         /// The source's root.
         root: Vec<u8>,
     },
-    /// Nothing, because something above it is not a directory.
+    /// The entry does not exist, because a path above it is not a directory.
     NotDirectory {
-        /// What is not a directory.
+        /// The path that is not a directory.
         path: Vec<u8>,
     },
-    /// Nothing is to be seen, because the asker may not search a directory on
-    /// the way.
+    /// The entry cannot be seen, because the asking user may not search a
+    /// directory above it.
     Denied {
-        /// The nearest directory above that is to be seen.
+        /// The nearest directory above that can be seen.
         dir: Vec<u8>,
     },
-    /// Nothing is to be seen, because the asker may search but not list a
-    /// directory on the way, and the index keeps what is there for those who
-    /// may: only the live file system can tell.
+    /// The entry cannot be seen, because the asking user may search but not
+    /// list a directory above it, and the index keeps its contents for users
+    /// who may list it. Only the live file system can tell.
     Hidden {
-        /// The nearest directory above that is to be seen.
+        /// The nearest directory above that can be seen.
         dir: Vec<u8>,
-        /// The snapshot that has it.
+        /// The snapshot that contains it.
         view: Arc<View>,
     },
-    /// The path is in no source that the asker may know of.
+    /// The path is in no source that the asking user may know of.
     NotIndexed {
-        /// The root of the source that is nearest, if any is to be seen.
+        /// The root of the nearest source, if one can be seen.
         nearest: Option<Vec<u8>>,
     },
 }
@@ -62,17 +62,17 @@ pub(crate) struct Span {
     pub(crate) dirs: Range<u64>,
 }
 
-/// Which directories a scope is made of.
+/// The extent of a scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reach {
     /// The directory alone.
     Itself,
-    /// And all below it.
+    /// The directory and everything below it.
     Subtree,
 }
 
-/// Finds the entry at `wanted`, which is within the view's root. `None` if
-/// not even the root is to be seen, so that nothing can be said.
+/// Finds the entry at `wanted`, which is within the view's root. `None` if not
+/// even the root can be seen, so that nothing is known.
 pub(crate) fn locate(
     view: &Arc<View>,
     wanted: &[u8],
@@ -90,7 +90,7 @@ pub(crate) fn locate(
     })))))
 }
 
-/// True if the source root's own row is to be seen.
+/// True if the source root's own row can be seen.
 pub(crate) fn has_root(view: &View, scratch: &mut Scratch) -> Result<bool> {
     Ok(find_root(view, scratch)?.is_some())
 }
@@ -103,8 +103,8 @@ fn first_row(batch: &RowBatch) -> Row<'_> {
     }
 }
 
-/// The row of what lies at `wanted`: in its directory's listing, or, behind a
-/// barrier, on its own.
+/// Finds the row of the entry at `wanted`: in its directory's listing, or,
+/// behind a barrier, as an own row.
 fn find(view: &View, wanted: &[u8], scratch: &mut Scratch) -> Result<Option<RowBatch>> {
     let Some((dir, name)) = path::split(wanted).filter(|_| wanted != view.root()) else {
         return find_root(view, scratch);
@@ -116,14 +116,15 @@ fn find(view: &View, wanted: &[u8], scratch: &mut Scratch) -> Result<Option<RowB
     find_own(view, dir, name, is_it, scratch)
 }
 
-/// The source root's own row.
+/// Finds the source root's own row.
 fn find_root(view: &View, scratch: &mut Scratch) -> Result<Option<RowBatch>> {
     let (above, name) = path::split(view.root()).unwrap_or_default();
     find_own(
         view,
         above,
         name,
-        // A barrier above the root is not one of a directory in it.
+        // A barrier above the root does not belong to a directory of this
+        // source.
         |shard| {
             let barrier = shard.barrier();
             barrier.is_none_or(|barrier| path::is_within(view.root(), barrier))
@@ -132,8 +133,8 @@ fn find_root(view: &View, scratch: &mut Scratch) -> Result<Option<RowBatch>> {
     )
 }
 
-/// Says why nothing is to be seen at `wanted`, from the nearest directory
-/// above it that is.
+/// Explains why nothing can be seen at `wanted`, from the nearest directory
+/// above it that can be seen.
 fn why_missing(view: &Arc<View>, wanted: &[u8], scratch: &mut Scratch) -> Result<Option<Located>> {
     let missing = || Located::Missing {
         root: view.root().to_vec(),
@@ -150,7 +151,7 @@ fn why_missing(view: &Arc<View>, wanted: &[u8], scratch: &mut Scratch) -> Result
                 match Judge::of_reader(view).judge(&row, || dir.clone()) {
                     Access::Full => missing(),
                     Access::None if view.is_partial() => Located::Denied { dir },
-                    // Whoever scanned this as themselves did not see it either.
+                    // A scan run by this user could not see the entry either.
                     Access::None | Access::Pass => Located::Hidden {
                         dir,
                         view: Arc::clone(view),
@@ -163,8 +164,8 @@ fn why_missing(view: &Arc<View>, wanted: &[u8], scratch: &mut Scratch) -> Result
     Ok((!view.is_partial()).then(missing))
 }
 
-/// The own row of `name` in `dir`, which lies apart from the listing of
-/// `dir`, in a shard that `is_it`.
+/// Finds the own row of `name`, an entry of `dir`. Own rows are stored apart
+/// from the listing of `dir`, in a shard that satisfies `is_it`.
 fn find_own(
     view: &View,
     dir: &[u8],
@@ -172,7 +173,7 @@ fn find_own(
     is_it: impl Fn(&Shard) -> bool,
     scratch: &mut Scratch,
 ) -> Result<Option<RowBatch>> {
-    // What was published later takes the place of what is before.
+    // Segments published later take precedence.
     for at in view.having_own_rows_in(dir).into_iter().rev() {
         let Some((shard, glance)) = view.glance(at) else {
             continue;
@@ -195,7 +196,7 @@ fn find_own(
             continue;
         };
         if rows.end - rows.start != 1 {
-            return Err(dirs.damaged("something's own row is not one row"));
+            return Err(dirs.damaged("an own row is not a single row"));
         }
         let row = read_rows(&entries, ColumnSet::all(), &[rows], scratch)?;
         if row.name.get(0) == name {
@@ -205,7 +206,7 @@ fn find_own(
     Ok(None)
 }
 
-/// The row of `name` in the directory `dir`.
+/// Finds the row of `name` in the directory `dir`.
 fn find_entry(
     view: &View,
     dir: &[u8],
@@ -236,7 +237,8 @@ fn find_entry(
     Ok(None)
 }
 
-/// The rows of the entries table that belong to a row of the dirs table.
+/// Returns the rows of the entries table that belong to a row of the dirs
+/// table.
 pub(crate) fn entry_rows(
     dirs: &SegmentFile,
     row: u64,
@@ -252,7 +254,7 @@ pub(crate) fn entry_rows(
     }
 }
 
-/// The row with this name among `rows`, which are sorted by name.
+/// Finds the row with this name among `rows`, which are sorted by name.
 pub(crate) fn find_name(
     entries: &SegmentFile,
     rows: Range<u64>,
@@ -270,14 +272,14 @@ pub(crate) fn find_name(
     }
     let names = read_names(entries, &[start..end], scratch)?;
     if !check_names(&names) {
-        return Err(entries.damaged("it holds impossible names"));
+        return Err(entries.damaged("it contains invalid names"));
     }
     let found = (0..names.len()).find(|at| names.get(*at) == name);
     Ok(found.map(|at| start + at as u64))
 }
 
-/// The listings of `dir`, or of its subtree, segment by segment. One question
-/// asks for the same subtree again and again: the last ones are remembered.
+/// Returns the listings of `dir`, or of its subtree, segment by segment. A
+/// query asks for the same subtree repeatedly, so recent results are cached.
 pub(crate) fn scope(
     view: &View,
     dir: &[u8],
@@ -304,7 +306,8 @@ fn find_scope(view: &View, dir: &[u8], reach: Reach, scratch: &mut Scratch) -> R
 /// Finds rows of a segment's dirs table.
 pub(crate) type Searcher<'s> = dyn FnMut(SegmentAt, &SegmentFile) -> Result<Range<u64>> + 's;
 
-/// The same, by whoever knows how to find rows in a dirs table.
+/// Like [`scope`] without the cache, with `search` to find rows in a dirs
+/// table.
 pub(crate) fn scope_by(
     view: &View,
     dir: &[u8],
@@ -341,8 +344,8 @@ pub(crate) fn scope_by(
                 None => continue,
             },
         };
-        // The own row of the source's root, or of a directory behind a
-        // barrier, is no listing.
+        // The own row of the source's root, or of a directory behind a barrier,
+        // is not a listing.
         if segment.own_row {
             dirs.start = dirs.start.max(1);
         }
@@ -353,14 +356,14 @@ pub(crate) fn scope_by(
     Ok(spans)
 }
 
-/// True if the own row that a segment begins with no longer holds.
+/// True if the own row at the start of a segment is dead.
 pub(crate) fn is_own_row_dead(view: &View, at: SegmentAt) -> bool {
     let dead = view.dead(at, Table::Dirs).first();
     dead.is_some_and(|rows| rows.start == 0)
 }
 
-/// True if a shard's directories all lie below a barrier that `dir` has
-/// nothing to do with.
+/// True if all directories of a shard lie behind a barrier that is neither
+/// above `dir` nor within its scope.
 pub(crate) fn behind_barrier(shard: &Shard, dir: &[u8], reach: Reach) -> bool {
     shard.manifest.guard.iter().any(|step| match step {
         GuardStep::Barrier { path, .. } => {
@@ -371,7 +374,7 @@ pub(crate) fn behind_barrier(shard: &Shard, dir: &[u8], reach: Reach) -> bool {
     })
 }
 
-/// The rows of a dirs table that are `dir`, or within it.
+/// Finds the rows of a dirs table that are `dir`, or within it.
 pub(crate) fn search(
     file: &SegmentFile,
     dir: &[u8],
@@ -389,7 +392,7 @@ pub(crate) fn search(
     Ok(start..end)
 }
 
-/// The first of `rows` whose path is not `before`, or their end.
+/// Returns the first of `rows` whose path is not `before`, or their end.
 fn lower_bound(
     file: &SegmentFile,
     rows: Range<u64>,
@@ -398,7 +401,7 @@ fn lower_bound(
 ) -> Result<u64> {
     let Range { mut start, mut end } = rows;
     while end - start > SMALL_PAGE_ROWS as u64 {
-        // At the start of a page, as our writer cuts them, little is decoded.
+        // Little is decoded at the start of a page, as the writer cuts pages.
         let middle = (start + (end - start) / 2).next_multiple_of(SMALL_PAGE_ROWS as u64);
         let middle = if middle < end {
             middle

@@ -1,11 +1,11 @@
-//! Finding many entries by their paths in one go.
+//! Finds many entries by path in one pass.
 //!
 //! Paths are sorted by directory. Each segment's dirs table is searched from
-//! one directory to the next, with the page at hand kept; the names of the
-//! directories that were found are read together, and so are the rows: each
-//! page is decoded once for all paths that need it. What is not found so (the
-//! own rows of source roots and of directories behind barriers, what is not
-//! to be seen) is asked for one by one, as [`Index::locate`] does.
+//! one directory to the next, keeping the current page. The names of the
+//! directories found are read together, and so are the rows: each page is
+//! decoded once for all paths that need it. Paths not found this way (the own
+//! rows of source roots and of directories behind barriers, and hidden entries)
+//! are looked up one by one, as [`Index::locate`] does.
 
 use crate::error::Result;
 use crate::index::{Index, SegmentAt, Start, View};
@@ -25,13 +25,12 @@ use trawl_model::column::{Column, ColumnSet};
 use trawl_model::rows::{Row, RowBatch};
 use trawl_model::{FileType, path};
 
-/// Names that are read together, about.
+/// Approximate number of names read together.
 const NAMES_AT_ONCE: u64 = 64 * 1024;
-/// Directories with more rows are searched by halves.
+/// Directories with more rows are searched by bisection.
 const LARGE_DIR_ROWS: u64 = 4 * PAGE_ROWS as u64;
 
-/// Columns that tell what an entry is, where it leads and who may go through
-/// it; read whatever else is.
+/// Columns that give an entry's type, link target and permissions; always read.
 const BASE: ColumnSet = ColumnSet::of(&[
     Column::Name,
     Column::Mode,
@@ -41,26 +40,26 @@ const BASE: ColumnSet = ColumnSet::of(&[
     Column::LinkTarget,
 ]);
 
-/// A path that is looked for, by its place among those asked for.
+/// A path to look up; `at` is its position among the requested paths.
 struct Wanted<'p> {
     at: usize,
     dir: &'p [u8],
     name: &'p [u8],
 }
 
-/// Names looked for in a directory of a segment.
+/// Names to look up in a directory of a segment.
 struct Listed<'w, 'p> {
     wanted: &'w [Wanted<'p>],
     rows: Range<u64>,
 }
 
 impl Index {
-    /// Finds what the index has at each of `paths`, as [`Index::locate`] does
-    /// for one; of what is found, `columns` are read, and those that tell
-    /// what it is.
+    /// Looks up each of `paths`, as [`Index::locate`] does for one. Reads
+    /// `columns` of the entries found, plus those that give type, link target
+    /// and permissions.
     ///
     /// # Errors
-    /// Whatever cannot be read of the index.
+    /// If part of the index cannot be read.
     pub fn locate_all(&self, paths: &[Vec<u8>], columns: ColumnSet) -> Result<Vec<Located>> {
         let columns = columns.union(BASE);
         let mut by_view: HashMap<*const View, (Arc<View>, Vec<usize>)> = HashMap::new();
@@ -83,8 +82,8 @@ impl Index {
     }
 }
 
-/// Looks for the paths at `places` in one view; leaves alone those of which
-/// it cannot tell.
+/// Looks up the paths at `places` in one view. Leaves out paths that it cannot
+/// decide.
 fn look_up_in(
     view: &Arc<View>,
     paths: &[Vec<u8>],
@@ -105,7 +104,8 @@ fn look_up_in(
     if view.is_partial() || missing.is_empty() {
         return Ok(());
     }
-    // Nothing is kept from this reader: what is not in a directory is missing.
+    // Nothing is hidden from this reader: an entry that its directory does not
+    // list is missing.
     let above = missing.iter().map(|at| path::split(&paths[*at]));
     let mut dirs: Vec<Vec<u8>> = above.flatten().map(|(dir, _)| dir.to_vec()).collect();
     dirs.sort_unstable();
@@ -153,13 +153,13 @@ fn is_open_directory(view: &View, row: &RowBatch, dir: &[u8]) -> bool {
     row.file_type() == FileType::Directory && may(&row) == Access::Full
 }
 
-/// True if the row of what is at `path` may lie apart from a listing.
+/// True if the row of the entry at `path` may be stored apart from a listing.
 fn has_own_row(view: &View, path: &[u8]) -> bool {
     let behind = |shard: &trawl_index::Shard| shard.barrier() == Some(path);
     path == view.root() || view.shards().iter().any(behind)
 }
 
-/// The rows of the entries at `places` that are in listings.
+/// Finds the rows of the entries at `places` that are in listings.
 fn find_rows(
     view: &View,
     paths: &[Vec<u8>],
@@ -171,7 +171,7 @@ fn find_rows(
     let mut wanted: Vec<Wanted<'_>> = Vec::with_capacity(places.len());
     for (at, place) in places.iter().enumerate() {
         if let Some((dir, name)) = path::split(&paths[*place]).filter(|(dir, _)| {
-            // The root's own row lies in no listing.
+            // The root's own row is in no listing.
             paths[*place] != view.root() && path::is_within(dir, view.root())
         }) {
             wanted.push(Wanted { at, dir, name });
@@ -191,8 +191,8 @@ fn find_rows(
     Ok(rows)
 }
 
-/// Those of `wanted`, which are in order, whose directories may be between
-/// the first and the last of a segment.
+/// Returns the part of `wanted`, which is sorted, whose directories may lie
+/// between the first and the last directory of a segment.
 fn between<'w, 'a>(wanted: &'w [Wanted<'a>], (first, last): (&[u8], &[u8])) -> &'w [Wanted<'a>] {
     let from = wanted.partition_point(|w| path::cmp(w.dir, first) == Ordering::Less);
     let to = wanted.partition_point(|w| path::cmp(w.dir, last) != Ordering::Greater);
@@ -219,7 +219,7 @@ fn find_in_segment(
     else {
         return Ok(());
     };
-    // The own row of a source's root or of a barrier is no listing.
+    // The own row of a source's root or of a barrier is not a listing.
     let first_listing = u64::from(segment.own_row);
     let mut table = DirTable::new(&dirs, first_listing, view.dead(at, Table::Dirs));
     let mut listed: Vec<Listed<'_, '_>> = Vec::new();
@@ -246,8 +246,8 @@ fn find_in_segment(
     take(&mut listed, scratch, rows)
 }
 
-/// Finds the names of `listed` among their rows, and reads those; `listed` is
-/// empty afterwards.
+/// Finds the names of `listed` among their rows, and reads the rows found.
+/// Leaves `listed` empty.
 fn take_names(
     entries: &SegmentFile,
     listed: &mut Vec<Listed<'_, '_>>,
@@ -255,7 +255,7 @@ fn take_names(
     scratch: &mut Scratch,
     out: &mut [Option<RowBatch>],
 ) -> Result<()> {
-    // Each row with the place that it is for.
+    // Pairs of a row and the position of the path that it answers.
     let mut found: Vec<(u64, usize)> = Vec::new();
     for large in listed.iter().filter(|l| is_large(&l.rows)) {
         for wanted in large.wanted {
@@ -274,7 +274,7 @@ fn take_names(
     let ranges: Vec<Range<u64>> = listed.iter().map(|l| l.rows.clone()).collect();
     let names = read_names(entries, &ranges, scratch)?;
     if !check_names(&names) {
-        return Err(entries.damaged("it holds impossible names"));
+        return Err(entries.damaged("it contains invalid names"));
     }
     let mut start = 0;
     for Listed { wanted, rows } in listed.drain(..) {
@@ -295,7 +295,8 @@ fn is_large(rows: &Range<u64>) -> bool {
     rows.end - rows.start > LARGE_DIR_ROWS
 }
 
-/// Reads rows, and gives each alone to the places that it is for.
+/// Reads rows, and stores each as a batch of its own for the paths that it
+/// answers.
 fn read_found(
     entries: &SegmentFile,
     mut found: Vec<(u64, usize)>,
@@ -332,13 +333,13 @@ fn read_found(
 /// A dirs table that is searched for directories in ascending order.
 struct DirTable<'f> {
     file: &'f SegmentFile,
-    /// Rows from here on are listings.
+    /// The first row that is a listing.
     first: u64,
-    /// Those that no longer hold.
+    /// Rows that are dead.
     dead: &'f [Range<u64>],
-    /// Paths that pages begin with, as far as they were asked for.
+    /// The first path of each page that has been looked up.
     begins: HashMap<u64, Vec<u8>>,
-    /// The page at hand.
+    /// The current page.
     page: DirChunk,
 }
 
@@ -355,12 +356,12 @@ impl<'f> DirTable<'f> {
         }
     }
 
-    /// The rows of the entries table, which has `entries`, that belong to
-    /// `dir`.
+    /// Returns the rows that belong to `dir` in the entries table, which has
+    /// `entries` rows.
     fn find(&mut self, dir: &[u8], entries: u64, scratch: &mut Scratch) -> Result<Vec<Range<u64>>> {
         let page_rows = SMALL_PAGE_ROWS as u64;
         let (mut low, mut high) = (0, self.file.rows().div_ceil(page_rows));
-        // The last page that begins before it, or the first one.
+        // Find the last page that begins before `dir`, or the first page.
         while high - low > 1 {
             let middle = low + (high - low) / 2;
             match path::cmp(self.begin(middle, scratch)?, dir) {
@@ -390,7 +391,7 @@ impl<'f> DirTable<'f> {
                     end.ok_or_else(|| self.file.damaged("it refers to rows that are not there"))?;
                 found.push(first..end);
             }
-            // Its rows may go on in the next page.
+            // The directory may continue on the next page.
             if chunk.rows.end >= self.file.rows() {
                 break;
             }
@@ -407,7 +408,7 @@ impl<'f> DirTable<'f> {
         Ok(())
     }
 
-    /// The path that a page begins with.
+    /// Returns the first path of a page.
     fn begin(&mut self, page: u64, scratch: &mut Scratch) -> Result<&[u8]> {
         if !self.begins.contains_key(&page) {
             let row = page * SMALL_PAGE_ROWS as u64;
@@ -418,7 +419,7 @@ impl<'f> DirTable<'f> {
     }
 }
 
-/// The first place in `range` that is not `before`, or its end.
+/// Returns the first position in `range` that is not `before`, or its end.
 fn lower_bound(range: Range<usize>, before: impl Fn(usize) -> bool) -> usize {
     let (mut low, mut high) = (range.start, range.end);
     while low < high {

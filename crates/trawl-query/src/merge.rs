@@ -1,12 +1,12 @@
-//! Directories of all segments of a scope in one order.
+//! Merges the directories of all segments of a scope into one order.
 //!
-//! A heap holds the next directory of each segment; what is taken from it is
-//! not one directory but the run of them up to the next segment's. A segment
-//! is not opened before its first directory is due (the manifest says where
-//! it starts), and its table is read a bounded number of rows at a time.
+//! A heap holds the next directory of each segment. A step takes not one
+//! directory but a run of them, up to the next segment's directory. A segment
+//! is not opened before its first directory is due (the manifest says where it
+//! starts), and its table is read a bounded number of rows at a time.
 //!
-//! Paths are compared only where segments meet: while one lies wholly before
-//! the next, none of its paths is decoded here.
+//! Paths are compared only where segments overlap: while one segment lies
+//! entirely before the next, none of its paths is decoded here.
 
 use crate::error::Result;
 use crate::index::{SegmentAt, View};
@@ -20,33 +20,33 @@ use std::sync::Arc;
 use trawl_index::schema::{DirColumn, SMALL_PAGE_ROWS, Table};
 use trawl_model::path;
 
-/// Rows that all segments together may hold decoded.
+/// Maximum number of decoded rows over all segments.
 const DECODED_ROWS: u64 = 256 * 1024;
-/// Rows of one segment that are decoded at a time: at first, and at most.
+/// Number of rows decoded together from one segment: initially, and at most.
 const FIRST_ROWS: u64 = SMALL_PAGE_ROWS as u64;
 const MOST_ROWS: u64 = 32 * FIRST_ROWS;
 
 /// When paths are decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Paths {
-    /// Before a run is given.
+    /// Before a run is returned.
     Now,
-    /// As whoever gets a run asks for them.
+    /// When the receiver of a run asks for them.
     Late,
 }
 
 struct Cursor {
     segment: SegmentAt,
-    /// Rows that are not in `chunk` yet.
+    /// Rows that have not been read yet.
     rest: Range<u64>,
     chunk: Option<Arc<DirRows>>,
-    /// Those rows of `chunk` that are wanted, ascending.
+    /// The wanted rows of `chunk`, ascending.
     picked: Vec<u32>,
-    /// Which of `picked` are still to come.
+    /// The remaining range of `picked`.
     left: Range<usize>,
-    /// Rows that are read next.
+    /// Number of rows to read next.
     next_rows: u64,
-    /// The path of the directory that comes last, if it is known.
+    /// The path of the directory that comes last, if known.
     last: Option<Vec<u8>>,
 }
 
@@ -58,7 +58,7 @@ struct Head {
 }
 
 impl Head {
-    /// Whether `path` of `cursor` comes before this.
+    /// True if `path` of `cursor` comes before this one.
     fn is_after(&self, path: &[u8], cursor: usize) -> bool {
         let order = path::cmp(path, &self.path).then(cursor.cmp(&self.cursor));
         match self.order {
@@ -93,13 +93,14 @@ impl PartialEq for Head {
 
 impl Eq for Head {}
 
-/// Consecutive wanted directories of one segment; in backward order the last
-/// of them comes first.
+/// Consecutive wanted directories of one segment; in backward order they are
+/// taken from the end.
 pub(crate) struct Run<'a> {
     pub(crate) segment: SegmentAt,
     pub(crate) chunk: &'a Arc<DirRows>,
     picked: &'a [u32],
-    /// Which of those that are wanted; rows of the chunk if all are.
+    /// Range of the wanted directories; the same as rows of the chunk if all
+    /// are wanted.
     pub(crate) range: Range<usize>,
 }
 
@@ -111,12 +112,12 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Which of some rows are wanted, ascending. What is not is compared with
-/// nothing, so that its path need not be decoded.
+/// Selects the wanted rows of a chunk, ascending. Other rows are not compared
+/// with anything, so their paths need not be decoded.
 pub(crate) type Pick<'a> =
     Box<dyn FnMut(SegmentAt, &DirRows, &mut Scratch) -> Result<Vec<u32>> + Send + 'a>;
 
-/// The directories of some spans, in order.
+/// Merges the directories of several spans in order.
 pub(crate) struct Merge<'a> {
     view: &'a View,
     columns: Vec<DirColumn>,
@@ -125,11 +126,11 @@ pub(crate) struct Merge<'a> {
     pick: Option<Pick<'a>>,
     cursors: Vec<Cursor>,
     heads: BinaryHeap<Head>,
-    /// The cursor whose run was given last.
+    /// The cursor whose run was returned last.
     given: Option<usize>,
-    /// Rows that cursors hold decoded.
+    /// Number of decoded rows that the cursors hold.
     decoded_rows: u64,
-    /// Memory for a path.
+    /// A path buffer for reuse.
     spare: Vec<u8>,
     scratch: Scratch,
 }
@@ -144,8 +145,8 @@ impl<'a> Merge<'a> {
         Merge::of(view, spans, columns, order, Paths::Now, None)
     }
 
-    /// Just those that `pick` picks, whose paths are not decoded unless they
-    /// have to be compared.
+    /// Merges only the directories that `pick` selects. Their paths are not
+    /// decoded unless they must be compared.
     pub(crate) fn picking(
         view: &'a View,
         spans: Vec<Span>,
@@ -186,8 +187,8 @@ impl<'a> Merge<'a> {
     fn add(&mut self, span: Span) -> Result<()> {
         let cursor = self.cursors.len();
         let segment = self.view.segment(span.segment).map(|(_, segment)| segment);
-        // Where it starts and ends, as far as that can be known without
-        // opening it.
+        // The first and last directory, if they are known without opening the
+        // segment.
         let (mut first, mut last) = (None, None);
         if let Some(segment) = segment {
             first = segment.first_dir.clone().filter(|_| span.dirs.start == 0);
@@ -220,7 +221,7 @@ impl<'a> Merge<'a> {
         Ok(())
     }
 
-    /// The path of the next directory of a cursor that has rows.
+    /// Returns the path of the next directory of a cursor that has rows.
     fn head_path(&mut self, cursor: usize) -> Result<&[u8]> {
         let Cursor {
             chunk,
@@ -238,7 +239,7 @@ impl<'a> Merge<'a> {
         }
     }
 
-    /// True if a cursor has rows to come, which are read if need be.
+    /// True if a cursor has more rows; reads them if necessary.
     fn has_rows(&mut self, cursor: usize) -> Result<bool> {
         while self.cursors[cursor].left.is_empty() {
             if !self.refill(cursor)? {
@@ -248,7 +249,7 @@ impl<'a> Merge<'a> {
         Ok(true)
     }
 
-    /// Reads a cursor's next rows; false if there are none.
+    /// Reads a cursor's next rows; returns false if there are none.
     fn refill(&mut self, cursor: usize) -> Result<bool> {
         let Cursor {
             segment,
@@ -284,12 +285,12 @@ impl<'a> Merge<'a> {
         Ok(true)
     }
 
-    /// The directories that the last run is part of.
+    /// The chunk of the run that was returned last.
     pub(crate) fn given_chunk(&self) -> Option<&DirRows> {
         self.cursors.get(self.given?)?.chunk.as_deref()
     }
 
-    /// The next run; `None` at the end.
+    /// Returns the next run; `None` at the end.
     pub(crate) fn next_run(&mut self) -> Result<Option<Run<'_>>> {
         let Some(cursor) = self.next_cursor()? else {
             return Ok(None);
@@ -327,7 +328,7 @@ impl<'a> Merge<'a> {
         }))
     }
 
-    /// The cursor whose turn it is; it has rows.
+    /// Returns the cursor with the next directory; it has rows.
     fn next_cursor(&mut self) -> Result<Option<usize>> {
         let mut back = None;
         if let Some(given) = self.given.take()
@@ -354,13 +355,14 @@ impl<'a> Merge<'a> {
                 self.spare = head.path;
                 return Ok(Some(head.cursor));
             }
-            // It was put there unopened and starts elsewhere.
+            // The path in the heap came from the manifest, and the first wanted
+            // directory is another one.
             head.path = path.to_vec();
             self.heads.push(head);
         }
     }
 
-    /// Puts a cursor that has rows back, and takes the first.
+    /// Puts a cursor that has rows back into the heap, and takes out the first.
     fn exchange(&mut self, cursor: usize) -> Result<Head> {
         let mut path = std::mem::take(&mut self.spare);
         path.clear();
@@ -371,7 +373,7 @@ impl<'a> Merge<'a> {
             cursor,
             order,
         };
-        // Most go on near where they were: so less is compared.
+        // Most cursors stay near the top, so this saves comparisons.
         if let Some(mut first) = self.heads.peek_mut()
             && head < *first
         {
@@ -380,8 +382,8 @@ impl<'a> Merge<'a> {
         Ok(head)
     }
 
-    /// True if all that is to come of a cursor is known to be before what is
-    /// to come of others.
+    /// True if all remaining directories of a cursor are known to come before
+    /// those of all others.
     fn is_before_others(&self, cursor: usize) -> bool {
         let Some(bound) = self.heads.peek() else {
             return true;
@@ -391,8 +393,8 @@ impl<'a> Merge<'a> {
     }
 }
 
-/// Takes about `size` rows from `rest`, which is not empty, up to where a
-/// page of ours ends.
+/// Takes about `size` rows from `rest`, which is not empty, up to a page
+/// boundary of the writer.
 fn cut(rest: &mut Range<u64>, size: u64, order: Order) -> Range<u64> {
     match order {
         Order::Forward => {
@@ -410,7 +412,7 @@ fn cut(rest: &mut Range<u64>, size: u64, order: Order) -> Range<u64> {
     }
 }
 
-/// Takes from `left` the rows that are before the bound; at least one.
+/// Takes the rows that are before the bound from `left`; at least one.
 fn take_run(
     left: &mut Range<usize>,
     order: Order,
@@ -421,7 +423,8 @@ fn take_run(
         Order::Backward => left.end - 1 - nth,
     };
     let len = left.len();
-    // Runs are short where segments alternate, and long where they do not.
+    // Doubling steps suit both alternating segments, where runs are short, and
+    // long runs.
     let mut step = 1;
     while step < len && is_before(place(step))? {
         step *= 2;

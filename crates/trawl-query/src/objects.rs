@@ -1,4 +1,5 @@
-//! Which directories rows tell of, whatever their paths: a directory that was moved is the same.
+//! Identifies directories independently of their paths, so that a moved
+//! directory is recognised.
 
 use crate::error::Result;
 use crate::index::{SegmentAt, View};
@@ -8,10 +9,10 @@ use std::ops::Range;
 use trawl_index::schema::{DirColumn, Table};
 use trawl_model::{Dev, Meta};
 
-/// Rows of a dirs table that are read at a time.
+/// Rows of a dirs table that are read together.
 const DIRS_ROWS: u64 = 8 * 1024;
 
-/// The columns that identify a directory.
+/// Columns that identify a directory.
 pub(crate) const COLUMNS: [DirColumn; 4] = [
     DirColumn::OwnDev,
     DirColumn::OwnIno,
@@ -19,52 +20,52 @@ pub(crate) const COLUMNS: [DirColumn; 4] = [
     DirColumn::OwnBtimeNs,
 ];
 
-/// A directory wherever it is: its device, its inode number, and when it was made, if that is
-/// known, since numbers are given again.
+/// The identity of a directory: its device, its inode number and, if known, its
+/// time of creation, because inode numbers are reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct DirObject([u64; 4]);
 
 impl DirObject {
-    /// The directory with these attributes.
+    /// Returns the identity of the directory with these attributes.
     pub fn of(own: &Meta) -> DirObject {
         let born = own.btime.unwrap_or_default();
         let born = [born.secs as u64, u64::from(born.nanos)];
         DirObject([own.dev.as_u64(), own.ino, born[0], born[1]])
     }
 
-    /// False where nobody noted which one it is, as in some recordings.
+    /// False if no inode number was recorded, as in some traces.
     pub fn is_known(&self) -> bool {
         self.0[1] != 0
     }
 
-    /// True if this is its inode number, on its device.
+    /// True if the directory has this inode number on this device.
     pub fn has_number(&self, dev: Dev, ino: u64) -> bool {
         (self.0[0], self.0[1]) == (dev.as_u64(), ino)
     }
 
-    /// The one whose [`COLUMNS`] are given by `number`.
+    /// Reads an identity; `number` returns the values of [`COLUMNS`].
     pub(crate) fn read(number: impl Fn(usize) -> u64) -> DirObject {
         DirObject([0, 1, 2, 3].map(number))
     }
 }
 
-/// A directory of which rows tell at a path where it is no more.
+/// A directory that a dead row records at a path where it no longer is.
 #[derive(Debug)]
 pub struct GoneDirectory<'v> {
-    /// Where it was.
+    /// The former path.
     pub path: Vec<u8>,
-    /// The directory.
+    /// The identity of the directory.
     pub object: DirObject,
-    /// Its row.
+    /// The dead row.
     pub rows: RowsOf<'v>,
 }
 
 impl View {
-    /// Directories that are `wanted`, of which rows tell that no longer hold: those of the view,
-    /// and these.
+    /// Finds directories that are `wanted` among dead rows: those of the view,
+    /// and those in `killed`.
     ///
     /// # Errors
-    /// Whatever cannot be read of the index.
+    /// If part of the index cannot be read.
     pub fn gone_directories<'v>(
         &'v self,
         killed: &[RowsOf<'v>],
@@ -97,7 +98,8 @@ impl View {
         Ok(found)
     }
 
-    /// Gives the directories that are `wanted` among rows of a segment's dirs table.
+    /// Passes the directories that are `wanted` among rows of a segment's dirs
+    /// table to `give`.
     fn objects_in(
         &self,
         at: SegmentAt,
@@ -116,7 +118,7 @@ impl View {
                 continue;
             };
             let first = *first;
-            // Together: each page is decoded once.
+            // Read in one piece, so that each page is decoded once.
             let chunk = read_dirs(&file, first..last + 1, &[], scratch)?;
             for (row, object) in found {
                 let path = chunk.path.get((row - first) as usize).to_vec();
@@ -126,11 +128,11 @@ impl View {
         Ok(())
     }
 
-    /// Gives the directories that are `wanted` among those that a segment lists, each with its row
-    /// and path.
+    /// Passes the directories that are `wanted` among those that a segment
+    /// lists to `give`, each with its path and row.
     ///
     /// # Errors
-    /// Whatever cannot be read of the index.
+    /// If part of the index cannot be read.
     pub fn stored_objects(
         &self,
         segment: usize,
@@ -144,7 +146,8 @@ impl View {
     }
 }
 
-/// The directories that are `wanted` among these rows of a dirs table, ascending.
+/// Returns the directories that are `wanted` among these rows of a dirs table,
+/// ascending.
 fn objects_of(
     file: &SegmentFile,
     rows: Range<u64>,

@@ -1,7 +1,7 @@
-//! The name sidecars of a view that are open.
+//! A cache of the open name sidecars of a view.
 //!
-//! A sidecar is a help: one that is missing, unreadable or of another segment
-//! is as if there were none.
+//! A sidecar is optional: one that is missing, unreadable or made for another
+//! segment is treated as absent.
 
 use crate::index::SegmentAt;
 use std::collections::{HashMap, VecDeque};
@@ -12,14 +12,14 @@ use trawl_index::schema::Table;
 use trawl_index::{SegmentInfo, Shard};
 use trawl_names::{Names, ReadAt};
 
-/// Shorter ones are read whole.
+/// Shorter sidecars are read into memory.
 const SMALL_BYTES: u64 = 64 << 10;
-/// Sidecars that are kept open, at most.
+/// Maximum number of sidecars kept open.
 const OPEN: usize = 256;
-/// Sidecars that are kept in memory, at most.
+/// Maximum number of sidecars kept in memory.
 const IN_MEMORY: usize = 256;
 
-/// A sidecar's bytes.
+/// The bytes of a sidecar.
 #[derive(Debug)]
 pub(crate) enum Bytes {
     Whole(Vec<u8>),
@@ -38,7 +38,7 @@ impl ReadAt for Bytes {
 /// An open sidecar.
 pub(crate) type Sidecar = Names<Bytes>;
 
-/// Sidecars that were used lately; the oldest are dropped first.
+/// Sidecars that were used recently; the oldest are dropped first.
 #[derive(Debug, Default)]
 pub(crate) struct Sidecars {
     known: HashMap<SegmentAt, Option<Arc<Sidecar>>>,
@@ -47,12 +47,13 @@ pub(crate) struct Sidecars {
 }
 
 impl Sidecars {
-    /// The sidecar of a segment, if it was asked for lately.
+    /// Returns the cached sidecar of a segment: `None` if it is not cached,
+    /// `Some(None)` if the segment has none.
     pub(crate) fn known(&self, at: SegmentAt) -> Option<Option<Arc<Sidecar>>> {
         self.known.get(&at).cloned()
     }
 
-    /// Remembers a segment's sidecar, or that it has none.
+    /// Caches a segment's sidecar, or the fact that it has none.
     pub(crate) fn keep(&mut self, at: SegmentAt, length: u64, sidecar: Option<Arc<Sidecar>>) {
         let is_there = sidecar.is_some();
         if self.known.insert(at, sidecar).is_some() || !is_there {
@@ -70,7 +71,8 @@ impl Sidecars {
     }
 }
 
-/// Opens a segment's sidecar, if it has one of its own that can be read.
+/// Opens a segment's sidecar and returns it with its length; `None` if it is
+/// missing, unreadable or belongs to another segment.
 pub(crate) fn open(shard: &Shard, segment: &SegmentInfo) -> Option<(u64, Sidecar)> {
     let (file, length, path) = shard.open_names(segment).ok()??;
     let bytes = match length <= SMALL_BYTES {

@@ -1,8 +1,7 @@
-//! What the asker may do with a directory, judged by its row.
+//! Judges from a directory's row what the asking user may do with it.
 //!
-//! This decides nothing about what is shown, which the kernel has done by
-//! letting this process open a shard or not; it tells why something is not
-//! there.
+//! This does not decide what is shown: the kernel does, by letting this process
+//! open a shard or not. It only explains why something is missing.
 
 use crate::asker::{Asker, asker, may_reach, of_kernel};
 use crate::index::View;
@@ -12,22 +11,22 @@ use trawl_model::guard::{Bit, Credentials, Predicate};
 use trawl_model::rows::Row;
 use trawl_model::{Acl, DirAccess, Gid, Uid, path};
 
-/// The bits of a mode that permissions are made of.
+/// The permission bits of a mode.
 const PERMISSION_BITS: u32 = 0o777;
 
-/// What someone may do with a directory.
+/// Access to a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
-    /// Search and list it.
+    /// May search and list it.
     Full,
-    /// Search it: reach what is in it by name.
+    /// May search it, that is, reach its entries by name.
     Pass,
-    /// Not even that.
+    /// May not search it, whether or not it may be listed.
     None,
 }
 
-/// What was found, as the kernel would show it to a superuser who is none to
-/// it: nothing that lies in a closed directory.
+/// Hides an entry in a closed directory from a process that can open all of the
+/// index but has no power over the indexed files ([`Asker::Limited`]).
 pub(crate) fn shown(found: Located) -> Located {
     let Located::Found(start) = &found else {
         return found;
@@ -39,8 +38,9 @@ pub(crate) fn shown(found: Located) -> Located {
     Located::Denied { dir: dir.to_vec() }
 }
 
-/// Says of a directory whether what is in it is shown to a reader for whom the
-/// kernel does not decide that by letting them open a shard.
+/// Returns a test of directories: true if their contents are shown. It matters
+/// for a reader that can open every shard although the kernel would deny it
+/// some of the indexed directories.
 pub(crate) fn showing(view: &View) -> impl Fn(&[u8]) -> bool + Sync {
     let asks = asker() == Asker::Limited && asks_kernel(view);
     move |dir| !asks || of_kernel(dir).is_none_or(|access| access == Access::Full)
@@ -51,18 +51,20 @@ fn asks_kernel(view: &View) -> bool {
     asker() != Asker::Known && !is_recorded()
 }
 
-/// Judges directories, each kind of permissions once.
+/// Judges directories; caches the result for each combination of permissions.
 #[derive(Debug, Default)]
 pub(crate) struct Judge<'a> {
-    /// Nobody if there is nothing to judge: this reader sees everything.
+    /// `None` if there is nothing to judge, because this reader sees
+    /// everything.
     who: Option<&'a Credentials>,
-    /// True if the kernel knows better than ids do, and has the directories.
+    /// True if the kernel must be asked because ids mislead, and the
+    /// directories still exist.
     asks_kernel: bool,
     known: HashMap<(u32, Uid, Gid, Vec<u8>), Access>,
 }
 
 impl<'a> Judge<'a> {
-    /// A judge of the view's directories for its reader.
+    /// Returns a judge of the view's directories for its reader.
     pub(crate) fn of(view: &'a View) -> Judge<'a> {
         Judge {
             who: view.is_partial().then(|| view.who()),
@@ -71,8 +73,9 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// A judge who does not take it that a reader who sees all of the view
-    /// may do everything: a user's own scan shows all that it holds, too.
+    /// Like [`Judge::of`], but does not assume that a reader who sees the whole
+    /// view has full access: an ordinary user's own scan shows all that it
+    /// holds, too.
     pub(crate) fn of_reader(view: &'a View) -> Judge<'a> {
         Judge {
             who: Some(view.who()),
@@ -81,8 +84,8 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// What the reader may do with the directory whose row this is (with
-    /// mode, owners and ACL), and that is stored so.
+    /// Returns the reader's access to the directory with this row (with mode,
+    /// owners and ACL) and this stored path.
     pub(crate) fn judge(&mut self, row: &Row<'_>, stored: impl Fn() -> Vec<u8>) -> Access {
         let Some(who) = self.who else {
             return Access::Full;

@@ -1,6 +1,6 @@
-//! Where segments lie in path order, for who asks for many directories: a
-//! question after one directory looks at the segments around it, however many
-//! there are.
+//! Finds segments by path, for callers that ask about many directories: a query
+//! about one directory looks only at the segments around it, however many there
+//! are.
 
 use crate::index::{SegmentAt, View};
 use crate::locate::Reach;
@@ -10,10 +10,10 @@ use trawl_index::Glance;
 use trawl_index::schema::Table;
 use trawl_model::path;
 
-/// Something that few segments have.
+/// Contents that few segments have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Having {
-    /// A row that stands apart.
+    /// An own row, stored apart from a listing.
     OwnRow,
     /// Attribute values.
     Xattrs,
@@ -33,22 +33,22 @@ impl Having {
     }
 }
 
-/// The segments that a view begins with.
+/// An index of the segments that a view begins with.
 #[derive(Debug, Default)]
 pub(crate) struct Places {
     segments: usize,
-    /// Those with directories, by the first of these.
+    /// Segments with directories, sorted by their first directory.
     by_first: Vec<SegmentAt>,
-    /// A tree over `by_first`: of each pair below, the one whose last
-    /// directory comes last. The leaves are the second half.
+    /// A binary tree over `by_first`. Each node is the segment below it whose
+    /// last directory comes last; the leaves are the second half.
     latest: Vec<Option<SegmentAt>>,
     having: [Vec<SegmentAt>; 3],
-    /// Those with a row that stands apart, by the directory that holds it.
+    /// Segments with an own row, by the directory of that entry.
     own_rows: HashMap<Box<[u8]>, Vec<SegmentAt>>,
 }
 
 impl Places {
-    /// Of all segments of a view.
+    /// Indexes all segments of a view.
     pub(crate) fn of(view: &View) -> Places {
         let mut places = Places::default();
         for (at, _, glance) in view.glances() {
@@ -87,7 +87,7 @@ impl Places {
         places
     }
 
-    /// How many there are.
+    /// Number of segments.
     pub(crate) fn segments(&self) -> usize {
         self.segments
     }
@@ -96,12 +96,12 @@ impl Places {
         &self.having[what as usize]
     }
 
-    /// Those with a row that stands apart, of something in `dir`; ascending.
+    /// Segments with the own row of an entry of `dir`; ascending.
     pub(crate) fn own_rows_in(&self, dir: &[u8]) -> &[SegmentAt] {
         self.own_rows.get(dir).map_or(&[], Vec::as_slice)
     }
 
-    /// Those that can have listings of `dir`, or of what is in it; ascending.
+    /// Segments that can have listings of `dir`, or of its subtree; ascending.
     pub(crate) fn near(&self, view: &View, dir: &[u8], reach: Reach) -> Vec<SegmentAt> {
         let begins_in_time = |at: &SegmentAt| {
             let first = ends(view, *at).0;

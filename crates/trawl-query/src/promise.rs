@@ -1,30 +1,34 @@
-//! What somebody who keeps an index fresh says of it, and whether what is opened then is that.
+//! Promises by a daemon that keeps an index fresh, and whether an opened
+//! snapshot keeps them.
 //!
-//! An index that is read as it is has nobody to ask, and promises nothing.
+//! An index without a daemon has nobody to ask and promises nothing.
 
 use std::fmt;
 
 use trawl_index::{Snapshot, SnapshotId, Source};
 
-/// Who is asked about sources before these are read. Each is asked about once.
+/// A service that is asked about sources before they are read. Each source is
+/// asked about once.
 pub trait Promises: fmt::Debug + Send + Sync {
-    /// Has a source brought up to date that was not asked about yet. True if that was done now: it
-    /// may lie elsewhere in the index then.
+    /// Has a source brought up to date unless it was asked about before.
+    /// Returns true if that happened now: the source may then have moved within
+    /// the index.
     fn ask(&self, source: &Source) -> bool;
 
-    /// The same once more, whatever was said before.
+    /// Asks about the source again, whatever was said before.
     fn ask_again(&self, source: &Source);
 
-    /// What a source has at least; `None` if nobody says so.
+    /// Returns the minimum state of a source; `None` if nobody promises one.
     fn promised(&self, source: &Source) -> Option<Promise>;
 }
 
-/// What a source has at least.
+/// The minimum state of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Promise {
-    /// Its current snapshot is this one or a later one.
+    /// The current snapshot is this one or a later one.
     pub snapshot: SnapshotId,
-    /// With this snapshot, the generation beside it is this one or a later one; 0: none is needed.
+    /// If it is this snapshot, its generation is at least this one; 0 means
+    /// that none is needed.
     pub generation: u64,
 }
 

@@ -1,11 +1,11 @@
-//! The few rows of a scope that are first by size or time.
+//! Finds the few rows of a scope that come first by size or time.
 //!
-//! A directory's row in the dirs table bounds what its entries can have: the
-//! largest size, the sum of allocated blocks, the earliest and latest times.
-//! Only directories are gone into whose bound is not below what is known to
-//! be enough: first a guess from the bounds alone, then the last of the best
-//! that were found among these, which leaves out nothing. Paths are made for
-//! the rows that remain.
+//! A directory's row in the dirs table bounds the values of its entries: the
+//! largest and smallest size, the sum of allocated blocks, the earliest and
+//! latest times. Only directories whose bound reaches a threshold are searched.
+//! The first threshold is a guess from the bounds alone. The worst of the best
+//! rows found with it gives the final threshold, which excludes no result.
+//! Paths are decoded only for the rows that remain.
 
 use crate::directories::{DirRequest, Directory};
 use crate::entries_at::{Entry, Owners, RowAt, entries_at, ranges};
@@ -26,12 +26,12 @@ use trawl_model::column::{Column, ColumnSet};
 use trawl_model::rows::{NO_BTIME, Row, RowBatch};
 use trawl_model::{FileType, path};
 
-/// Rows whose keys are looked at together, about.
+/// Approximate number of rows whose keys are examined together.
 const ROWS_AT_ONCE: u64 = 64 * 1024;
-/// How many directories' worth of bounds the first guess takes at least.
+/// Minimum number of directories whose bounds make up the first guess.
 const LEAST_GUESS: usize = 64;
 
-/// What entries are ranked by.
+/// The property that entries are ranked by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RankBy {
     /// Apparent size.
@@ -40,63 +40,63 @@ pub enum RankBy {
     Blocks,
     /// Last access.
     Accessed,
-    /// Last change of the content.
+    /// Last change of the content (`mtime`).
     Modified,
-    /// Last change of anything.
+    /// Last change of the inode (`ctime`).
     Changed,
-    /// Creation; entries of which it is not known are left out.
+    /// Time of creation; entries without one are left out.
     Created,
 }
 
-/// Which end of the ranking is asked for.
+/// The requested end of the ranking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RankEnd {
-    /// The largest, or the latest.
+    /// The largest or latest first.
     Greatest,
-    /// The smallest, or the earliest.
+    /// The smallest or earliest first.
     Least,
 }
 
-/// Which entries are ranked.
+/// The entries that are ranked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ranked {
     /// Regular files.
     Files,
-    /// Everything.
+    /// All entries.
     Everything,
 }
 
-/// A ranking that is asked for. The start itself is not ranked unless it is
-/// no directory; an object with several names has one place, under the name
-/// that is first in the ranking, of those alike the first as segments hold
-/// them.
+/// A ranking query. The start itself is ranked only if it is not a directory.
+/// An object with several names appears once, under the name that ranks first;
+/// among equal names, the first in segment order.
 #[derive(Clone, Copy)]
 pub struct RankRequest<'a> {
-    /// What counts.
+    /// The property to rank by.
     pub by: RankBy,
-    /// From which end.
+    /// The end of the ranking.
     pub end: RankEnd,
-    /// Which entries.
+    /// The entries to rank.
     pub of: Ranked,
-    /// So many.
+    /// Maximum number of results.
     pub limit: usize,
-    /// Columns that are read of those that remain.
+    /// Columns to read of the results.
     pub columns: ColumnSet,
-    /// What they must pass.
+    /// A test that the results must pass.
     pub test: Option<&'a dyn RowTest>,
-    /// Threads; as many as there are processors if `None`.
+    /// Number of threads; `None` for as many as there are processors.
     pub threads: Option<NonZeroUsize>,
-    /// Ends it with [`QueryError::Cancelled`](crate::QueryError::Cancelled)
-    /// soon after it is set.
+    /// Cancels the query with
+    /// [`QueryError::Cancelled`](crate::QueryError::Cancelled) soon after it is
+    /// set.
     pub cancel: Option<&'a AtomicBool>,
 }
 
 impl Index {
-    /// The first entries below `start` of a ranking, the first of all first;
-    /// those that are alike by path.
+    /// Returns the first entries of a ranking below `start`, in rank order;
+    /// equal ones by path.
     ///
     /// # Errors
-    /// Whatever cannot be read of the index, and
+    /// If part of the index cannot be read, or with
     /// [`QueryError::Cancelled`](crate::QueryError::Cancelled).
     pub fn ranked(&self, start: &Start, request: &RankRequest<'_>) -> Result<Vec<Entry>> {
         let view: &View = &start.view;
@@ -111,8 +111,8 @@ impl Index {
         Ok(keyed.into_iter().map(|(_, entry)| entry).collect())
     }
 
-    /// The directories at and below `start` with the most entries of their
-    /// own, the fullest first; those that are alike by path.
+    /// Returns the directories at or below `start` with the most entries of
+    /// their own, fullest first; equal ones by path.
     ///
     /// # Errors
     /// As [`Index::directories`].
@@ -149,7 +149,7 @@ impl Index {
     }
 }
 
-/// The start itself, where it is no directory.
+/// Ranks the start itself, if it is not a directory.
 fn alone(start: &Start, request: &RankRequest<'_>) -> Vec<Entry> {
     let row = start.own_row();
     let is_in = is_ranked(&row, request.of)
@@ -167,7 +167,7 @@ fn is_ranked(row: &Row<'_>, of: Ranked) -> bool {
     of == Ranked::Everything || row.file_type() == FileType::Regular
 }
 
-/// What a row is ranked by: the greater the better.
+/// Returns the key of a row; greater keys rank first.
 fn key(row: &Row<'_>, by: RankBy, end: RankEnd) -> Option<i128> {
     let key = match by {
         RankBy::Size => row.size().into(),
@@ -183,7 +183,7 @@ fn key(row: &Row<'_>, by: RankBy, end: RankEnd) -> Option<i128> {
     })
 }
 
-/// The column that is looked at first.
+/// The column that is examined first.
 fn column(by: RankBy) -> Column {
     match by {
         RankBy::Size => Column::Size,
@@ -195,7 +195,7 @@ fn column(by: RankBy) -> Column {
     }
 }
 
-/// The column with what finer order there is.
+/// The column that refines the order of the first.
 fn fine_column(by: RankBy) -> Option<Column> {
     match by {
         RankBy::Size | RankBy::Blocks => None,
@@ -206,7 +206,7 @@ fn fine_column(by: RankBy) -> Option<Column> {
     }
 }
 
-/// The column of the dirs table that bounds what entries can have.
+/// The column of the dirs table that bounds the values of entries.
 fn bound_column(by: RankBy, end: RankEnd) -> Option<DirColumn> {
     Some(match (by, end) {
         (RankBy::Size, RankEnd::Greatest) => DirColumn::SizeMax,
@@ -222,8 +222,8 @@ fn bound_column(by: RankBy, end: RankEnd) -> Option<DirColumn> {
     })
 }
 
-/// The greatest key that a value of the first column, or a bound of it, can
-/// stand for.
+/// Returns the greatest key that a value of the first column, or a bound of it,
+/// can have.
 fn at_most(bits: u64, by: RankBy, end: RankEnd) -> i128 {
     const SECOND: i128 = 1_000_000_000;
     match (by, end) {
@@ -234,28 +234,29 @@ fn at_most(bits: u64, by: RankBy, end: RankEnd) -> i128 {
     }
 }
 
-/// A row that may be among the best.
+/// A row that may be among the results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Candidate {
     key: i128,
     place: RowAt,
-    /// Device and inode number of what has several names.
+    /// Device and inode number of an object with several names.
     object: Option<(u64, u64)>,
 }
 
-/// The best so far.
+/// The best rows so far.
 #[derive(Default)]
 struct Best {
-    /// Ordered as they are ranked: `(-key, place)`.
+    /// The rows in rank order, as `(-key, place)`.
     order: BTreeSet<(Reverse<i128>, RowAt)>,
-    /// Where objects with several names stand.
+    /// The current candidate of each object with several names.
     named: HashMap<(u64, u64), Candidate>,
     objects: HashMap<RowAt, (u64, u64)>,
     limit: usize,
 }
 
 impl Best {
-    /// What a row must at least have to get in.
+    /// Returns the key that a row must reach to be added; `None` if any is
+    /// enough.
     fn least(&self) -> Option<i128> {
         match self.order.len() < self.limit {
             true => None,
@@ -290,23 +291,24 @@ impl Best {
     }
 }
 
-/// Some directories of a segment that follow each other.
+/// Consecutive directories of a segment.
 struct Block {
     number: usize,
     segment: SegmentAt,
     dirs: Range<u64>,
 }
 
-/// What is known of directories by their bounds.
+/// Results of examining the bounds of all directories.
 struct Guess {
-    /// The bound that so many directories as were wanted reach; `None` if
-    /// there are fewer.
+    /// The bound that the wanted number of directories reach; `None` if there
+    /// are fewer directories.
     from: Option<i128>,
     /// The greatest bound in each block.
     greatest: Vec<i128>,
 }
 
-/// Which directories are gone into: those whose bound lies in between.
+/// The directories to search: those with a bound of at least `from` and less
+/// than `below`.
 #[derive(Clone, Copy)]
 struct Window {
     from: i128,
@@ -364,7 +366,7 @@ impl<'a> Contest<'a> {
         let mut below = None;
         if bound_column(request.by, request.end).is_some() {
             let mut wanted = request.limit.max(LEAST_GUESS);
-            // Each guess takes more directories; the last takes all.
+            // Each guess takes in more directories; the last step takes in all.
             for _ in 0..3 {
                 let Guess { from, greatest } = self.guess(wanted)?;
                 let Some(from) = from else {
@@ -377,7 +379,8 @@ impl<'a> Contest<'a> {
                 let least = lock(&self.best).least();
                 match least {
                     Some(least) if least >= from => return Ok(self.into_best()),
-                    // Whatever is better lies in a directory with this bound.
+                    // Anything better is in a directory whose bound reaches
+                    // `least`.
                     Some(least) => {
                         self.look_into(Window { from: least, below }, &greatest)?;
                         return Ok(self.into_best());
@@ -402,7 +405,7 @@ impl<'a> Contest<'a> {
         best.order.iter().copied().map(candidate).collect()
     }
 
-    /// What the bounds of all directories with rows tell.
+    /// Makes a guess from the bounds of all directories with rows.
     fn guess(&self, wanted: usize) -> Result<Guess> {
         let mut heap: BinaryHeap<Reverse<i128>> = BinaryHeap::new();
         let mut of_blocks = Vec::with_capacity(self.blocks.len());
@@ -432,7 +435,7 @@ impl<'a> Contest<'a> {
         })
     }
 
-    /// The bounds of a block's directories that have rows.
+    /// Returns the bounds of a block's directories that have rows.
     fn bounds_with_rows(&self, block: &Block, scratch: &mut Scratch) -> Result<Vec<i128>> {
         check_cancelled_by(self.request.cancel)?;
         let (by, end) = (self.request.by, self.request.end);
@@ -453,7 +456,7 @@ impl<'a> Contest<'a> {
         Ok(with_rows.map(|(_, bits)| at_most(*bits, by, end)).collect())
     }
 
-    /// For each directory of a block its bound and its rows.
+    /// Returns bound and rows of each directory of a block.
     fn bounds(&self, block: &Block, scratch: &mut Scratch) -> Result<(Vec<i128>, Vec<Range<u64>>)> {
         check_cancelled_by(self.request.cancel)?;
         let Some(file) = self.view.file(block.segment, Table::Dirs)? else {
@@ -487,8 +490,8 @@ impl<'a> Contest<'a> {
         Ok((bounds, places))
     }
 
-    /// Goes into directories; blocks that have none that matters are passed
-    /// over, as far as their greatest bounds are known.
+    /// Searches directories. Skips blocks whose greatest bound is known to be
+    /// too small.
     fn look_into(&self, window: Window, greatest: &[i128]) -> Result<()> {
         let run = |block: &Block, scratch: &mut Scratch| match greatest.get(block.number) {
             Some(greatest) if *greatest < window.from => Ok(()),
@@ -507,7 +510,7 @@ impl<'a> Contest<'a> {
         let mut some: Vec<Range<u64>> = Vec::new();
         let mut waiting = 0;
         for (bound, mut rows) in wanted {
-            // What was found meanwhile may be enough.
+            // Results found in the meantime may be better.
             if lock(&self.best).least().is_some_and(|least| *bound < least) {
                 continue;
             }
@@ -529,8 +532,8 @@ impl<'a> Contest<'a> {
         self.look_at(&file, block.segment, &some, scratch)
     }
 
-    /// Looks at rows: first at what they are ranked by, then at the rest of
-    /// those that may get in.
+    /// Examines rows: first the ranked column alone, then the other columns of
+    /// rows that may be added.
     fn look_at(
         &self,
         file: &SegmentFile,
@@ -609,7 +612,7 @@ impl<'a> Contest<'a> {
         Ok(())
     }
 
-    /// What is read of rows that may get in.
+    /// The columns to read of rows that may be added.
     fn columns(&self) -> ColumnSet {
         let by = self.request.by;
         let own = [
@@ -628,7 +631,7 @@ impl<'a> Contest<'a> {
     }
 }
 
-/// The column that is looked at first, signed numbers as their bits.
+/// Returns the first column, with signed numbers as their bits.
 fn bits(batch: &RowBatch, by: RankBy) -> Vec<u64> {
     let signed = |column: &[i64]| column.iter().map(|value| *value as u64).collect();
     match by {
@@ -675,7 +678,7 @@ mod tests {
             (7, 5, None),
             (1, 6, None),
             (5, 0, None),
-            // Looked at while it changed.
+            // The object changed during the scan.
             (2, 8, Some(8)),
             (6, 9, Some(8)),
         ];

@@ -1,12 +1,12 @@
-//! Reading segments: Parquet files of the few kinds that the index writer
-//! makes.
+//! Reads segments: Parquet files of the few kinds that the index writer
+//! produces.
 //!
-//! Our own reader of that part of Parquet, for three reasons: an index may
-//! hold thousands of small shards, and the general reader sets up and tears
-//! down more for each column of each file than the decoding costs; it
-//! panics, or allocates whatever a length says, on bytes made to harm; and a
-//! lookup should read a page, not a chunk. Tests hold it against the general
-//! reader. Writing stays with the `parquet` crate.
+//! This is our own reader for that part of Parquet, for three reasons. An index
+//! may hold thousands of small shards, and the general reader's setup for each
+//! column of each file costs more than the decoding. The general reader panics
+//! or allocates any declared length on malicious bytes. And a lookup should
+//! read a page, not a whole chunk. Tests compare this reader with the general
+//! one. Writing uses the `parquet` crate.
 
 mod bits;
 mod dirs;

@@ -1,27 +1,27 @@
-//! Rows of some segments that are known to be enough.
+//! A selection of rows that a walk is restricted to.
 //!
-//! Whoever finds out by other means which rows may matter (an index of
-//! names, say) hands them to a walk, which then looks at no other row and
-//! decodes no page without one of them.
+//! A caller that knows by other means which rows may matter (for example from
+//! an index of names) passes them to a walk. The walk then visits no other rows
+//! and decodes no page without a selected row.
 
 use crate::index::SegmentAt;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-/// Which rows of which segments a walk looks at.
+/// The rows that a walk visits, for each segment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RowSelection {
-    /// Ascending, neither overlapping nor touching nor empty.
+    /// Ranges that are ascending, not empty, and neither overlap nor touch.
     segments: HashMap<SegmentAt, Vec<Range<u64>>>,
-    /// Segments of whose selected rows all names were looked at.
+    /// Segments for which the names of all selected rows have been examined.
     looked_at: HashSet<SegmentAt>,
 }
 
 impl RowSelection {
-    /// Looks at no rows of a segment (numbered as in
-    /// [`View::stored_segment`](crate::View::stored_segment)) but these, which
-    /// are numbers of rows of its entries table. Segments of which nothing is
-    /// said are looked at whole; what is said twice holds both times.
+    /// Restricts a segment (numbered as in
+    /// [`View::stored_segment`](crate::View::stored_segment)) to these rows of
+    /// its entries table. Segments without a restriction are visited
+    /// completely; several restrictions of one segment are intersected.
     pub fn restrict(&mut self, segment: SegmentAt, mut ranges: Vec<Range<u64>>) {
         ranges.retain(|range| !range.is_empty());
         ranges.sort_unstable_by_key(|range| range.start);
@@ -39,24 +39,24 @@ impl RowSelection {
         self.segments.insert(segment, both);
     }
 
-    /// Notes that all names of a segment's selected rows were looked at: to do so
-    /// again leaves out no more.
+    /// Records that the names of a segment's selected rows have all been
+    /// examined: doing so again would rule out no more rows.
     pub(crate) fn set_looked_at(&mut self, segment: SegmentAt) {
         self.looked_at.insert(segment);
     }
 
-    /// Whether [`RowSelection::set_looked_at`] was called.
+    /// True if [`RowSelection::set_looked_at`] was called.
     pub(crate) fn is_looked_at(&self, segment: SegmentAt) -> bool {
         self.looked_at.contains(&segment)
     }
 
-    /// The rows of a segment that are looked at; `None` for all.
+    /// The selected rows of a segment; `None` for all.
     pub(crate) fn of(&self, segment: SegmentAt) -> Option<&[Range<u64>]> {
         self.segments.get(&segment).map(Vec::as_slice)
     }
 }
 
-/// The parts of `ranges`, which are ascending, that lie in `rows`.
+/// The parts of `ranges`, which must be ascending, that lie in `rows`.
 pub(crate) fn within<'r>(
     ranges: &'r [Range<u64>],
     rows: &Range<u64>,
@@ -70,7 +70,7 @@ pub(crate) fn within<'r>(
         .map(move |range| range.start.max(start)..range.end.min(end))
 }
 
-/// The parts of `rows` that do not lie in `ranges`, which are ascending.
+/// The parts of `rows` that do not lie in `ranges`, which must be ascending.
 pub(crate) fn without<'r>(
     ranges: &'r [Range<u64>],
     rows: &Range<u64>,

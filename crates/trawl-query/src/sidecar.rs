@@ -1,4 +1,4 @@
-//! Making a segment's name sidecar from its tables.
+//! Makes a segment's name sidecar from its tables.
 
 use crate::error::{QueryError, Result};
 use crate::view::View;
@@ -11,22 +11,21 @@ use trawl_names::{Names, NamesError, NamesWriter, RowKind};
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
-/// What [`rebuild_names`] did.
+/// Result of [`rebuild_names`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rebuilt {
-    /// Sidecars that were as they should be.
+    /// Number of sidecars that were already valid.
     pub sound: u64,
-    /// Sidecars written.
+    /// Number of sidecars written.
     pub written: u64,
 }
 
-/// Makes the name sidecars of a source's snapshots that are missing, damaged
-/// or not of their segment, and their packs. `reader` reads small segments
-/// for bundles.
+/// Makes the missing, damaged or mismatched name sidecars of a source's
+/// snapshots, and their packs. `reader` reads small segments for bundles.
 ///
 /// # Errors
 /// If a segment cannot be read, a file cannot be written, or the source is
-/// being written.
+/// being written by another process.
 pub fn rebuild_names(source: &Source, mut reader: Option<&mut dyn ReadBack>) -> Result<Rebuilt> {
     let changes = trawl_index::NamesChanges::begin(source)?;
     let mut done = Rebuilt::default();
@@ -57,8 +56,7 @@ pub fn rebuild_names(source: &Source, mut reader: Option<&mut dyn ReadBack>) -> 
     Ok(done)
 }
 
-/// True if a segment's sidecar is what its manifest says, and all of it can
-/// be read.
+/// True if a segment's sidecar matches its manifest and can be read completely.
 fn is_sound(view: &View, segment: usize) -> bool {
     let Some((_, shard, info)) = view.stored_segment(segment) else {
         return false;
@@ -79,8 +77,8 @@ fn is_sound(view: &View, segment: usize) -> bool {
 }
 
 impl View {
-    /// A segment's name sidecar, made from its tables; `None` if it cannot
-    /// have one.
+    /// Makes a segment's name sidecar from its tables; `None` if it cannot have
+    /// one.
     pub fn names_of(&self, segment: usize) -> Result<Option<Vec<u8>>> {
         let Some((_, shard, info)) = self.stored_segment(segment) else {
             return Ok(None);
@@ -100,18 +98,18 @@ impl View {
         })?;
         match outcome.and_then(|()| writer.finish(entries.hash.0)) {
             Ok(bytes) => Ok(Some(bytes)),
-            // Names that no file system has, from a trace.
+            // A trace may contain names that no file system allows.
             Err(NamesError::Limit { .. }) => Ok(None),
             Err(_) => Err(QueryError::damaged(
                 &shard.file_path(info.id, Table::Entries),
-                "its names cannot be packed",
+                "its names cannot be compressed",
             )),
         }
     }
 }
 
 fn put(writer: &mut NamesWriter, batch: &trawl_model::DirBatch) -> trawl_names::Result<()> {
-    // A large directory comes in pieces.
+    // A large directory comes in several fragments.
     if batch.fragment == 0 {
         writer.dir(&batch.path)?;
     }

@@ -1,8 +1,8 @@
-//! Counts and sizes of the entries of a scope by type, extension, size, age,
-//! owner and whatever else tells them apart, and by several of these at once.
+//! Counts and sums up the entries of a scope by type, extension, size, age,
+//! owner and other traits, or by several of these at once.
 //!
-//! Only columns are read that tell, and none of the directories where no
-//! question is about them.
+//! Reads only the columns that the requested traits need; directories are read
+//! only if a trait concerns them.
 
 use crate::directories::{DirRequest, DirStream, Facts};
 use crate::error::Result;
@@ -19,16 +19,17 @@ use trawl_model::filter::Filter;
 use trawl_model::rows::{NO_PROJECT, Row, RowBatch};
 use trawl_model::{FileType, Gid, Timestamp, Uid};
 
-/// Distinct extensions that are kept apart; what comes after is
+/// Maximum number of distinct extensions; further ones count in
 /// [`Stats::other_extensions`].
 const MOST_EXTENSIONS: usize = 100_000;
-/// Distinct combinations that are kept apart; what comes after is
+/// Maximum number of distinct combinations; further ones count in
 /// [`Stats::other_combined`].
 const MOST_COMBINED: usize = 100_000;
-/// Longer "extensions" are counted as none.
+/// Maximum bytes of an extension; a longer one counts as none.
 const LONGEST_EXTENSION: usize = 32;
 
-/// Ages by which files are told apart: less than this many seconds.
+/// Bounds of the age buckets in seconds: a file is in the first bucket whose
+/// bound exceeds its age.
 pub const AGE_BOUNDS_SECS: [i64; 8] = [
     3600,
     86_400,
@@ -42,16 +43,16 @@ pub const AGE_BOUNDS_SECS: [i64; 8] = [
 
 /// Number of size buckets: 0, then 2^k to 2^(k+1) - 1.
 pub const SIZE_BUCKETS: usize = 65;
-/// Number of age buckets: one before the first bound (and the future), one
+/// Number of age buckets: one before the first bound (and for the future), one
 /// after the last.
 pub const AGE_BUCKETS: usize = AGE_BOUNDS_SECS.len() + 1;
 
-/// Number of depths that are told apart; deeper entries count at the last.
+/// Number of depths; deeper entries count at the last one.
 pub const DEPTHS: usize = 64;
-/// Number of buckets of name lengths: bytes, up to the longest that Linux has.
+/// Number of buckets for name lengths in bytes, up to the maximum of Linux.
 pub const NAME_LENGTHS: usize = 256;
 
-/// By what entries are told apart.
+/// A trait by which entries are grouped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Trait {
     /// [`Stats::types`].
@@ -81,7 +82,7 @@ pub enum Trait {
 }
 
 impl Trait {
-    /// The columns that tell it; none for what rows do not tell.
+    /// The columns that the trait is read from; none if rows do not have it.
     fn columns(self) -> ColumnSet {
         ColumnSet::of(match self {
             Trait::Type => &[Column::Mode],
@@ -98,12 +99,12 @@ impl Trait {
         })
     }
 
-    /// True if rows tell it.
+    /// True if rows have the trait.
     pub fn is_of_rows(self) -> bool {
         !matches!(self, Trait::Depth | Trait::Fullness)
     }
 
-    /// True if only regular files have it.
+    /// True if only regular files have the trait.
     pub fn is_of_files(self) -> bool {
         matches!(
             self,
@@ -112,12 +113,12 @@ impl Trait {
     }
 }
 
-/// One of the values of a [`Trait`].
+/// A value of a [`Trait`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Key {
-    /// A type.
+    /// File type.
     Type(FileType),
-    /// An extension.
+    /// File name extension.
     Extension(Vec<u8>),
     /// A bucket of sizes, ages or lengths.
     Bucket(usize),
@@ -125,19 +126,19 @@ pub enum Key {
     Id(u32),
 }
 
-/// A number of entries and what they take up.
+/// A number of entries and their sums.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
-    /// Entries.
+    /// Number of entries.
     pub entries: u64,
-    /// Sum of apparent sizes, bytes.
+    /// Sum of apparent sizes in bytes.
     pub size_bytes: u64,
     /// Sum of allocated 512-byte units.
     pub blocks: u64,
 }
 
 impl Count {
-    /// Adds another, modulo 2^64.
+    /// Adds another count, modulo 2^64.
     pub fn add(&mut self, other: &Count) {
         self.entries = self.entries.wrapping_add(other.entries);
         self.size_bytes = self.size_bytes.wrapping_add(other.size_bytes);
@@ -145,42 +146,43 @@ impl Count {
     }
 }
 
-/// Entries of a scope in groups; those that were not asked for are empty.
+/// Entries of a scope in groups. Groups that were not requested are empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stats {
-    /// All entries that were counted.
+    /// All counted entries.
     pub whole: Count,
     /// By type.
     pub types: HashMap<FileType, Count>,
-    /// Regular files by what follows the last dot of their name, if that
-    /// does not begin with it; the empty key is those without.
+    /// Regular files by extension: the part after the last dot of the name,
+    /// unless the name begins with that dot. The empty key is for files without
+    /// one.
     pub extensions: HashMap<Vec<u8>, Count>,
-    /// Regular files with extensions that came after very many others.
+    /// Regular files with extensions beyond the maximum number.
     pub other_extensions: Count,
-    /// Regular files by size: [`size_bucket`].
+    /// Regular files by size; see [`size_bucket`].
     pub sizes: [Count; SIZE_BUCKETS],
-    /// Regular files by the age of their content: [`AGE_BOUNDS_SECS`].
+    /// Regular files by the age of their content; see [`AGE_BOUNDS_SECS`].
     pub ages: [Count; AGE_BUCKETS],
-    /// Regular files by the time since they were read.
+    /// Regular files by the time since their last access.
     pub accessed: [Count; AGE_BUCKETS],
-    /// Regular files by the time since anything of them changed.
+    /// Regular files by the time since their last inode change.
     pub changed: [Count; AGE_BUCKETS],
     /// All entries by owner.
     pub owners: HashMap<Uid, Count>,
     /// All entries by owning group.
     pub groups: HashMap<Gid, Count>,
-    /// All entries by project; `None` where there is none.
+    /// All entries by project; `None` for entries without one.
     pub projects: HashMap<Option<u32>, Count>,
-    /// All entries by the length of their name, bytes.
+    /// All entries by the length of their name in bytes.
     pub name_lengths: Box<[Count; NAME_LENGTHS]>,
-    /// All entries by how far they lie below the start, which is at 0.
+    /// All entries by depth below the start, which has depth 0.
     pub depths: Box<[Count; DEPTHS]>,
-    /// Directories by the number of their entries ([`size_bucket`]), with the
-    /// sums over these: how many directories, and entries in them.
+    /// Directories by number of entries ([`size_bucket`]): how many directories
+    /// there are, and the sums over their entries.
     pub fullness: [(u64, Count); SIZE_BUCKETS],
-    /// By several traits at once, in the order in which they were asked for.
+    /// Entries by several traits at once, in the requested order.
     pub combined: HashMap<Vec<Key>, Count>,
-    /// What came after very many other combinations.
+    /// Entries with combinations beyond the maximum number.
     pub other_combined: Count,
 }
 
@@ -207,45 +209,46 @@ impl Default for Stats {
     }
 }
 
-/// A test of rows that a caller brings along.
+/// A test of rows supplied by the caller.
 pub trait RowTest: Sync {
-    /// The columns that it looks at.
+    /// The columns that the test needs.
     fn columns(&self) -> ColumnSet;
 
-    /// What rows that pass fulfil; others need not be read.
+    /// A necessary condition for rows that pass; other rows need not be read.
     fn filter(&self) -> Filter;
 
-    /// Nearest and farthest levels below the start whose entries may pass.
+    /// Minimum and maximum depth below the start of entries that may pass.
     fn depths(&self) -> (usize, Option<usize>);
 
-    /// Whether a row, so many levels below the start, passes.
+    /// True if a row at this depth below the start passes.
     fn admits(&self, row: &Row<'_>, depth: usize) -> bool;
 }
 
-/// What statistics are asked for.
+/// A query for statistics.
 #[derive(Clone, Copy, Default)]
 pub struct StatsRequest<'a> {
-    /// The time that ages are counted from.
+    /// The time that ages refer to.
     pub now: Timestamp,
-    /// What is counted.
+    /// The traits to group by.
     pub traits: &'a [Trait],
-    /// What is counted by all of these together; traits of rows only.
+    /// Traits to group by together; only traits of rows.
     pub combined: &'a [Trait],
-    /// How objects with several names count; each name does if rows are
-    /// tested.
+    /// How objects with several names count. If `test` is set, every name
+    /// counts.
     pub links: LinkCount,
-    /// What counts at all; everything if `None`. Directories are not tested
-    /// for depth and fullness.
+    /// A test that rows must pass to count; `None` for all rows. It is not
+    /// applied for depth and fullness.
     pub test: Option<&'a dyn RowTest>,
-    /// Threads; as many as there are processors if `None`.
+    /// Number of threads; `None` for as many as there are processors.
     pub threads: Option<NonZeroUsize>,
-    /// Ends it with [`QueryError::Cancelled`](crate::QueryError::Cancelled)
-    /// soon after it is set.
+    /// Cancels the query with
+    /// [`QueryError::Cancelled`](crate::QueryError::Cancelled) soon after it is
+    /// set.
     pub cancel: Option<&'a AtomicBool>,
 }
 
 impl Index {
-    /// Groups everything below `start`, and `start` itself.
+    /// Groups `start` and everything below it.
     pub fn stats(&self, start: &Start, request: &StatsRequest<'_>) -> Result<Stats> {
         let mut all = Stats::default();
         let of_rows = |traits: &[Trait]| traits.iter().any(|by| by.is_of_rows());
@@ -304,7 +307,7 @@ impl Index {
     }
 }
 
-/// The rows of a listing that pass a test.
+/// Returns the rows of a listing that pass a test.
 fn admitted(test: &dyn RowTest, listing: &Listing<'_>) -> Vec<Range<usize>> {
     let DirInfo { path, depth, .. } = listing.dir;
     let mut runs: Vec<Range<usize>> = Vec::new();
@@ -325,7 +328,7 @@ fn admitted(test: &dyn RowTest, listing: &Listing<'_>) -> Vec<Range<usize>> {
     runs
 }
 
-/// What rows of a batch that follow each other sum up to.
+/// Returns the sums over consecutive rows of a batch.
 fn sum_of(batch: &RowBatch, rows: Range<usize>) -> Count {
     let sum = |column: &[u64]| {
         let values = column.get(rows.clone()).unwrap_or_default();
@@ -340,13 +343,13 @@ fn sum_of(batch: &RowBatch, rows: Range<usize>) -> Count {
     }
 }
 
-/// Keys of which sums are kept open.
+/// Number of keys whose sums are kept open.
 const OPEN: usize = 64;
 
-/// Calls `flush` with keys and what rows of theirs sum up to, for each key now
-/// and then: keys often follow themselves, or alternate with a few others, and
-/// what is done for many rows costs less than what is done for each. `slot` tells
-/// keys apart that are likely to alternate.
+/// Sums up rows by key and calls `flush` with partial sums. Equal keys often
+/// follow each other or alternate with a few others, and adding many rows at
+/// once is cheaper than adding each. `slot` should differ for keys that are
+/// likely to alternate.
 fn by_runs<K: PartialEq + Copy>(
     batch: &RowBatch,
     rows: &[Range<usize>],
@@ -471,7 +474,7 @@ impl Stats {
         }
     }
 
-    /// Counts what directories' own rows of the index tell.
+    /// Counts depths and fullness from the rows of the dirs table.
     fn count_directories(&mut self, start: &Start, request: &StatsRequest<'_>) -> Result<()> {
         let row = start.own_row();
         self.depths[0].add(&Count {
@@ -518,7 +521,7 @@ impl Stats {
         }
     }
 
-    /// Adds what was counted elsewhere, but for counts of directories.
+    /// Adds counts made elsewhere, except counts of directories.
     pub fn merge(&mut self, other: Stats) {
         self.whole.add(&other.whole);
         merge_map(&mut self.types, other.types);
@@ -534,7 +537,7 @@ impl Stats {
         ] {
             into.iter_mut().zip(from).for_each(|(a, b)| a.add(b));
         }
-        // In a fixed order, so that which are "other" is always the same.
+        // In a fixed order, so that the same keys always count as "other".
         let is_much = self.extensions.len() + other.extensions.len() > MOST_EXTENSIONS;
         for (extension, count) in in_order_if(is_much, other.extensions) {
             self.add_extension(&extension, &count);
@@ -575,12 +578,12 @@ fn project(row: &Row<'_>) -> Option<u32> {
     stored.filter(|project| *project != NO_PROJECT)
 }
 
-/// Which of [`Stats::name_lengths`] a name belongs to.
+/// Returns the bucket of a name in [`Stats::name_lengths`].
 fn name_length(name: &[u8]) -> usize {
     name.len().min(NAME_LENGTHS - 1)
 }
 
-/// The value of a trait, if the row has it.
+/// Returns the value of a trait, if the row has it.
 fn key_of(by: Trait, row: &Row<'_>, now: Timestamp) -> Option<Key> {
     if by.is_of_files() && row.file_type() != FileType::Regular {
         return None;
@@ -600,16 +603,16 @@ fn key_of(by: Trait, row: &Row<'_>, now: Timestamp) -> Option<Key> {
     })
 }
 
-/// Which of [`Stats::sizes`] a size belongs to: 0 for 0, else one more than
-/// the greatest power of two that is not larger.
+/// Returns the bucket of a size in [`Stats::sizes`]: 0 for size 0, otherwise
+/// one more than the exponent of the greatest power of two that is not larger.
 pub fn size_bucket(size: u64) -> usize {
     (u64::BITS - size.leading_zeros()) as usize
 }
 
-/// Which of [`Stats::ages`] a time belongs to.
+/// Returns the bucket of a time in [`Stats::ages`].
 pub fn age_bucket(now: Timestamp, time: Timestamp) -> usize {
     let age_secs = now.secs.saturating_sub(time.secs);
-    // Of whole seconds; the bounds are.
+    // In whole seconds, like the bounds.
     let age_secs = age_secs.saturating_sub(i64::from(now.nanos < time.nanos));
     AGE_BOUNDS_SECS
         .iter()
@@ -617,8 +620,8 @@ pub fn age_bucket(now: Timestamp, time: Timestamp) -> usize {
         .count()
 }
 
-/// What follows a name's last dot; empty if there is none, or nothing, or
-/// too much, or if the name begins with it.
+/// Returns the part of a name after its last dot; empty if there is no dot,
+/// nothing or too much after it, or the name begins with it.
 pub fn extension(name: &[u8]) -> &[u8] {
     match name.iter().rposition(|byte| *byte == b'.') {
         Some(dot) if dot > 0 && name.len() - dot - 1 <= LONGEST_EXTENSION => &name[dot + 1..],

@@ -1,10 +1,10 @@
-//! What a snapshot's shards hold, as it is stored: for whoever moves rows
-//! between them.
+//! Reads the contents of a snapshot's shards as they are stored, for code that
+//! moves rows between shards.
 //!
-//! Where a row lies is a [`Place`]: a segment of the view and a row of one of
-//! its tables. [`Listings`] and [`Values`] go over all segments in path
-//! order, without reading more than keys; the functions of [`View`] here give
-//! everything there is of some rows.
+//! A [`Place`] locates a row: a segment of the view and a row of one of its
+//! tables. [`Listings`] and [`Values`] iterate over all segments in path order
+//! and read only keys; the functions of [`View`] here return the full contents
+//! of given rows.
 
 use crate::error::Result;
 use crate::issues::read_issue_rows;
@@ -26,56 +26,56 @@ use trawl_model::column::ColumnSet;
 use trawl_model::rows::{Row, RowBatch};
 use trawl_model::{Dev, DirBatch, Entry, Gid, Issue, Meta, Timestamp, Uid, path};
 
-/// Rows of a dirs table that are read at a time.
+/// Rows of a dirs table read together.
 const DIRS_ROWS: u64 = 1024;
-/// Rows of entries that are read at a time, about; also the most in a batch.
+/// Approximate number of entries read together; also the maximum in a batch.
 const ENTRY_ROWS: u64 = 32 * 1024;
-/// Rows of an xattrs table that are read at a time.
+/// Rows of an xattrs table read together.
 const VALUE_ROWS: u64 = 1024;
 
 /// A segment of a view, and a row of one of its tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Place {
-    /// Which segment: see [`View::stored_segment`].
+    /// Number of the segment: see [`View::stored_segment`].
     pub segment: usize,
-    /// Which row.
+    /// Number of the row.
     pub row: u64,
 }
 
-/// The listed directories of a view, in path order. One that has rows in
-/// several segments comes several times.
+/// Iterates over the listed directories of a view in path order. A directory
+/// with rows in several segments comes several times.
 pub struct Listings<'a> {
     merge: Merge<'a>,
     segment: usize,
-    /// Rows of the chunk that was given last; the first is the current one.
+    /// Remaining rows of the current chunk; the first is the current row.
     run: Range<usize>,
 }
 
 impl View {
-    /// The number of its segments.
+    /// Number of its segments.
     pub fn stored_segments(&self) -> usize {
         self.segment_count()
     }
 
-    /// A segment, its shard, and the shard's place among [`View::shards`] (of
-    /// a snapshot without its bundle).
+    /// Returns a segment, its shard, and the shard's position in
+    /// [`View::shards`] (of a snapshot without its bundle).
     pub fn stored_segment(&self, at: usize) -> Option<(usize, &Shard, &SegmentInfo)> {
         let (number, _) = self.shard_of(at)?;
         let (shard, segment) = self.segment(at)?;
         Some((number, shard, segment))
     }
 
-    /// All listed directories.
+    /// Iterates over all listed directories.
     pub fn listings(&self) -> Result<Listings<'_>> {
         self.listings_where(&[], |_| true)
     }
 
-    /// The listed directories of one of [`View::shards`].
+    /// Iterates over the listed directories of one of [`View::shards`].
     pub fn listings_in(&self, shard: usize) -> Result<Listings<'_>> {
         self.listings_where(&[], |at| at == shard)
     }
 
-    /// The same, each with [`Listings::object`].
+    /// Like [`View::listings_in`], but also reads [`Listings::object`].
     pub fn objects_in_shard(&self, shard: usize) -> Result<Listings<'_>> {
         self.listings_where(&objects::COLUMNS, |at| at == shard)
     }
@@ -97,13 +97,13 @@ impl View {
         })
     }
 
-    /// All attribute values.
+    /// Iterates over all attribute values.
     pub fn values(&self) -> Result<Values<'_>> {
         Values::new(self)
     }
 
-    /// Gives rows of a segment's dirs table with the entries that they stand
-    /// for. A large directory comes in pieces, as fragments from 0.
+    /// Passes rows of a segment's dirs table to `visit`, with their entries. A
+    /// large directory comes in pieces, as fragments numbered from 0.
     pub fn stored_listings<E: From<crate::QueryError>>(
         &self,
         segment: usize,
@@ -123,8 +123,8 @@ impl View {
         Ok(())
     }
 
-    /// Gives the paths in some rows of a segment's dirs table, which are
-    /// ascending.
+    /// Passes the paths in some rows of a segment's dirs table, which must be
+    /// ascending, to `visit`.
     pub fn stored_paths<E: From<crate::QueryError>>(
         &self,
         segment: usize,
@@ -136,7 +136,7 @@ impl View {
         };
         let mut scratch = Scratch::default();
         let mut rest = rows;
-        // Rows that lie in one page are read together.
+        // Rows within the range of one read are read together.
         while let Some(first) = rest.first() {
             let most = first.start + DIRS_ROWS;
             let count = rest.iter().take_while(|rows| rows.end <= most).count();
@@ -163,8 +163,8 @@ impl View {
         Ok(())
     }
 
-    /// Gives all values in a segment, each with its row: directory, entry,
-    /// attribute, value.
+    /// Passes all values in a segment to `visit`, each with its row number:
+    /// directory, entry, attribute, value.
     pub fn stored_values<E: From<crate::QueryError>>(
         &self,
         segment: usize,
@@ -193,7 +193,7 @@ impl View {
         Ok(())
     }
 
-    /// Some rows of a segment's issues.
+    /// Returns rows of a segment's issues.
     pub fn stored_issues(&self, segment: usize, rows: Range<u64>) -> Result<Vec<Issue>> {
         let mut issues = Vec::new();
         if let Some(file) = self.file(segment, Table::Issues)? {
@@ -205,7 +205,7 @@ impl View {
 }
 
 impl Listings<'_> {
-    /// Goes to the next directory; false if there is none.
+    /// Moves to the next directory; returns false at the end.
     pub fn advance(&mut self) -> Result<bool> {
         if self.run.start + 1 < self.run.end {
             self.run.start += 1;
@@ -224,14 +224,14 @@ impl Listings<'_> {
         chunk.map_or(&[], |chunk| chunk.path(self.run.start))
     }
 
-    /// Which directory it is, if the columns for that were read.
+    /// The current directory's identity, if its columns were read.
     pub fn object(&self) -> DirObject {
         let chunk = self.merge.given_chunk();
         let number = |column| chunk.map_or(0, |chunk| chunk.number(column, self.run.start));
         DirObject::read(number)
     }
 
-    /// Where it is.
+    /// The current directory's place.
     pub fn place(&self) -> Place {
         let first = self.merge.given_chunk().map_or(0, |chunk| chunk.rows.start);
         Place {
@@ -244,15 +244,15 @@ impl Listings<'_> {
 /// A row of a dirs table.
 #[derive(Clone, Copy, Debug)]
 pub struct Stored<'a> {
-    /// Its number.
+    /// Its row number.
     pub row: u64,
-    /// What it stands for.
+    /// The kind of the row.
     pub kind: ListingKind,
     /// The shard.
     pub shard: &'a Shard,
 }
 
-/// What is read of a dirs table.
+/// Columns read of a dirs table.
 const COLUMNS: [DirColumn; 18] = [
     DirColumn::FirstRow,
     DirColumn::Rows,
@@ -274,7 +274,7 @@ const COLUMNS: [DirColumn; 18] = [
     DirColumn::OwnBtimeNs,
 ];
 
-/// The tables of a segment that listings are made of.
+/// The tables of a segment that make up listings.
 struct Reader<'a> {
     shard: &'a Shard,
     info: &'a SegmentInfo,
@@ -282,7 +282,7 @@ struct Reader<'a> {
     entries: Option<Arc<SegmentFile>>,
 }
 
-/// One row of a dirs table: its path, its attributes, its entries.
+/// A row of a dirs table: its path, its attributes and its entries.
 struct Dir {
     row: u64,
     path: Vec<u8>,
@@ -316,7 +316,7 @@ impl<'a> Reader<'a> {
         while let Some(first) = rest.first() {
             let from = first.entries.start;
             let near = |dir: &&Dir| dir.entries.end <= from.saturating_add(ENTRY_ROWS);
-            // The tables are in one order.
+            // Both tables have the same order.
             let count = rest.iter().take_while(near).count();
             let (group, after) = rest.split_at(count.max(1));
             rest = after;
@@ -420,10 +420,7 @@ impl<'a> Reader<'a> {
             name.is_empty() || name.iter().any(|byte| matches!(byte, b'/' | 0))
         };
         if kind == ListingKind::Listed && out.entries.iter().any(is_odd) {
-            return Err(self
-                .dirs
-                .damaged("it has rows with impossible names")
-                .into());
+            return Err(self.dirs.damaged("it contains invalid names").into());
         }
         let stored = Stored {
             row: dir.row,
@@ -446,10 +443,10 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Stands for an unknown time of creation.
+/// Marks an unknown time of creation.
 const NO_BIRTH: i64 = trawl_model::rows::NO_BTIME;
 
-/// A directory's own attributes, from [`COLUMNS`].
+/// Returns a directory's own attributes, read from [`COLUMNS`].
 fn own_meta(number: impl Fn(usize) -> u64, birth: i64) -> Meta {
     let time = |column: usize| Timestamp {
         secs: number(column) as i64,
@@ -472,8 +469,8 @@ fn own_meta(number: impl Fn(usize) -> u64, birth: i64) -> Meta {
     }
 }
 
-/// Adds a row, of which all columns were read, to a batch; attribute values
-/// have rows of their own.
+/// Appends a row with all columns to a batch. Attribute values have rows of
+/// their own.
 pub fn push_entry(out: &mut DirBatch, row: &Row<'_>) {
     let entry = Entry {
         meta: row.meta(),
@@ -486,8 +483,8 @@ pub fn push_entry(out: &mut DirBatch, row: &Row<'_>) {
     out.entries.push(entry);
 }
 
-/// Keys of all attribute values of a view, in the order of entries: path
-/// order of directories, then names.
+/// Iterates over the keys of all attribute values of a view in the order of
+/// entries: directories in path order, then names.
 pub struct Values<'a> {
     view: &'a View,
     cursors: Vec<Cursor>,
@@ -495,7 +492,7 @@ pub struct Values<'a> {
     scratch: Scratch,
 }
 
-/// A value's key, and where it is.
+/// A value's key and place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Value {
     /// The directory of the entry.
@@ -504,18 +501,18 @@ pub struct Value {
     pub name: Vec<u8>,
     /// The attribute's full name.
     pub attr: Vec<u8>,
-    /// Where it is.
+    /// Where the value is stored.
     pub place: Place,
 }
 
 impl Value {
-    /// Entries in path order, their attributes by name.
+    /// Compares entries in path order, then attributes by name.
     pub fn order(&self, other: &Value) -> Ordering {
         order((&self.dir, &self.name), (&other.dir, &other.name))
             .then_with(|| self.attr.cmp(&other.attr))
     }
 
-    /// The path of the entry; `/` itself has no name.
+    /// The path of the entry; `/` itself has an empty name.
     pub fn path(&self) -> Vec<u8> {
         match &self.name[..] {
             b"" => self.dir.clone(),
@@ -524,12 +521,12 @@ impl Value {
     }
 }
 
-/// What is still to come of one table.
+/// The remaining rows of one table.
 struct Cursor {
     segment: usize,
     file: Arc<SegmentFile>,
     next: u64,
-    /// Keys of the current entry and others after it, the next one last.
+    /// Keys of the current and following entries, in reverse order.
     ready: Vec<Value>,
 }
 
@@ -583,12 +580,12 @@ impl<'a> Values<'a> {
         Ok(values)
     }
 
-    /// The view that it is of.
+    /// The view that the values belong to.
     pub fn view(&self) -> &'a View {
         self.view
     }
 
-    /// The next value.
+    /// Returns the next value; `None` at the end.
     pub fn next_value(&mut self) -> Result<Option<Value>> {
         let Some(Reverse(head)) = self.heads.pop() else {
             return Ok(None);
@@ -612,8 +609,8 @@ impl<'a> Values<'a> {
 }
 
 impl Cursor {
-    /// Reads some rows; an entry's attributes are put in order if they are
-    /// read together, and few entries have more than these.
+    /// Reads some rows and sorts them. An entry's attributes are in order only
+    /// if they are read together, but few entries have more than fit.
     fn fill(&mut self, scratch: &mut Scratch) -> Result<()> {
         let end = self.file.rows().min(self.next + VALUE_ROWS);
         if self.next >= end {

@@ -1,4 +1,4 @@
-//! Which rows a directory that is read again takes the place of.
+//! Finds the rows that reading a directory again supersedes.
 
 use crate::error::Result;
 use crate::index::{SegmentAt, View};
@@ -12,41 +12,42 @@ use trawl_index::schema::{KIND_ROOT, Table};
 use trawl_index::{SegmentId, SegmentInfo, Shard};
 use trawl_model::path;
 
-/// What of a directory was read again, or is gone.
+/// The part of a directory that was read again or no longer exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// Its listing.
     Listing,
-    /// And those of all directories below.
+    /// Its listing and those of all directories below.
     Subtree,
     /// The root's own row.
     Root,
 }
 
-/// Whether entries may have attributes.
+/// Which entries may have attribute values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Values {
-    /// They may.
+    /// Any entry.
     Some,
-    /// Their rows name none; only such as rows do not name are looked for.
+    /// Rows name no attributes; only values of attributes that rows never name
+    /// are looked for.
     Unnamed,
 }
 
-/// Rows of one of a segment's tables: dirs, xattrs or issues. Those of its
-/// entries and links go with the dirs.
+/// Rows of a segment's dirs, xattrs or issues table. Rows of its entries and
+/// links tables belong to rows of the dirs table.
 #[derive(Clone, Debug)]
 pub struct RowsOf<'v> {
     /// The shard.
     pub shard: &'v Shard,
-    /// Its segment.
+    /// The segment.
     pub segment: SegmentId,
     /// The table.
     pub table: Table,
-    /// Rows of it.
+    /// Rows of the table.
     pub rows: Range<u64>,
 }
 
-/// A value of an attribute of one of a directory's entries.
+/// The value of an attribute of an entry in a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ValueIn {
     /// The entry.
@@ -58,9 +59,9 @@ pub struct ValueIn {
 }
 
 impl View {
-    /// All attribute values of entries in the listing of `dir` that still
-    /// hold, in the order in which each shard has them; those of a directory
-    /// behind a barrier come again from there.
+    /// Returns all live attribute values of entries in the listing of `dir`, in
+    /// the order of each shard. Values of a directory behind a barrier are
+    /// returned again from there.
     pub fn values_in(&self, dir: &[u8]) -> Result<Vec<ValueIn>> {
         let mut scratch = Scratch::default();
         let mut values = Vec::new();
@@ -82,9 +83,10 @@ impl View {
         Ok(values)
     }
 
-    /// The rows that tell of `part` of the directory at `dir` (absolute, as
-    /// stored) and still hold: what is there now takes their place. Without
-    /// `values`, no entry that is meant has an attribute.
+    /// Returns the live rows that describe `part` of the directory at `dir`
+    /// (absolute, as stored); the directory's current state supersedes them.
+    /// With [`Values::Unnamed`], rows of attributes that entries name are not
+    /// looked for.
     pub fn rows_of(&self, dir: &[u8], part: Part, values: Values) -> Result<Vec<RowsOf<'_>>> {
         let mut scratch = Scratch::default();
         let mut found: Vec<(SegmentAt, Table, Range<u64>)> = Vec::new();
@@ -104,7 +106,7 @@ impl View {
         self.rows_with(spans, (dir, part, reach), values, &mut scratch)
     }
 
-    /// The same of a listing, whose rows lie in these spans.
+    /// Like [`View::rows_of`] for a listing whose rows lie in these spans.
     pub(crate) fn rows_of_listing(
         &self,
         dir: &[u8],
@@ -137,16 +139,16 @@ impl View {
         Ok(self.named(found))
     }
 
-    /// The rows with attribute values of one entry that still hold.
+    /// Returns the live rows with attribute values of one entry.
     pub fn values_of(&self, dir: &[u8], name: &[u8]) -> Result<Vec<RowsOf<'_>>> {
         let found = xattrs::rows_of_entry(self, (dir, name), &mut Scratch::default())?;
         let found = found.into_iter();
         Ok(self.named(found.map(|(at, rows)| (at, Table::Xattrs, rows)).collect()))
     }
 
-    /// The directories of which a segment has something that still holds: what
-    /// is left of it when they are read again is nothing. The source's root
-    /// stands for what is told of it alone.
+    /// Returns the directories that a segment has live rows of. Once they have
+    /// all been read again, nothing in the segment is live. Rows that concern
+    /// only the source's root are returned as the root.
     pub fn directories_of(&self, segment: SegmentId) -> Result<Vec<Vec<u8>>> {
         let mut scratch = Scratch::default();
         let mut dirs = Vec::new();
@@ -171,8 +173,8 @@ impl View {
         Ok(dirs)
     }
 
-    /// Own rows: copies of rows in the listing of `dir`, or in any below it,
-    /// or the root's.
+    /// Finds live own rows: copies of rows in the listing of `dir`, or in any
+    /// listing below it, or the root's.
     fn own_rows(
         &self,
         dir: &[u8],

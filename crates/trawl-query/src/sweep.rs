@@ -1,10 +1,10 @@
-//! Going over columns of all rows below a start, without their directories
-//! and in no order that the caller sees: for sums and counts.
+//! Reads columns of all rows below a start, without their directories and in no
+//! order visible to the caller, to compute sums and counts.
 //!
-//! The rows of a subtree are one range in each segment, so that nothing is
-//! read of the directories but where the first and the last one's rows lie.
-//! Threads take pieces of about a row group; what they made of them comes
-//! back in the same order every time.
+//! The rows of a subtree are one range in each segment. So the dirs table is
+//! read only to find the rows of the first and the last directory. Threads
+//! process pieces of about one row group; their results are merged in a fixed
+//! order.
 
 use crate::error::{QueryError, Result};
 use crate::index::{Index, SegmentAt, Start, View};
@@ -24,23 +24,23 @@ use trawl_model::rows::RowBatch;
 /// How objects with several names count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LinkCount {
-    /// At each of their names.
+    /// Once for each name.
     #[default]
     EachName,
-    /// Once, at the first name of the scope as segments hold them.
+    /// Once, at the first name within the scope in segment order.
     Once,
 }
 
-/// What a sweep reads.
+/// A sweep query.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SweepRequest<'a> {
-    /// Columns that the work looks at; others are empty.
+    /// Columns that the work needs; others are empty.
     pub columns: ColumnSet,
     /// How objects with several names count.
     pub links: LinkCount,
-    /// Threads; as many as there are processors if `None`.
+    /// Number of threads; `None` for as many as there are processors.
     pub threads: Option<NonZeroUsize>,
-    /// Ends it with [`QueryError::Cancelled`] soon after it is set.
+    /// Cancels the query with [`QueryError::Cancelled`] soon after it is set.
     pub cancel: Option<&'a AtomicBool>,
 }
 
@@ -49,9 +49,9 @@ pub struct SweepRequest<'a> {
 pub struct Columns<'a> {
     /// The columns.
     pub batch: &'a RowBatch,
-    /// Which rows of them count, in ascending order.
+    /// The rows that count, ascending.
     pub runs: &'a [Range<usize>],
-    /// Which segment it is, and the number there of the batch's first row.
+    /// The segment, and the number of the batch's first row in it.
     pub(crate) place: (SegmentAt, u64),
 }
 
@@ -72,17 +72,17 @@ pub(crate) struct Stretch {
 struct Piece {
     segment: SegmentAt,
     rows: Range<u64>,
-    /// Which of `repeats` are the segment's.
+    /// Position of the segment's rows in `repeats`.
     stretch: usize,
 }
 
 impl Index {
-    /// Goes over all rows below `start` (not over its own). `work` is called
-    /// on any thread, and adds to a value that is made anew for each piece;
-    /// `merge` gets these values, on any thread but one at a time, in order.
+    /// Reads all rows below `start` (without its own row). `work` runs on any
+    /// thread and adds to a value that is created for each piece. `merge`
+    /// receives these values in order, on any thread but one at a time.
     ///
     /// # Errors
-    /// Whatever cannot be read of the index, and [`QueryError::Cancelled`].
+    /// If part of the index cannot be read, or with [`QueryError::Cancelled`].
     pub fn sweep<O, W, M>(
         &self,
         start: &Start,
@@ -132,12 +132,12 @@ fn read_piece(
 ) -> Result<RowBatch> {
     let batch = read_rows(file, columns, std::slice::from_ref(&piece.rows), scratch)?;
     match columns.contains(Column::Name) && !check_names(&batch.name) {
-        true => Err(file.damaged("it holds impossible names")),
+        true => Err(file.damaged("it contains invalid names")),
         false => Ok(batch),
     }
 }
 
-/// Where the rows of everything below `start` lie.
+/// Returns the rows of everything below `start`, for each segment.
 pub(crate) fn stretches(start: &Start, scratch: &mut Scratch) -> Result<Vec<Stretch>> {
     let view: &View = &start.view;
     if !start.is_dir {
@@ -155,9 +155,10 @@ pub(crate) fn stretches(start: &Start, scratch: &mut Scratch) -> Result<Vec<Stre
         ) else {
             continue;
         };
-        // So many rows are worth a list of pieces: they are there.
+        // The list of pieces is proportional to the number of rows, so check
+        // that they exist.
         if span.dirs.end > dirs.rows() || segment.rows != entries.rows() {
-            return Err(entries.damaged("its rows are not as many as its manifest says"));
+            return Err(entries.damaged("its row count differs from its manifest"));
         }
         let rows = match span.dirs == (0..segment.dirs) {
             true => 0..segment.rows,
@@ -168,8 +169,8 @@ pub(crate) fn stretches(start: &Start, scratch: &mut Scratch) -> Result<Vec<Stre
     Ok(found)
 }
 
-/// The rows of the entries table, which has `entries`, that belong to some
-/// directories that follow each other.
+/// Returns the rows that belong to consecutive directories in the entries
+/// table, which has `entries` rows.
 fn rows_of(
     dirs: &SegmentFile,
     range: &Range<u64>,
@@ -187,7 +188,7 @@ fn rows_of(
     }
 }
 
-/// For each stretch, the rows that are further names of what was counted.
+/// Returns for each stretch the rows that are further names of counted objects.
 fn repeats(view: &View, stretches: &[Stretch]) -> Result<Vec<Vec<u64>>> {
     let mut seen = SeenLinks::new();
     let mut scratch = Scratch::default();
@@ -195,7 +196,7 @@ fn repeats(view: &View, stretches: &[Stretch]) -> Result<Vec<Vec<u64>>> {
     stretches.iter().map(one).collect()
 }
 
-/// Pieces that end where row groups do.
+/// Divides stretches into pieces that end at row group boundaries.
 fn pieces(stretches: &[Stretch]) -> Vec<Piece> {
     let mut pieces = Vec::new();
     for (at, stretch) in stretches.iter().enumerate() {
@@ -214,7 +215,7 @@ fn pieces(stretches: &[Stretch]) -> Vec<Piece> {
     pieces
 }
 
-/// What is left of `rows` without `repeated`, counted from the first of them.
+/// Returns the parts of `rows` without `repeated`, relative to the first row.
 fn runs(rows: &Range<u64>, repeated: &[u64]) -> Vec<Range<usize>> {
     let from = repeated.partition_point(|row| *row < rows.start);
     let mut runs = Vec::new();
@@ -236,7 +237,7 @@ fn runs(rows: &Range<u64>, repeated: &[u64]) -> Vec<Range<usize>> {
     runs.map(|run| local(run.start)..local(run.end)).collect()
 }
 
-/// Values that wait for those before them.
+/// Results waiting for those before them.
 struct InOrder<O, M> {
     waiting: BTreeMap<usize, O>,
     due: usize,
@@ -244,8 +245,9 @@ struct InOrder<O, M> {
     failed: Option<(usize, QueryError)>,
 }
 
-/// Does `run` on each of `work`, on several threads, and hands what comes of
-/// it to `merge` in order. Of several errors the first in order is told.
+/// Runs `run` on each item of `work`, on several threads, and passes the
+/// results to `merge` in order. If there are several errors, returns the first
+/// in order.
 pub(crate) fn in_parallel<T, O, R, M>(
     work: &[T],
     threads: Option<NonZeroUsize>,
@@ -285,7 +287,7 @@ where
     let others = threads.min(work.len()).saturating_sub(1);
     std::thread::scope(|scope| {
         for _ in 0..others {
-            // Without it the others do its work.
+            // If no thread can be started, the others do its work.
             let _ = std::thread::Builder::new().spawn_scoped(scope, one);
         }
         one();

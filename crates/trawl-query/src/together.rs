@@ -1,8 +1,10 @@
-//! Several indexes that are asked as one: which of them answers about which path.
+//! Queries several indexes as one, and decides which of them answers for a
+//! path.
 //!
-//! A path is answered by the source whose root is nearest to it, whichever index that source is
-//! in. Of sources with the same root the one answers whose snapshot is the freshest. An index
-//! with fewer sources than another takes nothing away from it.
+//! A path is answered by the source whose root is nearest to it, whichever
+//! index holds that source. Among sources with the same root, the one with the
+//! freshest snapshot answers. An index with fewer sources hides nothing of
+//! another.
 
 use crate::as_of::AsOf;
 use crate::error::Result;
@@ -11,15 +13,17 @@ use std::path::{Path, PathBuf};
 use trawl_index::{IndexDir, Source};
 use trawl_model::{Timestamp, path};
 
-/// Indexes to ask, and what daemons say of them.
+/// The indexes to query, and what daemons say about them.
 pub struct Places<'a> {
-    /// Where they lie; of two that are equally good the first answers.
+    /// Directories of the indexes. If two answer equally well, the first is
+    /// used.
     pub dirs: &'a [PathBuf],
-    /// As of when a source is true, by its index's place and its own root, where a daemon says so.
+    /// Returns the time up to which a source is current, given the path of its
+    /// index and its root, if a daemon knows it.
     pub known: &'a dyn Fn(&Path, &[u8]) -> Option<Timestamp>,
 }
 
-/// Nobody says anything.
+/// Knows nothing about any source.
 pub(crate) const UNKNOWN: fn(&Path, &[u8]) -> Option<Timestamp> = |_, _| None;
 
 impl std::fmt::Debug for Places<'_> {
@@ -28,28 +32,28 @@ impl std::fmt::Debug for Places<'_> {
     }
 }
 
-/// A source, and which of the indexes has it.
+/// A source, and the number of the index that holds it.
 #[derive(Debug)]
 pub(crate) struct Held {
     pub(crate) index: usize,
     pub(crate) source: Source,
 }
 
-/// The sources of all indexes: those that answer, one for each root, and the others.
+/// The sources of all indexes: one that answers for each root, and the others.
 #[derive(Debug, Default)]
 pub(crate) struct Merged {
     pub(crate) chosen: Vec<Held>,
     pub(crate) others: Vec<Held>,
 }
 
-/// Chooses among the sources of some indexes.
+/// Chooses among the sources of several indexes.
 pub(crate) fn merge(dirs: &[IndexDir], as_of: AsOf, places: &Places<'_>) -> Result<Merged> {
     let mut all = Vec::new();
     for (index, dir) in dirs.iter().enumerate() {
         let held = |source| Held { index, source };
         all.extend(dir.sources()?.into_iter().map(held));
     }
-    // Of one index no two have the same root.
+    // No two sources of one index have the same root.
     if dirs.len() > 1 {
         all.sort_by(|a, b| path::cmp(a.source.root(), b.source.root()));
     }
@@ -73,8 +77,9 @@ pub(crate) fn merge(dirs: &[IndexDir], as_of: AsOf, places: &Places<'_>) -> Resu
     Ok(merged)
 }
 
-/// As of when a source's answer is true by its own account; `None` if it has none, or none that
-/// can be read: then another one answers, if there is one.
+/// The time up to which a source's answer is current, according to the source
+/// itself; `None` if it has no readable snapshot. Then another source answers,
+/// if there is one.
 fn freshness(source: &Source, as_of: AsOf) -> Option<Timestamp> {
     if as_of.is_past() {
         let snapshots = source.snapshots().ok()?;

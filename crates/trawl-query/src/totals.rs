@@ -1,4 +1,4 @@
-//! Sums over a whole scope, from a few rows of each segment.
+//! Sums over a whole scope, computed from a few rows of each segment.
 
 use crate::directories::Sums;
 use crate::error::Result;
@@ -12,11 +12,12 @@ use trawl_index::schema::{DirColumn, Table};
 /// Sums over everything below a start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// All rows, each name counted.
+    /// Sums over all rows, with each name counted.
     pub sums: Sums,
-    /// Names beyond an object's first: what to take off to count each once.
+    /// Names beyond the first of each object: subtract them to count each
+    /// object once.
     pub repeats: Repeats,
-    /// Directories that were listed, the start included.
+    /// Number of listed directories, including the start.
     pub listed: u64,
 }
 
@@ -44,7 +45,7 @@ struct At {
 }
 
 impl Index {
-    /// Sums over everything below `start` (not over its own row).
+    /// Returns the sums over everything below `start` (without its own row).
     pub fn totals(&self, start: &Start) -> Result<Totals> {
         let view: &View = &start.view;
         let mut scratch = Scratch::default();
@@ -60,8 +61,8 @@ impl Index {
     }
 }
 
-/// The sums over a span, as the manifest has them if it is all listings of
-/// its segment.
+/// Returns the sums over a span from the manifest, if the span covers all
+/// listings of its segment.
 pub(crate) fn known_sums(segment: &SegmentInfo, span: &Span) -> Option<Sums> {
     let known = segment.sums?;
     let all = u64::from(segment.own_row)..segment.dirs;

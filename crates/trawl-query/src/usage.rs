@@ -1,12 +1,12 @@
-//! Disk usage: for each directory what it and all below it take up, as du(1)
+//! Disk usage: the space of each directory with everything below it, as du(1)
 //! counts.
 //!
-//! One pass over the directories in path order with a stack of those that
-//! are open, so that memory goes with the depth and not with the tree. A
-//! directory is given when everything below it was. Objects with several
-//! names are counted once, at the first name in that order (GNU du takes
-//! the order of readdir(3), so that single directories may differ where
-//! links cross them, but no sum over all links does).
+//! One pass visits the directories in path order with a stack of the open ones,
+//! so memory is proportional to the depth and not to the size of the tree. A
+//! directory is reported after everything below it. An object with several
+//! names counts once, at the first name in path order. (GNU du uses the order
+//! of readdir(3): single directories may differ if hard links cross them, but a
+//! sum over all links does not.)
 
 use crate::decode::decode;
 use crate::directories::{DirRequest, DirStream, Directory, Facts};
@@ -23,22 +23,22 @@ use trawl_model::column::{Column, ColumnSet};
 use trawl_model::rows::Row;
 use trawl_model::{FileType, path};
 
-/// What something and all below it take up.
+/// The space used by an entry and everything below it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     /// Allocated 512-byte units.
     pub blocks: u64,
-    /// Apparent sizes, bytes.
+    /// Sum of apparent sizes in bytes.
     pub size_bytes: u64,
-    /// The part of `size_bytes` that is directories' own sizes (which newer
-    /// versions of du leave out).
+    /// The part of `size_bytes` that is the directories' own sizes (newer
+    /// versions of du leave it out).
     pub dir_size_bytes: u64,
-    /// Objects, each counted once, the thing itself included.
+    /// Number of objects, each counted once, including the entry itself.
     pub inodes: u64,
 }
 
 impl Usage {
-    /// Adds what something else takes up.
+    /// Adds the usage of another entry.
     pub fn add(&mut self, other: &Usage) {
         self.blocks = self.blocks.wrapping_add(other.blocks);
         self.size_bytes = self.size_bytes.wrapping_add(other.size_bytes);
@@ -53,7 +53,7 @@ impl Usage {
         self.inodes = self.inodes.wrapping_sub(other.inodes);
     }
 
-    /// One object of this size.
+    /// Returns the usage of one object.
     fn of_row(row: &Row<'_>) -> Usage {
         let is_dir = row.file_type() == FileType::Directory;
         Usage {
@@ -65,50 +65,52 @@ impl Usage {
     }
 }
 
-/// What is given one by one.
+/// The entries that are reported.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Detail {
     /// Directories.
     #[default]
     Directories,
-    /// Directories that were listed; for the others, which hold nothing that
-    /// is known, no rows are read.
+    /// Listed directories. The others have no known contents, and their rows
+    /// are not read.
     Listed,
-    /// And all else (`du -a`).
+    /// All entries (`du -a`).
     Everything,
 }
 
-/// Which usage is asked for.
+/// A disk usage query.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct UsageRequest<'a> {
-    /// What lies deeper is counted, but not given (`du -d`).
+    /// Maximum depth of reported entries, as in `du -d`; deeper ones are still
+    /// counted.
     pub max_depth: Option<usize>,
-    /// What is given.
+    /// The entries to report.
     pub detail: Detail,
-    /// Ends it with [`QueryError::Cancelled`](crate::QueryError::Cancelled)
-    /// soon after it is set.
+    /// Cancels the query with
+    /// [`QueryError::Cancelled`](crate::QueryError::Cancelled) soon after it is
+    /// set.
     pub cancel: Option<&'a AtomicBool>,
 }
 
-/// A directory, or with [`Detail::Everything`] something else.
+/// The usage of a directory or, with [`Detail::Everything`], of any entry.
 #[derive(Clone, Copy, Debug)]
 pub struct UsageOf<'a> {
     /// Absolute path, as stored.
     pub path: &'a [u8],
-    /// How far below the start, which is at depth 0.
+    /// Depth below the start, which has depth 0.
     pub depth: usize,
     /// True if it is a directory.
     pub is_dir: bool,
-    /// What it takes up with all below it.
+    /// The usage of the entry with everything below it.
     pub usage: Usage,
 }
 
 impl Index {
-    /// Gives what each directory from `start` downwards takes up, those
-    /// below a directory before it, `start` last; and returns that of
-    /// `start`. `seen` are links counted before, for several starts.
+    /// Reports the usage of `start` and each directory below it, children
+    /// before their parents and `start` last. Returns the usage of `start`.
+    /// `seen` holds the links counted before, for queries with several starts.
     ///
-    /// If `visit` ends it, what was counted so far is returned.
+    /// If `visit` breaks, returns the usage counted so far.
     pub fn usage(
         &self,
         start: &Start,
@@ -134,13 +136,13 @@ impl Index {
 struct Frame {
     path: Vec<u8>,
     depth: usize,
-    /// Its own attributes' share.
+    /// Usage of the directory itself.
     own: Usage,
-    /// Itself and everything below so far.
+    /// Usage of the directory and of everything below it so far.
     usage: Usage,
-    /// Directories among its rows.
+    /// Number of directories among its rows.
     dirs: u64,
-    /// Directories right below that were listed.
+    /// Number of its direct subdirectories that were listed.
     listed: u64,
 }
 
@@ -175,7 +177,7 @@ impl<'a, V: FnMut(&UsageOf<'_>) -> ControlFlow<()>> Tally<'a, V> {
             Detail::Everything => self.count_everything()?,
         };
         if done.is_continue() && self.total.is_none() {
-            // It was not listed: it counts, with nothing below.
+            // The start was not listed: it counts alone.
             self.total = Some(own);
             let _ = self.give(&self.start.path, 0, true, own);
         }
@@ -227,8 +229,8 @@ impl<'a, V: FnMut(&UsageOf<'_>) -> ControlFlow<()>> Tally<'a, V> {
         }
     }
 
-    /// As [`Tally::count_directories`], with the rows in step with the
-    /// directories that they lie in.
+    /// Like [`Tally::count_directories`], but also reads the rows of each
+    /// directory.
     fn count_everything(&mut self) -> Result<ControlFlow<()>> {
         let start = self.start;
         let view: &View = &start.view;
@@ -286,7 +288,7 @@ impl<'a, V: FnMut(&UsageOf<'_>) -> ControlFlow<()>> Tally<'a, V> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Counts out what was counted before, and gives what is new.
+    /// Subtracts an object that was counted before, or reports a new one.
     fn count_row(&mut self, row: &Row<'_>, depth: usize) -> ControlFlow<()> {
         if row.file_type() == FileType::Directory {
             return ControlFlow::Continue(());
@@ -301,7 +303,7 @@ impl<'a, V: FnMut(&UsageOf<'_>) -> ControlFlow<()>> Tally<'a, V> {
         self.give(&row.path(), depth, false, usage)
     }
 
-    /// Opens a directory, having closed those that it does not lie in.
+    /// Closes the directories that do not contain this one, then opens it.
     fn enter(&mut self, directory: &Directory) -> Result<ControlFlow<()>> {
         while self
             .frames
@@ -353,8 +355,9 @@ impl<'a, V: FnMut(&UsageOf<'_>) -> ControlFlow<()>> Tally<'a, V> {
         {
             return Ok(ControlFlow::Break(()));
         }
-        // Its parent's rows have its own share already, except that the
-        // sums there do not tell what of the sizes are directories'.
+        // The parent's rows already include this directory's own share. But
+        // their sums do not tell which part of the sizes belongs to
+        // directories.
         if let Some(parent) = self.frames.last_mut() {
             let mut below = frame.usage;
             below.subtract(&frame.own);
@@ -366,8 +369,8 @@ impl<'a, V: FnMut(&UsageOf<'_>) -> ControlFlow<()>> Tally<'a, V> {
         Ok(self.give(&frame.path, frame.depth, true, frame.usage))
     }
 
-    /// Gives the directories in `frame` that were not listed: those that
-    /// could not be read, or were left out.
+    /// Reports the directories in `frame` that were not listed, because they
+    /// could not be read or were left out.
     fn leave_unlisted(&mut self, frame: &mut Frame) -> Result<ControlFlow<()>> {
         let inner = Start {
             view: self.start.view.clone(),
@@ -425,7 +428,7 @@ impl<'a, V: FnMut(&UsageOf<'_>) -> ControlFlow<()>> Tally<'a, V> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// What was counted until the caller ended it.
+    /// Sums up the usage counted until the caller broke off.
     fn abandon(&mut self) -> Result<ControlFlow<()>> {
         while let Some(frame) = self.frames.pop() {
             let mut below = frame.usage;

@@ -1,5 +1,5 @@
-//! One snapshot as this process may read it: its segments, and the files of
-//! them that are open.
+//! One snapshot as this process may read it: its segments, and a cache of their
+//! open files.
 
 use crate::as_of::AsOf;
 use crate::error::{QueryError, Result};
@@ -19,64 +19,68 @@ use trawl_index::{Glance, SegmentInfo, Shard, Snapshot, SnapshotInfo};
 use trawl_model::Timestamp;
 use trawl_model::guard::Credentials;
 
-/// Files that are kept open, at most; fewer where a process may have few
-/// descriptors.
+/// Maximum number of files kept open; fewer if the process has a low descriptor
+/// limit.
 const OPEN_FILES: usize = 200;
-/// Files that are held open for a walk, at most.
+/// Maximum number of files held open for a walk.
 const HELD_FILES: usize = 8192;
-/// Subtrees of which it is remembered where their listings lie.
+/// Number of subtrees whose listings are cached.
 const SUBTREES: usize = 4;
-/// So many segments are looked at one by one for each directory.
+/// Up to this many segments, every segment is examined for each directory.
 const FEW_SEGMENTS: usize = 16;
-/// Bytes of small files that are kept in memory.
+/// Bytes of small files kept in memory.
 const KEPT_BYTES: usize = 32 << 20;
 
-/// A source's current snapshot, as this process may read it.
+/// A snapshot of a source, as this process may read it.
 #[derive(Debug)]
 pub struct View {
     snapshot: Snapshot,
-    /// Who reads it.
+    /// Credentials of the reader.
     who: Arc<Credentials>,
-    /// Why this snapshot.
+    /// The moment that the query asked about.
     as_of: AsOf,
-    /// Every segment that is read, by shard and place there; the bundle comes
-    /// behind the shards, and in the place of segments whose rows it has.
+    /// Every segment that is read, as positions of the shard and of the segment
+    /// in it. The bundle comes after the shards and replaces the segments whose
+    /// rows it has.
     segments: Vec<(usize, usize)>,
     open: Arc<Mutex<OpenFiles>>,
     sidecars: Mutex<Sidecars>,
-    /// Where the first segments lie, for who asks for many directories.
+    /// An index of the first segments, for callers that ask for many
+    /// directories.
     places: Option<Arc<Places>>,
-    /// Which inode numbers pages of these can have, as far as that is known.
+    /// Filters of inode numbers on pages of these segments, as far as they are
+    /// known.
     inodes: Arc<Mutex<InodeFilters>>,
-    /// The last view with more shards that was asked for.
+    /// The wider view that was asked for last.
     wider: Mutex<Option<Wider>>,
-    /// Subtrees that were asked for lately, and where their listings lie.
+    /// Recently requested subtrees, and the places of their listings.
     subtrees: Mutex<VecDeque<(Vec<u8>, Vec<Span>)>>,
 }
 
-/// A view with shards that only those find who know a path.
+/// A view that includes shards which are found only by knowing a path.
 #[derive(Debug)]
 struct Wider {
-    /// Where these shards lie.
+    /// The directories of these shards.
     shards: Vec<PathBuf>,
     view: Arc<View>,
 }
 
-/// A segment of a view, by its place in [`View::segments`].
+/// A segment of a view, as a position in [`View::segments`].
 pub(crate) type SegmentAt = usize;
 
-/// Files that were used lately; the oldest are dropped first.
+/// Files that were used recently; the oldest are dropped first.
 #[derive(Debug)]
 struct OpenFiles {
-    /// The most files with a descriptor.
+    /// Maximum number of files with a descriptor.
     limit: usize,
     files: HashMap<(SegmentAt, Table), Arc<SegmentFile>>,
     with_descriptor: VecDeque<(SegmentAt, Table)>,
     in_memory: VecDeque<(SegmentAt, Table)>,
     kept_bytes: usize,
-    /// Files that a walk under way will read, open so that they cannot go.
+    /// Files that a current walk will read, kept open so that they cannot
+    /// disappear.
     held: HashMap<(SegmentAt, Table), File>,
-    /// The most of these.
+    /// Maximum number of these.
     held_limit: usize,
 }
 
@@ -126,7 +130,7 @@ impl OpenFiles {
 }
 
 impl OpenFiles {
-    /// Closes those of segments from here on.
+    /// Closes the files of segments from `end` on.
     fn keep_below(&mut self, end: SegmentAt) {
         let stays = |(at, _): &(SegmentAt, Table)| *at < end;
         let mut bytes = 0;
@@ -145,7 +149,7 @@ impl OpenFiles {
 }
 
 impl View {
-    /// A view of a snapshot that was opened by other means than
+    /// Makes a view of a snapshot that was not opened by
     /// [`Index::locate`](crate::Index::locate), such as an older one, for a
     /// reader with these credentials.
     pub fn new(snapshot: Snapshot, who: Arc<Credentials>) -> View {
@@ -173,14 +177,15 @@ impl View {
         }
     }
 
-    /// The same for who will ask for many single directories, again and again.
+    /// Prepares the view for repeated queries about many single directories.
     #[must_use]
     pub fn with_places(mut self) -> View {
         self.places = Some(Arc::new(Places::of(&self)));
         self
     }
 
-    /// The same snapshot for who will ask for many single directories, if that makes a difference.
+    /// Returns a view of the same snapshot for queries about many single
+    /// directories; the same view if that makes no difference.
     pub(crate) fn for_many(self: &Arc<View>) -> Arc<View> {
         if self.places.is_some() || self.segments.len() <= FEW_SEGMENTS {
             return Arc::clone(self);
@@ -189,8 +194,8 @@ impl View {
         Arc::new(view.seen_as_of(self.as_of).with_places())
     }
 
-    /// A view of the same snapshot with other changes since, which lie behind
-    /// its shards; what is open of these stays so.
+    /// Returns a view of the same snapshot with a newer generation of changes,
+    /// which follow its shards. Open files of the shards stay open.
     #[must_use]
     pub fn renewed(&self, snapshot: Snapshot) -> View {
         let kept = self.places.as_ref().map_or(0, |places| places.segments());
@@ -203,22 +208,21 @@ impl View {
         }
     }
 
-    /// Which inode numbers pages of a segment can have; `None` of one that may
-    /// be another in the next view.
+    /// Returns the inode filters if the segment keeps its position in renewed
+    /// views, otherwise `None`.
     pub(crate) fn inode_filters(&self, at: SegmentAt) -> Option<MutexGuard<'_, InodeFilters>> {
         let lasting = self.places.as_ref().map_or(0, |places| places.segments());
         let filters = || self.inodes.lock().unwrap_or_else(PoisonError::into_inner);
         (at < lasting).then(filters)
     }
 
-    /// The same with rows that no longer hold, as far as files still have them.
+    /// Returns the same view with dead rows, as far as files still have them.
     #[must_use]
     pub fn with_dead_rows(&self) -> View {
         self.renewed(self.snapshot.clone().with_dead_rows())
     }
 
-    /// Where segments lie that may have listings of `dir`, or of what is in
-    /// it.
+    /// Returns the segments that may have listings of `dir`, or of its subtree.
     pub(crate) fn near(&self, dir: &[u8], reach: Reach) -> Vec<SegmentAt> {
         match &self.places {
             None => (0..self.segments.len()).collect(),
@@ -230,20 +234,20 @@ impl View {
         }
     }
 
-    /// Where segments lie that have something of a kind.
+    /// Returns the segments with this kind of contents.
     pub(crate) fn having(&self, what: Having) -> Vec<SegmentAt> {
         let known = self.places.as_ref().map(|places| places.having(what));
         self.with_later(known.unwrap_or_default(), what)
     }
 
-    /// Where segments lie that can have a row that stands apart, of something
-    /// in `dir`.
+    /// Returns the segments that can have the own row of an entry of `dir`.
     pub(crate) fn having_own_rows_in(&self, dir: &[u8]) -> Vec<SegmentAt> {
         let known = self.places.as_ref().map(|places| places.own_rows_in(dir));
         self.with_later(known.unwrap_or_default(), Having::OwnRow)
     }
 
-    /// These, and those of a kind behind the segments whose places are known.
+    /// Returns `known`, and the segments with this kind of contents after those
+    /// that are indexed.
     fn with_later(&self, known: &[SegmentAt], what: Having) -> Vec<SegmentAt> {
         let first = self.places.as_ref().map_or(0, |places| places.segments());
         let others = (first..self.segments.len()).filter(|at| {
@@ -255,33 +259,33 @@ impl View {
         found
     }
 
-    /// What is known of a segment before its manifest is looked at.
+    /// Returns what is known of a segment without reading its manifest.
     pub(crate) fn glance(&self, at: SegmentAt) -> Option<(&Shard, Glance<'_>)> {
         let (shard, segment) = self.segments.get(at)?;
         let shard = self.shard(*shard)?;
         Some((shard, shard.glance(*segment)?))
     }
 
-    /// Notes why this snapshot was opened.
+    /// Records the moment that the query asked about.
     #[must_use]
     pub fn seen_as_of(self, as_of: AsOf) -> View {
         View { as_of, ..self }
     }
 
-    /// True if the question is about the past, so that the live system cannot
-    /// answer what this does not.
+    /// True if the query is about the past, so that the live system cannot fill
+    /// gaps.
     pub fn is_past(&self) -> bool {
         self.as_of.is_past()
     }
 
-    /// Up to when all changes are in, by the index's own account.
+    /// The time up to which the index contains all changes, by its own account.
     pub(crate) fn changes_until(&self) -> Timestamp {
         let live = self.snapshot.live().map(|live| live.as_of);
         let started = self.snapshot.info.started;
         live.map_or(started, |time| time.max(started))
     }
 
-    /// Where a subtree's listings lie, if that was asked lately.
+    /// Returns the cached places of a subtree's listings.
     pub(crate) fn known_subtree(&self, dir: &[u8]) -> Option<Vec<Span>> {
         let subtrees = self.subtrees.lock();
         let subtrees = subtrees.unwrap_or_else(PoisonError::into_inner);
@@ -289,7 +293,7 @@ impl View {
         known.map(|(_, spans)| spans.clone())
     }
 
-    /// Remembers it in the place of what was remembered longest.
+    /// Caches the places of a subtree's listings in place of the oldest.
     pub(crate) fn keep_subtree(&self, dir: &[u8], spans: &[Span]) {
         let subtrees = self.subtrees.lock();
         let mut subtrees = subtrees.unwrap_or_else(PoisonError::into_inner);
@@ -299,8 +303,8 @@ impl View {
         subtrees.push_back((dir.to_vec(), spans.to_vec()));
     }
 
-    /// This view with the shards that only those find who know `asked`; the
-    /// view itself if there are none.
+    /// Returns this view with the shards that are found only by knowing
+    /// `asked`; the same view if there are none.
     pub(crate) fn knowing(self: &Arc<View>, asked: &[u8]) -> Result<Arc<View>> {
         if !self.is_partial() {
             return Ok(Arc::clone(self));
@@ -325,17 +329,17 @@ impl View {
         Ok(view)
     }
 
-    /// False if this reader sees everything that the snapshot holds.
+    /// False if this reader sees everything in the snapshot.
     pub fn is_partial(&self) -> bool {
         self.snapshot.is_partial
     }
 
-    /// Who reads it.
+    /// Credentials of the reader.
     pub fn who(&self) -> &Credentials {
         &self.who
     }
 
-    /// When and how it was made.
+    /// Description of the snapshot.
     pub fn info(&self) -> &SnapshotInfo {
         &self.snapshot.info
     }
@@ -345,12 +349,12 @@ impl View {
         &self.snapshot.info.root
     }
 
-    /// Its shards, but for the bundle.
+    /// Its shards, without the bundle.
     pub fn shards(&self) -> &[Shard] {
         &self.snapshot.shards
     }
 
-    /// One of its shards, the bundle among them.
+    /// Returns one of its shards; the position after the last is the bundle.
     fn shard(&self, at: usize) -> Option<&Shard> {
         let shards = &self.snapshot.shards;
         match at == shards.len() {
@@ -359,8 +363,8 @@ impl View {
         }
     }
 
-    /// Finds what the snapshot has at `path`, which lies within its root; the
-    /// view of what is found has what is known by knowing `path`.
+    /// Finds the entry at `path`, which must lie within the root. The view of
+    /// the result includes shards that are found only by knowing `path`.
     pub fn locate(self: &Arc<View>, path: &[u8]) -> Result<Located> {
         let view = self.knowing(path)?;
         let found = locate(&view, path, &mut Scratch::default())?;
@@ -375,8 +379,8 @@ impl View {
         })
     }
 
-    /// What is known of each segment before its manifest is looked at: most
-    /// have nothing to do with a question.
+    /// Iterates over what is known of each segment without reading its
+    /// manifest, since most segments do not concern a query.
     pub(crate) fn glances(&self) -> impl Iterator<Item = (SegmentAt, &Shard, Glance<'_>)> {
         let places = self.segments.iter().enumerate();
         places.filter_map(|(at, (shard, segment))| {
@@ -395,8 +399,8 @@ impl View {
         Some((shard, shard.manifest.segments.get(*segment)?))
     }
 
-    /// The shard of a segment, and its place among the shards; the bundle's
-    /// is behind the last.
+    /// Returns the shard of a segment and its position; the bundle comes after
+    /// the last shard.
     pub(crate) fn shard_of(&self, at: SegmentAt) -> Option<(usize, &Shard)> {
         let (shard, _) = self.segments.get(at)?;
         Some((*shard, self.shard(*shard)?))
@@ -426,8 +430,9 @@ impl View {
         Ok(Some(file))
     }
 
-    /// Opens what a walk will read of segments, as many as may be: what is published meanwhile may
-    /// have them removed, and who has begun to answer has to come to an end.
+    /// Opens the files of segments that a walk will read, as many as the limit
+    /// allows. A new snapshot may have them removed meanwhile, and an answer
+    /// that has begun must be completed.
     pub(crate) fn hold(&self, segments: impl Iterator<Item = SegmentAt>) -> Result<()> {
         for at in segments {
             let Some((shard, segment)) = self.segment(at) else {
@@ -451,7 +456,7 @@ impl View {
         Ok(())
     }
 
-    /// A segment's name sidecar; `None` if it has none that can be read.
+    /// Returns a segment's name sidecar; `None` if it has no readable one.
     pub(crate) fn names(&self, at: SegmentAt) -> Option<Arc<Sidecar>> {
         let lock = || self.sidecars.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = lock().known(at) {
@@ -466,8 +471,8 @@ impl View {
         sidecar
     }
 
-    /// Rows of a segment's table that no longer hold, as
-    /// [`trawl_index::live::Dead`] has them.
+    /// Returns the dead rows of a segment's table, as in
+    /// [`trawl_index::live::Dead`].
     pub(crate) fn dead(&self, at: SegmentAt, table: Table) -> &[Range<u64>] {
         let Some((_, shard)) = self.shard_of(at).filter(|(_, shard)| shard.has_dead()) else {
             return &[];
@@ -478,7 +483,7 @@ impl View {
         dead.map_or(&[], |dead| dead.of(table))
     }
 
-    /// An error about a segment's file.
+    /// Returns an error about a segment's file.
     pub(crate) fn damaged(&self, at: SegmentAt, table: Table, problem: &'static str) -> QueryError {
         let place = self
             .segment(at)
@@ -487,7 +492,7 @@ impl View {
     }
 
     fn lock_open(&self) -> MutexGuard<'_, OpenFiles> {
-        // Nothing is left half done by a panic while it is locked.
+        // Ignores poisoning: no code panics halfway through an update.
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,14 +1,15 @@
-//! Extended attributes: names and values of an entry, or of all below it.
+//! Extended attributes: names and values of an entry, or of everything below
+//! it.
 //!
-//! An entry's row has the names that whoever may list its directory may
-//! know; the values lie in xattrs tables of shards that may ask for more. So
-//! a value that the asker may not read is not there, and an attribute of
-//! which even the name is hidden is there with its value or not at all. ACLs
-//! have columns of their own.
+//! An entry's row has the attribute names that may be known to every user who
+//! may list its directory. The values lie in xattrs tables of shards that may
+//! be restricted further. So a value that the asking user may not read is
+//! missing, and an attribute whose name is hidden as well is either present
+//! with its value or absent. ACLs have columns of their own.
 //!
-//! The tables of all segments are read in path order beside the walk over
-//! the rows, a bounded number of rows of each at a time. What is kept
-//! besides are names and attribute names of one directory's entries.
+//! The tables of all segments are read in path order alongside the walk over
+//! the rows, a bounded number of rows at a time. In addition, only the names
+//! and attribute names of one directory's entries are held.
 
 use crate::error::Result;
 use crate::index::{Index, SegmentAt, Start, View};
@@ -30,14 +31,14 @@ use trawl_model::guard::Predicate;
 use trawl_model::rows::{ByteColumn, Row};
 use trawl_model::{FileType, path};
 
-/// Rows of an xattrs table that are read at a time.
+/// Rows of an xattrs table read together.
 const CHUNK_ROWS: u64 = 256;
-/// Rows that are read at a time where nothing is merged.
+/// Rows read together by scans without merging.
 pub(crate) const SCAN_ROWS: u64 = 4096;
 
-/// Name of the attribute that is a file's access ACL.
+/// Name of the attribute that holds a file's access ACL.
 pub const ACL_ACCESS: &[u8] = b"system.posix_acl_access";
-/// Name of the attribute that is a directory's default ACL.
+/// Name of the attribute that holds a directory's default ACL.
 pub const ACL_DEFAULT: &[u8] = b"system.posix_acl_default";
 
 /// An extended attribute.
@@ -45,7 +46,7 @@ pub const ACL_DEFAULT: &[u8] = b"system.posix_acl_default";
 pub struct Attribute {
     /// Its full name.
     pub name: Vec<u8>,
-    /// Its value; `None` if it may not be read or was not.
+    /// Its value; `None` if it may not be read or was not recorded.
     pub value: Option<Vec<u8>>,
 }
 
@@ -56,33 +57,34 @@ pub struct Attributed {
     pub path: Vec<u8>,
     /// True if it is a symbolic link.
     pub is_link: bool,
-    /// What it has.
+    /// Its attributes.
     pub attributes: Vec<Attribute>,
 }
 
-/// Whether symbolic links without attributes are given too.
+/// Which symbolic links are reported.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Links {
-    /// As any other entry: if they have attributes.
+    /// Only links with attributes, like other entries.
     #[default]
     LikeOthers,
-    /// Always.
+    /// All links.
     Always,
 }
 
-/// Which entries' attributes are given.
+/// A query for attributes of entries.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AttributeRequest<'a> {
-    /// Entries further from the start are left out.
+    /// Maximum depth below the start.
     pub max_depth: Option<usize>,
-    /// What is done with links.
+    /// Which symbolic links are reported.
     pub links: Links,
-    /// Ends it with [`QueryError::Cancelled`](crate::QueryError::Cancelled)
-    /// soon after it is set.
+    /// Cancels the query with
+    /// [`QueryError::Cancelled`](crate::QueryError::Cancelled) soon after it is
+    /// set.
     pub cancel: Option<&'a AtomicBool>,
 }
 
-/// Columns that [`Noted`] is made of.
+/// Columns that [`Noted`] is made from.
 const NOTED: ColumnSet = ColumnSet::of(&[
     Column::Name,
     Column::Mode,
@@ -92,7 +94,7 @@ const NOTED: ColumnSet = ColumnSet::of(&[
 ]);
 
 impl Index {
-    /// The attributes of `start` itself.
+    /// Returns the attributes of `start` itself.
     pub fn attributes(&self, start: &Start) -> Result<Vec<Attribute>> {
         let (dir, name) = path::split(&start.path).unwrap_or_default();
         let mut stream = Stream::new(&start.view, &Scope::Entry { dir, name })?;
@@ -104,8 +106,8 @@ impl Index {
         Ok(Noted::of(&Row { batch, at, dir }).with(values))
     }
 
-    /// Gives the entries below `start` that have attributes, in the order of
-    /// [`Index::walk`].
+    /// Passes the entries below `start` that have attributes to `visit`, in the
+    /// order of [`Index::walk`].
     pub fn attributes_below(
         &self,
         start: &Start,
@@ -145,9 +147,9 @@ impl Index {
         Ok(())
     }
 
-    /// Gives path, attribute and value of what `start` and all below it have
-    /// of attributes whose name is `wanted`, in no order. ACLs are not among
-    /// them: their values are in the rows.
+    /// Passes path, attribute and value of all attributes with a `wanted` name,
+    /// of `start` and everything below it, to `visit`, in no particular order.
+    /// ACLs are not included: rows hold their values.
     pub fn attribute_values(
         &self,
         start: &Start,
@@ -175,13 +177,13 @@ impl Index {
     }
 }
 
-/// Cuts rows into pieces.
+/// Splits rows into pieces.
 pub(crate) fn chunks(rows: Range<u64>, most: u64) -> impl Iterator<Item = Range<u64>> {
     let starts = (rows.start..rows.end).step_by(most as usize);
     starts.map(move |start| start..rows.end.min(start + most))
 }
 
-/// Reads values of `rows`, if any of their attributes is wanted.
+/// Reads values of `rows` if any of their attributes is wanted.
 fn scan(
     file: &SegmentFile,
     rows: Range<u64>,
@@ -205,23 +207,23 @@ fn scan(
     Ok(())
 }
 
-/// Rows of a segment's table.
+/// A segment, its xattrs table, and rows of it.
 type Placed = (SegmentAt, Arc<SegmentFile>, Range<u64>);
 
-/// Which rows of xattrs tables are wanted.
+/// The rows of xattrs tables that are wanted.
 enum Scope<'a> {
-    /// Of one entry.
+    /// Rows of one entry.
     Entry { dir: &'a [u8], name: &'a [u8] },
-    /// Of what lies below a directory.
+    /// Rows of entries below a directory.
     Below(&'a [u8]),
-    /// The same, copies behind barriers included.
+    /// Like `Below`, including copies behind barriers.
     AllBelow(&'a [u8]),
-    /// Of what a directory lists, copies behind barriers included.
+    /// Rows of a directory's entries, including copies behind barriers.
     In(&'a [u8]),
 }
 
 impl Scope<'_> {
-    /// The rows of each segment's table.
+    /// Returns the rows of each segment's table.
     fn files(
         &self,
         view: &View,
@@ -231,7 +233,8 @@ impl Scope<'_> {
         Ok(found.map(|(_, file, rows)| (file, rows)).collect())
     }
 
-    /// The same, with the segment.
+    /// Like [`Scope::files`], with the segment, and only for guards that are
+    /// meant.
     fn places(
         &self,
         view: &View,
@@ -257,12 +260,11 @@ impl Scope<'_> {
         Ok(files)
     }
 
-    /// True if a shard lies behind a barrier that the scope has nothing to
-    /// do with.
+    /// True if a shard lies behind a barrier that does not concern the scope.
     fn is_elsewhere(&self, guard: &[GuardStep]) -> bool {
         let is_elsewhere = |barrier: &[u8]| match self {
             Scope::Entry { dir, name } => {
-                // Behind its own barrier lies a copy of what it has.
+                // Behind an entry's own barrier lies a copy of its attributes.
                 !path::is_within(dir, barrier) && path::append(dir, name) != barrier
             }
             Scope::Below(dir) | Scope::AllBelow(dir) => {
@@ -279,8 +281,8 @@ impl Scope<'_> {
         })
     }
 
-    /// The rows of a table, which may begin with copies of what the directory
-    /// behind `barrier` has: these count only if it is asked about alone.
+    /// Returns the rows of a table. The table may begin with copies of the
+    /// attributes of the directory behind `barrier`, which `Below` leaves out.
     fn rows(
         &self,
         file: &SegmentFile,
@@ -296,7 +298,7 @@ impl Scope<'_> {
                     order((at_dir, at_name), (dir, name)) == Ordering::Less
                 }
                 Scope::In(dir) => path::cmp(at_dir, dir) == Ordering::Less,
-                // The row of `/` itself has no name.
+                // The row of `/` itself has an empty name.
                 Scope::Below(dir) | Scope::AllBelow(dir) => {
                     order((at_dir, at_name), (dir, b"")) != Ordering::Greater
                 }
@@ -321,8 +323,8 @@ impl Scope<'_> {
     }
 }
 
-/// The rows of xattrs tables with what the entries of a directory have, or
-/// all below it.
+/// Returns the rows of xattrs tables for the entries of a directory, or for
+/// everything below it.
 pub(crate) fn rows_of(
     view: &View,
     dir: &[u8],
@@ -339,7 +341,7 @@ pub(crate) fn rows_of(
     Ok(found.map(|(at, _, rows)| (at, rows)).collect())
 }
 
-/// Adds the directories that a segment has values of that still hold.
+/// Adds the directories that a segment has live values of.
 pub(crate) fn directories_in(
     view: &View,
     at: SegmentAt,
@@ -358,7 +360,7 @@ pub(crate) fn directories_in(
     Ok(())
 }
 
-/// The rows of xattrs tables with what one entry has.
+/// Returns the rows of xattrs tables for one entry.
 pub(crate) fn rows_of_entry(
     view: &View,
     (dir, name): (&[u8], &[u8]),
@@ -369,8 +371,8 @@ pub(crate) fn rows_of_entry(
     Ok(found.map(|(at, _, rows)| (at, rows)).collect())
 }
 
-/// True if only the superuser may read what is behind a guard: there lie
-/// attributes that no row names.
+/// True if only the superuser may read what is behind a guard. Attributes that
+/// rows do not name are stored there.
 fn is_superusers(guard: &[GuardStep]) -> bool {
     let last = guard.last();
     let who = last.and_then(|step| match step {
@@ -380,7 +382,7 @@ fn is_superusers(guard: &[GuardStep]) -> bool {
     who.is_some_and(|who| who.is_superuser_only())
 }
 
-/// The innermost path that a guard asks one to know.
+/// Returns the path of the innermost barrier of a guard.
 fn last_barrier(guard: &[GuardStep]) -> Option<&[u8]> {
     guard.iter().rev().find_map(|step| match step {
         GuardStep::Barrier { path, .. } => Some(&path[..]),
@@ -388,12 +390,12 @@ fn last_barrier(guard: &[GuardStep]) -> Option<&[u8]> {
     })
 }
 
-/// Path order of entries, each given as its directory and its name.
+/// Compares entries in path order, given as directory and name.
 pub(crate) fn order(a: (&[u8], &[u8]), b: (&[u8], &[u8])) -> Ordering {
     path::cmp(a.0, b.0).then_with(|| a.1.cmp(b.1))
 }
 
-/// The first of `rows` that is not `before`, or their end.
+/// Returns the first of `rows` that is not `before`, or their end.
 fn lower_bound(
     file: &SegmentFile,
     rows: Range<u64>,
@@ -412,7 +414,7 @@ fn lower_bound(
     Ok(start)
 }
 
-/// Directories and names of rows.
+/// Reads directories and names of rows.
 fn read_keys(
     file: &SegmentFile,
     rows: Range<u64>,
@@ -460,7 +462,7 @@ impl Chunk {
                 || chunk.attr.get(at).contains(&0)
         };
         if (0..chunk.name.len()).any(odd) {
-            return Err(file.damaged("it holds impossible names"));
+            return Err(file.damaged("it contains invalid names"));
         }
         Ok(chunk)
     }
@@ -489,7 +491,7 @@ impl PartialOrd for Key {
     }
 }
 
-/// What is still to come of one table.
+/// The remaining rows of one table.
 struct Cursor {
     file: Arc<SegmentFile>,
     rest: Range<u64>,
@@ -498,7 +500,7 @@ struct Cursor {
 }
 
 impl Cursor {
-    /// The key of the next row, which is read if need be.
+    /// Returns the key of the next row, reading it if necessary.
     fn key(&mut self, scratch: &mut Scratch) -> Result<Option<Key>> {
         if self.next >= self.chunk.name.len() {
             let end = self.rest.end.min(self.rest.start + CHUNK_ROWS);
@@ -515,7 +517,7 @@ impl Cursor {
     }
 }
 
-/// Values of all segments, entry by entry in path order.
+/// Iterates over the values of all segments, entry by entry in path order.
 struct Stream {
     cursors: Vec<Cursor>,
     heads: BinaryHeap<Reverse<(Key, usize)>>,
@@ -556,7 +558,7 @@ impl Stream {
         self.heads.peek().map(|Reverse((key, _))| key)
     }
 
-    /// The next entry and its values.
+    /// Returns the next entry and its values.
     fn next_entry(&mut self) -> Result<Option<(Key, Vec<Attribute>)>> {
         let Some(key) = self.peek().cloned() else {
             return Ok(None);
@@ -579,7 +581,7 @@ impl Stream {
     }
 }
 
-/// What a row says of its entry's attributes.
+/// An entry's attributes according to its row.
 struct Noted {
     name: Vec<u8>,
     is_link: bool,
@@ -599,7 +601,7 @@ impl Noted {
         }
     }
 
-    /// All attributes, given the values that can be read.
+    /// Returns all attributes, given the values that can be read.
     fn with(&self, mut values: Vec<Attribute>) -> Vec<Attribute> {
         let acls = [(ACL_ACCESS, &self.acl), (ACL_DEFAULT, &self.acl_default)];
         for (name, value) in acls.into_iter().filter(|(_, value)| !value.is_empty()) {
@@ -623,10 +625,10 @@ impl Noted {
     }
 }
 
-/// Entries of a directory of which something is known.
+/// A directory, and its entries with attributes.
 type Directory = (Vec<u8>, Vec<Noted>);
 
-/// Notes the rows of a listing that have attributes.
+/// Collects the rows of a listing that have attributes.
 fn note(listing: &Listing<'_>, links: Links, out: &mut Vec<Directory>) {
     let dir = listing.dir.path;
     let rows = listing.range.clone().map(|at| Row {
@@ -645,12 +647,12 @@ fn note(listing: &Listing<'_>, links: Links, out: &mut Vec<Directory>) {
     }
 }
 
-/// Rows and values side by side.
+/// Joins rows and values.
 struct Join<V> {
     stream: Stream,
-    /// The greatest depth of an entry's path.
+    /// Maximum depth of an entry's path.
     deepest: usize,
-    /// A directory of which more rows may come.
+    /// A directory that may have more rows.
     pending: Directory,
     visit: V,
 }
@@ -674,7 +676,7 @@ impl<V: FnMut(Attributed) -> ControlFlow<()>> Join<V> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Gives the pending directory's entries.
+    /// Reports the pending directory's entries.
     fn flush(&mut self) -> Result<ControlFlow<()>> {
         let (dir, mut noted) = std::mem::take(&mut self.pending);
         noted.sort_by(|a, b| a.name.cmp(&b.name));
@@ -698,7 +700,8 @@ impl<V: FnMut(Attributed) -> ControlFlow<()>> Join<V> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Gives entries of which all attributes are known from values alone.
+    /// Reports entries before `end` whose attributes are known only from
+    /// values.
     fn give_before(&mut self, end: Option<&Key>) -> Result<ControlFlow<()>> {
         while let Some(next) = self.stream.peek() {
             if end.is_some_and(|end| next >= end) {

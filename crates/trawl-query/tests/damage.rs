@@ -1,5 +1,5 @@
-//! Damage to any file of an index, and what questions say about it: an error
-//! that names the file, or the right answer; never a panic.
+//! Damages files of an index. Queries must return either an error that names
+//! the file or the right answer, and never panic.
 
 mod support;
 
@@ -14,7 +14,7 @@ use trawl_query::{
     RankRequest, Ranked, Request, SeenLinks, Start, StatsRequest, Trait, UsageRequest,
 };
 
-/// Everything that is asked, as one text.
+/// Runs all queries and returns their answers as one text.
 fn answers(index: &Path, root: &[u8], child: &[u8]) -> Result<String, QueryError> {
     let index = Index::open(index, Credentials::default())?;
     let mut out = String::new();
@@ -55,7 +55,8 @@ fn answers(index: &Path, root: &[u8], child: &[u8]) -> Result<String, QueryError
     Ok(out)
 }
 
-/// What questions say that go over columns, or look for few rows of many.
+/// Appends the answers of queries that scan columns or search for few rows
+/// among many.
 fn summaries(index: &Index, start: &Start, out: &mut String) -> Result<(), QueryError> {
     let request = StatsRequest {
         traits: &[Trait::Size, Trait::NameLength, Trait::Depth],
@@ -123,7 +124,7 @@ fn damage_each(wanted: usize, mut damage: impl FnMut(&mut Vec<u8>, &mut Random))
     let mut files = Vec::new();
     files_below(&place, &mut files);
     files.sort();
-    // With it manifests and the list of shards are not asked for.
+    // The pack would replace the manifests and the list of shards.
     let is_pack = |file: &PathBuf| file.extension().is_some_and(|end| end == "pack");
     let pack = files.iter().position(is_pack).expect("a pack");
     std::fs::remove_file(files.remove(pack)).unwrap();

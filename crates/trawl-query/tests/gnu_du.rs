@@ -1,4 +1,4 @@
-//! A real tree, scanned: usage is what GNU du says.
+//! Compares the disk usage of a scanned tree with the output of GNU du.
 
 mod support;
 
@@ -14,7 +14,7 @@ use trawl_query::{Detail, Index, Located, SeenLinks, Usage, UsageRequest};
 
 type Given = BTreeMap<Vec<u8>, u64>;
 
-/// What du prints, by path.
+/// Returns the output of du by path.
 fn du(options: &[&str], tree: &Path) -> Option<Given> {
     let mut command = trawl_testkit::oracle::command("du");
     let output = command.args(options).arg("-0").arg(tree).output().ok()?;
@@ -43,7 +43,7 @@ fn make_tree(tree: &Path) {
             std::fs::write(name, vec![1; size]).unwrap();
         }
     }
-    // Names of one object within one directory: du counts one of them.
+    // Two names of one object in one directory; du counts one of them.
     std::fs::hard_link(tree.join("links/f4-5000"), tree.join("links/again")).unwrap();
     std::os::unix::fs::symlink("nowhere", tree.join("a/link")).unwrap();
 }
@@ -110,7 +110,8 @@ fn usage_is_what_du_says() {
         ours(&index, &tree, &shallow, |usage| usage.blocks),
         expected
     );
-    // Which of an object's names du prints goes by the directory's order.
+    // Which of an object's names du prints depends on the order of the
+    // directory.
     let everything = UsageRequest {
         detail: Detail::Everything,
         ..request
@@ -123,7 +124,8 @@ fn usage_is_what_du_says() {
     let got = ours(&index, &tree, &everything, |usage| usage.blocks);
     assert_eq!(got.len(), expected.len());
     assert_eq!(without_links(got), without_links(expected));
-    // Up to 9.1 du counts the sizes of directories, later versions do not.
+    // Up to version 9.1 du counts the apparent sizes of directories; later
+    // versions do not.
     let expected = du(&["-b"], &tree).unwrap();
     let all = ours(&index, &tree, &request, |usage| usage.size_bytes);
     let files = ours(&index, &tree, &request, |usage| {

@@ -1,5 +1,5 @@
-//! Searches by name give what is there, with name sidecars, without, and with
-//! damaged ones.
+//! Searches by name give the right results with name sidecars, without them and
+//! with damaged ones.
 
 mod support;
 
@@ -45,11 +45,11 @@ fn found(index: &Index, path: &[u8]) -> Start {
     }
 }
 
-/// What is asked: a literal, and what says whether it is there.
+/// A query: a literal, and how to search for it.
 #[derive(Clone, Debug)]
 struct Question {
     literal: Literal,
-    /// Whether the search is told that the literal is all.
+    /// True if the search is told that the literal is the whole test.
     is_told: bool,
     threads: usize,
 }
@@ -109,7 +109,7 @@ impl Question {
         paths
     }
 
-    /// What the tree has.
+    /// Returns the expected results, computed from the tree.
     fn expected(&self, tree: &Tree, start: &[u8], skip: &[Vec<u8>]) -> Vec<Vec<u8>> {
         let mut paths = Vec::new();
         for (dir, made) in tree.within(start) {
@@ -176,7 +176,7 @@ fn filled(mut question: Question, tree: &Tree, random: &mut Random) -> Question 
     };
     if question.literal.letters == Letters::Folded {
         bytes.make_ascii_lowercase();
-        // What is the same in either case is known of ASCII only.
+        // Case folding is known only for ASCII.
         if !bytes.is_ascii() {
             question.literal.letters = Letters::Exact;
             bytes = entry.name.clone();
@@ -187,7 +187,7 @@ fn filled(mut question: Question, tree: &Tree, random: &mut Random) -> Question 
     question
 }
 
-/// The paths that a walk gives whose filter has the need.
+/// Returns the paths from a walk with the need as filter.
 fn walked(index: &Index, start: &Start, question: &Question) -> Vec<Vec<u8>> {
     let request = Request {
         columns: ColumnSet::of(&[Column::Name]),
@@ -217,7 +217,7 @@ fn walked(index: &Index, start: &Start, question: &Question) -> Vec<Vec<u8>> {
     paths
 }
 
-/// All name sidecars of an index.
+/// Returns all name sidecars of an index.
 fn sidecars(place: &Path) -> Vec<PathBuf> {
     let (mut found, mut pending) = (Vec::new(), vec![place.to_owned()]);
     while let Some(dir) = pending.pop() {
@@ -277,7 +277,7 @@ proptest! {
         };
         ask_all(&mut random);
         let names = sidecars(&written.place);
-        // Damaged ones are as if they were not there.
+        // Damaged sidecars are treated as absent.
         for path in &names {
             let mut bytes = std::fs::read(path).unwrap();
             for _ in 0..1 + random.below(3) {

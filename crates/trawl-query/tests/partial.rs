@@ -1,7 +1,7 @@
-//! What a reader is told that sees only some shards: those that the kernel
-//! would let it open are chosen here by their guards, and the rows and
-//! directories that this leaves are held against a walk of the made tree that
-//! asks each directory's mode, as the kernel would.
+//! Answers for a reader who sees only some shards. The shards that the kernel
+//! would let the reader open are chosen here by their guards. The resulting
+//! rows and directories are compared with a walk of the generated tree that
+//! checks each directory's mode as the kernel would.
 
 #![forbid(unsafe_code)]
 
@@ -16,10 +16,10 @@ use trawl_model::sink::SourceRoot;
 use trawl_model::{DirAccess, DirBatch, DirId, Entry, Gid, Meta, Op, Sink, Timestamp, Uid, path};
 use trawl_query::{DeniedRequest, Index, Listing, Located, Request, Start, View};
 
-/// A directory of the made tree: path, mode, owner, group, and its files.
+/// A directory of the generated tree: path, mode, owner, group, and its files.
 type Dir = (&'static str, u32, u32, u32, &'static [&'static str]);
 
-/// In order, parents first.
+/// In path order, parents first.
 const TREE: &[Dir] = &[
     ("/t", 0o755, 0, 0, &["f"]),
     ("/t/a", 0o755, 0, 0, &["f"]),
@@ -144,12 +144,12 @@ fn admits(text: &str, who: &Credentials) -> bool {
 fn may_open(shard: &Shard, who: &Credentials) -> bool {
     shard.manifest.guard.iter().all(|step| match step {
         GuardStep::Predicate { who: text } => admits(text, who),
-        // Behind it only who may list, as nobody here says a name.
+        // Only those who may list it, since this test opens no shard by name.
         GuardStep::Barrier { list, .. } => admits(list, who),
     })
 }
 
-/// What the tree's own modes say.
+/// True if the tree's own modes grant `bit` to `who`.
 fn has(who: &Credentials, (_, mode, uid, gid, _): &Dir, bit: u32) -> bool {
     let class = match () {
         () if who.uid == Uid(*uid) => mode >> 6,
@@ -203,8 +203,8 @@ fn start(index: &Index, at: &str) -> Start {
     }
 }
 
-/// Directories that a walk by `who` meets, and those of them that it cannot
-/// go into.
+/// Returns the directories that a walk by `who` visits, and those that it
+/// cannot enter.
 fn walked(who: &Credentials) -> (Vec<&'static str>, Vec<&'static str>) {
     let (mut met, mut denied, mut pending) = (Vec::new(), Vec::new(), vec![0]);
     while let Some(at) = pending.pop() {
@@ -325,11 +325,12 @@ fn who_sees_everything_is_denied_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().join("index");
     write(&place);
-    // The kernel let this process open all: its answer counts, not the modes.
+    // The kernel let this process open everything: that decides, not the modes.
     let index = Index::open(&place, users().remove(1)).unwrap();
     let top = start(&index, "/t");
     assert!(index.issues(&top, None).unwrap().is_empty());
-    // What it did not see there may be there for it now.
+    // Entries that the scan did not see may still be visible on the live
+    // system.
     assert!(matches!(
         index.locate(b"/t/closed/none").unwrap(),
         Located::Hidden { .. }

@@ -1,5 +1,5 @@
-//! Random trees through the writer and back: what questions give is what was
-//! made, however it was cut into fragments, segments and shards.
+//! Writes random trees to an index and reads them back: answers must match the
+//! generated tree, however it was cut into fragments, segments and shards.
 
 mod support;
 
@@ -70,7 +70,7 @@ fn walk(index: &Index, start: &Start, request: &Request<'_>) -> Vec<Listed> {
     all
 }
 
-/// What a walk should give, by directory.
+/// Returns the expected result of a walk, by directory.
 fn expected<'t>(
     tree: &'t Tree,
     start: &[u8],
@@ -203,7 +203,7 @@ fn rows_that_are_not_selected_are_not_given() {
     let mut selection = RowSelection::default();
     for segment in 0..start.view.stored_segments() {
         let (_, _, info) = start.view.stored_segment(segment).unwrap();
-        // The first may be an own row, which no walk gives.
+        // The first row may be an own row, which no walk returns.
         let picked: Vec<u64> = (1..info.rows).filter(|row| row % 7 < 2).collect();
         wanted += picked.len();
         selection.restrict(segment, picked.iter().map(|row| *row..row + 1).collect());
@@ -228,7 +228,7 @@ fn random_trees_are_cut_into_shards_and_segments() {
     };
     let (mut shards, mut segments) = (0, 0);
     for number in 1..9u64 {
-        // As far apart as the seeds of the properties below.
+        // Spread as widely as the seeds of the properties below.
         let seed = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let Written { tree, index, _dir } = written(seed, "/r", shape);
         let view = found(&index, &tree.root).view;
@@ -275,7 +275,8 @@ fn a_walk_ends_when_it_is_told_to() {
     }
 }
 
-/// Some rows of each segment, and all the others.
+/// Returns a selection of random rows of each segment, and one of all other
+/// rows.
 fn random_selections(start: &Start, random: &mut Random) -> [RowSelection; 2] {
     let mut both = [RowSelection::default(), RowSelection::default()];
     for segment in 0..start.view.stored_segments() {
@@ -294,7 +295,7 @@ fn random_selections(start: &Start, random: &mut Random) -> [RowSelection; 2] {
     both
 }
 
-/// Rows of a walk by directory and name.
+/// Returns the rows of a walk by directory and name.
 fn names(listed: Vec<Listed>) -> Vec<(Vec<u8>, Vec<u8>)> {
     let row = |dir: &Vec<u8>, made: Made| (dir.clone(), made.name);
     let of_dir = |(dir, _, rows): Listed| {
@@ -549,7 +550,7 @@ proptest! {
                 given.push((of.path.to_vec(), of.is_dir, of.usage));
                 ControlFlow::Continue(())
             }).unwrap();
-            // In the same order: directories by path, links once.
+            // Same order as the query: directories by path, each object once.
             let mut dirs: Vec<_> = tree.within(&at).into_values().collect();
             dirs.sort_by(|a, b| path::cmp(&a.path, &b.path));
             let mut seen = HashSet::new();
@@ -571,8 +572,8 @@ proptest! {
             }
             prop_assert_eq!(&given.last().unwrap().0, &at);
             prop_assert_eq!(given.last().unwrap().2, total);
-            // Which of an object's names counts may differ where several
-            // segments have parts of a directory, so sums are compared.
+            // Which of an object's names counts may differ if several segments
+            // have parts of a directory, so only sums are compared.
             for (path, is_dir, usage) in &given {
                 if *is_dir && path == &at {
                     prop_assert_eq!(usage.inodes, inode_total(path));

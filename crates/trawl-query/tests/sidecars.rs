@@ -1,5 +1,5 @@
-//! Name sidecars: made from tables they equal those that the writer made, and
-//! damaged or missing ones come back.
+//! Name sidecars made from tables equal those that the writer made, and damaged
+//! or missing ones are rebuilt.
 
 mod support;
 
@@ -139,7 +139,8 @@ fn sidecars_hold_every_row() {
     assert!(found.iter().all(|path| all.contains(path)));
 }
 
-/// The paths that a walk gives, in its order, of rows that the filter admits.
+/// Returns the paths of the rows that the filter admits, in the order of the
+/// walk.
 fn walked(place: &Path, filter: &Filter) -> Vec<Vec<u8>> {
     let index = Index::open(place, Credentials::default()).unwrap();
     let Located::Found(start) = index.locate(b"/r").unwrap() else {
@@ -168,7 +169,7 @@ fn walked(place: &Path, filter: &Filter) -> Vec<Vec<u8>> {
     all
 }
 
-/// A walk takes names from sidecars, and without them from the tables.
+/// A walk takes names from sidecars, and from the tables if there are none.
 #[test]
 fn walks_give_the_same_names_with_and_without_sidecars() {
     let dir = tempfile::tempdir().unwrap();
@@ -185,7 +186,7 @@ fn walks_give_the_same_names_with_and_without_sidecars() {
         low: 1_000_000_000,
         high: i64::MAX.into(),
     });
-    // What is needed is not looked at without a sidecar: who asks does.
+    // Without a sidecar a walk does not check the need, so the caller must.
     let is_asked =
         |filter: &Filter, path: &Vec<u8>| filter.need.is_nothing() || path.ends_with(b".c");
     let ending = Literal {

@@ -1,5 +1,5 @@
-//! Counts, rankings, duplicates and lookups of many paths over random trees,
-//! each against a naive answer.
+//! Compares counts, rankings, duplicates and lookups of many paths over random
+//! trees with naive answers.
 
 mod support;
 
@@ -43,7 +43,7 @@ fn found(index: &Index, path: &[u8]) -> Start {
     }
 }
 
-/// Every entry below `start`, with its path.
+/// Returns every entry below `start` with its path.
 fn below<'t>(tree: &'t Tree, start: &[u8]) -> Vec<(Vec<u8>, &'t Made)> {
     let dirs = tree.within(start);
     let rows = dirs.into_iter().flat_map(|(dir, made)| {
@@ -63,7 +63,7 @@ fn any_start(tree: &Tree, random: &mut Random) -> Vec<u8> {
         .clone()
 }
 
-/// What has one name and an even owner.
+/// Accepts entries with one name and an even owner.
 struct Single;
 
 impl RowTest for Single {
@@ -112,7 +112,7 @@ fn key_of(made: &Made, by: RankBy) -> Option<i128> {
     })
 }
 
-/// Keys and paths of what a ranking should give.
+/// Returns the keys and paths of the expected ranking.
 fn naive_ranking(
     tree: &Tree,
     start: &[u8],
@@ -150,7 +150,8 @@ fn assert_ranking(index: &Index, tree: &Tree, at: &[u8], request: &RankRequest<'
     let limit = request.limit.min(wanted.len());
     let wanted_keys: Vec<i128> = wanted[..limit].iter().map(|(key, _)| *key).collect();
     assert_eq!(got_keys, wanted_keys, "{:?} {:?}", request.by, request.end);
-    // Which of those that are alike at the end is not said.
+    // The ranking does not define which of the equal entries at its end are
+    // included.
     let last = wanted_keys.last().copied();
     for (entry, (key, path)) in got.iter().zip(&wanted) {
         assert!(wanted.iter().any(|(k, p)| k == key && *p == entry.path));
@@ -160,7 +161,7 @@ fn assert_ranking(index: &Index, tree: &Tree, at: &[u8], request: &RankRequest<'
     }
 }
 
-/// Paths that are there, and some that are not.
+/// Returns existing and missing paths.
 fn any_paths(tree: &Tree, random: &mut Random) -> Vec<Vec<u8>> {
     let mut paths: Vec<Vec<u8>> = vec![tree.root.clone()];
     for dir in &tree.dirs {
@@ -383,7 +384,8 @@ fn buckets(counts: &[Count]) -> BTreeMap<usize, Count> {
     all.filter(|(_, count)| count.entries > 0).collect()
 }
 
-/// Empties every entries table that lies in a file of its own length.
+/// Truncates all files of entries tables to 0 bytes; returns the length of the
+/// longest.
 fn empty_entries(dir: &std::path::Path) -> u64 {
     let mut longest = 0;
     let mut pending = vec![dir.to_owned()];
@@ -454,7 +456,8 @@ fn directories_are_summed_up_without_their_entries() {
     naive.sort_unstable_by(|a, b| b.cmp(a));
     let fullest: Vec<u64> = before.2.iter().map(|(rows, _)| *rows).collect();
     assert_eq!(fullest, naive[..7]);
-    // Longer than what is read whole, and so kept, when it is opened.
+    // The longest table exceeds the size up to which files are read whole on
+    // opening and thus cached.
     assert!(empty_entries(_dir.path()) > 64 * 1024);
     assert_eq!(answers(), before);
     let columns = ColumnSet::of(&[Column::Ino]);

@@ -1,14 +1,14 @@
-//! From what a match needs to what a sidecar is asked for.
+//! Translates the needs of a filter into lookups in a sidecar.
 
 use super::{subject, within};
 use std::ops::{ControlFlow, Range};
 use trawl_model::need::{At, Letters, Literal, Need};
 use trawl_names::{Anchor, Case, Names, NamesError, Needles, Pattern, ReadAt, Subject};
 
-/// Most names hold a shorter literal.
+/// Minimum bytes of a useful literal; most names contain shorter ones.
 const TELLING_BYTES: usize = 2;
 
-/// Rows among `rows` that can have what is needed.
+/// Returns the rows among `rows` that can meet the need.
 pub(crate) fn candidates<R: ReadAt>(
     names: &Names<R>,
     need: &Need,
@@ -29,7 +29,7 @@ pub(crate) fn candidates<R: ReadAt>(
     Ok(left)
 }
 
-/// The same of several ranges.
+/// Like [`candidates`], for several ranges.
 pub(super) fn among<R: ReadAt>(
     names: &Names<R>,
     need: &Need,
@@ -42,7 +42,7 @@ pub(super) fn among<R: ReadAt>(
     Ok(found)
 }
 
-/// What is asked for: a list for each subject and case.
+/// Returns the needles to look up: a list for each subject and case.
 fn needles(need: &Need) -> Vec<Needles> {
     let parts = match need {
         Need::Nothing => &[],
@@ -74,8 +74,8 @@ fn needles(need: &Need) -> Vec<Needles> {
     lists
 }
 
-/// Rows among `rows` that hold a literal that is needed, each looked at;
-/// `None` if no literal is needed that says more than it costs.
+/// Returns the rows among `rows` that contain a needed literal, by examining
+/// each name. `None` if no literal is selective enough to be worth the search.
 pub(crate) fn holders<R: ReadAt>(
     names: &Names<R>,
     need: &Need,
@@ -86,8 +86,8 @@ pub(crate) fn holders<R: ReadAt>(
     let test = |text: &[u8]| may_hold(known, text);
     let pattern = match case {
         Case::Sensitive => Pattern::literal(literal(known), subject, case),
-        // Letters beyond ASCII may be equal to some of it: by whose rules is not
-        // known here.
+        // Non-ASCII letters may match ASCII letters; which rules apply is
+        // unknown here.
         Case::Folded if known.bytes.is_ascii() => {
             let all = vec![vec![literal(known)]];
             Pattern::matcher(Needles { subject, case, all }, &test)
@@ -102,7 +102,7 @@ pub(crate) fn holders<R: ReadAt>(
     Some(done.map(|_| found))
 }
 
-/// Whether a text can hold a literal of ASCII in either case.
+/// True if a text may contain an ASCII literal in either case.
 fn may_hold(literal: &Literal, text: &[u8]) -> bool {
     let (text, bytes) = match text.is_ascii() {
         true => (
@@ -121,7 +121,7 @@ fn may_hold(literal: &Literal, text: &[u8]) -> bool {
     }
 }
 
-/// The longest literal that is needed.
+/// Returns the longest literal that is needed.
 fn longest(need: &Need) -> Option<&Literal> {
     match need {
         Need::Has(literal) => (literal.bytes.len() >= TELLING_BYTES).then_some(literal),
@@ -133,7 +133,7 @@ fn longest(need: &Need) -> Option<&Literal> {
     }
 }
 
-/// What is asked for of one subject alone.
+/// Returns the needles for one subject.
 pub(super) fn of_subject(need: &Need, subject: Subject) -> Needles {
     let lists = needles(need).into_iter();
     let mut alike = lists.filter(|needles| needles.subject == subject);
@@ -149,12 +149,13 @@ fn met_by_nothing() -> Needles {
     }
 }
 
-/// Literals of which one is needed; `None` if that cannot be said so simply.
+/// Returns the literals of which at least one is needed; `None` if the need has
+/// no such simple form.
 fn alternatives(need: &Need) -> Option<Vec<&Literal>> {
     match need {
         Need::Nothing => None,
         Need::Has(literal) => Some(vec![literal]),
-        // The longest alone says the most.
+        // The longest one alone is the most selective.
         Need::All(parts) => {
             let lists = parts.iter().filter_map(alternatives);
             lists.max_by_key(|list| {
@@ -172,7 +173,7 @@ fn alternatives(need: &Need) -> Option<Vec<&Literal>> {
     }
 }
 
-/// A literal as a sidecar has it.
+/// Converts a literal to the sidecar's form.
 pub(super) fn literal(literal: &Literal) -> trawl_names::Literal {
     trawl_names::Literal {
         bytes: literal.bytes.clone(),
@@ -185,7 +186,7 @@ pub(super) fn literal(literal: &Literal) -> trawl_names::Literal {
     }
 }
 
-/// In which letters it is looked for.
+/// Returns whether the case of a literal matters.
 pub(super) fn case(literal: &Literal) -> Case {
     match literal.letters {
         Letters::Exact => Case::Sensitive,

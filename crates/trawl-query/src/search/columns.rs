@@ -1,4 +1,4 @@
-//! Names from a segment's tables, where there is no sidecar.
+//! Searches names in a segment's tables, if there is no sidecar.
 
 use super::{Hit, NameRequest};
 use crate::error::Result;
@@ -11,10 +11,10 @@ use trawl_model::need::Within;
 use trawl_model::rows::ByteColumn;
 
 const COLUMNS: [DirColumn; 2] = [DirColumn::FirstRow, DirColumn::Rows];
-/// Directories that are read at a time.
+/// Number of directories read together.
 const DIRS: u64 = SMALL_PAGE_ROWS as u64;
 
-/// Puts `rows` of a segment to the test.
+/// Tests `rows` of a segment.
 pub(super) fn search(
     view: &View,
     segment: SegmentAt,
@@ -35,7 +35,7 @@ pub(super) fn search(
     }
     let names = read_names(&entries, std::slice::from_ref(&rows), scratch)?;
     if !check_names(&names) {
-        return Err(entries.damaged("it holds impossible names"));
+        return Err(entries.damaged("it contains invalid names"));
     }
     let mut tester = Tester {
         request,
@@ -60,13 +60,13 @@ pub(super) fn search(
     Ok(())
 }
 
-/// The row of the dirs table that a row of the entries table belongs to: the
-/// last that begins before it or with it.
+/// Returns the row of the dirs table that a row of the entries table belongs
+/// to: the last one whose first row is not after it.
 pub(super) fn dir_of(dirs: &SegmentFile, row: u64, scratch: &mut Scratch) -> Result<u64> {
     let (mut low, mut high) = (0, dirs.rows());
     let mut first_rows = Vec::new();
     while low < high {
-        // Within a page all are there for the price of one.
+        // Reading a whole page costs no more than reading one row of it.
         let is_near = high - low <= DIRS;
         let middle = low + (high - low) / 2;
         let rows = match is_near {
@@ -91,7 +91,7 @@ pub(super) fn dir_of(dirs: &SegmentFile, row: u64, scratch: &mut Scratch) -> Res
     }
 }
 
-/// The rows of a directory.
+/// Returns the rows of a directory.
 fn rows_of(dirs: &SegmentFile, chunk: &DirChunk, at: usize, rows: u64) -> Result<Range<u64>> {
     let first = chunk.number(0, at);
     let end = first.checked_add(chunk.number(1, at));
@@ -103,7 +103,7 @@ fn rows_of(dirs: &SegmentFile, chunk: &DirChunk, at: usize, rows: u64) -> Result
 
 struct Tester<'a, 'r> {
     request: &'a NameRequest<'r>,
-    /// The directory with a slash behind it, then the name.
+    /// The directory's path followed by a slash, then the name.
     subject: Vec<u8>,
 }
 

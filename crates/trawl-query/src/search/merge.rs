@@ -1,4 +1,4 @@
-//! What pieces found, in one order.
+//! Merges the results of pieces into one order.
 
 use super::pieces::Piece;
 use super::workers::Workers;
@@ -10,11 +10,11 @@ use std::ops::{ControlFlow, Range};
 use trawl_model::path;
 use trawl_model::rows::ByteColumn;
 
-/// What one piece found, in path order.
+/// The results of one piece, in path order.
 #[derive(Debug, Default)]
 pub(super) struct Hits {
     dirs: ByteColumn,
-    /// Where the names of each directory end.
+    /// The end of each directory's names.
     ends: Vec<usize>,
     names: ByteColumn,
 }
@@ -41,17 +41,17 @@ impl Hits {
     }
 }
 
-/// A piece's hits that are still to come.
+/// The remaining results of a piece.
 struct Cursor {
     hits: Hits,
     dir: usize,
-    /// Names of that directory.
+    /// The remaining names of the current directory.
     left: Range<usize>,
     piece: usize,
 }
 
 impl Cursor {
-    /// `None` if nothing was found.
+    /// Returns `None` if there are no results.
     fn new(hits: Hits, piece: usize) -> Option<Cursor> {
         let left = hits.names_of(0);
         let cursor = Cursor {
@@ -71,7 +71,7 @@ impl Cursor {
         self.hits.names.get(self.left.start)
     }
 
-    /// Goes to the next directory; false at the end.
+    /// Moves to the next directory; returns false at the end.
     fn next_dir(&mut self) -> bool {
         self.dir += 1;
         self.left = self.hits.names_of(self.dir);
@@ -102,10 +102,10 @@ impl PartialEq for Cursor {
 
 impl Eq for Cursor {}
 
-/// Takes the pieces' results as they are due.
+/// Takes the results of the pieces when they are due.
 pub(super) struct InOrder<'p> {
     pieces: &'p [Piece],
-    /// The next piece whose result is taken.
+    /// The next piece to take.
     next: usize,
     cursors: BinaryHeap<Cursor>,
 }
@@ -119,7 +119,7 @@ impl<'p> InOrder<'p> {
         }
     }
 
-    /// Gives everything in order, until `emit` breaks.
+    /// Reports everything in order until `emit` breaks.
     pub(super) fn run(
         mut self,
         workers: &Workers<'_, Hits>,
@@ -144,7 +144,8 @@ impl<'p> InOrder<'p> {
         }
     }
 
-    /// The next piece, if something of it may be before what is there.
+    /// Returns the next piece if some of its results may come before those at
+    /// hand.
     fn due(&self) -> Option<usize> {
         let piece = self.pieces.get(self.next)?;
         let is_due = self
@@ -154,14 +155,14 @@ impl<'p> InOrder<'p> {
         is_due.then_some(self.next)
     }
 
-    /// Gives hits of the first cursor as long as no other can have one before.
+    /// Reports results of the first cursor until another one may come first.
     fn give(
         &mut self,
         mut cursor: Cursor,
         emit: &mut dyn FnMut(Event<'_>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         loop {
-            // Of a directory that several have, names alternate.
+            // In a directory that several cursors share, names may alternate.
             let other = self.cursors.peek();
             let shared = other.filter(|other| other.dir() == cursor.dir());
             let names = cursor.left.clone();

@@ -1,4 +1,4 @@
-//! Which rows a walk needs whose filter asks for names.
+//! Selects the rows that a walk needs if its filter asks for names.
 
 use super::{candidates, columns, holders, pieces};
 use crate::error::Result;
@@ -12,24 +12,24 @@ use std::ops::Range;
 use trawl_index::schema::{SMALL_PAGE_ROWS, Table};
 use trawl_model::need::Need;
 
-/// Of so many rows one must be left, or the index of names is of no use.
+/// A selection is worth using only if at most one row in this many remains.
 const WORTH: u64 = 5;
-/// Parts of a segment that are looked at by themselves, at most.
+/// Maximum number of parts of a segment that are handled separately.
 const PARTS: usize = 64;
-/// Directories that are gone through in the time in which one is looked up.
+/// Number of directories that can be scanned in the time of one lookup.
 const DIRS_A_LOOKUP: u64 = 256;
-/// Rows whose names are looked at before a walk begins, at most: some tenths of
-/// a second on one core.
+/// Maximum number of rows whose names are examined before a walk begins; this
+/// takes some tenths of a second on one core.
 const LOOKED_AT: u64 = 4 << 20;
 
-/// Rows of a segment that may have what is needed.
+/// Rows of a segment that may meet the need.
 struct Chosen {
     segment: SegmentAt,
     rows: Vec<Range<u64>>,
 }
 
-/// The rows below `start` that can have what is needed, as far as the name
-/// sidecars tell; `None` if they leave out too little.
+/// Returns the rows below `start` that can meet the need according to the name
+/// sidecars; `None` if they rule out too little.
 pub(crate) fn rows_with(start: &Start, request: &Request<'_>) -> Result<Option<RowSelection>> {
     let (view, need): (&View, _) = (&start.view, &request.filter.need);
     if need.is_nothing() || !start.is_dir {
@@ -66,8 +66,8 @@ pub(crate) fn rows_with(start: &Start, request: &Request<'_>) -> Result<Option<R
     Ok(Some(selection))
 }
 
-/// The rows of spans of one segment that can have what is needed; `None` if that
-/// leaves out too little.
+/// Returns the rows in spans of one segment that can meet the need; `None` if
+/// that rules out too little.
 fn choose(
     view: &View,
     spans: &[Span],
@@ -84,7 +84,7 @@ fn choose(
         all += rows.end - rows.start;
         match candidates(&names, need, &rows) {
             Ok(found) => chosen.extend(found),
-            // What is damaged is left to the tables.
+            // A damaged sidecar is ignored; the tables are read instead.
             Err(_) => chosen.push(rows),
         }
     }
@@ -99,8 +99,8 @@ fn row_count(ranges: &[Range<u64>]) -> u64 {
     ranges.iter().map(|range| range.end - range.start).sum()
 }
 
-/// Leaves out of the spans the directories without a selected row, as far as
-/// that is worth it.
+/// Removes directories without a selected row from the spans, as far as that is
+/// worth the effort.
 pub(crate) fn narrowed(
     view: &View,
     spans: Vec<Span>,

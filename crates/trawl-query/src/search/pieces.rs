@@ -1,4 +1,4 @@
-//! The rows of a scope that can match, cut into pieces.
+//! Divides the rows of a scope that can match into pieces.
 
 use super::{NameRequest, candidates, columns};
 use crate::error::Result;
@@ -11,24 +11,24 @@ use trawl_index::SegmentInfo;
 use trawl_index::schema::{DirColumn, Table};
 use trawl_model::path;
 
-/// Rows of a piece, about.
+/// Approximate number of rows in a piece.
 const PIECE_ROWS: u64 = 64 * 1024;
-/// Rows of a piece where there are many segments, at least.
+/// Minimum number of rows in a piece if there are many segments.
 const LEAST_ROWS: u64 = 4 * 1024;
-/// Rows that one piece of each segment may have together.
+/// Maximum number of rows in one piece of every segment together.
 const WAITING_ROWS: u64 = 1 << 20;
-/// Ranges of rows in a piece, at most.
+/// Maximum number of row ranges in a piece.
 const RANGES: usize = 256;
 
-/// Where a piece's names are.
+/// The source of a piece's names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Source {
-    /// In the name sidecar.
+    /// The name sidecar.
     Sidecar,
-    /// In the segment's tables.
+    /// The segment's tables.
     Columns,
-    /// In the sidecar if it can be read, else in the tables. Which of the
-    /// rows can match is found out by whoever searches them.
+    /// The sidecar if it can be read, otherwise the tables. The worker that
+    /// searches the piece determines which rows can match.
     Either,
 }
 
@@ -36,14 +36,14 @@ pub(super) enum Source {
 #[derive(Debug)]
 pub(super) struct Piece {
     pub(super) segment: SegmentAt,
-    /// Ascending, not overlapping.
+    /// Ascending and disjoint.
     pub(super) rows: Vec<Range<u64>>,
     pub(super) source: Source,
     /// A directory that is not after that of the first row.
     pub(super) start: Vec<u8>,
 }
 
-/// The pieces of everything below `start`, ordered by where they begin.
+/// Returns the pieces of everything below `start`, ordered by `Piece::start`.
 pub(super) fn pieces(start: &Start, request: &NameRequest<'_>) -> Result<Vec<Piece>> {
     let view: &View = &start.view;
     if !start.is_dir {
@@ -77,9 +77,9 @@ pub(super) fn pieces(start: &Start, request: &NameRequest<'_>) -> Result<Vec<Pie
 struct Cutter<'a, 'r> {
     view: &'a View,
     request: &'a NameRequest<'r>,
-    /// Everything lies in or below it.
+    /// The path that contains everything.
     top: &'a [u8],
-    /// Rows of a piece.
+    /// Number of rows in a piece.
     size: u64,
     scratch: Scratch,
     pieces: Vec<Piece>,
@@ -107,7 +107,7 @@ impl Cutter<'_, '_> {
         Ok(())
     }
 
-    /// One piece, with nothing opened for it yet.
+    /// Adds the rows as one piece without opening any file.
     fn whole(&mut self, segment: SegmentAt, info: &SegmentInfo, rows: Range<u64>) {
         let known = info.first_dir.as_deref();
         let start = known.filter(|dir| path::is_within(dir, self.top));
@@ -119,7 +119,7 @@ impl Cutter<'_, '_> {
         });
     }
 
-    /// `None` if there is no sidecar, or it cannot be read.
+    /// Returns `None` if there is no readable sidecar.
     fn by_sidecar(&mut self, segment: SegmentAt, rows: &Range<u64>) -> Option<()> {
         let names = self.view.names(segment)?;
         let ranges = candidates(&names, self.request.need, rows).ok()?;
@@ -139,7 +139,7 @@ impl Cutter<'_, '_> {
         for piece in grouped(std::slice::from_ref(&rows), self.size) {
             let first = piece.first().map_or(0, |range| range.start);
             let start = match &info.first_dir {
-                // It is not after any.
+                // The first directory is not after any other.
                 Some(known) if first == rows.start => known.clone(),
                 _ => self.dir_of(span.segment, first)?,
             };
@@ -163,12 +163,12 @@ impl Cutter<'_, '_> {
     }
 }
 
-/// The rows of the entries table that a span stands for.
+/// Returns the rows of the entries table that a span covers.
 pub(crate) fn rows(view: &View, span: &Span, scratch: &mut Scratch) -> Result<Range<u64>> {
     let Some((_, info)) = view.segment(span.segment) else {
         return Ok(0..0);
     };
-    // What has its own row first has just that one.
+    // A segment that begins with an own row has exactly one.
     let own = u64::from(info.own_row);
     let mut first_row = |dir: u64| -> Result<u64> {
         match view.file(span.segment, Table::Dirs)? {
@@ -190,7 +190,7 @@ pub(crate) fn rows(view: &View, span: &Span, scratch: &mut Scratch) -> Result<Ra
     Ok(start..end.min(info.rows))
 }
 
-/// Ranges put together, and cut, to lists of about `size` rows.
+/// Combines and splits ranges into lists of about `size` rows.
 fn grouped(ranges: &[Range<u64>], size: u64) -> Vec<Vec<Range<u64>>> {
     let (mut groups, mut group, mut rows) = (Vec::new(), Vec::new(), 0);
     for range in ranges {

@@ -1,22 +1,22 @@
-//! Pieces of work that several threads take in order, and whose results the
-//! calling thread takes in the same order. Nobody is far ahead.
+//! Runs pieces of work on several threads, in order; the calling thread takes
+//! the results in the same order. No thread runs far ahead.
 
 use crate::error::{QueryError, Result};
 use crate::segment::Scratch;
 use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Results that may wait, for each thread.
+/// Maximum number of waiting results for each thread.
 const AHEAD: usize = 4;
 
-/// Does one piece.
+/// Processes one piece.
 type Work<'a, O> = dyn Fn(usize, &mut Scratch) -> Result<O> + Sync + 'a;
 
-/// The threads, as the calling one sees them.
+/// The worker threads, as seen by the calling thread.
 pub(super) struct Workers<'a, O> {
     work: &'a Work<'a, O>,
     pieces: usize,
-    /// Results that may wait; none if there are no threads.
+    /// Maximum number of waiting results; 0 if there are no threads.
     ahead: usize,
     state: Mutex<State<O>>,
     changed: Condvar,
@@ -24,15 +24,15 @@ pub(super) struct Workers<'a, O> {
 
 struct State<O> {
     waiting: BTreeMap<usize, Result<O>>,
-    /// The next piece that is given out.
+    /// The next piece to start.
     next: usize,
-    /// How many results were taken.
+    /// Number of results taken.
     taken: usize,
     stopped: bool,
 }
 
 impl<'a, O: Send> Workers<'a, O> {
-    /// Has `threads` threads work while `collect` runs on this one.
+    /// Runs `threads` worker threads, and `collect` on the calling thread.
     pub(super) fn run(
         pieces: usize,
         threads: usize,
@@ -65,7 +65,7 @@ impl<'a, O: Send> Workers<'a, O> {
                 });
                 match spawned {
                     Ok(_) => {}
-                    // Some are enough.
+                    // Fewer threads are enough.
                     Err(_) if started > 0 => break,
                     Err(cause) => return Err(QueryError::Thread { cause }),
                 }
@@ -74,12 +74,12 @@ impl<'a, O: Send> Workers<'a, O> {
         })
     }
 
-    /// Whether a piece's result is there without waiting.
+    /// True if a piece's result can be taken without waiting.
     pub(super) fn is_ready(&self, piece: usize) -> bool {
         self.ahead > 0 && self.lock().waiting.contains_key(&piece)
     }
 
-    /// The result of a piece. They are taken in order.
+    /// Returns the result of a piece. Results must be taken in order.
     pub(super) fn take(&self, piece: usize) -> Result<O> {
         if self.ahead == 0 {
             return (self.work)(piece, &mut Scratch::default());
@@ -91,7 +91,8 @@ impl<'a, O: Send> Workers<'a, O> {
         let result = state.waiting.remove(&piece);
         drop(state);
         self.changed.notify_all();
-        // Only a worker that panicked leaves it out; its panic comes next.
+        // A result is missing only if a worker panicked; the scope propagates
+        // the panic.
         result.unwrap_or(Err(QueryError::Cancelled))
     }
 
@@ -104,7 +105,7 @@ impl<'a, O: Send> Workers<'a, O> {
         }
     }
 
-    /// The next piece, once it is not too far ahead.
+    /// Returns the next piece, waiting until it is not too far ahead.
     fn next(&self) -> Option<usize> {
         let is_far = |state: &mut State<O>| {
             !state.stopped && state.next < self.pieces && state.next >= state.taken + self.ahead
@@ -124,12 +125,12 @@ impl<'a, O: Send> Workers<'a, O> {
     }
 
     fn lock(&self) -> MutexGuard<'_, State<O>> {
-        // Nothing is left half done by a panic while it is locked.
+        // Ignores poisoning: no code panics halfway through an update.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Lets the threads go when the calling one is done for whatever reason.
+/// Stops the workers when the calling thread finishes for any reason.
 struct Stop<'w, 'a, O: Send>(&'w Workers<'a, O>);
 
 impl<O: Send> Drop for Stop<'_, '_, O> {
@@ -138,7 +139,7 @@ impl<O: Send> Drop for Stop<'_, '_, O> {
     }
 }
 
-/// Lets everyone go when a worker's panic unwinds.
+/// Stops all threads when a worker panics.
 struct StopOnPanic<'w, 'a, O: Send>(&'w Workers<'a, O>);
 
 impl<O: Send> Drop for StopOnPanic<'_, '_, O> {

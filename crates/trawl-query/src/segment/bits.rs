@@ -1,23 +1,23 @@
-//! Bit-packed numbers and the hybrid of runs and bit-packed groups.
+//! Decodes bit-packed numbers and Parquet's hybrid of runs and bit-packed
+//! groups.
 //!
-//! Source: the Parquet format's `Encodings.md`. Everything is checked
-//! against the bytes that are there; `None` means that they do not suffice
-//! or make no sense.
+//! Source: the Parquet format's `Encodings.md`. All lengths are checked against
+//! the available bytes; `None` means that the bytes end early or are invalid.
 
 use super::thrift::{varint, zigzag};
 
-/// Numbers that are unpacked at a time.
+/// Numbers unpacked together.
 pub(crate) const BATCH: usize = 32;
-/// The most bytes that a batch is unpacked from, and what is read beyond.
+/// Maximum bytes of a packed batch, including the bytes read beyond it.
 const MOST_PACKED_BYTES: usize = BATCH / 8 * 64 + 8;
 
-/// `BATCH` numbers of `W` bits each, least significant bit first. Eight
-/// bytes beyond the numbers are looked at.
+/// Unpacks `BATCH` numbers of `W` bits each, least significant bit first. Reads
+/// eight bytes beyond the numbers.
 #[inline(always)]
 fn unpack_batch<const W: usize>(bytes: &[u8], out: &mut [u64; BATCH]) -> Option<()> {
     let mask = if W == 0 { 0 } else { u64::MAX >> (64 - W) };
     for (group, out) in out.chunks_exact_mut(8).enumerate() {
-        // All places are constants: this is eight loads and shifts.
+        // All positions are constants: this compiles to eight loads and shifts.
         let bytes = bytes.get(group * W..group * W + W + 8)?;
         for (at, out) in out.iter_mut().enumerate() {
             let (start, shift) = (at * W / 8, at * W % 8);
@@ -34,7 +34,8 @@ fn unpack_batch<const W: usize>(bytes: &[u8], out: &mut [u64; BATCH]) -> Option<
 
 macro_rules! unpack_widths {
     ($($width:literal)*) => {
-        /// `BATCH` numbers of `width` bits; `bytes` goes on behind them.
+        /// Unpacks `BATCH` numbers of `width` bits; `bytes` must continue after
+        /// them.
         fn unpack_lent(bytes: &[u8], width: u32, out: &mut [u64; BATCH]) -> Option<()> {
             match width {
                 $($width => unpack_batch::<$width>(bytes, out),)*
@@ -49,7 +50,7 @@ unpack_widths! {
     33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63 64
 }
 
-/// Unpacks a batch from as many bytes as there are; what is missing is 0.
+/// Unpacks a batch from the available bytes; missing bytes count as 0.
 fn unpack(bytes: &[u8], width: u32, out: &mut [u64; BATCH]) -> Option<()> {
     if width > 64 {
         return None;
@@ -62,15 +63,15 @@ fn unpack(bytes: &[u8], width: u32, out: &mut [u64; BATCH]) -> Option<()> {
     unpack_lent(&padded, width, out)
 }
 
-/// Numbers of a hybrid sequence.
+/// Part of a hybrid sequence.
 pub(crate) enum Run<'a> {
-    /// The same one so many times.
+    /// One number repeated.
     Same(u32, usize),
-    /// These.
+    /// Individual numbers.
     Each(&'a [u64]),
 }
 
-/// `RLE` of Parquet: the first `count` numbers, as runs.
+/// Decodes the first `count` numbers of Parquet's `RLE` encoding, as runs.
 #[inline]
 pub(crate) fn hybrid(
     mut bytes: &[u8],
@@ -119,9 +120,9 @@ pub(crate) fn hybrid(
     Some(())
 }
 
-/// `DELTA_BINARY_PACKED`: gives the first `wanted` of the sequence to `put`,
-/// some at a time, and returns its length, which is at most `most`, and where
-/// it ends (meaningful only if all were wanted).
+/// Decodes `DELTA_BINARY_PACKED`: passes the first `wanted` numbers to `put` in
+/// batches. Returns the length of the sequence, which is at most `most`, and
+/// the position of its end (valid only if all numbers were wanted).
 #[inline]
 pub(crate) fn delta(
     bytes: &[u8],
@@ -163,7 +164,8 @@ pub(crate) fn delta(
             }
             let width = u32::from(*width);
             let packed_len = per_mini / 8 * width as usize;
-            // The bytes after this block are lent too, for quick loads.
+            // The slice includes the bytes after this block, which allows
+            // faster loads.
             let packed = bytes.get(at..).filter(|rest| rest.len() >= packed_len)?;
             let mut start = 0;
             let end = (done + per_mini).min(wanted);
@@ -174,7 +176,8 @@ pub(crate) fn delta(
                     *value = last;
                 }
                 let some = batch.get(..BATCH.min(end - done))?;
-                // Those beyond the end are of no sequence, and nothing follows.
+                // The batch may extend beyond the sequence, but nothing follows
+                // it.
                 put(some);
                 done += some.len();
                 start += BATCH / 8 * width as usize;

@@ -1,7 +1,7 @@
-//! Rows of the dirs table: where the rows of each directory lie.
+//! Reads rows of the dirs table, which locate the rows of each directory.
 //!
-//! Paths are the dearest of its columns: whoever goes over many rows has them
-//! decoded as they are asked for.
+//! Paths are the most expensive column, so scans over many rows decode them on
+//! demand.
 
 use super::file::{Scratch, SegmentFile};
 use super::rows::read_text;
@@ -11,21 +11,21 @@ use std::sync::{Arc, OnceLock};
 use trawl_index::schema::{DirColumn, SMALL_PAGE_ROWS};
 use trawl_model::rows::ByteColumn;
 
-/// Some consecutive rows of a dirs table.
+/// Consecutive rows of a dirs table.
 #[derive(Debug, Default)]
 pub(crate) struct DirChunk {
-    /// Which rows of the table.
+    /// Row numbers in the table.
     pub(crate) rows: Range<u64>,
-    /// Their paths, raw bytes.
+    /// Paths as raw bytes.
     pub(crate) path: ByteColumn,
-    /// The columns that were asked for, in that order; signed numbers as
-    /// their bits.
+    /// The requested columns in the requested order; signed numbers as their
+    /// bits.
     pub(crate) numbers: Vec<Vec<u64>>,
 }
 
 impl DirChunk {
-    /// A number of row `at` (counted within the chunk): of the column that
-    /// was the `column`th to be asked for.
+    /// Returns a number of row `at` (counted within the chunk). `column` is a
+    /// position among the requested columns.
     pub(crate) fn number(&self, column: usize, at: usize) -> u64 {
         self.numbers
             .get(column)
@@ -39,20 +39,21 @@ impl DirChunk {
     }
 }
 
-/// Rows of which paths are decoded together: a page of ours.
+/// Number of rows whose paths are decoded together: one page as our writer
+/// makes them.
 const BLOCK_ROWS: u64 = SMALL_PAGE_ROWS as u64;
 
-/// Some consecutive rows of a dirs table, whose paths are decoded when they
-/// are asked for.
+/// Consecutive rows of a dirs table whose paths are decoded on demand.
 #[derive(Debug)]
 pub(crate) struct DirRows {
     file: Arc<SegmentFile>,
-    /// Which rows of the table.
+    /// Row numbers in the table.
     pub(crate) rows: Range<u64>,
     depth: Vec<u32>,
     /// As in [`DirChunk`].
     numbers: Vec<Vec<u64>>,
-    /// Paths of [`BLOCK_ROWS`] rows each, counted from the table's first.
+    /// Paths in blocks of [`BLOCK_ROWS`] rows, aligned to the start of the
+    /// table.
     blocks: Vec<OnceLock<ByteColumn>>,
 }
 
@@ -87,8 +88,8 @@ impl DirRows {
         (self.rows.end - self.rows.start) as usize
     }
 
-    /// A number of row `at` (counted within these): of the column that was
-    /// the `column`th to be asked for.
+    /// Returns a number of row `at` (counted within these). `column` is a
+    /// position among the requested columns.
     pub(crate) fn number(&self, column: usize, at: usize) -> u64 {
         let values = self.numbers.get(column);
         let value = values.and_then(|values| values.get(at));
@@ -100,14 +101,14 @@ impl DirRows {
         self.depth.get(at).copied().unwrap_or_default() as usize
     }
 
-    /// The path of row `at`, if it was decoded; else nothing.
+    /// The path of row `at` if it has been decoded, otherwise an empty path.
     pub(crate) fn path(&self, at: usize) -> &[u8] {
         let (block, within) = self.place(at);
         let block = self.blocks.get(block).and_then(OnceLock::get);
         block.map_or(&[], |paths| paths.get(within))
     }
 
-    /// The path of row `at`, which is decoded if it was not.
+    /// Returns the path of row `at`, decoding it if necessary.
     pub(crate) fn decoded_path(&self, at: usize, scratch: &mut Scratch) -> Result<&[u8]> {
         let (nth, within) = self.place(at);
         let Some(block) = self.blocks.get(nth).filter(|_| at < self.len()) else {
@@ -130,7 +131,7 @@ impl DirRows {
         Ok(())
     }
 
-    /// The block of row `at`, and the row's place there.
+    /// Returns the block of row `at` and the row's position in it.
     fn place(&self, at: usize) -> (usize, usize) {
         let first = self.rows.start % BLOCK_ROWS;
         let from_block = first as usize + at;
@@ -154,12 +155,12 @@ impl DirRows {
             true => Ok(paths),
             false => Err(self
                 .file
-                .damaged("a directory in it is not as deep as it says")),
+                .damaged("a directory's depth does not match its path")),
         }
     }
 }
 
-/// Paths and their depths.
+/// Reads paths and their depths.
 fn read_paths(
     file: &SegmentFile,
     rows: Range<u64>,
@@ -168,7 +169,7 @@ fn read_paths(
     let (text, raw) = (DirColumn::Path as usize, DirColumn::PathRaw as usize);
     let paths = read_text(file, text, raw, &[rows], scratch)?;
     let depths = depths(&paths);
-    let depths = depths.ok_or_else(|| file.damaged("a directory in it has no possible path"))?;
+    let depths = depths.ok_or_else(|| file.damaged("a directory has an invalid path"))?;
     Ok((paths, depths))
 }
 
@@ -187,7 +188,7 @@ fn read_numbers(
     Ok(numbers)
 }
 
-/// Reads `columns` of `rows`, and no paths.
+/// Reads `columns` of `rows`, without paths.
 pub(crate) fn read_dir_numbers(
     file: &SegmentFile,
     rows: Range<u64>,
@@ -213,7 +214,7 @@ pub(crate) fn read_dirs(
     })
 }
 
-/// The kind of the first row.
+/// Returns the kind of the first row.
 pub(crate) fn read_root_kind(file: &SegmentFile, scratch: &mut Scratch) -> Result<u32> {
     let mut kind = Vec::new();
     let first = 0..file.rows().min(1);
@@ -221,12 +222,12 @@ pub(crate) fn read_root_kind(file: &SegmentFile, scratch: &mut Scratch) -> Resul
     Ok(kind.first().copied().unwrap_or_default())
 }
 
-/// The number of components of each path; `None` if one of them is not
-/// absolute and normal, as [`trawl_model::path`] says.
+/// Returns the number of components of each path; `None` if a path is not
+/// absolute and normalized in the sense of [`trawl_model::path`].
 fn depths(paths: &ByteColumn) -> Option<Vec<u32>> {
-    // Over all paths at once: none ends with a slash, so two of them that
-    // follow each other lie in one path. Blocks without a way out of them
-    // become vector code.
+    // Checks all paths at once: no path ends with a slash, so two consecutive
+    // slashes are within one path. Loops over fixed blocks without an early
+    // exit compile to vector code.
     let data = &paths.data;
     let odd = |found: u8, (a, b): (&u8, &u8)| {
         found | (u8::from(*a == b'/') & u8::from(*b == b'/')) | u8::from(*b == 0)
@@ -239,11 +240,11 @@ fn depths(paths: &ByteColumn) -> Option<Vec<u32>> {
     (0..paths.len()).map(|at| depth(paths.get(at))).collect()
 }
 
-/// Bytes that are looked at together; no more than a byte counts.
+/// Bytes examined together; at most as many as a `u8` can count.
 const BYTES: usize = 128;
 
-/// The number of components of a path in which no slashes follow each other
-/// and no NUL comes after something.
+/// Returns the number of components of a path that is known to have no
+/// consecutive slashes, and no NUL except perhaps as its first byte.
 fn depth(path: &[u8]) -> Option<u32> {
     let (Some(first), Some(last)) = (path.first(), path.last()) else {
         return Some(0);

@@ -1,13 +1,14 @@
-//! One file of a segment, opened for reading columns of ranges of rows.
+//! One file of a segment, opened to read columns of row ranges.
 //!
-//! Opening reads and checks the tail (page indexes and footer) against the
-//! manifest's hash; a small file is read whole. A column chunk of which at
-//! least half is wanted is read whole and checked against its hash in the
-//! tail the first time; of others, and of chunks checked before, just the
-//! pages that are wanted are read, and each is checked by its CRC and
-//! against the offset index. So nothing that was not written by the index
-//! writer is decoded, unless someone made the hashes fit; and then every
-//! length is still checked before it is used.
+//! Opening a file reads the tail (page indexes and footer) and checks it
+//! against the manifest's hash; a small file is read whole. If more than half
+//! of a column chunk's pages are wanted, or its pages have no CRC, the whole
+//! chunk is read and checked against its hash in the tail the first time.
+//! Otherwise, and for chunks checked before, only the wanted pages are read; a
+//! page of an unchecked chunk is checked by its CRC, and all pages against the
+//! offset index. So nothing is decoded that the index writer did not write,
+//! unless someone has forged the hashes; even then every length is checked
+//! before it is used.
 
 use super::footer::{Chunk, Codec, Footer, Group, PagePlace, Pages, Problem};
 use super::page::{self, Number, Page, PageBuffers, PageHeader, PageKind, Width};
@@ -26,17 +27,17 @@ use xxhash_rust::xxh3::xxh3_64;
 
 /// Files up to this length are read whole when they are opened.
 const SMALL_FILE_BYTES: u64 = 24 * 1024;
-/// No tail that our writer makes is longer.
+/// Maximum bytes of a tail; our writer makes none that is longer.
 const MOST_TAIL_BYTES: u64 = 1 << 30;
 
-/// Batches that are kept for their memory.
+/// Maximum number of batches kept for reuse.
 const SPARE_BATCHES: usize = 3;
-/// Batches with fewer rows are not.
+/// Smaller batches are not kept.
 const LARGE_BATCH_ROWS: usize = 8192;
-/// Values that room is made for ahead; more make their own.
+/// Maximum number of values to reserve memory for in advance.
 const MOST_RESERVED: usize = 1 << 17;
 
-/// Buffers that one thread decodes with.
+/// Decoding buffers of one thread.
 #[derive(Default)]
 pub struct Scratch {
     zstd: zstd::bulk::Decompressor<'static>,
@@ -45,16 +46,16 @@ pub struct Scratch {
     buffers: PageBuffers,
     keep: Vec<Range<usize>>,
     batches: Vec<RowBatch>,
-    /// For the raw bytes of texts; almost always all null.
+    /// For the raw bytes of texts, almost all of which are null.
     pub(super) raws: ByteColumn,
     /// Reads names from sidecars.
     pub(crate) names: trawl_names::RowReader,
-    /// For names from sidecars; what is in it means nothing.
+    /// For names from sidecars; its contents are undefined.
     pub(crate) name_bytes: Vec<u8>,
 }
 
 impl Scratch {
-    /// The buffer for raw bytes, empty; to be put back.
+    /// Takes the buffer for raw bytes, emptied; the caller puts it back.
     pub(super) fn take_raws(&mut self) -> ByteColumn {
         let mut raws = std::mem::take(&mut self.raws);
         raws.offsets.truncate(1);
@@ -62,9 +63,9 @@ impl Scratch {
         raws
     }
 
-    /// An empty batch for so many rows, with memory of one that was done
-    /// with. Small ones get new memory: it costs little, and large buffers
-    /// in their place would push each other out of the caches.
+    /// Returns an empty batch for `rows` rows, reusing memory of a recycled
+    /// one. Small batches get new memory: that is cheap, and large buffers in
+    /// their place would evict each other from the CPU caches.
     pub(crate) fn take_batch(&mut self, rows: usize) -> RowBatch {
         match rows >= LARGE_BATCH_ROWS {
             true => self.batches.pop().unwrap_or_default(),
@@ -72,9 +73,9 @@ impl Scratch {
         }
     }
 
-    /// Takes back a batch for its memory.
+    /// Takes back a batch to reuse its memory.
     pub(crate) fn recycle(&mut self, mut batch: RowBatch) {
-        // Not emptied, so that it need not be filled again before it is used.
+        // Not cleared, which would require filling it again before use.
         if batch.name.gap > 0 && batch.name.data.len() > self.name_bytes.len() {
             self.name_bytes = std::mem::take(&mut batch.name.data);
         }
@@ -116,15 +117,15 @@ impl std::fmt::Debug for SegmentFile {
     }
 }
 
-/// Bytes of a chunk that lie in a buffer: from `start` within the chunk.
+/// The loaded bytes of a chunk, beginning at offset `start` of the chunk.
 struct Loaded<'a> {
     start: usize,
     bytes: &'a [u8],
-    /// True if each page must still be checked by its CRC.
+    /// True if the CRC of each page must still be checked.
     check_pages: bool,
 }
 
-/// A column of a file: its number and how it is stored.
+/// A column of a file, and whether its values may be null.
 #[derive(Clone, Copy)]
 struct ColumnAt {
     column: usize,
@@ -144,7 +145,7 @@ impl SegmentFile {
         SegmentFile::from_file(file, path, table, expected)
     }
 
-    /// As [`SegmentFile::open`]; `path` is for messages.
+    /// Like [`SegmentFile::open`]; `path` is used in messages.
     pub fn from_file(
         file: File,
         path: PathBuf,
@@ -154,7 +155,7 @@ impl SegmentFile {
         let damaged = |problem| QueryError::damaged(&path, problem);
         let is_small = expected.size_bytes <= SMALL_FILE_BYTES;
         if expected.tail_bytes > expected.size_bytes || expected.tail_bytes > MOST_TAIL_BYTES {
-            return Err(damaged("its tail is longer than any"));
+            return Err(damaged("its tail is too long"));
         }
         let tail_start = expected.size_bytes - expected.tail_bytes;
         let start = if is_small { 0 } else { tail_start };
@@ -184,7 +185,7 @@ impl SegmentFile {
         })
     }
 
-    /// Leaves out all checks of hashes, as if they had been made to fit.
+    /// Disables all hash checks, as if the hashes had been forged.
     #[cfg(test)]
     pub(super) fn trust_everything(&mut self) {
         self.checked
@@ -192,13 +193,13 @@ impl SegmentFile {
             .for_each(|checked| *checked.get_mut() = true);
     }
 
-    /// The number of rows.
+    /// Number of rows.
     pub fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// How much memory its bytes take, if it was read whole; otherwise it
-    /// has a descriptor.
+    /// Memory in bytes that its contents take if it was read whole; `None` if
+    /// it holds a descriptor instead.
     pub(crate) fn memory_bytes(&self) -> Option<usize> {
         match &self.body {
             Body::Whole(bytes) => Some(bytes.capacity() + self.footer.memory_bytes()),
@@ -206,13 +207,13 @@ impl SegmentFile {
         }
     }
 
-    /// An error about this file.
+    /// Returns an error about this file.
     pub(crate) fn damaged(&self, problem: Problem) -> QueryError {
         QueryError::damaged(&self.path, problem)
     }
 
-    /// Appends the numbers of `column` in `ranges` (ascending, not
-    /// overlapping) to `out`; `null` stands for those that are not there.
+    /// Appends the numbers of `column` in `ranges` (ascending, disjoint) to
+    /// `out`; `null` replaces missing values.
     pub(crate) fn numbers<T: Number>(
         &self,
         column: usize,
@@ -251,8 +252,8 @@ impl SegmentFile {
         })
     }
 
-    /// Appends the byte strings of `column` in `ranges` to `out`; those that
-    /// are null are empty.
+    /// Appends the byte strings of `column` in `ranges` to `out`; nulls become
+    /// empty strings.
     pub(crate) fn strings(
         &self,
         column: usize,
@@ -283,8 +284,8 @@ impl SegmentFile {
         Ok((at, field.kind))
     }
 
-    /// Calls `visit` for each page that holds rows of `ranges`, with those
-    /// rows counted within the page, and before that for its dictionary.
+    /// Calls `visit` for each page that holds rows of `ranges`, with these rows
+    /// counted within the page; before that, for the dictionary.
     fn for_each_page(
         &self,
         at: ColumnAt,
@@ -304,7 +305,7 @@ impl SegmentFile {
             if !inside.is_empty() {
                 self.visit_group(at, number, inside, scratch, visit)?;
             }
-            // A range may go on in the next group.
+            // A range may continue in the next group.
             if next > first && ranges[next - 1].end > end {
                 next -= 1;
             }
@@ -368,7 +369,7 @@ impl SegmentFile {
             let header = open_page(bytes, PageKind::Data, loaded.check_pages, codec, zstd, page)
                 .map_err(damaged)?;
             if header.values != place.rows {
-                return Err(damaged("a page has other rows than its index says"));
+                return Err(damaged("a page's row count differs from its index"));
             }
             let page = Page {
                 bytes: page,
@@ -393,7 +394,7 @@ impl SegmentFile {
         Ok(known.get_or_init(|| pages))
     }
 
-    /// Reads what is needed of a chunk for `places`.
+    /// Reads the bytes of a chunk that are needed for `places`.
     fn load<'a>(
         &'a self,
         group: usize,
@@ -423,7 +424,7 @@ impl SegmentFile {
         let bytes = self.bytes(chunk.start, span, buffer)?;
         if whole {
             if Some(xxh3_64(bytes)) != self.footer.hash(group, column) {
-                return Err(self.damaged("a column of it does not match its hash"));
+                return Err(self.damaged("a column does not match its hash"));
             }
             checked.store(true, Ordering::Relaxed);
         }
@@ -434,8 +435,8 @@ impl SegmentFile {
         })
     }
 
-    /// Whether pages of this file can be checked alone, judged by one of
-    /// them: the general Parquet writer leaves their checksums out.
+    /// True if the pages of this file can be checked individually, judged by
+    /// one of them: the general Parquet writer omits page checksums.
     fn has_page_checksums(
         &self,
         chunk: &Chunk,
@@ -450,7 +451,7 @@ impl SegmentFile {
         Ok(*self.page_checksums.get_or_init(|| found))
     }
 
-    /// The bytes of `span` of the chunk that begins at `chunk_start`.
+    /// Returns the bytes of `span` within the chunk at `chunk_start`.
     fn bytes<'a>(
         &'a self,
         chunk_start: u64,
@@ -463,7 +464,7 @@ impl SegmentFile {
                 let start = usize::try_from(start).ok();
                 start
                     .and_then(|start| bytes.get(start..start.checked_add(span.len())?))
-                    .ok_or_else(|| self.damaged("a page lies outside it"))
+                    .ok_or_else(|| self.damaged("a page lies outside the file"))
             }
             Body::File(file) => {
                 buffer.resize(span.len(), 0);
@@ -473,7 +474,7 @@ impl SegmentFile {
         }
     }
 
-    /// The dictionary page of a chunk, `len` bytes at its start.
+    /// Returns the dictionary page: the first `len` bytes of a chunk.
     fn dictionary_bytes(&self, chunk: &Chunk, loaded: &Loaded<'_>, len: usize) -> Result<Vec<u8>> {
         if loaded.start == 0
             && let Some(bytes) = loaded.bytes.get(..len)
@@ -492,7 +493,7 @@ impl Loaded<'_> {
     }
 }
 
-/// Ranges of a file's rows, seen from one of its row groups.
+/// Ranges of a file's rows, relative to one of its row groups.
 struct LocalRanges<'a> {
     ranges: &'a [Range<u64>],
     first_row: u64,
@@ -504,7 +505,7 @@ impl LocalRanges<'_> {
         row.saturating_sub(self.first_row).min(self.rows as u64) as usize
     }
 
-    /// The ranges from the first on that ends behind the page's start.
+    /// The ranges that end after the page's start.
     fn from(&self, place: &PagePlace) -> &[Range<u64>] {
         let before = |range: &Range<u64>| self.local(range.end) <= place.first_row;
         self.ranges
@@ -518,7 +519,8 @@ impl LocalRanges<'_> {
         first.is_some_and(|range| self.local(range.start) < end && range.start < range.end)
     }
 
-    /// Which rows of the page are in the ranges, counted within the page.
+    /// Collects the rows of the page that are in the ranges, counted within the
+    /// page.
     fn inside(&self, place: &PagePlace, keep: &mut Vec<Range<usize>>) {
         keep.clear();
         let page_end = place.first_row + place.rows;
@@ -535,9 +537,9 @@ impl LocalRanges<'_> {
     }
 }
 
-/// What a reader of pages is given.
+/// Input of a page visitor.
 enum Step<'a> {
-    /// Decompressed bytes and the number of values.
+    /// Decompressed bytes and number of values.
     Dictionary(&'a [u8], usize),
     Data(Page<'a>),
 }
@@ -545,7 +547,7 @@ enum Step<'a> {
 type Visit<'a> =
     dyn FnMut(Step<'_>, &[Range<usize>], &mut PageBuffers) -> std::result::Result<(), Problem> + 'a;
 
-/// Reads a page's header and decompresses its bytes into `out`.
+/// Parses a page's header and decompresses its bytes into `out`.
 fn open_page(
     bytes: &[u8],
     kind: PageKind,
@@ -557,7 +559,7 @@ fn open_page(
     let header = PageHeader::parse(bytes).ok_or("a page's header cannot be read")?;
     let data = &bytes[header.header_len..];
     if header.kind != kind || header.compressed_len != data.len() {
-        return Err("a page's header makes no sense");
+        return Err("a page's header is invalid");
     }
     if check && header.crc != Some(crc32fast::hash(data)) {
         return Err("a page does not match its checksum");
@@ -578,7 +580,7 @@ fn open_page(
     Ok(header)
 }
 
-/// The number of rows in `ranges`.
+/// Returns the number of rows in `ranges`.
 pub(crate) fn row_count(ranges: &[Range<u64>]) -> usize {
     ranges
         .iter()
@@ -586,7 +588,7 @@ pub(crate) fn row_count(ranges: &[Range<u64>]) -> usize {
         .sum()
 }
 
-/// Of what was appended to `out` from `start` on, leaves the rows `keep`.
+/// Keeps only the rows `keep` of the values appended to `out` from `start` on.
 fn keep_ranges<T: Copy>(out: &mut Vec<T>, start: usize, keep: &[Range<usize>]) {
     let mut end = start;
     for range in keep {

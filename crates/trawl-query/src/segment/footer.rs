@@ -1,26 +1,26 @@
-//! A segment file's footer: where its column chunks and their pages lie.
+//! Parses a segment file's footer, which locates column chunks and their pages.
 //!
-//! Read from the file's tail, whose hash the manifest gives. What the tail
-//! says is checked for sense all the same (an index may be made to lie):
-//! chunks lie before the tail, pages fill their chunk without a gap, rows
-//! add up.
+//! The footer is part of the file's tail, whose hash is in the manifest. Its
+//! contents are validated nevertheless, because an index may be forged: chunks
+//! must lie before the tail, pages must fill their chunk without gaps, and row
+//! counts must add up.
 
 use super::thrift::{Compact, Kind};
 use trawl_index::schema::{FieldInfo, KEY_CHUNKS, KEY_FORMAT, KEY_TABLE, PAGE_ROWS, Table};
 use trawl_model::column::ColumnType;
 
-/// `PAR1`, at both ends of the file.
+/// The magic bytes at both ends of the file.
 const MAGIC: &[u8] = b"PAR1";
-/// More rows than any page that our writer makes.
+/// Maximum rows of a page; more than our writer puts in one.
 const MOST_PAGE_ROWS: u64 = 4 * PAGE_ROWS as u64;
-/// More rows than any row group that our writer makes.
+/// Maximum rows of a row group; more than our writer puts in one.
 const MOST_GROUP_ROWS: u64 = 1 << 24;
-/// Columns that room is made for ahead.
+/// Maximum number of columns to reserve memory for in advance.
 const MOST_RESERVED: usize = 64;
 /// Length of a chunk's hash in [`KEY_CHUNKS`].
 const HASH_DIGITS: usize = 16;
 
-/// Physical type of a column, as Parquet numbers them.
+/// Physical type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Physical {
     Int32,
@@ -38,16 +38,16 @@ pub(crate) enum Codec {
 /// One column of one row group.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Chunk {
-    /// Where its bytes begin in the file, dictionary page first.
+    /// Offset of its bytes in the file, starting with the dictionary page.
     pub(crate) start: u64,
     pub(crate) len: usize,
     pub(crate) codec: Codec,
-    /// Where its offset index lies in the tail.
+    /// Offset of its offset index in the tail.
     index_start: usize,
     index_len: usize,
 }
 
-/// One page of a chunk, by its place there.
+/// One page of a chunk: offset and length within the chunk, and its rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PagePlace {
     pub(crate) start: usize,
@@ -60,7 +60,7 @@ pub(crate) struct PagePlace {
 /// The pages of a chunk.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pages {
-    /// Length of the dictionary page at the chunk's start, 0 if none.
+    /// Length of the dictionary page at the chunk's start; 0 if there is none.
     pub(crate) dictionary_len: usize,
     pub(crate) data: Vec<PagePlace>,
 }
@@ -73,22 +73,23 @@ pub(crate) struct Group {
     pub(crate) chunks: Vec<Chunk>,
 }
 
-/// What the tail of a segment file says.
+/// The parsed tail of a segment file.
 #[derive(Clone, Debug)]
 pub(crate) struct Footer {
     pub(crate) groups: Vec<Group>,
-    /// Columns in the file; those this program knows come first.
+    /// Number of columns in the file; the columns that this program knows come
+    /// first.
     columns: usize,
     hashes: Vec<u8>,
     tail: Vec<u8>,
 }
 
-/// What a reader is told about a column that is not as the format says.
+/// A description of a damaged file, for error messages.
 pub(crate) type Problem = &'static str;
 
 impl Footer {
-    /// Reads `tail`, the last bytes of a file of `size_bytes`, which should
-    /// hold `rows` rows of `table`.
+    /// Parses `tail`, the last bytes of a file of `size_bytes` bytes, which
+    /// must hold `rows` rows of `table`.
     pub(crate) fn parse(
         tail: Vec<u8>,
         size_bytes: u64,
@@ -98,27 +99,27 @@ impl Footer {
         let data_end = size_bytes
             .checked_sub(tail.len() as u64)
             .ok_or("its tail is longer than the file")?;
-        let body = footer_bytes(&tail).ok_or("it does not end as a Parquet file")?;
+        let body = footer_bytes(&tail).ok_or("it does not end like a Parquet file")?;
         let mut raw = RawFooter::default();
         raw.read(body, data_end)
             .ok_or("its footer cannot be read")?;
         if raw.format != Some(trawl_index::schema::FORMAT) || raw.table != Some(table) {
-            return Err("its footer is of another table or format");
+            return Err("its footer belongs to another table or format");
         }
         check_schema(&raw.schema, table.fields())?;
         let mut first_row = 0u64;
         for group in &mut raw.groups {
             if group.rows as u64 > MOST_GROUP_ROWS || group.chunks.len() != raw.schema.len() {
-                return Err("a row group of it makes no sense");
+                return Err("a row group is invalid");
             }
             group.first_row = first_row;
             first_row += group.rows as u64;
         }
         if first_row != rows {
-            return Err("its rows are not as many as its manifest says");
+            return Err("its row count differs from its manifest");
         }
         if raw.hashes.len() != raw.groups.len() * raw.schema.len() * HASH_DIGITS {
-            return Err("its chunk hashes are not as many as its chunks");
+            return Err("it does not have one hash for each chunk");
         }
         let (columns, groups, hashes) = (raw.schema.len(), raw.groups, raw.hashes.to_vec());
         Ok(Footer {
@@ -129,25 +130,25 @@ impl Footer {
         })
     }
 
-    /// The hash that a chunk's bytes must have.
+    /// Returns the expected hash of a chunk's bytes.
     pub(crate) fn hash(&self, group: usize, column: usize) -> Option<u64> {
         let at = (group * self.columns + column) * HASH_DIGITS;
         let digits = self.hashes.get(at..at + HASH_DIGITS)?;
         u64::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
     }
 
-    /// About how much memory it takes.
+    /// Approximate memory in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
         let chunks: usize = self.groups.iter().map(|group| group.chunks.len()).sum();
         self.tail.len() + self.hashes.len() + chunks * (size_of::<Chunk>() + size_of::<Pages>())
     }
 
-    /// The number of columns in the file.
+    /// Number of columns in the file.
     pub(crate) fn columns(&self) -> usize {
         self.columns
     }
 
-    /// The pages of a chunk, from its offset index.
+    /// Returns the pages of a chunk, from its offset index.
     pub(crate) fn pages(&self, group: usize, column: usize) -> Result<Pages, Problem> {
         let group = self.groups.get(group).ok_or("it has no such row group")?;
         let chunk = group.chunks.get(column).ok_or("it has no such column")?;
@@ -158,12 +159,12 @@ impl Footer {
             .ok_or("an offset index lies outside its tail")?;
         let mut places = Vec::new();
         read_offset_index(bytes, &mut places).ok_or("an offset index cannot be read")?;
-        to_pages(&places, chunk, group.rows).ok_or("an offset index makes no sense")
+        to_pages(&places, chunk, group.rows).ok_or("an offset index is invalid")
     }
 }
 
-/// Turns page locations into places within the chunk, checking that they
-/// fill it and that their rows add up.
+/// Converts page locations to offsets within the chunk. Checks that pages fill
+/// the chunk and that their rows add up.
 fn to_pages(places: &[(u64, u64, u64)], chunk: &Chunk, rows: usize) -> Option<Pages> {
     let mut pages = Pages::default();
     let mut end = 0usize;
@@ -191,7 +192,8 @@ fn to_pages(places: &[(u64, u64, u64)], chunk: &Chunk, rows: usize) -> Option<Pa
     (end == chunk.len && !pages.data.is_empty()).then_some(pages)
 }
 
-/// `OffsetIndex`: offset in the file, length, first row of each page.
+/// Parses an `OffsetIndex`: offset in the file, length and first row of each
+/// page.
 fn read_offset_index(bytes: &[u8], places: &mut Vec<(u64, u64, u64)>) -> Option<()> {
     Compact::new(bytes).structure(|at, id, kind| match (id, kind) {
         (1, Kind::List) => {
@@ -243,7 +245,7 @@ struct Leaf<'a> {
     optional: bool,
 }
 
-/// `FileMetaData`, as far as we need it.
+/// The needed parts of `FileMetaData`.
 #[derive(Default)]
 struct RawFooter<'a> {
     schema: Vec<Leaf<'a>>,
@@ -292,7 +294,8 @@ impl<'a> RawFooter<'a> {
                 (5, Kind::Int) => at.int().map(|n| children = n),
                 _ => at.skip(kind),
             })?;
-            // The first element is the table itself; the table is flat.
+            // The first element is the table itself; its columns are not
+            // nested.
             match (place, children) {
                 (0, _) => {}
                 (_, 0) => self.schema.push(leaf),
@@ -369,7 +372,7 @@ fn read_chunk(at: &mut Compact<'_>, data_end: u64) -> Option<Chunk> {
     })
 }
 
-/// `ColumnMetaData`: first byte, length and compression of the chunk.
+/// Parses `ColumnMetaData`: offset, length and compression of the chunk.
 fn read_chunk_meta(at: &mut Compact<'_>) -> Option<(u64, u64, Codec)> {
     let (mut codec, mut len, mut data, mut dictionary) = (None, None, None, None);
     at.structure(|at, id, kind| match (id, kind) {

@@ -1,5 +1,5 @@
-//! Names of rows from the segment's sidecar, which are the same as those of
-//! its entries table and cost less.
+//! Reads names of rows from the segment's sidecar. They equal those of its
+//! entries table and cost less to read.
 
 use super::file::{Scratch, row_count};
 use crate::open_sidecars::Sidecar;
@@ -7,16 +7,16 @@ use std::ops::Range;
 use trawl_model::rows::ByteColumn;
 use trawl_names::NameText;
 
-/// Of fewer rows than these a page is read as fast as a sidecar is opened.
+/// For fewer rows, reading a page is as fast as opening a sidecar.
 const ROWS: usize = 512;
 
-/// Whether the names of `rows` are worth to be looked for in a sidecar.
+/// True if a sidecar is worth opening for the names of `rows`.
 pub(crate) fn is_worth_a_sidecar(rows: &[Range<u64>]) -> bool {
     row_count(rows) >= ROWS
 }
 
-/// Puts the names in `rows` into `names`, which is empty; false, and nothing
-/// in there, if the sidecar cannot be read.
+/// Reads the names of `rows` into `names`, which must be empty. Returns false
+/// and leaves it empty if the sidecar cannot be read.
 pub(crate) fn read_sidecar(
     sidecar: &Sidecar,
     rows: &[Range<u64>],

@@ -1,10 +1,9 @@
-//! One data page: its header, its null marks and its values.
+//! Decodes one data page: its header, its null marks and its values.
 //!
-//! Only the kinds of page and the encodings that format 1 uses are known
-//! (`docs/format.md`). A page's header is not covered by the page's CRC, so
-//! nothing of it is believed: lengths and row counts must be those of the
-//! offset index, and every encoding checks that the bytes are exactly as
-//! many as the rows need.
+//! Only the page types and encodings that the format uses are supported
+//! (`docs/format.md`). A page's CRC does not cover its header, so the header is
+//! not trusted: lengths and row counts must match the offset index, and every
+//! encoding checks that the number of bytes is exactly what the rows need.
 
 use super::bits::{self, Run};
 use super::footer::Problem;
@@ -12,21 +11,21 @@ use super::thrift::{Compact, Kind};
 use std::ops::Range;
 use trawl_model::rows::ByteColumn;
 
-/// No page that our writer makes is larger when decompressed.
+/// Maximum bytes of a decompressed page; our writer makes none that is larger.
 const MOST_PAGE_BYTES: u64 = 1 << 30;
-/// No batch of rows holds more bytes in one column.
+/// Maximum bytes of one column in a batch of rows.
 const MOST_COLUMN_BYTES: usize = 1 << 30;
 
 const NOT_DECODABLE: Problem = "a page cannot be decoded";
 
-/// What kind of page it is.
+/// Type of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PageKind {
     Data,
     Dictionary,
 }
 
-/// How a page's values are encoded.
+/// Encoding of a page's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Encoding {
     Plain,
@@ -98,9 +97,9 @@ fn values_and_encoding(at: &mut Compact<'_>) -> Option<(u64, i64)> {
     Some((values?, encoding?))
 }
 
-/// A number column's element type in memory.
+/// The in-memory type of a numeric column.
 pub(crate) trait Number: Copy {
-    /// The number with these low bits.
+    /// Returns the number with these low bits.
     fn from_bits(bits: u64) -> Self;
 }
 
@@ -122,7 +121,7 @@ impl Number for i64 {
     }
 }
 
-/// Length of a stored number, which is unsigned if it is 32 bits long.
+/// Width of a stored number. 32-bit numbers are unsigned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Width {
     Bits32,
@@ -145,7 +144,7 @@ impl Width {
     }
 }
 
-/// Decompressed bytes of a data page, its row count and encoding.
+/// Decompressed bytes of a data page, its row count and its encoding.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Page<'a> {
     pub(crate) bytes: &'a [u8],
@@ -160,7 +159,7 @@ enum Presence {
     Some,
 }
 
-/// Buffers that pages are decoded with, kept from page to page.
+/// Decoding buffers, reused from page to page.
 #[derive(Debug, Default)]
 pub(crate) struct PageBuffers {
     present: Vec<bool>,
@@ -169,7 +168,8 @@ pub(crate) struct PageBuffers {
 }
 
 impl<'a> Page<'a> {
-    /// Reads the null marks of an optional column, and cuts them off.
+    /// Reads the null marks of an optional column, and removes them from the
+    /// page's bytes.
     fn presence(&mut self, optional: bool, marks: &mut Vec<bool>) -> Option<Presence> {
         if !optional {
             return Some(Presence::All);
@@ -230,7 +230,8 @@ impl<'a> Page<'a> {
         self.dense_numbers(width, dictionary, total, present, out)
             .ok_or(NOT_DECODABLE)?;
         whole(out.len() - start, present)?;
-        // Spread from the end, so that no value is overwritten before its turn.
+        // Spread from the end, so that no value is overwritten before it is
+        // moved.
         out.resize(start + wanted, null);
         let mut from = start + present;
         for at in (0..wanted).rev() {
@@ -246,7 +247,7 @@ impl<'a> Page<'a> {
         Ok(())
     }
 
-    /// The first `wanted` of the page's `total` values that are not null.
+    /// Appends the first `wanted` of the page's `total` non-null values.
     fn dense_numbers<T: Number>(
         &self,
         width: Width,
@@ -287,8 +288,8 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// Appends those of the page's byte strings that `keep` selects (ranges
-    /// of rows, ascending) to `out`; nulls become empty.
+    /// Appends the byte strings of the rows in `keep` (ranges of rows,
+    /// ascending) to `out`; nulls become empty strings.
     pub(crate) fn strings(
         mut self,
         optional: bool,
@@ -330,7 +331,7 @@ impl<'a> Page<'a> {
             }
             Presence::Some => marks.iter().filter(|mark| **mark).count(),
         };
-        // Places among the values that are there.
+        // Positions among the non-null values.
         let before = |row: usize| marks.iter().take(row).filter(|mark| **mark).count();
         let dense: Vec<Range<usize>> = keep
             .iter()
@@ -373,7 +374,7 @@ impl<'a> Page<'a> {
                 bits::hybrid(indexes, u32::from(*width), total, |run| {
                     match run {
                         Run::Same(index, times) => all.resize(all.len() + times, index),
-                        // No index has more than 32 bits.
+                        // Indexes have at most 32 bits.
                         Run::Each(some) => all.extend(some.iter().map(|index| *index as u32)),
                     }
                     Some(())
@@ -394,7 +395,7 @@ impl<'a> Page<'a> {
     }
 }
 
-/// `PLAIN` numbers: little-endian, end to end.
+/// Decodes `PLAIN` numbers: little-endian, without gaps.
 pub(crate) fn plain_numbers<T: Number>(
     bytes: &[u8],
     width: Width,
@@ -414,7 +415,7 @@ pub(crate) fn plain_numbers<T: Number>(
     Some(())
 }
 
-/// `PLAIN` byte strings: each after its length in four bytes.
+/// Decodes `PLAIN` byte strings: each is preceded by its length in four bytes.
 pub(crate) fn plain_strings(mut bytes: &[u8], total: usize, out: &mut ByteColumn) -> Option<()> {
     for _ in 0..total {
         let (len, rest) = bytes.split_first_chunk::<4>()?;
@@ -425,7 +426,7 @@ pub(crate) fn plain_strings(mut bytes: &[u8], total: usize, out: &mut ByteColumn
     bytes.is_empty().then_some(())
 }
 
-/// `DELTA_LENGTH_BYTE_ARRAY`: all lengths, then all bytes.
+/// Decodes `DELTA_LENGTH_BYTE_ARRAY`: all lengths, then all bytes.
 fn lengths_then_bytes(
     bytes: &[u8],
     total: usize,
@@ -459,8 +460,8 @@ fn lengths_then_bytes(
     Some(())
 }
 
-/// `DELTA_BYTE_ARRAY`: how much of the string before is kept, and what
-/// follows instead of the rest.
+/// Decodes `DELTA_BYTE_ARRAY`: the length of the prefix shared with the
+/// previous string, and the suffix that follows it.
 fn shared_prefixes(
     bytes: &[u8],
     total: usize,
@@ -490,7 +491,8 @@ fn shared_prefixes(
         current.extend_from_slice(suffix);
         if row >= kept.start {
             u32::try_from(out.data.len() + current.len()).ok()?;
-            // A string may repeat all of the one before: bound what that makes.
+            // A string may repeat all of the previous one, so the output must
+            // be bounded.
             if out.data.len() > MOST_COLUMN_BYTES {
                 return None;
             }

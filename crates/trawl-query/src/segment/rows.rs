@@ -1,4 +1,4 @@
-//! Rows of the entries table as a [`RowBatch`].
+//! Reads rows of the entries table into a [`RowBatch`].
 
 use super::file::{Scratch, SegmentFile, row_count};
 use crate::error::Result;
@@ -6,8 +6,8 @@ use std::ops::Range;
 use trawl_model::column::{Column, ColumnSet};
 use trawl_model::rows::{ByteColumn, NO_BTIME, NO_PROJECT, RowBatch};
 
-/// Decodes `columns` of the rows in `ranges` (ascending, not overlapping).
-/// Give the batch back with [`Scratch::recycle`] when it is done with.
+/// Decodes `columns` of the rows in `ranges` (ascending, disjoint). Return the
+/// batch with [`Scratch::recycle`] after use.
 pub(crate) fn read_rows(
     file: &SegmentFile,
     columns: ColumnSet,
@@ -23,7 +23,7 @@ pub(crate) fn read_rows(
     Ok(batch)
 }
 
-/// Appends the values of `column` in `ranges` to those in `batch`.
+/// Appends the values of `column` in `ranges` to `batch`.
 pub(crate) fn add_rows(
     file: &SegmentFile,
     column: Column,
@@ -33,7 +33,7 @@ pub(crate) fn add_rows(
 ) -> Result<()> {
     let at = column as usize;
     match column {
-        // Stand-ins of the path, the name and the mode.
+        // Derived from the path, the name and the mode.
         Column::Dir | Column::NameRaw | Column::Type => Ok(()),
         Column::Name => {
             let raw = Column::NameRaw as usize;
@@ -66,7 +66,7 @@ pub(crate) fn add_rows(
     }
 }
 
-/// The names in `ranges`, as raw bytes.
+/// Reads the names in `ranges` as raw bytes.
 pub(crate) fn read_names(
     file: &SegmentFile,
     ranges: &[Range<u64>],
@@ -81,7 +81,8 @@ pub(crate) fn read_names(
     )
 }
 
-/// A text column whose raw bytes, where they differ, lie in another.
+/// Reads a text column. If a text had to be escaped, its raw bytes are in
+/// another column.
 pub(crate) fn read_text(
     file: &SegmentFile,
     text: usize,
@@ -94,7 +95,7 @@ pub(crate) fn read_text(
     Ok(texts)
 }
 
-/// As [`read_text`], into `texts`, which is empty.
+/// Like [`read_text`], but into `texts`, which must be empty.
 fn append_text(
     file: &SegmentFile,
     text: usize,
@@ -109,7 +110,7 @@ fn append_text(
     if !raws.data.is_empty() {
         let mut merged = ByteColumn::default();
         for at in 0..texts.len() {
-            // What had to be escaped is not empty.
+            // Raw bytes of an escaped text are never empty.
             let raw = raws.get(at);
             merged.push(if raw.is_empty() { texts.get(at) } else { raw });
         }
@@ -119,11 +120,11 @@ fn append_text(
     done
 }
 
-/// True if each is a name that an entry of a directory can have. (The row of
-/// `/` itself has none and is not looked at here.)
+/// True if all names are valid names of directory entries. (The row of `/`
+/// itself has an empty name and is not checked here.)
 pub(crate) fn check_names(names: &ByteColumn) -> bool {
     let mut lengths = names.offsets.windows(2).map(|pair| pair[1] - pair[0]);
-    // Without a way out of the inner loop it becomes vector code.
+    // An inner loop without an early exit compiles to vector code.
     let odd = |bytes: &[u8]| {
         bytes.iter().fold(0, |odd, byte| {
             odd | u8::from(*byte == b'/') | u8::from(*byte == 0)

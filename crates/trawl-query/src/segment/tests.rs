@@ -1,4 +1,4 @@
-//! Segment files written by the general Parquet writer and read by ours.
+//! Reads segment files that the general Parquet writer made with our reader.
 
 use super::file::{Scratch, SegmentFile};
 use super::page::Number;
@@ -26,7 +26,7 @@ enum Value {
     Null,
 }
 
-/// A small generator, so that tables of many pages take no time to make.
+/// A small, fast random number generator for tables of many pages.
 struct Random(u64);
 
 impl Random {
@@ -112,7 +112,7 @@ fn to_array(kind: ColumnType, values: &[Value]) -> ArrayRef {
     }
 }
 
-/// The bytes of a segment file and what its manifest would say.
+/// Returns the bytes of a segment file and its entry in the manifest.
 fn encode(table: Table, columns: &[Vec<Value>], group_rows: usize) -> (Vec<u8>, FileRef) {
     let arrays = table.fields().iter().zip(columns);
     let arrays = arrays
@@ -123,7 +123,7 @@ fn encode(table: Table, columns: &[Vec<Value>], group_rows: usize) -> (Vec<u8>, 
     let properties = properties
         .set_max_row_group_row_count(Some(group_rows))
         .build();
-    // Once for the chunks' hashes, once with them.
+    // Write once to compute the chunks' hashes, and once to include them.
     let write = |pairs: &[(&str, String)]| {
         let mut writer =
             ArrowWriter::try_new(Vec::new(), table.arrow_schema(), Some(properties.clone()))
@@ -206,7 +206,7 @@ fn read_column(
     })
 }
 
-/// What `read_column` should give.
+/// The expected result of `read_column`.
 fn expected_values(
     table: Table,
     column: usize,
@@ -270,7 +270,8 @@ proptest! {
     }
 }
 
-/// Every answer from a damaged file is an error that names it, or right.
+/// Asserts that every answer from a damaged file is either an error that names
+/// the file, or correct.
 fn assert_error_or_right(
     table: Table,
     columns: &[Vec<Value>],
@@ -322,7 +323,7 @@ fn flipped_bytes_are_found() {
         let rounds = 150;
         for _ in 0..rounds {
             let mut damaged = bytes.clone();
-            // The first four bytes are the magic, which nobody needs.
+            // The first four bytes are the magic, which the reader ignores.
             let at = 4 + random.below(bytes.len() as u64 - 4) as usize;
             damaged[at] ^= 1 << random.below(8);
             found += usize::from(
@@ -343,8 +344,8 @@ fn a_shortened_file_is_found() {
     }
 }
 
-/// Bytes made to lie: hashes are made to fit, so that only the decoder's own
-/// checks stand between them and us. Any answer will do but a panic.
+/// Checks forged files whose hashes are correct, so that only the decoder's own
+/// checks remain. Any result except a panic is acceptable.
 #[test]
 fn hostile_files_with_fitting_hashes_never_panic() {
     for table in Table::ALL {

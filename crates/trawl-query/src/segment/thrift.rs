@@ -1,14 +1,13 @@
-//! The part of Thrift's compact protocol that Parquet metadata uses.
+//! Reads the part of Thrift's compact protocol that Parquet metadata uses.
 //!
-//! A cursor over bytes that nobody vouches for: every method returns `None`
-//! where the bytes end or make no sense, and nothing is allocated, so that
-//! declared lengths cost nothing. Source: Apache Thrift,
-//! `thrift-compact-protocol.md`.
+//! The cursor works on untrusted bytes: every method returns `None` if the
+//! bytes end early or are invalid, and nothing is allocated, so declared
+//! lengths cost nothing. Source: Apache Thrift, `thrift-compact-protocol.md`.
 
-/// Nested further than any Parquet structure.
+/// Maximum nesting depth; no Parquet structure is deeper.
 const DEEPEST: usize = 16;
 
-/// Type of a field or of a list's elements.
+/// Type of a field or of a list element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     True,
@@ -51,7 +50,7 @@ impl<'a> Compact<'a> {
         Compact { bytes, at: 0 }
     }
 
-    /// How many bytes were read.
+    /// Number of bytes read.
     pub(crate) fn position(&self) -> usize {
         self.at
     }
@@ -68,12 +67,12 @@ impl<'a> Compact<'a> {
         Some(value)
     }
 
-    /// An integer of any width.
+    /// Reads an integer of any width.
     pub(crate) fn int(&mut self) -> Option<i64> {
         self.varint().map(zigzag)
     }
 
-    /// An integer that counts or measures something.
+    /// Reads an integer that is a count or size, and so not negative.
     pub(crate) fn unsigned(&mut self) -> Option<u64> {
         u64::try_from(self.int()?).ok()
     }
@@ -85,7 +84,7 @@ impl<'a> Compact<'a> {
         Some(value)
     }
 
-    /// The element type and length of a list.
+    /// Reads the element type and length of a list.
     pub(crate) fn list(&mut self) -> Option<(Kind, usize)> {
         let head = self.byte()?;
         let len = match head >> 4 {
@@ -95,8 +94,8 @@ impl<'a> Compact<'a> {
         Some((Kind::from_code(head & 15)?, len))
     }
 
-    /// Reads a structure: `field` is called for each field with its id and
-    /// type and must consume its value.
+    /// Reads a structure. Calls `field` with the id and type of each field; it
+    /// must consume the value.
     pub(crate) fn structure(
         &mut self,
         mut field: impl FnMut(&mut Self, i16, Kind) -> Option<()>,
@@ -115,7 +114,7 @@ impl<'a> Compact<'a> {
         }
     }
 
-    /// Passes over a value.
+    /// Skips a value.
     pub(crate) fn skip(&mut self, kind: Kind) -> Option<()> {
         self.skip_within(kind, DEEPEST)
     }
@@ -150,7 +149,7 @@ impl<'a> Compact<'a> {
         })
     }
 
-    /// Within lists and maps a truth value takes a byte of its own.
+    /// In lists and maps a boolean takes a byte of its own.
     fn skip_element(&mut self, kind: Kind, depth: usize) -> Option<()> {
         match kind {
             Kind::True | Kind::False => self.byte().map(drop),
@@ -167,7 +166,7 @@ impl<'a> Compact<'a> {
     }
 }
 
-/// A LEB128 number and its length in bytes.
+/// Reads a LEB128 number; also returns its length in bytes.
 pub(crate) fn varint(bytes: &[u8]) -> Option<(u64, usize)> {
     let mut value = 0u64;
     for (at, byte) in bytes.iter().take(10).enumerate() {
@@ -179,7 +178,7 @@ pub(crate) fn varint(bytes: &[u8]) -> Option<(u64, usize)> {
     None
 }
 
-/// Undoes the mapping of small negative numbers to small positive ones.
+/// Decodes the zigzag encoding of signed numbers.
 pub(crate) fn zigzag(value: u64) -> i64 {
     (value >> 1) as i64 ^ -((value & 1) as i64)
 }

@@ -1,7 +1,8 @@
-//! Index files that were changed and given right checksums again, as somebody does who can write
-//! an index: each question ends with an answer or an error, and never with a panic or a hang.
+//! Forges index files and corrects their checksums, as an attacker with write
+//! access could. Every query must end with an answer or an error, never with a
+//! panic or a hang.
 //!
-//! The same as the fuzz target `index`, with random changes. For a long run:
+//! Like the fuzz target `index`, but with random changes. For a long run:
 //!
 //! ```sh
 //! TRAWL_FORGED_FILES=100000 TRAWL_SEED=1 cargo test --release -p trawl-query --test forged
@@ -19,12 +20,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use questions::{PLACES, QUESTIONS};
 use victim::Victim;
 
-/// Changed files where nothing else is asked for.
+/// Default number of changed files.
 const FILES: u64 = 2_000;
-/// Changes to one file at most.
+/// Maximum number of changes to one file.
 const CHANGES: u64 = 6;
 
-/// A small generator.
+/// A small random number generator.
 struct Random(u64);
 
 impl Random {
@@ -68,7 +69,8 @@ fn forged_files_with_right_checksums_give_an_answer_or_an_error() {
             }
         });
     }
-    // Changes that nothing notices would be no changes of what is read.
+    // If few files are refused, the changes do not affect the bytes that are
+    // read.
     assert!(
         refused > files / 10,
         "{refused} of {files} files were refused"

@@ -1,5 +1,5 @@
-//! What can be asked of an index whose files are forged: each question ends with an answer or an
-//! error.
+//! The queries to run on an index with forged files. Each must end with an
+//! answer or an error.
 
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
@@ -12,13 +12,13 @@ use trawl_query::{
     RankRequest, Ranked, Request, Result, SeenLinks, StatsRequest, Trait, UsageRequest,
 };
 
-/// Where questions start, below the root.
+/// Start paths of queries, below the root.
 pub const PLACES: [&[u8]; 5] = [b"", b"/a/b", b"/private", b"/d/again", b"/d/absent"];
 
-/// Asks an index in a directory about a path.
+/// Queries an index at this path about a stored path.
 pub type Question = fn(&Path, &[u8]) -> Result<()>;
 
-/// One question each.
+/// All queries.
 pub const QUESTIONS: [Question; 6] = [list, sum, count, group, rank, pair];
 
 fn list(index: &Path, path: &[u8]) -> Result<()> {

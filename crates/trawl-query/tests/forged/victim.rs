@@ -1,5 +1,5 @@
-//! A small index whose files are changed, with all checksums made right
-//! again, so that what reads them gets past the door.
+//! A small index whose files are changed and given correct checksums again, so
+//! that readers get past the checks.
 
 use std::collections::HashMap;
 use std::fs;
@@ -12,7 +12,7 @@ use trawl_model::Timestamp;
 use trawl_scan::{ScanProgress, WalkOptions, walk};
 use xxhash_rust::xxh3::xxh3_64;
 
-/// `body` closed by the checksum line that `docs/format.md` asks for.
+/// Appends the checksum line that `docs/format.md` requires to `body`.
 pub fn sealed(body: &[u8]) -> Vec<u8> {
     let mut file = body.to_vec();
     file.push(b'\n');
@@ -21,27 +21,28 @@ pub fn sealed(body: &[u8]) -> Vec<u8> {
     file
 }
 
-/// A segment file as it was written.
+/// A segment file as written.
 struct SegmentFile {
     path: PathBuf,
     bytes: Vec<u8>,
     file: FileRef,
-    /// Where its column chunks end, and where their hashes stand in the footer.
+    /// The ends of its column chunks, and the offset of their hashes in the
+    /// footer.
     chunk_ends: Vec<usize>,
     hashes_at: usize,
     /// The manifest that names it.
     manifest: usize,
 }
 
-/// A manifest as it was written.
+/// A manifest as written.
 struct ManifestFile {
     path: PathBuf,
     text: String,
 }
 
-/// The index.
+/// A small index.
 pub struct Victim {
-    /// Where it lies.
+    /// Path of the index.
     pub index: PathBuf,
     /// The root of its source.
     pub root: Vec<u8>,
@@ -50,7 +51,8 @@ pub struct Victim {
 }
 
 impl Victim {
-    /// Makes a tree and the index of it in a directory that is the caller's.
+    /// Makes a tree and its index in the directory `top`, which the caller
+    /// owns.
     pub fn new(top: &Path) -> Victim {
         let tree = top.join("tree");
         make_tree(&tree);
@@ -71,9 +73,10 @@ impl Victim {
         victim
     }
 
-    /// Changes the index as `data` says for the time of `ask`: a byte that
-    /// chooses the file, then changes of four bytes each: two for the place
-    /// (a fraction of the file), one for what to do, one value.
+    /// Changes the index as `data` says, calls `ask`, and restores it. The
+    /// first byte of `data` chooses the file; each further four bytes are one
+    /// change: two bytes for the position (a fraction of the file), one for the
+    /// kind of change, one value.
     pub fn damaged(&self, data: &[u8], ask: impl FnOnce(&Path)) {
         let Some((which, changes)) = data.split_first() else {
             return;
@@ -81,7 +84,7 @@ impl Victim {
         let segment = &self.segments[usize::from(*which) % self.segments.len()];
         let manifest = &self.manifests[segment.manifest];
         let text = if which % 8 == 7 {
-            // The manifest itself, as text.
+            // Change the manifest's own text.
             String::from_utf8_lossy(&changed(manifest.text.as_bytes(), changes)).into_owned()
         } else {
             let mut bytes = changed(&segment.bytes, changes);
@@ -165,7 +168,7 @@ impl SegmentFile {
             .windows(key.len())
             .rposition(|window| window == key)
             .expect("hashes of chunks");
-        // The value: the next long run of hex digits.
+        // The value is the next long run of hex digits.
         let is_hex = |byte: &u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(byte);
         let start = at + key.len();
         let run = bytes[start..]
@@ -185,7 +188,7 @@ impl SegmentFile {
                 u64::from_str_radix(std::str::from_utf8(digits).expect("hex"), 16).expect("hex")
             })
             .collect();
-        // Chunks follow each other from behind the magic bytes on.
+        // Chunks follow each other after the magic bytes.
         let tail = bytes.len() - file.tail_bytes as usize;
         let mut chunk_ends = Vec::new();
         let mut start = 4;
@@ -204,7 +207,7 @@ impl SegmentFile {
         }
     }
 
-    /// Makes the hashes of the chunks right.
+    /// Corrects the hashes of the chunks.
     fn reseal(&self, bytes: &mut [u8]) {
         let mut start = 4;
         for (nth, end) in self.chunk_ends.iter().enumerate() {
@@ -256,7 +259,7 @@ fn make_tree(tree: &Path) {
     let _ = std::os::unix::fs::symlink("nowhere", tree.join("d/link"));
     use std::os::unix::fs::PermissionsExt;
     fs::set_permissions(tree.join("private"), fs::Permissions::from_mode(0o700)).expect("our own");
-    // Without attributes there is one file less to change.
+    // If this fails, there are no attributes and one file less to change.
     let _ = Command::new("setfattr")
         .args(["-n", "user.a", "-v", "value"])
         .arg(tree.join("d"))

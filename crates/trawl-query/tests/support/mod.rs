@@ -1,5 +1,5 @@
-//! Trees made from a number, written to an index, and what questions about
-//! them should give.
+//! Generates trees from a seed, writes them to an index, and computes the
+//! expected answers.
 
 #![allow(dead_code, unreachable_pub, reason = "each test uses a part")]
 
@@ -13,7 +13,7 @@ use trawl_model::{
     Uid, Xattr, path,
 };
 
-/// A small generator.
+/// A small random number generator.
 pub struct Random(pub u64);
 
 impl Random {
@@ -30,7 +30,7 @@ impl Random {
     }
 }
 
-/// An entry as it was made.
+/// An entry as generated.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Made {
     pub name: Vec<u8>,
@@ -40,22 +40,22 @@ pub struct Made {
 }
 
 impl Made {
-    /// Its attributes that have values. The second is the superuser's: its
-    /// name is not in the row.
+    /// Returns its attributes with values. The one in `trusted` is the
+    /// superuser's: its name is not in the row.
     pub fn values(&self) -> Vec<(&'static [u8], Vec<u8>)> {
         let value = |tag: &[u8]| [tag, &self.name].concat();
         let mut values: Vec<(&'static [u8], Vec<u8>)> = Vec::new();
         if self.meta.ino.is_multiple_of(11) {
             values.push((b"trusted.t", value(b"t")));
         }
-        // One is a name without a value.
+        // Some entries have a name without a value.
         if !self.xattr_names.is_empty() && !self.meta.size.is_multiple_of(3) {
             values.push((b"user.a", value(b"u")));
         }
         values
     }
 
-    /// All its attributes, by name.
+    /// Returns all its attributes, by name.
     pub fn attributes(&self) -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
         let values = self.values().into_iter();
         let mut all: Vec<_> = values
@@ -68,13 +68,13 @@ impl Made {
     }
 }
 
-/// A directory as it was made.
+/// A directory as generated.
 #[derive(Clone, Debug)]
 pub struct MadeDir {
     pub path: Vec<u8>,
     pub own: Meta,
     pub entries: Vec<Made>,
-    /// Places in `Tree::dirs` of those below.
+    /// Positions of its subdirectories in `Tree::dirs`.
     pub children: Vec<usize>,
 }
 
@@ -84,7 +84,7 @@ pub struct Tree {
     pub issues: Vec<Issue>,
 }
 
-/// How large a tree gets.
+/// The size of a generated tree.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
     pub dirs: usize,
@@ -98,7 +98,7 @@ pub fn meta_of(random: &mut Random, kind: u32) -> Meta {
     };
     let is_dir = kind == 0o040_000;
     Meta {
-        // Few numbers, so that links repeat.
+        // Few distinct numbers, so that hard links repeat.
         ino: random.below(50),
         dev: Dev {
             major: 8,
@@ -163,7 +163,7 @@ impl Tree {
                 1 => random.below(shape.entries * 10),
                 _ => random.below(shape.entries),
             };
-            // The tree grows until it is as large as it should be.
+            // Keep growing until the tree has the requested size.
             if pending.is_empty() && missing > 0 {
                 count = count.max(4);
             }
@@ -215,7 +215,7 @@ impl Tree {
         tree
     }
 
-    /// Writes the tree, in fragments and segments as `random` has it.
+    /// Writes the tree in random fragments and segments.
     pub fn write(&self, index: &Path, random: &mut Random) {
         let index = IndexDir::create(index, None).unwrap();
         let options = WriterOptions {
@@ -274,7 +274,7 @@ impl Tree {
         } else {
             65_536
         };
-        // Entries go to fragments at random, each sorted.
+        // Entries are assigned to random fragments, each sorted.
         let count = dir.entries.len().div_ceil(size).max(1);
         let mut fragments: Vec<DirBatch> = vec![DirBatch::default(); count];
         for entry in &dir.entries {
@@ -317,7 +317,7 @@ impl Tree {
         writer.subtree_done(id).unwrap();
     }
 
-    /// Rows of every directory within `start`, by path.
+    /// Returns the rows of every directory within `start`, by path.
     pub fn within(&self, start: &[u8]) -> HashMap<&[u8], &MadeDir> {
         let dirs = self
             .dirs
@@ -327,7 +327,7 @@ impl Tree {
     }
 }
 
-/// A decoded row as it should have been made.
+/// Returns the generated entry that a decoded row should equal.
 pub fn made_of(row: &Row<'_>) -> Made {
     Made {
         name: row.name().to_vec(),
